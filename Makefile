@@ -1,0 +1,79 @@
+# Espalier. `make help` lists the targets; README.md explains them.
+#
+# Objects keep their source's extension (its.cpp.o, its.cu.o) so that twins can sit side by side.
+
+# The rooms of the source in reading order. A room includes itself and rooms to its left (make check-rooms).
+ROOMS := base comm sparse dense graph partition dist sample feature nn train infer app
+
+BUILD    ?= build/cpu
+ARCH     ?= native
+MPICXX   ?= mpicxx
+NP       ?=
+ONLY     ?=
+RANKS    ?= 4
+PKG      := hdf5-openmpi openblas eigen3 fmt spdlog zlib
+CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DEIGEN_USE_BLAS -DEIGEN_DONT_PARALLELIZE -DSPDLOG_FMT_EXTERNAL \
+            $(shell pkg-config --cflags $(PKG) 2>/dev/null | sed 's/-I/-isystem /g')
+# No contraction: a product and a sum round twice on every machine, so block values agree bit for bit (design 4.1).
+CXXFLAGS += -std=c++20 -O3 -g1 -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow
+LDLIBS   += $(shell pkg-config --libs $(PKG) 2>/dev/null)
+# Debian's h5py and numpy serve the tests and scripts; a python3 that lacks them is passed over.
+PYTHON   ?= $(shell for p in python3 /usr/bin/python3; do $$p -c 'import h5py, numpy' 2>/dev/null && echo $$p && break; done)
+
+SOURCES  := $(foreach room,$(ROOMS),$(sort $(wildcard src/$(room)/*.cpp)))
+OBJECTS  := $(patsubst src/%,$(BUILD)/obj/%.o,$(filter-out src/app/main.cpp,$(SOURCES)))
+TESTS    := $(patsubst tests/%.cpp,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_test.cpp)))
+BENCHES  := $(patsubst bench/%.cpp,$(BUILD)/bench/%,$(sort $(wildcard bench/*/*_bench.cpp)))
+PROGRAM  := $(BUILD)/espalier
+LIBRARY  := $(BUILD)/libespalier.a
+
+all: status $(PROGRAM)  ## build the CPU program at build/cpu/espalier (the default)
+
+include test.mk bench.mk cuda.mk
+
+$(PROGRAM): $(BUILD)/obj/app/main.cpp.o $(LIBRARY)
+	@echo "link   $@"
+	@$(MPICXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(LIBRARY): $(OBJECTS)
+	@rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/obj/%.cpp.o: src/%.cpp | deps
+	@mkdir -p $(@D) && echo "c++    $<"
+	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
+
+deps:  ## install what is missing (apt), or print what to ask for
+	@bash scripts/install_deps.sh
+
+status: deps  ## print what the build found
+	@echo "MPI    $$($(MPICXX) --showme:version 2>/dev/null | head -1 || echo 'not found')"
+	@echo "HDF5   $$(pkg-config --modversion hdf5-openmpi 2>/dev/null || echo 'not found: libhdf5-openmpi-dev')"
+	@echo "BLAS   OpenBLAS $$(pkg-config --modversion openblas 2>/dev/null || echo 'not found: libopenblas-dev')"
+	@echo "CUDA   $(CUDA_STATUS)"
+
+run: all  ## train a 3-layer GraphSAGE on a real graph, on $(RANKS) ranks (RANKS=n to change)
+	@bash scripts/run_example.sh $(PROGRAM) $(RANKS)
+
+check: check-format check-rooms lint  ## format, rooms, lint
+
+check-format:  ## is every source formatted by .clang-format?
+	@git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror && echo "format ok"
+
+check-rooms:  ## does every room include only itself and rooms before it? does only comm/ name MPI?
+	@python3 scripts/check_rooms.py $(ROOMS)
+
+lint:  ## shell and python scripts parse; no warnings from the compiler's own analysis
+	@for f in $$(git ls-files '*.sh' '.ci/run'); do bash -n $$f || exit 1; done
+	@for f in $$(git ls-files '*.py'); do python3 -m py_compile $$f || exit 1; done && echo "lint ok"
+
+format:  ## format every source
+	@git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format -i
+
+clean:  ## remove build/
+	rm -rf build
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+-include $(OBJECTS:.o=.d) $(BUILD)/obj/app/main.cpp.d
+.PHONY: all deps status run check check-format check-rooms lint format clean help

@@ -1,0 +1,121 @@
+// The input file of a run: TOML sections and keys as in the design, section 7, each with its default.
+//
+// Any key can be given on the command line as `section.key=value`, which wins. An unknown key is an error that names
+// the nearest known one. `to_toml` writes the resolved config, defaults included; reading that text again gives the same config.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace espalier {
+
+/// An integer key that also takes the word "auto".
+struct AutoInt {
+  std::optional<std::int64_t> value;  ///< empty means "auto"
+  bool is_auto() const { return !value.has_value(); }
+};
+
+/// A number key that also takes the word "auto".
+struct AutoNumber {
+  std::optional<double> value;  ///< empty means "auto"
+};
+
+struct GraphConfig {
+  std::string file;
+  std::string feature_norm = "none";
+  std::string features_on = "device";
+};
+
+struct GridConfig {
+  AutoInt replication{1};
+  std::string topology = "partitioned";
+  std::string schedule = "auto";
+};
+
+struct SamplerConfig {
+  std::string kind = "graphsage";
+  std::vector<std::int64_t> fanout = {15, 10, 5};
+  std::int64_t batch_size = 1024;
+  AutoInt bulk{};
+  bool weighted = false;
+  std::string mode = "debiased";
+};
+
+struct ModelConfig {
+  std::string kind = "sage";
+  std::int64_t hidden = 256;
+  std::int64_t layers = 3;
+  double dropout = 0.5;
+  AutoNumber input_dropout{};
+  std::string normalize = "none";
+};
+
+struct TrainConfig {
+  std::int64_t epochs = 10;
+  std::string optimizer = "adam";
+  double learning_rate = 0.003;
+  double momentum = 0.9;
+  std::string lr_schedule = "constant";
+  std::int64_t lr_warmup = 0;
+  std::int64_t lr_step = 30;
+  double lr_decay = 0.1;
+  double weight_decay = 0.0;
+  std::string weight_decay_on = "all";
+  std::int64_t early_stop = 0;
+  std::int64_t seed = 0;
+  AutoInt batches_per_step{};
+  bool reproducible = false;
+  std::int64_t eval_every = 1;
+  std::string precision = "fp32";
+};
+
+struct RunConfig {
+  std::string device = "auto";
+  AutoInt threads{};
+  std::string memory_limit = "auto";
+  bool overlap = false;
+  std::int64_t checkpoint_every = 0;
+  double checkpoint_minutes = 0;
+  std::string restart = "auto";
+  double max_minutes = 0;
+  double stall_minutes = 0;
+};
+
+struct OutputConfig {
+  std::string dir = "output";
+};
+
+struct Config {
+  GraphConfig graph;
+  GridConfig grid;
+  SamplerConfig sampler;
+  ModelConfig model;
+  TrainConfig train;
+  RunConfig run;
+  OutputConfig output;
+};
+
+/// Reads the TOML text `text` (named `source` in messages) and applies `overrides` ("section.key=value") in order.
+/// Throws UserError(kUsage) for a syntax error, an unknown key (naming the nearest), a value of the wrong type or
+/// outside its choices. Does not open any file that the config names.
+Config parse_config(const std::string& text, const std::string& source,
+                    const std::vector<std::string>& overrides);
+
+/// The same for a file. Throws UserError(kUsage) when it cannot be read.
+Config load_config(const std::string& path, const std::vector<std::string>& overrides);
+
+/// The resolved config as TOML text, every key present.
+std::string to_toml(const Config& config);
+
+/// The resolved config as a JSON object text, every key present ("auto" stays a word).
+std::string to_json(const Config& config);
+
+/// One line per key: name, default, meaning. For `espalier help config`.
+std::string describe_config_keys();
+
+/// Parses "8GiB", "500MB", "1e9", ... into bytes. Throws UserError(kUsage) naming `key`.
+std::int64_t parse_bytes(const std::string& text, const std::string& key);
+
+}  // namespace espalier

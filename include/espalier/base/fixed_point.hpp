@@ -1,0 +1,48 @@
+// Fixed-point sums: exact, so the same in any order, on any number of threads or ranks (design, 4.1 and 4.2).
+//
+// A set of floating-point numbers with a known bound 2^e > |x| and a known number of terms N is mapped to integers
+// q = round(x * 2^s) with s = 62 - e - ceil(log2 N); then |sum of q| < 2^63 and integer addition is associative. Each
+// term is off by at most 2^-(s+1), that is 2^-(63 - ceil(log2 N)) relative to the bound.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace espalier {
+
+/// The scale of one fixed-point sum; the same on every rank that contributes to it.
+class FixedPointScale {
+ public:
+  /// `bound`: the largest |x| over all terms everywhere (finite); `terms`: how many numbers are added, at most.
+  FixedPointScale(double bound, std::int64_t terms) {
+    int exponent = 0;
+    std::frexp(bound, &exponent);  // bound < 2^exponent
+    int log_terms = 0;
+    while (log_terms < 62 && (std::int64_t{1} << log_terms) < terms) ++log_terms;
+    shift_ = bound > 0 ? 62 - exponent - log_terms : 0;
+  }
+  std::int64_t to_fixed(double x) const { return std::llrint(std::ldexp(x, shift_)); }
+  double to_double(std::int64_t sum) const { return std::ldexp(static_cast<double>(sum), -shift_); }
+
+ private:
+  int shift_ = 0;
+};
+
+/// The integer weight of a float weight: round(w * 2^shift), at least 1 for any w > 0 so that no support is lost.
+/// With shift = weight_shift(largest weight of the graph) every weight is below 2^32 and a row of 2^31 of them
+/// sums exactly in 64 bits.
+inline std::uint64_t fixed_point_weight(float weight, int shift) {
+  if (!(weight > 0)) return 0;
+  const double scaled = std::ldexp(static_cast<double>(weight), shift);
+  return scaled < 1.0 ? 1 : static_cast<std::uint64_t>(std::llrint(scaled));
+}
+
+/// The shift for which the largest weight lies in [2^31, 2^32).
+inline int weight_shift(float largest) {
+  int exponent = 0;
+  std::frexp(largest, &exponent);  // largest in [2^(exponent-1), 2^exponent)
+  return 32 - exponent;
+}
+
+}  // namespace espalier

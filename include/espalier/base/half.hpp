@@ -1,0 +1,41 @@
+// float16 storage (IEEE binary16) for features: half the bytes in memory and on the wire; arithmetic is float32.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace espalier {
+
+/// The 16 bits of an IEEE binary16 number.
+struct Half {
+  std::uint16_t bits = 0;
+};
+
+inline float to_float(float x) { return x; }
+
+/// Exact: every binary16 number is a float32 number.
+inline float to_float(Half h) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(h.bits & 0x8000u) << 16;
+  const std::uint32_t magnitude = h.bits & 0x7fffu;
+  if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
+  // Placing the bits as a float32 scales the number by 2^-112; multiplying back also makes subnormals right.
+  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1.0p112f;
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
+}
+
+/// Rounds to nearest, ties to even; beyond 65504 gives infinity.
+inline Half to_half(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return {static_cast<std::uint16_t>(sign | 0x7e00u)};   // not a number
+  if (magnitude >= 0x477ff000u) return {static_cast<std::uint16_t>(sign | 0x7c00u)};  // rounds to infinity
+  if (magnitude < 0x38800000u) {  // subnormal in binary16: adding 0.5 aligns the last kept bit with 2^-24
+    const auto aligned = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f);
+    return {static_cast<std::uint16_t>(sign | (aligned - 0x3f000000u))};
+  }
+  const std::uint32_t odd = (magnitude >> 13) & 1u;
+  return {static_cast<std::uint16_t>(sign | ((magnitude + 0xfffu + odd - 0x38000000u) >> 13))};
+}
+
+}  // namespace espalier

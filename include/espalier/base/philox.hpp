@@ -1,0 +1,76 @@
+// Counter-based random numbers: every draw is a pure function of what it is for.
+//
+// Philox4x64-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, SC 2011; Random123) maps a
+// 128-bit key and a 256-bit counter to 256 random bits. We fill them so that no two purposes share a counter:
+//
+//     key     = (seed, purpose << 56 | epoch)
+//     counter = (draw / 4, row, layer, batch)        output word draw % 4
+//
+// There is no generator state, so a sample cannot depend on the order, the rank, the thread or the device that drew it.
+#pragma once
+
+#include <Random123/philox.h>
+
+#include <cstdint>
+
+#include "espalier/base/host_device.hpp"
+
+namespace espalier {
+
+/// What a draw is for. The numbers are part of what a seed means: never renumber them.
+enum class Purpose : std::uint64_t {
+  kSample = 1,
+  kShuffle = 2,
+  kDropout = 3,
+  kInitialWeights = 4,
+  kGenerateEdges = 5,
+  kGenerateFeatures = 6,
+  kGenerateLabels = 7,
+  kGenerateSplit = 8,
+  kTest = 255
+};
+
+/// The stream of draws of one row. `draw` counts 64-bit words within it.
+struct RandomStream {
+  std::uint64_t seed = 0;
+  Purpose purpose = Purpose::kTest;
+  std::uint64_t epoch = 0;
+  std::uint64_t batch = 0;
+  std::uint64_t layer = 0;
+  std::uint64_t row = 0;
+};
+
+/// Four 64-bit words: draws 4*block .. 4*block+3 of the stream.
+ESPALIER_HD inline r123array4x64 random_block(const RandomStream& stream, std::uint64_t block) {
+  const r123::Philox4x64::key_type key = {
+      {stream.seed, (static_cast<std::uint64_t>(stream.purpose) << 56) | stream.epoch}};
+  const r123::Philox4x64::ctr_type counter = {{block, stream.row, stream.layer, stream.batch}};
+  return philox4x64_R(10, counter, key);
+}
+
+/// The 64-bit word number `draw` of the stream.
+ESPALIER_HD inline std::uint64_t random64(const RandomStream& stream, std::uint64_t draw) {
+  return random_block(stream, draw / 4).v[draw % 4];
+}
+
+/// The high 64 bits of a 128-bit product.
+ESPALIER_HD inline std::uint64_t mulhi(std::uint64_t a, std::uint64_t b) {
+#if defined(__CUDA_ARCH__)
+  return __umul64hi(a, b);
+#else
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>((static_cast<Wide>(a) * b) >> 64);
+#endif
+}
+
+/// An integer in [0, bound): the bias is below bound / 2^64.
+ESPALIER_HD inline std::uint64_t random_below(const RandomStream& stream, std::uint64_t draw, std::uint64_t bound) {
+  return mulhi(random64(stream, draw), bound);
+}
+
+/// A double in (0, 1) with 53 random bits, from one 64-bit word.
+ESPALIER_HD inline double to_unit_double(std::uint64_t word) {
+  return (static_cast<double>(word >> 11) + 0.5) * 0x1.0p-53;
+}
+
+}  // namespace espalier

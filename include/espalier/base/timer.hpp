@@ -1,0 +1,38 @@
+// Nested timers. A scope named "draw" opened inside a scope named "sample" adds its seconds to "sample/draw" as
+// well as, through its parent, to "sample". One StageTimers belongs to one rank and one thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace espalier {
+
+class StageTimers {
+ public:
+  /// Seconds of one path ("sample" or "sample/draw"); 0 when it never ran.
+  double seconds(std::string_view path) const;
+  /// All paths in alphabetical order.
+  const std::map<std::string, double, std::less<>>& all() const { return seconds_; }
+  void clear() { seconds_.clear(); }
+
+  /// Times one scope, from construction to destruction.
+  class Scope {
+   public:
+    Scope(StageTimers& timers, std::string_view name);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    StageTimers& timers_;
+    std::size_t parent_length_;
+    double start_;
+  };
+
+ private:
+  std::map<std::string, double, std::less<>> seconds_;
+  std::string open_path_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,134 @@
+// A group of ranks and its collectives: typed, with 64-bit counts, every byte booked under a label.
+//
+// A Communicator owns its MPI communicator (errors are returned, checked, and end the job with rank, host and
+// expression). All members marked *collective* must be called by every rank of the group in the same order. Counts are
+// in elements of T, T trivially copyable. Nothing is limited to 2^31: large messages travel in pieces of 1 GiB.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/comm/traffic.hpp"
+
+namespace espalier {
+
+enum class Reduction { kSum, kMin, kMax };
+
+/// What one rank got from an all-to-all-v: the pieces of ranks 0..p-1 one after another.
+template <class T>
+struct Received {
+  Buffer<T> data;
+  std::vector<std::int64_t> counts;  ///< elements from each rank, size p
+};
+
+class Communicator {
+ public:
+  /// Takes over `handle`; frees it at the end when `owned`.
+  Communicator(MPI_Comm handle, bool owned, std::shared_ptr<Traffic> traffic);
+  ~Communicator();
+  Communicator(Communicator&&) noexcept;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  Communicator& operator=(Communicator&&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  Traffic& traffic() const { return *traffic_; }
+
+  /// The handle, for libraries that do their own communication (parallel HDF5).
+  MPI_Comm native() const { return handle_; }
+
+  /// Collective. Ranks with the same color form a group, ordered by key.
+  Communicator split(int color, int key) const;
+
+  /// Collective. Returns when all ranks have called it.
+  void barrier() const;
+
+  /// Collective. Element-wise reduction in place; all ranks get the result. uint64 sums wrap modulo 2^64.
+  template <class T>
+  void all_reduce(std::span<T> values, Reduction reduction, std::string_view label) const;
+
+  /// Collective. The same for one value.
+  template <class T>
+  T all_reduce(T value, Reduction reduction, std::string_view label) const {
+    all_reduce(std::span<T>(&value, 1), reduction, label);
+    return value;
+  }
+
+  /// Collective. `values` of `root` on every rank; the span has the same length everywhere.
+  template <class T>
+  void broadcast(std::span<T> values, int root, std::string_view label) const {
+    broadcast_bytes(std::as_writable_bytes(values), root, label);
+  }
+
+  /// Collective. The text of `root` on every rank, any length.
+  std::string broadcast_text(std::string text, int root, std::string_view label) const;
+
+  /// Collective. One value of every rank, in rank order.
+  template <class T>
+  std::vector<T> all_gather(const T& value, std::string_view label) const {
+    std::vector<T> all(static_cast<std::size_t>(size_));
+    all_gather_bytes(&value, all.data(), sizeof(T), label);
+    return all;
+  }
+
+  /// Collective. The arrays of all ranks one after another, in rank order.
+  template <class T>
+  Buffer<T> all_gather_v(std::span<const T> mine, std::string_view label) const {
+    const auto counts = all_gather(static_cast<std::int64_t>(mine.size()), label);
+    Buffer<T> all(static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0})));
+    all_gather_v_bytes(mine.data(), all.data(), counts, sizeof(T), label);
+    return all;
+  }
+
+  /// Collective. `send` holds the pieces for ranks 0..p-1 one after another, send_counts[r] elements for rank r. The receive
+  /// counts are exchanged first.
+  template <class T>
+  Received<T> all_to_all_v(std::span<const T> send, std::span<const std::int64_t> send_counts,
+                           std::string_view label) const {
+    Received<T> received;
+    received.counts = exchange_counts(send_counts, label);
+    all_to_all_v(send, send_counts, received.counts, received.data, label);
+    return received;
+  }
+
+  /// Collective. The same when the receiver already knows the counts; `received` is resized to their sum.
+  template <class T>
+  void all_to_all_v(std::span<const T> send, std::span<const std::int64_t> send_counts,
+                    std::span<const std::int64_t> receive_counts, Buffer<T>& received, std::string_view label) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    received.resize(static_cast<std::size_t>(
+        std::accumulate(receive_counts.begin(), receive_counts.end(), std::int64_t{0})));
+    all_to_all_v_bytes(send.data(), send_counts, received.data(), receive_counts, sizeof(T), label);
+  }
+
+  /// Collective. Rank r's entry of the result is what rank r had for me.
+  std::vector<std::int64_t> exchange_counts(std::span<const std::int64_t> send_counts, std::string_view label) const;
+
+ private:
+  void broadcast_bytes(std::span<std::byte> bytes, int root, std::string_view label) const;
+  void all_gather_bytes(const void* mine, void* all, std::size_t bytes, std::string_view label) const;
+  void all_gather_v_bytes(const void* mine, void* all, const std::vector<std::int64_t>& counts, std::size_t item,
+                          std::string_view label) const;
+  void all_to_all_v_bytes(const void* send, std::span<const std::int64_t> send_counts, void* received,
+                          std::span<const std::int64_t> receive_counts, std::size_t item,
+                          std::string_view label) const;
+
+  MPI_Comm handle_;
+  bool owned_;
+  int rank_ = 0;
+  int size_ = 1;
+  std::shared_ptr<Traffic> traffic_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,48 @@
+// The ledger of bytes. Every collective of comm/ is given a label ("sample", "fetch", "reduce", ...) and books what
+// crosses between ranks under it; what a rank sends to itself is not counted.
+//
+// What is counted, per rank:
+//   all-to-all-v      the bytes to and from every other rank; a message per non-empty pair
+//   all-reduce        2 n (p-1)/p bytes sent and received (reduce-scatter + all-gather, the bandwidth-optimal volume)
+//   broadcast         n bytes received by every rank but the root; the root books (p-1) n sent
+//   all-gather        the bytes of all other ranks received; own bytes times (p-1) sent
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace espalier {
+
+struct Volume {
+  std::int64_t messages = 0;
+  std::int64_t bytes_sent = 0;
+  std::int64_t bytes_received = 0;
+  Volume& operator+=(const Volume& other) {
+    messages += other.messages;
+    bytes_sent += other.bytes_sent;
+    bytes_received += other.bytes_received;
+    return *this;
+  }
+};
+
+/// One rank's ledger, shared by all communicators of its grid.
+class Traffic {
+ public:
+  void book(std::string_view label, const Volume& volume) {
+    const auto found = volumes_.find(label);
+    (found == volumes_.end() ? volumes_.emplace(label, Volume{}).first : found)->second += volume;
+  }
+  Volume of(std::string_view label) const {
+    const auto found = volumes_.find(label);
+    return found == volumes_.end() ? Volume{} : found->second;
+  }
+  const std::map<std::string, Volume, std::less<>>& all() const { return volumes_; }
+  void clear() { volumes_.clear(); }
+
+ private:
+  std::map<std::string, Volume, std::less<>> volumes_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,60 @@
+// The commands, one file each: main.cpp reads the command line into these structs and calls the function. Every command is
+// collective over `world`; user errors leave it as UserError, agreed on by all ranks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "espalier/comm/communicator.hpp"
+
+namespace espalier {
+
+struct ImportArguments {
+  std::string format = "ogb";
+  std::string folder;
+  std::string split;        ///< a folder below FOLDER/split
+  std::string output;
+  std::string edge_weight;  ///< column of edge-feat.csv.gz (0-based number), empty: no weights
+  bool symmetrize = false;
+  bool drop_self_loops = false;
+  bool half = false;        ///< store features as float16
+};
+void import_command(const Communicator& world, const ImportArguments& arguments);
+
+struct GenerateArguments {
+  std::string kind;  ///< "rmat" or "planted"
+  std::string output;
+  std::int64_t features = 16;
+  std::int64_t classes = 8;
+  std::int64_t seed = 0;
+  bool half = false;
+  // rmat
+  std::int64_t scale = 14;
+  std::int64_t edge_factor = 16;
+  bool symmetrize = false;
+  bool drop_self_loops = false;
+  // planted
+  std::int64_t nodes = 10000;
+  double degree = 10;
+  double homophily = 0.8;
+};
+void generate_command(const Communicator& world, const GenerateArguments& arguments);
+
+struct InfoArguments {
+  std::string file;
+  std::int64_t ranks = 1;        ///< p and c for which memory per rank is shown
+  std::int64_t replication = 1;
+};
+void info_command(const Communicator& world, const InfoArguments& arguments);
+
+struct JobArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::int64_t epochs = 0;  ///< sample: epochs to draw, 0 = 1; train: from the config
+  bool dry_run = false;     ///< read and resolve the config, print it, do nothing
+};
+void sample_command(const Communicator& world, const JobArguments& arguments);
+void train_command(const Communicator& world, const JobArguments& arguments);
+
+}  // namespace espalier

@@ -1,0 +1,22 @@
+#include "espalier/base/clock.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace espalier {
+
+namespace {
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+Clock& installed() {
+  static Clock clock{steady_seconds, [](double) {}};
+  return clock;
+}
+}  // namespace
+
+void set_clock(Clock clock) { installed() = std::move(clock); }
+double now() { return installed().now(); }
+void charge(double seconds) { installed().charge(seconds); }
+
+}  // namespace espalier

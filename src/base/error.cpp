@@ -1,0 +1,35 @@
+#include "espalier/base/error.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace espalier {
+
+FailureContext& failure_context() {
+  static FailureContext context;
+  return context;
+}
+
+namespace {
+[[noreturn]] void end_job(const std::string& text, ExitCode code) {
+  // One write, so that lines of several failing ranks do not mix.
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+  if (failure_context().abort_job) failure_context().abort_job(static_cast<int>(code));
+  std::_Exit(static_cast<int>(code));
+}
+}  // namespace
+
+void fail_check(const char* file, int line, const char* expression, std::string_view message) {
+  const auto& who = failure_context();
+  end_job(fmt::format("espalier: rank {} on {}: {}:{}: check failed: {}: {}\n", who.rank, who.host, file, line,
+                      expression, message),
+          ExitCode::kInternal);
+}
+
+void fail_job(ExitCode code, std::string_view message) {
+  const auto& who = failure_context();
+  end_job(fmt::format("espalier: rank {} on {}: {}\n", who.rank, who.host, message), code);
+}
+
+}  // namespace espalier

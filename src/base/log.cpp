@@ -1,0 +1,49 @@
+#include "espalier/base/log.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <string>
+
+namespace espalier::log {
+
+namespace {
+struct Loggers {
+  std::shared_ptr<spdlog::logger> out = std::make_shared<spdlog::logger>(
+      "out", std::make_shared<spdlog::sinks::stdout_sink_mt>());
+  std::shared_ptr<spdlog::logger> err = std::make_shared<spdlog::logger>(
+      "err", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  Level lowest = Level::kInfo;
+  Loggers() {
+    out->set_pattern("%v");
+    out->set_level(spdlog::level::debug);
+    out->flush_on(spdlog::level::debug);
+    err->set_pattern("espalier: %v");
+    err->flush_on(spdlog::level::debug);
+  }
+};
+Loggers& loggers() {
+  static Loggers instance;
+  return instance;
+}
+}  // namespace
+
+void set_up(int rank, Level lowest) {
+  loggers().lowest = rank == 0 ? lowest : Level::kWarning;
+  if (rank > 0) loggers().err->set_pattern("espalier: rank " + std::to_string(rank) + ": %v");
+}
+
+bool enabled(Level level) { return level >= loggers().lowest; }
+
+void write(Level level, std::string_view line) {
+  if (!enabled(level)) return;
+  switch (level) {
+    case Level::kDebug: loggers().out->debug("{}", line); break;
+    case Level::kInfo: loggers().out->info("{}", line); break;
+    case Level::kWarning: loggers().err->warn("warning: {}", line); break;
+    case Level::kError: loggers().err->error("error: {}", line); break;
+  }
+}
+
+}  // namespace espalier::log

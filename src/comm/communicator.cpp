@@ -1,0 +1,168 @@
+#include "espalier/comm/communicator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "mpi_check.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::int64_t kPieceBytes = std::int64_t{1} << 30;
+constexpr int kExchangeTag = 7;
+
+template <class T>
+MPI_Datatype mpi_type();
+template <> MPI_Datatype mpi_type<float>() { return MPI_FLOAT; }
+template <> MPI_Datatype mpi_type<double>() { return MPI_DOUBLE; }
+template <> MPI_Datatype mpi_type<std::int32_t>() { return MPI_INT32_T; }
+template <> MPI_Datatype mpi_type<std::int64_t>() { return MPI_INT64_T; }
+template <> MPI_Datatype mpi_type<std::uint64_t>() { return MPI_UINT64_T; }
+
+MPI_Op mpi_op(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum: return MPI_SUM;
+    case Reduction::kMin: return MPI_MIN;
+    case Reduction::kMax: return MPI_MAX;
+  }
+  return MPI_OP_NULL;
+}
+
+// Calls piece(offset, bytes) for consecutive pieces that fit an int count.
+template <class Piece>
+void for_each_piece(std::int64_t bytes, Piece piece) {
+  for (std::int64_t offset = 0; offset < bytes; offset += kPieceBytes)
+    piece(offset, static_cast<int>(std::min(kPieceBytes, bytes - offset)));
+}
+
+}  // namespace
+
+Communicator::Communicator(MPI_Comm handle, bool owned, std::shared_ptr<Traffic> traffic)
+    : handle_(handle), owned_(owned), traffic_(std::move(traffic)) {
+  ESPALIER_MPI(MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN));
+  ESPALIER_MPI(MPI_Comm_rank(handle_, &rank_));
+  ESPALIER_MPI(MPI_Comm_size(handle_, &size_));
+}
+
+Communicator::~Communicator() {
+  if (owned_ && handle_ != MPI_COMM_NULL) MPI_Comm_free(&handle_);
+}
+
+Communicator::Communicator(Communicator&& other) noexcept
+    : handle_(std::exchange(other.handle_, MPI_COMM_NULL)),
+      owned_(other.owned_),
+      rank_(other.rank_),
+      size_(other.size_),
+      traffic_(std::move(other.traffic_)) {}
+
+Communicator Communicator::split(int color, int key) const {
+  MPI_Comm part = MPI_COMM_NULL;
+  ESPALIER_MPI(MPI_Comm_split(handle_, color, key, &part));
+  return Communicator(part, true, traffic_);
+}
+
+void Communicator::barrier() const { ESPALIER_MPI(MPI_Barrier(handle_)); }
+
+template <class T>
+void Communicator::all_reduce(std::span<T> values, Reduction reduction, std::string_view label) const {
+  constexpr std::size_t kPiece = kPieceBytes / sizeof(T);
+  for (std::size_t at = 0; at < values.size(); at += kPiece)
+    ESPALIER_MPI(MPI_Allreduce(MPI_IN_PLACE, values.data() + at, static_cast<int>(std::min(kPiece, values.size() - at)),
+                               mpi_type<T>(), mpi_op(reduction), handle_));
+  const auto bytes = static_cast<std::int64_t>(values.size_bytes());
+  const std::int64_t crossing = 2 * bytes * (size_ - 1) / size_;
+  if (size_ > 1) traffic_->book(label, {2 * (size_ - 1), crossing, crossing});
+}
+template void Communicator::all_reduce(std::span<float>, Reduction, std::string_view) const;
+template void Communicator::all_reduce(std::span<double>, Reduction, std::string_view) const;
+template void Communicator::all_reduce(std::span<std::int32_t>, Reduction, std::string_view) const;
+template void Communicator::all_reduce(std::span<std::int64_t>, Reduction, std::string_view) const;
+template void Communicator::all_reduce(std::span<std::uint64_t>, Reduction, std::string_view) const;
+
+void Communicator::broadcast_bytes(std::span<std::byte> bytes, int root, std::string_view label) const {
+  const auto total = static_cast<std::int64_t>(bytes.size());
+  for_each_piece(total, [&](std::int64_t offset, int count) {
+    ESPALIER_MPI(MPI_Bcast(bytes.data() + offset, count, MPI_BYTE, root, handle_));
+  });
+  if (size_ == 1) return;
+  traffic_->book(label, rank_ == root ? Volume{size_ - 1, total * (size_ - 1), 0} : Volume{0, 0, total});
+}
+
+std::string Communicator::broadcast_text(std::string text, int root, std::string_view label) const {
+  auto length = static_cast<std::int64_t>(text.size());
+  broadcast(std::span<std::int64_t>(&length, 1), root, label);
+  text.resize(static_cast<std::size_t>(length));
+  broadcast(std::span<char>(text), root, label);
+  return text;
+}
+
+void Communicator::all_gather_bytes(const void* mine, void* all, std::size_t bytes, std::string_view label) const {
+  ESPALIER_MPI(MPI_Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE, handle_));
+  const auto crossing = static_cast<std::int64_t>(bytes) * (size_ - 1);
+  if (size_ > 1) traffic_->book(label, {size_ - 1, crossing, crossing});
+}
+
+void Communicator::all_gather_v_bytes(const void* mine, void* all, const std::vector<std::int64_t>& counts,
+                                      std::size_t item, std::string_view label) const {
+  auto* out = static_cast<std::byte*>(all);
+  std::int64_t at = 0;
+  for (int root = 0; root < size_; ++root) {
+    const std::int64_t bytes = counts[static_cast<std::size_t>(root)] * static_cast<std::int64_t>(item);
+    if (root == rank_) std::copy_n(static_cast<const std::byte*>(mine), bytes, out + at);
+    if (bytes > 0 && size_ > 1) broadcast_bytes({out + at, static_cast<std::size_t>(bytes)}, root, label);
+    at += bytes;
+  }
+}
+
+std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int64_t> send_counts,
+                                                        std::string_view label) const {
+  ESPALIER_CHECK(static_cast<int>(send_counts.size()) == size_, "{} counts for {} ranks", send_counts.size(), size_);
+  std::vector<std::int64_t> receive_counts(send_counts.size());
+  ESPALIER_MPI(MPI_Alltoall(send_counts.data(), 1, MPI_INT64_T, receive_counts.data(), 1, MPI_INT64_T, handle_));
+  const std::int64_t crossing = 8 * (size_ - 1);
+  if (size_ > 1) traffic_->book(label, {size_ - 1, crossing, crossing});
+  return receive_counts;
+}
+
+// Receives are posted before sends, empty pairs exchange nothing, and both sides cut a large message at the same places.
+void Communicator::all_to_all_v_bytes(const void* send, std::span<const std::int64_t> send_counts, void* received,
+                                      std::span<const std::int64_t> receive_counts, std::size_t item,
+                                      std::string_view label) const {
+  ESPALIER_CHECK(static_cast<int>(send_counts.size()) == size_ && static_cast<int>(receive_counts.size()) == size_,
+                 "{} and {} counts for {} ranks", send_counts.size(), receive_counts.size(), size_);
+  const auto* from = static_cast<const std::byte*>(send);
+  auto* to = static_cast<std::byte*>(received);
+  const auto width = static_cast<std::int64_t>(item);
+  std::vector<MPI_Request> requests;
+  Volume volume;
+  std::int64_t own_place = 0;
+  for (int peer = 0; peer < size_; ++peer) {
+    const std::int64_t bytes = receive_counts[static_cast<std::size_t>(peer)] * width;
+    if (peer == rank_) own_place = to - static_cast<std::byte*>(received);
+    if (peer != rank_) {
+      for_each_piece(bytes, [&](std::int64_t offset, int count) {
+        ESPALIER_MPI(MPI_Irecv(to + offset, count, MPI_BYTE, peer, kExchangeTag, handle_, &requests.emplace_back()));
+      });
+      volume.bytes_received += bytes;
+    }
+    to += bytes;
+  }
+  for (int peer = 0; peer < size_; ++peer) {
+    const std::int64_t bytes = send_counts[static_cast<std::size_t>(peer)] * width;
+    if (peer == rank_) {
+      if (bytes > 0) std::copy_n(from, bytes, static_cast<std::byte*>(received) + own_place);
+    } else {
+      for_each_piece(bytes, [&](std::int64_t offset, int count) {
+        ESPALIER_MPI(MPI_Isend(from + offset, count, MPI_BYTE, peer, kExchangeTag, handle_, &requests.emplace_back()));
+        ++volume.messages;
+      });
+      volume.bytes_sent += bytes;
+    }
+    from += bytes;
+  }
+  ESPALIER_MPI(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+  traffic_->book(label, volume);
+}
+
+}  // namespace espalier

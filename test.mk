@@ -1,0 +1,22 @@
+# make test [ONLY=room/op] [NP=n], make test-long
+
+$(BUILD)/obj/tests/%.cpp.o: tests/%.cpp | deps
+	@mkdir -p $(@D) && echo "c++    $<"
+	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -Itests -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(BUILD)/obj/tests/mpi_main.cpp.o $(LIBRARY)
+	@mkdir -p $(@D)
+	@$(MPICXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lgtest -lgmock
+
+WANTED_TESTS := $(if $(ONLY),$(filter $(BUILD)/tests/$(ONLY)%,$(TESTS)),$(TESTS))
+RUN_TESTS     = $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP))
+
+test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/its for one file, NP=3 for one rank count
+	@$(RUN_TESTS)
+
+test-long: all $(TESTS)  ## the heavy cases too: published accuracies, larger graphs
+	@$(RUN_TESTS) --long
+
+-include $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
+.PRECIOUS: $(BUILD)/obj/tests/%.cpp.o
+.PHONY: test test-long

@@ -1,0 +1,87 @@
+// ranks: 1 2 3 4 6 8
+// Laws: collectives move exactly what they are given, at any rank count, and book exactly the bytes that crossed.
+#include <gtest/gtest.h>
+
+#include "espalier/comm/agree.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+TEST(Communicator, AllToAllVDeliversEveryPieceAndBooksItsBytes) {
+  const auto& world = test_world();
+  const int p = world.size(), me = world.rank();
+  world.traffic().clear();
+  // Rank s sends (s + 2 r) % 3 copies of 100 s + r to rank r: some pairs exchange nothing.
+  std::vector<std::int64_t> counts;
+  Buffer<std::int32_t> send;
+  std::int64_t crossing = 0;
+  for (int r = 0; r < p; ++r) {
+    counts.push_back((me + 2 * r) % 3);
+    if (r != me) crossing += 4 * counts.back();
+    for (std::int64_t k = 0; k < counts.back(); ++k) send.push_back(100 * me + r);
+  }
+  const auto received = world.all_to_all_v(std::span<const std::int32_t>(send), counts, "piece");
+  std::size_t at = 0;
+  for (int s = 0; s < p; ++s) {
+    EXPECT_EQ(received.counts[static_cast<std::size_t>(s)], (s + 2 * me) % 3);
+    for (std::int64_t k = 0; k < received.counts[static_cast<std::size_t>(s)]; ++k)
+      EXPECT_EQ(received.data[at++], 100 * s + me);
+  }
+  EXPECT_EQ(at, received.data.size());
+  const auto sent = world.traffic().of("piece").bytes_sent;
+  EXPECT_EQ(sent, crossing + 8 * (p - 1)) << "pieces plus one 64-bit count per peer";
+  const auto total_sent = world.all_reduce(sent, Reduction::kSum, "check");
+  const auto total_received = world.all_reduce(world.traffic().of("piece").bytes_received, Reduction::kSum, "check");
+  EXPECT_EQ(total_sent, total_received) << "bytes are conserved";
+}
+
+TEST(Communicator, ReductionsAndGathers) {
+  const auto& world = test_world();
+  const int p = world.size(), me = world.rank();
+  EXPECT_EQ(world.all_reduce(std::int64_t{me}, Reduction::kSum, "x"), p * (p - 1) / 2);
+  EXPECT_EQ(world.all_reduce(me, Reduction::kMax, "x"), p - 1);
+  EXPECT_EQ(world.all_reduce(std::uint64_t{1} << 63, Reduction::kSum, "x"), p % 2 ? std::uint64_t{1} << 63 : 0)
+      << "sums of uint64 wrap: digests rely on it";
+  const std::vector<int> mine(static_cast<std::size_t>(me), me);
+  const auto all = world.all_gather_v(std::span<const int>(mine), "x");
+  std::size_t at = 0;
+  for (int r = 0; r < p; ++r)
+    for (int k = 0; k < r; ++k) EXPECT_EQ(all[at++], r);
+  EXPECT_EQ(world.broadcast_text(me == p - 1 ? "from the last" : "", p - 1, "x"), "from the last");
+}
+
+TEST(Grid, EveryDivisorGivesRowsAndColumns) {
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    EXPECT_EQ(grid.rows() * grid.replication(), grid.ranks());
+    EXPECT_EQ(grid.row() * c + grid.column(), grid.world().rank());
+    EXPECT_EQ(grid.row_comm().size(), c);
+    EXPECT_EQ(grid.row_comm().rank(), grid.column());
+    EXPECT_EQ(grid.column_comm().size(), grid.rows());
+    EXPECT_EQ(grid.column_comm().rank(), grid.row());
+  }
+}
+
+TEST(Grid, RefusesAReplicationThatDoesNotDivide) {
+  EXPECT_THROW(Grid(test_world(), test_world().size() + 1), UserError);
+  EXPECT_THROW(Grid(test_world(), 0), UserError);
+}
+
+TEST(Agree, TheErrorOfOneRankIsTheErrorOfAll) {
+  const auto& world = test_world();
+  const int guilty = world.size() / 2;
+  try {
+    agree(world, [&] {
+      if (world.rank() >= guilty) input_error("bad row on rank {}", world.rank());
+    });
+    ADD_FAILURE() << "no error";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kInput);
+    EXPECT_EQ(std::string(error.what()), fmt::format("bad row on rank {}", guilty));
+  }
+  EXPECT_NO_THROW(agree(world, [] {}));
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Runs the tests and closes with one line: `N passed, N failed, N skipped`.
+
+A C++ test file (tests/ROOM/OP_test.cpp) says in its first lines at which rank counts it runs, `// ranks: 1 2 3`; each test
+counts once per rank count. A Python test file (tests/ROOM/OP_test.py, unittest) runs the built program; it finds
+it in ESPALIER. Tests whose name contains Long run with --long only.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TIMEOUT_SECONDS = {False: 300, True: 3000}
+
+# One node, possibly fewer cores than ranks, possibly root in a container: what Open MPI needs to run there.
+ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_plm": "isolated",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+
+
+class Tally:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def add(self, passed, failed, skipped):
+        self.passed += passed
+        self.failed += failed
+        self.skipped += skipped
+
+
+def run(command, env, timeout):
+    try:
+        done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", timeout=timeout)
+        return done.returncode, done.stdout
+    except subprocess.TimeoutExpired as expired:
+        output = expired.stdout or b""
+        return 124, (output.decode(errors="replace") if isinstance(output, bytes) else output) + \
+            f"\nno answer in {timeout} s\n"
+
+
+def ranks_of(source):
+    head = "".join(source.open().readlines()[:12])
+    found = re.search(r"^// ranks:([ 0-9]+)", head, re.M)
+    return [int(n) for n in found.group(1).split()] if found else [1]
+
+
+def gtest_counts(report):
+    passed = failed = skipped = 0
+    for suite in json.loads(report.read_text())["testsuites"]:
+        for test in suite["testsuite"]:
+            if test.get("result") == "SKIPPED":
+                skipped += 1
+            elif test.get("result") == "COMPLETED":
+                failed += bool(test.get("failures"))
+                passed += not test.get("failures")
+    return passed, failed, skipped
+
+
+def run_cpp(source, ranks, options, env):
+    program = ROOT / options.build / "tests" / source.relative_to(ROOT / "tests").with_suffix("")
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.json"
+        command = [str(program), f"--gtest_output=json:{report}", "--gtest_brief=1"]
+        if not options.long:
+            command.append("--gtest_filter=-*Long*")
+        if ranks > 1:
+            command = ["mpirun", "-q", "-np", str(ranks)] + command
+        code, output = run(command, env, TIMEOUT_SECONDS[options.long])
+        counts = gtest_counts(report) if report.exists() else (0, 0, 0)
+    if code != 0 and counts[1] == 0:
+        counts = (counts[0], 1, counts[2])  # it crashed, hung, or failed outside of any test
+    return counts, output
+
+
+def run_python(source, options, env):
+    env = dict(env, ESPALIER=str(ROOT / options.build / "espalier"), ESPALIER_LONG="1" if options.long else "")
+    code, output = run([sys.executable, "-m", "unittest", "-v", str(source.relative_to(ROOT))],
+                       dict(env, PYTHONPATH=str(ROOT)), TIMEOUT_SECONDS[options.long])
+    ran = re.search(r"^Ran (\d+) test", output, re.M)
+    total = int(ran.group(1)) if ran else 0
+    count = {word: int(n) for word, n in re.findall(r"(failures|errors|skipped)=(\d+)", output)}
+    failed = count.get("failures", 0) + count.get("errors", 0)
+    skipped = count.get("skipped", 0)
+    if code != 0 and failed == 0:
+        failed = 1
+    return (max(total - failed - skipped, 0), failed, skipped), output
+
+
+def wanted(source, only):
+    name = str(source.relative_to(ROOT / "tests"))
+    return not only or name.startswith(only)
+
+
+def show(name, counts, seconds, output):
+    words = f"{counts[0]} passed" + (f", {counts[1]} FAILED" if counts[1] else "") + \
+        (f", {counts[2]} skipped" if counts[2] else "")
+    print(f"{name:<44} {words:<34} {seconds:6.1f} s", flush=True)
+    if counts[1]:
+        print(output, flush=True)
+    else:
+        for line in output.splitlines():
+            if "skipped" in line.lower() and ("'" in line or "Skipped" in line):
+                print("    " + line.strip(), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default="build/cpu")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--np", type=int)
+    parser.add_argument("--long", action="store_true")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    env = dict(os.environ, **ENVIRONMENT)
+    tally = Tally()
+
+    for source in sorted((ROOT / "tests").glob("*/*_test.cpp")):
+        if not wanted(source, options.only):
+            continue
+        for ranks in ranks_of(source):
+            if options.np and ranks != options.np:
+                continue
+            start = time.time()
+            counts, output = run_cpp(source, ranks, options, env)
+            tally.add(*counts)
+            show(f"{source.relative_to(ROOT / 'tests').with_suffix('')} np {ranks}", counts, time.time() - start, output)
+    for source in sorted((ROOT / "tests").glob("*/*_test.py")):
+        if not wanted(source, options.only) or options.np:
+            continue
+        start = time.time()
+        counts, output = run_python(source, options, env)
+        tally.add(*counts)
+        show(str(source.relative_to(ROOT / "tests")), counts, time.time() - start, output)
+
+    print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
+    return 1 if tally.failed or tally.passed + tally.skipped == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
