@@ -14,8 +14,9 @@ RANKS    ?= 4
 PKG      := hdf5-openmpi openblas eigen3 fmt spdlog zlib
 CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DEIGEN_USE_BLAS -DEIGEN_DONT_PARALLELIZE -DSPDLOG_FMT_EXTERNAL \
             $(shell pkg-config --cflags $(PKG) 2>/dev/null | sed 's/-I/-isystem /g')
+# -Wno-dangling-else: GoogleTest macros after `if`. -Wno-restrict: GCC 12 warns wrongly about std::string + (GCC bug 105329).
 # No contraction: a product and a sum round twice on every machine, so block values agree bit for bit (design 4.1).
-CXXFLAGS += -std=c++20 -O3 -g1 -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow
+CXXFLAGS += -std=c++20 -O3 -g1 -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow -Wno-restrict -Wno-dangling-else
 LDLIBS   += $(shell pkg-config --libs $(PKG) 2>/dev/null)
 # Debian's h5py and numpy serve the tests and scripts; a python3 that lacks them is passed over.
 PYTHON   ?= $(shell for p in python3 /usr/bin/python3; do $$p -c 'import h5py, numpy' 2>/dev/null && echo $$p && break; done)

@@ -17,7 +17,7 @@ Edges   u,v: u depends on v, ascending by (u, v), no loops, no duplicates. Field
 Labels  the last part of Section ("contrib/net" is net), where at least 300 packages share it and it is about a topic
         (not metapackages, oldlibs, debug, unknown); class ids follow the names' alphabetical order; nan otherwise.
 Splits  random_seed0..2: numpy's RandomState(seed) permutes the labelled ids; the first half trains, the next fifth
-        validates, the rest tests (cuts rounded down); each file ascending.
+        validates, the rest tests (cuts rounded to the nearest whole); each file ascending.
 
 Features, 128 float32 per node, written with four significant digits:
   0..119    words of the short description d. A word is a lower-case [a-z][a-z0-9+#]+ that is neither a stop word (list
@@ -25,11 +25,11 @@ Features, 128 float32 per node, written with four significant digits:
             keep w:  x[crc32(w) mod 120] += s(w) tf(w, d) ln(n / (1 + df(w))),  s = +1 where the top bit of crc32(w) is
             set, else -1; then x / |x|_2. A description without such words leaves a zero row.
   120..127  log1p(Installed-Size in KiB), log1p(Size in bytes), log1p(Size / (1024 (Installed-Size + 1))),
-            log1p(characters of d), words of d / 10, Architecture is all, Priority is standard or higher, has Multi-Arch.
+            log1p(characters of d), words of d / 10, Architecture is all, Priority is at least standard, has Multi-Arch.
 Section, Tag, Source, Maintainer, name and degree are no features: they would leak the label. The buckets are summed
 and divided in float32; words of opposite sign that meet in a bucket can therefore leave a rest of about 1e-8.
 
-The same lists give the same bytes. Exit codes: 2 usage, 3 no apt lists.
+The same lists give the same bytes. OUT_DIR appears whole or not at all. Exit codes: 2 usage, 3 nothing to read.
 """
 
 import argparse
@@ -50,8 +50,9 @@ import zlib
 try:
     import numpy as np
 except ImportError:
-    sys.exit("debian_graph.py: this python3 has no numpy; apt-get install python3-numpy, then run it with /usr/bin/python3")
+    sys.exit("debian_graph.py: this python3 has no numpy; install python3-numpy and run it with /usr/bin/python3")
 
+CURE = "run `apt-get update` on a Debian machine, or name a file with --packages"
 APT_HELPER = "/usr/lib/apt/apt-helper"
 DEPENDENCY_FIELDS = (("Pre-Depends", 0), ("Depends", 0), ("Recommends", 1), ("Suggests", 2))
 FIELDS = {field for field, _ in DEPENDENCY_FIELDS} | {
@@ -71,30 +72,27 @@ class NoLists(Exception):
     """There is nothing to read; the text says what is missing."""
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Reading: apt's lists or one file -> {package name: {field: value}}
-# ---------------------------------------------------------------------------------------------------------------------
+# ---- Reading: apt's lists or one file -> {package name: {field: value}} ---------------------------------------------
 
-def output_of(command):
-    return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode("utf-8")
+def output_of(*command):
+    try:
+        return subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8")
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NoLists(f"apt's package lists cannot be read ({error}); {CURE}") from error
 
 
 def release_lists():
     """The codename, architecture and files of the Debian release's own main lists."""
-    cure = "run `apt-get update` on a Debian machine, or name a file with --packages"
-    try:
-        architecture = output_of(["dpkg", "--print-architecture"]).strip()
-        targets = output_of(["apt-get", "indextargets", "--format",
-                             "$(ORIGIN)|$(COMPONENT)|$(ARCHITECTURE)|$(CODENAME)|$(FILENAME)", "Created-By: Packages"])
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise NoLists(f"apt's package lists cannot be asked for ({error}); {cure}") from error
+    architecture = output_of("dpkg", "--print-architecture").strip()
+    targets = output_of("apt-get", "indextargets", "--format",
+                        "$(ORIGIN)|$(COMPONENT)|$(ARCHITECTURE)|$(CODENAME)|$(FILENAME)", "Created-By: Packages")
     files = collections.defaultdict(list)
     for origin, component, arch, codename, path in (line.split("|", 4) for line in targets.splitlines()):
         pocket = re.search(r"-(updates|security|backports|proposed|debug)", codename)
         if (origin, component) == ("Debian", "main") and arch in (architecture, "all") and not pocket:
             files[codename].append(path)
     if not files:
-        raise NoLists(f"apt holds no package list of Debian main for {architecture}; {cure}")
+        raise NoLists(f"apt holds no package list of Debian main for {architecture}; {CURE}")
     codename = this_release() if this_release() in files else next(iter(files))
     return codename, architecture, files[codename]
 
@@ -114,7 +112,7 @@ def read_file(path):
 
 
 def parse_packages(text):
-    """Stanzas by package name. Folded fields are joined, except Description: its first line is the short description."""
+    """{name: stanza}, of FIELDS. Folded fields are joined; of Description the first line, the short one, counts."""
     packages, stanza, field = {}, {}, None
     for line in io.StringIO(text + "\n\n"):
         line = line.rstrip("\n")
@@ -134,9 +132,7 @@ def parse_packages(text):
     return packages
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Edges
-# ---------------------------------------------------------------------------------------------------------------------
+# ---- Edges ----------------------------------------------------------------------------------------------------------
 
 def relation_names(relations):
     """The package names of a relation field, every alternative: "a (>= 1) | b:any, c" gives a, b, c."""
@@ -170,9 +166,7 @@ def build_edges(packages):
     return np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array([kinds[pair] for pair in pairs], dtype=np.int64)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Labels and splits
-# ---------------------------------------------------------------------------------------------------------------------
+# ---- Labels and splits ----------------------------------------------------------------------------------------------
 
 def build_labels(packages, min_section_size=MIN_SECTION_SIZE):
     """(labels int64 [n], -1 where there is none; class names)"""
@@ -187,7 +181,7 @@ def build_labels(packages, min_section_size=MIN_SECTION_SIZE):
 def build_splits(labels):
     """{"random_seed0": {"train": ids, "valid": ids, "test": ids}, ...}"""
     labelled = np.flatnonzero(labels >= 0)
-    half, most = len(labelled) * 5 // 10, len(labelled) * 7 // 10
+    half, most = (len(labelled) * 5 + 5) // 10, (len(labelled) * 7 + 5) // 10
     splits = {}
     for seed in SPLIT_SEEDS:
         order = np.random.RandomState(seed).permutation(labelled)
@@ -196,9 +190,7 @@ def build_splits(labels):
     return splits
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Features: one {column: value} per node, because most are zero
-# ---------------------------------------------------------------------------------------------------------------------
+# ---- Features: one {column: value} per node, because most are zero --------------------------------------------------
 
 def float32(value):
     return float(np.float32(value))
@@ -238,9 +230,7 @@ def build_features(packages):
     return [{**hashed_words(row, idf), **numbers(packages[name], len(row))} for name, row in zip(names, words)]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# What meta.json says of the graph, counted from the arrays
-# ---------------------------------------------------------------------------------------------------------------------
+# ---- What meta.json says of the graph, counted from the arrays ------------------------------------------------------
 
 def component_sizes(num_nodes, edges):
     """Sizes of the weakly connected components: union-find with path halving."""
@@ -290,15 +280,13 @@ def describe(name, source, edges, labels, classes, features, splits):
         "task": "multiclass classification", "eval_metric": "acc", "directed": True, "add_inverse_edge": "False",
         "weighted": False, "class_names": classes, "source": source,
         "licence": "Debian archive metadata; package descriptions carry their packages' (DFSG) licences",
-        "node": "binary package (sorted by name)", "label": "last part of Section, where it is large enough and topical",
+        "node": "binary package (sorted by name)", "label": "last part of Section, where large enough and topical",
         "edge": "u,v = u depends on v; edge-feat: 0 depends, 1 recommends, 2 suggests (strongest)",
-        "feature_definition": "0..119 hashed words of the short description, 120..127 numbers; see scripts/debian_graph.py",
+        "feature_definition": "hashed words of the short description, then 8 numbers: see scripts/debian_graph.py",
         "split_definition": "random 50/20/30 over labelled nodes, RandomState(seed), seeds 0..2"}
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Writing
-# ---------------------------------------------------------------------------------------------------------------------
+# ---- Writing --------------------------------------------------------------------------------------------------------
 
 def write_lines(folder, name, lines):
     """One gzip file without name or time in its header, so that equal lines are equal bytes."""
@@ -335,8 +323,10 @@ def write_graph(folder, meta, edges, kinds, labels, features, splits):
 
 def may_be_replaced(folder):
     """Only a folder that this program could have written: nothing, an empty folder, or an earlier graph."""
-    return not os.path.lexists(folder) or os.path.isdir(folder) and (
-        not os.listdir(folder) or sorted(os.listdir(folder)) == ["meta.json", "raw", "split"])
+    if not os.path.lexists(folder):
+        return True
+    return (os.path.isdir(folder) and not os.path.islink(folder)
+            and sorted(os.listdir(folder)) in ([], ["meta.json", "raw", "split"]))
 
 
 def put_in_place(finished, folder):
@@ -358,7 +348,7 @@ def build(packages, name, source, folder, min_section_size=MIN_SECTION_SIZE):
     return meta
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ---- The command line -----------------------------------------------------------------------------------------------
 
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(prog="debian_graph.py", formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -385,7 +375,7 @@ def read_packages(options):
         packages, name, source = parse_packages(text), "debian", f"the Packages file {file}"
     else:
         codename, architecture, files = release_lists()
-        text = "\n\n".join(output_of([APT_HELPER, "cat-file", file]) for file in files)
+        text = "\n\n".join(output_of(APT_HELPER, "cat-file", file) for file in files)
         packages, name = parse_packages(text), f"debian_{codename}"
         source = f"apt lists of Debian {codename}, main, {architecture}"
     if not packages:

@@ -1,8 +1,10 @@
 #include "espalier/comm/session.hpp"
 
+#include <sched.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "espalier/base/clock.hpp"
@@ -35,19 +37,40 @@ Session::Session(int* argc, char*** argv) : world_(start(argc, argv)) {}
 
 Session::~Session() { MPI_Finalize(); }
 
+namespace {
+struct Place {
+  char host[256] = {};
+  cpu_set_t cores = {};
+};
+}  // namespace
+
 // By host name, not by MPI_COMM_TYPE_SHARED: a network simulator puts every rank on a host of its own.
 NodePlace place_on_node(const Communicator& world) {
-  constexpr std::size_t kLength = 256;
-  std::array<char, kLength> mine{};
-  host_name().copy(mine.data(), kLength - 1);
-  const auto all = world.all_gather(mine, "start");
-  NodePlace place{0, 0};
+  Place mine;
+  host_name().copy(mine.host, sizeof mine.host - 1);
+  sched_getaffinity(0, sizeof mine.cores, &mine.cores);
+  const auto all = world.all_gather(mine, "setup");
+  NodePlace place{0, 0, std::max(1, CPU_COUNT(&mine.cores)), 0};
   for (int r = 0; r < world.size(); ++r) {
-    if (all[static_cast<std::size_t>(r)] != mine) continue;
+    const auto& other = all[static_cast<std::size_t>(r)];
+    if (std::strcmp(other.host, mine.host) != 0) continue;
     ++place.ranks;
     if (r < world.rank()) ++place.place;
+    if (CPU_EQUAL(&other.cores, &mine.cores)) ++place.sharers;
   }
   return place;
+}
+
+bool all_arrive_within(const Communicator& world, double seconds) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (MPI_Ibarrier(world.native(), &request) != MPI_SUCCESS) return false;
+  const double deadline = now() + seconds;
+  int arrived = 0;
+  while (arrived == 0 && now() < deadline) {
+    MPI_Test(&request, &arrived, MPI_STATUS_IGNORE);
+    if (arrived == 0) usleep(1000);
+  }
+  return arrived != 0;
 }
 
 }  // namespace espalier

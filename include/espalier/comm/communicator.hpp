@@ -47,6 +47,8 @@ class Communicator {
 
   /// The handle, for libraries that do their own communication (parallel HDF5).
   MPI_Comm native() const { return handle_; }
+  /// The hints to give such a library beside the handle: none.
+  static MPI_Info native_info();
 
   /// Collective. Ranks with the same color form a group, ordered by key.
   Communicator split(int color, int key) const;

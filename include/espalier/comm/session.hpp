@@ -20,11 +20,19 @@ class Session {
   Communicator world_;
 };
 
-/// Collective. How many ranks of `world` run on my node, at least 1, and my place among them.
+/// What this rank shares a node with.
 struct NodePlace {
-  int ranks = 1;
-  int place = 0;
+  int ranks = 1;    ///< ranks on my node
+  int place = 0;    ///< my number among them
+  int cores = 1;    ///< cores that I may run on
+  int sharers = 1;  ///< ranks of my node that may run on exactly the same cores, I among them
 };
+
+/// Collective.
 NodePlace place_on_node(const Communicator& world);
+
+/// Waits until every rank of `world` has called it, `seconds` at most; false when some did not come. For the way out after
+/// an error, when the others may be waiting elsewhere.
+bool all_arrive_within(const Communicator& world, double seconds);
 
 }  // namespace espalier

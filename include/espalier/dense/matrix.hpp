@@ -1,8 +1,12 @@
 // A dense matrix, row-major, without padding: entry (i, j) is data[i * columns + j].
+//
+// Operations take views, so that a prefix of the rows (a layer's destinations among its sources) is a matrix too. A Matrix
+// converts to a view of the whole; name the element type at the call, `gemm<T>(cpu, a, b, c)`, and it happens by itself.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "espalier/base/buffer.hpp"
 
@@ -31,5 +35,34 @@ struct Matrix {
     return data[static_cast<std::size_t>(i * columns + j)];
   }
 };
+
+/// Borrowed rows of a matrix; T may be const. Valid until the matrix is resized.
+template <class T>
+struct MatrixView {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  T* data = nullptr;  ///< [rows * columns]
+
+  MatrixView() = default;
+  MatrixView(std::int64_t rows_, std::int64_t columns_, T* data_) : rows(rows_), columns(columns_), data(data_) {}
+  MatrixView(Matrix<std::remove_const_t<T>>& m) : MatrixView(m.rows, m.columns, m.data.data()) {}
+  MatrixView(const Matrix<std::remove_const_t<T>>& m)
+    requires std::is_const_v<T>
+      : MatrixView(m.rows, m.columns, m.data.data()) {}
+  template <class U>
+    requires std::is_same_v<const U, T>
+  MatrixView(const MatrixView<U>& m) : MatrixView(m.rows, m.columns, m.data) {}
+
+  T* row(std::int64_t i) const { return data + i * columns; }
+  T& operator()(std::int64_t i, std::int64_t j) const { return data[i * columns + j]; }
+  /// The first `count` rows.
+  MatrixView first_rows(std::int64_t count) const { return {count, columns, data}; }
+};
+
+template <class T>
+using ConstMatrixView = MatrixView<const T>;
+
+/// Does an operation replace its result or add to it?
+enum class Update { kOverwrite, kAccumulate };
 
 }  // namespace espalier

@@ -4,10 +4,11 @@
 //   /graph/indptr     int64 [n+1]      /graph/indices  int32 or int64 [m]     row v lists the sources of edges into v, ascending
 //   /graph/weights    float32 [m]      optional
 //   /nodes/features   float32 or float16 [n, f]
-//   /nodes/labels     int32 [n], -1 = none; or uint8 [n, C] for multi-label
+//   /nodes/labels     int32 [n], -1 = none; or uint8 [n, C] for multi-label; attribute classes (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -36,12 +37,17 @@ struct GraphInfo {
 };
 
 enum class Split { kTrain, kValid, kTest };
+inline constexpr std::array<const char*, 3> kSplitNames = {"train", "valid", "test"};
+
+struct OpenGraphFile;  // src/graph/open_graph_file.hpp
 
 class GraphFile {
  public:
   /// Collective. Opens and checks what can be checked without reading the big arrays: format, version, shapes, types.
   /// Throws UserError(kInput) on every rank with path and reason.
+  /// `comm` must outlive the file.
   GraphFile(const Communicator& comm, const std::string& path);
+  /// Collective.
   ~GraphFile();
   GraphFile(const GraphFile&) = delete;
   GraphFile& operator=(const GraphFile&) = delete;
@@ -62,15 +68,18 @@ class GraphFile {
   /// Collective. Labels of [begin, end); -1 = none. Only for single-label files.
   Buffer<std::int32_t> read_labels(std::int64_t begin, std::int64_t end) const;
 
+  /// Collective. Labels of [begin, end) of a multi-label file: entry (v, k) is 1 where vertex v has label k. Checks: 0 or 1.
+  Matrix<std::uint8_t> read_multi_labels(std::int64_t begin, std::int64_t end) const;
+
   /// Collective. A whole split on every rank, ascending. Checks: ascending, in [0, n). An absent split is empty.
   Buffer<std::int64_t> read_split(Split split) const;
 
  private:
-  struct Handles;
-  std::unique_ptr<Handles> handles_;
+  std::unique_ptr<OpenGraphFile> open_;
 };
 
-/// Collective. Checks over a whole file: splits do not overlap and name labelled vertices only. Reads labels in row ranges.
+/// Collective. Checks over a whole file: splits do not overlap and, where the file has labels, name labelled vertices
+/// only. Reads labels in row ranges. Throws UserError(kInput) on every rank.
 void check_splits(const Communicator& comm, const GraphFile& file);
 
 }  // namespace espalier

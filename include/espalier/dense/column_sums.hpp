@@ -1,0 +1,30 @@
+// Sums down the columns of a matrix that many threads share and that come out the same for any number of them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/base/execution.hpp"
+
+namespace espalier {
+
+/// sums[j] = sum over rows of what `add_row(i, sums)` adds to its second argument, a double* to `width` numbers. The rows are cut into
+/// chunks by a rule that does not know the threads; each chunk is summed in order, then the chunks in order.
+template <class AddRow>
+void sum_over_rows(const Cpu& cpu, std::int64_t rows, std::span<double> sums, const AddRow& add_row) {
+  constexpr std::int64_t kChunkRows = 512;
+  const std::int64_t chunks = (rows + kChunkRows - 1) / kChunkRows, width = static_cast<std::int64_t>(sums.size());
+  Buffer<double> partials(static_cast<std::size_t>(chunks * width), 0.0);
+#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (chunks > 1)
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+    for (std::int64_t i = chunk * kChunkRows; i < std::min(rows, (chunk + 1) * kChunkRows); ++i)
+      add_row(i, partials.data() + chunk * width);
+  std::fill(sums.begin(), sums.end(), 0.0);
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+    for (std::int64_t j = 0; j < width; ++j)
+      sums[static_cast<std::size_t>(j)] += partials[static_cast<std::size_t>(chunk * width + j)];
+}
+
+}  // namespace espalier

@@ -1,0 +1,43 @@
+// A square sparse matrix spread over the grid.
+//
+// Partitioned: P(i,j) holds block row i, the rows partition.begin(i) .. end(i); the c ranks of a process row hold the same
+// block. Replicated: every rank holds all rows and the partition has one part. Column ids are global in either case.
+#pragma once
+
+#include "espalier/comm/grid.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/partition/row_partition.hpp"
+#include "espalier/sparse/csr.hpp"
+
+namespace espalier {
+
+enum class Topology { kPartitioned, kReplicated };
+
+template <class Index>
+struct DistCsr {
+  const Grid* grid = nullptr;
+  RowPartition partition;  ///< of the rows: grid rows parts, or one when replicated
+  Csr<Index> local;        ///< rows first_row() .. + local.rows, global columns
+  int part = 0;            ///< which part is mine
+  bool has_values = false; ///< does the matrix hold values? The same on every rank, also where the block is empty
+
+  std::int64_t rows() const { return partition.rows(); }
+  std::int64_t first_row() const { return partition.begin(part); }
+  bool is_local(std::int64_t row) const { return row >= partition.begin(part) && row < partition.end(part); }
+};
+
+/// The adjacency matrix of a file, values as in the file (weights or none). Collective over the grid.
+template <class Index>
+DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, Topology topology);
+
+/// What a DistCsr made of parts of a matrix that every rank knows looks like; for tests. Not collective.
+template <class Index>
+DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology topology);
+
+/// The symmetrically normalised matrix with self-loops, D^-1/2 (A + I) D^-1/2 with D = row sums of A + I (Kipf and Welling
+/// 2017, section 2); an entry is round32(a_vu / sqrt(D_v D_u)) with each operation in float64. Every row then
+/// has a diagonal entry. Collective over the process column (the D of other block rows travel block by block).
+template <class Index>
+DistCsr<Index> normalize_with_self_loops(const DistCsr<Index>& a);
+
+}  // namespace espalier

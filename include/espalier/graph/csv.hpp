@@ -1,0 +1,70 @@
+// Reads number tables in CSV, plain or gzip, as a stream: memory for one line, whatever the size of the file.
+//
+//     CsvReader csv("raw/edge.csv.gz");
+//     while (csv.next_line()) {
+//       const auto u = csv.integer(), v = csv.integer();
+//       csv.end_line();
+//     }
+//
+// Every error is a UserError(kInput) that starts with FILE:LINE. A field is what stands between commas; blanks around it and a
+// carriage return at the end of a line are ignored, and so are empty lines at the end of the file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "espalier/base/error.hpp"
+
+namespace espalier {
+
+class CsvReader {
+ public:
+  explicit CsvReader(const std::string& path);
+  ~CsvReader();
+  CsvReader(const CsvReader&) = delete;
+  CsvReader& operator=(const CsvReader&) = delete;
+
+  /// Moves to the next line; false at the end of the file.
+  bool next_line();
+  /// Has the current line another field?
+  bool has_field() const { return more_; }
+  /// The next field as a whole number.
+  std::int64_t integer();
+  /// The next field as a number; "nan" and "inf" are numbers here, the caller decides.
+  double number();
+  /// Passes over the next field.
+  void skip_field() { field(); }
+  /// The current line must have been read to its end.
+  void end_line() const;
+  /// Number of fields of the current line, from its start.
+  std::int64_t count_fields() const;
+
+  const std::string& path() const { return path_; }
+  std::int64_t line() const { return line_; }
+
+  /// Throws UserError(kInput): "PATH:LINE: message".
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    input_error("{}:{}: {}", path_, line_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  bool fill();
+  std::string_view field();
+  template <class Number>
+  Number parse(const char* what);
+
+  std::string path_;
+  void* stream_ = nullptr;  // gzFile
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;  // what is unread of the buffer
+  bool at_end_ = false;
+  std::string_view text_;  // the current line
+  std::size_t at_ = 0;     // the next field within it
+  bool more_ = false;
+  std::int64_t line_ = 0;
+};
+
+}  // namespace espalier

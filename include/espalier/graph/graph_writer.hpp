@@ -1,0 +1,69 @@
+// Writes a graph file (graph_file.hpp says what is in one), all ranks together or one rank alone.
+//
+// Every rank hands over consecutive rows in rank order: rank 0 the first, rank p-1 the last, any of them none, and always the
+// same numbers of rows. The file appears under its name only when everything is written: until commit() it is a
+// temporary beside it, removed when anything fails.
+//
+//     GraphWriter writer(comm, "graph.h5");
+//     writer.write_adjacency(my_rows);
+//     writer.write_features(my_features);
+//     writer.commit({"cora", "where it came from", false});
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "espalier/comm/communicator.hpp"
+#include "espalier/dense/matrix.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/sparse/csr.hpp"
+
+namespace espalier {
+
+struct GraphDescription {
+  std::string name;
+  std::string source;
+  bool directed = false;
+};
+
+class GraphWriter {
+ public:
+  /// Collective. Creates the temporary. Every member throws UserError(kInput) on every rank when the disk refuses.
+  GraphWriter(const Communicator& comm, const std::string& path);
+  /// Collective. Removes the temporary unless commit() succeeded.
+  ~GraphWriter();
+  GraphWriter(const GraphWriter&) = delete;
+  GraphWriter& operator=(const GraphWriter&) = delete;
+
+  /// Collective. My rows of A with global columns, ascending; Index decides the width in the file. Weights are written when
+  /// any rank has values.
+  template <class Index>
+  void write_adjacency(const Csr<Index>& rows);
+
+  /// Collective. My rows of H (float or Half). Ranks without rows may pass an empty matrix of any width.
+  template <class T>
+  void write_features(const Matrix<T>& rows);
+
+  /// Collective. -1 = no label. Stores the number of classes beside them.
+  void write_labels(std::span<const std::int32_t> labels);
+
+  /// Collective. One row of 0 and 1 per vertex.
+  void write_multi_labels(const Matrix<std::uint8_t>& rows);
+
+  /// Collective. My part of a split; the parts in rank order are ascending.
+  void write_split(Split split, std::span<const std::int64_t> ids);
+
+  /// Collective. Closes the file and gives it its name, replacing a file that has it.
+  void commit(const GraphDescription& description);
+
+ private:
+  struct State;
+  template <class T>
+  void write(const std::string& name, std::int64_t total, std::int64_t columns, std::int64_t begin, std::span<const T> values);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace espalier

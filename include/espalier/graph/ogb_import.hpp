@@ -1,0 +1,37 @@
+// Imports a folder in the raw csv layout of the Open Graph Benchmark's node-property sets (Hu et al. 2020, snap-stanford/ogb).
+//
+//   FOLDER/raw/num-node-list.csv.gz   the number of vertices
+//   FOLDER/raw/edge.csv.gz            "u,v" per line, 0-based: an edge from u (source) to v (target)
+//   FOLDER/raw/num-edge-list.csv.gz   lines of edge.csv.gz                          optional
+//   FOLDER/raw/edge-feat.csv.gz       one line per edge; a column may be its weight  optional
+//   FOLDER/raw/node-feat.csv.gz       one line per vertex                           optional
+//   FOLDER/raw/node-label.csv.gz      one line per vertex; nan = none               optional
+//   FOLDER/split/NAME/{train,valid,test}.csv.gz   one vertex per line               optional
+//   FOLDER/meta.json                  "name", "source"                              optional
+//
+// Each file may also be plain .csv. One label column becomes int32 classes, several become 0/1 multi-labels, where nan
+// (an unknown task, as in ogbg sets) is an error: a uint8 has no place for it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "espalier/comm/communicator.hpp"
+
+namespace espalier {
+
+struct OgbOptions {
+  std::string folder;
+  std::string split;                        ///< NAME; empty: the only one there is
+  std::optional<std::int64_t> edge_weight;  ///< 0-based column of edge-feat that holds the weights
+  bool symmetrize = false;
+  bool drop_self_loops = false;
+  bool half = false;                        ///< store features as float16
+};
+
+/// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the larger of edges and features.
+/// Throws UserError(kInput) on every rank with file and line for anything that does not fit; then there is no `output`.
+void import_ogb(const Communicator& comm, const OgbOptions& options, const std::string& output);
+
+}  // namespace espalier

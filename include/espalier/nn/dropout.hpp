@@ -1,0 +1,40 @@
+// ReLU and inverted dropout (Srivastava et al., JMLR 2014): an element is dropped with probability `rate`, the others are
+// multiplied by 1 / (1 - rate), so expectations stay.
+//
+// The mask is a function of (seed, epoch, batch, layer, row, column) and of nothing else: element j of a row takes 32 bits of the row's
+// random stream (word j / 2, low half first), eight elements per Philox block, and is dropped if they are below rate * 2^32. No mask is stored:
+// after ReLU and dropout an element is positive exactly if it was positive and kept, which is what the backward pass asks.
+#pragma once
+
+#include "espalier/base/execution.hpp"
+#include "espalier/base/philox.hpp"
+#include "espalier/dense/matrix.hpp"
+
+namespace espalier {
+
+inline constexpr int kMasksPerBlock = 8;
+
+/// Elements whose 32 bits are below it are dropped.
+ESPALIER_HD inline std::uint64_t dropout_threshold(double rate) {
+  return static_cast<std::uint64_t>(rate * 0x1p32 + 0.5);
+}
+
+/// Is element `position` (0 .. 7) of the eight that `words` decides kept?
+ESPALIER_HD inline bool dropout_keeps(const r123array4x64& words, int position, std::uint64_t threshold) {
+  return static_cast<std::uint32_t>(words.v[position / 2] >> (position % 2 * 32)) >= threshold;
+}
+
+/// out = dropout(in), resized. `stream` names the mask but for its row, which is the row of the matrix. Eight zeros in a row cost no
+/// random numbers: sparse features stay cheap.
+template <class T>
+void dropout(const Cpu&, const RandomStream& stream, double rate, ConstMatrixView<T> in, Matrix<T>& out);
+
+/// h = dropout(relu(h)). With rate 0 it is ReLU alone, and draws nothing. Keeps NaN, so that a diverged run shows.
+template <class T>
+void relu_dropout(const Cpu&, const RandomStream& stream, double rate, MatrixView<T> h);
+
+/// gradient = gradient * [h > 0] / (1 - rate), where h is what relu_dropout returned.
+template <class T>
+void relu_dropout_backward(const Cpu&, double rate, ConstMatrixView<T> h, MatrixView<T> gradient);
+
+}  // namespace espalier

@@ -1,0 +1,54 @@
+// Exact evaluation: the network over the whole graph, layer by layer, without sampling.
+//
+// H[l] is spread over the grid like H[0]. For each layer the c ranks of a process row share their block row's vertices, work through their
+// share in chunks (all neighbours, one fetch in the process column per chunk), and gather the block row along the process
+// row. Memory: two H[l] blocks and one chunk. Every row is computed by the same operations in the same order wherever it
+// lies, so metrics do not depend on the grid.
+#pragma once
+
+#include <cstdint>
+
+#include "espalier/base/execution.hpp"
+#include "espalier/feature/store.hpp"
+#include "espalier/nn/network.hpp"
+#include "espalier/sample/sampler.hpp"
+#include "espalier/train/targets.hpp"
+
+namespace espalier {
+
+struct Metrics {
+  double accuracy = 0;
+  double macro_f1 = 0;
+  std::int64_t vertices = 0;  ///< how many were judged; 0: the split is empty
+};
+
+struct Evaluation {
+  Metrics valid;
+  Metrics test;
+};
+
+class Evaluator {
+ public:
+  /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on. All must outlive it.
+  /// `chunk_bytes`: what one chunk's input rows may take.
+  Evaluator(const Grid& grid, Sampler& whole_rows, const FeatureStore& features, const Targets& targets,
+            std::int64_t edges, std::int64_t chunk_bytes);
+
+  /// Collective over the grid.
+  Evaluation evaluate(const Cpu& cpu, const Network<float>& network) const;
+
+ private:
+  Matrix<float> compute_layer(const Cpu& cpu, const Network<float>& network, int layer, const FeatureStore& input) const;
+  std::int64_t chunk_rows(std::int64_t width) const;
+  Metrics judge(const Matrix<float>& logits, const Buffer<std::int64_t>& split) const;
+
+  const Grid& grid_;
+  Sampler& whole_rows_;
+  const FeatureStore& features_;
+  const Targets& targets_;
+  double mean_degree_;
+  std::int64_t chunk_bytes_;
+  RowPartition shares_;  ///< of my block row over the ranks of my process row, offsets relative to the block
+};
+
+}  // namespace espalier

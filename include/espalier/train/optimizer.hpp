@@ -1,0 +1,61 @@
+// Optimisers: Adam (Kingma and Ba, ICLR 2015) and SGD with momentum, both with L2 weight decay.
+//
+//     g'   = g + decay * w                       parameters that decay only
+//     SGD:   v = momentum * v + g'               w -= rate * v
+//     Adam:  m = b1 m + (1 - b1) g'              m^ = m / (1 - b1^t)
+//            v = b2 v + (1 - b2) g'^2            v^ = v / (1 - b2^t)
+//            w -= rate * m^ / (sqrt(v^) + eps)
+//
+// These are the definitions of PyTorch's Adam and SGD (dampening 0), which the tests compare with. Every element is computed by itself, so
+// all ranks that start from the same weights and see the same gradients keep the same weights, bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "espalier/base/execution.hpp"
+#include "espalier/nn/parameter.hpp"
+
+namespace espalier {
+
+struct OptimizerOptions {
+  std::string kind = "adam";  ///< "adam" | "sgd"
+  double momentum = 0.9;      ///< SGD
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  ///< Adam
+  double weight_decay = 0;
+  std::string weight_decay_on = "all";  ///< "all" | "first": the layers whose weight matrices decay
+};
+
+/// A matrix of the optimiser's state with the name it has in a checkpoint: "layer1.bias/first_moment".
+template <class T>
+struct NamedMatrix {
+  std::string name;
+  Matrix<T> value;
+};
+
+template <class T>
+class Optimizer {
+ public:
+  /// State of zeros for each parameter. Throws UserError (usage) for an unknown kind.
+  Optimizer(const OptimizerOptions& options, const std::vector<Parameter<T>>& parameters);
+
+  /// One update of all parameters; gradients in their order and shapes.
+  void step(const Cpu&, double learning_rate, const std::vector<Matrix<T>>& gradients,
+            std::vector<Parameter<T>>& parameters);
+
+  /// What a checkpoint saves and restores, together with steps(): SGD one matrix per parameter, Adam two.
+  std::vector<NamedMatrix<T>>& state() { return state_; }
+  const std::vector<NamedMatrix<T>>& state() const { return state_; }
+  std::int64_t steps() const { return steps_; }
+  void set_steps(std::int64_t steps) { steps_ = steps; }
+
+ private:
+  double decay_of(const Parameter<T>& parameter) const;
+
+  OptimizerOptions options_;
+  std::vector<NamedMatrix<T>> state_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace espalier

@@ -1,0 +1,80 @@
+// What a run says about itself: report.json and metrics.csv of the design, section 7.
+//
+// Seconds are maxima over ranks. Bytes are what crosses between ranks: the total is the sum over ranks of bytes received, max_rank
+// the largest of them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "espalier/base/timer.hpp"
+#include "espalier/comm/grid.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/train/evaluator.hpp"
+
+namespace espalier {
+
+/// The stages of an epoch in the order of reports; those of a sampling run come first.
+inline constexpr const char* kStageNames[] = {"sample", "fetch", "forward", "backward", "reduce", "optimizer", "evaluate"};
+inline constexpr std::span<const char* const> kSampleStages(kStageNames, 1);
+inline constexpr std::span<const char* const> kTrainStages(kStageNames);
+
+struct StageSeconds {
+  double min = 0, mean = 0, max = 0;  ///< over ranks
+};
+
+struct StageBytes {
+  std::int64_t total = 0, max_rank = 0;
+};
+
+struct EpochReport {
+  std::int64_t epoch = 0;
+  std::optional<double> loss;
+  std::optional<Metrics> valid;
+  SampleCounts counts;
+  std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages
+  std::map<std::string, StageBytes> bytes;      ///< the stages that communicate
+};
+
+/// Collective. Fills seconds and bytes of `report` from this rank's timers and ledger.
+void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<const char* const> stages,
+                         EpochReport& report);
+
+struct RunReport {
+  std::string command;
+  std::string config_json;
+  int ranks = 1, replication = 1, threads = 1;
+  std::string device = "cpu";
+  GraphInfo graph;
+  std::vector<EpochReport> epochs;
+  std::optional<Metrics> test;
+  std::int64_t best_epoch = 0;
+  std::string weights_digest;  ///< 16 hex digits of the final weights' bits; empty without a network
+  std::int64_t peak_memory_max = 0, peak_memory_sum = 0;
+};
+
+/// Collective. This process's peak resident memory, largest and summed over ranks.
+void measure_peak_memory(const Communicator& comm, RunReport& report);
+
+/// Report as JSON text.
+std::string to_json(const RunReport& report);
+
+/// One line of metrics.csv per epoch, and the line of names above them.
+std::string metrics_header(const EpochReport& report);
+std::string metrics_line(const EpochReport& report);
+
+/// A table stage | min | mean | max over ranks | %, summed over epochs.
+std::string stage_table(const std::vector<EpochReport>& epochs);
+
+/// 16 hex digits.
+std::string hex(std::uint64_t digest);
+
+/// Writes `text` to `path` so that a reader sees the old file or the new one, never a part. Throws UserError(kUsage).
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace espalier

@@ -1,0 +1,19 @@
+// The words of `espalier help`: a summary and an example that works for each command.
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace espalier {
+
+std::string help_summary(const std::string& command);
+std::string help_example(const std::string& command);
+
+/// The help of one command with its subcommands; of the whole program for "". Throws UserError(kUsage) naming the nearest
+/// command for an unknown one.
+std::string command_help(const CLI::App& app, const std::string& command);
+
+}  // namespace espalier

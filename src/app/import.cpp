@@ -1,0 +1,42 @@
+// espalier import: from files that others made to a graph file.
+#include <charconv>
+
+#include "commands.hpp"
+#include "espalier/base/clock.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/ogb_import.hpp"
+
+namespace espalier {
+
+namespace {
+
+std::optional<std::int64_t> weight_column(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  std::int64_t column = -1;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), column);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || column < 0)
+    usage_error("--edge-weight {}: give the number of a column of edge-feat.csv.gz, counted from 0", text);
+  return column;
+}
+
+}  // namespace
+
+void import_command(const Communicator& world, const ImportArguments& arguments) {
+  if (arguments.format != "ogb") usage_error("--format {}: the only format is ogb", arguments.format);
+  const double start = now();
+
+  // 1. Read the folder, write the graph file.
+  const OgbOptions options{arguments.folder,     arguments.split,           weight_column(arguments.edge_weight),
+                           arguments.symmetrize, arguments.drop_self_loops, arguments.half};
+  import_ogb(world, options, arguments.output);
+
+  // 2. Open what was written: it must pass the checks of every reader.
+  const GraphFile file(world, arguments.output);
+  check_splits(world, file);
+  const auto& info = file.info();
+  log::info("wrote      {}: {} vertices, {} edges, {} features, {} classes, in {:.1f} s", arguments.output, info.nodes,
+            info.edges, info.features, info.classes, now() - start);
+}
+
+}  // namespace espalier

@@ -1,0 +1,214 @@
+// espalier info: what is in a graph file, and how much memory it takes on a grid.
+//
+// Every rank reads an even range of rows, in parts of bounded size. Degree quantiles are exact: each rank keeps its degrees
+// sorted, and one bisection over the degree axis serves all quantiles together.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "commands.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/row_range.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kLabel = "info";
+
+void line(const char* name, const std::string& text) { log::info("{:<12} {}", name, text); }
+
+std::string in_words(double bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  int unit = 0;
+  for (; bytes >= 1024 && unit < 5; ++unit) bytes /= 1024;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
+}
+
+// ---- degrees ----
+
+struct Degrees {
+  std::vector<std::int64_t> in;  // of my rows, sorted
+  std::int64_t self_loops = 0;
+  std::int64_t isolated = 0;     // vertices without an edge in either direction
+};
+
+// One bit per vertex, grouped by the rank that owns the vertex.
+class VertexMarks {
+ public:
+  VertexMarks(std::int64_t n, int ranks) : n_(n), ranks_(ranks) {
+    std::int64_t bytes = 0;
+    for (int r = 0; r < ranks; ++r) {
+      starts_.push_back(bytes);
+      sizes_.push_back((even_range(n, ranks, r).size() + 7) / 8);
+      bytes += sizes_.back();
+    }
+    bits_.assign(static_cast<std::size_t>(bytes), 0);
+  }
+  void mark(std::int64_t v) {
+    const auto r = even_owner(n_, ranks_, v);
+    const auto bit = v - even_range(n_, ranks_, r).begin;
+    bits_[static_cast<std::size_t>(starts_[static_cast<std::size_t>(r)] + bit / 8)] |= static_cast<std::uint8_t>(1u << bit % 8);
+  }
+  /// Collective. For each of my vertices: has any rank marked it?
+  std::vector<bool> of_mine(const Communicator& world) const {
+    const auto got = world.all_to_all_v(std::span<const std::uint8_t>(bits_), sizes_, kLabel);
+    const auto mine = even_range(n_, ranks_, world.rank()).size();
+    const auto bytes = sizes_[static_cast<std::size_t>(world.rank())];
+    std::vector<bool> marked(static_cast<std::size_t>(mine), false);
+    for (std::size_t k = 0; k < got.data.size(); ++k)
+      for (int bit = 0; bit < 8; ++bit)
+        if (got.data[k] >> bit & 1)
+          marked[static_cast<std::size_t>(static_cast<std::int64_t>(k) % bytes * 8 + bit)] = true;
+    return marked;
+  }
+
+ private:
+  std::int64_t n_;
+  int ranks_;
+  std::vector<std::int64_t> sizes_, starts_;
+  std::vector<std::uint8_t> bits_;
+};
+
+Degrees read_degrees(const Communicator& world, const GraphFile& file) {
+  constexpr std::int64_t kEdgesPerPart = std::int64_t{1} << 26;
+  const auto& info = file.info();
+  const auto mine = even_range(info.nodes, world.size(), world.rank());
+  const auto parts = 1 + info.edges / world.size() / kEdgesPerPart;
+  VertexMarks has_out_edge(info.nodes, world.size());
+  Degrees degrees;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const auto rows = even_range(mine.size(), parts, part);
+    const auto a = file.read_rows<std::int64_t>(mine.begin + rows.begin, mine.begin + rows.end);
+    for (std::int64_t v = 0; v < a.rows; ++v) {
+      degrees.in.push_back(a.row_size(v));
+      const auto columns = a.row_indices(v);
+      degrees.self_loops += std::binary_search(columns.begin(), columns.end(), mine.begin + rows.begin + v);
+      for (const auto u : columns) has_out_edge.mark(u);
+    }
+  }
+  const auto marked = has_out_edge.of_mine(world);
+  for (std::size_t v = 0; v < marked.size(); ++v) degrees.isolated += degrees.in[v] == 0 && !marked[v];
+  std::sort(degrees.in.begin(), degrees.in.end());
+  degrees.self_loops = world.all_reduce(degrees.self_loops, Reduction::kSum, kLabel);
+  degrees.isolated = world.all_reduce(degrees.isolated, Reduction::kSum, kLabel);
+  return degrees;
+}
+
+constexpr std::array<double, 7> kQuantiles = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
+
+// The smallest degree that at least a fraction q of the n vertices does not exceed, for each q: bisection on [low, high].
+std::array<std::int64_t, 7> find_quantiles(const Communicator& world, const std::vector<std::int64_t>& sorted, std::int64_t n) {
+  std::array<std::int64_t, 7> low{}, high{}, covered{};
+  high.fill(world.all_reduce(sorted.empty() ? std::int64_t{0} : sorted.back(), Reduction::kMax, kLabel));
+  while (low != high) {
+    for (std::size_t q = 0; q < low.size(); ++q)
+      covered[q] = std::upper_bound(sorted.begin(), sorted.end(), (low[q] + high[q]) / 2) - sorted.begin();
+    world.all_reduce(std::span<std::int64_t>(covered), Reduction::kSum, kLabel);
+    for (std::size_t q = 0; q < low.size(); ++q) {
+      const auto middle = (low[q] + high[q]) / 2;
+      const auto wanted = std::max<std::int64_t>(1, std::llround(std::ceil(kQuantiles[q] * static_cast<double>(n))));
+      if (covered[q] >= wanted)
+        high[q] = middle;
+      else
+        low[q] = std::min(middle + 1, high[q]);
+    }
+  }
+  return low;
+}
+
+void show_degrees(const Communicator& world, const GraphFile& file) {
+  const auto& info = file.info();
+  const auto degrees = read_degrees(world, file);
+  const auto q = find_quantiles(world, degrees.in, info.nodes);
+  line("in-degree", fmt::format("min {}, 25 % {}, median {}, 75 % {}, 90 % {}, 99 % {}, max {}, mean {:.3f}", q[0], q[1],
+                                q[2], q[3], q[4], q[5], q[6], static_cast<double>(info.edges) / static_cast<double>(info.nodes)));
+  line("self loops", std::to_string(degrees.self_loops));
+  line("isolated", fmt::format("{} vertices without any edge", degrees.isolated));
+}
+
+// ---- vertices ----
+
+std::vector<std::int64_t> count_labels(const Communicator& world, const GraphFile& file) {
+  const auto& info = file.info();
+  const auto mine = even_range(info.nodes, world.size(), world.rank());
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(info.classes), 0);
+  if (info.multi_label) {
+    const auto labels = file.read_multi_labels(mine.begin, mine.end);
+    for (std::int64_t v = 0; v < labels.rows; ++v)
+      for (std::int64_t k = 0; k < info.classes; ++k) counts[static_cast<std::size_t>(k)] += labels(v, k);
+  } else {
+    for (const auto label : file.read_labels(mine.begin, mine.end))
+      if (label >= 0) ++counts[static_cast<std::size_t>(label)];
+  }
+  world.all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, kLabel);
+  return counts;
+}
+
+void show_labels(const Communicator& world, const GraphFile& file) {
+  const auto& info = file.info();
+  if (info.classes == 0) return line("labels", "none");
+  const auto counts = count_labels(world, file);
+  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  std::int64_t total = 0;
+  for (const auto count : counts) total += count;
+  const auto range = fmt::format("class {} has least ({}), class {} most ({})", least - counts.begin(), *least,
+                                 most - counts.begin(), *most);
+  if (info.multi_label)
+    line("labels", fmt::format("{} per vertex, 0 or 1, {:.3f} of them 1; {}", info.classes,
+                               static_cast<double>(total) / static_cast<double>(info.nodes * info.classes), range));
+  else
+    line("labels", fmt::format("{} classes, {} of {} vertices labelled; {}", info.classes, total, info.nodes, range));
+}
+
+void show_vertices(const Communicator& world, const GraphFile& file) {
+  const auto& info = file.info();
+  line("features", info.features == 0 ? "none" : fmt::format("{} x {}", info.features, info.half_features ? "float16" : "float32"));
+  show_labels(world, file);
+  line("splits", fmt::format("train {}, valid {}, test {}", info.train, info.valid, info.test));
+}
+
+// ---- memory ----
+
+void show_memory(const GraphInfo& info, const InfoArguments& arguments) {
+  const double index_bytes = info.nodes > std::numeric_limits<std::int32_t>::max() ? 8 : 4;
+  const double edge_bytes = index_bytes + (info.weighted ? 4 : 0);
+  const auto topology = 8.0 * static_cast<double>(info.nodes) + edge_bytes * static_cast<double>(info.edges);
+  const auto features = static_cast<double>(info.nodes * info.features) * (info.half_features ? 2 : 4);
+  const auto rows = static_cast<double>(arguments.ranks / arguments.replication);
+  log::info("\nmemory per rank on {} ranks, replication {} ({:.0f} block rows, evenly cut):\n", arguments.ranks,
+            arguments.replication, rows);
+  log::info("  {:<24} {:>12} {:>12} {:>12}", "grid.topology", "topology", "features", "together");
+  const auto show = [&](const char* name, double a) {
+    log::info("  {:<24} {:>12} {:>12} {:>12}", name, in_words(a), in_words(features / rows), in_words(a + features / rows));
+  };
+  show("partitioned", topology / rows);
+  show("replicated", topology);
+}
+
+}  // namespace
+
+void info_command(const Communicator& world, const InfoArguments& arguments) {
+  if (arguments.ranks < 1 || arguments.replication < 1 || arguments.ranks % arguments.replication != 0)
+    usage_error("--ranks {} --replication {}: the replication must divide the number of ranks", arguments.ranks,
+                arguments.replication);
+  // 1. What the header says.
+  const GraphFile file(world, arguments.file);
+  const auto& info = file.info();
+  line("file", arguments.file);
+  line("name", info.name);
+  line("source", info.source);
+  line("vertices", std::to_string(info.nodes));
+  line("edges", fmt::format("{}, {}, {}, {}-bit ids", info.edges, info.directed ? "directed" : "undirected (each both ways)",
+                            info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
+  // 2. What the arrays say.
+  show_degrees(world, file);
+  show_vertices(world, file);
+  check_splits(world, file);
+  // 3. What a job will need.
+  show_memory(info, arguments);
+}
+
+}  // namespace espalier

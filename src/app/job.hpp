@@ -1,0 +1,66 @@
+// What `sample` and `train` set up alike: config, grid, graph, and the numbers that "auto" stands for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "commands.hpp"
+#include "espalier/base/config.hpp"
+#include "espalier/base/execution.hpp"
+#include "espalier/comm/grid.hpp"
+#include "espalier/dist/dist_csr.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/sample/sampler.hpp"
+#include "espalier/train/report.hpp"
+
+namespace espalier {
+
+/// Collective. Rank 0 reads the config file; every rank gets the same config. Refuses what this program cannot do.
+Config load_job_config(const Communicator& world, const JobArguments& arguments);
+
+struct Job {
+  Config config;
+  Cpu cpu;
+  std::int64_t memory_limit = 0;  ///< bytes per rank
+  std::unique_ptr<GraphFile> file;
+  std::unique_ptr<Grid> grid;
+  std::int64_t batches_per_step = 1;
+};
+
+/// Collective. Opens the graph, resolves threads, memory limit, replication and batches per step, checks that the blocks fit in
+/// memory (UserError kMemory otherwise), and makes the output folder with the resolved config in it.
+Job open_job(const Communicator& world, const Config& config);
+
+/// The matrix that the model multiplies by: A, or the normalised A + I for gcn. Collective.
+template <class Index>
+DistCsr<Index> read_model_matrix(const Job& job) {
+  const auto topology = job.config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
+  auto a = read_dist_csr<Index>(*job.grid, *job.file, topology);
+  return job.config.model.kind == "gcn" ? normalize_with_self_loops(a) : std::move(a);
+}
+
+/// What sampler.* and model.kind ask for.
+SamplerShape sampler_shape(const Config& config);
+
+/// sampler.bulk, or what fits in a quarter of the memory limit. Collective (ranks agree).
+std::int64_t resolve_bulk(const Job& job, std::int64_t batches);
+
+/// The parts of a report that are known before the first epoch.
+RunReport start_report(const Job& job, const char* command);
+
+/// Collective. Rank 0 writes report.json and metrics.csv to output.dir; a failure becomes everyone's.
+void write_report(const Job& job, const RunReport& report);
+
+/// The path of a file in the output folder.
+std::string output_path(const Job& job, const char* name);
+
+/// Calls function(int32_t{}) or function(int64_t{}): adjacency indices take 4 bytes below 2^31 vertices, 8 beyond.
+template <class Function>
+void with_index_type(std::int64_t nodes, Function function) {
+  if (nodes < (std::int64_t{1} << 31))
+    function(std::int32_t{});
+  else
+    function(std::int64_t{});
+}
+
+}  // namespace espalier

@@ -1,0 +1,171 @@
+// espalier COMMAND ...: reads the command line and calls the command (commands.hpp, one file each).
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <iostream>
+
+#include "commands.hpp"
+#include "espalier/base/config.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/version.hpp"
+#include "espalier/comm/session.hpp"
+#include "help.hpp"
+
+namespace {
+
+using namespace espalier;
+
+struct Arguments {
+  ImportArguments import;
+  GenerateArguments generate;
+  InfoArguments info;
+  JobArguments job;
+  std::string help_topic;
+  bool verbose = false;
+  bool quiet = false;
+};
+
+using Action = std::function<void(const Communicator&)>;
+
+CLI::App* add_command(CLI::App& app, const char* name) {
+  auto* command = app.add_subcommand(name, help_summary(name));
+  command->footer(help_example(name));
+  return command;
+}
+
+void add_import(CLI::App& app, ImportArguments& a, Action& action) {
+  auto* import = add_command(app, "import");
+  import->require_subcommand(1);
+  auto* ogb = import->add_subcommand("ogb", "a folder in the raw csv layout of the Open Graph Benchmark");
+  ogb->add_option("DIR", a.folder, "the folder that holds raw/ and split/")->required();
+  ogb->add_option("--split", a.split, "which split: a folder below DIR/split")->required();
+  ogb->add_option("-o,--output", a.output, "the graph file to write")->required();
+  ogb->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
+  ogb->add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
+  ogb->add_option("--edge-weight", a.edge_weight, "the column of edge-feat.csv.gz (from 0) that becomes the weights");
+  ogb->add_flag("--half", a.half, "store features as float16");
+  ogb->callback([&action, &a] { action = [&a](const Communicator& world) { import_command(world, a); }; });
+}
+
+void add_generator_options(CLI::App& kind, GenerateArguments& a) {
+  kind.add_option("--features", a.features, "columns of the feature matrix")->capture_default_str();
+  kind.add_option("--classes", a.classes, "number of classes")->capture_default_str();
+  kind.add_option("--seed", a.seed, "the same seed gives the same graph for every number of ranks")->capture_default_str();
+  kind.add_option("-o,--output", a.output, "the graph file to write")->required();
+  kind.add_flag("--half", a.half, "store features as float16");
+}
+
+void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
+  auto* generate = add_command(app, "generate");
+  generate->require_subcommand(1);
+  auto* rmat = generate->add_subcommand("rmat", "Graph500's R-MAT: 2^scale vertices, edge-factor * 2^scale edges");
+  rmat->add_option("--scale", a.scale, "log2 of the number of vertices")->capture_default_str();
+  rmat->add_option("--edge-factor", a.edge_factor, "edges per vertex before duplicates are merged")->capture_default_str();
+  rmat->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
+  rmat->add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
+  auto* planted = generate->add_subcommand("planted", "a planted partition: communities that a GNN can learn");
+  planted->add_option("--nodes", a.nodes, "number of vertices")->capture_default_str();
+  planted->add_option("--degree", a.degree, "expected degree")->capture_default_str();
+  planted->add_option("--homophily", a.homophily, "fraction of edges inside a class")->capture_default_str();
+  for (auto* kind : {rmat, planted}) {
+    add_generator_options(*kind, a);
+    kind->callback([&action, &a, kind] {
+      a.kind = kind->get_name();
+      action = [&a](const Communicator& world) { generate_command(world, a); };
+    });
+  }
+}
+
+void add_info(CLI::App& app, InfoArguments& a, Action& action) {
+  auto* info = add_command(app, "info");
+  info->add_option("FILE", a.file, "a graph file")->required();
+  info->add_option("--ranks", a.ranks, "show memory per rank for so many ranks")->capture_default_str();
+  info->add_option("--replication", a.replication, "and so many copies of each block row")->capture_default_str();
+  info->callback([&action, &a] { action = [&a](const Communicator& world) { info_command(world, a); }; });
+}
+
+void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
+             void (*command)(const Communicator&, const JobArguments&)) {
+  auto* job = add_command(app, name);
+  job->add_option("CONFIG", a.config, "the input file (TOML)")->required();
+  job->add_option("KEY=VALUE", a.overrides, "section.key=value, wins over the file; `espalier help config` lists the keys");
+  job->add_flag("--dry-run", a.dry_run, "print the resolved config and stop");
+  if (std::string(name) == "sample") job->add_option("--epochs", a.epochs, "how many epochs to draw (1)");
+  job->callback([&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
+}
+
+void add_help(CLI::App& app, std::string& topic, Action& action) {
+  auto* help = add_command(app, "help");
+  help->add_option("COMMAND", topic, "a command, or config");
+  help->callback([&] {
+    action = [&](const Communicator&) {
+      if (topic == "config")
+        log::info("Keys of an input file, their defaults and meaning:\n\n{}", describe_config_keys());
+      else if (topic.empty())
+        log::info("{}", app.help());
+      else
+        log::info("{}", command_help(app, topic));
+    };
+  });
+}
+
+int run(const Communicator& world, int argc, char** argv) {
+  Arguments arguments;
+  Action action;
+  CLI::App app("Espalier trains graph neural networks on a process grid.", "espalier");
+  app.set_help_flag("-h,--help", "show help");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_flag("-v,--verbose", arguments.verbose, "say more");
+  app.add_flag("-q,--quiet", arguments.quiet, "warnings and errors only");
+  add_import(app, arguments.import, action);
+  add_generate(app, arguments.generate, action);
+  add_info(app, arguments.info, action);
+  add_job(app, "sample", arguments.job, action, sample_command);
+  add_job(app, "train", arguments.job, action, train_command);
+  add_help(app, arguments.help_topic, action);
+  add_command(app, "version")->callback([&action] {
+    action = [](const Communicator&) { log::info("espalier {}", kVersion); };
+  });
+  app.footer("`espalier help COMMAND` shows an example that works; `espalier help config` lists the keys of an input file.");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    log::info("{}", command_help(app, ""));
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    usage_error("{}; see `espalier help`", error.what());
+  }
+  log::set_up(world.rank(), arguments.quiet     ? log::Level::kWarning
+                            : arguments.verbose ? log::Level::kDebug
+                                                : log::Level::kInfo);
+  action(world);
+  return 0;
+}
+
+// Every rank is expected to leave with the same error. One that leaves alone must not make the others wait.
+int leave(const Communicator& world, const UserError& error) {
+  constexpr double kPatienceSeconds = 10;
+  if (!all_arrive_within(world, kPatienceSeconds)) fail_job(error.code(), error.what());
+  if (world.rank() == 0) log::error("{}", error.what());
+  return static_cast<int>(error.code());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  espalier::Session session(&argc, &argv);
+  log::set_up(session.world().rank(), log::Level::kInfo);
+  try {
+    return run(session.world(), argc, argv);
+  } catch (const UserError& error) {
+    return leave(session.world(), error);
+  } catch (const std::bad_alloc&) {
+    fail_job(ExitCode::kMemory,
+             "out of memory; lower sampler.bulk or sampler.batch_size, or use more ranks or a smaller grid.replication");
+  } catch (const std::exception& error) {
+    fail_job(ExitCode::kInternal, error.what());
+  }
+}

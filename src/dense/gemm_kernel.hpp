@@ -1,0 +1,136 @@
+// The kernel under the products of dense matrices, in the shape of Goto and van de Geijn (Anatomy of high-performance matrix
+// multiplication, TOMS 2008):
+//
+//   - B is packed into panels: kPanel columns wide, at most kDepth rows deep, zero-padded to whole vectors, contiguous in the order
+//     in which the kernel reads them. A panel (32 KiB) stays in the first-level cache while rows of A pass by.
+//   - The kernel keeps an R x kPanel tile of C in registers and adds a_ik b_k for k in ascending order.
+//
+// Every element of C is therefore the same chain of fused multiply-adds, restarted every kDepth terms and summed in order,
+// whatever tile, row count or thread it belongs to. That is the law of gemm.hpp. BLAS cannot give it: OpenBLAS 0.3.21 rounds
+// differently at different positions of a row within its tiles (equal rows of A give unequal rows of C within one call), and again for small
+// matrices.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "espalier/dense/matrix.hpp"
+#include "simd.hpp"
+
+namespace espalier::gemm_kernel {
+
+inline constexpr int kPanelVectors = 2;
+inline constexpr std::int64_t kDepth = 256;
+/// The tile, the panel's vectors and one broadcast fill the registers.
+inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
+template <class T>
+inline constexpr std::int64_t kPanel = kPanelVectors * kLanes<T>;
+
+/// B [k, n] in packed panels: depth block after depth block, in it panel after panel, in it row after row.
+template <class T>
+class PackedMatrix {
+ public:
+  /// Packs B; reuses the memory of what was packed before.
+  void pack(ConstMatrixView<T> b) {
+    pack_by(b.rows, b.columns, [&](std::int64_t i, std::int64_t j, std::int64_t width, T* out) {
+      if (width == kPanel<T>)  // a copy of constant length
+        std::copy_n(b.row(i) + j, kPanel<T>, out);
+      else
+        std::copy_n(b.row(i) + j, width, out);
+    });
+  }
+  /// Packs the transpose of `b`.
+  void pack_transpose(ConstMatrixView<T> b) {
+    pack_by(b.columns, b.rows, [&](std::int64_t i, std::int64_t j, std::int64_t width, T* out) {
+      for (std::int64_t w = 0; w < width; ++w) out[w] = b(j + w, i);
+    });
+  }
+  std::int64_t k() const { return k_; }
+  std::int64_t n() const { return n_; }
+  /// Rows of the depth block that begins at k0.
+  std::int64_t depth(std::int64_t k0) const { return std::min(kDepth, k_ - k0); }
+  const T* panel(std::int64_t k0, std::int64_t j0) const { return data_.data() + k0 * padded_n_ + depth(k0) * j0; }
+
+ private:
+  /// `copy(i, j, width, out)` writes `width` entries of row i from column j on.
+  template <class Copy>
+  void pack_by(std::int64_t k, std::int64_t n, const Copy& copy) {
+    k_ = k;
+    n_ = n;
+    padded_n_ = (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+    data_.resize(static_cast<std::size_t>(k * padded_n_));
+    T* out = data_.data();
+    for (std::int64_t k0 = 0; k0 < k; k0 += kDepth)
+      for (std::int64_t j0 = 0; j0 < n; j0 += kPanel<T>) {
+        const std::int64_t width = std::min(kPanel<T>, n - j0), padded = std::min(kPanel<T>, padded_n_ - j0);
+        for (std::int64_t i = k0; i < k0 + depth(k0); ++i, out += padded) {
+          copy(i, j0, width, out);
+          std::fill(out + width, out + padded, T{0});
+        }
+      }
+  }
+
+  std::int64_t k_ = 0, n_ = 0, padded_n_ = 0;
+  Buffer<T> data_;
+};
+
+/// The first `width` elements of one vector of C.
+template <class T>
+void store(const Vector<T>& sum, T* c, std::int64_t width, bool add) {
+  if (width >= kLanes<T>) {
+    Vector<T> old{};
+    if (add) __builtin_memcpy(&old, c, sizeof old);
+    const Vector<T> result = add ? old + sum : sum;
+    __builtin_memcpy(c, &result, sizeof result);
+  } else {
+    for (int j = 0; j < width; ++j) c[j] = add ? c[j] + sum[j] : sum[j];
+  }
+}
+
+/// C tile [R, width] (+)= A tile [R, depth] panel [depth, V vectors]. Entry (r, k) of A's tile is a[r * lda + k], or a[k * R + r]
+/// if it is packed.
+template <class T, int R, int V, bool kPackedA>
+void multiply_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* panel, T* c, std::int64_t ldc,
+                   std::int64_t width, bool add) {
+  Vector<T> sum[R][V] = {};
+  for (std::int64_t k = 0; k < depth; ++k, panel += V * kLanes<T>) {
+    Vector<T> b[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) __builtin_memcpy(&b[v], panel + v * kLanes<T>, sizeof b[v]);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const Vector<T> broadcast = (kPackedA ? a[k * R + r] : a[r * lda + k]) - Vector<T>{};
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sum[r][v] = fused_multiply_add(broadcast, b[v], sum[r][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v)
+      if (width > v * kLanes<T>) store<T>(sum[r][v], c + r * ldc + v * kLanes<T>, width - v * kLanes<T>, add);
+}
+
+template <class T>
+using TileKernel = void (*)(std::int64_t, const T*, std::int64_t, const T*, T*, std::int64_t, std::int64_t, bool);
+
+/// The kernel for a tile of 1 .. kTileRows rows and at most V vectors.
+template <class T, int V, bool kPackedA>
+TileKernel<T> tile_kernel(std::int64_t rows) {
+  static constexpr auto kKernels = []<int... R>(std::integer_sequence<int, R...>) {
+    return std::array<TileKernel<T>, sizeof...(R)>{multiply_tile<T, R + 1, V, kPackedA>...};
+  }(std::make_integer_sequence<int, kTileRows>{});
+  return kKernels[static_cast<std::size_t>(rows - 1)];
+}
+
+/// C tile [rows, width] (+)= A tile [rows, depth] panel, of any size up to kTileRows x kPanel.
+template <class T, bool kPackedA>
+void multiply_any_tile(std::int64_t rows, std::int64_t depth, const T* a, std::int64_t lda, const T* panel, T* c,
+                       std::int64_t ldc, std::int64_t width, bool add) {
+  const auto kernel = width > kLanes<T> ? tile_kernel<T, kPanelVectors, kPackedA>(rows) : tile_kernel<T, 1, kPackedA>(rows);
+  kernel(depth, a, lda, panel, c, ldc, width, add);
+}
+
+}  // namespace espalier::gemm_kernel

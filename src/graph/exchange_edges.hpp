@@ -1,0 +1,68 @@
+// Brings generated edges to the ranks that own their rows, a few million at a time, so that the send buffers stay small.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "espalier/graph/edge_list.hpp"
+#include "espalier/graph/generate.hpp"
+#include "espalier/graph/row_range.hpp"
+
+namespace espalier {
+
+namespace exchange_detail {
+
+inline constexpr std::int64_t kEdgesPerRound = std::int64_t{1} << 22;
+
+template <class Index>
+struct Entry {
+  Index row, column;
+};
+
+// The entries ordered by the rank that owns their row; counts[r] of them for rank r.
+template <class Index>
+Buffer<Entry<Index>> order_by_owner(const Buffer<Entry<Index>>& entries, std::int64_t n, std::vector<std::int64_t>& counts) {
+  const auto p = static_cast<std::int64_t>(counts.size());
+  std::fill(counts.begin(), counts.end(), 0);
+  for (const auto& entry : entries) ++counts[static_cast<std::size_t>(even_owner(n, p, entry.row))];
+  std::vector<std::int64_t> next(counts.size(), 0);
+  for (std::size_t r = 1; r < counts.size(); ++r) next[r] = next[r - 1] + counts[r - 1];
+  Buffer<Entry<Index>> ordered(entries.size());
+  for (const auto& entry : entries)
+    ordered[static_cast<std::size_t>(next[static_cast<std::size_t>(even_owner(n, p, entry.row))]++)] = entry;
+  return ordered;
+}
+
+}  // namespace exchange_detail
+
+/// Collective. Rank r makes edges [E r/p, E (r+1)/p) with edge_at(e) and gets those that end in its even range of the n rows; with
+/// `symmetrize` every edge is also taken the other way round. The order of what a rank gets depends on p.
+template <class Index, class EdgeAt>
+EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::int64_t edges, bool symmetrize, EdgeAt edge_at) {
+  using Entry = exchange_detail::Entry<Index>;
+  const auto mine = even_range(edges, comm.size(), comm.rank());
+  const auto rounds = (edges / comm.size() + exchange_detail::kEdgesPerRound) / exchange_detail::kEdgesPerRound;
+  EdgeList<Index> received;
+  received.sources.reserve(static_cast<std::size_t>(mine.size() * (symmetrize ? 2 : 1)));
+  received.targets.reserve(received.sources.capacity());
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()));
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    Buffer<Entry> made;
+    const auto part = even_range(mine.size(), rounds, round);
+    made.reserve(static_cast<std::size_t>(part.size() * (symmetrize ? 2 : 1)));
+    for (auto e = mine.begin + part.begin; e < mine.begin + part.end; ++e) {
+      const Edge edge = edge_at(e);
+      made.push_back({static_cast<Index>(edge.target), static_cast<Index>(edge.source)});
+      if (symmetrize) made.push_back({static_cast<Index>(edge.source), static_cast<Index>(edge.target)});
+    }
+    const auto send = exchange_detail::order_by_owner(made, n, counts);
+    const auto got = comm.all_to_all_v(std::span<const Entry>(send), counts, "generate");
+    for (const auto& entry : got.data) {
+      received.targets.push_back(entry.row);
+      received.sources.push_back(entry.column);
+    }
+  }
+  return received;
+}
+
+}  // namespace espalier

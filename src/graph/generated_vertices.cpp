@@ -1,0 +1,96 @@
+#include "generated_vertices.hpp"
+
+#include <cmath>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/half.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::uint64_t kNoise = 0, kCentroid = 1;  // layers of the feature stream
+
+// Approximately normal, mean 0, deviation 1: the sum of a word's four 16-bit parts (Irwin-Hall). Integer arithmetic and one
+// product, so the same bits on every machine, which no library's log and cos promise.
+double normal_of(std::uint64_t word) {
+  const auto sum = (word & 0xffff) + (word >> 16 & 0xffff) + (word >> 32 & 0xffff) + (word >> 48);
+  constexpr double kMean = 2 * 65535.0;
+  constexpr double kDeviation = 37837.22735;  // sqrt(4 (65536^2 - 1) / 12)
+  return (static_cast<double>(sum) - kMean) / kDeviation;
+}
+
+// Calls use(k, normal) for k in [0, columns).
+template <class Use>
+void for_each_normal(const RandomStream& stream, std::int64_t columns, Use use) {
+  for (std::int64_t k = 0; k < columns; k += 4) {
+    const auto block = random_block(stream, static_cast<std::uint64_t>(k / 4));
+    for (std::int64_t i = 0; i < 4 && k + i < columns; ++i) use(k + i, normal_of(block.v[static_cast<std::size_t>(i)]));
+  }
+}
+
+RandomStream feature_stream(std::uint64_t seed, std::uint64_t layer, std::int64_t row) {
+  RandomStream stream{seed, Purpose::kGenerateFeatures};
+  stream.layer = layer;
+  stream.row = static_cast<std::uint64_t>(row);
+  return stream;
+}
+
+Matrix<double> make_centroids(const VertexOptions& options) {
+  constexpr double kDistance = 1.7;
+  Matrix<double> centroids(options.classes, options.features);
+  const double scale = kDistance / std::sqrt(2.0 * static_cast<double>(options.features));
+  for (std::int64_t c = 0; c < options.classes; ++c)
+    for_each_normal(feature_stream(options.seed, kCentroid, c), options.features,
+                    [&](std::int64_t k, double normal) { centroids(c, k) = scale * normal; });
+  return centroids;
+}
+
+void store(double value, float& out) { out = static_cast<float>(value); }
+void store(double value, Half& out) { out = to_half(static_cast<float>(value)); }
+
+}  // namespace
+
+void check_vertex_options(const VertexOptions& options) {
+  constexpr std::int64_t kMost = 1 << 20;
+  if (options.features < 0 || options.features > kMost)
+    usage_error("--features {}: give a number from 0 to {}", options.features, kMost);
+  if (options.classes < 1 || options.classes > kMost)
+    usage_error("--classes {}: give a number from 1 to {}", options.classes, kMost);
+}
+
+Buffer<std::int32_t> generate_labels(const RowRange& range, const ClassOf& class_of) {
+  Buffer<std::int32_t> labels(static_cast<std::size_t>(range.size()));
+  for (std::int64_t i = 0; i < range.size(); ++i)
+    labels[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(class_of(range.begin + i));
+  return labels;
+}
+
+template <class T>
+Matrix<T> generate_features(const RowRange& range, std::span<const std::int32_t> labels, const VertexOptions& options) {
+  const auto centroids = make_centroids(options);
+  Matrix<T> features(range.size(), options.features);
+  for (std::int64_t i = 0; i < range.size(); ++i) {
+    const auto* centroid = centroids.row(labels[static_cast<std::size_t>(i)]);
+    auto* row = features.row(i);
+    for_each_normal(feature_stream(options.seed, kNoise, range.begin + i), options.features,
+                    [&](std::int64_t k, double normal) { store(centroid[k] + normal, row[k]); });
+  }
+  return features;
+}
+
+template Matrix<float> generate_features(const RowRange&, std::span<const std::int32_t>, const VertexOptions&);
+template Matrix<Half> generate_features(const RowRange&, std::span<const std::int32_t>, const VertexOptions&);
+
+std::array<Buffer<std::int64_t>, 3> generate_splits(const RowRange& range, std::uint64_t seed) {
+  std::array<Buffer<std::int64_t>, 3> splits;
+  for (auto v = range.begin; v < range.end; ++v) {
+    RandomStream stream{seed, Purpose::kGenerateSplit};
+    stream.row = static_cast<std::uint64_t>(v);
+    const auto tenth = random_below(stream, 0, 10);
+    splits[tenth < 6 ? 0 : tenth < 8 ? 1 : 2].push_back(v);
+  }
+  return splits;
+}
+
+}  // namespace espalier

@@ -1,0 +1,234 @@
+// Reading row ranges. Each read has two halves: the collective transfer, which no rank may leave alone, and then the
+// local check of what arrived, inside agree(), so that one damaged row on one rank is one message for all.
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <type_traits>
+
+#include "espalier/comm/agree.hpp"
+#include "espalier/graph/row_range.hpp"
+#include "open_graph_file.hpp"
+
+namespace espalier {
+
+namespace {
+
+
+
+template <class... Args>
+[[noreturn]] void fail(const OpenGraphFile& h, fmt::format_string<Args...> format, Args&&... args) {
+  input_error("graph file {}: {}; {}", h.path, fmt::format(format, std::forward<Args>(args)...), kWriteAgain);
+}
+
+void check_range(const OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
+  ESPALIER_CHECK(0 <= begin && begin <= end && end <= h.info.nodes, "rows [{}, {}) of {}", begin, end, h.info.nodes);
+}
+
+// Collective. Rows of a dataset as T; then `check` on what arrived, by all ranks together.
+template <class T, class Check>
+Buffer<T> read_checked(const OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf5::Slab& slab, Check check) {
+  Buffer<T> values(static_cast<std::size_t>((slab.end - slab.begin) * slab.columns));
+  const bool good = hdf5::read_slab(h.comm, dataset, hdf5::memory_type<T>(), slab, values.data());
+  agree(h.comm, [&] {
+    if (!good) fail(h, "cannot read rows {} to {} of {}: {}", slab.begin, slab.end, dataset.name, hdf5::reason());
+    check(values);
+  });
+  return values;
+}
+
+// ---- the adjacency matrix ----
+
+void check_indptr(const OpenGraphFile& h, std::int64_t begin, std::int64_t end, const Buffer<std::int64_t>& indptr) {
+  const auto edges = h.info.edges;
+  if (begin == 0 && indptr[0] != 0) fail(h, "/graph/indptr starts with {}, not with 0", indptr[0]);
+  if (end == h.info.nodes && indptr.back() != edges)
+    fail(h, "/graph/indptr ends with {}, but /graph/indices has {} entries", indptr.back(), edges);
+  for (std::size_t i = 0; i < indptr.size(); ++i) {
+    if (indptr[i] < 0 || indptr[i] > edges || (i > 0 && indptr[i] < indptr[i - 1]))
+      fail(h, "/graph/indptr is not ascending within [0, {}]: entry {} is {}{}", edges,
+           begin + static_cast<std::int64_t>(i), indptr[i],
+           i > 0 ? fmt::format(" after {}", indptr[i - 1]) : std::string());
+  }
+}
+
+template <class Stored>
+void check_columns(const OpenGraphFile& h, std::int64_t begin, const Buffer<std::int64_t>& indptr, const Buffer<Stored>& columns) {
+  const auto n = h.info.nodes;
+  for (std::size_t row = 0; row + 1 < indptr.size(); ++row) {
+    std::int64_t previous = -1;
+    for (auto e = indptr[row]; e < indptr[row + 1]; ++e) {
+      const auto column = static_cast<std::int64_t>(columns[static_cast<std::size_t>(e)]);
+      if (column < 0 || column >= n)
+        fail(h, "/graph/indices: row {} names vertex {}, but the graph has vertices 0 to {}",
+             begin + static_cast<std::int64_t>(row), column, n - 1);
+      if (column <= previous)
+        fail(h, "/graph/indices: the columns of row {} are not strictly ascending ({} after {})",
+             begin + static_cast<std::int64_t>(row), column, previous);
+      previous = column;
+    }
+  }
+}
+
+// Collective. Indices as they are stored, checked, then in the width asked for.
+template <class Stored, class Index>
+Buffer<Index> read_indices(const OpenGraphFile& h, std::int64_t begin, const Buffer<std::int64_t>& indptr, const hdf5::Slab& slab) {
+  auto stored = read_checked<Stored>(h, h.indices, slab, [&](const auto& columns) {
+    check_columns(h, begin, indptr, columns);
+  });
+  if constexpr (std::is_same_v<Stored, Index>) {
+    return stored;
+  } else {
+    return Buffer<Index>(stored.begin(), stored.end());
+  }
+}
+
+Buffer<float> read_weights(const OpenGraphFile& h, const hdf5::Slab& slab) {
+  return read_checked<float>(h, h.weights, slab, [&](const auto& weights) {
+    for (std::size_t e = 0; e < weights.size(); ++e)
+      if (!(weights[e] >= 0 && weights[e] <= std::numeric_limits<float>::max()))
+        fail(h, "/graph/weights: entry {} is {}; weights must be finite and not negative",
+             slab.begin + static_cast<std::int64_t>(e), weights[e]);
+  });
+}
+
+}  // namespace
+
+template <class Index>
+Csr<Index> GraphFile::read_rows(std::int64_t begin, std::int64_t end) const {
+  const auto& h = *open_;
+  check_range(h, begin, end);
+  if (std::is_same_v<Index, std::int32_t> && h.info.nodes > std::numeric_limits<std::int32_t>::max())
+    input_error("graph file {}: {} vertices do not fit 32-bit ids", h.path, h.info.nodes);
+  Csr<Index> rows;
+  rows.rows = end - begin;
+  rows.columns = h.info.nodes;
+  rows.indptr = read_checked<std::int64_t>(h, h.indptr, {begin, end + 1, 1}, [&](const auto& indptr) {
+    check_indptr(h, begin, end, indptr);
+  });
+  const hdf5::Slab slab{rows.indptr.front(), rows.indptr.back(), 1};
+  for (auto& offset : rows.indptr) offset -= slab.begin;
+  rows.indices = h.info.wide_indices ? read_indices<std::int64_t, Index>(h, begin, rows.indptr, slab)
+                                     : read_indices<std::int32_t, Index>(h, begin, rows.indptr, slab);
+  if (h.info.weighted) rows.values = read_weights(h, slab);
+  return rows;
+}
+
+template Csr<std::int32_t> GraphFile::read_rows(std::int64_t, std::int64_t) const;
+template Csr<std::int64_t> GraphFile::read_rows(std::int64_t, std::int64_t) const;
+
+// ---- features ----
+
+namespace {
+
+bool is_finite(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u; }
+bool is_finite(Half x) { return (x.bits & 0x7c00u) != 0x7c00u; }
+
+template <class T>
+void check_finite(const OpenGraphFile& h, const hdf5::Slab& slab, const Buffer<T>& values, const char* wrong) {
+  const auto bad = std::find_if(values.begin(), values.end(), [](T x) { return !is_finite(x); });
+  if (bad == values.end()) return;
+  const auto place = bad - values.begin();
+  fail(h, "/nodes/features: row {}, column {} is {}", slab.begin + place / slab.columns, place % slab.columns, wrong);
+}
+
+template <class Stored>
+Buffer<Stored> read_finite(const OpenGraphFile& h, const hdf5::Slab& slab) {
+  return read_checked<Stored>(h, h.features, slab,
+                              [&](const auto& values) { check_finite(h, slab, values, "not a finite number"); });
+}
+
+}  // namespace
+
+template <class T>
+Matrix<T> GraphFile::read_features(std::int64_t begin, std::int64_t end) const {
+  const auto& h = *open_;
+  check_range(h, begin, end);
+  if (!h.features.exists()) input_error("graph file {}: has no /nodes/features", h.path);
+  const hdf5::Slab slab{begin, end, h.info.features};
+  Matrix<T> rows(end - begin, h.info.features);
+  if (std::is_same_v<T, Half> == h.info.half_features) {
+    rows.data = read_finite<T>(h, slab);
+  } else if constexpr (std::is_same_v<T, Half>) {
+    const auto stored = read_finite<float>(h, slab);
+    std::transform(stored.begin(), stored.end(), rows.data.begin(), [](float x) { return to_half(x); });
+    agree(h.comm, [&] { check_finite(h, slab, rows.data, "too large for float16"); });
+  } else {
+    const auto stored = read_finite<Half>(h, slab);
+    std::transform(stored.begin(), stored.end(), rows.data.begin(), [](Half x) { return to_float(x); });
+  }
+  return rows;
+}
+
+template Matrix<float> GraphFile::read_features(std::int64_t, std::int64_t) const;
+template Matrix<Half> GraphFile::read_features(std::int64_t, std::int64_t) const;
+
+// ---- labels and splits ----
+
+Buffer<std::int32_t> GraphFile::read_labels(std::int64_t begin, std::int64_t end) const {
+  const auto& h = *open_;
+  check_range(h, begin, end);
+  if (!h.labels.exists()) input_error("graph file {}: has no /nodes/labels", h.path);
+  ESPALIER_CHECK(!h.info.multi_label, "{} has several labels per vertex", h.path);
+  return read_checked<std::int32_t>(h, h.labels, {begin, end, 1}, [&](const auto& labels) {
+    for (std::size_t v = 0; v < labels.size(); ++v)
+      if (labels[v] < -1 || labels[v] >= h.info.classes)
+        fail(h, "/nodes/labels: vertex {} has label {}; labels are -1 (none) or 0 to {}",
+             begin + static_cast<std::int64_t>(v), labels[v], h.info.classes - 1);
+  });
+}
+
+Matrix<std::uint8_t> GraphFile::read_multi_labels(std::int64_t begin, std::int64_t end) const {
+  const auto& h = *open_;
+  check_range(h, begin, end);
+  ESPALIER_CHECK(h.info.multi_label, "{} has one label per vertex", h.path);
+  const hdf5::Slab slab{begin, end, h.info.classes};
+  Matrix<std::uint8_t> rows(end - begin, h.info.classes);
+  rows.data = read_checked<std::uint8_t>(h, h.labels, slab, [&](const auto& values) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (values[i] > 1)
+        fail(h, "/nodes/labels: row {} holds {}; several labels are given as 0 or 1",
+             begin + static_cast<std::int64_t>(i) / slab.columns, values[i]);
+  });
+  return rows;
+}
+
+Buffer<std::int64_t> GraphFile::read_split(Split split) const {
+  const auto& h = *open_;
+  const auto& dataset = h.splits[static_cast<std::size_t>(split)];
+  if (!dataset.exists()) return {};
+  return read_checked<std::int64_t>(h, dataset, {0, dataset.rows(), 1}, [&](const auto& ids) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < 0 || ids[i] >= h.info.nodes)
+        fail(h, "{}: entry {} is {}, but the graph has vertices 0 to {}", dataset.name, i, ids[i], h.info.nodes - 1);
+      if (i > 0 && ids[i] <= ids[i - 1])
+        fail(h, "{}: ids are not strictly ascending (entry {} is {} after {})", dataset.name, i, ids[i], ids[i - 1]);
+    }
+  });
+}
+
+void check_splits(const Communicator& comm, const GraphFile& file) {
+  const auto& info = file.info();
+  const auto range = even_range(info.nodes, comm.size(), comm.rank());
+  const bool labelled = info.classes > 0 && !info.multi_label;
+  const auto labels = labelled ? file.read_labels(range.begin, range.end) : Buffer<std::int32_t>();
+  const Buffer<std::int64_t> splits[] = {file.read_split(Split::kTrain), file.read_split(Split::kValid),
+                                         file.read_split(Split::kTest)};
+  std::vector<signed char> owner(static_cast<std::size_t>(range.size()), -1);
+  agree(comm, [&] {
+    for (std::size_t s = 0; s < kSplitNames.size(); ++s) {
+      const auto first = std::lower_bound(splits[s].begin(), splits[s].end(), range.begin);
+      for (auto id = first; id != splits[s].end() && *id < range.end; ++id) {
+        const auto place = static_cast<std::size_t>(*id - range.begin);
+        if (owner[place] >= 0)
+          input_error("graph file {}: vertex {} is in /split/{} and in /split/{}; splits must not overlap", file.path(),
+                      *id, kSplitNames[static_cast<std::size_t>(owner[place])], kSplitNames[s]);
+        owner[place] = static_cast<signed char>(s);
+        if (labelled && labels[place] < 0)
+          input_error("graph file {}: vertex {} of /split/{} has no label (-1); leave it out of the split", file.path(),
+                      *id, kSplitNames[s]);
+      }
+    }
+  });
+}
+
+}  // namespace espalier

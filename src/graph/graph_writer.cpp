@@ -1,0 +1,160 @@
+#include "espalier/graph/graph_writer.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <numeric>
+
+#include "espalier/comm/agree.hpp"
+#include "hdf5.hpp"
+
+namespace espalier {
+
+struct GraphWriter::State {
+  const Communicator& comm;
+  std::string path;
+  std::string temporary;
+  hdf5::Handle file;
+  bool committed = false;
+};
+
+namespace {
+
+// Where my part lies among the parts of all ranks.
+struct Place {
+  std::int64_t begin = 0;
+  std::int64_t total = 0;
+};
+
+Place place_of(const Communicator& comm, std::size_t mine) {
+  const auto sizes = comm.all_gather(static_cast<std::int64_t>(mine), "graph file");
+  const auto me = sizes.begin() + comm.rank();
+  return {std::accumulate(sizes.begin(), me, std::int64_t{0}), std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0})};
+}
+
+void check_target(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
+  if (path.empty() || fs::is_directory(path, error)) input_error("cannot write '{}': is a folder, not a file name", path);
+  if (!fs::is_directory(folder, error))
+    input_error("cannot write {}: there is no folder {}; create it first", path, folder.string());
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    input_error("cannot write {}: folder {}: {}", path, folder.string(), std::strerror(errno));
+}
+
+}  // namespace
+
+GraphWriter::GraphWriter(const Communicator& comm, const std::string& path)
+    : state_(new State{comm, path, {}, {}, false}) {
+  hdf5::silence();
+  agree(comm, [&] {
+    if (comm.rank() == 0) check_target(path);
+  });
+  state_->temporary = comm.broadcast_text(fmt::format("{}.partial-{}", path, getpid()), 0, "graph file");
+  state_->file = hdf5::create_file(comm, state_->temporary);
+  agree(comm, [&] {
+    if (!state_->file.valid()) input_error("cannot create {}: {}", state_->temporary, hdf5::reason());
+  });
+}
+
+GraphWriter::~GraphWriter() {
+  state_->file.close();
+  if (!state_->committed && state_->comm.rank() == 0) unlink(state_->temporary.c_str());
+}
+
+// Collective. My rows of one dataset: `values` are rows [begin, begin + values.size() / columns) of `total`.
+template <class T>
+void GraphWriter::write(const std::string& name, std::int64_t total, std::int64_t columns, std::int64_t begin,
+                        std::span<const T> values) {
+  const auto shape = columns < 0 ? std::vector<std::int64_t>{total} : std::vector<std::int64_t>{total, columns};
+  const auto width = std::max<std::int64_t>(1, shape.size() == 2 ? columns : 1);
+  const auto rows = static_cast<std::int64_t>(values.size()) / width;
+  const auto dataset = hdf5::create_dataset(state_->file, name, hdf5::file_type<T>(), shape);
+  const hdf5::Slab slab{begin, begin + rows, width};
+  const bool good = dataset.exists() &&
+                    hdf5::write_slab(state_->comm, dataset, hdf5::memory_type<T>(), slab, values.data());
+  agree(state_->comm, [&] {
+    if (!good)
+      input_error("cannot write {} of {}: {}; is the disk full?", name, state_->path, hdf5::reason());
+  });
+}
+
+namespace {
+constexpr std::int64_t kVector = -1;  // columns of a dataset with one dimension
+}
+
+template <class Index>
+void GraphWriter::write_adjacency(const Csr<Index>& rows) {
+  const auto& comm = state_->comm;
+  const auto row_place = place_of(comm, static_cast<std::size_t>(rows.rows));
+  const auto edge_place = place_of(comm, rows.indices.size());
+  // The last rank also writes indptr[n]; everyone else's last entry is the next rank's first.
+  const bool last = comm.rank() + 1 == comm.size();
+  Buffer<std::int64_t> indptr(rows.indptr.begin(), rows.indptr.begin() + rows.rows + (last ? 1 : 0));
+  for (auto& offset : indptr) offset += edge_place.begin;
+  const auto has_values = comm.all_reduce(rows.has_values() ? 1 : 0, Reduction::kMax, "graph file") != 0;
+  ESPALIER_CHECK(!has_values || rows.values.size() == rows.indices.size(), "{} weights for {} edges",
+                 rows.values.size(), rows.indices.size());
+  write<std::int64_t>("/graph/indptr", row_place.total + 1, kVector, row_place.begin, indptr);
+  write<Index>("/graph/indices", edge_place.total, kVector, edge_place.begin, rows.indices);
+  if (has_values) write<float>("/graph/weights", edge_place.total, kVector, edge_place.begin, rows.values);
+}
+
+template void GraphWriter::write_adjacency(const Csr<std::int32_t>&);
+template void GraphWriter::write_adjacency(const Csr<std::int64_t>&);
+
+template <class T>
+void GraphWriter::write_features(const Matrix<T>& rows) {
+  const auto place = place_of(state_->comm, static_cast<std::size_t>(rows.rows));
+  const auto columns = state_->comm.all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
+  write<T>("/nodes/features", place.total, columns, place.begin, rows.data);
+}
+
+template void GraphWriter::write_features(const Matrix<float>&);
+template void GraphWriter::write_features(const Matrix<Half>&);
+
+void GraphWriter::write_labels(std::span<const std::int32_t> labels) {
+  const auto& comm = state_->comm;
+  const auto place = place_of(comm, labels.size());
+  const auto largest = labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
+  const auto classes = comm.all_reduce(std::int64_t{largest}, Reduction::kMax, "graph file") + 1;
+  write<std::int32_t>("/nodes/labels", place.total, kVector, place.begin, labels);
+  const auto dataset = hdf5::open_dataset(state_->file, "/nodes/labels");
+  hdf5::write_integer_attribute(dataset.handle, "classes", classes);
+}
+
+void GraphWriter::write_multi_labels(const Matrix<std::uint8_t>& rows) {
+  const auto place = place_of(state_->comm, static_cast<std::size_t>(rows.rows));
+  const auto columns = state_->comm.all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
+  write<std::uint8_t>("/nodes/labels", place.total, columns, place.begin, rows.data);
+}
+
+void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids) {
+  const auto place = place_of(state_->comm, ids.size());
+  write<std::int64_t>(std::string("/split/") + kSplitNames[static_cast<std::size_t>(split)], place.total, kVector,
+                      place.begin, ids);
+}
+
+void GraphWriter::commit(const GraphDescription& description) {
+  auto& s = *state_;
+  bool good = hdf5::write_text_attribute(s.file, "format", "espalier-graph");
+  good = hdf5::write_integer_attribute(s.file, "version", 1) && good;
+  good = hdf5::write_text_attribute(s.file, "name", description.name) && good;
+  good = hdf5::write_text_attribute(s.file, "source", description.source) && good;
+  good = hdf5::write_bool_attribute(s.file, "directed", description.directed) && good;
+  good = s.file.close() && good;
+  agree(s.comm, [&] {
+    if (!good) input_error("cannot finish {}: {}; is the disk full?", s.temporary, hdf5::reason());
+  });
+  agree(s.comm, [&] {
+    if (s.comm.rank() == 0 && std::rename(s.temporary.c_str(), s.path.c_str()) != 0)
+      input_error("cannot rename {} to {}: {}", s.temporary, s.path, std::strerror(errno));
+  });
+  s.committed = true;
+}
+
+}  // namespace espalier

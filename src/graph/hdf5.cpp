@@ -1,0 +1,281 @@
+#include "hdf5.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace espalier::hdf5 {
+
+namespace {
+
+std::string& last_reason() {
+  static std::string text;
+  return text;
+}
+
+// Keeps the innermost description of HDF5's error stack, which the next call would clear.
+bool succeeded(std::int64_t result) {
+  if (result >= 0) return true;
+  const auto keep_first = [](unsigned, const H5E_error2_t* error, void* out) -> herr_t {
+    auto& kept = *static_cast<std::string*>(out);
+    if (kept.empty() && error->desc != nullptr) kept = error->desc;
+    return 0;
+  };
+  auto& text = last_reason();
+  text.clear();
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &text);
+  text.resize(std::min(text.size(), text.find('\n')));
+  return false;
+}
+
+}  // namespace
+
+Handle& Handle::operator=(Handle&& other) noexcept {
+  if (this != &other) {
+    close();
+    close_ = other.close_;
+    id_ = std::exchange(other.id_, -1);
+  }
+  return *this;
+}
+
+bool Handle::close() {
+  const hid_t id = std::exchange(id_, -1);
+  return id < 0 || close_ == nullptr || succeeded(close_(id));
+}
+
+void silence() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+
+const std::string& reason() { return last_reason(); }
+
+// ---- types ----
+
+hid_t half_type() {
+  static const hid_t type = [] {
+    const hid_t half = H5Tcopy(H5T_IEEE_F32LE);
+    H5Tset_fields(half, 15, 10, 5, 0, 10);  // sign, exponent place and size, mantissa place and size
+    H5Tset_size(half, 2);
+    H5Tset_ebias(half, 15);
+    return half;
+  }();
+  return type;
+}
+
+template <> hid_t file_type<std::int32_t>() { return H5T_STD_I32LE; }
+template <> hid_t file_type<std::int64_t>() { return H5T_STD_I64LE; }
+template <> hid_t file_type<std::uint8_t>() { return H5T_STD_U8LE; }
+template <> hid_t file_type<float>() { return H5T_IEEE_F32LE; }
+template <> hid_t file_type<Half>() { return half_type(); }
+
+template <> hid_t memory_type<std::int32_t>() { return H5T_NATIVE_INT32; }
+template <> hid_t memory_type<std::int64_t>() { return H5T_NATIVE_INT64; }
+template <> hid_t memory_type<std::uint8_t>() { return H5T_NATIVE_UINT8; }
+template <> hid_t memory_type<float>() { return H5T_NATIVE_FLOAT; }
+template <> hid_t memory_type<Half>() { return half_type(); }
+
+// ---- files ----
+
+namespace {
+
+Handle parallel_access(const Communicator& comm) {
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_fapl_mpio(access.id(), comm.native(), Communicator::native_info());
+  H5Pset_all_coll_metadata_ops(access.id(), true);  // one rank reads the structure and tells the others
+  H5Pset_coll_metadata_write(access.id(), true);
+  return access;
+}
+
+}  // namespace
+
+Handle open_file(const Communicator& comm, const std::string& path) {
+  const auto access = parallel_access(comm);
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id());
+  succeeded(file);
+  return {file, H5Fclose};
+}
+
+Handle create_file(const Communicator& comm, const std::string& path) {
+  const auto access = parallel_access(comm);
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id());
+  succeeded(file);
+  return {file, H5Fclose};
+}
+
+// ---- datasets ----
+
+bool Dataset::is_half() const {
+  if (!is_float() || type_size != 2) return false;
+  const Handle type(H5Dget_type(handle.id()), H5Tclose);
+  const Handle big_endian(H5Tcopy(half_type()), H5Tclose);
+  H5Tset_order(big_endian.id(), H5T_ORDER_BE);
+  return H5Tequal(type.id(), half_type()) > 0 || H5Tequal(type.id(), big_endian.id()) > 0;
+}
+
+Dataset open_dataset(const Handle& file, const std::string& name) {
+  Dataset dataset;
+  dataset.name = name;
+  for (auto slash = name.find('/', 1); slash != std::string::npos; slash = name.find('/', slash + 1))
+    if (H5Lexists(file.id(), name.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) return dataset;
+  if (H5Lexists(file.id(), name.c_str(), H5P_DEFAULT) <= 0) return dataset;
+  dataset.handle = Handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!dataset.exists()) return dataset;
+  const Handle space(H5Dget_space(dataset.handle.id()), H5Sclose);
+  std::vector<hsize_t> shape(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space.id()))));
+  H5Sget_simple_extent_dims(space.id(), shape.data(), nullptr);
+  dataset.shape.assign(shape.begin(), shape.end());
+  const Handle type(H5Dget_type(dataset.handle.id()), H5Tclose);
+  dataset.type_class = H5Tget_class(type.id());
+  dataset.type_size = H5Tget_size(type.id());
+  dataset.type_signed = !dataset.is_integer() || H5Tget_sign(type.id()) == H5T_SGN_2;
+  return dataset;
+}
+
+Dataset create_dataset(const Handle& file, const std::string& name, hid_t type,
+                       const std::vector<std::int64_t>& shape) {
+  Dataset dataset;
+  dataset.name = name;
+  dataset.shape = shape;
+  const std::vector<hsize_t> extent(shape.begin(), shape.end());
+  const Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+  const Handle parents(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(parents.id(), 1);
+  const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);  // every value is written once, by its rank
+  const hid_t id = H5Dcreate2(file.id(), name.c_str(), type, space.id(), parents.id(), creation.id(), H5P_DEFAULT);
+  succeeded(id);
+  dataset.handle = Handle(id, H5Dclose);
+  return dataset;
+}
+
+// ---- attributes ----
+
+namespace {
+
+struct Attribute {
+  Handle handle, type, space;
+};
+
+Attribute open_attribute(const Handle& object, const char* name) {
+  Attribute attribute;
+  if (H5Aexists(object.id(), name) <= 0) return attribute;
+  attribute.handle = Handle(H5Aopen(object.id(), name, H5P_DEFAULT), H5Aclose);
+  attribute.type = Handle(H5Aget_type(attribute.handle.id()), H5Tclose);
+  attribute.space = Handle(H5Aget_space(attribute.handle.id()), H5Sclose);
+  if (H5Sget_simple_extent_npoints(attribute.space.id()) != 1) attribute.handle.close();
+  return attribute;
+}
+
+bool write_attribute(const Handle& object, const char* name, hid_t file, hid_t memory, const void* value) {
+  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const Handle attribute(H5Acreate2(object.id(), name, file, space.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  return attribute.valid() && H5Awrite(attribute.id(), memory, value) >= 0;
+}
+
+Handle text_type(std::size_t length, hid_t like) {
+  Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type.id(), length);
+  H5Tset_cset(type.id(), like >= 0 ? H5Tget_cset(like) : H5T_CSET_UTF8);
+  return type;
+}
+
+}  // namespace
+
+bool read_text_attribute(const Handle& object, const char* name, std::string& value) {
+  const auto attribute = open_attribute(object, name);
+  if (!attribute.handle.valid() || H5Tget_class(attribute.type.id()) != H5T_STRING) return false;
+  if (H5Tis_variable_str(attribute.type.id()) > 0) {
+    const auto type = text_type(H5T_VARIABLE, attribute.type.id());
+    char* text = nullptr;
+    if (H5Aread(attribute.handle.id(), type.id(), &text) < 0) return false;
+    value = text == nullptr ? "" : text;
+    H5Dvlen_reclaim(type.id(), attribute.space.id(), H5P_DEFAULT, &text);
+    return true;
+  }
+  std::vector<char> text(H5Tget_size(attribute.type.id()) + 1, '\0');
+  const auto type = text_type(text.size(), attribute.type.id());
+  if (H5Aread(attribute.handle.id(), type.id(), text.data()) < 0) return false;
+  value = text.data();
+  return true;
+}
+
+bool read_integer_attribute(const Handle& object, const char* name, std::int64_t& value) {
+  const auto attribute = open_attribute(object, name);
+  if (!attribute.handle.valid()) return false;
+  const auto type_class = H5Tget_class(attribute.type.id());
+  if (type_class == H5T_INTEGER) return H5Aread(attribute.handle.id(), H5T_NATIVE_INT64, &value) >= 0;
+  if (type_class != H5T_ENUM) return false;
+  std::vector<char> bytes(H5Tget_size(attribute.type.id()));
+  if (H5Aread(attribute.handle.id(), attribute.type.id(), bytes.data()) < 0) return false;
+  value = std::any_of(bytes.begin(), bytes.end(), [](char byte) { return byte != 0; });
+  return true;
+}
+
+bool write_text_attribute(const Handle& object, const char* name, const std::string& value) {
+  const auto type = text_type(H5T_VARIABLE, -1);  // variable length: h5py gives it back as str, not bytes
+  const char* text = value.c_str();
+  return write_attribute(object, name, type.id(), type.id(), &text);
+}
+
+bool write_integer_attribute(const Handle& object, const char* name, std::int64_t value) {
+  return write_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
+}
+
+bool write_bool_attribute(const Handle& object, const char* name, bool value) {
+  const Handle type(H5Tenum_create(H5T_STD_I8LE), H5Tclose);
+  const std::int8_t no = 0, yes = 1, chosen = value ? yes : no;
+  H5Tenum_insert(type.id(), "FALSE", &no);
+  H5Tenum_insert(type.id(), "TRUE", &yes);
+  return write_attribute(object, name, type.id(), type.id(), &chosen);
+}
+
+// ---- slabs ----
+
+namespace {
+
+constexpr std::int64_t kPieceBytes = std::int64_t{1} << 30;  // some MPI-IO libraries count bytes in an int
+
+// Calls transfer(memory space, file space, transfer properties, offset in bytes) for each piece, the same number of times on
+// every rank; ranks that have run out take part with an empty selection.
+template <class Transfer>
+bool for_each_piece(const Communicator& comm, const Dataset& dataset, hid_t type, const Slab& slab, Transfer transfer) {
+  const auto row_bytes = slab.columns * static_cast<std::int64_t>(H5Tget_size(type));
+  const auto rows_per_piece = std::max<std::int64_t>(1, kPieceBytes / std::max<std::int64_t>(1, row_bytes));
+  const auto pieces_here = row_bytes == 0 ? 0 : (slab.end - slab.begin + rows_per_piece - 1) / rows_per_piece;
+  const auto pieces = comm.all_reduce(pieces_here, Reduction::kMax, "graph file");
+  const Handle collective(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
+  H5Pset_dxpl_mpio(collective.id(), H5FD_MPIO_COLLECTIVE);
+  bool good = true;
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const auto begin = std::min(slab.begin + piece * rows_per_piece, slab.end);
+    const auto rows = std::min(rows_per_piece, slab.end - begin);
+    const hsize_t start[2] = {static_cast<hsize_t>(begin), 0};
+    const hsize_t count[2] = {static_cast<hsize_t>(rows), static_cast<hsize_t>(slab.columns)};
+    const Handle file_space(H5Dget_space(dataset.handle.id()), H5Sclose);
+    const Handle memory_space(H5Screate_simple(static_cast<int>(dataset.shape.size()), count, nullptr), H5Sclose);
+    if (rows > 0) {
+      H5Sselect_hyperslab(file_space.id(), H5S_SELECT_SET, start, nullptr, count, nullptr);
+    } else {
+      H5Sselect_none(file_space.id());
+      H5Sselect_none(memory_space.id());
+    }
+    const auto offset = (begin - slab.begin) * row_bytes;
+    good = succeeded(transfer(memory_space.id(), file_space.id(), collective.id(), offset)) && good;
+  }
+  return good;
+}
+
+}  // namespace
+
+bool read_slab(const Communicator& comm, const Dataset& dataset, hid_t type, const Slab& slab, void* values) {
+  return for_each_piece(comm, dataset, type, slab, [&](hid_t memory, hid_t file, hid_t how, std::int64_t offset) {
+    return H5Dread(dataset.handle.id(), type, memory, file, how, static_cast<char*>(values) + offset);
+  });
+}
+
+bool write_slab(const Communicator& comm, const Dataset& dataset, hid_t type, const Slab& slab, const void* values) {
+  return for_each_piece(comm, dataset, type, slab, [&](hid_t memory, hid_t file, hid_t how, std::int64_t offset) {
+    return H5Dwrite(dataset.handle.id(), type, memory, file, how, static_cast<const char*>(values) + offset);
+  });
+}
+
+}  // namespace espalier::hdf5

@@ -1,0 +1,103 @@
+// HDF5 as this room uses it: handles that close themselves, reasons as one line, row ranges of a dataset read and written by all
+// ranks together.
+//
+// Functions return success instead of throwing: a rank must not leave while the others are inside a collective call, so
+// callers collect the status and raise it through agree() (comm/agree.hpp).
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "espalier/base/half.hpp"
+#include "espalier/comm/communicator.hpp"
+
+namespace espalier::hdf5 {
+
+/// Owns one HDF5 identifier.
+class Handle {
+ public:
+  using Close = herr_t (*)(hid_t);
+  Handle() = default;
+  Handle(hid_t id, Close closer) : id_(id), close_(closer) {}
+  Handle(Handle&& other) noexcept : id_(other.id_), close_(other.close_) { other.id_ = -1; }
+  Handle& operator=(Handle&& other) noexcept;
+  ~Handle() { close(); }
+
+  bool valid() const { return id_ >= 0; }
+  hid_t id() const { return id_; }
+  /// Closes now (collective for files); false when that failed.
+  bool close();
+
+ private:
+  hid_t id_ = -1;
+  Close close_ = nullptr;
+};
+
+/// Stops HDF5 from printing its error stack; our messages replace it.
+void silence();
+
+/// What the last call of this header that failed on this rank says was wrong, at the bottom, for a message.
+const std::string& reason();
+
+/// The file types that graph files are written in: little endian whatever the machine.
+template <class T>
+hid_t file_type();
+/// The type of T in memory.
+template <class T>
+hid_t memory_type();
+/// IEEE binary16; HDF5 has no name for it before 1.14.
+hid_t half_type();
+
+/// Collective. A handle that is not valid when the file cannot be opened.
+Handle open_file(const Communicator& comm, const std::string& path);
+/// Collective. Creates or empties the file.
+Handle create_file(const Communicator& comm, const std::string& path);
+
+/// A dataset as it lies in the file.
+struct Dataset {
+  Handle handle;
+  std::string name;
+  std::vector<std::int64_t> shape;
+  H5T_class_t type_class = H5T_NO_CLASS;
+  std::size_t type_size = 0;
+  bool type_signed = true;
+
+  bool exists() const { return handle.valid(); }
+  std::int64_t rows() const { return shape.empty() ? 0 : shape[0]; }
+  std::int64_t columns() const { return shape.size() < 2 ? 1 : shape[1]; }
+  bool is_integer() const { return type_class == H5T_INTEGER; }
+  bool is_float() const { return type_class == H5T_FLOAT; }
+  bool is_half() const;
+};
+
+/// Collective. The dataset `name` ("/graph/indptr"), or one that does not exist.
+Dataset open_dataset(const Handle& file, const std::string& name);
+
+/// A scalar text attribute, fixed or variable length, of a file or dataset; false when it is absent or not text.
+bool read_text_attribute(const Handle& object, const char* name, std::string& value);
+/// A scalar number or truth value (h5py writes an enum) of any width; false when it is absent or neither.
+bool read_integer_attribute(const Handle& object, const char* name, std::int64_t& value);
+bool write_text_attribute(const Handle& object, const char* name, const std::string& value);
+bool write_integer_attribute(const Handle& object, const char* name, std::int64_t value);
+/// As h5py writes numpy.bool_.
+bool write_bool_attribute(const Handle& object, const char* name, bool value);
+
+/// Rows [begin, end) of a dataset with `columns` values per row.
+struct Slab {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t columns = 1;
+};
+
+/// Collective; every rank its own slab, possibly empty. In pieces of at most 1 GiB per rank. False when it failed here.
+bool read_slab(const Communicator& comm, const Dataset& dataset, hid_t type, const Slab& slab, void* values);
+bool write_slab(const Communicator& comm, const Dataset& dataset, hid_t type, const Slab& slab, const void* values);
+
+/// Collective. A new contiguous dataset of this shape (parent groups are made); not valid when that failed.
+Dataset create_dataset(const Handle& file, const std::string& name, hid_t type, const std::vector<std::int64_t>& shape);
+
+}  // namespace espalier::hdf5

@@ -1,0 +1,47 @@
+// The files of an OGB folder, read by one rank. Every member throws UserError with file and line.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "espalier/dense/matrix.hpp"
+#include "espalier/graph/edge_list.hpp"
+#include "espalier/graph/graph_writer.hpp"
+#include "espalier/graph/ogb_import.hpp"
+
+namespace espalier {
+
+struct OgbLabels {
+  std::int64_t columns = 0;            ///< 0: the folder has none
+  Buffer<std::int32_t> classes;        ///< [n] when columns = 1; -1 = none
+  Matrix<std::uint8_t> multi;          ///< [n, columns] when columns > 1
+};
+
+class OgbFolder {
+ public:
+  explicit OgbFolder(const OgbOptions& options);
+
+  std::int64_t nodes() const { return nodes_; }
+  /// meta.json's name and source where it has them.
+  GraphDescription describe() const;
+  /// Edges in the order of the file, with weights when options.edge_weight is set.
+  template <class Index>
+  EdgeList<Index> read_edges() const;
+  /// [n, f]; 0 x 0 when there is no node-feat.
+  template <class T>
+  Matrix<T> read_features() const;
+  OgbLabels read_labels() const;
+  /// train, valid, test, ascending; checks that they do not overlap and, with one label column, that ids are labelled.
+  std::array<Buffer<std::int64_t>, 3> read_splits(const OgbLabels& labels) const;
+
+ private:
+  std::string find(const std::string& stem) const;      // empty when absent
+  std::string require(const std::string& stem) const;
+  std::string split_folder() const;                     // empty when the folder has no splits
+  Buffer<float> read_weights(std::int64_t edges) const;
+
+  const OgbOptions& options_;
+  std::int64_t nodes_ = 0;
+};
+
+}  // namespace espalier

@@ -1,0 +1,79 @@
+// From a random model to a graph file: edges made and exchanged, rows built and written, vertices made and written.
+#pragma once
+
+#include <limits>
+
+#include "espalier/base/clock.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/graph/graph_writer.hpp"
+#include "exchange_edges.hpp"
+#include "generated_vertices.hpp"
+
+namespace espalier {
+
+// One random graph: what differs between the models.
+template <class EdgeAt>
+struct Model {
+  std::int64_t nodes;
+  std::int64_t draws;  // edges before duplicates are merged
+  bool symmetrize, drop_self_loops;
+  EdgeAt edge_at;      // edge number -> Edge
+  ClassOf class_of;    // vertex -> class
+  GraphDescription description;
+};
+
+inline RandomStream scramble_stream(std::uint64_t seed) {
+  RandomStream stream{seed, Purpose::kGenerateEdges};
+  stream.layer = 1;  // layer 0 draws the edges
+  return stream;
+}
+
+inline void report_edges(const Communicator& comm, std::int64_t draws, EdgeCounts counts, std::int64_t entries, double seconds) {
+  std::int64_t sums[] = {counts.loops_dropped, counts.merged, entries};
+  comm.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "generate");
+  log::info("edges      {} drawn in {:.1f} s, {} self loops dropped, {} duplicates merged: {} entries", draws, seconds,
+            sums[0], sums[1], sums[2]);
+}
+
+// Collective. My rows of the adjacency matrix, written and forgotten.
+template <class Index, class EdgeAt>
+void write_edges(const Communicator& comm, const Model<EdgeAt>& model, const RowRange& range, GraphWriter& writer) {
+  const double start = now();
+  EdgeCounts counts;
+  auto edges = exchange_edges<Index>(comm, model.nodes, model.draws, model.symmetrize, model.edge_at);
+  const auto rows = build_rows(edges, range, model.nodes, {false, model.drop_self_loops}, counts);
+  report_edges(comm, model.draws, counts, rows.entries(), now() - start);
+  writer.write_adjacency(rows);
+}
+
+template <class EdgeAt>
+void write_vertices(const Model<EdgeAt>& model, const VertexOptions& options, const RowRange& range, GraphWriter& writer) {
+  const auto labels = generate_labels(range, model.class_of);
+  if (options.features > 0 && options.half)
+    writer.write_features(generate_features<Half>(range, labels, options));
+  else if (options.features > 0)
+    writer.write_features(generate_features<float>(range, labels, options));
+  writer.write_labels(labels);
+  const auto splits = generate_splits(range, options.seed);
+  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
+    writer.write_split(split, splits[static_cast<std::size_t>(split)]);
+}
+
+template <class EdgeAt>
+void write_graph(const Communicator& comm, const Model<EdgeAt>& model, const VertexOptions& options,
+                 const std::string& output) {
+  const auto range = even_range(model.nodes, comm.size(), comm.rank());
+  GraphWriter writer(comm, output);
+  if (model.nodes <= std::numeric_limits<std::int32_t>::max())
+    write_edges<std::int32_t>(comm, model, range, writer);
+  else
+    write_edges<std::int64_t>(comm, model, range, writer);
+  write_vertices(model, options, range, writer);
+  writer.commit(model.description);
+}
+
+inline std::string vertex_words(const VertexOptions& v) {
+  return fmt::format("--features {} --classes {} --seed {}{}", v.features, v.classes, v.seed, v.half ? " --half" : "");
+}
+
+}  // namespace espalier

@@ -1,0 +1,24 @@
+#include "espalier/sample/epoch_plan.hpp"
+
+#include <utility>
+
+#include "espalier/sample/draw.hpp"
+
+namespace espalier {
+
+EpochPlan::EpochPlan(std::span<const std::int64_t> training_vertices, std::int64_t batch_size,
+                     std::int64_t batches_per_step, int ranks, std::uint64_t seed, std::uint64_t epoch)
+    : order_(training_vertices.begin(), training_vertices.end()),
+      batch_size_(batch_size),
+      batches_per_step_(batches_per_step),
+      ranks_(ranks),
+      seed_(seed),
+      epoch_(epoch) {
+  RandomWords words({.seed = seed, .purpose = Purpose::kShuffle, .epoch = epoch});
+  for (auto left = std::ssize(order_); left > 1; --left) {
+    const auto chosen = mulhi(words.next(), static_cast<std::uint64_t>(left));
+    std::swap(order_[static_cast<std::size_t>(left - 1)], order_[chosen]);
+  }
+}
+
+}  // namespace espalier

@@ -1,0 +1,65 @@
+#include "espalier/sample/epoch_sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace espalier {
+
+void SampleCounts::add(const Minibatch& minibatch) {
+  digest += sample_digest(minibatch);
+  ++batches;
+  sampled_edges += minibatch.sampled_edges();
+  input_rows += std::ssize(minibatch.vertices);
+}
+
+SampleCounts total(const SampleCounts& mine, const Communicator& comm) {
+  std::uint64_t sums[] = {mine.digest, static_cast<std::uint64_t>(mine.batches),
+                          static_cast<std::uint64_t>(mine.sampled_edges), static_cast<std::uint64_t>(mine.input_rows)};
+  comm.all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "report");
+  return {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
+          static_cast<std::int64_t>(sums[3])};
+}
+
+EpochSampler::EpochSampler(const Grid& grid, Sampler& sampler, const EpochPlan& plan, std::int64_t bulk)
+    : grid_(grid), sampler_(sampler), plan_(plan), bulk_(bulk) {}
+
+void EpochSampler::sample_until(const Cpu& cpu, std::int64_t end) {
+  while (sampled_ < end) {
+    const auto window_end = std::min(sampled_ + bulk_, plan_.batches());
+    std::vector<SeedBatch> mine;
+    for (; sampled_ < window_end; ++sampled_)
+      if (plan_.rank_of(sampled_) == grid_.world().rank()) mine.push_back({sampled_, plan_.seeds(sampled_)});
+    for (auto& minibatch : sampler_.sample(cpu, mine, plan_.seed(), plan_.epoch())) {
+      counts_.add(minibatch);
+      waiting_.emplace(minibatch.number, std::move(minibatch));
+    }
+  }
+}
+
+std::vector<Minibatch> EpochSampler::take(std::int64_t begin, std::int64_t end) {
+  std::vector<Minibatch> taken;
+  const auto first = waiting_.lower_bound(begin), last = waiting_.lower_bound(end);
+  for (auto at = first; at != last; ++at) taken.push_back(std::move(at->second));
+  waiting_.erase(first, last);
+  return taken;
+}
+
+std::int64_t automatic_bulk(const SamplerShape& shape, std::int64_t batch_size, std::int64_t batches, int ranks,
+                            std::int64_t nodes, std::int64_t edges, std::int64_t bytes) {
+  const double n = std::max<double>(1, static_cast<double>(nodes));
+  const double mean_degree = static_cast<double>(edges) / n;
+  double rows = static_cast<double>(batch_size), needed = 0;
+  for (const auto fanout : shape.fanout) {
+    const double picks = fanout < 0 ? mean_degree : std::min(static_cast<double>(fanout), 4 * mean_degree + 1);
+    const double new_edges = rows * picks;
+    // Per edge: global id, value, local id, value, and a slot of the table of ids at load one half; per row: views and offsets.
+    needed += new_edges * (8 + 4 + 4 + 4 + 32) + rows * 64;
+    rows = std::min(n, rows + new_edges);
+  }
+  const double per_rank = std::max(1.0, std::floor(static_cast<double>(bytes) / needed));
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(per_rank * ranks, 1e15)), 1,
+                                  std::max<std::int64_t>(batches, 1));
+}
+
+}  // namespace espalier

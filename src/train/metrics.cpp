@@ -1,0 +1,63 @@
+#include "espalier/train/metrics.hpp"
+
+#include <algorithm>
+
+#include "espalier/base/error.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr std::size_t kTruePositive = 0, kFalsePositive = 1, kFalseNegative = 2;
+
+}  // namespace
+
+std::vector<std::int64_t> empty_class_counts(std::int64_t classes) {
+  return std::vector<std::int64_t>(static_cast<std::size_t>(3 * classes), 0);
+}
+
+template <class T>
+void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels, std::vector<std::int64_t>& counts) {
+  ESPALIER_CHECK(static_cast<std::int64_t>(labels.size()) == logits.rows, "{} labels for {} rows", labels.size(),
+                 logits.rows);
+  ESPALIER_CHECK(static_cast<std::int64_t>(counts.size()) == 3 * logits.columns, "{} counts for {} classes",
+                 counts.size(), logits.columns);
+  for (std::int64_t i = 0; i < logits.rows; ++i) {
+    if (labels[static_cast<std::size_t>(i)] < 0) continue;
+    const auto label = static_cast<std::size_t>(labels[static_cast<std::size_t>(i)]);
+    const T* row = logits.row(i);
+    const auto predicted = static_cast<std::size_t>(std::max_element(row, row + logits.columns) - row);
+    if (predicted == label) {
+      ++counts[3 * label + kTruePositive];
+    } else {
+      ++counts[3 * predicted + kFalsePositive];
+      ++counts[3 * label + kFalseNegative];
+    }
+  }
+}
+
+double accuracy(std::span<const std::int64_t> counts) {
+  std::int64_t right = 0, all = 0;
+  for (std::size_t c = 0; c < counts.size(); c += 3) {
+    right += counts[c + kTruePositive];
+    all += counts[c + kTruePositive] + counts[c + kFalseNegative];
+  }
+  return all > 0 ? static_cast<double>(right) / static_cast<double>(all) : 0.0;
+}
+
+double macro_f1(std::span<const std::int64_t> counts) {
+  double sum = 0;
+  std::int64_t classes = 0;
+  for (std::size_t c = 0; c < counts.size(); c += 3) {
+    const std::int64_t errors = counts[c + kFalsePositive] + counts[c + kFalseNegative];
+    const std::int64_t doubled = 2 * counts[c + kTruePositive];
+    if (doubled + errors == 0) continue;  // neither label nor prediction anywhere
+    sum += static_cast<double>(doubled) / static_cast<double>(doubled + errors);
+    ++classes;
+  }
+  return classes > 0 ? sum / static_cast<double>(classes) : 0.0;
+}
+
+template void count_classes<float>(const Matrix<float>&, std::span<const std::int32_t>, std::vector<std::int64_t>&);
+template void count_classes<double>(const Matrix<double>&, std::span<const std::int32_t>, std::vector<std::int64_t>&);
+
+}  // namespace espalier

@@ -1,0 +1,153 @@
+#include "espalier/train/report.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "espalier/base/version.hpp"
+
+namespace espalier {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+bool communicates(const std::string& stage) {
+  return stage == "sample" || stage == "fetch" || stage == "reduce" || stage == "evaluate";
+}
+
+StageSeconds over_ranks(const Communicator& comm, double seconds) {
+  return {comm.all_reduce(seconds, Reduction::kMin, "report"),
+          comm.all_reduce(seconds, Reduction::kSum, "report") / comm.size(),
+          comm.all_reduce(seconds, Reduction::kMax, "report")};
+}
+
+Json metrics_json(const Metrics& metrics) { return {{"accuracy", metrics.accuracy}, {"macro_f1", metrics.macro_f1}}; }
+
+Json epoch_json(const EpochReport& epoch) {
+  Json json = {{"epoch", epoch.epoch}};
+  if (epoch.loss) json["loss"] = *epoch.loss;
+  if (epoch.valid) json["valid"] = metrics_json(*epoch.valid);
+  json["sample_digest"] = hex(epoch.counts.digest);
+  json["seconds"]["total"] = epoch.seconds.at("total").max;
+  for (const auto* stage : kStageNames)
+    if (epoch.seconds.contains(stage)) json["seconds"][stage] = epoch.seconds.at(stage).max;
+  for (const auto* stage : kStageNames)
+    if (epoch.bytes.contains(stage))
+      json["bytes"][stage] = {{"total", epoch.bytes.at(stage).total}, {"max_rank", epoch.bytes.at(stage).max_rank}};
+  json["batches"] = epoch.counts.batches;
+  json["sampled_edges"] = epoch.counts.sampled_edges;
+  json["input_rows"] = epoch.counts.input_rows;
+  return json;
+}
+
+}  // namespace
+
+std::string hex(std::uint64_t digest) { return fmt::format("{:016x}", digest); }
+
+void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<const char* const> stages,
+                         EpochReport& report) {
+  const auto& world = grid.world();
+  const auto volumes = grid.traffic().all();  // before the reductions of the report itself
+  // Evaluation stands beside the training part of the epoch: the total holds both.
+  report.seconds["total"] = over_ranks(world, timers.seconds("total") + timers.seconds("evaluate"));
+  for (const std::string stage : stages) {
+    const auto path = stage == "evaluate" ? stage : "total/" + stage;
+    report.seconds[stage] = over_ranks(world, timers.seconds(path));
+    if (!communicates(stage)) continue;
+    const auto found = volumes.find(stage);
+    const auto received = found == volumes.end() ? std::int64_t{0} : found->second.bytes_received;
+    report.bytes[stage] = {world.all_reduce(received, Reduction::kSum, "report"),
+                           world.all_reduce(received, Reduction::kMax, "report")};
+  }
+}
+
+void measure_peak_memory(const Communicator& comm, RunReport& report) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const std::int64_t peak = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  report.peak_memory_max = comm.all_reduce(peak, Reduction::kMax, "report");
+  report.peak_memory_sum = comm.all_reduce(peak, Reduction::kSum, "report");
+}
+
+std::string to_json(const RunReport& report) {
+  Json json = {{"espalier", kVersion},
+               {"command", report.command},
+               {"config", Json::parse(report.config_json)},
+               {"ranks", report.ranks},
+               {"replication", report.replication},
+               {"threads", report.threads},
+               {"device", report.device}};
+  json["graph"] = {{"nodes", report.graph.nodes},
+                   {"edges", report.graph.edges},
+                   {"features", report.graph.features},
+                   {"classes", report.graph.classes}};
+  json["epochs"] = Json::array();
+  for (const auto& epoch : report.epochs) json["epochs"].push_back(epoch_json(epoch));
+  if (report.test) json["test"] = metrics_json(*report.test);
+  if (report.best_epoch > 0) json["best_epoch"] = report.best_epoch;
+  if (!report.weights_digest.empty()) json["weights_digest"] = report.weights_digest;
+  json["peak_memory_bytes"] = {{"max", report.peak_memory_max}, {"sum", report.peak_memory_sum}};
+  return json.dump(2) + "\n";
+}
+
+std::string metrics_header(const EpochReport& report) {
+  std::string line = "epoch,loss,valid_accuracy,valid_macro_f1,sample_digest,batches,sampled_edges,input_rows,seconds_total";
+  for (const auto* stage : kStageNames)
+    if (report.seconds.contains(stage)) line += fmt::format(",seconds_{}", stage);
+  for (const auto* stage : kStageNames)
+    if (report.bytes.contains(stage)) line += fmt::format(",bytes_{}", stage);
+  return line + "\n";
+}
+
+std::string metrics_line(const EpochReport& report) {
+  const auto number = [](bool present, double value) { return present ? fmt::format("{}", value) : std::string(); };
+  const auto valid = report.valid.value_or(Metrics{});
+  std::string line = fmt::format("{},{},{},{},{},{},{},{},{:.6f}", report.epoch,
+                                 number(report.loss.has_value(), report.loss.value_or(0)),
+                                 number(report.valid.has_value(), valid.accuracy),
+                                 number(report.valid.has_value(), valid.macro_f1), hex(report.counts.digest),
+                                 report.counts.batches, report.counts.sampled_edges, report.counts.input_rows,
+                                 report.seconds.at("total").max);
+  for (const auto* stage : kStageNames)
+    if (report.seconds.contains(stage)) line += fmt::format(",{:.6f}", report.seconds.at(stage).max);
+  for (const auto* stage : kStageNames)
+    if (report.bytes.contains(stage)) line += fmt::format(",{}", report.bytes.at(stage).total);
+  return line + "\n";
+}
+
+std::string stage_table(const std::vector<EpochReport>& epochs) {
+  std::map<std::string, StageSeconds> sums;
+  for (const auto& epoch : epochs)
+    for (const auto& [stage, seconds] : epoch.seconds) {
+      auto& sum = sums[stage];
+      sum = {sum.min + seconds.min, sum.mean + seconds.mean, sum.max + seconds.max};
+    }
+  std::string table = fmt::format("{:<12}{:>10}{:>10}{:>10}{:>8}\n", "stage", "min s", "mean s", "max s", "%");
+  const double whole = std::max(sums["total"].mean, 1e-12);
+  const auto line = [&](const std::string& stage) {
+    const auto& sum = sums[stage];
+    table += fmt::format("{:<12}{:>10.3f}{:>10.3f}{:>10.3f}{:>8.1f}\n", stage, sum.min, sum.mean, sum.max,
+                         100 * sum.mean / whole);
+  };
+  for (const auto* stage : kStageNames)
+    if (sums.contains(stage)) line(stage);
+  line("total");
+  return table;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  const auto temporary = path + ".tmp";
+  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  std::error_code error;
+  if (file) std::filesystem::rename(temporary, path, error);
+  if (!file || error) usage_error("cannot write {}: check output.dir and the free space there", path);
+}
+
+}  // namespace espalier

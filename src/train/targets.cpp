@@ -1,0 +1,43 @@
+#include "espalier/train/targets.hpp"
+
+#include <algorithm>
+
+namespace espalier {
+
+std::vector<std::int32_t> Targets::labels_of(std::span<const std::int64_t> training_vertices) const {
+  std::vector<std::int32_t> labels;
+  labels.reserve(training_vertices.size());
+  for (const auto vertex : training_vertices) {
+    const auto at = std::lower_bound(train.begin(), train.end(), vertex) - train.begin();
+    labels.push_back(train_labels[static_cast<std::size_t>(at)]);
+  }
+  return labels;
+}
+
+Targets read_targets(const Grid& grid, const GraphFile& file) {
+  const auto& info = file.info();
+  if (info.multi_label)
+    input_error("{}: /nodes/labels is multi-label; this version trains single-label classification only", file.path());
+  if (info.classes < 1) input_error("{}: the graph has no labels (/nodes/labels), so there is nothing to learn", file.path());
+  if (info.train == 0) input_error("{}: /split/train is empty or absent; import the graph with a split", file.path());
+  check_splits(grid.world(), file);
+
+  Targets targets;
+  targets.classes = info.classes;
+  targets.train = file.read_split(Split::kTrain);
+  targets.valid = file.read_split(Split::kValid);
+  targets.test = file.read_split(Split::kTest);
+  targets.partition = block_partition(info.nodes, grid.rows());
+  const auto begin = targets.partition.begin(grid.row()), end = targets.partition.end(grid.row());
+  targets.local_labels = file.read_labels(begin, end);
+
+  // Blocks and split are both ascending, so the blocks' answers one after another are the answer.
+  Buffer<std::int32_t> mine;
+  const auto first = std::lower_bound(targets.train.begin(), targets.train.end(), begin);
+  for (auto at = first; at != targets.train.end() && *at < end; ++at)
+    mine.push_back(targets.local_labels[static_cast<std::size_t>(*at - begin)]);
+  targets.train_labels = grid.column_comm().all_gather_v(std::span<const std::int32_t>(mine), "setup");
+  return targets;
+}
+
+}  // namespace espalier

@@ -1,0 +1,181 @@
+#include "espalier/train/trainer.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "espalier/nn/softmax_cross_entropy.hpp"
+#include "espalier/train/learning_rate.hpp"
+
+namespace espalier {
+
+namespace {
+
+NetworkShape shape_of(const TrainingJob& job) {
+  const auto& model = job.config.model;
+  // Kipf and Welling drop input features as well; GraphSAGE's authors do not.
+  const double automatic = model.kind == "gcn" ? model.dropout : 0.0;
+  return {.kind = model.kind,
+          .layers = static_cast<int>(model.layers),
+          .inputs = job.features.width(),
+          .hidden = model.hidden,
+          .classes = job.targets.classes,
+          .dropout = model.dropout,
+          .input_dropout = model.input_dropout.value.value_or(automatic),
+          .normalize = model.normalize};
+}
+
+OptimizerOptions optimizer_of(const TrainConfig& train) {
+  return {.kind = train.optimizer,
+          .momentum = train.momentum,
+          .weight_decay = train.weight_decay,
+          .weight_decay_on = train.weight_decay_on};
+}
+
+LearningRateSchedule schedule_of(const TrainConfig& train) {
+  return {.kind = train.lr_schedule,
+          .base = train.learning_rate,
+          .epochs = train.epochs,
+          .warmup = train.lr_warmup,
+          .every = train.lr_step,
+          .factor = train.lr_decay};
+}
+
+std::vector<Matrix<float>> shapes_like(const std::vector<Parameter<float>>& parameters) {
+  std::vector<Matrix<float>> shapes;
+  for (const auto& parameter : parameters) shapes.emplace_back(parameter.value.rows, parameter.value.columns);
+  return shapes;
+}
+
+template <class Pointer, class Matrices>
+std::vector<Pointer> pointers_to(Matrices& matrices) {
+  std::vector<Pointer> pointers;
+  for (auto& matrix : matrices) pointers.push_back(&matrix);
+  return pointers;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Cpu& cpu, const TrainingJob& job)
+    : cpu_(cpu),
+      job_(job),
+      network_(shape_of(job), static_cast<std::uint64_t>(job.config.train.seed)),
+      optimizer_(optimizer_of(job.config.train), network_.parameters()),
+      reduction_(job.grid.world(), job.config.train.reproducible),
+      statistics_(job.grid.world(), job.config.train.reproducible),
+      gradients_(shapes_like(network_.parameters())),
+      mean_statistics_(network_.running_statistics()) {}
+
+TrainingResult Trainer::train(const TrainingProgress& progress) {
+  const auto& train = job_.config.train;
+  TrainingResult result;
+  for (std::int64_t epoch = 1; epoch <= train.epochs && !result.stopped_early; ++epoch) {
+    auto report = train_epoch(epoch, progress);
+    const bool due = epoch == train.epochs || (train.eval_every > 0 && epoch % train.eval_every == 0);
+    if (due) result.stopped_early = evaluate_epoch(report, result);
+    finish_epoch_report(job_.grid, timers_, kTrainStages, report);
+    if (progress.on_epoch) progress.on_epoch(report);
+  }
+  restore_best();
+  return result;
+}
+
+EpochReport Trainer::train_epoch(std::int64_t epoch, const TrainingProgress& progress) {
+  const auto& config = job_.config;
+  timers_.clear();
+  job_.grid.traffic().clear();
+  losses_.clear();
+  EpochReport report;
+  report.epoch = epoch;
+  const StageTimers::Scope time(timers_, "total");
+
+  const EpochPlan plan(job_.targets.train, config.sampler.batch_size, job_.batches_per_step, job_.grid.ranks(),
+                       static_cast<std::uint64_t>(config.train.seed), static_cast<std::uint64_t>(epoch));
+  EpochSampler sampler(job_.grid, job_.sampler, plan, job_.bulk);
+  const double rate = learning_rate(schedule_of(config.train), epoch - 1);
+  for (std::int64_t step = 0; step < plan.steps(); ++step) {
+    train_step(plan, step, sampler, rate);
+    if (progress.on_step) progress.on_step(epoch, step + 1, plan.steps());
+  }
+
+  report.counts = total(sampler.counts(), job_.grid.world());
+  report.loss = reproducible_sum(job_.grid.world(), losses_) / static_cast<double>(job_.targets.train.size());
+  if (!std::isfinite(*report.loss))
+    usage_error("the loss is not finite in epoch {}; lower train.learning_rate ({}) or normalise the features "
+                "(graph.feature_norm)", epoch, config.train.learning_rate);
+  return report;
+}
+
+void Trainer::train_step(const EpochPlan& plan, std::int64_t step, EpochSampler& sampler, double rate) {
+  const auto begin = plan.step_begin(step), end = plan.step_end(step);
+  std::vector<Minibatch> minibatches;
+  {
+    const StageTimers::Scope time(timers_, "sample");
+    sampler.sample_until(cpu_, end);
+    minibatches = sampler.take(begin, end);
+  }
+  {
+    const StageTimers::Scope time(timers_, "fetch");
+    std::vector<std::span<const std::int64_t>> lists;
+    for (const auto& minibatch : minibatches) lists.emplace_back(minibatch.vertices);
+    job_.features.fetch(cpu_, lists, inputs_, "fetch");
+  }
+  const double scale = 1.0 / static_cast<double>(plan.seeds(begin, end).size());
+  for (std::size_t m = 0; m < minibatches.size(); ++m) run_minibatch(minibatches[m], inputs_[m], plan, scale, end - begin);
+  {
+    const StageTimers::Scope time(timers_, "reduce");
+    reduction_.finish(end - begin, pointers_to<Matrix<float>*>(gradients_));
+    if (!mean_statistics_.empty()) statistics_.finish(end - begin, pointers_to<Matrix<float>*>(mean_statistics_));
+  }
+  const StageTimers::Scope time(timers_, "optimizer");
+  optimizer_.step(cpu_, rate, gradients_, network_.parameters());
+  if (!mean_statistics_.empty()) network_.update_running_statistics(mean_statistics_);
+}
+
+void Trainer::run_minibatch(const Minibatch& minibatch, const Matrix<float>& input, const EpochPlan& plan, double scale,
+                            std::int64_t batches) {
+  const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
+  Matrix<float> dlogits;
+  {
+    const StageTimers::Scope time(timers_, "forward");
+    const auto labels = job_.targets.labels_of(plan.seeds(minibatch.number));
+    const auto& logits = network_.forward(cpu_, minibatch.blocks, input, pass);
+    losses_.push_back(softmax_cross_entropy(cpu_, logits, labels, scale, dlogits));
+  }
+  const StageTimers::Scope time(timers_, "backward");
+  network_.backward(cpu_, minibatch.blocks, input, pass, dlogits, gradients_);
+  reduction_.add(pointers_to<const Matrix<float>*>(std::as_const(gradients_)));
+  if (!mean_statistics_.empty())
+    statistics_.add(pointers_to<const Matrix<float>*>(network_.batch_statistics()), 1.0f / static_cast<float>(batches));
+}
+
+// Returns true when training should stop early.
+bool Trainer::evaluate_epoch(EpochReport& report, TrainingResult& result) {
+  const StageTimers::Scope time(timers_, "evaluate");
+  const auto evaluation = job_.evaluator.evaluate(cpu_, network_);
+  if (evaluation.valid.vertices > 0) report.valid = evaluation.valid;
+  const bool better = evaluation.valid.vertices == 0 || evaluation.valid.accuracy > best_metric_;
+  evaluations_without_gain_ = better ? 0 : evaluations_without_gain_ + 1;
+  if (better) {
+    best_metric_ = evaluation.valid.accuracy;
+    result.best_epoch = report.epoch;
+    if (evaluation.test.vertices > 0) result.test = evaluation.test;
+    keep_best();
+  }
+  const auto patience = job_.config.train.early_stop;
+  return patience > 0 && evaluations_without_gain_ >= patience;
+}
+
+void Trainer::keep_best() {
+  best_.clear();
+  for (const auto& parameter : network_.parameters()) best_.push_back(parameter.value);
+  for (const auto& statistic : network_.running_statistics()) best_.push_back(statistic);
+}
+
+void Trainer::restore_best() {
+  if (best_.empty()) return;
+  auto from = best_.begin();
+  for (auto& parameter : network_.parameters()) parameter.value = *from++;
+  for (auto& statistic : network_.running_statistics()) statistic = *from++;
+}
+
+}  // namespace espalier

@@ -1,0 +1,101 @@
+// Random blocks and matrices for the tests of dense/, sparse/ and nn/, and the plain loops that serve as oracles.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "espalier/dense/matrix.hpp"
+#include "espalier/sparse/csr.hpp"
+
+namespace espalier {
+
+/// Entries uniform in [-1, 1).
+template <class T>
+Matrix<T> random_matrix(std::int64_t rows, std::int64_t columns, std::mt19937_64& random) {
+  Matrix<T> m(rows, columns);
+  std::uniform_real_distribution<T> uniform(-1, 1);
+  for (T& x : m.data) x = uniform(random);
+  return m;
+}
+
+/// Rows of 0 .. most entries, columns in no order and possibly repeated, values in [-1, 1). Any shape but rows without columns.
+inline Block random_block_matrix(std::int64_t rows, std::int64_t columns, int most, std::mt19937_64& random) {
+  Block block;
+  block.rows = rows;
+  block.columns = columns;
+  std::uniform_real_distribution<float> value(-1, 1);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const int count = columns == 0 ? 0 : static_cast<int>(random() % static_cast<std::uint64_t>(most + 1));
+    for (int e = 0; e < count; ++e) {
+      block.indices.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(columns)));
+      block.values.push_back(value(random));
+    }
+    block.indptr.push_back(static_cast<std::int64_t>(block.indices.size()));
+  }
+  return block;
+}
+
+/// The blocks of a minibatch, input side first: blocks[l].columns = blocks[l-1].rows, each row 0 .. 4 picks of value 1 / picks.
+inline std::vector<Block> random_minibatch(const std::vector<std::int64_t>& frontiers, std::mt19937_64& random) {
+  std::vector<Block> blocks;
+  for (std::size_t l = 1; l < frontiers.size(); ++l) {
+    blocks.push_back(random_block_matrix(frontiers[l], frontiers[l - 1], 4, random));
+    for (std::int64_t i = 0; i < blocks.back().rows; ++i)
+      for (std::int64_t e = blocks.back().row_begin(i); e < blocks.back().row_end(i); ++e)
+        blocks.back().values[static_cast<std::size_t>(e)] = 1.0f / static_cast<float>(blocks.back().row_size(i));
+  }
+  return blocks;
+}
+
+/// The block as a dense matrix; repeated entries add up.
+inline Matrix<double> to_dense(const Block& block) {
+  Matrix<double> dense(block.rows, block.columns);
+  std::fill(dense.data.begin(), dense.data.end(), 0.0);
+  for (std::int64_t i = 0; i < block.rows; ++i)
+    for (std::int64_t e = block.row_begin(i); e < block.row_end(i); ++e)
+      dense(i, block.indices[static_cast<std::size_t>(e)]) +=
+          block.has_values() ? static_cast<double>(block.values[static_cast<std::size_t>(e)]) : 1.0;
+  return dense;
+}
+
+/// A B by three loops in double.
+template <class A, class B>
+Matrix<double> plain_product(const Matrix<A>& a, const Matrix<B>& b) {
+  Matrix<double> c(a.rows, b.columns);
+  for (std::int64_t i = 0; i < a.rows; ++i)
+    for (std::int64_t j = 0; j < b.columns; ++j) {
+      c(i, j) = 0;
+      for (std::int64_t k = 0; k < a.columns; ++k) c(i, j) += static_cast<double>(a(i, k)) * static_cast<double>(b(k, j));
+    }
+  return c;
+}
+
+template <class T>
+Matrix<T> plain_transpose(const Matrix<T>& a) {
+  Matrix<T> t(a.columns, a.rows);
+  for (std::int64_t i = 0; i < a.rows; ++i)
+    for (std::int64_t j = 0; j < a.columns; ++j) t(j, i) = a(i, j);
+  return t;
+}
+
+/// Are the two the same, bit for bit?
+template <class T>
+bool same_bits(const Matrix<T>& a, const Matrix<T>& b) {
+  return a.rows == b.rows && a.columns == b.columns &&
+         (a.data.empty() || std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(T)) == 0);
+}
+
+/// The largest |a - b|; the shapes must agree.
+template <class A, class B>
+double largest_difference(const Matrix<A>& a, const Matrix<B>& b) {
+  double largest = a.rows == b.rows && a.columns == b.columns ? 0 : 1e300;
+  for (std::size_t e = 0; e < std::min(a.data.size(), b.data.size()); ++e)
+    largest = std::max(largest, std::abs(static_cast<double>(a.data[e]) - static_cast<double>(b.data[e])));
+  return largest;
+}
+
+}  // namespace espalier

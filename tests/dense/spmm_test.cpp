@@ -1,0 +1,98 @@
+// ranks: 1
+// Laws: SpMM is the dense product, for any shape; its transpose too; a row depends on its own entries and the rows of X they name only,
+// bit for bit, for any number of threads.
+#include "espalier/dense/spmm.hpp"
+
+#include <gtest/gtest.h>
+
+#include "dense/random_matrices.hpp"
+#include "espalier/sparse/transpose.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+TEST(Spmm, HandChecked) {
+  Block block;  // [0.5 0.5 0; 0 0 0; 2 0 1], the last row's columns out of order
+  block.rows = block.columns = 3;
+  block.indptr = {0, 2, 2, 4};
+  block.indices = {0, 1, 2, 0};
+  block.values = {0.5f, 0.5f, 1.0f, 2.0f};
+  Matrix<float> x(3, 2), y(3, 2);
+  x.data = {1, 2, 3, 4, 5, 6};
+  spmm<float>(Cpu{1}, block, x, y);
+  EXPECT_EQ(y.data, (Buffer<float>{2, 3, 0, 0, 7, 10}));
+  spmm<float>(Cpu{1}, block, x, y, Update::kAccumulate);
+  EXPECT_EQ(y.data, (Buffer<float>{4, 6, 0, 0, 14, 20}));
+  block.values.clear();  // all 1
+  spmm<float>(Cpu{1}, block, x, y);
+  EXPECT_EQ(y.data, (Buffer<float>{4, 6, 0, 0, 6, 8}));
+}
+
+template <class T>
+void expect_dense_products(const Block& block, std::int64_t f, std::mt19937_64& random) {
+  SCOPED_TRACE(testing::Message() << block.rows << " x " << block.columns << " f " << f << " bytes " << sizeof(T));
+  const auto x = random_matrix<T>(block.columns, f, random), d = random_matrix<T>(block.rows, f, random);
+  const auto dense = to_dense(block);
+  Matrix<T> y(block.rows, f), back(block.columns, f);
+  const double tolerance = sizeof(T) == 4 ? 1e-4 : 1e-12;
+  spmm<T>(Cpu{1}, block, x, y);
+  EXPECT_LT(largest_difference(y, plain_product(dense, x)), tolerance);
+  spmm<T>(Cpu{1}, transpose(block), d, back);
+  EXPECT_LT(largest_difference(back, plain_product(plain_transpose(dense), d)), tolerance);
+  auto sum = y;
+  spmm<T>(Cpu{1}, block, x, sum, Update::kAccumulate);
+  for (auto& value : y.data) value *= 2;
+  EXPECT_LT(largest_difference(sum, y), tolerance);
+}
+
+TEST(Spmm, AgreesWithTheDenseProduct) {
+  std::mt19937_64 random(test_seed(7));
+  for (const std::int64_t rows : {0, 1, 2, 50})
+    for (const std::int64_t columns : {0, 1, 3, 90})
+      for (const int most : {0, 1, 3, 30})  // with one column every entry of a row is a repetition
+        for (const std::int64_t f : {0, 1, 3, 16, 41, 100, 129}) {
+          const Block block = random_block_matrix(rows, columns, most, random);
+          expect_dense_products<float>(block, f, random);
+          expect_dense_products<double>(block, f, random);
+        }
+}
+
+TEST(Spmm, RowsDoNotKnowWhereTheyStand) {
+  std::mt19937_64 random(test_seed(8));
+  const Block block = random_block_matrix(200, 80, 20, random);
+  for (const std::int64_t f : {1, 7, 47, 100, 256}) {
+    const auto x = random_matrix<float>(80, f, random);
+    Matrix<float> whole(200, f);
+    spmm<float>(Cpu{1}, block, x, whole);
+    for (std::int64_t i = 0; i < 200; ++i) {
+      Block row;  // row i alone, over the rows of X it needs, renumbered
+      row.rows = 1;
+      row.columns = block.row_size(i);
+      Matrix<float> needed(row.columns, f), y(1, f);
+      for (std::int64_t e = 0; e < row.columns; ++e) {
+        row.indices.push_back(static_cast<std::int32_t>(e));
+        row.values.push_back(block.row_values(i)[static_cast<std::size_t>(e)]);
+        std::copy_n(x.row(block.row_indices(i)[static_cast<std::size_t>(e)]), f, needed.row(e));
+      }
+      row.indptr.push_back(row.columns);
+      spmm<float>(Cpu{1}, row, needed, y);
+      EXPECT_TRUE(std::equal(y.row(0), y.row(0) + f, whole.row(i)));
+    }
+  }
+}
+
+TEST(Spmm, ThreadsDoNotMatter) {
+  std::mt19937_64 random(test_seed(9));
+  const Block block = random_block_matrix(3000, 500, 12, random);
+  const auto x = random_matrix<float>(500, 70, random);
+  Matrix<float> one(3000, 70), many(3000, 70);
+  spmm<float>(Cpu{1}, block, x, one);
+  for (const int threads : {2, 3, 8}) {
+    spmm<float>(Cpu{threads}, block, x, many);
+    EXPECT_TRUE(same_bits(one, many)) << threads << " threads";
+  }
+}
+
+}  // namespace
+}  // namespace espalier

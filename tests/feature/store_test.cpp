@@ -1,0 +1,129 @@
+// ranks: 1 2 3 4 6 8
+// Laws of the feature store: fetched rows are H's rows, bit for bit, on every grid; each distinct row of a minibatch travels once;
+// normalisation does not depend on the grid and equals the direct formula.
+#include "espalier/feature/store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "espalier/base/philox.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr std::int64_t kWidth = 5;
+
+float entry(std::int64_t i, std::int64_t j) {
+  const RandomStream stream = {.seed = 4, .row = static_cast<std::uint64_t>(i)};
+  return j == 3 ? 2.5f : static_cast<float>(to_unit_double(random64(stream, static_cast<std::uint64_t>(j))) * 10 - 3);
+}
+
+template <class T>
+FeatureStore store_on(const Grid& grid, std::int64_t n) {
+  const auto partition = block_partition(n, grid.rows());
+  Matrix<T> local(partition.size(grid.row()), kWidth);
+  for (std::int64_t i = 0; i < local.rows; ++i)
+    for (std::int64_t j = 0; j < kWidth; ++j) {
+      if constexpr (std::is_same_v<T, Half>)
+        local(i, j) = to_half(entry(partition.begin(grid.row()) + i, j));
+      else
+        local(i, j) = entry(partition.begin(grid.row()) + i, j);
+    }
+  return FeatureStore(grid, partition, std::move(local));
+}
+
+// Two lists per rank of different lengths, in no order; odd ranks have none.
+std::vector<std::vector<std::int64_t>> lists_of(std::int64_t n, int rank) {
+  if (rank % 2 == 1) return {};
+  std::vector<std::int64_t> first, second;
+  for (std::int64_t i = n - 1; i >= 0; i -= 2) first.push_back(i);
+  for (std::int64_t i = rank % 3; i < n; i += 3) second.push_back(i);
+  return {first, second};
+}
+
+template <class T>
+void expect_fetch(const Grid& grid, std::int64_t n) {
+  const auto store = store_on<T>(grid, n);
+  const auto lists = lists_of(n, grid.world().rank());
+  const std::vector<std::span<const std::int64_t>> spans(lists.begin(), lists.end());
+  std::vector<Matrix<float>> rows;
+  grid.traffic().clear();
+  store.fetch({2}, spans, rows, "fetch");
+  ASSERT_EQ(rows.size(), lists.size());
+  std::int64_t remote = 0;
+  for (std::size_t m = 0; m < lists.size(); ++m)
+    for (std::size_t k = 0; k < lists[m].size(); ++k) {
+      const auto v = lists[m][k];
+      remote += store.partition().owner(v) != grid.row();
+      for (std::int64_t j = 0; j < kWidth; ++j)
+        EXPECT_EQ(rows[m](static_cast<std::int64_t>(k), j),
+                  (std::is_same_v<T, Half> ? to_float(to_half(entry(v, j))) : entry(v, j)));
+    }
+  // Over all ranks: every remote row once as an id (8 bytes) and once as values, plus one 64-bit count per pair of a column.
+  const auto rows_moved = grid.world().all_reduce(remote, Reduction::kSum, "x");
+  const auto received = grid.world().all_reduce(grid.traffic().of("fetch").bytes_received, Reduction::kSum, "x");
+  const std::int64_t pairs = grid.ranks() * (grid.rows() - 1);
+  EXPECT_EQ(received, rows_moved * (8 + kWidth * static_cast<std::int64_t>(sizeof(T))) + 8 * pairs);
+}
+
+TEST(FeatureStore, FetchedRowsEqualTheMatrix) {
+  for (const std::int64_t n : {2, 7, 50})
+    for (const int c : divisors(test_world().size())) {
+      const Grid grid(test_world(), c);
+      expect_fetch<float>(grid, n);
+      expect_fetch<Half>(grid, n);
+    }
+}
+
+Matrix<float> fetch_all(const Grid& grid, const FeatureStore& store) {
+  std::vector<std::int64_t> ids;
+  for (std::int64_t v = 0; v < store.partition().rows(); ++v) ids.push_back(v);
+  const std::span<const std::int64_t> list(ids);
+  std::vector<Matrix<float>> rows;
+  store.fetch({1}, {&list, 1}, rows, "x");
+  (void)grid;
+  return std::move(rows[0]);
+}
+
+TEST(FeatureStore, StandardisingGivesMeanZeroAndTheSameBitsOnEveryGrid) {
+  constexpr std::int64_t n = 97;
+  const Grid single(test_world(), test_world().size());  // one block row: no sum crosses ranks
+  auto reference = store_on<float>(single, n);
+  reference.standardize();
+  const auto expected = fetch_all(single, reference);
+  for (std::int64_t j = 0; j < kWidth; ++j) {
+    double mean = 0, square = 0, raw_mean = 0, raw_square = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      mean += expected(i, j) / n;
+      square += static_cast<double>(expected(i, j)) * expected(i, j) / n;
+      raw_mean += static_cast<double>(entry(i, j)) / n;
+    }
+    for (std::int64_t i = 0; i < n; ++i) raw_square += (entry(i, j) - raw_mean) * (entry(i, j) - raw_mean) / n;
+    EXPECT_NEAR(mean, 0, 1e-6);
+    EXPECT_NEAR(square, j == 3 ? 0 : 1, 1e-6) << "a constant column becomes zero";
+    if (j != 3) EXPECT_NEAR(expected(5, j), (entry(5, j) - raw_mean) / std::sqrt(raw_square), 1e-5);
+  }
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    auto store = store_on<float>(grid, n);
+    store.standardize();
+    EXPECT_EQ(fetch_all(grid, store).data, expected.data) << "c " << c;
+  }
+}
+
+TEST(FeatureStore, RowNormalisationMakesAbsoluteSumsOne) {
+  const Grid grid(test_world(), 1);
+  auto store = store_on<float>(grid, 31);
+  store.normalize_rows();
+  const auto rows = fetch_all(grid, store);
+  for (std::int64_t i = 0; i < rows.rows; ++i) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < kWidth; ++j) sum += std::abs(static_cast<double>(rows(i, j)));
+    EXPECT_NEAR(sum, 1, 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Writes the fixtures that the C++ tests of nn/ and train/ compare with: make_fixtures.py [FOLDER].
+
+The oracle is PyTorch's autograd and its optimisers and schedulers, in float64, and scikit-learn's metrics: code by other people built
+on other logic. Debian: apt-get install python3-torch python3-sklearn. The files are committed; run this again only to change
+a case. The same versions give the same bytes.
+"""
+
+import json
+import pathlib
+import sys
+
+import torch
+from sklearn.metrics import accuracy_score, f1_score
+
+torch.set_default_dtype(torch.float64)
+
+
+def numbers(tensor):
+    return tensor.detach().reshape(-1).tolist()
+
+
+def matrix(tensor):
+    tensor = tensor.detach()
+    rows, columns = tensor.shape if tensor.dim() == 2 else (1, tensor.numel())
+    return {"rows": rows, "columns": columns, "data": numbers(tensor)}
+
+
+# ---- networks -------------------------------------------------------------------------------------------------------------
+
+def random_block(rows, columns, most):
+    """CSR with float32 values, rows possibly empty, columns possibly repeated."""
+    indptr, indices, values = [0], [], []
+    for _ in range(rows):
+        count = int(torch.randint(0, most + 1, ()))
+        indices += torch.randint(0, columns, (count,)).tolist()
+        values += (torch.rand(count) * 1.5 - 0.5).float().tolist()
+        indptr.append(len(indices))
+    return {"rows": rows, "columns": columns, "indptr": indptr, "indices": indices, "values": values}
+
+
+def dense(block):
+    result = torch.zeros(block["rows"], block["columns"])
+    for row in range(block["rows"]):
+        for e in range(block["indptr"][row], block["indptr"][row + 1]):
+            result[row, block["indices"][e]] += block["values"][e]
+    return result
+
+
+def parameters_of(kind, layer, inputs, outputs, normalized):
+    shapes = {"self": (inputs, outputs), "neighbour": (inputs, outputs)} if kind == "sage" else {"weight": (inputs, outputs)}
+    shapes["bias"] = (1, outputs)
+    if normalized:
+        shapes.update(scale=(1, outputs), shift=(1, outputs))
+    return {f"layer{layer}.{name}": torch.randn(shape).requires_grad_() for name, shape in shapes.items()}
+
+
+def convolution(kind, block, x, tensors, layer):
+    aggregated = dense(block) @ x
+    if kind == "sage":
+        return x[:block["rows"]] @ tensors[f"layer{layer}.self"] + aggregated @ tensors[f"layer{layer}.neighbour"] + \
+            tensors[f"layer{layer}.bias"]
+    return aggregated @ tensors[f"layer{layer}.weight"] + tensors[f"layer{layer}.bias"]
+
+
+def normalized(normalize, z, tensors, layer, norm, training):
+    if normalize == "none":
+        return z
+    scale, shift = tensors[f"layer{layer}.scale"][0], tensors[f"layer{layer}.shift"][0]
+    if normalize == "layer":
+        return torch.nn.functional.layer_norm(z, z.shape[1:], scale, shift)
+    return torch.nn.functional.batch_norm(z, norm["mean"], norm["variance"], scale, shift, training=training, momentum=0.1)
+
+
+def forward(shape, blocks, x, tensors, norms, training):
+    for layer, block in enumerate(blocks, 1):
+        x = convolution(shape["kind"], block, x, tensors, layer)
+        if layer < len(blocks):
+            x = torch.relu(normalized(shape["normalize"], x, tensors, layer, norms[layer - 1], training))
+    return x
+
+
+def network_case(kind, normalize, widths, frontiers):
+    shape = {"kind": kind, "normalize": normalize, "layers": len(widths) - 1, "inputs": widths[0],
+             "hidden": widths[1] if len(widths) > 2 else 1, "classes": widths[-1]}
+    blocks = [random_block(rows, columns, 4) for columns, rows in zip(frontiers, frontiers[1:])]
+    x = torch.randn(frontiers[0], widths[0])
+    labels = torch.randint(0, widths[-1], (frontiers[-1],))
+    tensors = {}
+    for layer in range(1, len(widths)):
+        tensors.update(parameters_of(kind, layer, widths[layer - 1], widths[layer],
+                                     normalize != "none" and layer < len(widths) - 1))
+    norms = [{"mean": torch.zeros(w), "variance": torch.ones(w)} for w in widths[1:-1]]
+    logits = forward(shape, blocks, x, tensors, norms, training=True)
+    loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+    loss.backward()
+    evaluated = forward(shape, blocks, x, tensors, norms, training=False)
+    running = [matrix(norm[key]) for norm in norms for key in ("mean", "variance")] if normalize == "batch" else []
+    return {"shape": shape, "blocks": blocks, "input": matrix(x), "labels": labels.tolist(),
+            "parameters": {name: matrix(t) for name, t in tensors.items()}, "logits": matrix(logits), "loss": loss.item(),
+            "gradients": {name: matrix(t.grad) for name, t in tensors.items()}, "running_after": running,
+            "evaluated": matrix(evaluated)}
+
+
+def networks():
+    return [network_case("sage", "none", [5, 7, 4], [20, 9, 4]),
+            network_case("sage", "batch", [9, 6, 6, 3], [22, 14, 8, 5]),
+            network_case("sage", "layer", [12, 4, 3], [9, 8, 6]),
+            network_case("gcn", "none", [11, 5], [13, 7]),
+            network_case("gcn", "batch", [4, 8, 5], [18, 10, 6]),
+            network_case("gcn", "layer", [14, 5, 5, 6], [16, 12, 9, 7])]
+
+
+# ---- loss, optimisers, schedules, metrics ---------------------------------------------------------------------------------
+
+def losses():
+    logits = torch.cat([torch.randn(3, 5) * 3, torch.tensor([[1000.0, -1000.0, 999.0, 0.0, 1.0]]),
+                        torch.full((1, 5), -800.0)]).requires_grad_()
+    labels = torch.tensor([4, 0, 2, 1, 3])
+    loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+    (0.25 * loss).backward()
+    return {"logits": matrix(logits), "labels": labels.tolist(), "scale": 0.25, "loss": loss.item(),
+            "gradient": matrix(logits.grad)}
+
+
+def optimizer_case(kind, decay, decay_on, options):
+    """Three tensors, the second a bias, the third of layer 2; six steps with changing learning rates."""
+    tensors = [torch.randn(3, 4), torch.randn(1, 4), torch.randn(4, 2)]
+    initial = [matrix(t) for t in tensors]
+    decays = [decay, 0.0, decay if decay_on == "all" else 0.0]
+    groups = [{"params": [t], "weight_decay": d} for t, d in zip(tensors, decays)]
+    optimizer = torch.optim.Adam(groups, lr=1, **options) if kind == "adam" else torch.optim.SGD(groups, lr=1, **options)
+    steps = []
+    for rate in [0.1, 0.1, 0.05, 0.2, 0.01, 0.1]:
+        for t in tensors:
+            t.grad = torch.randn(t.shape)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.step()
+        steps.append({"learning_rate": rate, "gradients": [matrix(t.grad) for t in tensors],
+                      "parameters": [matrix(t) for t in tensors]})
+    return {"kind": kind, "weight_decay": decay, "weight_decay_on": decay_on, "initial": initial, "steps": steps,
+            "momentum": options.get("momentum", 0), "beta1": options.get("betas", (0.9, 0.999))[0],
+            "beta2": options.get("betas", (0.9, 0.999))[1], "epsilon": options.get("eps", 1e-8)}
+
+
+def optimizers():
+    return [optimizer_case("adam", 0.0, "all", {}),
+            optimizer_case("adam", 0.05, "first", {"betas": (0.8, 0.95), "eps": 1e-4}),
+            optimizer_case("sgd", 0.0, "all", {}),
+            optimizer_case("sgd", 0.03, "all", {"momentum": 0.9})]
+
+
+def rates(scheduler_of, epochs):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
+    scheduler, result = scheduler_of(optimizer), []
+    for _ in range(epochs):
+        result.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    return result
+
+
+def schedules():
+    from torch.optim.lr_scheduler import CosineAnnealingLR, StepLR
+    return [{"kind": "step", "base": 0.3, "epochs": 12, "every": 5, "factor": 0.2, "minimum": 0,
+             "rates": rates(lambda o: StepLR(o, 5, 0.2), 12)},
+            {"kind": "cosine", "base": 0.3, "epochs": 9, "every": 1, "factor": 1, "minimum": 0.01,
+             "rates": rates(lambda o: CosineAnnealingLR(o, 9, 0.01), 9)}]
+
+
+def metric_case(classes, labels, predictions):
+    return {"classes": classes, "labels": labels, "predictions": predictions,
+            "accuracy": accuracy_score(labels, predictions),
+            "macro_f1": f1_score(labels, predictions, average="macro", zero_division=0)}
+
+
+def metrics():
+    labels, guesses = torch.randint(0, 6, (80,)), torch.randint(0, 6, (80,))
+    mixed = torch.where(torch.rand(80) < 0.6, labels, guesses)
+    return [metric_case(6, labels.tolist(), mixed.tolist()),
+            metric_case(5, [0, 0, 1, 1, 3], [0, 1, 1, 1, 4]),  # 2 nowhere, 3 only a label, 4 only a prediction
+            metric_case(3, [1, 1], [1, 1]),
+            metric_case(3, [0, 1], [2, 2])]
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
+    torch.manual_seed(2024)
+    for make in (networks, losses, optimizers, schedules, metrics):
+        (folder / f"{make.__name__}.json").write_text(json.dumps(make(), separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+// ranks: 1 2 3 4 6 8
+// Laws of GraphSAGE: a minibatch is a function of (seed, epoch, batch) only - not of p, c, topology, bulk, threads or the width
+// of indices.
+#include <gtest/gtest.h>
+
+#include "espalier/sample/epoch_sampler.hpp"
+#include "mpi_test.hpp"
+#include "sample/graphsage_cases.hpp"
+
+namespace espalier {
+namespace {
+
+template <class Index>
+SampleCounts sample_epoch(const Grid& grid, const Case& c, Topology topology, std::int64_t bulk, int threads,
+                          std::uint64_t epoch = 1) {
+  const auto a = matrix_of<Index>(grid, c, topology);
+  const auto sampler = make_graphsage(a, c.shape);
+  const EpochPlan plan(training_vertices(), 10, grid.ranks(), grid.ranks(), 7, epoch);
+  EpochSampler epoch_sampler(grid, *sampler, plan, bulk);
+  epoch_sampler.sample_until({threads}, plan.batches());
+  return total(epoch_sampler.counts(), grid.world());
+}
+
+TEST(GraphSage, OneDigestForEveryGridTopologyBulkThreadsAndIndexWidth) {
+  for (const auto& c : cases()) {
+    const Grid flat(test_world(), 1);
+    const auto expected = sample_epoch<std::int32_t>(flat, c, Topology::kReplicated, 1000, 1);
+    EXPECT_GT(expected.sampled_edges, 0);
+    EXPECT_EQ(expected.batches, 8);
+    for (const int copies : divisors(test_world().size())) {
+      const Grid grid(test_world(), copies);
+      for (const auto topology : {Topology::kPartitioned, Topology::kReplicated})
+        for (const std::int64_t bulk : {1, 3, 1000}) {
+          const auto counts = sample_epoch<std::int32_t>(grid, c, topology, bulk, 1 + static_cast<int>(bulk % 2));
+          EXPECT_EQ(counts.digest, expected.digest) << "c " << copies << " bulk " << bulk;
+          EXPECT_EQ(counts.sampled_edges, expected.sampled_edges);
+          EXPECT_EQ(counts.input_rows, expected.input_rows);
+        }
+      EXPECT_EQ(sample_epoch<std::int64_t>(grid, c, Topology::kPartitioned, 3, 1).digest, expected.digest);
+    }
+    EXPECT_NE(sample_epoch<std::int32_t>(flat, c, Topology::kReplicated, 1000, 1, 2).digest, expected.digest) << "another epoch";
+  }
+}
+
+// The digest is a number of the design's kind only if it does not change between releases: the value for a fixed case.
+TEST(GraphSage, TheSameDigestAtEveryNumberOfRanks) {
+  const Grid grid(test_world(), 1);
+  const auto counts = sample_epoch<std::int32_t>(grid, cases()[0], Topology::kPartitioned, 3, 1);
+  EXPECT_EQ(counts.digest, 0x46540bfa4a103dc1u) << std::hex << counts.digest;
+}
+
+TEST(GraphSage, RefusesWeightedDrawsWithoutWeights) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(20, 3, false, 1), Topology::kPartitioned);
+  EXPECT_THROW(make_graphsage(a, {.fanout = {2}, .weighted = true}), UserError);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,113 @@
+// Laws of one minibatch: frontiers are sets with destinations a prefix of sources; picks are distinct neighbours, all of them where the
+// fanout allows; block values are what the design says, and estimate the full row without bias. And of an epoch's plan.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "espalier/sample/epoch_plan.hpp"
+#include "mpi_test.hpp"
+#include "sample/graphsage_cases.hpp"
+
+namespace espalier {
+namespace {
+
+Minibatch sample_one(const DistCsr<std::int32_t>& a, const SamplerShape& shape, const std::vector<std::int64_t>& seeds,
+                     std::uint64_t epoch) {
+  const auto sampler = make_graphsage(a, shape);
+  const SeedBatch batch = {5, seeds};
+  return std::move(sampler->sample({1}, {&batch, 1}, 3, epoch)[0]);
+}
+
+TEST(GraphSage, FrontiersAreSetsAndPicksAreNeighbours) {
+  const Grid grid(test_world(), 1);
+  for (const auto& c : cases()) {
+    const auto a = matrix_of<std::int32_t>(grid, c, Topology::kReplicated);
+    const std::vector<std::int64_t> seeds = {1, 0, 2, 77, 150, 33};
+    const auto minibatch = sample_one(a, c.shape, seeds, 1);
+    ASSERT_EQ(minibatch.blocks.size(), c.shape.fanout.size());
+    EXPECT_TRUE(std::equal(seeds.begin(), seeds.end(), minibatch.vertices.begin()));
+    const std::set<std::int64_t> distinct(minibatch.vertices.begin(), minibatch.vertices.end());
+    EXPECT_EQ(distinct.size(), minibatch.vertices.size());
+    auto rows = std::ssize(seeds);
+    for (std::size_t l = c.shape.fanout.size(); l-- > 0;) {
+      const auto& block = minibatch.blocks[l];
+      EXPECT_EQ(block.rows, rows);
+      EXPECT_TRUE(std::is_sorted(minibatch.vertices.begin() + rows, minibatch.vertices.begin() + block.columns)) << "new vertices ascend";
+      const auto fanout = c.shape.fanout[c.shape.fanout.size() - 1 - l];
+      for (std::int64_t r = 0; r < block.rows; ++r) {
+        const auto v = minibatch.vertices[static_cast<std::size_t>(r)];
+        const auto neighbours = a.local.row_indices(v);
+        const auto weights = a.local.row_values(v);
+        std::int64_t support = 0;
+        for (std::size_t k = 0; k < neighbours.size(); ++k)
+          support += (!c.shape.weighted || weights[k] > 0) && !(c.shape.aggregation == Aggregation::kMatrix && neighbours[k] == v);
+        const auto self = c.shape.aggregation == Aggregation::kMatrix ? 1 : 0;
+        EXPECT_EQ(block.row_size(r), self + (fanout < 0 ? support : std::min(fanout, support)));
+        std::set<std::int64_t> picked;
+        for (const auto column : block.row_indices(r)) {
+          ASSERT_LT(column, block.columns);
+          const auto u = minibatch.vertices[static_cast<std::size_t>(column)];
+          picked.insert(u);
+          EXPECT_TRUE(std::binary_search(neighbours.begin(), neighbours.end(), static_cast<std::int32_t>(u)));
+        }
+        EXPECT_EQ(static_cast<std::int64_t>(picked.size()), block.row_size(r)) << "picks are distinct";
+        if (c.shape.aggregation == Aggregation::kMean)
+          for (const float value : block.row_values(r)) EXPECT_EQ(value, static_cast<float>(1.0 / static_cast<double>(block.row_size(r))));
+      }
+      rows = block.columns;
+    }
+    EXPECT_EQ(rows, std::ssize(minibatch.vertices));
+  }
+}
+
+// Mean of the block's row over many epochs against the full row, for a GCN: every entry within 5 standard errors.
+TEST(GraphSage, MatrixBlocksAreUnbiasedAndKeepTheDiagonal) {
+  const Grid grid(test_world(), 1);
+  for (const bool weighted : {false, true}) {
+    const Case c = {{.fanout = {3}, .weighted = weighted, .aggregation = Aggregation::kMatrix}, true};
+    const auto a = matrix_of<std::int32_t>(grid, c, Topology::kReplicated);
+    const std::int64_t v = 0, trials = 20000;  // row 0 holds every column
+    std::vector<double> sum(kNodes, 0.0), squares(kNodes, 0.0);
+    for (std::int64_t t = 0; t < trials; ++t) {
+      const auto minibatch = sample_one(a, c.shape, {v}, static_cast<std::uint64_t>(t));
+      const auto& block = minibatch.blocks[0];
+      for (std::int64_t k = 0; k < block.entries(); ++k) {
+        const auto u = static_cast<std::size_t>(minibatch.vertices[static_cast<std::size_t>(block.indices[static_cast<std::size_t>(k)])]);
+        const double value = block.values[static_cast<std::size_t>(k)];
+        sum[u] += value;
+        squares[u] += value * value;
+      }
+    }
+    for (std::int64_t k = a.local.row_begin(v); k < a.local.row_end(v); ++k) {
+      const auto u = static_cast<std::size_t>(a.local.indices[static_cast<std::size_t>(k)]);
+      const double mean = sum[u] / trials, full = a.local.values[static_cast<std::size_t>(k)];
+      const double error = std::sqrt(std::max(squares[u] / trials - mean * mean, 0.0) / trials);
+      if (u == 0)
+        EXPECT_FLOAT_EQ(static_cast<float>(mean), static_cast<float>(full)) << "the diagonal is exact";
+      else
+        EXPECT_NEAR(mean, full, 5 * error + 1e-12) << "entry " << u << (weighted ? " weighted" : " uniform");
+    }
+  }
+}
+
+TEST(EpochPlan, EveryVertexOnceAndEveryBatchOnOneRank) {
+  const auto training = training_vertices();
+  const EpochPlan plan(training, 10, 3, 2, 1, 1);
+  EXPECT_EQ(plan.batches(), 8);
+  EXPECT_EQ(plan.steps(), 3);
+  EXPECT_EQ(plan.step_end(2), 8) << "the last step is short";
+  EXPECT_EQ(plan.seeds(7).size(), 9u) << "the last batch is short";
+  std::multiset<std::int64_t> seen;
+  for (std::int64_t b = 0; b < plan.batches(); ++b) {
+    seen.insert(plan.seeds(b).begin(), plan.seeds(b).end());
+    EXPECT_LT(plan.rank_of(b), 2);
+  }
+  EXPECT_TRUE(std::equal(seen.begin(), seen.end(), training.begin(), training.end()));
+  const EpochPlan again(training, 10, 5, 8, 1, 1), other(training, 10, 3, 2, 1, 2);
+  EXPECT_TRUE(std::ranges::equal(plan.seeds(0), again.seeds(0))) << "batches do not depend on ranks or steps";
+  EXPECT_FALSE(std::ranges::equal(plan.seeds(0), other.seeds(0)));
+}
+
+}  // namespace
+}  // namespace espalier
