@@ -11,19 +11,21 @@ namespace espalier {
 void generate_command(const Communicator& world, const GenerateArguments& arguments) {
   if (arguments.seed < 0) usage_error("--seed {}: give a number of at least 0", arguments.seed);
   const double start = now();
-  const VertexOptions vertices{arguments.features, arguments.classes, static_cast<std::uint64_t>(arguments.seed),
-                               arguments.half};
+  const VertexOptions vertices{arguments.features, arguments.classes,
+                               static_cast<std::uint64_t>(arguments.seed), arguments.half};
   if (arguments.kind == "rmat")
-    generate_rmat(world, {arguments.scale, arguments.edge_factor, arguments.symmetrize, arguments.drop_self_loops},
+    generate_rmat(world,
+                  {arguments.scale, arguments.edge_factor, arguments.symmetrize, arguments.drop_self_loops},
                   vertices, arguments.output);
   else if (arguments.kind == "planted")
-    generate_planted(world, {arguments.nodes, arguments.degree, arguments.homophily}, vertices, arguments.output);
+    generate_planted(world, {arguments.nodes, arguments.degree, arguments.homophily}, vertices,
+                     arguments.output);
   else
     usage_error("generate {}: the kinds are rmat and planted", arguments.kind);
   const GraphFile file(world, arguments.output);
   const auto& info = file.info();
-  log::info("wrote      {}: {} vertices, {} edges, {} features, {} classes, in {:.1f} s", arguments.output, info.nodes,
-            info.edges, info.features, info.classes, now() - start);
+  log::info("wrote      {}: {} vertices, {} edges, {} features, {} classes, in {:.1f} s", arguments.output,
+            info.nodes, info.edges, info.features, info.classes, now() - start);
 }
 
 }  // namespace espalier

@@ -27,16 +27,17 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   const double start = now();
 
   // 1. Read the folder, write the graph file.
-  const OgbOptions options{arguments.folder,     arguments.split,           weight_column(arguments.edge_weight),
-                           arguments.symmetrize, arguments.drop_self_loops, arguments.half};
+  const OgbOptions options{
+      arguments.folder,     arguments.split,           weight_column(arguments.edge_weight),
+      arguments.symmetrize, arguments.drop_self_loops, arguments.half};
   import_ogb(world, options, arguments.output);
 
   // 2. Open what was written: it must pass the checks of every reader.
   const GraphFile file(world, arguments.output);
   check_splits(world, file);
   const auto& info = file.info();
-  log::info("wrote      {}: {} vertices, {} edges, {} features, {} classes, in {:.1f} s", arguments.output, info.nodes,
-            info.edges, info.features, info.classes, now() - start);
+  log::info("wrote      {}: {} vertices, {} edges, {} features, {} classes, in {:.1f} s", arguments.output,
+            info.nodes, info.edges, info.features, info.classes, now() - start);
 }
 
 }  // namespace espalier

@@ -1,7 +1,7 @@
 // espalier info: what is in a graph file, and how much memory it takes on a grid.
 //
-// Every rank reads an even range of rows, in parts of bounded size. Degree quantiles are exact: each rank keeps its degrees
-// sorted, and one bisection over the degree axis serves all quantiles together.
+// Every rank reads an even range of rows, in parts of bounded size. Degree quantiles are exact: each rank
+// keeps its degrees sorted, and one bisection over the degree axis serves all quantiles together.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,7 +18,9 @@ namespace {
 
 constexpr const char* kLabel = "info";
 
-void line(const char* name, const std::string& text) { log::info("{:<12} {}", name, text); }
+void line(const char* name, const std::string& text) {
+  log::info("{:<12} {}", name, text);
+}
 
 std::string in_words(double bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -32,7 +34,7 @@ std::string in_words(double bytes) {
 struct Degrees {
   std::vector<std::int64_t> in;  // of my rows, sorted
   std::int64_t self_loops = 0;
-  std::int64_t isolated = 0;     // vertices without an edge in either direction
+  std::int64_t isolated = 0;  // vertices without an edge in either direction
 };
 
 // One bit per vertex, grouped by the rank that owns the vertex.
@@ -50,7 +52,8 @@ class VertexMarks {
   void mark(std::int64_t v) {
     const auto r = even_owner(n_, ranks_, v);
     const auto bit = v - even_range(n_, ranks_, r).begin;
-    bits_[static_cast<std::size_t>(starts_[static_cast<std::size_t>(r)] + bit / 8)] |= static_cast<std::uint8_t>(1u << bit % 8);
+    bits_[static_cast<std::size_t>(starts_[static_cast<std::size_t>(r)] + bit / 8)] |=
+        static_cast<std::uint8_t>(1u << bit % 8);
   }
   /// Collective. For each of my vertices: has any rank marked it?
   std::vector<bool> of_mine(const Communicator& world) const {
@@ -99,8 +102,10 @@ Degrees read_degrees(const Communicator& world, const GraphFile& file) {
 
 constexpr std::array<double, 7> kQuantiles = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
 
-// The smallest degree that at least a fraction q of the n vertices does not exceed, for each q: bisection on [low, high].
-std::array<std::int64_t, 7> find_quantiles(const Communicator& world, const std::vector<std::int64_t>& sorted, std::int64_t n) {
+// The smallest degree that at least a fraction q of the n vertices does not exceed, for each q: bisection on
+// [low, high].
+std::array<std::int64_t, 7> find_quantiles(const Communicator& world, const std::vector<std::int64_t>& sorted,
+                                           std::int64_t n) {
   std::array<std::int64_t, 7> low{}, high{}, covered{};
   high.fill(world.all_reduce(sorted.empty() ? std::int64_t{0} : sorted.back(), Reduction::kMax, kLabel));
   while (low != high) {
@@ -109,7 +114,8 @@ std::array<std::int64_t, 7> find_quantiles(const Communicator& world, const std:
     world.all_reduce(std::span<std::int64_t>(covered), Reduction::kSum, kLabel);
     for (std::size_t q = 0; q < low.size(); ++q) {
       const auto middle = (low[q] + high[q]) / 2;
-      const auto wanted = std::max<std::int64_t>(1, std::llround(std::ceil(kQuantiles[q] * static_cast<double>(n))));
+      const auto wanted =
+          std::max<std::int64_t>(1, std::llround(std::ceil(kQuantiles[q] * static_cast<double>(n))));
       if (covered[q] >= wanted)
         high[q] = middle;
       else
@@ -123,8 +129,9 @@ void show_degrees(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   const auto degrees = read_degrees(world, file);
   const auto q = find_quantiles(world, degrees.in, info.nodes);
-  line("in-degree", fmt::format("min {}, 25 % {}, median {}, 75 % {}, 90 % {}, 99 % {}, max {}, mean {:.3f}", q[0], q[1],
-                                q[2], q[3], q[4], q[5], q[6], static_cast<double>(info.edges) / static_cast<double>(info.nodes)));
+  line("in-degree", fmt::format("min {}, 25 % {}, median {}, 75 % {}, 90 % {}, 99 % {}, max {}, mean {:.3f}",
+                                q[0], q[1], q[2], q[3], q[4], q[5], q[6],
+                                static_cast<double>(info.edges) / static_cast<double>(info.nodes)));
   line("self loops", std::to_string(degrees.self_loops));
   line("isolated", fmt::format("{} vertices without any edge", degrees.isolated));
 }
@@ -154,18 +161,46 @@ void show_labels(const Communicator& world, const GraphFile& file) {
   const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
   std::int64_t total = 0;
   for (const auto count : counts) total += count;
-  const auto range = fmt::format("class {} has least ({}), class {} most ({})", least - counts.begin(), *least,
-                                 most - counts.begin(), *most);
+  const auto range = fmt::format("class {} has least ({}), class {} most ({})", least - counts.begin(),
+                                 *least, most - counts.begin(), *most);
   if (info.multi_label)
-    line("labels", fmt::format("{} per vertex, 0 or 1, {:.3f} of them 1; {}", info.classes,
-                               static_cast<double>(total) / static_cast<double>(info.nodes * info.classes), range));
+    line("labels",
+         fmt::format("{} per vertex, 0 or 1, {:.3f} of them 1; {}", info.classes,
+                     static_cast<double>(total) / static_cast<double>(info.nodes * info.classes), range));
   else
-    line("labels", fmt::format("{} classes, {} of {} vertices labelled; {}", info.classes, total, info.nodes, range));
+    line("labels",
+         fmt::format("{} classes, {} of {} vertices labelled; {}", info.classes, total, info.nodes, range));
+}
+
+// Reads all features, in parts: also the check that they are finite.
+void show_features(const Communicator& world, const GraphFile& file) {
+  constexpr std::int64_t kValuesPerPart = std::int64_t{1} << 26;
+  const auto& info = file.info();
+  if (info.features == 0) return line("features", "none");
+  const auto mine = even_range(info.nodes, world.size(), world.rank());
+  const auto parts = 1 + info.nodes * info.features / world.size() / kValuesPerPart;
+  float least = std::numeric_limits<float>::max(), most = std::numeric_limits<float>::lowest();
+  std::int64_t nonzero = 0;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const auto rows = even_range(mine.size(), parts, part);
+    for (const float x : file.read_features<float>(mine.begin + rows.begin, mine.begin + rows.end).data) {
+      least = std::min(least, x);
+      most = std::max(most, x);
+      nonzero += x != 0;
+    }
+  }
+  least = world.all_reduce(least, Reduction::kMin, kLabel);
+  most = world.all_reduce(most, Reduction::kMax, kLabel);
+  nonzero = world.all_reduce(nonzero, Reduction::kSum, kLabel);
+  line("features",
+       fmt::format("{} x {}, from {:.4g} to {:.4g}, {:.1f} % not zero", info.features,
+                   info.half_features ? "float16" : "float32", least, most,
+                   100.0 * static_cast<double>(nonzero) / static_cast<double>(info.nodes * info.features)));
 }
 
 void show_vertices(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
-  line("features", info.features == 0 ? "none" : fmt::format("{} x {}", info.features, info.half_features ? "float16" : "float32"));
+  show_features(world, file);
   show_labels(world, file);
   line("splits", fmt::format("train {}, valid {}, test {}", info.train, info.valid, info.test));
 }
@@ -178,11 +213,12 @@ void show_memory(const GraphInfo& info, const InfoArguments& arguments) {
   const auto topology = 8.0 * static_cast<double>(info.nodes) + edge_bytes * static_cast<double>(info.edges);
   const auto features = static_cast<double>(info.nodes * info.features) * (info.half_features ? 2 : 4);
   const auto rows = static_cast<double>(arguments.ranks / arguments.replication);
-  log::info("\nmemory per rank on {} ranks, replication {} ({:.0f} block rows, evenly cut):\n", arguments.ranks,
-            arguments.replication, rows);
+  log::info("\nmemory per rank on {} ranks, replication {} ({:.0f} block rows, evenly cut):\n",
+            arguments.ranks, arguments.replication, rows);
   log::info("  {:<24} {:>12} {:>12} {:>12}", "grid.topology", "topology", "features", "together");
   const auto show = [&](const char* name, double a) {
-    log::info("  {:<24} {:>12} {:>12} {:>12}", name, in_words(a), in_words(features / rows), in_words(a + features / rows));
+    log::info("  {:<24} {:>12} {:>12} {:>12}", name, in_words(a), in_words(features / rows),
+              in_words(a + features / rows));
   };
   show("partitioned", topology / rows);
   show("replicated", topology);
@@ -192,8 +228,8 @@ void show_memory(const GraphInfo& info, const InfoArguments& arguments) {
 
 void info_command(const Communicator& world, const InfoArguments& arguments) {
   if (arguments.ranks < 1 || arguments.replication < 1 || arguments.ranks % arguments.replication != 0)
-    usage_error("--ranks {} --replication {}: the replication must divide the number of ranks", arguments.ranks,
-                arguments.replication);
+    usage_error("--ranks {} --replication {}: the replication must divide the number of ranks",
+                arguments.ranks, arguments.replication);
   // 1. What the header says.
   const GraphFile file(world, arguments.file);
   const auto& info = file.info();
@@ -201,7 +237,8 @@ void info_command(const Communicator& world, const InfoArguments& arguments) {
   line("name", info.name);
   line("source", info.source);
   line("vertices", std::to_string(info.nodes));
-  line("edges", fmt::format("{}, {}, {}, {}-bit ids", info.edges, info.directed ? "directed" : "undirected (each both ways)",
+  line("edges", fmt::format("{}, {}, {}, {}-bit ids", info.edges,
+                            info.directed ? "directed" : "undirected (each both ways)",
                             info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
   // 2. What the arrays say.
   show_degrees(world, file);

@@ -1,13 +1,12 @@
 // espalier train CONFIG: minibatch training with exact evaluation, a report at the end.
 #include "espalier/train/trainer.hpp"
 
-#include <unistd.h>
-
 #include <bit>
 #include <cstdio>
 
 #include "espalier/base/log.hpp"
 #include "job.hpp"
+#include "terminal.hpp"
 
 namespace espalier {
 
@@ -15,7 +14,8 @@ namespace {
 
 // A line that rewrites itself on a terminal; nothing in a batch log, where the epochs' lines tell enough.
 void show_step(std::int64_t epoch, std::int64_t step, std::int64_t steps) {
-  if (!log::enabled(log::Level::kInfo) || isatty(STDOUT_FILENO) == 0) return;
+  static const bool watched = log::enabled(log::Level::kInfo) && output_is_watched();
+  if (!watched) return;
   std::printf("\repoch %ld: step %ld of %ld \x1b[K%s", epoch, step, steps, step == steps ? "\r\x1b[K" : "");
   std::fflush(stdout);
 }

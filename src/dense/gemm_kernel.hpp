@@ -1,14 +1,16 @@
-// The kernel under the products of dense matrices, in the shape of Goto and van de Geijn (Anatomy of high-performance matrix
-// multiplication, TOMS 2008):
+// The kernel under the products of dense matrices, in the shape of Goto and van de Geijn (Anatomy of
+// high-performance matrix multiplication, TOMS 2008):
 //
-//   - B is packed into panels: kPanel columns wide, at most kDepth rows deep, zero-padded to whole vectors, contiguous in the order
-//     in which the kernel reads them. A panel (32 KiB) stays in the first-level cache while rows of A pass by.
+//   - B is packed into panels: kPanel columns wide, at most kDepth rows deep, zero-padded to whole vectors,
+//   contiguous in the order
+//     in which the kernel reads them. A panel (32 KiB) stays in the first-level cache while rows of A pass
+//     by.
 //   - The kernel keeps an R x kPanel tile of C in registers and adds a_ik b_k for k in ascending order.
 //
-// Every element of C is therefore the same chain of fused multiply-adds, restarted every kDepth terms and summed in order,
-// whatever tile, row count or thread it belongs to. That is the law of gemm.hpp. BLAS cannot give it: OpenBLAS 0.3.21 rounds
-// differently at different positions of a row within its tiles (equal rows of A give unequal rows of C within one call), and again for small
-// matrices.
+// Every element of C is therefore the same chain of fused multiply-adds, restarted every kDepth terms and
+// summed in order, whatever tile, row count or thread it belongs to. That is the law of gemm.hpp. BLAS cannot
+// give it: OpenBLAS 0.3.21 rounds differently at different positions of a row within its tiles (equal rows of
+// A give unequal rows of C within one call), and again for small matrices.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +28,7 @@ inline constexpr std::int64_t kDepth = 256;
 /// The tile, the panel's vectors and one broadcast fill the registers.
 inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 template <class T>
-inline constexpr std::int64_t kPanel = kPanelVectors * kLanes<T>;
+inline constexpr std::int64_t kPanel = kPanelVectors* kLanes<T>;
 
 /// B [k, n] in packed panels: depth block after depth block, in it panel after panel, in it row after row.
 template <class T>
@@ -51,7 +53,9 @@ class PackedMatrix {
   std::int64_t n() const { return n_; }
   /// Rows of the depth block that begins at k0.
   std::int64_t depth(std::int64_t k0) const { return std::min(kDepth, k_ - k0); }
-  const T* panel(std::int64_t k0, std::int64_t j0) const { return data_.data() + k0 * padded_n_ + depth(k0) * j0; }
+  const T* panel(std::int64_t k0, std::int64_t j0) const {
+    return data_.data() + k0 * padded_n_ + depth(k0) * j0;
+  }
 
  private:
   /// `copy(i, j, width, out)` writes `width` entries of row i from column j on.
@@ -89,8 +93,8 @@ void store(const Vector<T>& sum, T* c, std::int64_t width, bool add) {
   }
 }
 
-/// C tile [R, width] (+)= A tile [R, depth] panel [depth, V vectors]. Entry (r, k) of A's tile is a[r * lda + k], or a[k * R + r]
-/// if it is packed.
+/// C tile [R, width] (+)= A tile [R, depth] panel [depth, V vectors]. Entry (r, k) of A's tile is a[r * lda +
+/// k], or a[k * R + r] if it is packed.
 template <class T, int R, int V, bool kPackedA>
 void multiply_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* panel, T* c, std::int64_t ldc,
                    std::int64_t width, bool add) {
@@ -114,22 +118,25 @@ void multiply_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* pa
 }
 
 template <class T>
-using TileKernel = void (*)(std::int64_t, const T*, std::int64_t, const T*, T*, std::int64_t, std::int64_t, bool);
+using TileKernel = void (*)(std::int64_t, const T*, std::int64_t, const T*, T*, std::int64_t, std::int64_t,
+                            bool);
 
 /// The kernel for a tile of 1 .. kTileRows rows and at most V vectors.
 template <class T, int V, bool kPackedA>
 TileKernel<T> tile_kernel(std::int64_t rows) {
   static constexpr auto kKernels = []<int... R>(std::integer_sequence<int, R...>) {
     return std::array<TileKernel<T>, sizeof...(R)>{multiply_tile<T, R + 1, V, kPackedA>...};
-  }(std::make_integer_sequence<int, kTileRows>{});
+  }
+  (std::make_integer_sequence<int, kTileRows>{});
   return kKernels[static_cast<std::size_t>(rows - 1)];
 }
 
 /// C tile [rows, width] (+)= A tile [rows, depth] panel, of any size up to kTileRows x kPanel.
 template <class T, bool kPackedA>
-void multiply_any_tile(std::int64_t rows, std::int64_t depth, const T* a, std::int64_t lda, const T* panel, T* c,
-                       std::int64_t ldc, std::int64_t width, bool add) {
-  const auto kernel = width > kLanes<T> ? tile_kernel<T, kPanelVectors, kPackedA>(rows) : tile_kernel<T, 1, kPackedA>(rows);
+void multiply_any_tile(std::int64_t rows, std::int64_t depth, const T* a, std::int64_t lda, const T* panel,
+                       T* c, std::int64_t ldc, std::int64_t width, bool add) {
+  const auto kernel =
+      width > kLanes<T> ? tile_kernel<T, kPanelVectors, kPackedA>(rows) : tile_kernel<T, 1, kPackedA>(rows);
   kernel(depth, a, lda, panel, c, ldc, width, add);
 }
 

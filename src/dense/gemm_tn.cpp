@@ -1,8 +1,9 @@
 // C = A^T B for tall A and B: the gradient of a weight matrix, a sum over the rows of a minibatch.
 //
-// The rows are cut into chunks by a rule that does not know the threads. A thread multiplies a chunk into a partial C, kDepth rows at
-// a time, and the partial results are added in the order of the chunks. So the result depends on A and B only; the many short sums also keep
-// the rounding error of a long float32 sum small.
+// The rows are cut into chunks by a rule that does not know the threads. A thread multiplies a chunk into a
+// partial C, kDepth rows at a time, and the partial results are added in the order of the chunks. So the
+// result depends on A and B only; the many short sums also keep the rounding error of a long float32 sum
+// small.
 #include <algorithm>
 
 #include "espalier/base/error.hpp"
@@ -19,8 +20,8 @@ constexpr std::int64_t kMostChunks = 32;   // bounds the memory of the partial r
 
 /// Columns [column, column + width) of rows [begin, begin + depth) of A, as the kernel reads A^T's tile.
 template <class T>
-void pack_tile(ConstMatrixView<T> a, std::int64_t begin, std::int64_t depth, std::int64_t column, std::int64_t width,
-               T* tile) {
+void pack_tile(ConstMatrixView<T> a, std::int64_t begin, std::int64_t depth, std::int64_t column,
+               std::int64_t width, T* tile) {
   for (std::int64_t k = 0; k < depth; ++k) {
     const T* from = a.row(begin + k) + column;
     if (width == kTileRows)  // a copy of constant length
@@ -32,22 +33,22 @@ void pack_tile(ConstMatrixView<T> a, std::int64_t begin, std::int64_t depth, std
 
 /// C (+)= A^T B over the rows [begin, begin + depth), depth <= kDepth; `packed` is room for B's part.
 template <class T>
-void add_rows(ConstMatrixView<T> a, ConstMatrixView<T> b, std::int64_t begin, std::int64_t depth, MatrixView<T> c, bool add,
-              PackedMatrix<T>& packed) {
+void add_rows(ConstMatrixView<T> a, ConstMatrixView<T> b, std::int64_t begin, std::int64_t depth,
+              MatrixView<T> c, bool add, PackedMatrix<T>& packed) {
   T tile[kDepth * kTileRows];
   packed.pack({depth, b.columns, b.row(begin)});
   for (std::int64_t i = 0; i < c.rows; i += kTileRows) {
     const std::int64_t rows = std::min<std::int64_t>(kTileRows, c.rows - i);
     pack_tile(a, begin, depth, i, rows, tile);
     for (std::int64_t j0 = 0; j0 < c.columns; j0 += kPanel<T>)
-      gemm_kernel::multiply_any_tile<T, true>(rows, depth, tile, 0, packed.panel(0, j0), c.row(i) + j0, c.columns,
-                                              std::min(kPanel<T>, c.columns - j0), add);
+      gemm_kernel::multiply_any_tile<T, true>(rows, depth, tile, 0, packed.panel(0, j0), c.row(i) + j0,
+                                              c.columns, std::min(kPanel<T>, c.columns - j0), add);
   }
 }
 
 template <class T>
-void add_chunk(ConstMatrixView<T> a, ConstMatrixView<T> b, std::int64_t begin, std::int64_t end, MatrixView<T> c,
-               Update update) {
+void add_chunk(ConstMatrixView<T> a, ConstMatrixView<T> b, std::int64_t begin, std::int64_t end,
+               MatrixView<T> c, Update update) {
   PackedMatrix<T> packed;
   for (std::int64_t k0 = begin; k0 < end; k0 += kDepth)
     add_rows(a, b, k0, std::min(kDepth, end - k0), c, k0 > begin || update == Update::kAccumulate, packed);
@@ -55,12 +56,14 @@ void add_chunk(ConstMatrixView<T> a, ConstMatrixView<T> b, std::int64_t begin, s
 
 /// C (+)= the sum of `chunks` partial results, element by element in the order of the chunks.
 template <class T>
-void add_partials(const Cpu& cpu, const Buffer<T>& partials, std::int64_t chunks, MatrixView<T> c, Update update) {
+void add_partials(const Cpu& cpu, const Buffer<T>& partials, std::int64_t chunks, MatrixView<T> c,
+                  Update update) {
   const std::int64_t size = c.rows * c.columns;
 #pragma omp parallel for simd num_threads(cpu.threads) schedule(static) if (parallel : size > 65536)
   for (std::int64_t e = 0; e < size; ++e) {
     T sum = update == Update::kAccumulate ? c.data[e] : T{0};
-    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += partials[static_cast<std::size_t>(chunk * size + e)];
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+      sum += partials[static_cast<std::size_t>(chunk * size + e)];
     c.data[e] = sum;
   }
 }
@@ -69,8 +72,8 @@ void add_partials(const Cpu& cpu, const Buffer<T>& partials, std::int64_t chunks
 
 template <class T>
 void gemm_tn(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c, Update update) {
-  ESPALIER_CHECK(a.rows == b.rows && c.rows == a.columns && c.columns == b.columns, "[{}, {}]^T [{}, {}] -> [{}, {}]",
-                 a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
+  ESPALIER_CHECK(a.rows == b.rows && c.rows == a.columns && c.columns == b.columns,
+                 "[{}, {}]^T [{}, {}] -> [{}, {}]", a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
   const std::int64_t chunk_rows = std::max(kChunkRows, (a.rows + kMostChunks - 1) / kMostChunks);
   const std::int64_t chunks = (a.rows + chunk_rows - 1) / chunk_rows, size = c.rows * c.columns;
   if (chunks == 1) return add_chunk<T>(a, b, 0, a.rows, c, update);
@@ -82,7 +85,9 @@ void gemm_tn(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixV
   add_partials(cpu, partials, chunks, c, update);
 }
 
-template void gemm_tn<float>(const Cpu&, ConstMatrixView<float>, ConstMatrixView<float>, MatrixView<float>, Update);
-template void gemm_tn<double>(const Cpu&, ConstMatrixView<double>, ConstMatrixView<double>, MatrixView<double>, Update);
+template void gemm_tn<float>(const Cpu&, ConstMatrixView<float>, ConstMatrixView<float>, MatrixView<float>,
+                             Update);
+template void gemm_tn<double>(const Cpu&, ConstMatrixView<double>, ConstMatrixView<double>,
+                              MatrixView<double>, Update);
 
 }  // namespace espalier

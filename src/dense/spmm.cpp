@@ -1,9 +1,17 @@
 // Y = B X, bound by how fast rows of X can be gathered from memory.
 //
-// A row of Y is computed strip by strip of the feature dimension; the sums of one strip live in vector registers while the row's entries
-// pass by, so X is read once per strip and Y written once. The strips get narrower towards the end of the row: 4 vectors, 2, 1, then
-// single elements. An element's sum has the same order and the same roundings in any strip.
+// A row of Y is computed strip by strip of the feature dimension: the sums of a strip live in vector
+// registers while the row's entries pass by. A row of up to kMostVectors vectors and a rest is one strip, so
+// each row of X is visited once. The rest, less than a vector, is computed as the row's last full vector, of
+// which only the new elements are stored. While an entry is added, the row of X that comes kPrefetchEntries
+// later, often that of another row of Y, is fetched.
+//
+// An element's sum has the same order and the same roundings in any strip.
 #include "espalier/dense/spmm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
 
 #include "espalier/base/error.hpp"
 #include "simd.hpp"
@@ -11,51 +19,103 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t kPrefetchEntries = 8;  // how far ahead rows of X are fetched
-constexpr std::int64_t kRowsAtOnce = 32;      // of Y, handed to a thread
+constexpr std::int64_t kPrefetchEntries = 32;
+constexpr std::int64_t kRowsAtOnce = 32;  // of Y, handed to a thread
+constexpr int kMostVectors = kVectorRegisters / 4;
 
-/// One row's entries.
+/// The entries of one row.
 struct Entries {
   const std::int32_t* columns;
   const float* values;  ///< null: all 1
   std::int64_t count;
+  std::int64_t prefetchable;  ///< entries from `columns` to the end of the block
 };
 
-/// `vectors` vectors of y at column j; columns of V lanes. Prefetches while it is the row's first strip.
-template <class T, int V>
-void add_strip(const Entries& row, ConstMatrixView<T> x, T* y, std::int64_t j, bool accumulate) {
-  Vector<T> sum[V] = {};
-  if (accumulate) __builtin_memcpy(sum, y + j, sizeof sum);
-  for (std::int64_t e = 0; e < row.count; ++e) {
-    if (e + kPrefetchEntries < row.count)
-      for (int v = 0; v < V; ++v) __builtin_prefetch(x.row(row.columns[e + kPrefetchEntries]) + j + v * kLanes<T>);
-    const T value = row.values != nullptr ? static_cast<T>(row.values[e]) : T{1};
-    const T* source = x.row(row.columns[e]) + j;
-#pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) {
-      Vector<T> loaded;
-      __builtin_memcpy(&loaded, source + v * kLanes<T>, sizeof loaded);
-      sum[v] += value * loaded;
-    }
-  }
-  __builtin_memcpy(y + j, sum, sizeof sum);
+template <class T>
+T value_of(const Entries& row, std::int64_t e) {
+  return row.values != nullptr ? static_cast<T>(row.values[e]) : T{1};
 }
 
 template <class T>
-void add_element(const Entries& row, ConstMatrixView<T> x, T* y, std::int64_t j, bool accumulate) {
-  T sum = accumulate ? y[j] : T{0};
-  for (std::int64_t e = 0; e < row.count; ++e)
-    sum += (row.values != nullptr ? static_cast<T>(row.values[e]) : T{1}) * x(row.columns[e], j);
-  y[j] = sum;
+Vector<T> load(const T* from) {
+  Vector<T> loaded;
+  __builtin_memcpy(&loaded, from, sizeof loaded);
+  return loaded;
+}
+
+/// Adds V vectors from column j on and, with kRest, the last vector of the row, of which the final `rest`
+/// elements are stored.
+template <class T, int V, bool kRest>
+void add_strip(const Entries& row, ConstMatrixView<T> x, T* y, std::int64_t j, std::int64_t rest,
+               bool accumulate) {
+  const std::int64_t last = x.columns - kLanes<T>;
+  Vector<T> sum[V + 1] = {};
+  if (accumulate) {
+    for (int v = 0; v < V; ++v) sum[v] = load(y + j + v * kLanes<T>);
+    if (kRest) sum[V] = load(y + last);
+  }
+  for (std::int64_t e = 0; e < row.count; ++e) {
+    if (e + kPrefetchEntries < row.prefetchable) {
+      const T* later = x.row(row.columns[e + kPrefetchEntries]);
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) __builtin_prefetch(later + j + v * kLanes<T>);
+      if (kRest) __builtin_prefetch(later + last);
+      if (kRest) __builtin_prefetch(later + x.columns - 1);
+    }
+    const T value = value_of<T>(row, e);
+    const T* source = x.row(row.columns[e]);
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) sum[v] += value * load(source + j + v * kLanes<T>);
+    if (kRest) sum[V] += value * load(source + last);
+  }
+  for (int v = 0; v < V; ++v) __builtin_memcpy(y + j + v * kLanes<T>, &sum[v], sizeof sum[v]);
+  if (kRest)
+    for (std::int64_t k = kLanes<T> - rest; k < kLanes<T>; ++k) y[last + k] = sum[V][k];
+}
+
+/// A row of X of less than one vector: what follows in X fills the vector, and no one reads it.
+template <class T>
+Vector<T> load_narrow(ConstMatrixView<T> x, std::int64_t row) {
+  if (x.rows * x.columns - row * x.columns >= kLanes<T>) return load(x.row(row));
+  Vector<T> loaded = {};
+  for (std::int64_t k = 0; k < x.columns; ++k) loaded[k] = x(row, k);
+  return loaded;
+}
+
+template <class T>
+void add_narrow_row(const Entries& row, ConstMatrixView<T> x, T* y, bool accumulate) {
+  Vector<T> sum = {};
+  if (accumulate)
+    for (std::int64_t k = 0; k < x.columns; ++k) sum[k] = y[k];
+  for (std::int64_t e = 0; e < row.count; ++e) {
+    if (e + kPrefetchEntries < row.prefetchable) __builtin_prefetch(x.row(row.columns[e + kPrefetchEntries]));
+    sum += value_of<T>(row, e) * load_narrow(x, row.columns[e]);
+  }
+  for (std::int64_t k = 0; k < x.columns; ++k) y[k] = sum[k];
+}
+
+template <class T>
+using Strip = void (*)(const Entries&, ConstMatrixView<T>, T*, std::int64_t, std::int64_t, bool);
+
+/// The strip of 0 .. kMostVectors vectors.
+template <class T, bool kRest>
+Strip<T> strip(std::int64_t vectors) {
+  static constexpr auto kStrips = []<int... V>(std::integer_sequence<int, V...>) {
+    return std::array<Strip<T>, sizeof...(V)>{add_strip<T, V, kRest>...};
+  }
+  (std::make_integer_sequence<int, kMostVectors + 1>{});
+  return kStrips[static_cast<std::size_t>(vectors)];
 }
 
 template <class T>
 void add_row(const Entries& row, ConstMatrixView<T> x, T* y, bool accumulate) {
+  if (x.columns < kLanes<T>) return add_narrow_row(row, x, y, accumulate);
+  constexpr std::int64_t kWidest = kMostVectors * kLanes<T>;
   std::int64_t j = 0;
-  for (; j + 4 * kLanes<T> <= x.columns; j += 4 * kLanes<T>) add_strip<T, 4>(row, x, y, j, accumulate);
-  for (; j + 2 * kLanes<T> <= x.columns; j += 2 * kLanes<T>) add_strip<T, 2>(row, x, y, j, accumulate);
-  for (; j + kLanes<T> <= x.columns; j += kLanes<T>) add_strip<T, 1>(row, x, y, j, accumulate);
-  for (; j < x.columns; ++j) add_element(row, x, y, j, accumulate);
+  for (; x.columns - j >= kWidest + kLanes<T>; j += kWidest)
+    add_strip<T, kMostVectors, false>(row, x, y, j, 0, accumulate);
+  const std::int64_t vectors = (x.columns - j) / kLanes<T>, rest = (x.columns - j) % kLanes<T>;
+  (rest > 0 ? strip<T, true>(vectors) : strip<T, false>(vectors))(row, x, y, j, rest, accumulate);
 }
 
 }  // namespace
@@ -63,12 +123,14 @@ void add_row(const Entries& row, ConstMatrixView<T> x, T* y, bool accumulate) {
 template <class T>
 void spmm(const Cpu& cpu, const Block& block, ConstMatrixView<T> x, MatrixView<T> y, Update update) {
   ESPALIER_CHECK(block.columns == x.rows && block.rows == y.rows && x.columns == y.columns,
-                 "[{}, {}] [{}, {}] -> [{}, {}]", block.rows, block.columns, x.rows, x.columns, y.rows, y.columns);
+                 "[{}, {}] [{}, {}] -> [{}, {}]", block.rows, block.columns, x.rows, x.columns, y.rows,
+                 y.columns);
   const float* values = block.has_values() ? block.values.data() : nullptr;
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, kRowsAtOnce) if (block.rows > kRowsAtOnce)
   for (std::int64_t i = 0; i < block.rows; ++i) {
     const std::int64_t begin = block.row_begin(i);
-    const Entries row{block.indices.data() + begin, values != nullptr ? values + begin : nullptr, block.row_size(i)};
+    const Entries row{block.indices.data() + begin, values != nullptr ? values + begin : nullptr,
+                      block.row_size(i), block.entries() - begin};
     add_row(row, x, y.row(i), update == Update::kAccumulate);
   }
 }

@@ -15,7 +15,8 @@ constexpr std::size_t kChunk = std::size_t{1} << 20;
 
 std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
+    text.remove_suffix(1);
   return text;
 }
 
@@ -27,13 +28,15 @@ CsvReader::CsvReader(const std::string& path) : path_(path), buffer_(kChunk) {
   gzbuffer(static_cast<gzFile>(stream_), 1u << 18);
 }
 
-CsvReader::~CsvReader() { gzclose(static_cast<gzFile>(stream_)); }
+CsvReader::~CsvReader() {
+  gzclose(static_cast<gzFile>(stream_));
+}
 
 // Reads more behind what is unread; false at the end of the file.
 bool CsvReader::fill() {
   if (at_end_) return false;
-  std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), buffer_.begin() + static_cast<std::ptrdiff_t>(end_),
-            buffer_.begin());
+  std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
+            buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
   end_ -= begin_;
   begin_ = 0;
   if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
@@ -42,7 +45,8 @@ bool CsvReader::fill() {
   int code = Z_OK;
   const std::string reason = gzerror(stream, &code);
   if (got < 0 || code == Z_BUF_ERROR)
-    input_error("{}: after line {}: the compressed file is damaged or cut off ({}); fetch it again", path_, line_, reason);
+    input_error("{}: after line {}: the compressed file is damaged or cut off ({}); fetch it again", path_,
+                line_, reason);
   at_end_ = got == 0;
   end_ += static_cast<std::size_t>(got);
   return got > 0;
@@ -91,13 +95,19 @@ Number CsvReader::parse(const char* what) {
   fail("'{}' is not {}", text, what);
 }
 
-std::int64_t CsvReader::integer() { return parse<std::int64_t>("a whole number"); }
-double CsvReader::number() { return parse<double>("a number"); }
+std::int64_t CsvReader::integer() {
+  return parse<std::int64_t>("a whole number");
+}
+double CsvReader::number() {
+  return parse<double>("a number");
+}
 
 void CsvReader::end_line() const {
   if (more_) fail("has {} fields, too many", count_fields());
 }
 
-std::int64_t CsvReader::count_fields() const { return 1 + std::count(text_.begin(), text_.end(), ','); }
+std::int64_t CsvReader::count_fields() const {
+  return 1 + std::count(text_.begin(), text_.end(), ',');
+}
 
 }  // namespace espalier

@@ -12,7 +12,8 @@ namespace {
 
 // Calls visit(row, column, edge) for every entry that the edges make.
 template <class Index, class Visit>
-void for_each_entry(const EdgeList<Index>& edges, const RowRange& range, const EdgeOptions& options, Visit visit) {
+void for_each_entry(const EdgeList<Index>& edges, const RowRange& range, const EdgeOptions& options,
+                    Visit visit) {
   for (std::size_t e = 0; e < edges.sources.size(); ++e) {
     const auto u = edges.sources[e], v = edges.targets[e];
     if (options.drop_self_loops && u == v) continue;
@@ -34,7 +35,8 @@ void count_edges(const EdgeList<Index>& edges, const EdgeOptions& options, EdgeC
 
 // Counting sort of the entries by row. Within a row they stay in the order of the edges.
 template <class Index>
-Csr<Index> place_rows(const EdgeList<Index>& edges, const RowRange& range, std::int64_t n, const EdgeOptions& options) {
+Csr<Index> place_rows(const EdgeList<Index>& edges, const RowRange& range, std::int64_t n,
+                      const EdgeOptions& options) {
   Csr<Index> matrix;
   matrix.rows = range.size();
   matrix.columns = n;
@@ -50,17 +52,20 @@ Csr<Index> place_rows(const EdgeList<Index>& edges, const RowRange& range, std::
     matrix.indices[place] = column;
     if (weighted) matrix.values[place] = edges.weights[edge];
   });
-  std::copy_backward(indptr.begin(), indptr.end() - 1, indptr.end());  // each now holds its row's end: shift by one
+  std::copy_backward(indptr.begin(), indptr.end() - 1,
+                     indptr.end());  // each now holds its row's end: shift by one
   indptr[0] = 0;
   return matrix;
 }
 
 // Sorts one row of a weighted matrix; equal columns keep their order, so that their sum has one value.
 template <class Index>
-void sort_weighted_row(Index* columns, float* weights, std::size_t size, std::vector<std::pair<Index, float>>& scratch) {
+void sort_weighted_row(Index* columns, float* weights, std::size_t size,
+                       std::vector<std::pair<Index, float>>& scratch) {
   scratch.clear();
   for (std::size_t e = 0; e < size; ++e) scratch.emplace_back(columns[e], weights[e]);
-  std::stable_sort(scratch.begin(), scratch.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(scratch.begin(), scratch.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   for (std::size_t e = 0; e < size; ++e) std::tie(columns[e], weights[e]) = scratch[e];
 }
 
@@ -111,8 +116,8 @@ std::int64_t merge_duplicates(Csr<Index>& matrix) {
 }  // namespace
 
 template <class Index>
-Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_t n, const EdgeOptions& options,
-                      EdgeCounts& counts) {
+Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_t n,
+                      const EdgeOptions& options, EdgeCounts& counts) {
   ESPALIER_CHECK(edges.sources.size() == edges.targets.size(), "{} sources", edges.sources.size());
   ESPALIER_CHECK(edges.weights.empty() || edges.weights.size() == edges.sources.size(), "{} weights",
                  edges.weights.size());
@@ -124,7 +129,8 @@ Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_
   return matrix;
 }
 
-// As v ascends, the entries (u, v) of row u must be met from left to right: one cursor per row says which is next.
+// As v ascends, the entries (u, v) of row u must be met from left to right: one cursor per row says which is
+// next.
 template <class Index>
 bool is_symmetric(const Csr<Index>& matrix) {
   Buffer<std::int64_t> cursor(matrix.indptr.begin(), matrix.indptr.end() - 1);
@@ -137,10 +143,10 @@ bool is_symmetric(const Csr<Index>& matrix) {
   return true;
 }
 
-template Csr<std::int32_t> build_rows(EdgeList<std::int32_t>&, const RowRange&, std::int64_t, const EdgeOptions&,
-                                      EdgeCounts&);
-template Csr<std::int64_t> build_rows(EdgeList<std::int64_t>&, const RowRange&, std::int64_t, const EdgeOptions&,
-                                      EdgeCounts&);
+template Csr<std::int32_t> build_rows(EdgeList<std::int32_t>&, const RowRange&, std::int64_t,
+                                      const EdgeOptions&, EdgeCounts&);
+template Csr<std::int64_t> build_rows(EdgeList<std::int64_t>&, const RowRange&, std::int64_t,
+                                      const EdgeOptions&, EdgeCounts&);
 template bool is_symmetric(const Csr<std::int32_t>&);
 template bool is_symmetric(const Csr<std::int64_t>&);
 

@@ -1,4 +1,5 @@
-// Brings generated edges to the ranks that own their rows, a few million at a time, so that the send buffers stay small.
+// Brings generated edges to the ranks that own their rows, a few million at a time, so that the send buffers
+// stay small.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,8 @@ struct Entry {
 
 // The entries ordered by the rank that owns their row; counts[r] of them for rank r.
 template <class Index>
-Buffer<Entry<Index>> order_by_owner(const Buffer<Entry<Index>>& entries, std::int64_t n, std::vector<std::int64_t>& counts) {
+Buffer<Entry<Index>> order_by_owner(const Buffer<Entry<Index>>& entries, std::int64_t n,
+                                    std::vector<std::int64_t>& counts) {
   const auto p = static_cast<std::int64_t>(counts.size());
   std::fill(counts.begin(), counts.end(), 0);
   for (const auto& entry : entries) ++counts[static_cast<std::size_t>(even_owner(n, p, entry.row))];
@@ -35,13 +37,16 @@ Buffer<Entry<Index>> order_by_owner(const Buffer<Entry<Index>>& entries, std::in
 
 }  // namespace exchange_detail
 
-/// Collective. Rank r makes edges [E r/p, E (r+1)/p) with edge_at(e) and gets those that end in its even range of the n rows; with
-/// `symmetrize` every edge is also taken the other way round. The order of what a rank gets depends on p.
+/// Collective. Rank r makes edges [E r/p, E (r+1)/p) with edge_at(e) and gets those that end in its even
+/// range of the n rows; with `symmetrize` every edge is also taken the other way round. The order of what a
+/// rank gets depends on p.
 template <class Index, class EdgeAt>
-EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::int64_t edges, bool symmetrize, EdgeAt edge_at) {
+EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::int64_t edges, bool symmetrize,
+                               EdgeAt edge_at) {
   using Entry = exchange_detail::Entry<Index>;
   const auto mine = even_range(edges, comm.size(), comm.rank());
-  const auto rounds = (edges / comm.size() + exchange_detail::kEdgesPerRound) / exchange_detail::kEdgesPerRound;
+  const auto rounds =
+      (edges / comm.size() + exchange_detail::kEdgesPerRound) / exchange_detail::kEdgesPerRound;
   EdgeList<Index> received;
   received.sources.reserve(static_cast<std::size_t>(mine.size() * (symmetrize ? 2 : 1)));
   received.targets.reserve(received.sources.capacity());

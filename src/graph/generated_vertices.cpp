@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint64_t kNoise = 0, kCentroid = 1;  // layers of the feature stream
 
-// Approximately normal, mean 0, deviation 1: the sum of a word's four 16-bit parts (Irwin-Hall). Integer arithmetic and one
-// product, so the same bits on every machine, which no library's log and cos promise.
+// Approximately normal, mean 0, deviation 1: the sum of a word's four 16-bit parts (Irwin-Hall). Integer
+// arithmetic and one product, so the same bits on every machine, which no library's log and cos promise.
 double normal_of(std::uint64_t word) {
   const auto sum = (word & 0xffff) + (word >> 16 & 0xffff) + (word >> 32 & 0xffff) + (word >> 48);
   constexpr double kMean = 2 * 65535.0;
@@ -25,7 +25,8 @@ template <class Use>
 void for_each_normal(const RandomStream& stream, std::int64_t columns, Use use) {
   for (std::int64_t k = 0; k < columns; k += 4) {
     const auto block = random_block(stream, static_cast<std::uint64_t>(k / 4));
-    for (std::int64_t i = 0; i < 4 && k + i < columns; ++i) use(k + i, normal_of(block.v[static_cast<std::size_t>(i)]));
+    for (std::int64_t i = 0; i < 4 && k + i < columns; ++i)
+      use(k + i, normal_of(block.v[static_cast<std::size_t>(i)]));
   }
 }
 
@@ -46,8 +47,12 @@ Matrix<double> make_centroids(const VertexOptions& options) {
   return centroids;
 }
 
-void store(double value, float& out) { out = static_cast<float>(value); }
-void store(double value, Half& out) { out = to_half(static_cast<float>(value)); }
+void store(double value, float& out) {
+  out = static_cast<float>(value);
+}
+void store(double value, Half& out) {
+  out = to_half(static_cast<float>(value));
+}
 
 }  // namespace
 
@@ -67,7 +72,8 @@ Buffer<std::int32_t> generate_labels(const RowRange& range, const ClassOf& class
 }
 
 template <class T>
-Matrix<T> generate_features(const RowRange& range, std::span<const std::int32_t> labels, const VertexOptions& options) {
+Matrix<T> generate_features(const RowRange& range, std::span<const std::int32_t> labels,
+                            const VertexOptions& options) {
   const auto centroids = make_centroids(options);
   Matrix<T> features(range.size(), options.features);
   for (std::int64_t i = 0; i < range.size(); ++i) {
@@ -79,7 +85,8 @@ Matrix<T> generate_features(const RowRange& range, std::span<const std::int32_t>
   return features;
 }
 
-template Matrix<float> generate_features(const RowRange&, std::span<const std::int32_t>, const VertexOptions&);
+template Matrix<float> generate_features(const RowRange&, std::span<const std::int32_t>,
+                                         const VertexOptions&);
 template Matrix<Half> generate_features(const RowRange&, std::span<const std::int32_t>, const VertexOptions&);
 
 std::array<Buffer<std::int64_t>, 3> generate_splits(const RowRange& range, std::uint64_t seed) {

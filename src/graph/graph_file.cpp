@@ -1,8 +1,9 @@
-// Opening a graph file: from "is there a file" to "do all shapes and types fit together", each with a message of its own.
+// Opening a graph file: from "is there a file" to "do all shapes and types fit together", each with a message
+// of its own.
 //
-// Rank 0 looks at the file first, with plain reads, because parallel HDF5 reports a missing file, a text file and a cut-off
-// file alike. Then all ranks open it; the structure is read collectively, so all ranks see the same and fail
-// at the same place.
+// Rank 0 looks at the file first, with plain reads, because parallel HDF5 reports a missing file, a text file
+// and a cut-off file alike. Then all ranks open it; the structure is read collectively, so all ranks see the
+// same and fail at the same place.
 #include "espalier/graph/graph_file.hpp"
 
 #include <algorithm>
@@ -37,14 +38,18 @@ void check_is_hdf5(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status))
-    input_error("graph file {}: no such file; give the path of a file that `espalier import` or `generate` wrote", path);
+    input_error(
+        "graph file {}: no such file; give the path of a file that `espalier import` or `generate` wrote",
+        path);
   if (std::filesystem::is_directory(status))
-    input_error("graph file {}: is a folder; give the path of a graph file, or import the folder first", path);
+    input_error("graph file {}: is a folder; give the path of a graph file, or import the folder first",
+                path);
   std::ifstream file(path, std::ios::binary);
   if (!file) input_error("graph file {}: cannot be opened: {}", path, std::strerror(errno));
   const auto size = std::filesystem::file_size(path, error);
   if (size == 0) input_error("graph file {}: is empty; {}", path, kWriteAgain);
-  if (!has_hdf5_signature(file, size)) input_error("graph file {}: is not an HDF5 file; {}", path, kWriteAgain);
+  if (!has_hdf5_signature(file, size))
+    input_error("graph file {}: is not an HDF5 file; {}", path, kWriteAgain);
 }
 
 // ---- the checks of one dataset each; they throw on all ranks or on none ----
@@ -55,7 +60,8 @@ class Describer {
 
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    input_error("graph file {}: {}; {}", path_, fmt::format(format, std::forward<Args>(args)...), kWriteAgain);
+    input_error("graph file {}: {}; {}", path_, fmt::format(format, std::forward<Args>(args)...),
+                kWriteAgain);
   }
   void require(const hdf5::Dataset& dataset) const {
     if (!dataset.exists()) fail("there is no dataset {}", dataset.name);
@@ -88,8 +94,11 @@ void check_format(const hdf5::Handle& file, const std::string& path, const Descr
   std::int64_t version = 0;
   if (!hdf5::read_integer_attribute(file, "version", version)) describe.fail("has no attribute version");
   if (version != kVersion)
-    input_error("graph file {}: has format version {}, but this program reads version {}; use the espalier that wrote it, or "
-                "import the graph again", path, version, kVersion);
+    input_error(
+        "graph file {}: has format version {}, but this program reads version {}; use the espalier that "
+        "wrote it, or "
+        "import the graph again",
+        path, version, kVersion);
 }
 
 }  // namespace
@@ -114,7 +123,8 @@ void describe_graph(OpenGraphFile& h, const Describer& describe) {
     describe.check_dimensions(*dataset, 1, 1);
     describe.check_integers(*dataset);
   }
-  if (h.indptr.rows() < 2) describe.fail("/graph/indptr has {} entries, so the graph has no vertex", h.indptr.rows());
+  if (h.indptr.rows() < 2)
+    describe.fail("/graph/indptr has {} entries, so the graph has no vertex", h.indptr.rows());
   h.info.nodes = h.indptr.rows() - 1;
   h.info.edges = h.indices.rows();
   h.info.wide_indices = h.indices.type_size > 4 || (h.indices.type_size == 4 && !h.indices.type_signed);
@@ -148,7 +158,8 @@ void describe_splits(OpenGraphFile& h, const Describer& describe) {
     describe.check_dimensions(h.splits[s], 1, 1);
     if (h.splits[s].rows() > 0) describe.check_integers(h.splits[s]);
     if (h.splits[s].rows() > h.info.nodes)
-      describe.fail("{} has {} ids, but the graph has {} vertices", h.splits[s].name, h.splits[s].rows(), h.info.nodes);
+      describe.fail("{} has {} ids, but the graph has {} vertices", h.splits[s].name, h.splits[s].rows(),
+                    h.info.nodes);
     *sizes[s] = h.splits[s].rows();
   }
 }
@@ -170,7 +181,7 @@ void describe_file(OpenGraphFile& h) {
 std::int64_t count_classes(const OpenGraphFile& h) {
   const auto range = even_range(h.info.nodes, h.comm.size(), h.comm.rank());
   Buffer<std::int64_t> labels(static_cast<std::size_t>(range.size()));
-  const bool good = hdf5::read_slab(h.comm, h.labels, H5T_NATIVE_INT64, {range.begin, range.end, 1}, labels.data());
+  const bool good = hdf5::read_slab(h.labels, H5T_NATIVE_INT64, {range.begin, range.end, 1}, labels.data());
   agree(h.comm, [&] {
     if (!good) input_error("graph file {}: cannot read /nodes/labels: {}", h.path, hdf5::reason());
   });
@@ -180,7 +191,8 @@ std::int64_t count_classes(const OpenGraphFile& h) {
 
 void find_classes(OpenGraphFile& h) {
   if (!h.labels.exists() || h.info.multi_label) return;
-  if (!hdf5::read_integer_attribute(h.labels.handle, "classes", h.info.classes)) h.info.classes = count_classes(h);
+  if (!hdf5::read_integer_attribute(h.labels.handle, "classes", h.info.classes))
+    h.info.classes = count_classes(h);
   if (h.info.classes < 0 || h.info.classes > std::numeric_limits<std::int32_t>::max())
     input_error("graph file {}: /nodes/labels has {} classes; labels must lie in [0, 2^31 - 1); {}", h.path,
                 h.info.classes, kWriteAgain);
@@ -197,7 +209,8 @@ GraphFile::GraphFile(const Communicator& comm, const std::string& path)
   open_->file = hdf5::open_file(comm, path);
   agree(comm, [&] {
     if (!open_->file.valid())
-      input_error("graph file {}: is HDF5 but damaged or cut off ({}); {}", path, hdf5::reason(), kWriteAgain);
+      input_error("graph file {}: is HDF5 but damaged or cut off ({}); {}", path, hdf5::reason(),
+                  kWriteAgain);
   });
   agree(comm, [&] { describe_file(*open_); });
   find_classes(*open_);
@@ -205,7 +218,11 @@ GraphFile::GraphFile(const Communicator& comm, const std::string& path)
 
 GraphFile::~GraphFile() = default;
 
-const GraphInfo& GraphFile::info() const { return open_->info; }
-const std::string& GraphFile::path() const { return open_->path; }
+const GraphInfo& GraphFile::info() const {
+  return open_->info;
+}
+const std::string& GraphFile::path() const {
+  return open_->path;
+}
 
 }  // namespace espalier

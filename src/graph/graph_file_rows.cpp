@@ -1,4 +1,4 @@
-// Reading row ranges. Each read has two halves: the collective transfer, which no rank may leave alone, and then the
+// Reading row ranges. Each read has two halves: the transfer, and then the
 // local check of what arrived, inside agree(), so that one damaged row on one rank is one message for all.
 #include <algorithm>
 #include <bit>
@@ -13,24 +13,25 @@ namespace espalier {
 
 namespace {
 
-
-
 template <class... Args>
 [[noreturn]] void fail(const OpenGraphFile& h, fmt::format_string<Args...> format, Args&&... args) {
   input_error("graph file {}: {}; {}", h.path, fmt::format(format, std::forward<Args>(args)...), kWriteAgain);
 }
 
 void check_range(const OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
-  ESPALIER_CHECK(0 <= begin && begin <= end && end <= h.info.nodes, "rows [{}, {}) of {}", begin, end, h.info.nodes);
+  ESPALIER_CHECK(0 <= begin && begin <= end && end <= h.info.nodes, "rows [{}, {}) of {}", begin, end,
+                 h.info.nodes);
 }
 
 // Collective. Rows of a dataset as T; then `check` on what arrived, by all ranks together.
 template <class T, class Check>
-Buffer<T> read_checked(const OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf5::Slab& slab, Check check) {
+Buffer<T> read_checked(const OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf5::Slab& slab,
+                       Check check) {
   Buffer<T> values(static_cast<std::size_t>((slab.end - slab.begin) * slab.columns));
-  const bool good = hdf5::read_slab(h.comm, dataset, hdf5::memory_type<T>(), slab, values.data());
+  const bool good = hdf5::read_slab(dataset, hdf5::memory_type<T>(), slab, values.data());
   agree(h.comm, [&] {
-    if (!good) fail(h, "cannot read rows {} to {} of {}: {}", slab.begin, slab.end, dataset.name, hdf5::reason());
+    if (!good)
+      fail(h, "cannot read rows {} to {} of {}: {}", slab.begin, slab.end, dataset.name, hdf5::reason());
     check(values);
   });
   return values;
@@ -38,7 +39,8 @@ Buffer<T> read_checked(const OpenGraphFile& h, const hdf5::Dataset& dataset, con
 
 // ---- the adjacency matrix ----
 
-void check_indptr(const OpenGraphFile& h, std::int64_t begin, std::int64_t end, const Buffer<std::int64_t>& indptr) {
+void check_indptr(const OpenGraphFile& h, std::int64_t begin, std::int64_t end,
+                  const Buffer<std::int64_t>& indptr) {
   const auto edges = h.info.edges;
   if (begin == 0 && indptr[0] != 0) fail(h, "/graph/indptr starts with {}, not with 0", indptr[0]);
   if (end == h.info.nodes && indptr.back() != edges)
@@ -52,7 +54,8 @@ void check_indptr(const OpenGraphFile& h, std::int64_t begin, std::int64_t end, 
 }
 
 template <class Stored>
-void check_columns(const OpenGraphFile& h, std::int64_t begin, const Buffer<std::int64_t>& indptr, const Buffer<Stored>& columns) {
+void check_columns(const OpenGraphFile& h, std::int64_t begin, const Buffer<std::int64_t>& indptr,
+                   const Buffer<Stored>& columns) {
   const auto n = h.info.nodes;
   for (std::size_t row = 0; row + 1 < indptr.size(); ++row) {
     std::int64_t previous = -1;
@@ -71,10 +74,10 @@ void check_columns(const OpenGraphFile& h, std::int64_t begin, const Buffer<std:
 
 // Collective. Indices as they are stored, checked, then in the width asked for.
 template <class Stored, class Index>
-Buffer<Index> read_indices(const OpenGraphFile& h, std::int64_t begin, const Buffer<std::int64_t>& indptr, const hdf5::Slab& slab) {
-  auto stored = read_checked<Stored>(h, h.indices, slab, [&](const auto& columns) {
-    check_columns(h, begin, indptr, columns);
-  });
+Buffer<Index> read_indices(const OpenGraphFile& h, std::int64_t begin, const Buffer<std::int64_t>& indptr,
+                           const hdf5::Slab& slab) {
+  auto stored = read_checked<Stored>(h, h.indices, slab,
+                                     [&](const auto& columns) { check_columns(h, begin, indptr, columns); });
   if constexpr (std::is_same_v<Stored, Index>) {
     return stored;
   } else {
@@ -102,9 +105,8 @@ Csr<Index> GraphFile::read_rows(std::int64_t begin, std::int64_t end) const {
   Csr<Index> rows;
   rows.rows = end - begin;
   rows.columns = h.info.nodes;
-  rows.indptr = read_checked<std::int64_t>(h, h.indptr, {begin, end + 1, 1}, [&](const auto& indptr) {
-    check_indptr(h, begin, end, indptr);
-  });
+  rows.indptr = read_checked<std::int64_t>(h, h.indptr, {begin, end + 1, 1},
+                                           [&](const auto& indptr) { check_indptr(h, begin, end, indptr); });
   const hdf5::Slab slab{rows.indptr.front(), rows.indptr.back(), 1};
   for (auto& offset : rows.indptr) offset -= slab.begin;
   rows.indices = h.info.wide_indices ? read_indices<std::int64_t, Index>(h, begin, rows.indptr, slab)
@@ -120,21 +122,27 @@ template Csr<std::int64_t> GraphFile::read_rows(std::int64_t, std::int64_t) cons
 
 namespace {
 
-bool is_finite(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u; }
-bool is_finite(Half x) { return (x.bits & 0x7c00u) != 0x7c00u; }
+bool is_finite(float x) {
+  return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u;
+}
+bool is_finite(Half x) {
+  return (x.bits & 0x7c00u) != 0x7c00u;
+}
 
 template <class T>
-void check_finite(const OpenGraphFile& h, const hdf5::Slab& slab, const Buffer<T>& values, const char* wrong) {
+void check_finite(const OpenGraphFile& h, const hdf5::Slab& slab, const Buffer<T>& values,
+                  const char* wrong) {
   const auto bad = std::find_if(values.begin(), values.end(), [](T x) { return !is_finite(x); });
   if (bad == values.end()) return;
   const auto place = bad - values.begin();
-  fail(h, "/nodes/features: row {}, column {} is {}", slab.begin + place / slab.columns, place % slab.columns, wrong);
+  fail(h, "/nodes/features: row {}, column {} is {}", slab.begin + place / slab.columns, place % slab.columns,
+       wrong);
 }
 
 template <class Stored>
 Buffer<Stored> read_finite(const OpenGraphFile& h, const hdf5::Slab& slab) {
-  return read_checked<Stored>(h, h.features, slab,
-                              [&](const auto& values) { check_finite(h, slab, values, "not a finite number"); });
+  return read_checked<Stored>(
+      h, h.features, slab, [&](const auto& values) { check_finite(h, slab, values, "not a finite number"); });
 }
 
 }  // namespace
@@ -199,9 +207,11 @@ Buffer<std::int64_t> GraphFile::read_split(Split split) const {
   return read_checked<std::int64_t>(h, dataset, {0, dataset.rows(), 1}, [&](const auto& ids) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] < 0 || ids[i] >= h.info.nodes)
-        fail(h, "{}: entry {} is {}, but the graph has vertices 0 to {}", dataset.name, i, ids[i], h.info.nodes - 1);
+        fail(h, "{}: entry {} is {}, but the graph has vertices 0 to {}", dataset.name, i, ids[i],
+             h.info.nodes - 1);
       if (i > 0 && ids[i] <= ids[i - 1])
-        fail(h, "{}: ids are not strictly ascending (entry {} is {} after {})", dataset.name, i, ids[i], ids[i - 1]);
+        fail(h, "{}: ids are not strictly ascending (entry {} is {} after {})", dataset.name, i, ids[i],
+             ids[i - 1]);
     }
   });
 }
@@ -220,12 +230,12 @@ void check_splits(const Communicator& comm, const GraphFile& file) {
       for (auto id = first; id != splits[s].end() && *id < range.end; ++id) {
         const auto place = static_cast<std::size_t>(*id - range.begin);
         if (owner[place] >= 0)
-          input_error("graph file {}: vertex {} is in /split/{} and in /split/{}; splits must not overlap", file.path(),
-                      *id, kSplitNames[static_cast<std::size_t>(owner[place])], kSplitNames[s]);
+          input_error("graph file {}: vertex {} is in /split/{} and in /split/{}; splits must not overlap",
+                      file.path(), *id, kSplitNames[static_cast<std::size_t>(owner[place])], kSplitNames[s]);
         owner[place] = static_cast<signed char>(s);
         if (labelled && labels[place] < 0)
-          input_error("graph file {}: vertex {} of /split/{} has no label (-1); leave it out of the split", file.path(),
-                      *id, kSplitNames[s]);
+          input_error("graph file {}: vertex {} of /split/{} has no label (-1); leave it out of the split",
+                      file.path(), *id, kSplitNames[s]);
       }
     }
   });

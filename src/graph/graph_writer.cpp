@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
 #include "hdf5.hpp"
 
@@ -18,7 +19,29 @@ struct GraphWriter::State {
   std::string path;
   std::string temporary;
   hdf5::Handle file;
+  bool failed = false;
   bool committed = false;
+
+  /// Collective. A file that cannot be written cannot be closed either: H5Fclose fails half way, and
+  /// HDF5 1.10 then crashes in MPI_Finalize. Giving back its space and forgetting its arrays lets the close
+  /// succeed on a full disk.
+  void make_closable() {
+    if (comm.rank() == 0 && truncate(temporary.c_str(), 0) != 0) log::debug("cannot empty {}", temporary);
+    comm.barrier();
+    for (const char* group : {"/graph", "/nodes", "/split"}) hdf5::remove(file, group);
+  }
+
+  /// Collective. Throws on every rank when `good` is false on any.
+  void require(bool good, const std::string& what) {
+    try {
+      agree(comm, [&] {
+        if (!good) input_error("cannot write {} of {}: {}; is the disk full?", what, path, hdf5::reason());
+      });
+    } catch (const UserError&) {
+      failed = true;
+      throw;
+    }
+  }
 };
 
 namespace {
@@ -32,14 +55,16 @@ struct Place {
 Place place_of(const Communicator& comm, std::size_t mine) {
   const auto sizes = comm.all_gather(static_cast<std::int64_t>(mine), "graph file");
   const auto me = sizes.begin() + comm.rank();
-  return {std::accumulate(sizes.begin(), me, std::int64_t{0}), std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0})};
+  return {std::accumulate(sizes.begin(), me, std::int64_t{0}),
+          std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0})};
 }
 
 void check_target(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   const auto folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
-  if (path.empty() || fs::is_directory(path, error)) input_error("cannot write '{}': is a folder, not a file name", path);
+  if (path.empty() || fs::is_directory(path, error))
+    input_error("cannot write '{}': is a folder, not a file name", path);
   if (!fs::is_directory(folder, error))
     input_error("cannot write {}: there is no folder {}; create it first", path, folder.string());
   if (access(folder.c_str(), W_OK | X_OK) != 0)
@@ -49,7 +74,7 @@ void check_target(const std::string& path) {
 }  // namespace
 
 GraphWriter::GraphWriter(const Communicator& comm, const std::string& path)
-    : state_(new State{comm, path, {}, {}, false}) {
+    : state_(new State{comm, path, {}, {}, false, false}) {
   hdf5::silence();
   agree(comm, [&] {
     if (comm.rank() == 0) check_target(path);
@@ -62,6 +87,7 @@ GraphWriter::GraphWriter(const Communicator& comm, const std::string& path)
 }
 
 GraphWriter::~GraphWriter() {
+  if (state_->failed) state_->make_closable();
   state_->file.close();
   if (!state_->committed && state_->comm.rank() == 0) unlink(state_->temporary.c_str());
 }
@@ -70,17 +96,15 @@ GraphWriter::~GraphWriter() {
 template <class T>
 void GraphWriter::write(const std::string& name, std::int64_t total, std::int64_t columns, std::int64_t begin,
                         std::span<const T> values) {
-  const auto shape = columns < 0 ? std::vector<std::int64_t>{total} : std::vector<std::int64_t>{total, columns};
+  const auto shape =
+      columns < 0 ? std::vector<std::int64_t>{total} : std::vector<std::int64_t>{total, columns};
   const auto width = std::max<std::int64_t>(1, shape.size() == 2 ? columns : 1);
   const auto rows = static_cast<std::int64_t>(values.size()) / width;
   const auto dataset = hdf5::create_dataset(state_->file, name, hdf5::file_type<T>(), shape);
   const hdf5::Slab slab{begin, begin + rows, width};
-  const bool good = dataset.exists() &&
-                    hdf5::write_slab(state_->comm, dataset, hdf5::memory_type<T>(), slab, values.data());
-  agree(state_->comm, [&] {
-    if (!good)
-      input_error("cannot write {} of {}: {}; is the disk full?", name, state_->path, hdf5::reason());
-  });
+  const bool good =
+      dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, values.data());
+  state_->require(good, name);
 }
 
 namespace {
@@ -110,7 +134,8 @@ template void GraphWriter::write_adjacency(const Csr<std::int64_t>&);
 template <class T>
 void GraphWriter::write_features(const Matrix<T>& rows) {
   const auto place = place_of(state_->comm, static_cast<std::size_t>(rows.rows));
-  const auto columns = state_->comm.all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
+  const auto columns =
+      state_->comm.all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
   write<T>("/nodes/features", place.total, columns, place.begin, rows.data);
 }
 
@@ -129,14 +154,15 @@ void GraphWriter::write_labels(std::span<const std::int32_t> labels) {
 
 void GraphWriter::write_multi_labels(const Matrix<std::uint8_t>& rows) {
   const auto place = place_of(state_->comm, static_cast<std::size_t>(rows.rows));
-  const auto columns = state_->comm.all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
+  const auto columns =
+      state_->comm.all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
   write<std::uint8_t>("/nodes/labels", place.total, columns, place.begin, rows.data);
 }
 
 void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids) {
   const auto place = place_of(state_->comm, ids.size());
-  write<std::int64_t>(std::string("/split/") + kSplitNames[static_cast<std::size_t>(split)], place.total, kVector,
-                      place.begin, ids);
+  write<std::int64_t>(std::string("/split/") + kSplitNames[static_cast<std::size_t>(split)], place.total,
+                      kVector, place.begin, ids);
 }
 
 void GraphWriter::commit(const GraphDescription& description) {
@@ -146,10 +172,9 @@ void GraphWriter::commit(const GraphDescription& description) {
   good = hdf5::write_text_attribute(s.file, "name", description.name) && good;
   good = hdf5::write_text_attribute(s.file, "source", description.source) && good;
   good = hdf5::write_bool_attribute(s.file, "directed", description.directed) && good;
-  good = s.file.close() && good;
-  agree(s.comm, [&] {
-    if (!good) input_error("cannot finish {}: {}; is the disk full?", s.temporary, hdf5::reason());
-  });
+  good = hdf5::flush(s.file) && good;
+  s.require(good, "the last part");
+  s.require(s.file.close(), "the end");
   agree(s.comm, [&] {
     if (s.comm.rank() == 0 && std::rename(s.temporary.c_str(), s.path.c_str()) != 0)
       input_error("cannot rename {} to {}: {}", s.temporary, s.path, std::strerror(errno));

@@ -1,8 +1,7 @@
-// HDF5 as this room uses it: handles that close themselves, reasons as one line, row ranges of a dataset read and written by all
-// ranks together.
+// HDF5 as this room uses it: handles that close themselves, reasons as one line, row ranges of a dataset.
 //
-// Functions return success instead of throwing: a rank must not leave while the others are inside a collective call, so
-// callers collect the status and raise it through agree() (comm/agree.hpp).
+// Functions return success instead of throwing: a rank must not leave while the others are inside a
+// collective call, so callers collect the status and raise it through agree() (comm/agree.hpp).
 #pragma once
 
 #include <hdf5.h>
@@ -57,6 +56,12 @@ Handle open_file(const Communicator& comm, const std::string& path);
 /// Collective. Creates or empties the file.
 Handle create_file(const Communicator& comm, const std::string& path);
 
+/// Collective. Brings everything to the disk; false when that failed here.
+bool flush(const Handle& file);
+
+/// Removes a group or dataset; space at the end of the file becomes free.
+void remove(const Handle& file, const char* name);
+
 /// A dataset as it lies in the file.
 struct Dataset {
   Handle handle;
@@ -77,7 +82,8 @@ struct Dataset {
 /// Collective. The dataset `name` ("/graph/indptr"), or one that does not exist.
 Dataset open_dataset(const Handle& file, const std::string& name);
 
-/// A scalar text attribute, fixed or variable length, of a file or dataset; false when it is absent or not text.
+/// A scalar text attribute, fixed or variable length, of a file or dataset; false when it is absent or not
+/// text.
 bool read_text_attribute(const Handle& object, const char* name, std::string& value);
 /// A scalar number or truth value (h5py writes an enum) of any width; false when it is absent or neither.
 bool read_integer_attribute(const Handle& object, const char* name, std::int64_t& value);
@@ -93,11 +99,12 @@ struct Slab {
   std::int64_t columns = 1;
 };
 
-/// Collective; every rank its own slab, possibly empty. In pieces of at most 1 GiB per rank. False when it failed here.
-bool read_slab(const Communicator& comm, const Dataset& dataset, hid_t type, const Slab& slab, void* values);
-bool write_slab(const Communicator& comm, const Dataset& dataset, hid_t type, const Slab& slab, const void* values);
+/// Not collective: every rank its own slab, or none. In pieces of at most 1 GiB. False when it failed.
+bool read_slab(const Dataset& dataset, hid_t type, const Slab& slab, void* values);
+bool write_slab(const Dataset& dataset, hid_t type, const Slab& slab, const void* values);
 
 /// Collective. A new contiguous dataset of this shape (parent groups are made); not valid when that failed.
-Dataset create_dataset(const Handle& file, const std::string& name, hid_t type, const std::vector<std::int64_t>& shape);
+Dataset create_dataset(const Handle& file, const std::string& name, hid_t type,
+                       const std::vector<std::int64_t>& shape);
 
 }  // namespace espalier::hdf5

@@ -28,12 +28,14 @@ std::int64_t read_count(const std::string& path) {
 
 void check_lines(const CsvReader& csv, std::int64_t lines, std::int64_t wanted, const char* things) {
   if (lines == wanted) return;
-  input_error("{}: has {} lines, but there are {} {}; is the download complete?", csv.path(), lines, wanted, things);
+  input_error("{}: has {} lines, but there are {} {}; is the download complete?", csv.path(), lines, wanted,
+              things);
 }
 
 std::int64_t vertex(CsvReader& csv, std::int64_t nodes) {
   const auto id = csv.integer();
-  if (id < 0 || id >= nodes) csv.fail("vertex {} is out of range: num-node-list says {} vertices, 0 to {}", id, nodes, nodes - 1);
+  if (id < 0 || id >= nodes)
+    csv.fail("vertex {} is out of range: num-node-list says {} vertices, 0 to {}", id, nodes, nodes - 1);
   return id;
 }
 
@@ -44,8 +46,9 @@ std::int64_t vertex(CsvReader& csv, std::int64_t nodes) {
 OgbFolder::OgbFolder(const OgbOptions& options) : options_(options) {
   if (!fs::is_directory(options.folder)) input_error("{}: no such folder", options.folder);
   if (fs::exists(fs::path(options.folder) / "raw" / "data.npz"))
-    input_error("{}/raw/data.npz: the binary variant of the OGB layout cannot be imported; convert it to csv first",
-                options.folder);
+    input_error(
+        "{}/raw/data.npz: the binary variant of the OGB layout cannot be imported; convert it to csv first",
+        options.folder);
   nodes_ = read_count(require("num-node-list"));
   if (nodes_ == 0) input_error("{}: the graph has no vertex", find("num-node-list"));
 }
@@ -61,8 +64,10 @@ std::string OgbFolder::find(const std::string& stem) const {
 std::string OgbFolder::require(const std::string& stem) const {
   const auto path = find(stem);
   if (path.empty())
-    input_error("{}/raw/{}.csv.gz: no such file, nor without .gz; FOLDER must have the raw csv layout of OGB, with "
-                "FOLDER/raw/edge.csv.gz and FOLDER/raw/num-node-list.csv.gz", options_.folder, stem);
+    input_error(
+        "{}/raw/{}.csv.gz: no such file, nor without .gz; FOLDER must have the raw csv layout of OGB, with "
+        "FOLDER/raw/edge.csv.gz and FOLDER/raw/num-node-list.csv.gz",
+        options_.folder, stem);
   return path;
 }
 
@@ -113,11 +118,14 @@ Buffer<float> OgbFolder::read_weights(std::int64_t edges) const {
   while (csv.next_line()) {
     if (columns < 0) columns = csv.count_fields();
     if (*options_.edge_weight >= columns)
-      usage_error("--edge-weight {}: {} has {} columns, counted from 0", *options_.edge_weight, csv.path(), columns);
+      usage_error("--edge-weight {}: {} has {} columns, counted from 0", *options_.edge_weight, csv.path(),
+                  columns);
     for (std::int64_t k = 0; k < *options_.edge_weight; ++k) csv.skip_field();
     const auto weight = static_cast<float>(csv.number());
-    if (!(weight >= 0 && std::isfinite(weight))) csv.fail("weight {} is not a finite number of at least 0", weight);
-    if (csv.count_fields() != columns) csv.fail("has {} fields, the first line has {}", csv.count_fields(), columns);
+    if (!(weight >= 0 && std::isfinite(weight)))
+      csv.fail("weight {} is not a finite number of at least 0", weight);
+    if (csv.count_fields() != columns)
+      csv.fail("has {} fields, the first line has {}", csv.count_fields(), columns);
     weights.push_back(weight);
   }
   check_lines(csv, static_cast<std::int64_t>(weights.size()), edges, "edges");
@@ -136,7 +144,8 @@ T stored_feature(const CsvReader& csv, double value, std::int64_t column) {
     return single;
   } else {
     const auto half = to_half(single);
-    if (!std::isfinite(to_float(half))) csv.fail("column {} is {}, too large for float16; import without --half", column, value);
+    if (!std::isfinite(to_float(half)))
+      csv.fail("column {} is {}, too large for float16; import without --half", column, value);
     return half;
   }
 }
@@ -155,10 +164,12 @@ Matrix<T> OgbFolder::read_features() const {
     if (row == nodes_) csv.fail("one line too many: the graph has {} vertices", nodes_);
     auto* values = features.row(row);
     for (std::int64_t k = 0; k < features.columns; ++k) {
-      if (!csv.has_field()) csv.fail("has {} fields, the first line has {}", csv.count_fields(), features.columns);
+      if (!csv.has_field())
+        csv.fail("has {} fields, the first line has {}", csv.count_fields(), features.columns);
       values[k] = stored_feature<T>(csv, csv.number(), k);
     }
-    if (csv.has_field()) csv.fail("has {} fields, the first line has {}", csv.count_fields(), features.columns);
+    if (csv.has_field())
+      csv.fail("has {} fields, the first line has {}", csv.count_fields(), features.columns);
   }
   check_lines(csv, row, nodes_, "vertices");
   return features;
@@ -203,7 +214,8 @@ OgbLabels OgbFolder::read_labels() const {
     if (csv.count_fields() != labels.columns)
       csv.fail("has {} fields, the first line has {}", csv.count_fields(), labels.columns);
     if (labels.columns == 1) labels.classes.push_back(class_label(csv));
-    for (std::int64_t k = 0; labels.columns > 1 && k < labels.columns; ++k) labels.multi(row, k) = task_label(csv);
+    for (std::int64_t k = 0; labels.columns > 1 && k < labels.columns; ++k)
+      labels.multi(row, k) = task_label(csv);
   }
   check_lines(csv, row, nodes_, "vertices");
   return labels;
@@ -221,7 +233,8 @@ std::string OgbFolder::split_folder() const {
   std::string list;
   for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
   if (options_.split.empty()) {
-    if (names.size() > 1) usage_error("{} holds several splits; choose one with --split: {}", parent.string(), list);
+    if (names.size() > 1)
+      usage_error("{} holds several splits; choose one with --split: {}", parent.string(), list);
     return names.empty() ? std::string() : (parent / names[0]).string();
   }
   if (std::find(names.begin(), names.end(), options_.split) == names.end())
@@ -238,12 +251,15 @@ std::array<Buffer<std::int64_t>, 3> OgbFolder::read_splits(const OgbLabels& labe
   std::vector<signed char> owner(static_cast<std::size_t>(nodes_), kNone);
   for (std::size_t s = 0; s < splits.size(); ++s) {
     const auto stem = (fs::path(folder) / kSplitNames[s]).string();
-    CsvReader csv(fs::exists(stem + ".csv") && !fs::exists(stem + ".csv.gz") ? stem + ".csv" : stem + ".csv.gz");
+    CsvReader csv(fs::exists(stem + ".csv") && !fs::exists(stem + ".csv.gz") ? stem + ".csv"
+                                                                             : stem + ".csv.gz");
     while (csv.next_line()) {
       const auto id = vertex(csv, nodes_);
       csv.end_line();
       auto& mine = owner[static_cast<std::size_t>(id)];
-      if (mine != kNone) csv.fail("vertex {} is already in {}; splits must not overlap", id, kSplitNames[static_cast<std::size_t>(mine)]);
+      if (mine != kNone)
+        csv.fail("vertex {} is already in {}; splits must not overlap", id,
+                 kSplitNames[static_cast<std::size_t>(mine)]);
       if (labels.columns == 1 && labels.classes[static_cast<std::size_t>(id)] < 0)
         csv.fail("vertex {} has no label in node-label; it cannot be in a split", id);
       mine = static_cast<signed char>(s);

@@ -12,9 +12,9 @@
 namespace espalier {
 
 struct OgbLabels {
-  std::int64_t columns = 0;            ///< 0: the folder has none
-  Buffer<std::int32_t> classes;        ///< [n] when columns = 1; -1 = none
-  Matrix<std::uint8_t> multi;          ///< [n, columns] when columns > 1
+  std::int64_t columns = 0;      ///< 0: the folder has none
+  Buffer<std::int32_t> classes;  ///< [n] when columns = 1; -1 = none
+  Matrix<std::uint8_t> multi;    ///< [n, columns] when columns > 1
 };
 
 class OgbFolder {
@@ -31,13 +31,14 @@ class OgbFolder {
   template <class T>
   Matrix<T> read_features() const;
   OgbLabels read_labels() const;
-  /// train, valid, test, ascending; checks that they do not overlap and, with one label column, that ids are labelled.
+  /// train, valid, test, ascending; checks that they do not overlap and, with one label column, that ids are
+  /// labelled.
   std::array<Buffer<std::int64_t>, 3> read_splits(const OgbLabels& labels) const;
 
  private:
-  std::string find(const std::string& stem) const;      // empty when absent
+  std::string find(const std::string& stem) const;  // empty when absent
   std::string require(const std::string& stem) const;
-  std::string split_folder() const;                     // empty when the folder has no splits
+  std::string split_folder() const;  // empty when the folder has no splits
   Buffer<float> read_weights(std::int64_t edges) const;
 
   const OgbOptions& options_;

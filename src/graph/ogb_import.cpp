@@ -22,8 +22,10 @@ void on_first_rank(const Communicator& comm, Work work) {
 }
 
 void report_edges(const EdgeCounts& counts, std::int64_t entries, double seconds) {
-  log::info("edges      {} lines in {:.1f} s, {} reversed edges added, {} self loops dropped, {} duplicates merged: {} entries",
-            counts.given, seconds, counts.reversed, counts.loops_dropped, counts.merged, entries);
+  log::info(
+      "edges      {} lines in {:.1f} s, {} reversed edges added, {} self loops dropped, {} duplicates "
+      "merged: {} entries",
+      counts.given, seconds, counts.reversed, counts.loops_dropped, counts.merged, entries);
 }
 
 // Reads and writes the adjacency matrix; returns whether the graph is directed.
@@ -36,7 +38,8 @@ bool import_edges(const Communicator& comm, const std::optional<OgbFolder>& fold
     const double start = now();
     EdgeCounts counts;
     auto edges = folder->read_edges<Index>();
-    rows = build_rows(edges, {0, folder->nodes()}, folder->nodes(), {options.symmetrize, options.drop_self_loops}, counts);
+    rows = build_rows(edges, {0, folder->nodes()}, folder->nodes(),
+                      {options.symmetrize, options.drop_self_loops}, counts);
     directed = !options.symmetrize && !is_symmetric(rows);
     report_edges(counts, rows.entries(), now() - start);
   });
@@ -50,7 +53,8 @@ void import_features(const Communicator& comm, const std::optional<OgbFolder>& f
   on_first_rank(comm, [&] {
     const double start = now();
     features = folder->read_features<T>();
-    if (features.rows > 0) log::info("features   {} x {} in {:.1f} s", features.rows, features.columns, now() - start);
+    if (features.rows > 0)
+      log::info("features   {} x {} in {:.1f} s", features.rows, features.columns, now() - start);
   });
   if (comm.all_reduce(features.rows, Reduction::kMax, "import") > 0) writer.write_features(features);
 }
@@ -62,7 +66,8 @@ void report_labels(const OgbLabels& labels) {
   log::info("labels     {} vertices, {} without one", labels.classes.size(), unlabelled);
 }
 
-void import_labels_and_splits(const Communicator& comm, const std::optional<OgbFolder>& folder, GraphWriter& writer) {
+void import_labels_and_splits(const Communicator& comm, const std::optional<OgbFolder>& folder,
+                              GraphWriter& writer) {
   OgbLabels labels;
   std::array<Buffer<std::int64_t>, 3> splits;
   on_first_rank(comm, [&] {
@@ -101,7 +106,8 @@ void import_ogb(const Communicator& comm, const OgbOptions& options, const std::
   // 4. Labels and splits.
   import_labels_and_splits(comm, folder, writer);
 
-  // 5. The file appears. What rank 0 read of the folder's description is everyone's: attributes are written by all ranks.
+  // 5. The file appears. What rank 0 read of the folder's description is everyone's: attributes are written
+  // by all ranks.
   description.name = comm.broadcast_text(description.name, 0, "import");
   description.source = comm.broadcast_text(description.source, 0, "import");
   description.directed = comm.all_reduce(description.directed ? 1 : 0, Reduction::kMax, "import") != 0;

@@ -1,4 +1,5 @@
-// What an open graph file holds, shared by graph_file.cpp (opens and describes) and graph_file_rows.cpp (reads).
+// What an open graph file holds, shared by graph_file.cpp (opens and describes) and graph_file_rows.cpp
+// (reads).
 #pragma once
 
 #include <array>
@@ -10,7 +11,8 @@
 namespace espalier {
 
 /// Ends every message about a damaged file.
-inline constexpr const char* kWriteAgain = "write the file again with `espalier import` or `espalier generate`";
+inline constexpr const char* kWriteAgain =
+    "write the file again with `espalier import` or `espalier generate`";
 
 struct OpenGraphFile {
   const Communicator& comm;

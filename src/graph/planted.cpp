@@ -1,5 +1,6 @@
-// The planted partition, with numbers of edges instead of probabilities per pair: so many draws among the pairs inside classes, so many
-// among the pairs between them, made up for the draws that fall on a pair already drawn.
+// The planted partition, with numbers of edges instead of probabilities per pair: so many draws among the
+// pairs inside classes, so many among the pairs between them, made up for the draws that fall on a pair
+// already drawn.
 #include <cmath>
 
 #include "espalier/graph/generate.hpp"
@@ -9,12 +10,14 @@ namespace espalier {
 
 namespace {
 
-// Vertices stand in positions 0..n-1 and position x has class x mod C, so that members of a class can be numbered without a table.
+// Vertices stand in positions 0..n-1 and position x has class x mod C, so that members of a class can be
+// numbered without a table.
 class PlantedPairs {
  public:
   PlantedPairs(const PlantedOptions& options, std::int64_t classes) : n_(options.nodes), classes_(classes) {
     double same_pairs = 0;
-    for (std::int64_t k = 0; k < classes; ++k) same_pairs += 0.5 * static_cast<double>(size(k)) * static_cast<double>(size(k) - 1);
+    for (std::int64_t k = 0; k < classes; ++k)
+      same_pairs += 0.5 * static_cast<double>(size(k)) * static_cast<double>(size(k) - 1);
     const double all_pairs = 0.5 * static_cast<double>(n_) * static_cast<double>(n_ - 1);
     const double edges = 0.5 * static_cast<double>(n_) * options.degree;
     same_ = draws_for(options.homophily * edges, same_pairs, options, "inside classes");
@@ -35,12 +38,16 @@ class PlantedPairs {
  private:
   std::int64_t size(std::int64_t k) const { return (n_ - k + classes_ - 1) / classes_; }
 
-  // How many draws of `pairs` give `wanted` distinct ones on average: wanted = pairs (1 - e^(-draws / pairs)).
-  std::int64_t draws_for(double wanted, double pairs, const PlantedOptions& options, const char* where) const {
+  // How many draws of `pairs` give `wanted` distinct ones on average: wanted = pairs (1 - e^(-draws /
+  // pairs)).
+  std::int64_t draws_for(double wanted, double pairs, const PlantedOptions& options,
+                         const char* where) const {
     if (wanted == 0) return 0;
     if (wanted > 0.95 * pairs)
-      usage_error("--degree {} --homophily {}: needs {:.0f} edges {}, but {} vertices in {} classes have {:.0f} such pairs",
-                  options.degree, options.homophily, wanted, where, n_, classes_, pairs);
+      usage_error(
+          "--degree {} --homophily {}: needs {:.0f} edges {}, but {} vertices in {} classes have {:.0f} such "
+          "pairs",
+          options.degree, options.homophily, wanted, where, n_, classes_, pairs);
     return std::llround(-pairs * std::log1p(-wanted / pairs));
   }
 
@@ -64,7 +71,8 @@ class PlantedPairs {
 void check(const PlantedOptions& options, std::int64_t classes) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   if (options.nodes < 2 * classes || options.nodes > kMost)
-    usage_error("--nodes {}: give at least 2 per class ({}) and at most {}", options.nodes, 2 * classes, kMost);
+    usage_error("--nodes {}: give at least 2 per class ({}) and at most {}", options.nodes, 2 * classes,
+                kMost);
   if (!(options.degree >= 0)) usage_error("--degree {}: give a number of at least 0", options.degree);
   if (!(options.homophily >= 0 && options.homophily <= 1))
     usage_error("--homophily {}: give a number from 0 to 1", options.homophily);
@@ -83,11 +91,13 @@ void generate_planted(const Communicator& comm, const PlantedOptions& options, c
     return Edge{scramble(edge.source), scramble(edge.target)};
   };
   const auto class_of = [&](std::int64_t v) { return scramble.inverse(v) % vertices.classes; };
-  const auto words = fmt::format("espalier generate planted --nodes {} --degree {} --homophily {} {}", options.nodes,
-                                 options.degree, options.homophily, vertex_words(vertices));
+  const auto words = fmt::format("espalier generate planted --nodes {} --degree {} --homophily {} {}",
+                                 options.nodes, options.degree, options.homophily, vertex_words(vertices));
   const GraphDescription description{fmt::format("planted-{}", options.nodes), words, false};
-  write_graph(comm, Model<decltype(edge_at)>{options.nodes, pairs.draws(), true, false, edge_at, class_of, description},
-              vertices, output);
+  write_graph(
+      comm,
+      Model<decltype(edge_at)>{options.nodes, pairs.draws(), true, false, edge_at, class_of, description},
+      vertices, output);
 }
 
 }  // namespace espalier

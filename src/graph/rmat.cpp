@@ -1,4 +1,5 @@
-// R-MAT (Chakrabarti, Zhan, Faloutsos: R-MAT, a recursive model for graph mining, SDM 2004), as Graph500 uses it.
+// R-MAT (Chakrabarti, Zhan, Faloutsos: R-MAT, a recursive model for graph mining, SDM 2004), as Graph500 uses
+// it.
 #include "espalier/graph/generate.hpp"
 #include "write_generated.hpp"
 
@@ -12,7 +13,8 @@ constexpr auto kAB = static_cast<std::uint32_t>(0.76 * 0x1p32);
 constexpr auto kABC = static_cast<std::uint32_t>(0.95 * 0x1p32);
 
 void check(const RmatOptions& options) {
-  if (options.scale < 1 || options.scale > 40) usage_error("--scale {}: give a number from 1 to 40", options.scale);
+  if (options.scale < 1 || options.scale > 40)
+    usage_error("--scale {}: give a number from 1 to 40", options.scale);
   if (options.edge_factor < 1 || options.edge_factor > 65536)
     usage_error("--edge-factor {}: give a number from 1 to 65536", options.edge_factor);
 }
@@ -26,7 +28,8 @@ Edge rmat_edge(std::uint64_t seed, std::int64_t edge, std::int64_t scale) {
   r123array4x64 block{};
   for (std::int64_t level = 0; level < scale; ++level) {
     if (level % 8 == 0) block = random_block(stream, static_cast<std::uint64_t>(level / 8));
-    const auto bits = static_cast<std::uint32_t>(block.v[static_cast<std::size_t>(level % 8 / 2)] >> (32 * (level % 2)));
+    const auto bits =
+        static_cast<std::uint32_t>(block.v[static_cast<std::size_t>(level % 8 / 2)] >> (32 * (level % 2)));
     made.source = 2 * made.source + (bits >= kAB);
     made.target = 2 * made.target + ((bits >= kA && bits < kAB) || bits >= kABC);
   }
@@ -52,8 +55,9 @@ void generate_rmat(const Communicator& comm, const RmatOptions& options, const V
                                  options.edge_factor, options.symmetrize ? " --symmetrize" : "",
                                  options.drop_self_loops ? " --drop-self-loops" : "", vertex_words(vertices));
   const GraphDescription description{fmt::format("rmat-{}", options.scale), words, !options.symmetrize};
-  write_graph(comm, Model<decltype(edge_at)>{nodes, nodes * options.edge_factor, options.symmetrize,
-                                             options.drop_self_loops, edge_at, class_of, description},
+  write_graph(comm,
+              Model<decltype(edge_at)>{nodes, nodes * options.edge_factor, options.symmetrize,
+                                       options.drop_self_loops, edge_at, class_of, description},
               vertices, output);
 }
 

@@ -1,4 +1,5 @@
-// From a random model to a graph file: edges made and exchanged, rows built and written, vertices made and written.
+// From a random model to a graph file: edges made and exchanged, rows built and written, vertices made and
+// written.
 #pragma once
 
 #include <limits>
@@ -17,8 +18,8 @@ struct Model {
   std::int64_t nodes;
   std::int64_t draws;  // edges before duplicates are merged
   bool symmetrize, drop_self_loops;
-  EdgeAt edge_at;      // edge number -> Edge
-  ClassOf class_of;    // vertex -> class
+  EdgeAt edge_at;    // edge number -> Edge
+  ClassOf class_of;  // vertex -> class
   GraphDescription description;
 };
 
@@ -28,16 +29,18 @@ inline RandomStream scramble_stream(std::uint64_t seed) {
   return stream;
 }
 
-inline void report_edges(const Communicator& comm, std::int64_t draws, EdgeCounts counts, std::int64_t entries, double seconds) {
+inline void report_edges(const Communicator& comm, std::int64_t draws, EdgeCounts counts,
+                         std::int64_t entries, double seconds) {
   std::int64_t sums[] = {counts.loops_dropped, counts.merged, entries};
   comm.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "generate");
-  log::info("edges      {} drawn in {:.1f} s, {} self loops dropped, {} duplicates merged: {} entries", draws, seconds,
-            sums[0], sums[1], sums[2]);
+  log::info("edges      {} drawn in {:.1f} s, {} self loops dropped, {} duplicates merged: {} entries", draws,
+            seconds, sums[0], sums[1], sums[2]);
 }
 
 // Collective. My rows of the adjacency matrix, written and forgotten.
 template <class Index, class EdgeAt>
-void write_edges(const Communicator& comm, const Model<EdgeAt>& model, const RowRange& range, GraphWriter& writer) {
+void write_edges(const Communicator& comm, const Model<EdgeAt>& model, const RowRange& range,
+                 GraphWriter& writer) {
   const double start = now();
   EdgeCounts counts;
   auto edges = exchange_edges<Index>(comm, model.nodes, model.draws, model.symmetrize, model.edge_at);
@@ -47,7 +50,8 @@ void write_edges(const Communicator& comm, const Model<EdgeAt>& model, const Row
 }
 
 template <class EdgeAt>
-void write_vertices(const Model<EdgeAt>& model, const VertexOptions& options, const RowRange& range, GraphWriter& writer) {
+void write_vertices(const Model<EdgeAt>& model, const VertexOptions& options, const RowRange& range,
+                    GraphWriter& writer) {
   const auto labels = generate_labels(range, model.class_of);
   if (options.features > 0 && options.half)
     writer.write_features(generate_features<Half>(range, labels, options));
@@ -73,7 +77,8 @@ void write_graph(const Communicator& comm, const Model<EdgeAt>& model, const Ver
 }
 
 inline std::string vertex_words(const VertexOptions& v) {
-  return fmt::format("--features {} --classes {} --seed {}{}", v.features, v.classes, v.seed, v.half ? " --half" : "");
+  return fmt::format("--features {} --classes {} --seed {}{}", v.features, v.classes, v.seed,
+                     v.half ? " --half" : "");
 }
 
 }  // namespace espalier

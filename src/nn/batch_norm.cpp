@@ -40,10 +40,12 @@ Buffer<double> column_variances(const Cpu& cpu, const Matrix<T>& z, const Buffer
 }  // namespace
 
 template <class T>
-void batch_norm_forward(const Cpu& cpu, Matrix<T>& z, const Matrix<T>& scale, const Matrix<T>& shift, Matrix<T>& output,
-                        Matrix<T>& inverse_deviation, Matrix<T>& mean, Matrix<T>& unbiased_variance) {
+void batch_norm_forward(const Cpu& cpu, Matrix<T>& z, const Matrix<T>& scale, const Matrix<T>& shift,
+                        Matrix<T>& output, Matrix<T>& inverse_deviation, Matrix<T>& mean,
+                        Matrix<T>& unbiased_variance) {
   const Buffer<double> means = column_means(cpu, z), variances = column_variances(cpu, z, means);
-  const double unbias = static_cast<double>(z.rows) / static_cast<double>(std::max<std::int64_t>(z.rows - 1, 1));
+  const double unbias =
+      static_cast<double>(z.rows) / static_cast<double>(std::max<std::int64_t>(z.rows - 1, 1));
   inverse_deviation.resize(1, z.columns);
   for (std::size_t j = 0; j < means.size(); ++j) {
     mean.data[j] = static_cast<T>(means[j]);
@@ -85,13 +87,14 @@ void batch_norm_backward(const Cpu& cpu, const Matrix<T>& normalized, const Matr
     T* d = gradient.row(i);
     const T* x = normalized.row(i);
     for (std::int64_t j = 0; j < width; ++j)
-      d[j] = scale.row(0)[j] * inverse_deviation.row(0)[j] * (d[j] - means.row(1)[j] - x[j] * means.row(0)[j]);
+      d[j] =
+          scale.row(0)[j] * inverse_deviation.row(0)[j] * (d[j] - means.row(1)[j] - x[j] * means.row(0)[j]);
   }
 }
 
 template <class T>
-void batch_norm_evaluate(const Cpu& cpu, const Matrix<T>& mean, const Matrix<T>& variance, const Matrix<T>& scale,
-                         const Matrix<T>& shift, Matrix<T>& z) {
+void batch_norm_evaluate(const Cpu& cpu, const Matrix<T>& mean, const Matrix<T>& variance,
+                         const Matrix<T>& scale, const Matrix<T>& shift, Matrix<T>& z) {
   Matrix<T> inverse_deviation(1, z.columns);
   for (std::int64_t j = 0; j < z.columns; ++j)
     inverse_deviation.row(0)[j] =
@@ -104,12 +107,12 @@ void batch_norm_evaluate(const Cpu& cpu, const Matrix<T>& mean, const Matrix<T>&
   }
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                                        \
-  template void batch_norm_forward<T>(const Cpu&, Matrix<T>&, const Matrix<T>&, const Matrix<T>&, Matrix<T>&,          \
-                                      Matrix<T>&, Matrix<T>&, Matrix<T>&);                                             \
-  template void batch_norm_backward<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&, Matrix<T>&,   \
-                                       Matrix<T>&, Matrix<T>&);                                                        \
-  template void batch_norm_evaluate<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&,               \
+#define ESPALIER_INSTANTIATE(T)                                                                          \
+  template void batch_norm_forward<T>(const Cpu&, Matrix<T>&, const Matrix<T>&, const Matrix<T>&,        \
+                                      Matrix<T>&, Matrix<T>&, Matrix<T>&, Matrix<T>&);                   \
+  template void batch_norm_backward<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&, \
+                                       Matrix<T>&, Matrix<T>&, Matrix<T>&);                              \
+  template void batch_norm_evaluate<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&, \
                                        const Matrix<T>&, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

@@ -10,7 +10,7 @@ template <class T>
 void gcn_forward(const Cpu& cpu, const Block& block, Order order, ConstMatrixView<T> x,
                  GcnTensors<const Matrix<T>> weights, Matrix<T>& product, Matrix<T>& z) {
   z.resize(block.rows, weights.weight.columns);
-  fill_rows<T>(weights.bias, z);
+  fill_rows<T>(cpu, weights.bias, z);
   if (order == Order::kMultiplyFirst) {
     product.resize(x.rows, weights.weight.columns);
     gemm<T>(cpu, x, weights.weight, product);
@@ -40,11 +40,12 @@ void gcn_backward(const Cpu& cpu, const Block& transposed, Order order, ConstMat
   }
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                                  \
-  template void gcn_forward<T>(const Cpu&, const Block&, Order, ConstMatrixView<T>, GcnTensors<const Matrix<T>>, \
-                               Matrix<T>&, Matrix<T>&);                                                          \
-  template void gcn_backward<T>(const Cpu&, const Block&, Order, ConstMatrixView<T>, GcnTensors<const Matrix<T>>, \
-                                Matrix<T>&, const Matrix<T>&, GcnTensors<Matrix<T>>, Matrix<T>*);
+#define ESPALIER_INSTANTIATE(T)                                                            \
+  template void gcn_forward<T>(const Cpu&, const Block&, Order, ConstMatrixView<T>,        \
+                               GcnTensors<const Matrix<T>>, Matrix<T>&, Matrix<T>&);       \
+  template void gcn_backward<T>(const Cpu&, const Block&, Order, ConstMatrixView<T>,       \
+                                GcnTensors<const Matrix<T>>, Matrix<T>&, const Matrix<T>&, \
+                                GcnTensors<Matrix<T>>, Matrix<T>*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 

@@ -8,7 +8,8 @@
 namespace espalier {
 namespace {
 
-/// The mean of term(0) .. term(width - 1), added in eight interleaved sums so that the adder is not waited for.
+/// The mean of term(0) .. term(width - 1), added in eight interleaved sums so that the adder is not waited
+/// for.
 template <class Term>
 double mean_of(std::int64_t width, const Term& term) {
   double sums[8] = {};
@@ -16,7 +17,8 @@ double mean_of(std::int64_t width, const Term& term) {
   for (; j + 8 <= width; j += 8)
     for (int k = 0; k < 8; ++k) sums[k] += static_cast<double>(term(j + k));
   for (; j < width; ++j) sums[j % 8] += static_cast<double>(term(j));
-  const double sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  const double sum =
+      ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
   return sum / static_cast<double>(width);
 }
 
@@ -28,7 +30,8 @@ T normalize_row(std::int64_t width, const T* scale, const T* shift, T* z, T* y) 
     const double deviation = static_cast<double>(z[j]) - mean;
     return deviation * deviation;
   });
-  const T inverse = static_cast<T>(1.0 / std::sqrt(variance + kNormalizationEpsilon)), center = static_cast<T>(mean);
+  const T inverse = static_cast<T>(1.0 / std::sqrt(variance + kNormalizationEpsilon)),
+          center = static_cast<T>(mean);
   for (std::int64_t j = 0; j < width; ++j) z[j] = (z[j] - center) * inverse;
   for (std::int64_t j = 0; j < width; ++j) y[j] = scale[j] * z[j] + shift[j];
   return inverse;
@@ -39,20 +42,22 @@ template <class T>
 void backward_row(std::int64_t width, const T* scale, const T* normalized, T inverse, T* d) {
   for (std::int64_t j = 0; j < width; ++j) d[j] *= scale[j];
   const auto mean = static_cast<T>(mean_of(width, [&](std::int64_t j) { return d[j]; }));
-  const auto correlation = static_cast<T>(mean_of(width, [&](std::int64_t j) { return d[j] * normalized[j]; }));
+  const auto correlation =
+      static_cast<T>(mean_of(width, [&](std::int64_t j) { return d[j] * normalized[j]; }));
   for (std::int64_t j = 0; j < width; ++j) d[j] = (d[j] - mean - normalized[j] * correlation) * inverse;
 }
 
 }  // namespace
 
 template <class T>
-void layer_norm_forward(const Cpu& cpu, Matrix<T>& z, const Matrix<T>& scale, const Matrix<T>& shift, Matrix<T>& output,
-                        Matrix<T>& inverse_deviation) {
+void layer_norm_forward(const Cpu& cpu, Matrix<T>& z, const Matrix<T>& scale, const Matrix<T>& shift,
+                        Matrix<T>& output, Matrix<T>& inverse_deviation) {
   output.resize(z.rows, z.columns);
   inverse_deviation.resize(z.rows, 1);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (z.rows > 64)
   for (std::int64_t i = 0; i < z.rows; ++i)
-    inverse_deviation.row(i)[0] = normalize_row(z.columns, scale.row(0), shift.row(0), z.row(i), output.row(i));
+    inverse_deviation.row(i)[0] =
+        normalize_row(z.columns, scale.row(0), shift.row(0), z.row(i), output.row(i));
 }
 
 template <class T>
@@ -79,14 +84,15 @@ void layer_norm_backward(const Cpu& cpu, const Matrix<T>& normalized, const Matr
 template <class T>
 void layer_norm_evaluate(const Cpu& cpu, const Matrix<T>& scale, const Matrix<T>& shift, Matrix<T>& z) {
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (z.rows > 64)
-  for (std::int64_t i = 0; i < z.rows; ++i) normalize_row(z.columns, scale.row(0), shift.row(0), z.row(i), z.row(i));
+  for (std::int64_t i = 0; i < z.rows; ++i)
+    normalize_row(z.columns, scale.row(0), shift.row(0), z.row(i), z.row(i));
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                                      \
-  template void layer_norm_forward<T>(const Cpu&, Matrix<T>&, const Matrix<T>&, const Matrix<T>&, Matrix<T>&,        \
-                                      Matrix<T>&);                                                                   \
-  template void layer_norm_backward<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&, Matrix<T>&, \
-                                       Matrix<T>&, Matrix<T>&);                                                      \
+#define ESPALIER_INSTANTIATE(T)                                                                          \
+  template void layer_norm_forward<T>(const Cpu&, Matrix<T>&, const Matrix<T>&, const Matrix<T>&,        \
+                                      Matrix<T>&, Matrix<T>&);                                           \
+  template void layer_norm_backward<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&, \
+                                       Matrix<T>&, Matrix<T>&, Matrix<T>&);                              \
   template void layer_norm_evaluate<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

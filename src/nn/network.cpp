@@ -36,7 +36,9 @@ RandomStream mask_of(const Pass& pass, int layer) {
 /// Where a layer's tensors stand among its parameters; scale and shift follow the convolution's.
 constexpr int kSelf = 0, kNeighbour = 1, kSageBias = 2;
 constexpr int kWeight = 0, kGcnBias = 1;
-int scale_place(const NetworkShape& shape) { return shape.kind == "sage" ? kSageBias + 1 : kGcnBias + 1; }
+int scale_place(const NetworkShape& shape) {
+  return shape.kind == "sage" ? kSageBias + 1 : kGcnBias + 1;
+}
 
 }  // namespace
 
@@ -71,7 +73,8 @@ void Network<T>::add_parameter(int layer, const char* name, std::int64_t rows, s
   std::ranges::fill(parameters_.back().value.data, kind == "scale" ? T{1} : T{0});
 }
 
-/// Uniform in +- sqrt(6 / (in + out)): the variance that keeps activations and gradients alike from layer to layer.
+/// Uniform in +- sqrt(6 / (in + out)): the variance that keeps activations and gradients alike from layer to
+/// layer.
 template <class T>
 void Network<T>::draw_weights(std::uint64_t seed) {
   for (std::size_t number = 0; number < parameters_.size(); ++number) {
@@ -115,7 +118,8 @@ const Matrix<T>& Network<T>::input_of(int layer, const Matrix<T>& input) {
 /// Tensor number `place` of a layer.
 template <class T>
 const Matrix<T>& Network<T>::value(int layer, int place) const {
-  return parameters_[first_parameter_[static_cast<std::size_t>(layer - 1)] + static_cast<std::size_t>(place)].value;
+  return parameters_[first_parameter_[static_cast<std::size_t>(layer - 1)] + static_cast<std::size_t>(place)]
+      .value;
 }
 
 template <class T>
@@ -123,8 +127,10 @@ const Matrix<T>& Network<T>::forward(const Cpu& cpu, std::span<const Block> bloc
                                      const Pass& pass) {
   ESPALIER_CHECK(static_cast<int>(blocks.size()) == shape_.layers, "{} blocks for {} layers", blocks.size(),
                  shape_.layers);
-  ESPALIER_CHECK(input.columns == shape_.inputs, "input has {} columns, not {}", input.columns, shape_.inputs);
-  if (shape_.input_dropout > 0) dropout<T>(cpu, mask_of(pass, 0), shape_.input_dropout, input, dropped_input_);
+  ESPALIER_CHECK(input.columns == shape_.inputs, "input has {} columns, not {}", input.columns,
+                 shape_.inputs);
+  if (shape_.input_dropout > 0)
+    dropout<T>(cpu, mask_of(pass, 0), shape_.input_dropout, input, dropped_input_);
   for (int layer = 1; layer <= shape_.layers; ++layer) {
     const Block& block = blocks[static_cast<std::size_t>(layer - 1)];
     const Order order = cheaper_order(block, input_width(layer), output_width(layer), layer > 1);
@@ -139,7 +145,8 @@ template <class T>
 void Network<T>::convolve(const Cpu& cpu, int layer, const Block& block, Order order, const Matrix<T>& x,
                           Matrix<T>& product, Matrix<T>& z) const {
   if (shape_.kind == "sage") {
-    const SageTensors<const Matrix<T>> weights{value(layer, kSelf), value(layer, kNeighbour), value(layer, kSageBias)};
+    const SageTensors<const Matrix<T>> weights{value(layer, kSelf), value(layer, kNeighbour),
+                                               value(layer, kSageBias)};
     sage_forward<T>(cpu, block, order, x, weights, product, z);
   } else {
     const GcnTensors<const Matrix<T>> weights{value(layer, kWeight), value(layer, kGcnBias)};
@@ -155,8 +162,8 @@ void Network<T>::activate(const Cpu& cpu, int layer, const Pass& pass) {
     const Matrix<T>&scale = value(layer, scale_place(shape_)), &shift = value(layer, scale_place(shape_) + 1);
     if (shape_.normalize == "batch") {
       auto* statistics = &batch_statistics_[2 * static_cast<std::size_t>(layer - 1)];
-      batch_norm_forward<T>(cpu, kept.linear, scale, shift, kept.output, kept.inverse_deviation, statistics[0],
-                            statistics[1]);
+      batch_norm_forward<T>(cpu, kept.linear, scale, shift, kept.output, kept.inverse_deviation,
+                            statistics[0], statistics[1]);
     } else {
       layer_norm_forward<T>(cpu, kept.linear, scale, shift, kept.output, kept.inverse_deviation);
     }
@@ -173,8 +180,8 @@ void Network<T>::backward(const Cpu& cpu, std::span<const Block> blocks, const M
   for (int layer = shape_.layers; layer >= 1; --layer) {
     if (layer < shape_.layers) backward_of_activation(cpu, layer, gradient_, gradients);
     const Matrix<T>& dz = layer == shape_.layers ? dlogits : gradient_;
-    backward_of_convolution(cpu, layer, blocks[static_cast<std::size_t>(layer - 1)], input_of(layer, input), dz,
-                            gradients, layer > 1 ? &next_gradient_ : nullptr);
+    backward_of_convolution(cpu, layer, blocks[static_cast<std::size_t>(layer - 1)], input_of(layer, input),
+                            dz, gradients, layer > 1 ? &next_gradient_ : nullptr);
     std::swap(gradient_, next_gradient_);
   }
 }
@@ -187,7 +194,8 @@ void Network<T>::backward_of_activation(const Cpu& cpu, int layer, Matrix<T>& gr
   relu_dropout_backward<T>(cpu, shape_.dropout, output_of(layer), gradient);
   if (!normalizes(layer)) return;
   const Matrix<T>& scale = value(layer, scale_place(shape_));
-  auto* to = &gradients[first_parameter_[static_cast<std::size_t>(layer - 1)] + static_cast<std::size_t>(scale_place(shape_))];
+  auto* to = &gradients[first_parameter_[static_cast<std::size_t>(layer - 1)] +
+                        static_cast<std::size_t>(scale_place(shape_))];
   if (shape_.normalize == "batch")
     batch_norm_backward<T>(cpu, kept.linear, kept.inverse_deviation, scale, gradient, to[0], to[1]);
   else
@@ -196,15 +204,17 @@ void Network<T>::backward_of_activation(const Cpu& cpu, int layer, Matrix<T>& gr
 
 template <class T>
 void Network<T>::backward_of_convolution(const Cpu& cpu, int layer, const Block& block, const Matrix<T>& x,
-                                         const Matrix<T>& dz, std::vector<Matrix<T>>& gradients, Matrix<T>* dx) {
+                                         const Matrix<T>& dz, std::vector<Matrix<T>>& gradients,
+                                         Matrix<T>* dx) {
   const Order order = cheaper_order(block, input_width(layer), output_width(layer), layer > 1);
   if (dx != nullptr || order == Order::kMultiplyFirst) transpose(block, transposed_);
   Matrix<T>& product = activations_of(layer).product;
   auto* to = &gradients[first_parameter_[static_cast<std::size_t>(layer - 1)]];
   if (shape_.kind == "sage") {
-    const SageTensors<const Matrix<T>> weights{value(layer, kSelf), value(layer, kNeighbour), value(layer, kSageBias)};
-    sage_backward<T>(cpu, block, transposed_, order, x, weights, product, dz, {to[kSelf], to[kNeighbour], to[kSageBias]},
-                     dx);
+    const SageTensors<const Matrix<T>> weights{value(layer, kSelf), value(layer, kNeighbour),
+                                               value(layer, kSageBias)};
+    sage_backward<T>(cpu, block, transposed_, order, x, weights, product, dz,
+                     {to[kSelf], to[kNeighbour], to[kSageBias]}, dx);
   } else {
     const GcnTensors<const Matrix<T>> weights{value(layer, kWeight), value(layer, kGcnBias)};
     gcn_backward<T>(cpu, transposed_, order, x, weights, product, dz, {to[kWeight], to[kGcnBias]}, dx);
@@ -215,7 +225,8 @@ template <class T>
 void Network<T>::evaluate_layer(const Cpu& cpu, int layer, const Block& block, const Matrix<T>& input,
                                 Matrix<T>& output) const {
   Matrix<T> product;
-  convolve(cpu, layer, block, evaluation_order(input_width(layer), output_width(layer)), input, product, output);
+  convolve(cpu, layer, block, evaluation_order(input_width(layer), output_width(layer)), input, product,
+           output);
   if (layer == shape_.layers) return;
   if (normalizes(layer)) {
     const Matrix<T>&scale = value(layer, scale_place(shape_)), &shift = value(layer, scale_place(shape_) + 1);
@@ -231,8 +242,8 @@ void Network<T>::evaluate_layer(const Cpu& cpu, int layer, const Block& block, c
 
 template <class T>
 void Network<T>::update_running_statistics(const std::vector<Matrix<T>>& mean_of_step) {
-  ESPALIER_CHECK(mean_of_step.size() == running_statistics_.size(), "{} statistics, not {}", mean_of_step.size(),
-                 running_statistics_.size());
+  ESPALIER_CHECK(mean_of_step.size() == running_statistics_.size(), "{} statistics, not {}",
+                 mean_of_step.size(), running_statistics_.size());
   for (std::size_t k = 0; k < mean_of_step.size(); ++k)
     for (std::size_t j = 0; j < mean_of_step[k].data.size(); ++j) {
       T& running = running_statistics_[k].data[j];

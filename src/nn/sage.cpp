@@ -10,7 +10,7 @@ template <class T>
 void sage_forward(const Cpu& cpu, const Block& block, Order order, ConstMatrixView<T> x,
                   SageTensors<const Matrix<T>> weights, Matrix<T>& product, Matrix<T>& z) {
   z.resize(block.rows, weights.self.columns);
-  fill_rows<T>(weights.bias, z);
+  fill_rows<T>(cpu, weights.bias, z);
   gemm<T>(cpu, x.first_rows(block.rows), weights.self, z, Update::kAccumulate);
   if (order == Order::kMultiplyFirst) {
     product.resize(x.rows, weights.neighbour.columns);
@@ -24,9 +24,9 @@ void sage_forward(const Cpu& cpu, const Block& block, Order order, ConstMatrixVi
 }
 
 template <class T>
-void sage_backward(const Cpu& cpu, const Block& block, const Block& transposed, Order order, ConstMatrixView<T> x,
-                   SageTensors<const Matrix<T>> weights, Matrix<T>& product, const Matrix<T>& dz,
-                   SageTensors<Matrix<T>> gradients, Matrix<T>* dx) {
+void sage_backward(const Cpu& cpu, const Block& block, const Block& transposed, Order order,
+                   ConstMatrixView<T> x, SageTensors<const Matrix<T>> weights, Matrix<T>& product,
+                   const Matrix<T>& dz, SageTensors<Matrix<T>> gradients, Matrix<T>* dx) {
   gemm_tn<T>(cpu, x.first_rows(block.rows), dz, gradients.self);
   sum_rows<T>(cpu, dz, gradients.bias);
   if (dx != nullptr) dx->resize(x.rows, x.columns);
@@ -45,12 +45,12 @@ void sage_backward(const Cpu& cpu, const Block& block, const Block& transposed, 
     gemm_nt<T>(cpu, dz, weights.self, MatrixView<T>(*dx).first_rows(block.rows), Update::kAccumulate);
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                                    \
-  template void sage_forward<T>(const Cpu&, const Block&, Order, ConstMatrixView<T>, SageTensors<const Matrix<T>>, \
-                                Matrix<T>&, Matrix<T>&);                                                           \
-  template void sage_backward<T>(const Cpu&, const Block&, const Block&, Order, ConstMatrixView<T>,                \
-                                 SageTensors<const Matrix<T>>, Matrix<T>&, const Matrix<T>&, SageTensors<Matrix<T>>, \
-                                 Matrix<T>*);
+#define ESPALIER_INSTANTIATE(T)                                                                     \
+  template void sage_forward<T>(const Cpu&, const Block&, Order, ConstMatrixView<T>,                \
+                                SageTensors<const Matrix<T>>, Matrix<T>&, Matrix<T>&);              \
+  template void sage_backward<T>(const Cpu&, const Block&, const Block&, Order, ConstMatrixView<T>, \
+                                 SageTensors<const Matrix<T>>, Matrix<T>&, const Matrix<T>&,        \
+                                 SageTensors<Matrix<T>>, Matrix<T>*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 

@@ -10,11 +10,12 @@ namespace {
 
 /// The loss of one row; `gradient` [classes] becomes scale * (softmax - onehot).
 template <class T>
-double loss_of_row(const T* logits, std::int64_t classes, std::int32_t label, double scale, double* exponentials,
-                   T* gradient) {
+double loss_of_row(const T* logits, std::int64_t classes, std::int32_t label, double scale,
+                   double* exponentials, T* gradient) {
   const auto largest = static_cast<double>(*std::max_element(logits, logits + classes));
   double sum = 0;
-  for (std::int64_t j = 0; j < classes; ++j) sum += exponentials[j] = std::exp(static_cast<double>(logits[j]) - largest);
+  for (std::int64_t j = 0; j < classes; ++j)
+    sum += exponentials[j] = std::exp(static_cast<double>(logits[j]) - largest);
   for (std::int64_t j = 0; j < classes; ++j)
     gradient[j] = static_cast<T>(scale * (exponentials[j] / sum - (j == label ? 1.0 : 0.0)));
   return std::log(sum) + largest - static_cast<double>(logits[label]);
@@ -23,10 +24,10 @@ double loss_of_row(const T* logits, std::int64_t classes, std::int32_t label, do
 }  // namespace
 
 template <class T>
-double softmax_cross_entropy(const Cpu& cpu, const Matrix<T>& logits, std::span<const std::int32_t> labels, double scale,
-                             Matrix<T>& dlogits) {
-  ESPALIER_CHECK(static_cast<std::int64_t>(labels.size()) == logits.rows, "{} labels for {} rows", labels.size(),
-                 logits.rows);
+double softmax_cross_entropy(const Cpu& cpu, const Matrix<T>& logits, std::span<const std::int32_t> labels,
+                             double scale, Matrix<T>& dlogits) {
+  ESPALIER_CHECK(static_cast<std::int64_t>(labels.size()) == logits.rows, "{} labels for {} rows",
+                 labels.size(), logits.rows);
   dlogits.resize(logits.rows, logits.columns);
   Buffer<double> losses(labels.size());
 #pragma omp parallel num_threads(cpu.threads) if (logits.rows > 64)
@@ -38,8 +39,9 @@ double softmax_cross_entropy(const Cpu& cpu, const Matrix<T>& logits, std::span<
       ESPALIER_CHECK(label < logits.columns, "label {} of {} classes", label, logits.columns);
       if (label < 0) std::fill(dlogits.row(i), dlogits.row(i) + dlogits.columns, T{0});
       losses[static_cast<std::size_t>(i)] =
-          label < 0 ? 0.0
-                    : loss_of_row(logits.row(i), logits.columns, label, scale, exponentials.data(), dlogits.row(i));
+          label < 0
+              ? 0.0
+              : loss_of_row(logits.row(i), logits.columns, label, scale, exponentials.data(), dlogits.row(i));
     }
   }
   double sum = 0;
@@ -47,9 +49,9 @@ double softmax_cross_entropy(const Cpu& cpu, const Matrix<T>& logits, std::span<
   return sum;
 }
 
-template double softmax_cross_entropy<float>(const Cpu&, const Matrix<float>&, std::span<const std::int32_t>, double,
-                                             Matrix<float>&);
-template double softmax_cross_entropy<double>(const Cpu&, const Matrix<double>&, std::span<const std::int32_t>, double,
-                                              Matrix<double>&);
+template double softmax_cross_entropy<float>(const Cpu&, const Matrix<float>&, std::span<const std::int32_t>,
+                                             double, Matrix<float>&);
+template double softmax_cross_entropy<double>(const Cpu&, const Matrix<double>&,
+                                              std::span<const std::int32_t>, double, Matrix<double>&);
 
 }  // namespace espalier

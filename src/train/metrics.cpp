@@ -16,9 +16,10 @@ std::vector<std::int64_t> empty_class_counts(std::int64_t classes) {
 }
 
 template <class T>
-void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels, std::vector<std::int64_t>& counts) {
-  ESPALIER_CHECK(static_cast<std::int64_t>(labels.size()) == logits.rows, "{} labels for {} rows", labels.size(),
-                 logits.rows);
+void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels,
+                   std::vector<std::int64_t>& counts) {
+  ESPALIER_CHECK(static_cast<std::int64_t>(labels.size()) == logits.rows, "{} labels for {} rows",
+                 labels.size(), logits.rows);
   ESPALIER_CHECK(static_cast<std::int64_t>(counts.size()) == 3 * logits.columns, "{} counts for {} classes",
                  counts.size(), logits.columns);
   for (std::int64_t i = 0; i < logits.rows; ++i) {
@@ -57,7 +58,9 @@ double macro_f1(std::span<const std::int64_t> counts) {
   return classes > 0 ? sum / static_cast<double>(classes) : 0.0;
 }
 
-template void count_classes<float>(const Matrix<float>&, std::span<const std::int32_t>, std::vector<std::int64_t>&);
-template void count_classes<double>(const Matrix<double>&, std::span<const std::int32_t>, std::vector<std::int64_t>&);
+template void count_classes<float>(const Matrix<float>&, std::span<const std::int32_t>,
+                                   std::vector<std::int64_t>&);
+template void count_classes<double>(const Matrix<double>&, std::span<const std::int32_t>,
+                                    std::vector<std::int64_t>&);
 
 }  // namespace espalier

@@ -35,8 +35,8 @@ struct AdamStep {
 };
 
 template <class T>
-void adam_update(const Cpu& cpu, const AdamStep<T>& s, const Matrix<T>& gradient, Matrix<T>& first, Matrix<T>& second,
-                 Matrix<T>& weight) {
+void adam_update(const Cpu& cpu, const AdamStep<T>& s, const Matrix<T>& gradient, Matrix<T>& first,
+                 Matrix<T>& second, Matrix<T>& weight) {
   const auto size = static_cast<std::int64_t>(weight.data.size());
   T *w = weight.data.data(), *m = first.data.data(), *v = second.data.data();
   const T* gradients = gradient.data.data();
@@ -91,8 +91,10 @@ void Optimizer<T>::step(const Cpu& cpu, double learning_rate, const std::vector<
       sgd_update(cpu, static_cast<T>(learning_rate), static_cast<T>(options_.momentum), decay, gradients[k],
                  state_[k].value, weight);
     } else {
-      const AdamStep<T> numbers{static_cast<T>(options_.beta1),   static_cast<T>(options_.beta2),
-                                static_cast<T>(options_.epsilon), decay,
+      const AdamStep<T> numbers{static_cast<T>(options_.beta1),
+                                static_cast<T>(options_.beta2),
+                                static_cast<T>(options_.epsilon),
+                                decay,
                                 static_cast<T>(learning_rate / correction1),
                                 static_cast<T>(1 / std::sqrt(correction2))};
       adam_update(cpu, numbers, gradients[k], state_[2 * k].value, state_[2 * k + 1].value, weight);

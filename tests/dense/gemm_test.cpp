@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: the products are those of three plain loops; a row of A B depends on that row of A and on B only, bit for bit; no product depends on
-// the number of threads.
+// Laws: the products are those of three plain loops; a row of A B depends on that row of A and on B only, bit
+// for bit; no product depends on the number of threads.
 #include "espalier/dense/gemm.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,8 @@ TEST(Gemm, HandChecked) {
 template <class T>
 void expect_products(std::int64_t m, std::int64_t k, std::int64_t n, std::mt19937_64& random) {
   SCOPED_TRACE(testing::Message() << "m " << m << " k " << k << " n " << n << " bytes " << sizeof(T));
-  const auto a = random_matrix<T>(m, k, random), b = random_matrix<T>(k, n, random), start = random_matrix<T>(m, n, random);
+  const auto a = random_matrix<T>(m, k, random), b = random_matrix<T>(k, n, random),
+             start = random_matrix<T>(m, n, random);
   const auto at = plain_transpose(a), bt = plain_transpose(b);
   auto expected = plain_product(a, b);
   Matrix<T> c(m, n);

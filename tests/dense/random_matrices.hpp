@@ -1,4 +1,5 @@
-// Random blocks and matrices for the tests of dense/, sparse/ and nn/, and the plain loops that serve as oracles.
+// Random blocks and matrices for the tests of dense/, sparse/ and nn/, and the plain loops that serve as
+// oracles.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,8 @@ Matrix<T> random_matrix(std::int64_t rows, std::int64_t columns, std::mt19937_64
   return m;
 }
 
-/// Rows of 0 .. most entries, columns in no order and possibly repeated, values in [-1, 1). Any shape but rows without columns.
+/// Rows of 0 .. most entries, columns in no order and possibly repeated, values in [-1, 1). Any shape but
+/// rows without columns.
 inline Block random_block_matrix(std::int64_t rows, std::int64_t columns, int most, std::mt19937_64& random) {
   Block block;
   block.rows = rows;
@@ -39,14 +41,17 @@ inline Block random_block_matrix(std::int64_t rows, std::int64_t columns, int mo
   return block;
 }
 
-/// The blocks of a minibatch, input side first: blocks[l].columns = blocks[l-1].rows, each row 0 .. 4 picks of value 1 / picks.
-inline std::vector<Block> random_minibatch(const std::vector<std::int64_t>& frontiers, std::mt19937_64& random) {
+/// The blocks of a minibatch, input side first: blocks[l].columns = blocks[l-1].rows, each row 0 .. 4 picks
+/// of value 1 / picks.
+inline std::vector<Block> random_minibatch(const std::vector<std::int64_t>& frontiers,
+                                           std::mt19937_64& random) {
   std::vector<Block> blocks;
   for (std::size_t l = 1; l < frontiers.size(); ++l) {
     blocks.push_back(random_block_matrix(frontiers[l], frontiers[l - 1], 4, random));
     for (std::int64_t i = 0; i < blocks.back().rows; ++i)
       for (std::int64_t e = blocks.back().row_begin(i); e < blocks.back().row_end(i); ++e)
-        blocks.back().values[static_cast<std::size_t>(e)] = 1.0f / static_cast<float>(blocks.back().row_size(i));
+        blocks.back().values[static_cast<std::size_t>(e)] =
+            1.0f / static_cast<float>(blocks.back().row_size(i));
   }
   return blocks;
 }
@@ -69,7 +74,8 @@ Matrix<double> plain_product(const Matrix<A>& a, const Matrix<B>& b) {
   for (std::int64_t i = 0; i < a.rows; ++i)
     for (std::int64_t j = 0; j < b.columns; ++j) {
       c(i, j) = 0;
-      for (std::int64_t k = 0; k < a.columns; ++k) c(i, j) += static_cast<double>(a(i, k)) * static_cast<double>(b(k, j));
+      for (std::int64_t k = 0; k < a.columns; ++k)
+        c(i, j) += static_cast<double>(a(i, k)) * static_cast<double>(b(k, j));
     }
   return c;
 }

@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: SpMM is the dense product, for any shape; its transpose too; a row depends on its own entries and the rows of X they name only,
-// bit for bit, for any number of threads.
+// Laws: SpMM is the dense product, for any shape; its transpose too; a row depends on its own entries and the
+// rows of X they name only, bit for bit, for any number of threads.
 #include "espalier/dense/spmm.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,8 @@ TEST(Spmm, HandChecked) {
 
 template <class T>
 void expect_dense_products(const Block& block, std::int64_t f, std::mt19937_64& random) {
-  SCOPED_TRACE(testing::Message() << block.rows << " x " << block.columns << " f " << f << " bytes " << sizeof(T));
+  SCOPED_TRACE(testing::Message() << block.rows << " x " << block.columns << " f " << f << " bytes "
+                                  << sizeof(T));
   const auto x = random_matrix<T>(block.columns, f, random), d = random_matrix<T>(block.rows, f, random);
   const auto dense = to_dense(block);
   Matrix<T> y(block.rows, f), back(block.columns, f);

@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4 6 8
-// Laws: what was written, in whatever ranges, is what is read, in whatever ranges; a damaged value that one rank meets is the
-// error of all ranks, with its place in the file.
+// Laws: what was written, in whatever ranges, is what is read, in whatever ranges; a damaged value that one
+// rank meets is the error of all ranks, with its place in the file.
 #include "espalier/graph/graph_file.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ struct Whole {
   Buffer<std::int64_t> train, valid;
 };
 
-// Vertex 0 has every other vertex as neighbour (degree n-1), every fifth vertex is isolated, every seventh has a self loop.
+// Vertex 0 has every other vertex as neighbour (degree n-1), every fifth vertex is isolated, every seventh
+// has a self loop.
 template <class Index>
 Whole<Index> make_graph(std::int64_t n, std::uint64_t seed, bool weighted) {
   std::mt19937_64 random(seed);
@@ -83,7 +84,8 @@ Matrix<T> rows_of(const Matrix<float>& h, std::int64_t begin, std::int64_t end) 
 template <class Index, class Feature>
 void write_graph(const Whole<Index>& g, const std::vector<std::int64_t>& cuts, const std::string& path) {
   const auto& world = test_world();
-  const auto begin = cuts[static_cast<std::size_t>(world.rank())], end = cuts[static_cast<std::size_t>(world.rank()) + 1];
+  const auto begin = cuts[static_cast<std::size_t>(world.rank())],
+             end = cuts[static_cast<std::size_t>(world.rank()) + 1];
   GraphWriter writer(world, path);
   writer.write_adjacency(rows_of(g.a, begin, end));
   writer.write_features(rows_of<Feature>(g.features, begin, end));
@@ -104,10 +106,10 @@ std::vector<std::int64_t> even_cuts(std::int64_t n) {
 std::vector<std::vector<std::int64_t>> awkward_cuts(std::int64_t n) {
   const auto p = static_cast<std::size_t>(test_world().size());
   std::vector<std::vector<std::int64_t>> all = {even_cuts(n)};
-  all.emplace_back(p + 1, n)[0] = 0;             // rank 0 has all
-  all.emplace_back(p + 1, 0)[p] = n;             // the last rank has all
+  all.emplace_back(p + 1, n)[0] = 0;  // rank 0 has all
+  all.emplace_back(p + 1, 0)[p] = n;  // the last rank has all
   all.emplace_back(p + 1, std::min<std::int64_t>(n, 1)).front() = 0;
-  all.back().back() = n;                         // rank 0 one row, the last rank the others
+  all.back().back() = n;  // rank 0 one row, the last rank the others
   if (p == 1) all.resize(1);
   return all;
 }
@@ -140,10 +142,12 @@ void round_trip(std::int64_t n, bool weighted) {
     EXPECT_EQ(file.info().wide_indices, sizeof(Index) == 8);
     EXPECT_EQ(file.info().half_features, sizeof(Feature) == 2);
     for (const auto& cuts : awkward_cuts(n)) {
-      const auto begin = cuts[static_cast<std::size_t>(world.rank())], end = cuts[static_cast<std::size_t>(world.rank()) + 1];
+      const auto begin = cuts[static_cast<std::size_t>(world.rank())],
+                 end = cuts[static_cast<std::size_t>(world.rank()) + 1];
       expect_rows(file.read_rows<Index>(begin, end), rows_of(g.a, begin, end));
       const auto other = file.read_rows<Other>(begin, end);
-      EXPECT_TRUE(std::equal(other.indices.begin(), other.indices.end(), g.a.indices.begin() + g.a.row_begin(begin)));
+      EXPECT_TRUE(
+          std::equal(other.indices.begin(), other.indices.end(), g.a.indices.begin() + g.a.row_begin(begin)));
       EXPECT_EQ(file.read_features<float>(begin, end).data, rows_of<float>(g.features, begin, end).data);
       const auto half = file.read_features<Half>(begin, end), wanted = rows_of<Half>(g.features, begin, end);
       EXPECT_EQ(half.data.size(), wanted.data.size());
@@ -157,12 +161,24 @@ void round_trip(std::int64_t n, bool weighted) {
   }
 }
 
-TEST(GraphFile, RoundTrip) { round_trip<std::int32_t, std::int64_t, float>(41, false); }
-TEST(GraphFile, RoundTripWeighted) { round_trip<std::int32_t, std::int64_t, float>(23, true); }
-TEST(GraphFile, RoundTripWideIndices) { round_trip<std::int64_t, std::int32_t, float>(41, true); }
-TEST(GraphFile, RoundTripHalf) { round_trip<std::int32_t, std::int64_t, Half>(41, false); }
-TEST(GraphFile, RoundTripWithFewerRowsThanRanks) { round_trip<std::int32_t, std::int64_t, float>(3, true); }
-TEST(GraphFile, RoundTripOfOneVertex) { round_trip<std::int32_t, std::int64_t, float>(1, false); }
+TEST(GraphFile, RoundTrip) {
+  round_trip<std::int32_t, std::int64_t, float>(41, false);
+}
+TEST(GraphFile, RoundTripWeighted) {
+  round_trip<std::int32_t, std::int64_t, float>(23, true);
+}
+TEST(GraphFile, RoundTripWideIndices) {
+  round_trip<std::int64_t, std::int32_t, float>(41, true);
+}
+TEST(GraphFile, RoundTripHalf) {
+  round_trip<std::int32_t, std::int64_t, Half>(41, false);
+}
+TEST(GraphFile, RoundTripWithFewerRowsThanRanks) {
+  round_trip<std::int32_t, std::int64_t, float>(3, true);
+}
+TEST(GraphFile, RoundTripOfOneVertex) {
+  round_trip<std::int32_t, std::int64_t, float>(1, false);
+}
 
 TEST(GraphFile, AGraphWithoutEdgesFeaturesLabels) {
   const auto path = test_folder("graph-file") + "/graph.h5";
@@ -183,7 +199,8 @@ TEST(GraphFile, AGraphWithoutEdgesFeaturesLabels) {
   EXPECT_THROW(file.read_labels(range.begin, range.end), UserError);
 }
 
-// Collective. Writes the damaged graph, runs `read`; the message must be the same on every rank and contain `words`.
+// Collective. Writes the damaged graph, runs `read`; the message must be the same on every rank and contain
+// `words`.
 template <class Read>
 void expect_error(const Whole<std::int64_t>& g, const std::string& words, Read read) {
   const auto path = test_folder("graph-file") + "/graph.h5";
@@ -195,7 +212,8 @@ void expect_error(const Whole<std::int64_t>& g, const std::string& words, Read r
     ADD_FAILURE() << "no error, wanted: " << words;
   } catch (const UserError& error) {
     EXPECT_EQ(error.code(), ExitCode::kInput);
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what() << "\nlacks: " << words;
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos)
+        << error.what() << "\nlacks: " << words;
     EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
   }
   test_world().barrier();
@@ -233,16 +251,21 @@ TEST(GraphFile, DamagedVerticesAreErrorsOfAllRanks) {
   expect_error(g, "/nodes/features: row 13, column 2 is not a finite number", read_features);
   g.features(13, 2) = 1e6f;
   expect_error(g, "/nodes/features: row 13, column 2 is too large for float16",
-               [](const GraphFile& file, std::int64_t begin, std::int64_t end) { file.read_features<Half>(begin, end); });
+               [](const GraphFile& file, std::int64_t begin, std::int64_t end) {
+                 file.read_features<Half>(begin, end);
+               });
   g = good;
   g.labels[7] = -2;
-  expect_error(g, "/nodes/labels: vertex 7 has label -2",
-               [](const GraphFile& file, std::int64_t begin, std::int64_t end) { file.read_labels(begin, end); });
+  expect_error(
+      g, "/nodes/labels: vertex 7 has label -2",
+      [](const GraphFile& file, std::int64_t begin, std::int64_t end) { file.read_labels(begin, end); });
 }
 
 TEST(GraphFile, DamagedSplitsAreErrorsOfAllRanks) {
   const auto good = make_graph<std::int64_t>(20, 5, true);
-  const auto check = [](const GraphFile& file, std::int64_t, std::int64_t) { check_splits(test_world(), file); };
+  const auto check = [](const GraphFile& file, std::int64_t, std::int64_t) {
+    check_splits(test_world(), file);
+  };
   auto g = good;
   g.train.push_back(20);
   expect_error(g, "/split/train: entry", check);

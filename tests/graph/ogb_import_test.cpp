@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4
-// Laws: what an OGB folder says is what the graph file holds, whatever the number of ranks; a bad line is named by file and line
-// on every rank, and nothing is left behind.
+// Laws: what an OGB folder says is what the graph file holds, whatever the number of ranks; a bad line is
+// named by file and line on every rank, and nothing is left behind.
 #include "espalier/graph/ogb_import.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder with one small directed graph: 5 vertices, edges with a duplicate, a self loop and a pair in both directions.
+// A folder with one small directed graph: 5 vertices, edges with a duplicate, a self loop and a pair in both
+// directions.
 class OgbImport : public testing::Test {
  protected:
   void SetUp() override {
@@ -37,7 +38,9 @@ class OgbImport : public testing::Test {
     }
     test_world().barrier();
   }
-  void put(const std::string& name, const std::string& text) const { std::ofstream(folder_ + "/" + name) << text; }
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ + "/" + name) << text;
+  }
   void replace(const std::string& name, const std::string& text) const {
     test_world().barrier();
     if (test_world().rank() == 0) put(name, text);
@@ -88,7 +91,8 @@ TEST_F(OgbImport, KeepsDirectionMergesDuplicatesAndReadsNodes) {
   EXPECT_EQ(h(1, 1), -2.0f);
   EXPECT_EQ(h(2, 0), 1e-3f);
   const auto labels = file.read_labels(0, 5);
-  EXPECT_EQ(std::vector<std::int32_t>(labels.begin(), labels.end()), std::vector<std::int32_t>({2, 0, -1, 1, 0}));
+  EXPECT_EQ(std::vector<std::int32_t>(labels.begin(), labels.end()),
+            std::vector<std::int32_t>({2, 0, -1, 1, 0}));
   const auto train = file.read_split(Split::kTrain);
   EXPECT_EQ(Ids(train.begin(), train.end()), Ids({0, 4})) << "ascending, whatever the order of the file";
   check_splits(test_world(), file);
@@ -149,20 +153,33 @@ TEST_F(OgbImport, NamesTheBadLine) {
     const char *file, *good, *bad, *message;
   };
   const Case cases[] = {
-      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n3,x\n1,0\n0,1\n2,2\n4,1\n", "edge.csv:2: 'x' is not a whole number"},
-      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n3,1\n1,0\n0,1\n2,5\n4,1\n", "edge.csv:5: vertex 5 is out of range"},
-      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n3,1\n-1,0\n0,1\n2,5\n4,1\n", "edge.csv:3: vertex -1 is out of range"},
-      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n3\n1,0\n0,1\n2,2\n4,1\n", "edge.csv:2: has only 1 fields"},
-      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1,7\n3,1\n1,0\n0,1\n2,2\n4,1\n", "edge.csv:1: has 3 fields, too many"},
-      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n\n1,0\n0,1\n2,2\n4,1\n", "edge.csv:2: is empty"},
-      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n3,1\n1,0\n", "has 3 lines, but there are 6 edges"},
-      {"raw/node-feat.csv", "1,0\n0.5,-2\n1e-3,7\n3,4\n0,0\n", "1,0\n0.5\n1,7\n3,4\n0,0\n", "node-feat.csv:2: has 1 fields, the first line has 2"},
-      {"raw/node-feat.csv", "1,0\n0.5,-2\n1e-3,7\n3,4\n0,0\n", "1,0\n0,nan\n1,7\n3,4\n0,0\n", "node-feat.csv:2: column 1 is nan"},
-      {"raw/node-feat.csv", "1,0\n0.5,-2\n1e-3,7\n3,4\n0,0\n", "1,0\n1,1\n1,7\n3,4\n", "has 4 lines, but there are 5 vertices"},
-      {"raw/node-feat.csv", "1,0\n0.5,-2\n1e-3,7\n3,4\n0,0\n", "1,0\n1,1\n1,7\n3,4\n1,1\n1,1\n", "node-feat.csv:6: one line too many"},
-      {"raw/node-label.csv", "2\n0\nnan\n1.0\n0\n", "2\n0\nnan\n1.5\n0\n", "node-label.csv:4: label 1.5 is not a whole number"},
+      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n3,x\n1,0\n0,1\n2,2\n4,1\n",
+       "edge.csv:2: 'x' is not a whole number"},
+      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n3,1\n1,0\n0,1\n2,5\n4,1\n",
+       "edge.csv:5: vertex 5 is out of range"},
+      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n3,1\n-1,0\n0,1\n2,5\n4,1\n",
+       "edge.csv:3: vertex -1 is out of range"},
+      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n3\n1,0\n0,1\n2,2\n4,1\n",
+       "edge.csv:2: has only 1 fields"},
+      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1,7\n3,1\n1,0\n0,1\n2,2\n4,1\n",
+       "edge.csv:1: has 3 fields, too many"},
+      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n\n1,0\n0,1\n2,2\n4,1\n",
+       "edge.csv:2: is empty"},
+      {"raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n", "0,1\n3,1\n1,0\n",
+       "has 3 lines, but there are 6 edges"},
+      {"raw/node-feat.csv", "1,0\n0.5,-2\n1e-3,7\n3,4\n0,0\n", "1,0\n0.5\n1,7\n3,4\n0,0\n",
+       "node-feat.csv:2: has 1 fields, the first line has 2"},
+      {"raw/node-feat.csv", "1,0\n0.5,-2\n1e-3,7\n3,4\n0,0\n", "1,0\n0,nan\n1,7\n3,4\n0,0\n",
+       "node-feat.csv:2: column 1 is nan"},
+      {"raw/node-feat.csv", "1,0\n0.5,-2\n1e-3,7\n3,4\n0,0\n", "1,0\n1,1\n1,7\n3,4\n",
+       "has 4 lines, but there are 5 vertices"},
+      {"raw/node-feat.csv", "1,0\n0.5,-2\n1e-3,7\n3,4\n0,0\n", "1,0\n1,1\n1,7\n3,4\n1,1\n1,1\n",
+       "node-feat.csv:6: one line too many"},
+      {"raw/node-label.csv", "2\n0\nnan\n1.0\n0\n", "2\n0\nnan\n1.5\n0\n",
+       "node-label.csv:4: label 1.5 is not a whole number"},
       {"raw/node-label.csv", "2\n0\nnan\n1.0\n0\n", "2\n-1\nnan\n1\n0\n", "node-label.csv:2: label -1"},
-      {"raw/node-label.csv", "2\n0\nnan\n1.0\n0\n", "1,0\n1,nan\n1,0\n0,0\n1,1\n", "node-label.csv:2: label nan is not 0 or 1"},
+      {"raw/node-label.csv", "2\n0\nnan\n1.0\n0\n", "1,0\n1,nan\n1,0\n0,0\n1,1\n",
+       "node-label.csv:2: label nan is not 0 or 1"},
       {"split/time/train.csv", "4\n0\n", "4\n5\n", "train.csv:2: vertex 5 is out of range"},
       {"split/time/train.csv", "4\n0\n", "4\n2\n", "train.csv:2: vertex 2 has no label"},
       {"split/time/valid.csv", "1\n", "1\n4\n", "valid.csv:2: vertex 4 is already in train"},
@@ -170,7 +187,8 @@ TEST_F(OgbImport, NamesTheBadLine) {
   };
   for (const auto& c : cases) {
     replace(c.file, c.bad);
-    EXPECT_NE(message(options()).find(c.message), std::string::npos) << c.message << " not in: " << message(options());
+    EXPECT_NE(message(options()).find(c.message), std::string::npos)
+        << c.message << " not in: " << message(options());
     replace(c.file, c.good);
   }
   EXPECT_NO_THROW(import_ogb(test_world(), options(), output_)) << "all damage is repaired";

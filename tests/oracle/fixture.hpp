@@ -14,7 +14,8 @@ namespace espalier {
 
 inline nlohmann::json read_fixture(const std::string& name) {
   std::ifstream file("tests/oracle/" + name + ".json");
-  if (!file) throw std::runtime_error("tests/oracle/" + name + ".json is not there; run from the repository's root");
+  if (!file)
+    throw std::runtime_error("tests/oracle/" + name + ".json is not there; run from the repository's root");
   return nlohmann::json::parse(file);
 }
 
@@ -22,7 +23,8 @@ inline nlohmann::json read_fixture(const std::string& name) {
 template <class T>
 Matrix<T> to_matrix(const nlohmann::json& json) {
   Matrix<T> m(json.at("rows").get<std::int64_t>(), json.at("columns").get<std::int64_t>());
-  for (std::size_t e = 0; e < m.data.size(); ++e) m.data[e] = static_cast<T>(json.at("data").at(e).get<double>());
+  for (std::size_t e = 0; e < m.data.size(); ++e)
+    m.data[e] = static_cast<T>(json.at("data").at(e).get<double>());
   return m;
 }
 

@@ -1,5 +1,6 @@
 // ranks: 1
-// Laws: entry (i, j) of the transpose is entry (j, i); its rows are ascending, repeated entries keep their order; twice is the sorted original.
+// Laws: entry (i, j) of the transpose is entry (j, i); its rows are ascending, repeated entries keep their
+// order; twice is the sorted original.
 #include "espalier/sparse/transpose.hpp"
 
 #include <gtest/gtest.h>

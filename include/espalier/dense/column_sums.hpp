@@ -1,4 +1,5 @@
-// Sums down the columns of a matrix that many threads share and that come out the same for any number of them.
+// Sums down the columns of a matrix that many threads share and that come out the same for any number of
+// them.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +11,14 @@
 
 namespace espalier {
 
-/// sums[j] = sum over rows of what `add_row(i, sums)` adds to its second argument, a double* to `width` numbers. The rows are cut into
-/// chunks by a rule that does not know the threads; each chunk is summed in order, then the chunks in order.
+/// sums[j] = sum over rows of what `add_row(i, sums)` adds to its second argument, a double* to `width`
+/// numbers. The rows are cut into chunks by a rule that does not know the threads; each chunk is summed in
+/// order, then the chunks in order.
 template <class AddRow>
 void sum_over_rows(const Cpu& cpu, std::int64_t rows, std::span<double> sums, const AddRow& add_row) {
   constexpr std::int64_t kChunkRows = 512;
-  const std::int64_t chunks = (rows + kChunkRows - 1) / kChunkRows, width = static_cast<std::int64_t>(sums.size());
+  const std::int64_t chunks = (rows + kChunkRows - 1) / kChunkRows,
+                     width = static_cast<std::int64_t>(sums.size());
   Buffer<double> partials(static_cast<std::size_t>(chunks * width), 0.0);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (chunks > 1)
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk)

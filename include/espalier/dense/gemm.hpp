@@ -1,7 +1,8 @@
 // Products of dense matrices: C = A B, C = A^T B, C = A B^T, or += with Update::kAccumulate.
 //
 // Two laws, which evaluation and reproducible training stand on:
-//   - row i of A B (and of A B^T) depends on row i of A and on B only, bit for bit: not on i, not on how many rows A has. So it
+//   - row i of A B (and of A B^T) depends on row i of A and on B only, bit for bit: not on i, not on how many
+//   rows A has. So it
 //     does not matter over which ranks, or in which chunks, the rows of a graph are spread;
 //   - no result depends on the number of threads.
 // The sources say how they are kept although BLAS promises neither.
@@ -14,9 +15,11 @@ namespace espalier {
 
 /// C = A B, the forward product. A [m, k], B [k, n], C [m, n], which does not overlap A or B.
 template <class T>
-void gemm(const Cpu&, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c, Update = Update::kOverwrite);
+void gemm(const Cpu&, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c,
+          Update = Update::kOverwrite);
 
-/// C = A^T B, the gradient of a weight matrix. A [k, m], B [k, n], C [m, n]; meant for k much larger than m and n.
+/// C = A^T B, the gradient of a weight matrix. A [k, m], B [k, n], C [m, n]; meant for k much larger than m
+/// and n.
 template <class T>
 void gemm_tn(const Cpu&, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c,
              Update = Update::kOverwrite);

@@ -1,7 +1,8 @@
 // A dense matrix, row-major, without padding: entry (i, j) is data[i * columns + j].
 //
-// Operations take views, so that a prefix of the rows (a layer's destinations among its sources) is a matrix too. A Matrix
-// converts to a view of the whole; name the element type at the call, `gemm<T>(cpu, a, b, c)`, and it happens by itself.
+// Operations take views, so that a prefix of the rows (a layer's destinations among its sources) is a matrix
+// too. A Matrix converts to a view of the whole; name the element type at the call, `gemm<T>(cpu, a, b, c)`,
+// and it happens by itself.
 #pragma once
 
 #include <cstdint>
@@ -44,14 +45,14 @@ struct MatrixView {
   T* data = nullptr;  ///< [rows * columns]
 
   MatrixView() = default;
-  MatrixView(std::int64_t rows_, std::int64_t columns_, T* data_) : rows(rows_), columns(columns_), data(data_) {}
+  MatrixView(std::int64_t rows_, std::int64_t columns_, T* data_)
+      : rows(rows_), columns(columns_), data(data_) {}
   MatrixView(Matrix<std::remove_const_t<T>>& m) : MatrixView(m.rows, m.columns, m.data.data()) {}
-  MatrixView(const Matrix<std::remove_const_t<T>>& m)
-    requires std::is_const_v<T>
+  MatrixView(const Matrix<std::remove_const_t<T>>& m) requires std::is_const_v<T>
       : MatrixView(m.rows, m.columns, m.data.data()) {}
   template <class U>
-    requires std::is_same_v<const U, T>
-  MatrixView(const MatrixView<U>& m) : MatrixView(m.rows, m.columns, m.data) {}
+  requires std::is_same_v<const U, T> MatrixView(const MatrixView<U>& m)
+      : MatrixView(m.rows, m.columns, m.data) {}
 
   T* row(std::int64_t i) const { return data + i * columns; }
   T& operator()(std::int64_t i, std::int64_t j) const { return data[i * columns + j]; }

@@ -1,9 +1,10 @@
 // A block times a dense matrix: y_i = sum of b_ij x_j over the entries of row i, in the row's order.
 //
-// Law: row i of Y depends on row i of B and on the rows of X that it names only, bit for bit, for any number of threads: one
-// thread computes a row, entry after entry, each product and each sum rounded by itself.
+// Law: row i of Y depends on row i of B and on the rows of X that it names only, bit for bit, for any number
+// of threads: one thread computes a row, entry after entry, each product and each sum rounded by itself.
 //
-// The transposed product X^ = B^T Y of the backward pass is spmm with transpose(B) (sparse/transpose.hpp): a gather again, no atomics.
+// The transposed product X^ = B^T Y of the backward pass is spmm with transpose(B) (sparse/transpose.hpp): a
+// gather again, no atomics.
 #pragma once
 
 #include "espalier/base/execution.hpp"
@@ -13,7 +14,8 @@
 namespace espalier {
 
 /// Y = B X, or Y += B X. B [rows, columns], X [columns, f], Y [rows, f], which does not overlap X.
-/// Columns of a row may be in any order and repeat; a row without entries gives zeros. Without values every entry is 1.
+/// Columns of a row may be in any order and repeat; a row without entries gives zeros. Without values every
+/// entry is 1.
 template <class T>
 void spmm(const Cpu&, const Block& block, ConstMatrixView<T> x, MatrixView<T> y, Update = Update::kOverwrite);
 

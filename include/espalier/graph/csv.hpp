@@ -6,8 +6,9 @@
 //       csv.end_line();
 //     }
 //
-// Every error is a UserError(kInput) that starts with FILE:LINE. A field is what stands between commas; blanks around it and a
-// carriage return at the end of a line are ignored, and so are empty lines at the end of the file.
+// Every error is a UserError(kInput) that starts with FILE:LINE. A field is what stands between commas;
+// blanks around it and a carriage return at the end of a line are ignored, and so are empty lines at the end
+// of the file.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Writes a graph file (graph_file.hpp says what is in one), all ranks together or one rank alone.
 //
-// Every rank hands over consecutive rows in rank order: rank 0 the first, rank p-1 the last, any of them none, and always the
-// same numbers of rows. The file appears under its name only when everything is written: until commit() it is a
-// temporary beside it, removed when anything fails.
+// Every rank hands over consecutive rows in rank order: rank 0 the first, rank p-1 the last, any of them
+// none, and always the same numbers of rows. The file appears under its name only when everything is written:
+// until commit() it is a temporary beside it, removed when anything fails.
 //
 //     GraphWriter writer(comm, "graph.h5");
 //     writer.write_adjacency(my_rows);
@@ -30,15 +30,16 @@ struct GraphDescription {
 
 class GraphWriter {
  public:
-  /// Collective. Creates the temporary. Every member throws UserError(kInput) on every rank when the disk refuses.
+  /// Collective. Creates the temporary. Every member throws UserError(kInput) on every rank when the disk
+  /// refuses.
   GraphWriter(const Communicator& comm, const std::string& path);
   /// Collective. Removes the temporary unless commit() succeeded.
   ~GraphWriter();
   GraphWriter(const GraphWriter&) = delete;
   GraphWriter& operator=(const GraphWriter&) = delete;
 
-  /// Collective. My rows of A with global columns, ascending; Index decides the width in the file. Weights are written when
-  /// any rank has values.
+  /// Collective. My rows of A with global columns, ascending; Index decides the width in the file. Weights
+  /// are written when any rank has values.
   template <class Index>
   void write_adjacency(const Csr<Index>& rows);
 
@@ -61,7 +62,8 @@ class GraphWriter {
  private:
   struct State;
   template <class T>
-  void write(const std::string& name, std::int64_t total, std::int64_t columns, std::int64_t begin, std::span<const T> values);
+  void write(const std::string& name, std::int64_t total, std::int64_t columns, std::int64_t begin,
+             std::span<const T> values);
 
   std::unique_ptr<State> state_;
 };

@@ -1,4 +1,5 @@
-// Imports a folder in the raw csv layout of the Open Graph Benchmark's node-property sets (Hu et al. 2020, snap-stanford/ogb).
+// Imports a folder in the raw csv layout of the Open Graph Benchmark's node-property sets (Hu et al. 2020,
+// snap-stanford/ogb).
 //
 //   FOLDER/raw/num-node-list.csv.gz   the number of vertices
 //   FOLDER/raw/edge.csv.gz            "u,v" per line, 0-based: an edge from u (source) to v (target)
@@ -9,8 +10,8 @@
 //   FOLDER/split/NAME/{train,valid,test}.csv.gz   one vertex per line               optional
 //   FOLDER/meta.json                  "name", "source"                              optional
 //
-// Each file may also be plain .csv. One label column becomes int32 classes, several become 0/1 multi-labels, where nan
-// (an unknown task, as in ogbg sets) is an error: a uint8 has no place for it.
+// Each file may also be plain .csv. One label column becomes int32 classes, several become 0/1 multi-labels,
+// where nan (an unknown task, as in ogbg sets) is an error: a uint8 has no place for it.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +28,12 @@ struct OgbOptions {
   std::optional<std::int64_t> edge_weight;  ///< 0-based column of edge-feat that holds the weights
   bool symmetrize = false;
   bool drop_self_loops = false;
-  bool half = false;                        ///< store features as float16
+  bool half = false;  ///< store features as float16
 };
 
-/// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the larger of edges and features.
-/// Throws UserError(kInput) on every rank with file and line for anything that does not fit; then there is no `output`.
+/// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the larger of
+/// edges and features. Throws UserError(kInput) on every rank with file and line for anything that does not
+/// fit; then there is no `output`.
 void import_ogb(const Communicator& comm, const OgbOptions& options, const std::string& output);
 
 }  // namespace espalier

@@ -1,5 +1,6 @@
-// Even row ranges: how n rows are cut for reading, writing and generating, when nothing better is known. Part r of p holds
-// rows [n r / p, n (r+1) / p), so sizes differ by at most one and the owner of a row is one division.
+// Even row ranges: how n rows are cut for reading, writing and generating, when nothing better is known. Part
+// r of p holds rows [n r / p, n (r+1) / p), so sizes differ by at most one and the owner of a row is one
+// division.
 #pragma once
 
 #include <cstdint>

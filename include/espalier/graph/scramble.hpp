@@ -1,7 +1,8 @@
 // A keyed bijection of [0, n): gives vertices their ids, so that an id says nothing about degree or class.
 //
-// On b = ceil(log2 n) bits a round is x ^= x >> ceil(b/2); x *= odd; x ^= key (mod 2^b); each step can be undone. Where n is no power
-// of two the map is applied until it lands in [0, n) (cycle walking), less than twice on average.
+// On b = ceil(log2 n) bits a round is x ^= x >> ceil(b/2); x *= odd; x ^= key (mod 2^b); each step can be
+// undone. Where n is no power of two the map is applied until it lands in [0, n) (cycle walking), less than
+// twice on average.
 #pragma once
 
 #include <array>
@@ -30,7 +31,8 @@ class Scramble {
   std::int64_t operator()(std::int64_t position) const {
     auto x = static_cast<std::uint64_t>(position);
     do {
-      for (std::size_t r = 0; r < kRounds; ++r) x = (((x ^ (x >> shift_)) * multiplier_[r]) & mask_) ^ key_[r];
+      for (std::size_t r = 0; r < kRounds; ++r)
+        x = (((x ^ (x >> shift_)) * multiplier_[r]) & mask_) ^ key_[r];
     } while (x >= n_);
     return static_cast<std::int64_t>(x);
   }

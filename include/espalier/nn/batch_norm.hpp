@@ -5,7 +5,8 @@
 //     dscale = sum dy x^      dshift = sum dy
 //     dz = scale / (rows sqrt(variance + eps)) (rows dy - dshift - x^ dscale)
 //
-// Evaluation uses running statistics instead: their update takes the unbiased variance, as PyTorch does. Sums are double.
+// Evaluation uses running statistics instead: their update takes the unbiased variance, as PyTorch does. Sums
+// are double.
 #pragma once
 
 #include "espalier/base/execution.hpp"
@@ -15,10 +16,12 @@ namespace espalier {
 
 inline constexpr double kNormalizationEpsilon = 1e-5;
 
-/// Z [rows, f] becomes x^; output becomes y [rows, f]; inverse_deviation, mean and unbiased_variance [1, f] of the minibatch.
+/// Z [rows, f] becomes x^; output becomes y [rows, f]; inverse_deviation, mean and unbiased_variance [1, f]
+/// of the minibatch.
 template <class T>
-void batch_norm_forward(const Cpu&, Matrix<T>& z, const Matrix<T>& scale, const Matrix<T>& shift, Matrix<T>& output,
-                        Matrix<T>& inverse_deviation, Matrix<T>& mean, Matrix<T>& unbiased_variance);
+void batch_norm_forward(const Cpu&, Matrix<T>& z, const Matrix<T>& scale, const Matrix<T>& shift,
+                        Matrix<T>& output, Matrix<T>& inverse_deviation, Matrix<T>& mean,
+                        Matrix<T>& unbiased_variance);
 
 /// gradient [rows, f] = dy becomes dz; dscale and dshift [1, f] are overwritten.
 template <class T>

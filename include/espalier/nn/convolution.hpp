@@ -3,12 +3,13 @@
 //     (B X) W  aggregates first:    B X is [rows, in], the GEMM has `rows` rows
 //     B (X W)  multiplies first:    X W is [columns, out], the GEMM has `columns` rows
 //
-// The two agree but for rounding. Which is cheaper depends on the widths and, in a minibatch, on how many more sources than destinations
-// there are: at fanout 10 `columns` is several times `rows`.
+// The two agree but for rounding. Which is cheaper depends on the widths and, in a minibatch, on how many
+// more sources than destinations there are: at fanout 10 `columns` is several times `rows`.
 #pragma once
 
 #include <cstdint>
 
+#include "espalier/base/execution.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -16,8 +17,9 @@ namespace espalier {
 
 enum class Order { kAggregateFirst, kMultiplyFirst };
 
-/// The cheaper order of a training step, forward and backward, by counting multiply-adds; a function of the minibatch only.
-/// `needs_input_gradient`: false in the first layer, where aggregating first spares the transposed product.
+/// The cheaper order of a training step, forward and backward, by counting multiply-adds; a function of the
+/// minibatch only. `needs_input_gradient`: false in the first layer, where aggregating first spares the
+/// transposed product.
 Order cheaper_order(const Block& block, std::int64_t in, std::int64_t out, bool needs_input_gradient);
 
 /// The order of exact evaluation, where a rank's block must not decide: by the widths alone.
@@ -27,6 +29,6 @@ inline Order evaluation_order(std::int64_t in, std::int64_t out) {
 
 /// Every row of z becomes the row `bias` [1, columns of z].
 template <class T>
-void fill_rows(const Matrix<T>& bias, MatrixView<T> z);
+void fill_rows(const Cpu&, const Matrix<T>& bias, MatrixView<T> z);
 
 }  // namespace espalier

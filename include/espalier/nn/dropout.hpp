@@ -1,9 +1,10 @@
-// ReLU and inverted dropout (Srivastava et al., JMLR 2014): an element is dropped with probability `rate`, the others are
-// multiplied by 1 / (1 - rate), so expectations stay.
+// ReLU and inverted dropout (Srivastava et al., JMLR 2014): an element is dropped with probability `rate`,
+// the others are multiplied by 1 / (1 - rate), so expectations stay.
 //
-// The mask is a function of (seed, epoch, batch, layer, row, column) and of nothing else: element j of a row takes 32 bits of the row's
-// random stream (word j / 2, low half first), eight elements per Philox block, and is dropped if they are below rate * 2^32. No mask is stored:
-// after ReLU and dropout an element is positive exactly if it was positive and kept, which is what the backward pass asks.
+// The mask is a function of (seed, epoch, batch, layer, row, column) and of nothing else: element j of a row
+// takes 32 bits of the row's random stream (word j / 2, low half first), eight elements per Philox block, and
+// is dropped if they are below rate * 2^32. No mask is stored: after ReLU and dropout an element is positive
+// exactly if it was positive and kept, which is what the backward pass asks.
 #pragma once
 
 #include "espalier/base/execution.hpp"
@@ -15,21 +16,23 @@ namespace espalier {
 inline constexpr int kMasksPerBlock = 8;
 
 /// Elements whose 32 bits are below it are dropped.
-ESPALIER_HD inline std::uint64_t dropout_threshold(double rate) {
-  return static_cast<std::uint64_t>(rate * 0x1p32 + 0.5);
+ESPALIER_HD inline std::uint32_t dropout_threshold(double rate) {
+  const double scaled = rate * 0x1p32;
+  return scaled < 0xffffffffu ? static_cast<std::uint32_t>(scaled + 0.5) : 0xffffffffu;
 }
 
 /// Is element `position` (0 .. 7) of the eight that `words` decides kept?
-ESPALIER_HD inline bool dropout_keeps(const r123array4x64& words, int position, std::uint64_t threshold) {
+ESPALIER_HD inline bool dropout_keeps(const r123array4x64& words, int position, std::uint32_t threshold) {
   return static_cast<std::uint32_t>(words.v[position / 2] >> (position % 2 * 32)) >= threshold;
 }
 
-/// out = dropout(in), resized. `stream` names the mask but for its row, which is the row of the matrix. Eight zeros in a row cost no
-/// random numbers: sparse features stay cheap.
+/// out = dropout(in), resized. `stream` names the mask but for its row, which is the row of the matrix. Eight
+/// zeros in a row cost no random numbers: sparse features stay cheap.
 template <class T>
 void dropout(const Cpu&, const RandomStream& stream, double rate, ConstMatrixView<T> in, Matrix<T>& out);
 
-/// h = dropout(relu(h)). With rate 0 it is ReLU alone, and draws nothing. Keeps NaN, so that a diverged run shows.
+/// h = dropout(relu(h)). With rate 0 it is ReLU alone, and draws nothing. Keeps NaN, so that a diverged run
+/// shows.
 template <class T>
 void relu_dropout(const Cpu&, const RandomStream& stream, double rate, MatrixView<T> h);
 

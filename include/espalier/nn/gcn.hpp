@@ -1,9 +1,10 @@
-// The graph convolution of Kipf and Welling (Semi-supervised classification with graph convolutional networks, ICLR 2017).
+// The graph convolution of Kipf and Welling (Semi-supervised classification with graph convolutional
+// networks, ICLR 2017).
 //
 //     Z = B X W + b
 //
-//     X [columns, in] the sources, B [rows, columns] the block: rows of the normalised adjacency matrix with self entries, or an
-//     unbiased estimate of them; W [in, out], b [1, out], Z [rows, out]
+//     X [columns, in] the sources, B [rows, columns] the block: rows of the normalised adjacency matrix with
+//     self entries, or an unbiased estimate of them; W [in, out], b [1, out], Z [rows, out]
 #pragma once
 
 #include "espalier/base/execution.hpp"
@@ -18,14 +19,16 @@ struct GcnTensors {
   M& bias;
 };
 
-/// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which backward reads, else X W.
+/// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which backward
+/// reads, else X W.
 template <class T>
-void gcn_forward(const Cpu&, const Block& block, Order order, ConstMatrixView<T> x, GcnTensors<const Matrix<T>> weights,
-                 Matrix<T>& product, Matrix<T>& z);
+void gcn_forward(const Cpu&, const Block& block, Order order, ConstMatrixView<T> x,
+                 GcnTensors<const Matrix<T>> weights, Matrix<T>& product, Matrix<T>& z);
 
 /// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to [columns, in]):
 ///     dW = (B X)^T dZ = X^T (B^T dZ)      db = sum over rows of dZ      dX = B^T dZ W^T
-/// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read when multiplying first or when dx is asked for.
+/// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read when
+/// multiplying first or when dx is asked for.
 template <class T>
 void gcn_backward(const Cpu&, const Block& transposed, Order order, ConstMatrixView<T> x,
                   GcnTensors<const Matrix<T>> weights, Matrix<T>& product, const Matrix<T>& dz,

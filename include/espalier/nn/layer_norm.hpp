@@ -1,7 +1,8 @@
-// Layer normalisation (Ba, Kiros, Hinton 2016), row by row over the columns: it looks at one vertex only, so training and
-// evaluation compute the same.
+// Layer normalisation (Ba, Kiros, Hinton 2016), row by row over the columns: it looks at one vertex only, so
+// training and evaluation compute the same.
 //
-//     x^ = (z - mean) / sqrt(variance + eps)       y = scale x^ + shift           eps = 1e-5, biased variance, of the row
+//     x^ = (z - mean) / sqrt(variance + eps)       y = scale x^ + shift           eps = 1e-5, biased
+//     variance, of the row
 //
 //     g  = scale dy           dscale = sum over rows of dy x^      dshift = sum over rows of dy
 //     dz = (g - mean(g) - x^ mean(g x^)) / sqrt(variance + eps)                   means over the row
@@ -14,8 +15,8 @@ namespace espalier {
 
 /// Z [rows, f] becomes x^; output becomes y [rows, f]; inverse_deviation [rows, 1].
 template <class T>
-void layer_norm_forward(const Cpu&, Matrix<T>& z, const Matrix<T>& scale, const Matrix<T>& shift, Matrix<T>& output,
-                        Matrix<T>& inverse_deviation);
+void layer_norm_forward(const Cpu&, Matrix<T>& z, const Matrix<T>& scale, const Matrix<T>& shift,
+                        Matrix<T>& output, Matrix<T>& inverse_deviation);
 
 /// gradient [rows, f] = dy becomes dz; dscale and dshift [1, f] are overwritten.
 template <class T>

@@ -1,15 +1,16 @@
 // A graph neural network of L layers, its forward and its backward pass.
 //
-//     H[0] = dropout(X)                                     X [F[0], inputs], the gathered features of the input frontier
-//     Z[l] = CONV(B[l], H[l-1])                             SAGE-mean or GCN, for l = 1 .. L
+//     H[0] = dropout(X)                                     X [F[0], inputs], the gathered features of the
+//     input frontier Z[l] = CONV(B[l], H[l-1])                             SAGE-mean or GCN, for l = 1 .. L
 //     H[l] = dropout(relu(normalise(Z[l])))                 for l < L
 //     logits = Z[L]                                         [seeds, classes]
 //
-// A Network belongs to one rank and one minibatch at a time; it knows no sampler and no MPI. The trainer averages gradients and the
-// statistics of batch normalisation over a step's minibatches and hands both back.
+// A Network belongs to one rank and one minibatch at a time; it knows no sampler and no MPI. The trainer
+// averages gradients and the statistics of batch normalisation over a step's minibatches and hands both back.
 //
-// Laws: forward and backward are functions of (parameters, blocks, input, Pass) only, bit for bit, for any number of threads.
-// A row of evaluate_layer depends on the rows it needs only, so evaluation does not depend on how rows are spread over ranks.
+// Laws: forward and backward are functions of (parameters, blocks, input, Pass) only, bit for bit, for any
+// number of threads. A row of evaluate_layer depends on the rows it needs only, so evaluation does not depend
+// on how rows are spread over ranks.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +42,8 @@ struct Pass {
 template <class T>
 class Network {
  public:
-  /// Glorot uniform weights (Glorot and Bengio 2010) from the counter RNG, keyed by (seed, parameter number, element); biases and
-  /// shifts 0, scales 1. Throws UserError (usage) for a shape that makes no sense.
+  /// Glorot uniform weights (Glorot and Bengio 2010) from the counter RNG, keyed by (seed, parameter number,
+  /// element); biases and shifts 0, scales 1. Throws UserError (usage) for a shape that makes no sense.
   Network(const NetworkShape& shape, std::uint64_t seed);
 
   const NetworkShape& shape() const { return shape_; }
@@ -54,26 +55,32 @@ class Network {
   std::int64_t input_width(int layer) const;
   std::int64_t output_width(int layer) const;
 
-  /// The training forward pass. blocks[0] belongs to layer 1 (input side), blocks[L-1] to the seeds; blocks[l].columns ==
-  /// blocks[l-1].rows; input [blocks[0].columns, inputs]. Returns logits [blocks[L-1].rows, classes], valid until the next forward.
-  const Matrix<T>& forward(const Cpu&, std::span<const Block> blocks, const Matrix<T>& input, const Pass& pass);
+  /// The training forward pass. blocks[0] belongs to layer 1 (input side), blocks[L-1] to the seeds;
+  /// blocks[l].columns == blocks[l-1].rows; input [blocks[0].columns, inputs]. Returns logits
+  /// [blocks[L-1].rows, classes], valid until the next forward.
+  const Matrix<T>& forward(const Cpu&, std::span<const Block> blocks, const Matrix<T>& input,
+                           const Pass& pass);
 
-  /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the order of parameters(), overwritten.
-  /// Everything else must be as in the forward pass just before: it reads the activations that pass has kept.
+  /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the order of
+  /// parameters(), overwritten. Everything else must be as in the forward pass just before: it reads the
+  /// activations that pass has kept.
   void backward(const Cpu&, std::span<const Block> blocks, const Matrix<T>& input, const Pass& pass,
                 const Matrix<T>& dlogits, std::vector<Matrix<T>>& gradients);
 
-  /// Layer 1 .. L without dropout, with running statistics: normalisation and ReLU included except after the last layer.
-  /// input [block.columns, input_width(layer)]; output becomes [block.rows, output_width(layer)]; may not be the same matrix.
-  void evaluate_layer(const Cpu&, int layer, const Block& block, const Matrix<T>& input, Matrix<T>& output) const;
+  /// Layer 1 .. L without dropout, with running statistics: normalisation and ReLU included except after the
+  /// last layer. input [block.columns, input_width(layer)]; output becomes [block.rows, output_width(layer)];
+  /// may not be the same matrix.
+  void evaluate_layer(const Cpu&, int layer, const Block& block, const Matrix<T>& input,
+                      Matrix<T>& output) const;
 
-  /// Batch normalisation's state, saved with the weights: mean and variance [1, hidden] of layers 1 .. L-1, in turn.
-  /// Empty unless normalize = "batch".
+  /// Batch normalisation's state, saved with the weights: mean and variance [1, hidden] of layers 1 .. L-1,
+  /// in turn. Empty unless normalize = "batch".
   std::vector<Matrix<T>>& running_statistics() { return running_statistics_; }
   const std::vector<Matrix<T>>& running_statistics() const { return running_statistics_; }
   /// Mean and unbiased variance of the last forward's minibatch, same shapes.
   const std::vector<Matrix<T>>& batch_statistics() const { return batch_statistics_; }
-  /// running = 0.9 running + 0.1 mean_of_step, where mean_of_step is the mean of batch_statistics() over a step's minibatches.
+  /// running = 0.9 running + 0.1 mean_of_step, where mean_of_step is the mean of batch_statistics() over a
+  /// step's minibatches.
   void update_running_statistics(const std::vector<Matrix<T>>& mean_of_step);
 
  private:
@@ -81,7 +88,8 @@ class Network {
   struct Activations {
     Matrix<T> product;            ///< B X if the layer aggregates first, X W otherwise
     Matrix<T> linear;             ///< Z; then, with normalisation, x^; without, H[l] in place
-    Matrix<T> inverse_deviation;  ///< 1 / sqrt(variance + eps): [1, out] for batch, [rows, 1] for layer normalisation
+    Matrix<T> inverse_deviation;  ///< 1 / sqrt(variance + eps): [1, out] for batch, [rows, 1] for layer
+                                  ///< normalisation
     Matrix<T> output;             ///< H[l], if the layer normalises
   };
 
@@ -92,7 +100,8 @@ class Network {
   Matrix<T>& output_of(int layer);
   const Matrix<T>& input_of(int layer, const Matrix<T>& input);
   const Matrix<T>& value(int layer, int place) const;
-  void convolve(const Cpu&, int layer, const Block&, Order, const Matrix<T>& x, Matrix<T>& product, Matrix<T>& z) const;
+  void convolve(const Cpu&, int layer, const Block&, Order, const Matrix<T>& x, Matrix<T>& product,
+                Matrix<T>& z) const;
   void activate(const Cpu&, int layer, const Pass& pass);
   void backward_of_convolution(const Cpu&, int layer, const Block&, const Matrix<T>& x, const Matrix<T>& dz,
                                std::vector<Matrix<T>>& gradients, Matrix<T>* dx);

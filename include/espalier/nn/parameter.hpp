@@ -9,10 +9,11 @@ namespace espalier {
 
 template <class T>
 struct Parameter {
-  std::string name;     ///< "layer1.neighbour": unique, part of the checkpoint
-  int layer = 1;        ///< 1 .. L
-  bool decays = false;  ///< weight matrices only: weight decay on biases and normalisation would fight the data
-  Matrix<T> value;      ///< [in, out], or [1, out] for biases, scales and shifts
+  std::string name;  ///< "layer1.neighbour": unique, part of the checkpoint
+  int layer = 1;     ///< 1 .. L
+  bool decays =
+      false;        ///< weight matrices only: weight decay on biases and normalisation would fight the data
+  Matrix<T> value;  ///< [in, out], or [1, out] for biases, scales and shifts
 };
 
 }  // namespace espalier

@@ -1,12 +1,14 @@
-// GraphSAGE with the mean aggregator (Hamilton, Ying, Leskovec: Inductive representation learning on large graphs, NeurIPS 2017).
+// GraphSAGE with the mean aggregator (Hamilton, Ying, Leskovec: Inductive representation learning on large
+// graphs, NeurIPS 2017).
 //
 //     Z = X_d W_self + (B X) W_neighbour + b
 //
 //     X   [columns, in]   the sources; its first `rows` rows X_d are the destinations
-//     B   [rows, columns] the block; with values 1 / |picks| the product is the mean over the sampled neighbours
-//     W_self, W_neighbour [in, out], b [1, out], Z [rows, out]
+//     B   [rows, columns] the block; with values 1 / |picks| the product is the mean over the sampled
+//     neighbours W_self, W_neighbour [in, out], b [1, out], Z [rows, out]
 //
-// (W_self, W_neighbour side by side are the paper's W applied to the concatenation of a vertex and its neighbours' mean.)
+// (W_self, W_neighbour side by side are the paper's W applied to the concatenation of a vertex and its
+// neighbours' mean.)
 #pragma once
 
 #include "espalier/base/execution.hpp"
@@ -22,15 +24,17 @@ struct SageTensors {
   M& bias;
 };
 
-/// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which backward reads, else X W_neighbour.
+/// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which backward
+/// reads, else X W_neighbour.
 template <class T>
-void sage_forward(const Cpu&, const Block& block, Order order, ConstMatrixView<T> x, SageTensors<const Matrix<T>> weights,
-                  Matrix<T>& product, Matrix<T>& z);
+void sage_forward(const Cpu&, const Block& block, Order order, ConstMatrixView<T> x,
+                  SageTensors<const Matrix<T>> weights, Matrix<T>& product, Matrix<T>& z);
 
 /// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to [columns, in]):
 ///     dW_self = X_d^T dZ      dW_neighbour = (B X)^T dZ = X^T (B^T dZ)      db = sum over rows of dZ
 ///     dX      = B^T dZ W_neighbour^T, and its first rows += dZ W_self^T
-/// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read when multiplying first or when dx is asked for.
+/// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read when
+/// multiplying first or when dx is asked for.
 template <class T>
 void sage_backward(const Cpu&, const Block& block, const Block& transposed, Order order, ConstMatrixView<T> x,
                    SageTensors<const Matrix<T>> weights, Matrix<T>& product, const Matrix<T>& dz,

@@ -1,8 +1,10 @@
 // Accuracy and macro-F1 from integer counts, which ranks add with one all-reduce.
 //
-// Per class c three counts: true positives, false positives (predicted c, is another), false negatives (is c, predicted another).
+// Per class c three counts: true positives, false positives (predicted c, is another), false negatives (is c,
+// predicted another).
 //     F1_c = 2 tp / (2 tp + fp + fn)
-// macro-F1 is the mean over the classes that appear as a label or as a prediction, scikit-learn's f1_score(average="macro").
+// macro-F1 is the mean over the classes that appear as a label or as a prediction, scikit-learn's
+// f1_score(average="macro").
 #pragma once
 
 #include <cstdint>
@@ -16,10 +18,11 @@ namespace espalier {
 /// Counts for `classes` classes, all 0: [3 * classes], class after class (tp, fp, fn).
 std::vector<std::int64_t> empty_class_counts(std::int64_t classes);
 
-/// Adds the rows of `logits` [rows, classes]; the prediction is the largest logit, the lowest class of equal ones.
-/// Rows without a label (-1) do not count.
+/// Adds the rows of `logits` [rows, classes]; the prediction is the largest logit, the lowest class of equal
+/// ones. Rows without a label (-1) do not count.
 template <class T>
-void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels, std::vector<std::int64_t>& counts);
+void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels,
+                   std::vector<std::int64_t>& counts);
 
 /// The fraction of counted rows that were predicted right; 0 when none was counted.
 double accuracy(std::span<const std::int64_t> counts);

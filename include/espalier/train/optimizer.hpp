@@ -6,8 +6,9 @@
 //            v = b2 v + (1 - b2) g'^2            v^ = v / (1 - b2^t)
 //            w -= rate * m^ / (sqrt(v^) + eps)
 //
-// These are the definitions of PyTorch's Adam and SGD (dampening 0), which the tests compare with. Every element is computed by itself, so
-// all ranks that start from the same weights and see the same gradients keep the same weights, bit for bit.
+// These are the definitions of PyTorch's Adam and SGD (dampening 0), which the tests compare with. Every
+// element is computed by itself, so all ranks that start from the same weights and see the same gradients
+// keep the same weights, bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@
 namespace espalier {
 
 struct OptimizerOptions {
-  std::string kind = "adam";  ///< "adam" | "sgd"
-  double momentum = 0.9;      ///< SGD
+  std::string kind = "adam";                          ///< "adam" | "sgd"
+  double momentum = 0.9;                              ///< SGD
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  ///< Adam
   double weight_decay = 0;
   std::string weight_decay_on = "all";  ///< "all" | "first": the layers whose weight matrices decay

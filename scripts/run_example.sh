@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# run_example.sh PROGRAM RANKS: trains a 3-layer GraphSAGE on the Debian package graph, made from this machine's own apt lists.
+# Where there are none (or no numpy to read them), a planted graph takes its place, and the script says so.
+set -euo pipefail
+program=$1 ranks=$2
+cd "$(dirname "$0")/.."
+
+# One node, perhaps fewer cores than ranks, perhaps root in a container.
+if [ "$(id -u)" = 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
+# Ranks that share a core wait politely.
+export OMP_WAIT_POLICY=passive
+
+python=$(for p in python3 /usr/bin/python3; do "$p" -c 'import numpy' 2>/dev/null && echo "$p" && break; done || true)
+replication=1
+[ $((ranks % 2)) = 0 ] && replication=2
+overrides=()
+
+if [ ! -f data/debian.h5 ]; then
+  mkdir -p data
+  if [ -n "$python" ] && "$python" scripts/debian_graph.py data/debian_ogb; then
+    "$program" import ogb data/debian_ogb --split random_seed0 --symmetrize -o data/debian.h5
+  else
+    echo "No Debian package graph here; training on a planted graph instead."
+    "$program" generate planted --nodes 60000 --classes 16 --degree 10 --homophily 0.6 --features 64 --seed 1 -o data/planted.h5
+    overrides=(graph.file=data/planted.h5 output.dir=output/planted train.epochs=10)
+  fi
+fi
+set -x
+mpirun -q -np "$ranks" "$program" train inputs/debian.toml grid.replication="$replication" "${overrides[@]}"

@@ -1,0 +1,340 @@
+"""espalier import, generate and info on files made by other programs: h5py, numpy, scipy, gzip.
+
+Laws: an imported graph is scipy's sum of the same edges; float16 is numpy's; every kind of damaged file ends with exit code 3 and one
+message that names the place; the number of ranks changes nothing.
+"""
+
+import gzip
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import h5py
+import numpy as np
+
+PROGRAM = os.environ.get("ESPALIER", "build/cpu/espalier")
+DATA = pathlib.Path(__file__).resolve().parents[3] / "shared" / "data"
+DATASETS = ["graph/indptr", "graph/indices", "graph/weights", "nodes/features", "nodes/labels",
+            "split/train", "split/valid", "split/test"]
+
+
+def espalier(*arguments, ranks=1, **options):
+    command = [PROGRAM, *map(str, arguments)]
+    if ranks > 1:
+        command = ["mpirun", "-q", "-np", str(ranks)] + command
+    environment = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="0")  # mpirun waits 2 s after an exit code otherwise
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=200,
+                          **options)
+    return done.returncode, done.stdout
+
+
+def content(path):
+    with h5py.File(path) as file:
+        return {name: file[name][()] for name in DATASETS if name in file}
+
+
+def read_csv(path, kind):
+    return np.loadtxt(gzip.open(path, "rt"), delimiter=",", dtype=kind, ndmin=2)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.output = self.folder / "graph.h5"
+
+    def succeed(self, *arguments, **options):
+        code, output = espalier(*arguments, **options)
+        self.assertEqual(code, 0, output)
+        return output
+
+
+class ImportRealGraphs(Folder):
+    """The importer against numpy and scipy on the same text."""
+
+    def import_and_compare(self, name, split, *flags, ranks=1):
+        from scipy.sparse import coo_matrix
+        source = DATA / name
+        if not source.exists():
+            self.skipTest(f"{source} is not there")
+        self.succeed("import", "ogb", source, "--split", split, "-o", self.output, *flags, ranks=ranks)
+        got = content(self.output)
+        meta = json.loads((source / "meta.json").read_text())
+        n = meta["num_nodes"]
+        edges = read_csv(source / "raw/edge.csv.gz", np.int64)
+        weights = np.ones(len(edges), np.float32)
+        if "--edge-weight" in flags:
+            weights = read_csv(source / "raw/edge-feat.csv.gz", np.float32)[:, 0] + np.float32(1)
+        wanted = coo_matrix((weights, (edges[:, 1], edges[:, 0])), (n, n)).tocsr()
+        if "--symmetrize" in flags:
+            wanted = (wanted + wanted.T).tocsr()
+        wanted.sort_indices()
+        np.testing.assert_array_equal(got["graph/indptr"], wanted.indptr)
+        np.testing.assert_array_equal(got["graph/indices"], wanted.indices)
+        features = read_csv(source / "raw/node-feat.csv.gz", np.float32)
+        np.testing.assert_array_equal(got["nodes/features"], features.astype(got["nodes/features"].dtype))
+        labels = read_csv(source / "raw/node-label.csv.gz", np.float64)[:, 0]
+        np.testing.assert_array_equal(got["nodes/labels"], np.where(np.isnan(labels), -1, labels))
+        for part in ("train", "valid", "test"):
+            ids = np.sort(read_csv(source / "split" / split / f"{part}.csv.gz", np.int64)[:, 0])
+            np.testing.assert_array_equal(got["split/" + part], ids)
+        return got, meta, wanted
+
+    def test_cora(self):
+        got, meta, _ = self.import_and_compare("cora", "public", "--symmetrize")
+        self.assertEqual(len(got["graph/indices"]), meta["symmetrised_directed_edges_no_loops"])
+        self.assertEqual(np.bincount(got["nodes/labels"]).tolist(), meta["class_counts"])
+        with h5py.File(self.output) as file:
+            self.assertEqual(file.attrs["format"], "espalier-graph")
+            self.assertEqual(file.attrs["name"], "cora")
+            self.assertFalse(file.attrs["directed"])
+
+    def test_cora_half_on_three_ranks(self):
+        got, _, _ = self.import_and_compare("cora", "fastgcn_supervised", "--half", ranks=3)
+        self.assertEqual(got["nodes/features"].dtype, np.float16)
+
+    def test_debian_directed(self):
+        got, meta, _ = self.import_and_compare("debian_bookworm", "random_seed0", ranks=2)
+        self.assertEqual(len(got["graph/indices"]), meta["edge_rows_unique"])
+        with h5py.File(self.output) as file:
+            self.assertTrue(file.attrs["directed"])
+            self.assertEqual(file["nodes/labels"].attrs["classes"], meta["num_classes"])
+
+    def test_debian_symmetrized_half(self):
+        got, meta, _ = self.import_and_compare("debian_bookworm", "random_seed1", "--symmetrize", "--half")
+        self.assertEqual(len(got["graph/indices"]), meta["symmetrised_directed_edges_no_loops"])
+        self.assertEqual(np.diff(got["graph/indptr"]).max(), meta["max_degree_sym"])
+        self.assertEqual((got["nodes/labels"] >= 0).sum(), meta["labelled_nodes"])
+
+    def test_debian_weighted(self):
+        # scipy drops nothing where weights are moved off zero, so compare patterns with w + 1 and the sums of w apart.
+        from scipy.sparse import coo_matrix
+        got, meta, pattern = self.import_and_compare("debian_bookworm", "random_seed0", "--symmetrize", "--edge-weight", "0")
+        edges = read_csv(DATA / "debian_bookworm/raw/edge.csv.gz", np.int64)
+        weights = read_csv(DATA / "debian_bookworm/raw/edge-feat.csv.gz", np.float32)[:, 0]
+        n = meta["num_nodes"]
+        a = coo_matrix((weights, (edges[:, 1], edges[:, 0])), (n, n)).tocsr()
+        rows = np.repeat(np.arange(n), np.diff(pattern.indptr))
+        wanted = np.asarray((a + a.T).tocsr()[rows, pattern.indices])[0]
+        np.testing.assert_array_equal(got["graph/weights"], wanted)
+
+    def test_a_split_that_is_not_there(self):
+        if not DATA.exists():
+            self.skipTest(f"{DATA} is not there")
+        code, output = espalier("import", "ogb", DATA / "cora", "--split", "time", "-o", self.output, ranks=2)
+        self.assertEqual(code, 3)
+        self.assertIn("there is fastgcn_supervised, public", output)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+
+# A small good graph that the tests below damage: 6 vertices, vertex 3 isolated, a self loop at 5.
+def write_good(path, **changed):
+    arrays = {
+        "graph/indptr": np.array([0, 2, 3, 5, 5, 6, 8]), "graph/indices": np.array([1, 2, 0, 0, 4, 2, 0, 5], np.int32),
+        "graph/weights": np.array([1, 2, 3, 0, 1, 1, 1, .5], np.float32),
+        "nodes/features": np.arange(18, dtype=np.float32).reshape(6, 3), "nodes/labels": np.array([0, 1, 2, -1, 0, 1], np.int32),
+        "split/train": np.array([0, 2]), "split/valid": np.array([4]), "split/test": np.array([1, 5]),
+    }
+    attributes = {"format": "espalier-graph", "version": 1, "name": "hand", "source": "a test", "directed": True}
+    for name, value in changed.items():
+        if name in attributes:
+            attributes[name] = value
+        else:
+            arrays[name.replace("__", "/")] = value
+    with h5py.File(path, "w") as file:
+        for name, value in attributes.items():
+            if value is not None:
+                file.attrs[name] = value
+        for name, value in arrays.items():
+            if value is not None:
+                file[name] = value
+
+
+class ReadForeignFiles(Folder):
+    def test_a_file_that_h5py_wrote(self):
+        write_good(self.output)
+        for ranks in (1, 2, 8):
+            output = self.succeed("info", self.output, "--ranks", 4, "--replication", 2, ranks=ranks)
+            for words in ("vertices     6", "edges        8, directed, weighted, 32-bit ids", "self loops   1",
+                          "isolated     1 ", "3 classes, 5 of 6 vertices labelled", "train 2, valid 1, test 2", "3 x float32"):
+                self.assertIn(words, output)
+
+    def test_other_spellings_of_the_same(self):
+        spellings = [dict(format=np.bytes_("espalier-graph"), name=np.bytes_("hand"), version=np.int16(1), directed=np.int8(1)),
+                     dict(directed=np.int64(1), source=None, name=None), dict(directed=np.bool_(True)),
+                     dict(graph__indices=np.array([1, 2, 0, 0, 4, 2, 0, 5], np.int64)),
+                     dict(graph__indptr=np.array([0, 2, 3, 5, 5, 6, 8], np.int32)),
+                     dict(nodes__labels=np.array([0, 1, 2, -1, 0, 1], np.int64)),
+                     dict(nodes__features=np.arange(18, dtype=np.float64).reshape(6, 3)),
+                     dict(nodes__features=np.arange(18, dtype=">f4").reshape(6, 3))]
+        for spelling in spellings:
+            write_good(self.output, **spelling)
+            output = self.succeed("info", self.output)
+            self.assertIn("8, directed, weighted", output)
+            self.assertIn("from 0 to 17", output)
+
+    def test_numpy_float16(self):
+        values = np.array([[1.5, -65504, 6e-8], [0.1, 2**-14, 0]] * 3, np.float16)
+        for kind in ("<f2", ">f2"):
+            write_good(self.output, nodes__features=values.astype(kind))
+            self.assertIn("3 x float16, from -6.55e+04 to 1.5", self.succeed("info", self.output))
+
+    def test_chunks_and_compression(self):
+        write_good(self.output, graph__indices=None, nodes__features=None)
+        with h5py.File(self.output, "a") as file:
+            file.create_dataset("graph/indices", data=np.array([1, 2, 0, 0, 4, 2, 0, 5], np.int32), chunks=(3,))
+            file.create_dataset("nodes/features", data=np.arange(18, dtype=np.float32).reshape(6, 3), chunks=(2, 2),
+                                compression="gzip", shuffle=True)
+        for ranks in (1, 3):
+            self.assertIn("from 0 to 17", self.succeed("info", self.output, ranks=ranks))
+
+    def test_several_labels_per_vertex(self):
+        write_good(self.output, nodes__labels=np.array([[0, 1]] * 6, np.uint8))
+        self.assertIn("2 per vertex, 0 or 1, 0.500 of them 1", self.succeed("info", self.output, ranks=2))
+
+    def test_without_the_optional_parts(self):
+        write_good(self.output, graph__weights=None, nodes__features=None, nodes__labels=None, split__train=None,
+                   split__valid=None, split__test=None)
+        output = self.succeed("info", self.output, ranks=2)
+        self.assertIn("unweighted", output)
+        self.assertIn("labels       none", output)
+
+
+class RefuseDamagedFiles(Folder):
+    def refuse(self, words, ranks=(1, 2)):
+        for count in ranks:
+            code, output = espalier("info", self.output, ranks=count)
+            self.assertEqual(code, 3, output)
+            self.assertIn(words, output)
+            self.assertIn(str(self.output), output)
+            self.assertEqual(output.count(words), 1, "one message, not one per rank:\n" + output)
+            self.assertNotIn("HDF5-DIAG", output)
+
+    def test_not_a_graph_file(self):
+        self.refuse("no such file")
+        self.output.write_bytes(b"")
+        self.refuse("is empty")
+        self.output.write_text("0,1\n1,2\n")
+        self.refuse("is not an HDF5 file")
+        write_good(self.output, format=None)
+        self.refuse("is HDF5 but not an espalier graph")
+        write_good(self.output, format="something else")
+        self.refuse('its attribute format is "something else"')
+        write_good(self.output, version=2)
+        self.refuse("has format version 2")
+
+    def test_cut_off(self):
+        write_good(self.output, nodes__features=np.zeros((6, 1000), np.float32))
+        size = self.output.stat().st_size
+        for keep in (size - 10, size // 2, 100):
+            os.truncate(self.output, keep)
+            self.refuse("damaged or cut off")
+
+    def test_shapes(self):
+        cases = [(dict(graph__indptr=None), "there is no dataset /graph/indptr"),
+                 (dict(graph__indices=None), "there is no dataset /graph/indices"),
+                 (dict(graph__indptr=np.zeros(1, np.int64)), "the graph has no vertex"),
+                 (dict(graph__indptr=np.zeros((7, 1), np.int64)), "/graph/indptr has 2 dimensions, expected 1"),
+                 (dict(graph__indptr=np.zeros(7)), "/graph/indptr does not hold integers"),
+                 (dict(graph__weights=np.ones(7, np.float32)), "/graph/weights has 7 rows, but the graph has 8 edges"),
+                 (dict(graph__weights=np.ones(8, np.int32)), "/graph/weights does not hold floating-point numbers"),
+                 (dict(nodes__features=np.ones((5, 3), np.float32)), "/nodes/features has 5 rows, but the graph has 6 vertices"),
+                 (dict(nodes__features=np.ones(6, np.float32)), "/nodes/features has 1 dimensions, expected 2"),
+                 (dict(nodes__features=np.ones((6, 2), np.int8)), "/nodes/features does not hold floating-point"),
+                 (dict(nodes__labels=np.zeros(7, np.int32)), "/nodes/labels has 7 rows, but the graph has 6 vertices"),
+                 (dict(nodes__labels=np.zeros(6, np.float32)), "/nodes/labels does not hold integers"),
+                 (dict(split__train=np.zeros(2)), "/split/train does not hold integers"),
+                 (dict(split__train=np.arange(7)), "/split/train has 7 ids, but the graph has 6 vertices")]
+        for changed, words in cases:
+            write_good(self.output, **changed)
+            self.refuse(words, ranks=(1,))
+
+    def test_values(self):
+        features = np.zeros((6, 3), np.float32)
+        features[4, 1] = np.nan
+        half = np.zeros((6, 3), np.float16)
+        half[5, 2] = np.inf
+        cases = [(dict(graph__indptr=np.array([1, 2, 3, 5, 5, 6, 8])), "/graph/indptr starts with 1, not with 0"),
+                 (dict(graph__indptr=np.array([0, 2, 3, 5, 5, 6, 7])), "/graph/indptr ends with 7, but /graph/indices has 8"),
+                 (dict(graph__indptr=np.array([0, 2, 3, 2, 5, 6, 8])), "not ascending within [0, 8]: entry 3 is 2 after 3"),
+                 (dict(graph__indptr=np.array([0, 2, 3, 5, 900, 6, 8])), "not ascending within [0, 8]: entry 4 is 900"),
+                 (dict(graph__indices=np.array([1, 2, 0, 0, 4, 6, 0, 5])), "row 4 names vertex 6, but the graph has vertices 0 to 5"),
+                 (dict(graph__indices=np.array([1, 2, -1, 0, 4, 2, 0, 5])), "row 1 names vertex -1"),
+                 (dict(graph__indices=np.array([1, 2, 0, 0, 4, 2, 5, 5])), "row 5 are not strictly ascending (5 after 5)"),
+                 (dict(graph__weights=np.array([1, 1, 1, 1, 1, 1, 1, -2], np.float32)), "/graph/weights: entry 7 is -2"),
+                 (dict(graph__weights=np.full(8, np.inf, np.float32)), "/graph/weights: entry 0 is inf"),
+                 (dict(nodes__features=features), "/nodes/features: row 4, column 1 is not a finite number"),
+                 (dict(nodes__features=half), "/nodes/features: row 5, column 2 is not a finite number"),
+                 (dict(nodes__labels=np.array([0, 1, 2, -5, 0, 1], np.int32)), "vertex 3 has label -5"),
+                 (dict(nodes__labels=np.array([0, 1, 2**40, 0, 0, 1])), "labels must lie in"),
+                 (dict(nodes__labels=np.full((6, 2), 3, np.uint8)), "/nodes/labels: row 0 holds 3"),
+                 (dict(split__train=np.array([0, 6])), "/split/train: entry 1 is 6"),
+                 (dict(split__test=np.array([-1, 5])), "/split/test: entry 0 is -1"),
+                 (dict(split__train=np.array([2, 0])), "/split/train: ids are not strictly ascending"),
+                 (dict(split__valid=np.array([2])), "vertex 2 is in /split/train and in /split/valid"),
+                 (dict(split__valid=np.array([3])), "vertex 3 of /split/valid has no label")]
+        for changed, words in cases:
+            write_good(self.output, **changed)
+            self.refuse(words, ranks=(2,))
+
+
+class WriteFiles(Folder):
+    def generate(self, path, *arguments, ranks=1):
+        return self.succeed("generate", *arguments, "--seed", 5, "-o", path, ranks=ranks)
+
+    def test_generated_graphs_are_the_same_for_every_rank_count(self):
+        for arguments in (("rmat", "--scale", 8, "--edge-factor", 5), ("planted", "--nodes", 301, "--classes", 3, "--half")):
+            self.generate(self.output, *arguments)
+            alone = content(self.output)
+            for ranks in (2, 3):
+                self.generate(self.output, *arguments, ranks=ranks)
+                together = content(self.output)
+                self.assertEqual(alone.keys(), together.keys())
+                for name in alone:
+                    np.testing.assert_array_equal(alone[name], together[name])
+
+    def test_a_full_disk_is_one_message_and_leaves_nothing(self):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2**24, 2**24))  # mpirun needs some for itself
+        for ranks in (1, 2):
+            code, output = espalier("generate", "planted", "--nodes", 5000, "--features", 1000, "-o", self.output,
+                                    ranks=ranks, preexec_fn=limit)
+            self.assertEqual(code, 3, output)
+            self.assertIn("is the disk full?", output)
+            self.assertEqual(output.count("is the disk full?"), 1, output)
+            self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_failed_run_keeps_the_old_file(self):
+        write_good(self.output)
+        before = self.output.read_bytes()
+        code, _ = espalier("generate", "planted", "--nodes", 3, "--classes", 8, "-o", self.output)
+        self.assertEqual(code, 2)
+        code, _ = espalier("import", "ogb", self.folder, "--split", "x", "-o", self.output, ranks=2)
+        self.assertEqual(code, 3)
+        self.assertEqual(self.output.read_bytes(), before)
+
+    def test_places_that_cannot_be_written(self):
+        for path, words in ((self.folder / "no" / "graph.h5", "there is no folder"), (self.folder, "is a folder")):
+            code, output = espalier("generate", "planted", "-o", path, ranks=2)
+            self.assertEqual(code, 3, output)
+            self.assertIn(words, output)
+
+    def test_arguments_that_make_no_sense(self):
+        write_good(self.output)
+        for arguments in (("generate", "rmat", "--scale", 99, "-o", self.output), ("generate", "rmat", "--seed", -1, "-o", self.output),
+                          ("generate", "planted", "--homophily", 2, "-o", self.output),
+                          ("generate", "planted", "--degree", 1e9, "-o", self.output),
+                          ("info", self.output, "--ranks", 4, "--replication", 3), ("info", self.output, "--ranks", 0)):
+            code, output = espalier(*arguments)
+            self.assertEqual(code, 2, output)
+
+
+if __name__ == "__main__":
+    unittest.main()

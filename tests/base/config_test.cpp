@@ -1,0 +1,198 @@
+// Laws: a resolved config reads back to itself; overrides win, the last one most; every wrong key or value is
+// a usage error that says where, what and what would be right.
+#include "espalier/base/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "espalier/base/error.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+std::string message_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse_config(text, "run.toml", overrides);
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+// Each line a key with a value of its own, different from the default.
+constexpr const char* kEverything = R"([graph]
+file = "a \"quoted\\ name.h5"
+feature_norm = "row"
+features_on = "host"
+[grid]
+replication = "auto"
+topology = "replicated"
+schedule = "staged-oblivious"
+[sampler]
+kind = "ladies"
+fanout = [512, -1]
+batch_size = 7
+bulk = 3
+weighted = true
+mode = "paper"
+[model]
+kind = "gat"
+hidden = 17
+layers = 2
+dropout = 0.1
+input_dropout = 0.25
+normalize = "batch"
+[train]
+epochs = 3
+optimizer = "sgd"
+learning_rate = 1e-5
+momentum = 0.5
+lr_schedule = "cosine"
+lr_warmup = 2
+lr_step = 4
+lr_decay = 0.3
+weight_decay = 5e-4
+weight_decay_on = "first"
+early_stop = 9
+seed = 123456789012345678
+batches_per_step = 5
+reproducible = true
+eval_every = 2
+precision = "bf16"
+[run]
+device = "cuda"
+threads = 6
+memory_limit = "8GiB"
+overlap = true
+checkpoint_every = 1
+checkpoint_minutes = 1.5
+restart = "never"
+max_minutes = 60.0
+stall_minutes = 2.5
+[output]
+dir = "there"
+)";
+
+TEST(Config, TheDefaultsReadBackToThemselves) {
+  const auto text = to_toml(Config());
+  EXPECT_EQ(to_toml(parse_config(text, "run.toml", {})), text);
+  EXPECT_EQ(to_toml(parse_config("", "run.toml", {})), text) << "nothing given is everything default";
+}
+
+TEST(Config, EveryKeyIsReadAndWrittenBack) {
+  const auto config = parse_config(kEverything, "run.toml", {});
+  const auto text = to_toml(config), defaults = to_toml(Config());
+  EXPECT_EQ(to_toml(parse_config(text, "again.toml", {})), text);
+  EXPECT_EQ(to_json(parse_config(text, "again.toml", {})), to_json(config));
+  std::istringstream mine(text), theirs(defaults);
+  for (std::string a, b; std::getline(mine, a) && std::getline(theirs, b);)
+    if (!a.empty() && a[0] != '[') EXPECT_NE(a, b) << "a key that this test forgot, or that was not read";
+  EXPECT_EQ(config.graph.file, "a \"quoted\\ name.h5");
+  EXPECT_EQ(config.sampler.fanout, std::vector<std::int64_t>({512, -1}));
+  EXPECT_TRUE(config.grid.replication.is_auto());
+  EXPECT_EQ(config.sampler.bulk.value, 3);
+  EXPECT_EQ(config.train.learning_rate, 1e-5);
+  EXPECT_EQ(config.train.seed, 123456789012345678);
+}
+
+TEST(Config, OverridesWin) {
+  const auto config =
+      parse_config("[train]\nepochs = 3\n[model]\nlayers = 2\n", "run.toml",
+                   {"train.epochs=5", "sampler.fanout=[3, 4]", "graph.file=x y.h5", "train.epochs=6",
+                    "grid.replication=auto", "train.learning_rate=1", "model.kind=\"gcn\"",
+                    "train.reproducible=true", "model.input_dropout=0.5"});
+  EXPECT_EQ(config.train.epochs, 6) << "the last wins";
+  EXPECT_EQ(config.sampler.fanout, std::vector<std::int64_t>({3, 4}));
+  EXPECT_EQ(config.graph.file, "x y.h5");
+  EXPECT_TRUE(config.grid.replication.is_auto());
+  EXPECT_EQ(config.train.learning_rate, 1.0) << "a whole number is a number";
+  EXPECT_EQ(config.model.kind, "gcn");
+  EXPECT_TRUE(config.train.reproducible);
+  EXPECT_EQ(config.model.input_dropout.value, 0.5);
+}
+
+TEST(Config, AnUnknownKeyNamesTheNearest) {
+  EXPECT_EQ(message_of("[train]\n\nepoch = 3\n"),
+            "run.toml:3: unknown key train.epoch; did you mean train.epochs?");
+  EXPECT_NE(message_of("[sampler]\nfan_out = [1]\n").find("did you mean sampler.fanout?"), std::string::npos);
+  EXPECT_NE(message_of("[model]\nhiden = 3\n").find("did you mean model.hidden?"), std::string::npos);
+  EXPECT_NE(message_of("", {"gird.schedule=pull"})
+                .find("command line: unknown key gird.schedule; did you mean grid.schedule?"),
+            std::string::npos);
+  EXPECT_NE(message_of("epochs = 3\n").find("run.toml:1: unknown key epochs"), std::string::npos);
+}
+
+TEST(Config, EveryBadValueHasItsMessage) {
+  struct Case {
+    const char *text, *words;
+  };
+  const Case cases[] = {
+      {"[train]\nepochs = \"many\"\n", "run.toml:2: train.epochs must be a whole number, but is"},
+      {"[train]\nepochs = 2.5\n", "train.epochs must be a whole number"},
+      {"[train]\nepochs = 0\n", "train.epochs = 0 is below its least value, 1"},
+      {"[train]\nlearning_rate = true\n", "train.learning_rate must be a number"},
+      {"[train]\nlearning_rate = -0.1\n", "train.learning_rate = -0.1 is below its least value, 0"},
+      {"[train]\nlearning_rate = nan\n", "train.learning_rate must be a number"},
+      {"[train]\nlearning_rate = inf\n", "train.learning_rate must be a number"},
+      {"[train]\nreproducible = 1\n", "train.reproducible must be true or false"},
+      {"[train]\noptimizer = \"adma\"\n", "not one of adam | sgd; did you mean \"adam\"?"},
+      {"[train]\noptimizer = 3\n", "train.optimizer must be a word in quotes"},
+      {"[train]\nbatches_per_step = \"all\"\n", "train.batches_per_step must be a whole number or \"auto\""},
+      {"[train]\nmomentum = 1.5\n", "train.momentum = 1.5 is above its greatest value, 1"},
+      {"[model]\ndropout = 1.0\n", "model.dropout = 1 is above its greatest value"},
+      {"[model]\ninput_dropout = \"some\"\n", "model.input_dropout must be a number or \"auto\""},
+      {"[model]\nlayers = 2\n", "sampler.fanout has 3 entries but model.layers = 2"},
+      {"[sampler]\nfanout = [15, 0, 5]\n", "sampler.fanout holds a 0"},
+      {"[sampler]\nfanout = [15, -2, 5]\n", "sampler.fanout = -2 is below its least value, -1"},
+      {"[sampler]\nfanout = 15\n", "sampler.fanout must be a list of whole numbers"},
+      {"[sampler]\nfanout = []\n", "sampler.fanout must be a list of whole numbers"},
+      {"[sampler]\nfanout = [15, \"x\", 5]\n", "sampler.fanout must be a whole number"},
+      {"[sampler]\nbatch_size = 0\n", "sampler.batch_size = 0 is below"},
+      {"[grid]\nreplication = 0\n", "grid.replication = 0 is below its least value, 1"},
+      {"[run]\nmemory_limit = \"8 parsecs\"\n", "run.memory_limit = \"8 parsecs\" is not a size"},
+      {"[run]\nmemory_limit = \"GiB\"\n", "is not a size"},
+      {"[train]\nepochs = 3\nepochs = 4\n", "run.toml:3:"},
+      {"[train\n", "run.toml:1:"},
+  };
+  for (const auto& c : cases)
+    EXPECT_NE(message_of(c.text).find(c.words), std::string::npos)
+        << message_of(c.text) << "\nlacks " << c.words;
+}
+
+TEST(Config, BadOverridesHaveTheirMessages) {
+  EXPECT_NE(message_of("", {"train.epochs"}).find("not of the form section.key=value"), std::string::npos);
+  EXPECT_NE(message_of("", {"=3"}).find("not of the form section.key=value"), std::string::npos);
+  EXPECT_NE(message_of("", {"train.epochs=[3"}).find("command line: train.epochs"), std::string::npos);
+  EXPECT_NE(message_of("", {"train.epochs="}).find("command line: train.epochs"), std::string::npos);
+  EXPECT_NE(message_of("", {"train.epochs=three"}).find("command line: train.epochs"), std::string::npos);
+}
+
+TEST(Config, Sizes) {
+  EXPECT_EQ(parse_bytes("8GiB", "x"), std::int64_t{8} << 30);
+  EXPECT_EQ(parse_bytes("500MB", "x"), 500000000);
+  EXPECT_EQ(parse_bytes("1e9", "x"), 1000000000);
+  EXPECT_EQ(parse_bytes("1.5KiB", "x"), 1536);
+  for (const char* bad : {"", "x", "-1GB", "0", "1e30", "5 GB", "5gb", "nan", "inf"})
+    EXPECT_THROW(parse_bytes(bad, "x"), UserError) << bad;
+}
+
+TEST(Config, FilesAreReadOrNamed) {
+  EXPECT_THROW(load_config("/no/such/file.toml", {}), UserError);
+  const auto path = test_folder("config") + "/run.toml";
+  std::ofstream(path) << "[train]\nepochs = 11\n";
+  EXPECT_EQ(load_config(path, {}).train.epochs, 11);
+  EXPECT_EQ(load_config(path, {"train.epochs=12"}).train.epochs, 12);
+}
+
+TEST(Config, EveryKeyIsDescribed) {
+  const auto text = describe_config_keys();
+  for (const char* key : {"graph.file", "sampler.fanout", "run.restart", "output.dir"})
+    EXPECT_NE(text.find(key), std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,270 @@
+// ranks: 1 2 3 4 6 8
+// Laws: a generated graph depends on its options and seed, not on the number of ranks; R-MAT's quadrants, the
+// planted degree and homophily, and the splits are as asked; features alone are a poor guide to the class,
+// neighbourhoods a good one.
+#include "espalier/graph/generate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/row_range.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+// Everything in a graph file.
+struct Content {
+  Csr<std::int64_t> a;
+  Matrix<float> features;
+  Buffer<std::int32_t> labels;
+  Buffer<std::int64_t> train, valid, test;
+  GraphInfo info;
+};
+
+Content read_all(const Communicator& comm, const std::string& path) {
+  const GraphFile file(comm, path);
+  check_splits(comm, file);
+  const auto n = file.info().nodes;
+  return {file.read_rows<std::int64_t>(0, n),
+          file.read_features<float>(0, n),
+          file.read_labels(0, n),
+          file.read_split(Split::kTrain),
+          file.read_split(Split::kValid),
+          file.read_split(Split::kTest),
+          file.info()};
+}
+
+void expect_equal(const Content& x, const Content& y) {
+  EXPECT_EQ(x.a.indptr, y.a.indptr);
+  EXPECT_EQ(x.a.indices, y.a.indices);
+  EXPECT_EQ(x.features.data, y.features.data);
+  EXPECT_EQ(x.labels, y.labels);
+  EXPECT_EQ(x.train, y.train);
+  EXPECT_EQ(x.valid, y.valid);
+  EXPECT_EQ(x.test, y.test);
+  EXPECT_EQ(x.info.source, y.info.source);
+}
+
+// Collective. Generates with all ranks and with one alone: the files hold the same.
+template <class Generate>
+void expect_same_for_every_rank_count(Generate generate) {
+  const auto& world = test_world();
+  const auto folder = test_folder("generate");
+  generate(world, folder + "/together.h5");
+  const auto together = read_all(world, folder + "/together.h5");
+  const auto alone = world.split(world.rank(), 0);
+  if (world.rank() != 0) return;
+  generate(alone, folder + "/alone.h5");
+  expect_equal(together, read_all(alone, folder + "/alone.h5"));
+}
+
+TEST(Generate, RmatIsTheSameForEveryRankCount) {
+  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
+    generate_rmat(comm, {9, 8, false, false}, {5, 3, 42, false}, path);
+  });
+  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
+    generate_rmat(comm, {1, 3, true, true}, {1, 1, 7, true}, path);
+  });
+}
+
+TEST(Generate, PlantedIsTheSameForEveryRankCount) {
+  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
+    generate_planted(comm, {1001, 7, 0.7}, {6, 5, 42, false}, path);
+  });
+  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
+    generate_planted(comm, {5, 1, 0.5}, {2, 2, 3, true}, path);
+  });
+}
+
+TEST(Generate, SymmetrizedRmatIsSymmetricWithoutLoops) {
+  const auto path = test_folder("generate") + "/graph.h5";
+  generate_rmat(test_world(), {8, 8, true, true}, {4, 3, 1, false}, path);
+  const auto g = read_all(test_world(), path);
+  EXPECT_FALSE(g.info.directed);
+  for (std::int64_t v = 0; v < g.a.rows; ++v)
+    for (const auto u : g.a.row_indices(v)) {
+      const auto back = g.a.row_indices(u);
+      EXPECT_TRUE(std::binary_search(back.begin(), back.end(), v)) << u << " " << v;
+      EXPECT_NE(u, v);
+    }
+}
+
+// Each level of each edge picks A, B, C, D with .57, .19, .19, .05, independently of the other levels.
+TEST(Generate, RmatQuadrantsHaveTheirProbabilities) {
+  if (test_world().rank() != 0) return;
+  const std::int64_t edges = 200000, scale = 20;
+  const double wanted[] = {0.57, 0.19, 0.19, 0.05};
+  std::int64_t counts[20][4] = {}, both_a = 0;
+  for (std::int64_t e = 0; e < edges; ++e) {
+    const auto edge = rmat_edge(test_seed(3), e, scale);
+    for (std::int64_t level = 0; level < scale; ++level)
+      ++counts[level]
+              [2 * (edge.source >> (scale - 1 - level) & 1) + (edge.target >> (scale - 1 - level) & 1)];
+    both_a += ((edge.source | edge.target) >> (scale - 2)) == 0;
+  }
+  const auto within = [&](std::int64_t count, double p) {
+    return std::abs(static_cast<double>(count) - edges * p) < 5 * std::sqrt(edges * p * (1 - p));
+  };
+  for (std::int64_t level = 0; level < scale; ++level)
+    for (int q = 0; q < 4; ++q)
+      EXPECT_TRUE(within(counts[level][q], wanted[q])) << level << " " << q << " " << counts[level][q];
+  EXPECT_TRUE(within(both_a, 0.57 * 0.57)) << both_a;
+}
+
+TEST(Generate, RmatDegreesDoNotFollowIds) {
+  const auto path = test_folder("generate") + "/graph.h5";
+  generate_rmat(test_world(), {12, 16, false, false}, {0, 3, 1, false}, path);
+  const GraphFile file(test_world(), path);
+  const auto a = file.read_rows<std::int32_t>(0, file.info().nodes);
+  // Before scrambling the lower half of the ids has 76 % of the edges.
+  EXPECT_NEAR(static_cast<double>(a.indptr[2048]) / static_cast<double>(a.entries()), 0.5, 0.06);
+  EXPECT_EQ(file.info().features, 0);
+}
+
+TEST(Generate, PlantedHasItsDegreeAndHomophily) {
+  const auto path = test_folder("generate") + "/graph.h5";
+  for (const double homophily : {0.0, 0.35, 0.8, 1.0}) {
+    generate_planted(test_world(), {3000, 40, homophily}, {1, 7, test_seed(5), false}, path);
+    const auto g = read_all(test_world(), path);
+    std::int64_t same = 0, loops = 0;
+    std::vector<std::int64_t> sizes(7, 0);
+    for (std::int64_t v = 0; v < g.a.rows; ++v) {
+      ++sizes[static_cast<std::size_t>(g.labels[static_cast<std::size_t>(v)])];
+      for (const auto u : g.a.row_indices(v)) {
+        same += g.labels[static_cast<std::size_t>(u)] == g.labels[static_cast<std::size_t>(v)];
+        loops += u == v;
+      }
+    }
+    // 60,000 edges; merged draws are made up for, so only their number varies, by less than its root.
+    EXPECT_NEAR(static_cast<double>(g.a.entries()) / 3000, 40, 0.25);
+    EXPECT_NEAR(static_cast<double>(same) / static_cast<double>(g.a.entries()), homophily, 0.006);
+    EXPECT_EQ(loops, 0);
+    for (const auto size : sizes) EXPECT_NEAR(static_cast<double>(size), 3000.0 / 7, 1);
+    EXPECT_NEAR(static_cast<double>(g.train.size()), 1800, 135);
+    EXPECT_NEAR(static_cast<double>(g.valid.size()), 600, 110);
+    EXPECT_EQ(g.train.size() + g.valid.size() + g.test.size(), 3000u);
+  }
+}
+
+// Test accuracy of the nearest class mean, class means taken over the training vertices.
+double nearest_mean_accuracy(const Content& g, const Matrix<float>& h) {
+  Matrix<double> mean(g.info.classes, h.columns);
+  std::fill(mean.data.begin(), mean.data.end(), 0.0);
+  std::vector<double> size(static_cast<std::size_t>(g.info.classes), 0);
+  for (const auto v : g.train) {
+    const auto c = g.labels[static_cast<std::size_t>(v)];
+    ++size[static_cast<std::size_t>(c)];
+    for (std::int64_t k = 0; k < h.columns; ++k) mean(c, k) += static_cast<double>(h(v, k));
+  }
+  std::int64_t right = 0;
+  for (const auto v : g.test) {
+    std::vector<double> distance(size.size(), 0);
+    for (std::size_t c = 0; c < size.size(); ++c)
+      for (std::int64_t k = 0; k < h.columns; ++k) {
+        const double d = static_cast<double>(h(v, k)) - mean(static_cast<std::int64_t>(c), k) / size[c];
+        distance[c] += d * d;
+      }
+    right += std::min_element(distance.begin(), distance.end()) - distance.begin() ==
+             g.labels[static_cast<std::size_t>(v)];
+  }
+  return static_cast<double>(right) / static_cast<double>(g.test.size());
+}
+
+TEST(Generate, TheGraphHelpsWhereFeaturesAloneDoNot) {
+  const auto path = test_folder("generate") + "/graph.h5";
+  for (const std::int64_t columns : {8, 64}) {
+    generate_planted(test_world(), {4000, 12, 0.8}, {columns, 8, test_seed(5), false}, path);
+    const auto g = read_all(test_world(), path);
+    auto around = g.features;
+    for (std::int64_t v = 0; v < g.a.rows; ++v)
+      for (const auto u : g.a.row_indices(v))
+        for (std::int64_t k = 0; k < columns; ++k) around(v, k) += g.features(u, k);
+    const double alone = nearest_mean_accuracy(g, g.features), together = nearest_mean_accuracy(g, around);
+    EXPECT_GT(alone, 0.25) << "above chance, 0.125";
+    EXPECT_LT(alone, 0.70);
+    EXPECT_GT(together, 0.80);
+    EXPECT_GT(together, alone + 0.2);
+  }
+}
+
+TEST(Generate, SeedsMatterAndHalfIsRoundedFloat) {
+  const auto folder = test_folder("generate");
+  const PlantedOptions options{200, 6, 0.8};
+  generate_planted(test_world(), options, {4, 3, 1, false}, folder + "/a.h5");
+  generate_planted(test_world(), options, {4, 3, 2, false}, folder + "/b.h5");
+  generate_planted(test_world(), options, {4, 3, 1, true}, folder + "/c.h5");
+  const auto a = read_all(test_world(), folder + "/a.h5"), b = read_all(test_world(), folder + "/b.h5"),
+             c = read_all(test_world(), folder + "/c.h5");
+  EXPECT_NE(a.a.indices, b.a.indices);
+  EXPECT_NE(a.labels, b.labels);
+  EXPECT_NE(a.train, b.train);
+  EXPECT_EQ(a.a.indices, c.a.indices);
+  for (std::size_t i = 0; i < a.features.data.size(); ++i)
+    EXPECT_EQ(to_float(to_half(a.features.data[i])), c.features.data[i]);
+}
+
+TEST(Generate, RefusesNumbersThatMakeNoSense) {
+  const auto path = test_folder("generate") + "/graph.h5";
+  const auto& world = test_world();
+  const VertexOptions good{4, 4, 0, false};
+  const auto expect_usage = [](auto run) {
+    try {
+      run();
+      ADD_FAILURE() << "accepted";
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.code(), ExitCode::kUsage) << error.what();
+    }
+  };
+  for (const std::int64_t scale : {0, 41, -1})
+    expect_usage([&] { generate_rmat(world, {scale, 16, false, false}, good, path); });
+  expect_usage([&] { generate_rmat(world, {5, 0, false, false}, good, path); });
+  expect_usage([&] { generate_rmat(world, {5, 1, false, false}, {-1, 4, 0, false}, path); });
+  expect_usage([&] { generate_rmat(world, {5, 1, false, false}, {4, 0, 0, false}, path); });
+  expect_usage([&] { generate_planted(world, {7, 2, 0.5}, good, path); });
+  expect_usage([&] { generate_planted(world, {100, -1, 0.5}, good, path); });
+  expect_usage([&] { generate_planted(world, {100, 200, 0.5}, good, path); });
+  expect_usage([&] { generate_planted(world, {100, 5, 1.01}, good, path); });
+  expect_usage([&] { generate_planted(world, {100, std::nan(""), 0.5}, good, path); });
+  expect_usage([&] { generate_planted(world, {100, 5, 0.5}, {4, 1, 0, false}, path); });  // no other class
+  world.barrier();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(Scramble, IsABijectionAndItsInverse) {
+  for (std::int64_t n = 1; n <= 130; ++n) {
+    const Scramble scramble(n, {test_seed(9), Purpose::kTest});
+    std::set<std::int64_t> ids;
+    for (std::int64_t x = 0; x < n; ++x) {
+      const auto id = scramble(x);
+      EXPECT_GE(id, 0);
+      EXPECT_LT(id, n);
+      EXPECT_EQ(scramble.inverse(id), x);
+      ids.insert(id);
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(ids.size()), n);
+  }
+  const std::int64_t large = (std::int64_t{1} << 40) - 12345;
+  const Scramble scramble(large, {1, Purpose::kTest});
+  for (std::int64_t x = 0; x < large; x += large / 1000) EXPECT_EQ(scramble.inverse(scramble(x)), x);
+}
+
+TEST(RowRange, RangesCoverAllRowsAndOwnersKnowThem) {
+  for (const std::int64_t n : {1, 2, 7, 8, 100, 1001})
+    for (const std::int64_t p : {1, 2, 3, 7, 8, 16}) {
+      std::int64_t next = 0;
+      for (std::int64_t r = 0; r < p; ++r) {
+        const auto range = even_range(n, p, r);
+        EXPECT_EQ(range.begin, next);
+        next = range.end;
+        for (auto v = range.begin; v < range.end; ++v) EXPECT_EQ(even_owner(n, p, v), r);
+      }
+      EXPECT_EQ(next, n);
+    }
+}
+
+}  // namespace
+}  // namespace espalier

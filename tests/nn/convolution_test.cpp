@@ -1,0 +1,112 @@
+// ranks: 1
+// Laws: a hand-checked minibatch of each convolution, forward and backward; both orders of multiplication
+// agree but for rounding.
+#include "espalier/nn/convolution.hpp"
+
+#include <gtest/gtest.h>
+
+#include "dense/random_matrices.hpp"
+#include "espalier/nn/gcn.hpp"
+#include "espalier/nn/sage.hpp"
+#include "espalier/sparse/transpose.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+template <class T>
+Matrix<T> matrix(std::int64_t rows, std::int64_t columns, std::initializer_list<T> data) {
+  Matrix<T> m(rows, columns);
+  std::copy(data.begin(), data.end(), m.data.begin());
+  return m;
+}
+
+/// Two destinations, three sources; the first has the mean of sources 1 and 2, the second source 2.
+Block small_block() {
+  Block block;
+  block.rows = 2;
+  block.columns = 3;
+  block.indptr = {0, 2, 3};
+  block.indices = {1, 2, 2};
+  block.values = {0.5f, 0.5f, 1.0f};
+  return block;
+}
+
+TEST(Sage, HandChecked) {
+  const Block block = small_block(), transposed = transpose(block);
+  const auto x = matrix<double>(3, 1, {1, 2, 4});
+  const auto self = matrix<double>(1, 2, {10, 0}), neighbour = matrix<double>(1, 2, {1, 100}),
+             bias = matrix<double>(1, 2, {0.5, 0.25});
+  for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
+    Matrix<double> product, z, dself(1, 2), dneighbour(1, 2), dbias(1, 2), dx;
+    sage_forward<double>(Cpu{1}, block, order, x, {self, neighbour, bias}, product, z);
+    EXPECT_EQ(z.data, (Buffer<double>{10 + 3 + 0.5, 300 + 0.25, 20 + 4 + 0.5, 400 + 0.25}));
+    const auto dz = matrix<double>(2, 2, {1, 0, 0, 2});
+    sage_backward<double>(Cpu{1}, block, transposed, order, x, {self, neighbour, bias}, product, dz,
+                          {dself, dneighbour, dbias}, &dx);
+    EXPECT_EQ(dself.data, (Buffer<double>{1, 4}));
+    EXPECT_EQ(dneighbour.data, (Buffer<double>{3, 8}));
+    EXPECT_EQ(dbias.data, (Buffer<double>{1, 2}));
+    EXPECT_EQ(dx.data, (Buffer<double>{10, 0.5, 0.5 + 200}));
+  }
+}
+
+TEST(Gcn, HandChecked) {
+  const Block block = small_block(), transposed = transpose(block);
+  const auto x = matrix<double>(3, 1, {1, 2, 4});
+  const auto weight = matrix<double>(1, 2, {1, 100}), bias = matrix<double>(1, 2, {0.5, 0.25});
+  for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
+    Matrix<double> product, z, dweight(1, 2), dbias(1, 2), dx;
+    gcn_forward<double>(Cpu{1}, block, order, x, {weight, bias}, product, z);
+    EXPECT_EQ(z.data, (Buffer<double>{3.5, 300.25, 4.5, 400.25}));
+    const auto dz = matrix<double>(2, 2, {1, 0, 0, 2});
+    gcn_backward<double>(Cpu{1}, transposed, order, x, {weight, bias}, product, dz, {dweight, dbias}, &dx);
+    EXPECT_EQ(dweight.data, (Buffer<double>{3, 8}));
+    EXPECT_EQ(dbias.data, (Buffer<double>{1, 2}));
+    EXPECT_EQ(dx.data, (Buffer<double>{0, 0.5, 0.5 + 200}));
+  }
+}
+
+/// All results of one SAGE layer, in one order.
+std::vector<Matrix<double>> sage_results(const Block& block, Order order,
+                                         const std::vector<Matrix<double>>& in) {
+  const auto &x = in[0], &self = in[1], &neighbour = in[2], &bias = in[3], &dz = in[4];
+  std::vector<Matrix<double>> out(5);
+  for (int k : {1, 2, 3})
+    out[static_cast<std::size_t>(k)].resize(in[static_cast<std::size_t>(k)].rows,
+                                            in[static_cast<std::size_t>(k)].columns);
+  Matrix<double> product;
+  sage_forward<double>(Cpu{1}, block, order, x, {self, neighbour, bias}, product, out[0]);
+  sage_backward<double>(Cpu{1}, block, transpose(block), order, x, {self, neighbour, bias}, product, dz,
+                        {out[1], out[2], out[3]}, &out[4]);
+  return out;
+}
+
+TEST(Convolution, BothOrdersAgree) {
+  std::mt19937_64 random(test_seed(20));
+  for (const std::int64_t in : {1, 5, 40})
+    for (const std::int64_t out : {1, 7, 30}) {
+      const Block block = random_minibatch({50, 20}, random)[0];
+      const std::vector<Matrix<double>> tensors{
+          random_matrix<double>(50, in, random), random_matrix<double>(in, out, random),
+          random_matrix<double>(in, out, random), random_matrix<double>(1, out, random),
+          random_matrix<double>(20, out, random)};
+      const auto a = sage_results(block, Order::kAggregateFirst, tensors),
+                 m = sage_results(block, Order::kMultiplyFirst, tensors);
+      for (std::size_t k = 0; k < a.size(); ++k)
+        EXPECT_LT(largest_difference(a[k], m[k]), 1e-12) << "result " << k;
+    }
+}
+
+TEST(Convolution, OrderFollowsTheCost) {
+  std::mt19937_64 random(1);
+  const Block square = random_minibatch({1000, 1000}, random)[0],
+              fanned_out = random_minibatch({20000, 1000}, random)[0];
+  EXPECT_EQ(cheaper_order(square, 1433, 16, true), Order::kMultiplyFirst);
+  EXPECT_EQ(cheaper_order(square, 16, 1433, true), Order::kAggregateFirst);
+  EXPECT_EQ(cheaper_order(fanned_out, 602, 256, false), Order::kAggregateFirst)
+      << "a GEMM over all sources would be dearer";
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,166 @@
+// ranks: 1
+// Laws: normalised columns (batch) or rows (layer) have mean 0 and variance 1; the backward passes are the
+// derivatives of the forward passes; evaluation with the minibatch's own statistics is the forward pass;
+// threads do not matter.
+#include <gtest/gtest.h>
+
+#include "dense/random_matrices.hpp"
+#include "espalier/nn/batch_norm.hpp"
+#include "espalier/nn/layer_norm.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+/// One normalisation with all it needs and leaves; `f` columns.
+template <class T>
+struct Normalization {
+  bool batch;
+  Matrix<T> scale, shift, normalized, inverse, mean, variance;
+
+  Normalization(bool batch_, std::int64_t f, std::mt19937_64& random)
+      : batch(batch_),
+        scale(random_matrix<T>(1, f, random)),
+        shift(random_matrix<T>(1, f, random)),
+        mean(1, f),
+        variance(1, f) {}
+  Matrix<T> forward(const Matrix<T>& z, int threads = 1) {
+    Matrix<T> y;
+    normalized = z;
+    if (batch)
+      batch_norm_forward<T>(Cpu{threads}, normalized, scale, shift, y, inverse, mean, variance);
+    else
+      layer_norm_forward<T>(Cpu{threads}, normalized, scale, shift, y, inverse);
+    return y;
+  }
+  Matrix<T> backward(const Matrix<T>& dy, Matrix<T>& dscale, Matrix<T>& dshift, int threads = 1) {
+    Matrix<T> gradient = dy;
+    dscale.resize(1, dy.columns);
+    dshift.resize(1, dy.columns);
+    if (batch)
+      batch_norm_backward<T>(Cpu{threads}, normalized, inverse, scale, gradient, dscale, dshift);
+    else
+      layer_norm_backward<T>(Cpu{threads}, normalized, inverse, scale, gradient, dscale, dshift);
+    return gradient;
+  }
+};
+
+TEST(BatchNorm, HandChecked) {
+  std::mt19937_64 random(1);
+  Normalization<double> norm(true, 1, random);
+  norm.scale.data = {3};
+  norm.shift.data = {10};
+  Matrix<double> z(4, 1);
+  z.data = {1, 3, 5, 7};  // mean 4, biased variance 5, unbiased 20 / 3
+  const auto y = norm.forward(z);
+  EXPECT_DOUBLE_EQ(norm.mean.data[0], 4);
+  EXPECT_DOUBLE_EQ(norm.variance.data[0], 20.0 / 3);
+  EXPECT_NEAR(y.data[0], 10 - 9 / std::sqrt(5 + 1e-5), 1e-12);
+  EXPECT_NEAR(y.data[3], 10 + 9 / std::sqrt(5 + 1e-5), 1e-12);
+}
+
+TEST(LayerNorm, HandChecked) {
+  std::mt19937_64 random(1);
+  Normalization<double> norm(false, 2, random);
+  norm.scale.data = {1, 2};
+  norm.shift.data = {0, 10};
+  Matrix<double> z(2, 2);
+  z.data = {1, 3, -5, -5};  // mean 2, variance 1; mean -5, variance 0
+  const auto y = norm.forward(z);
+  const double unit = 1 / std::sqrt(1 + 1e-5);
+  EXPECT_NEAR(y.data[0], -unit, 1e-12);
+  EXPECT_NEAR(y.data[1], 10 + 2 * unit, 1e-12);
+  EXPECT_EQ(y.data[2], 0);
+  EXPECT_EQ(y.data[3], 10);
+}
+
+TEST(Normalization, BackwardIsTheDerivativeOfForward) {
+  // Of the loss sum(y * above), against central differences: relative error of each gradient's norm below
+  // 1e-8.
+  for (const bool batch : {true, false})
+    for (const std::int64_t rows : {2, 9}) {
+      std::mt19937_64 random(test_seed(6));
+      const std::int64_t f = 11;
+      Normalization<double> norm(batch, f, random);
+      auto z = random_matrix<double>(rows, f, random);
+      const auto above = random_matrix<double>(rows, f, random);
+      const auto loss = [&] {
+        const auto y = norm.forward(z);
+        double sum = 0;
+        for (std::size_t e = 0; e < y.data.size(); ++e) sum += y.data[e] * above.data[e];
+        return sum;
+      };
+      loss();
+      Matrix<double> dscale, dshift;
+      const auto dz = norm.backward(above, dscale, dshift);
+      const auto error = [&](Matrix<double>& variable, const Matrix<double>& analytic) {
+        double difference = 0, size = 0;
+        for (std::size_t e = 0; e < variable.data.size(); ++e) {
+          const double kept = variable.data[e], step = 1e-6;
+          variable.data[e] = kept + step;
+          const double up = loss();
+          variable.data[e] = kept - step;
+          const double numeric = (up - loss()) / (2 * step);
+          variable.data[e] = kept;
+          difference += std::pow(numeric - analytic.data[e], 2);
+          size += numeric * numeric;
+        }
+        return std::sqrt(difference / size);
+      };
+      EXPECT_LT(error(z, dz), rows == 2 && batch ? 1e-4 : 1e-8)
+          << "two rows: gradients cancel to 1e-5 of their terms";
+      EXPECT_LT(error(norm.scale, dscale), 1e-8);
+      EXPECT_LT(error(norm.shift, dshift), 1e-8);
+    }
+}
+
+TEST(Normalization, MeanIsZeroAndVarianceOne) {
+  std::mt19937_64 random(test_seed(7));
+  auto z = random_matrix<float>(2000, 70, random);
+  for (auto& x : z.data) x = 1000 + 5 * x;  // squares would cancel
+  Normalization<float> norm(true, 70, random);
+  norm.forward(z);
+  for (std::int64_t j = 0; j < 70; ++j) {
+    double sum = 0, squares = 0;
+    for (std::int64_t i = 0; i < 2000; ++i) {
+      sum += norm.normalized(i, j);
+      squares += norm.normalized(i, j) * norm.normalized(i, j);
+    }
+    EXPECT_NEAR(sum / 2000, 0, 1e-4);
+    EXPECT_NEAR(squares / 2000, 1, 1e-3);
+  }
+}
+
+TEST(Normalization, EvaluationAgreesWithForward) {
+  std::mt19937_64 random(test_seed(8));
+  const auto z = random_matrix<double>(30, 12, random);
+  Normalization<double> batch(true, 12, random), layer(false, 12, random);
+  auto evaluated = z;
+  const auto y = batch.forward(z);
+  auto biased = batch.variance;
+  for (auto& x : biased.data) x *= 29.0 / 30;
+  batch_norm_evaluate<double>(Cpu{1}, batch.mean, biased, batch.scale, batch.shift, evaluated);
+  EXPECT_LT(largest_difference(evaluated, y), 1e-13);
+  evaluated = z;
+  layer_norm_evaluate<double>(Cpu{1}, layer.scale, layer.shift, evaluated);
+  EXPECT_TRUE(same_bits(evaluated, layer.forward(z)));
+}
+
+TEST(Normalization, ThreadsDoNotMatter) {
+  std::mt19937_64 random(test_seed(9));
+  const auto z = random_matrix<float>(3000, 20, random), above = random_matrix<float>(3000, 20, random);
+  for (const bool batch : {true, false}) {
+    Normalization<float> norm(batch, 20, random);
+    Matrix<float> dscale1, dshift1, dscale, dshift;
+    const auto y1 = norm.forward(z);
+    const auto dz1 = norm.backward(above, dscale1, dshift1);
+    for (const int threads : {2, 5}) {
+      EXPECT_TRUE(same_bits(norm.forward(z, threads), y1));
+      EXPECT_TRUE(same_bits(norm.backward(above, dscale, dshift, threads), dz1));
+      EXPECT_TRUE(same_bits(dscale, dscale1) && same_bits(dshift, dshift1));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier

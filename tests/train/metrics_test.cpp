@@ -1,0 +1,72 @@
+// ranks: 1
+// Laws: accuracy and macro-F1 are scikit-learn's; counts of parts add up to the counts of the whole.
+#include "espalier/train/metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include "dense/random_matrices.hpp"
+#include "mpi_test.hpp"
+#include "oracle/fixture.hpp"
+
+namespace espalier {
+namespace {
+
+/// Logits whose largest entry is the prediction.
+Matrix<float> logits_of(const std::vector<std::int32_t>& predictions, std::int64_t classes) {
+  Matrix<float> logits(static_cast<std::int64_t>(predictions.size()), classes);
+  for (std::int64_t i = 0; i < logits.rows; ++i)
+    for (std::int64_t c = 0; c < classes; ++c)
+      logits(i, c) = c == predictions[static_cast<std::size_t>(i)] ? 1.0f : -1.0f;
+  return logits;
+}
+
+TEST(Metrics, HandChecked) {
+  auto counts = empty_class_counts(3);
+  count_classes<float>(logits_of({0, 0, 1, 2}, 3), std::vector<std::int32_t>{0, 1, 1, -1}, counts);
+  EXPECT_EQ(counts, (std::vector<std::int64_t>{1, 1, 0, 1, 0, 1, 0, 0, 0}))
+      << "tp, fp, fn per class; no label, no count";
+  EXPECT_DOUBLE_EQ(accuracy(counts), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(macro_f1(counts), 2.0 / 3) << "both classes 2 / 3; the third appears nowhere";
+}
+
+TEST(Metrics, AgreeWithScikitLearn) {
+  for (const auto& json : read_fixture("metrics")) {
+    const std::int64_t classes = json.at("classes");
+    auto counts = empty_class_counts(classes);
+    count_classes<float>(logits_of(json.at("predictions").get<std::vector<std::int32_t>>(), classes),
+                         json.at("labels").get<std::vector<std::int32_t>>(), counts);
+    EXPECT_DOUBLE_EQ(accuracy(counts), json.at("accuracy").get<double>());
+    EXPECT_DOUBLE_EQ(macro_f1(counts), json.at("macro_f1").get<double>());
+  }
+}
+
+TEST(Metrics, CountsAddUp) {
+  std::mt19937_64 random(test_seed(5));
+  const auto logits = random_matrix<float>(60, 7, random);
+  std::vector<std::int32_t> labels(60);
+  for (auto& label : labels) label = static_cast<std::int32_t>(random() % 8) - 1;
+  auto whole = empty_class_counts(7), parts = empty_class_counts(7);
+  count_classes<float>(logits, labels, whole);
+  for (std::int64_t begin = 0; begin < 60; begin += 17) {
+    const std::int64_t rows = std::min<std::int64_t>(17, 60 - begin);
+    Matrix<float> part(rows, 7);
+    std::copy_n(logits.row(begin), rows * 7, part.row(0));
+    count_classes<float>(
+        part, std::span(labels).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)),
+        parts);
+  }
+  EXPECT_EQ(parts, whole);
+}
+
+TEST(Metrics, NothingCountedIsZeroAndTiesGoToTheLowestClass) {
+  auto counts = empty_class_counts(2);
+  EXPECT_EQ(accuracy(counts), 0);
+  EXPECT_EQ(macro_f1(counts), 0);
+  Matrix<float> tie(1, 2);
+  tie.data = {3, 3};
+  count_classes<float>(tie, std::vector<std::int32_t>{0}, counts);
+  EXPECT_EQ(accuracy(counts), 1);
+}
+
+}  // namespace
+}  // namespace espalier
