@@ -45,17 +45,15 @@ const std::map<std::string, Words>& words() {
 std::string help_summary(const std::string& command) { return words().at(command).summary; }
 std::string help_example(const std::string& command) { return words().at(command).example; }
 
+void check_command(const std::string& command) {
+  if (words().contains(command)) return;
+  std::vector<std::string> names;
+  for (const auto& [name, text] : words()) names.push_back(name);
+  usage_error("there is no command '{}'; did you mean '{}'? `espalier help` lists them", command, nearest(command, names));
+}
+
 std::string command_help(const CLI::App& app, const std::string& command) {
-  if (command.empty()) {
-    // -h after a command asks about that command.
-    for (const auto* sub : app.get_subcommands()) return command_help(app, sub->get_name());
-    return app.help();
-  }
-  if (!words().contains(command)) {
-    std::vector<std::string> names = {"config"};
-    for (const auto& [name, text] : words()) names.push_back(name);
-    usage_error("there is no command '{}'; did you mean '{}'?", command, nearest(command, names));
-  }
+  check_command(command);
   const auto* sub = app.get_subcommand(command);
   std::string text = sub->help("espalier");
   for (const auto* inner : sub->get_subcommands([](const CLI::App*) { return true; })) text += "\n" + inner->help("espalier " + command);

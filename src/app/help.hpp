@@ -12,8 +12,10 @@ namespace espalier {
 std::string help_summary(const std::string& command);
 std::string help_example(const std::string& command);
 
-/// The help of one command with its subcommands; of the whole program for "". Throws UserError(kUsage) naming the nearest
-/// command for an unknown one.
+/// Throws UserError(kUsage) naming the nearest command when there is no command of this name.
+void check_command(const std::string& command);
+
+/// The help of one command with its subcommands. Throws as check_command does.
 std::string command_help(const CLI::App& app, const std::string& command);
 
 }  // namespace espalier

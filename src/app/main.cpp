@@ -95,7 +95,7 @@ void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
   job->callback([&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
 }
 
-void add_help(CLI::App& app, std::string& topic, Action& action) {
+void add_help(CLI::App& app, std::string& topic, const std::string& overview, Action& action) {
   auto* help = add_command(app, "help");
   help->add_option("COMMAND", topic, "a command, or config");
   help->callback([&] {
@@ -103,7 +103,7 @@ void add_help(CLI::App& app, std::string& topic, Action& action) {
       if (topic == "config")
         log::info("Keys of an input file, their defaults and meaning:\n\n{}", describe_config_keys());
       else if (topic.empty())
-        log::info("{}", app.help());
+        log::info("{}", overview);
       else
         log::info("{}", command_help(app, topic));
     };
@@ -113,6 +113,7 @@ void add_help(CLI::App& app, std::string& topic, Action& action) {
 int run(const Communicator& world, int argc, char** argv) {
   Arguments arguments;
   Action action;
+  std::string overview;
   CLI::App app("Espalier trains graph neural networks on a process grid.", "espalier");
   app.set_help_flag("-h,--help", "show help");
   app.require_subcommand(1);
@@ -124,16 +125,24 @@ int run(const Communicator& world, int argc, char** argv) {
   add_info(app, arguments.info, action);
   add_job(app, "sample", arguments.job, action, sample_command);
   add_job(app, "train", arguments.job, action, train_command);
-  add_help(app, arguments.help_topic, action);
+  add_help(app, arguments.help_topic, overview, action);
   add_command(app, "version")->callback([&action] {
     action = [](const Communicator&) { log::info("espalier {}", kVersion); };
   });
   app.footer("`espalier help COMMAND` shows an example that works; `espalier help config` lists the keys of an input file.");
 
+  overview = app.help();
+  if (argc == 1) {
+    log::info("{}", overview);
+    usage_error("name a command");
+  }
+  if (argv[1][0] != '-') check_command(argv[1]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    log::info("{}", command_help(app, ""));
+    // -h after a command asks about that command.
+    const auto asked = app.get_subcommands();
+    log::info("{}", asked.empty() ? overview : command_help(app, asked.front()->get_name()));
     return 0;
   } catch (const CLI::ParseError& error) {
     usage_error("{}; see `espalier help`", error.what());

@@ -41,9 +41,9 @@ TEST(Dropout, DropsTheAskedFractionAndKeepsTheExpectation) {
 TEST(Dropout, TheMaskIsTheDocumentedOne) {
   // Element j of row i: 32 bits of word j / 2 of the row's stream, low half first.
   Matrix<float> h;
-  dropout<float>(Cpu{1}, kStream, 0.3, ones(9, 21), h);
-  for (std::int64_t i = 0; i < 9; ++i)
-    for (std::int64_t j = 0; j < 21; ++j) {
+  dropout<float>(Cpu{1}, kStream, 0.3, ones(200, 101), h);
+  for (std::int64_t i = 0; i < 200; ++i)
+    for (std::int64_t j = 0; j < 101; ++j) {
       RandomStream row = kStream;
       row.row = static_cast<std::uint64_t>(i);
       const std::uint64_t word = random64(row, static_cast<std::uint64_t>(j / 2));

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes the fixtures that the C++ tests of nn/ and train/ compare with: make_fixtures.py [FOLDER].
 
-The oracle is PyTorch's autograd and its optimisers and schedulers, in float64, and scikit-learn's metrics: code by other people built
-on other logic. Debian: apt-get install python3-torch python3-sklearn. The files are committed; run this again only to change
-a case. The same versions give the same bytes.
+The oracle is PyTorch's autograd and its optimisers and schedulers, in float64, and scikit-learn's metrics: code by
+other people built on other logic. Debian: apt-get install python3-torch python3-sklearn. The files are committed; run
+this again only to change a case. The same versions give the same bytes.
 """
 
 import json
@@ -26,7 +26,7 @@ def matrix(tensor):
     return {"rows": rows, "columns": columns, "data": numbers(tensor)}
 
 
-# ---- networks -------------------------------------------------------------------------------------------------------------
+# ---- networks
 
 def random_block(rows, columns, most):
     """CSR with float32 values, rows possibly empty, columns possibly repeated."""
@@ -48,7 +48,8 @@ def dense(block):
 
 
 def parameters_of(kind, layer, inputs, outputs, normalized):
-    shapes = {"self": (inputs, outputs), "neighbour": (inputs, outputs)} if kind == "sage" else {"weight": (inputs, outputs)}
+    weights = ["self", "neighbour"] if kind == "sage" else ["weight"]
+    shapes = {name: (inputs, outputs) for name in weights}
     shapes["bias"] = (1, outputs)
     if normalized:
         shapes.update(scale=(1, outputs), shift=(1, outputs))
@@ -56,11 +57,11 @@ def parameters_of(kind, layer, inputs, outputs, normalized):
 
 
 def convolution(kind, block, x, tensors, layer):
-    aggregated = dense(block) @ x
-    if kind == "sage":
-        return x[:block["rows"]] @ tensors[f"layer{layer}.self"] + aggregated @ tensors[f"layer{layer}.neighbour"] + \
-            tensors[f"layer{layer}.bias"]
-    return aggregated @ tensors[f"layer{layer}.weight"] + tensors[f"layer{layer}.bias"]
+    aggregated, bias = dense(block) @ x, tensors[f"layer{layer}.bias"]
+    if kind == "gcn":
+        return aggregated @ tensors[f"layer{layer}.weight"] + bias
+    own = x[:block["rows"]]
+    return own @ tensors[f"layer{layer}.self"] + aggregated @ tensors[f"layer{layer}.neighbour"] + bias
 
 
 def normalized(normalize, z, tensors, layer, norm, training):
@@ -69,7 +70,7 @@ def normalized(normalize, z, tensors, layer, norm, training):
     scale, shift = tensors[f"layer{layer}.scale"][0], tensors[f"layer{layer}.shift"][0]
     if normalize == "layer":
         return torch.nn.functional.layer_norm(z, z.shape[1:], scale, shift)
-    return torch.nn.functional.batch_norm(z, norm["mean"], norm["variance"], scale, shift, training=training, momentum=0.1)
+    return torch.nn.functional.batch_norm(z, norm["mean"], norm["variance"], scale, shift, training, momentum=0.1)
 
 
 def forward(shape, blocks, x, tensors, norms, training):
@@ -95,11 +96,11 @@ def network_case(kind, normalize, widths, frontiers):
     loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
     loss.backward()
     evaluated = forward(shape, blocks, x, tensors, norms, training=False)
-    running = [matrix(norm[key]) for norm in norms for key in ("mean", "variance")] if normalize == "batch" else []
+    running = [matrix(norm[key]) for norm in norms for key in ("mean", "variance") if normalize == "batch"]
     return {"shape": shape, "blocks": blocks, "input": matrix(x), "labels": labels.tolist(),
-            "parameters": {name: matrix(t) for name, t in tensors.items()}, "logits": matrix(logits), "loss": loss.item(),
-            "gradients": {name: matrix(t.grad) for name, t in tensors.items()}, "running_after": running,
-            "evaluated": matrix(evaluated)}
+            "parameters": {name: matrix(t) for name, t in tensors.items()}, "logits": matrix(logits),
+            "loss": loss.item(), "gradients": {name: matrix(t.grad) for name, t in tensors.items()},
+            "running_after": running, "evaluated": matrix(evaluated)}
 
 
 def networks():
@@ -111,7 +112,7 @@ def networks():
             network_case("gcn", "layer", [14, 5, 5, 6], [16, 12, 9, 7])]
 
 
-# ---- loss, optimisers, schedules, metrics ---------------------------------------------------------------------------------
+# ---- loss, optimisers, schedules, metrics
 
 def losses():
     logits = torch.cat([torch.randn(3, 5) * 3, torch.tensor([[1000.0, -1000.0, 999.0, 0.0, 1.0]]),
@@ -129,7 +130,7 @@ def optimizer_case(kind, decay, decay_on, options):
     initial = [matrix(t) for t in tensors]
     decays = [decay, 0.0, decay if decay_on == "all" else 0.0]
     groups = [{"params": [t], "weight_decay": d} for t, d in zip(tensors, decays)]
-    optimizer = torch.optim.Adam(groups, lr=1, **options) if kind == "adam" else torch.optim.SGD(groups, lr=1, **options)
+    optimizer = (torch.optim.Adam if kind == "adam" else torch.optim.SGD)(groups, lr=1, **options)
     steps = []
     for rate in [0.1, 0.1, 0.05, 0.2, 0.01, 0.1]:
         for t in tensors:

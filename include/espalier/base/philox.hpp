@@ -68,9 +68,9 @@ ESPALIER_HD inline std::uint64_t random_below(const RandomStream& stream, std::u
   return mulhi(random64(stream, draw), bound);
 }
 
-/// A double in (0, 1) with 53 random bits, from one 64-bit word.
+/// A double in (0, 1) with 52 random bits, from one 64-bit word. Neither end is reached: k + 1/2 with k < 2^52 is exact.
 ESPALIER_HD inline double to_unit_double(std::uint64_t word) {
-  return (static_cast<double>(word >> 11) + 0.5) * 0x1.0p-53;
+  return (static_cast<double>(word >> 12) + 0.5) * 0x1.0p-52;
 }
 
 }  // namespace espalier

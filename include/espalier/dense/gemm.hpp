@@ -1,11 +1,11 @@
 // Products of dense matrices: C = A B, C = A^T B, C = A B^T, or += with Update::kAccumulate.
 //
 // Two laws, which evaluation and reproducible training stand on:
-//   - row i of A B (and of A B^T) depends on row i of A and on B only, bit for bit: not on i, not on how many
-//   rows A has. So it
-//     does not matter over which ranks, or in which chunks, the rows of a graph are spread;
+//   - row i of A B (and of A B^T) depends on row i of A and on B only, bit for bit;
 //   - no result depends on the number of threads.
-// The sources say how they are kept although BLAS promises neither.
+// The first means that neither i nor the number of rows matters, so it does not matter over which ranks, or
+// in which chunks, the rows of a graph are spread. The sources say how they are kept although BLAS promises
+// neither.
 #pragma once
 
 #include "espalier/base/execution.hpp"

@@ -1,8 +1,8 @@
 // Layer normalisation (Ba, Kiros, Hinton 2016), row by row over the columns: it looks at one vertex only, so
 // training and evaluation compute the same.
 //
-//     x^ = (z - mean) / sqrt(variance + eps)       y = scale x^ + shift           eps = 1e-5, biased
-//     variance, of the row
+//     x^ = (z - mean) / sqrt(variance + eps)       y = scale x^ + shift
+//     mean and biased variance of the row, eps = 1e-5
 //
 //     g  = scale dy           dscale = sum over rows of dy x^      dshift = sum over rows of dy
 //     dz = (g - mean(g) - x^ mean(g x^)) / sqrt(variance + eps)                   means over the row

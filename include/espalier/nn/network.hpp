@@ -1,9 +1,9 @@
 // A graph neural network of L layers, its forward and its backward pass.
 //
-//     H[0] = dropout(X)                                     X [F[0], inputs], the gathered features of the
-//     input frontier Z[l] = CONV(B[l], H[l-1])                             SAGE-mean or GCN, for l = 1 .. L
-//     H[l] = dropout(relu(normalise(Z[l])))                 for l < L
-//     logits = Z[L]                                         [seeds, classes]
+//     H[0] = dropout(X)                           X [F[0], inputs]: features of the input frontier
+//     Z[l] = CONV(B[l], H[l-1])                   SAGE-mean or GCN, for l = 1 .. L
+//     H[l] = dropout(relu(normalise(Z[l])))       for l < L
+//     logits = Z[L]                               [seeds, classes]
 //
 // A Network belongs to one rank and one minibatch at a time; it knows no sampler and no MPI. The trainer
 // averages gradients and the statistics of batch normalisation over a step's minibatches and hands both back.

@@ -3,9 +3,9 @@
 //
 //     Z = X_d W_self + (B X) W_neighbour + b
 //
-//     X   [columns, in]   the sources; its first `rows` rows X_d are the destinations
-//     B   [rows, columns] the block; with values 1 / |picks| the product is the mean over the sampled
-//     neighbours W_self, W_neighbour [in, out], b [1, out], Z [rows, out]
+//     X [columns, in]     the sources; its first `rows` rows X_d are the destinations
+//     B [rows, columns]   the block; with values 1 / |picks|, B X is the mean over the sampled neighbours
+//     W_self, W_neighbour [in, out], b [1, out], Z [rows, out]
 //
 // (W_self, W_neighbour side by side are the paper's W applied to the concatenation of a vertex and its
 // neighbours' mean.)

@@ -1,7 +1,7 @@
 // The loss of single-label classification: softmax and cross-entropy in one pass.
 //
-//     loss_i = log(sum_j exp(z_ij)) - z_i,label      d loss_i / d z_ij = exp(z_ij) / sum_k exp(z_ik) - [j ==
-//     label]
+//     loss_i = log(sum_j exp(z_ij)) - z_i,label
+//     d loss_i / d z_ij = exp(z_ij) / sum_k exp(z_ik) - [j == label]
 //
 // The row's maximum is subtracted first, so nothing overflows. A row without a label (-1) has loss 0 and
 // gradient 0.

@@ -2,7 +2,9 @@
 //
 // Per class c three counts: true positives, false positives (predicted c, is another), false negatives (is c,
 // predicted another).
+//
 //     F1_c = 2 tp / (2 tp + fp + fn)
+//
 // macro-F1 is the mean over the classes that appear as a label or as a prediction, scikit-learn's
 // f1_score(average="macro").
 #pragma once

@@ -1,0 +1,256 @@
+"""espalier sample and train as a user runs them.
+
+Laws: one digest, and with train.reproducible one loss to the last bit, for every number of ranks, copies, topology, bulk, threads
+and index width; report.json holds what the design says; a wrong input ends with one message and the right exit code.
+"""
+
+import csv
+import itertools
+import unittest
+
+import numpy as np
+
+from tests.app.program import LONG, ROOT, SHARED_DATA, ProgramTest, awkward_graph, espalier
+
+CONFIG = """
+[graph]
+file = "{graph}"
+feature_norm = "standard"
+[sampler]
+fanout = [3, 2]
+batch_size = 5
+[model]
+hidden = 8
+layers = 2
+dropout = 0.25
+[train]
+epochs = 4
+batches_per_step = 4
+reproducible = true
+[run]
+threads = 1
+[output]
+dir = "{output}"
+"""
+
+
+def divisors(p):
+    return [c for c in range(1, p + 1) if p % c == 0]
+
+
+class JobTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph = self.folder / "graph.h5"
+        self.output = self.folder / "out"
+        self.config = self.folder / "job.toml"
+        awkward_graph(self.graph)
+        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
+
+    def sample(self, *overrides, **options):
+        self.succeed("-q", "sample", self.config, *overrides, **options)
+        return self.report(self.output)["epochs"][0]["sample_digest"]
+
+
+class Sample(JobTest):
+    def test_one_digest_for_every_grid(self):
+        expected = self.sample()
+        for ranks in (1, 2, 3, 4, 6, 8):
+            for copies in divisors(ranks):
+                digest = self.sample(f"grid.replication={copies}", ranks=ranks)
+                self.assertEqual(digest, expected, f"p {ranks} c {copies}")
+        for override in ("grid.topology=replicated", "sampler.bulk=1", "sampler.bulk=3", "run.threads=2",
+                         "train.batches_per_step=2"):
+            self.assertEqual(self.sample(override, ranks=3), expected, override)
+        self.assertNotEqual(self.sample("train.seed=1"), expected)
+
+    def test_wide_indices_and_half_features_change_no_digest(self):
+        expected = self.sample()
+        awkward_graph(self.graph, index_type=np.int64, half=True)
+        self.assertEqual(self.sample(ranks=2), expected)
+
+    def test_epochs_differ_and_the_report_has_them(self):
+        self.succeed("sample", self.config, "--epochs", 3)
+        report = self.report(self.output)
+        self.assertEqual(report["command"], "sample")
+        self.assertEqual([e["epoch"] for e in report["epochs"]], [1, 2, 3])
+        self.assertEqual(len({e["sample_digest"] for e in report["epochs"]}), 3)
+        self.assertEqual(report["epochs"][0]["batches"], 5)
+        self.assertNotIn("loss", report["epochs"][0])
+        self.assertGreater(report["epochs"][0]["sampled_edges"], 0)
+
+    def test_the_digest_of_training_is_the_digest_of_sampling(self):
+        expected = self.sample()
+        self.succeed("-q", "train", self.config, ranks=2)
+        self.assertEqual(self.report(self.output)["epochs"][0]["sample_digest"], expected)
+
+    @unittest.skipUnless(LONG, "long: every grid, topology, bulk and thread count on debian and an R-MAT of scale 14")
+    def test_long_one_digest_on_real_graphs(self):
+        rmat, debian = self.folder / "rmat.h5", self.folder / "debian.h5"
+        self.succeed("generate", "rmat", "--scale", 14, "--edge-factor", 16, "--features", 4, "--classes", 4, "--seed", 1,
+                     "-o", rmat)
+        graphs = [rmat]
+        if SHARED_DATA.exists():
+            self.succeed("import", "ogb", SHARED_DATA / "debian_bookworm", "--split", "random_seed0", "--symmetrize", "-o", debian)
+            graphs.append(debian)
+        for graph in graphs:
+            job = [f"graph.file={graph}", "sampler.fanout=[15,10,5]", "model.layers=3", "sampler.batch_size=1024"]
+            digests = {}
+            for ranks, topology, bulk, threads in itertools.product((1, 2, 3, 4, 6, 8), ("partitioned", "replicated"),
+                                                                    ("1", "3", "auto"), (1, 2)):
+                for copies in divisors(ranks):
+                    digest = self.sample(*job, f"grid.replication={copies}", f"grid.topology={topology}",
+                                         f"sampler.bulk={bulk}", f"run.threads={threads}", ranks=ranks)
+                    digests.setdefault(digest, []).append((ranks, copies, topology, bulk, threads))
+            self.assertEqual(len(digests), 1, digests)
+
+
+class Train(JobTest):
+    def losses(self, *overrides, **options):
+        self.succeed("-q", "train", self.config, *overrides, **options)
+        report = self.report(self.output)
+        return [e["loss"] for e in report["epochs"]], report["weights_digest"], report["test"]
+
+    def test_the_same_bits_for_every_grid(self):
+        for model in (("model.kind=sage",), ("model.kind=gcn", "sampler.weighted=true"), ("model.normalize=batch",),
+                      ("model.normalize=layer", "train.optimizer=sgd", "train.learning_rate=0.05")):
+            expected = self.losses(*model)
+            self.assertLess(expected[0][-1], expected[0][0], "it learns")
+            for ranks in (2, 3, 4, 8):
+                for copies in divisors(ranks):
+                    self.assertEqual(self.losses(*model, f"grid.replication={copies}", ranks=ranks), expected,
+                                     f"{model} p {ranks} c {copies}")
+            self.assertEqual(self.losses(*model, "grid.topology=replicated", "sampler.bulk=2", ranks=3), expected)
+
+    def test_float_reduction_agrees_to_rounding(self):
+        exact = self.losses()[0]
+        quick = self.losses("train.reproducible=false", ranks=4)[0]
+        np.testing.assert_allclose(quick, exact, rtol=1e-4)
+
+    def test_the_report_and_the_csv_hold_what_the_design_says(self):
+        output = self.succeed("train", self.config, "grid.replication=2", ranks=4)
+        self.assertIn("report: ", output)
+        report = self.report(self.output)
+        for key, value in (("espalier", "0.1.0"), ("command", "train"), ("ranks", 4), ("replication", 2), ("threads", 1),
+                           ("device", "cpu")):
+            self.assertEqual(report[key], value)
+        self.assertEqual(report["graph"], {"nodes": 50, "edges": report["graph"]["edges"], "features": 6, "classes": 3})
+        self.assertEqual(report["config"]["sampler"]["fanout"], [3, 2])
+        self.assertEqual(report["config"]["sampler"]["bulk"], "auto")
+        epoch = report["epochs"][-1]
+        stages = ["total", "sample", "fetch", "forward", "backward", "reduce", "optimizer", "evaluate"]
+        self.assertEqual(list(epoch["seconds"]), stages)
+        self.assertLessEqual(max(epoch["seconds"][s] for s in stages[1:]), epoch["seconds"]["total"])
+        for stage in ("sample", "fetch", "reduce"):
+            self.assertGreater(epoch["bytes"][stage]["total"], 0)
+            self.assertLessEqual(epoch["bytes"][stage]["max_rank"], epoch["bytes"][stage]["total"])
+        self.assertRegex(epoch["sample_digest"], "^[0-9a-f]{16}$")
+        self.assertEqual(epoch["batches"], 5)
+        self.assertTrue(0 <= epoch["valid"]["accuracy"] <= 1)
+        self.assertTrue({"accuracy", "macro_f1"} <= report["test"].keys())
+        self.assertGreater(report["peak_memory_bytes"]["sum"], report["peak_memory_bytes"]["max"])
+        rows = list(csv.DictReader((self.output / "metrics.csv").read_text().splitlines()))
+        self.assertEqual([float(row["loss"]) for row in rows], [e["loss"] for e in report["epochs"]])
+
+    def test_the_saved_config_repeats_the_run(self):
+        first = self.losses("train.learning_rate=0.01")
+        again = self.folder / "again.toml"
+        again.write_text((self.output / "config.toml").read_text())
+        self.succeed("-q", "train", again)
+        self.assertEqual([e["loss"] for e in self.report(self.output)["epochs"]], first[0])
+
+    def test_early_stop_keeps_the_best_epoch(self):
+        output = self.succeed("train", self.config, "train.epochs=200", "train.early_stop=3", "train.learning_rate=0.05")
+        report = self.report(self.output)
+        accuracies = [e["valid"]["accuracy"] for e in report["epochs"]]
+        self.assertIn("stopped early", output)
+        self.assertEqual(report["best_epoch"], accuracies.index(max(accuracies)) + 1)
+        self.assertEqual(len(accuracies), report["best_epoch"] + 3)
+
+    def test_evaluation_in_small_chunks_gives_the_same_metrics(self):
+        whole = self.losses()
+        self.assertEqual(self.losses("run.memory_limit=40KB", ranks=2), whole)
+
+
+class BadInput(JobTest):
+    def test_configs(self):
+        for override, words in (("train.epoch=3", ["unknown key train.epoch", "did you mean train.epochs?"]),
+                                ("train.epochs=many", ["train.epochs"]),
+                                ("train.epochs=1.5", ["train.epochs", "whole number", "1.5"]),
+                                ("train.epochs=0", ["train.epochs", "least"]),
+                                ("model.dropout=1.5", ["model.dropout"]),
+                                ("model.kind=sgae", ["model.kind", "sage"]),
+                                ("sampler.fanout=[3]", ["sampler.fanout", "model.layers"]),
+                                ("sampler.fanout=[3,0]", ["sampler.fanout", "0"]),
+                                ("sampler.bulk=0", ["sampler.bulk"]),
+                                ("sampler.kind=ladies", ["sampler.kind", "ladies", "not available"]),
+                                ("run.device=cuda", ["run.device", "CPU"]),
+                                ("run.memory_limit=lots", ["run.memory_limit", "lots"]),
+                                ("nonsense", ["section.key=value"])):
+            self.fail_with(2, words, "train", self.config, override)
+        self.fail_with(2, ["grid.replication = 2", "number of ranks, 3"], "train", self.config, "grid.replication=2", ranks=3)
+
+    def test_config_file(self):
+        self.fail_with(2, ["cannot read", "nothing.toml"], "train", self.folder / "nothing.toml", ranks=2)
+        self.config.write_text("[train]\nepochs = 3\nseed = = 4\n")
+        self.fail_with(2, ["job.toml:3"], "train", self.config)
+        self.config.write_text("[train]\nepochs = 3\n[modle]\nkind = 'gcn'\n")
+        self.fail_with(2, ["job.toml:4", "modle.kind", "model.kind"], "train", self.config)
+        self.config.write_text("[train]\nepochs = 3\n")
+        self.fail_with(2, ["graph.file"], "train", self.config)
+
+    def test_command_line(self):
+        self.fail_with(2, ["trian", "train"], "trian", self.config)
+        self.fail_with(2, ["CONFIG"], "train")
+        self.fail_with(2, ["frobnicate"], "help", "frobnicate")
+
+    def test_graph_file(self):
+        self.fail_with(3, ["missing.h5"], "train", self.config, "graph.file=missing.h5", ranks=2)
+        self.assertFalse(self.output.exists(), "nothing is written for a run that cannot start")
+        whole = self.graph.read_bytes()
+        self.graph.write_bytes(whole[:len(whole) // 2])
+        self.fail_with(3, ["graph.h5"], "train", self.config, ranks=2)
+
+    def test_weighted_draws_need_weights(self):
+        import h5py
+        with h5py.File(self.graph, "a") as file:
+            del file["graph/weights"]
+        self.fail_with(3, ["sampler.weighted"], "sample", self.config, "sampler.weighted=true", ranks=2)
+
+    def test_output_folder(self):
+        blocked = self.folder / "file"
+        blocked.write_text("not a folder")
+        self.fail_with(2, ["output.dir"], "train", self.config, f"output.dir={blocked}/out", ranks=2)
+
+    def test_memory(self):
+        self.fail_with(4, ["run.memory_limit"], "train", self.config, "run.memory_limit=1KB", ranks=2)
+
+    def test_a_loss_that_is_not_finite(self):
+        self.fail_with(2, ["not finite", "learning_rate"], "train", self.config, "train.learning_rate=1e30",
+                       "train.optimizer=sgd", ranks=2)
+
+
+class Documents(ProgramTest):
+    def test_every_input_is_read(self):
+        inputs = sorted((ROOT / "inputs").glob("*.toml"))
+        self.assertGreaterEqual(len(inputs), 4)
+        for path in inputs:
+            self.assertIn("[sampler]", self.succeed("train", path, "--dry-run"))
+
+    def test_help_has_an_example_for_every_command(self):
+        for command in ("import", "generate", "info", "sample", "train", "help", "version"):
+            self.assertIn("espalier " + command, self.succeed("help", command))
+        self.assertIn("sampler.fanout", self.succeed("help", "config"))
+        self.assertIn("0.1.0", self.succeed("version"))
+
+    def test_generated_examples_of_help_work(self):
+        self.succeed("generate", "planted", "--nodes", 2000, "--classes", 8, "--degree", 12, "--homophily", 0.8, "--features", 32,
+                     "--seed", 1, "-o", self.folder / "planted.h5")
+        self.succeed("info", self.folder / "planted.h5", "--ranks", 64, "--replication", 4)
+        self.succeed("-q", "train", ROOT / "inputs" / "debian.toml", f"graph.file={self.folder / 'planted.h5'}", "train.epochs=3",
+                     f"output.dir={self.folder / 'out'}", ranks=2)
+        self.assertGreater(self.report(self.folder / "out")["test"]["accuracy"], 0.5)
+
+
+if __name__ == "__main__":
+    unittest.main()
