@@ -6,7 +6,7 @@ $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp | deps
 
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(BUILD)/obj/tests/mpi_main.cpp.o $(LIBRARY)
 	@mkdir -p $(@D)
-	@$(MPICXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lgtest -lgmock
+	@$(MPICXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lgtest
 
 WANTED_TESTS := $(if $(ONLY),$(filter $(BUILD)/tests/$(ONLY)%,$(TESTS)),$(TESTS))
 RUN_TESTS     = $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP))

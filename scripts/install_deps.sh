@@ -7,7 +7,7 @@
 # On Debian and its kin dpkg knows what is there. What dpkg lacks and apt cannot bring may still come from a module or
 # from Spack, so it is looked for as on any other system: headers by asking the compiler (CPATH and pkg-config count),
 # programs by PATH, Python modules by asking python3. CUDA is optional and never installed here.
-# Exit codes: 0 nothing is missing, 1 something still is, 2 usage.
+# Exit codes: 0 the program can be built, 1 something it needs is missing, 2 usage.
 set -uo pipefail
 
 MIN_GCC=12
@@ -19,13 +19,9 @@ make | make | gmake | - | program make
 pkg-config | pkg-config | pkgconf | pkgconf | program pkg-config
 MPI launcher | openmpi-bin | openmpi | openmpi | program mpirun srun
 MPI compiler and headers | libopenmpi-dev | openmpi | openmpi | mpi
-CombBLAS | libcombblas-dev | combblas | combblas | header CombBLAS/CombBLAS.h
-Eigen 3 | libeigen3-dev | eigen | eigen | header Eigen/Core
 HDF5, built with MPI | libhdf5-openmpi-dev | hdf5+mpi | hdf5-parallel | hdf5
-HDF5 tools (h5dump) | hdf5-tools | hdf5+tools | hdf5-parallel | program h5dump
 Google Benchmark | libbenchmark-dev | benchmark | - | header benchmark/benchmark.h
 GoogleTest | libgtest-dev | googletest | googletest | header gtest/gtest.h
-GoogleMock | libgmock-dev | googletest+gmock | googletest | header gmock/gmock.h
 toml++ | libtomlplusplus-dev | tomlplusplus | - | header toml++/toml.h
 CLI11 | libcli11-dev | cli11 | - | header CLI/CLI.hpp
 spdlog | libspdlog-dev | spdlog | spdlog | header spdlog/spdlog.h
@@ -39,6 +35,17 @@ NumPy | python3-numpy | py-numpy | python, scipy-stack | python numpy
 h5py | python3-h5py | py-h5py | h5py | python h5py
 SciPy | python3-scipy | py-scipy | python, scipy-stack | python scipy
 clang-format | clang-format | llvm+clang | llvm | program clang-format"
+
+# What the tests, benches and checks need beyond the program itself: its absence is said, but stops no build.
+FOR_TESTS="\
+libbenchmark-dev
+libgtest-dev
+libopenblas-dev
+python3
+python3-numpy
+python3-h5py
+python3-scipy
+clang-format"
 
 # package_names: the Debian names of all needs, which serve as their keys
 package_names() { awk -F ' [|] ' '{print $2}' <<<"$NEEDS"; }
@@ -71,7 +78,7 @@ header_questions() {
 
 include_flags() {
   local package
-  for package in eigen3 openblas hdf5-openmpi hdf5; do pkg-config --cflags "$package" 2>/dev/null; done
+  for package in openblas hdf5-openmpi hdf5; do pkg-config --cflags "$package" 2>/dev/null; done
 }
 
 # stdin "package header" lines, stdout the packages whose header the compiler sees: one run of the preprocessor.
@@ -219,7 +226,8 @@ main() {
   # 4. Say what remains.
   if [ -n "$missing" ]; then
     report_missing "$missing"
-    return 1
+    [ -n "$(without "$FOR_TESTS" <<<"$missing")" ] && return 1
+    echo "install_deps.sh: the program builds without these; tests, benches and checks need them"
   fi
   [ -z "$option" ] || echo "install_deps.sh: nothing is missing; CUDA toolkit (optional): nvcc $(cuda_status)"
 }

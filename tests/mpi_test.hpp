@@ -1,5 +1,5 @@
-// What distributed tests share. A test file says at which rank counts it runs in its first lines: `// ranks: 1 2 3 4 6 8`
-// (default 1).
+// What distributed tests share. A test file says at which rank counts it runs in its first lines: `// ranks:
+// 1 2 3 4 6 8` (default 1).
 #pragma once
 
 #include <cstdint>

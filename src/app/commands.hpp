@@ -1,5 +1,5 @@
-// The commands, one file each: main.cpp reads the command line into these structs and calls the function. Every command is
-// collective over `world`; user errors leave it as UserError, agreed on by all ranks.
+// The commands, one file each: main.cpp reads the command line into these structs and calls the function.
+// Every command is collective over `world`; user errors leave it as UserError, agreed on by all ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace espalier {
 struct ImportArguments {
   std::string format = "ogb";
   std::string folder;
-  std::string split;        ///< a folder below FOLDER/split
+  std::string split;  ///< a folder below FOLDER/split
   std::string output;
   std::string edge_weight;  ///< column of edge-feat.csv.gz (0-based number), empty: no weights
   bool symmetrize = false;
   bool drop_self_loops = false;
-  bool half = false;        ///< store features as float16
+  bool half = false;  ///< store features as float16
 };
 void import_command(const Communicator& world, const ImportArguments& arguments);
 
@@ -43,7 +43,7 @@ void generate_command(const Communicator& world, const GenerateArguments& argume
 
 struct InfoArguments {
   std::string file;
-  std::int64_t ranks = 1;        ///< p and c for which memory per rank is shown
+  std::int64_t ranks = 1;  ///< p and c for which memory per rank is shown
   std::int64_t replication = 1;
 };
 void info_command(const Communicator& world, const InfoArguments& arguments);

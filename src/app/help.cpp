@@ -21,12 +21,15 @@ const std::map<std::string, Words>& words() {
   static const std::map<std::string, Words> table = {
       {"import",
        {"make a graph file from another format",
-        "Example:\n  espalier import ogb dataset/ogbn_products --split sales_ranking --symmetrize -o products.h5"}},
+        "Example:\n  espalier import ogb dataset/ogbn_products --split sales_ranking --symmetrize -o "
+        "products.h5"}},
       {"generate",
        {"make a graph file from a random model",
         "Examples:\n"
-        "  espalier generate planted --nodes 20000 --classes 8 --degree 12 --homophily 0.8 --features 32 --seed 1 -o planted.h5\n"
-        "  mpirun -np 4 espalier generate rmat --scale 16 --edge-factor 16 --features 32 --classes 8 --seed 1 -o rmat.h5"}},
+        "  espalier generate planted --nodes 20000 --classes 8 --degree 12 --homophily 0.8 --features 32 "
+        "--seed 1 -o planted.h5\n"
+        "  mpirun -np 4 espalier generate rmat --scale 16 --edge-factor 16 --features 32 --classes 8 --seed "
+        "1 -o rmat.h5"}},
       {"info",
        {"describe a graph file and the memory it takes",
         "Example:\n  espalier info planted.h5 --ranks 64 --replication 4"}},
@@ -34,29 +37,37 @@ const std::map<std::string, Words>& words() {
        {"draw the minibatches of an epoch without training",
         "Example:\n  mpirun -np 4 espalier sample inputs/debian.toml grid.replication=2 sampler.bulk=16"}},
       {"train",
-       {"train a network", "Example:\n  mpirun -np 4 espalier train inputs/debian.toml grid.replication=2 train.epochs=5"}},
-      {"help", {"explain a command, or the keys of an input file (help config)", "Example:\n  espalier help train"}},
+       {"train a network",
+        "Example:\n  mpirun -np 4 espalier train inputs/debian.toml grid.replication=2 train.epochs=5"}},
+      {"help",
+       {"explain a command, or the keys of an input file (help config)", "Example:\n  espalier help train"}},
       {"version", {"print the version", "Example:\n  espalier version"}}};
   return table;
 }
 
 }  // namespace
 
-std::string help_summary(const std::string& command) { return words().at(command).summary; }
-std::string help_example(const std::string& command) { return words().at(command).example; }
+std::string help_summary(const std::string& command) {
+  return words().at(command).summary;
+}
+std::string help_example(const std::string& command) {
+  return words().at(command).example;
+}
 
 void check_command(const std::string& command) {
   if (words().contains(command)) return;
   std::vector<std::string> names;
   for (const auto& [name, text] : words()) names.push_back(name);
-  usage_error("there is no command '{}'; did you mean '{}'? `espalier help` lists them", command, nearest(command, names));
+  usage_error("there is no command '{}'; did you mean '{}'? `espalier help` lists them", command,
+              nearest(command, names));
 }
 
 std::string command_help(const CLI::App& app, const std::string& command) {
   check_command(command);
   const auto* sub = app.get_subcommand(command);
   std::string text = sub->help("espalier");
-  for (const auto* inner : sub->get_subcommands([](const CLI::App*) { return true; })) text += "\n" + inner->help("espalier " + command);
+  for (const auto* inner : sub->get_subcommands([](const CLI::App*) { return true; }))
+    text += "\n" + inner->help("espalier " + command);
   return text;
 }
 

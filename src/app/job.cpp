@@ -23,20 +23,25 @@ void refuse(bool asked, const char* key, const std::string& value, const char* i
 // Keys of the design whose feature this version lacks: refused, never ignored.
 void refuse_unavailable(const Config& c) {
   refuse(c.sampler.kind != "graphsage", "sampler.kind", c.sampler.kind, "use graphsage");
-  refuse(c.grid.schedule != "auto" && c.grid.schedule != "pull", "grid.schedule", c.grid.schedule, "use pull or auto");
+  refuse(c.grid.schedule != "auto" && c.grid.schedule != "pull", "grid.schedule", c.grid.schedule,
+         "use pull or auto");
   refuse(c.model.kind == "gat", "model.kind", c.model.kind, "use sage or gcn");
-  refuse(c.run.device == "cuda", "run.device", c.run.device, "this program was built for the CPU: use cpu or auto");
+  refuse(c.run.device == "cuda", "run.device", c.run.device,
+         "this program was built for the CPU: use cpu or auto");
   refuse(c.train.precision != "fp32", "train.precision", c.train.precision, "the CPU computes in fp32");
   refuse(c.run.overlap, "run.overlap", "true", "use false");
   refuse(c.run.checkpoint_every > 0, "run.checkpoint_every", std::to_string(c.run.checkpoint_every), "use 0");
-  refuse(c.run.checkpoint_minutes > 0, "run.checkpoint_minutes", fmt::format("{}", c.run.checkpoint_minutes), "use 0");
-  refuse(c.run.restart != "auto" && c.run.restart != "never", "run.restart", c.run.restart, "use auto or never");
+  refuse(c.run.checkpoint_minutes > 0, "run.checkpoint_minutes", fmt::format("{}", c.run.checkpoint_minutes),
+         "use 0");
+  refuse(c.run.restart != "auto" && c.run.restart != "never", "run.restart", c.run.restart,
+         "use auto or never");
   refuse(c.run.max_minutes > 0, "run.max_minutes", fmt::format("{}", c.run.max_minutes), "use 0");
   refuse(c.run.stall_minutes > 0, "run.stall_minutes", fmt::format("{}", c.run.stall_minutes), "use 0");
 }
 
 std::int64_t physical_memory() {
-  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGE_SIZE));
+  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::int64_t>(sysconf(_SC_PAGE_SIZE));
 }
 
 std::int64_t topology_bytes(const GraphInfo& info, bool with_values) {
@@ -96,20 +101,25 @@ Job open_job(const Communicator& world, const Config& config) {
   Job job;
   job.config = config;
   const auto node = place_on_node(world);
-  job.cpu.threads = static_cast<int>(config.run.threads.value.value_or(std::max(1, node.cores / node.sharers)));
-  job.memory_limit = config.run.memory_limit == "auto" ? physical_memory() / node.ranks
-                                                       : parse_bytes(config.run.memory_limit, "run.memory_limit");
+  job.cpu.threads =
+      static_cast<int>(config.run.threads.value.value_or(std::max(1, node.cores / node.sharers)));
+  job.memory_limit = config.run.memory_limit == "auto"
+                         ? physical_memory() / node.ranks
+                         : parse_bytes(config.run.memory_limit, "run.memory_limit");
   job.memory_limit = world.all_reduce(job.memory_limit, Reduction::kMin, "setup");
   job.batches_per_step = config.train.batches_per_step.value.value_or(world.size());
 
   job.file = std::make_unique<GraphFile>(world, config.graph.file);
   const auto replication = config.grid.replication.value.value_or(automatic_replication(job, world.size()));
-  job.grid = std::make_unique<Grid>(world, static_cast<int>(std::clamp<std::int64_t>(replication, 0, 1 << 30)));
+  job.grid =
+      std::make_unique<Grid>(world, static_cast<int>(std::clamp<std::int64_t>(replication, 0, 1 << 30)));
   const auto needed = resident_bytes(job, world.size(), replication);
   if (needed > job.memory_limit)
-    memory_error("graph and features take {:.2f} GiB per rank, but run.memory_limit leaves {:.2f} GiB; use more ranks, a smaller "
-                 "grid.replication ({}) or grid.topology = \"partitioned\"",
-                 static_cast<double>(needed) / 0x1p30, static_cast<double>(job.memory_limit) / 0x1p30, replication);
+    memory_error(
+        "graph and features take {:.2f} GiB per rank, but run.memory_limit leaves {:.2f} GiB; use more "
+        "ranks, a smaller "
+        "grid.replication ({}) or grid.topology = \"partitioned\"",
+        static_cast<double>(needed) / 0x1p30, static_cast<double>(job.memory_limit) / 0x1p30, replication);
   make_output_folder(world, config);
   return job;
 }
@@ -123,8 +133,8 @@ SamplerShape sampler_shape(const Config& config) {
 std::int64_t resolve_bulk(const Job& job, std::int64_t batches) {
   if (job.config.sampler.bulk.value) return *job.config.sampler.bulk.value;
   const auto& info = job.file->info();
-  return automatic_bulk(sampler_shape(job.config), job.config.sampler.batch_size, batches, job.grid->ranks(), info.nodes,
-                        info.edges, job.memory_limit / 4);
+  return automatic_bulk(sampler_shape(job.config), job.config.sampler.batch_size, batches, job.grid->ranks(),
+                        info.nodes, info.edges, job.memory_limit / 4);
 }
 
 RunReport start_report(const Job& job, const char* command) {
@@ -138,14 +148,17 @@ RunReport start_report(const Job& job, const char* command) {
   return report;
 }
 
-std::string output_path(const Job& job, const char* name) { return job.config.output.dir + "/" + name; }
+std::string output_path(const Job& job, const char* name) {
+  return job.config.output.dir + "/" + name;
+}
 
 void write_report(const Job& job, const RunReport& report) {
   agree(job.grid->world(), [&] {
     if (job.grid->world().rank() != 0) return;
     write_file(output_path(job, "report.json"), to_json(report));
     std::string lines;
-    for (const auto& epoch : report.epochs) lines += (lines.empty() ? metrics_header(epoch) : "") + metrics_line(epoch);
+    for (const auto& epoch : report.epochs)
+      lines += (lines.empty() ? metrics_header(epoch) : "") + metrics_line(epoch);
     write_file(output_path(job, "metrics.csv"), lines);
   });
 }

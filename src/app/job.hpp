@@ -15,7 +15,8 @@
 
 namespace espalier {
 
-/// Collective. Rank 0 reads the config file; every rank gets the same config. Refuses what this program cannot do.
+/// Collective. Rank 0 reads the config file; every rank gets the same config. Refuses what this program
+/// cannot do.
 Config load_job_config(const Communicator& world, const JobArguments& arguments);
 
 struct Job {
@@ -27,14 +28,16 @@ struct Job {
   std::int64_t batches_per_step = 1;
 };
 
-/// Collective. Opens the graph, resolves threads, memory limit, replication and batches per step, checks that the blocks fit in
-/// memory (UserError kMemory otherwise), and makes the output folder with the resolved config in it.
+/// Collective. Opens the graph, resolves threads, memory limit, replication and batches per step, checks that
+/// the blocks fit in memory (UserError kMemory otherwise), and makes the output folder with the resolved
+/// config in it.
 Job open_job(const Communicator& world, const Config& config);
 
 /// The matrix that the model multiplies by: A, or the normalised A + I for gcn. Collective.
 template <class Index>
 DistCsr<Index> read_model_matrix(const Job& job) {
-  const auto topology = job.config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
+  const auto topology =
+      job.config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
   auto a = read_dist_csr<Index>(*job.grid, *job.file, topology);
   return job.config.model.kind == "gcn" ? normalize_with_self_loops(a) : std::move(a);
 }
@@ -54,7 +57,8 @@ void write_report(const Job& job, const RunReport& report);
 /// The path of a file in the output folder.
 std::string output_path(const Job& job, const char* name);
 
-/// Calls function(int32_t{}) or function(int64_t{}): adjacency indices take 4 bytes below 2^31 vertices, 8 beyond.
+/// Calls function(int32_t{}) or function(int64_t{}): adjacency indices take 4 bytes below 2^31 vertices, 8
+/// beyond.
 template <class Function>
 void with_index_type(std::int64_t nodes, Function function) {
   if (nodes < (std::int64_t{1} << 31))

@@ -43,7 +43,8 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
   ogb->add_option("-o,--output", a.output, "the graph file to write")->required();
   ogb->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
   ogb->add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
-  ogb->add_option("--edge-weight", a.edge_weight, "the column of edge-feat.csv.gz (from 0) that becomes the weights");
+  ogb->add_option("--edge-weight", a.edge_weight,
+                  "the column of edge-feat.csv.gz (from 0) that becomes the weights");
   ogb->add_flag("--half", a.half, "store features as float16");
   ogb->callback([&action, &a] { action = [&a](const Communicator& world) { import_command(world, a); }; });
 }
@@ -51,7 +52,8 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
 void add_generator_options(CLI::App& kind, GenerateArguments& a) {
   kind.add_option("--features", a.features, "columns of the feature matrix")->capture_default_str();
   kind.add_option("--classes", a.classes, "number of classes")->capture_default_str();
-  kind.add_option("--seed", a.seed, "the same seed gives the same graph for every number of ranks")->capture_default_str();
+  kind.add_option("--seed", a.seed, "the same seed gives the same graph for every number of ranks")
+      ->capture_default_str();
   kind.add_option("-o,--output", a.output, "the graph file to write")->required();
   kind.add_flag("--half", a.half, "store features as float16");
 }
@@ -59,12 +61,15 @@ void add_generator_options(CLI::App& kind, GenerateArguments& a) {
 void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
   auto* generate = add_command(app, "generate");
   generate->require_subcommand(1);
-  auto* rmat = generate->add_subcommand("rmat", "Graph500's R-MAT: 2^scale vertices, edge-factor * 2^scale edges");
+  auto* rmat =
+      generate->add_subcommand("rmat", "Graph500's R-MAT: 2^scale vertices, edge-factor * 2^scale edges");
   rmat->add_option("--scale", a.scale, "log2 of the number of vertices")->capture_default_str();
-  rmat->add_option("--edge-factor", a.edge_factor, "edges per vertex before duplicates are merged")->capture_default_str();
+  rmat->add_option("--edge-factor", a.edge_factor, "edges per vertex before duplicates are merged")
+      ->capture_default_str();
   rmat->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
   rmat->add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
-  auto* planted = generate->add_subcommand("planted", "a planted partition: communities that a GNN can learn");
+  auto* planted =
+      generate->add_subcommand("planted", "a planted partition: communities that a GNN can learn");
   planted->add_option("--nodes", a.nodes, "number of vertices")->capture_default_str();
   planted->add_option("--degree", a.degree, "expected degree")->capture_default_str();
   planted->add_option("--homophily", a.homophily, "fraction of edges inside a class")->capture_default_str();
@@ -81,7 +86,8 @@ void add_info(CLI::App& app, InfoArguments& a, Action& action) {
   auto* info = add_command(app, "info");
   info->add_option("FILE", a.file, "a graph file")->required();
   info->add_option("--ranks", a.ranks, "show memory per rank for so many ranks")->capture_default_str();
-  info->add_option("--replication", a.replication, "and so many copies of each block row")->capture_default_str();
+  info->add_option("--replication", a.replication, "and so many copies of each block row")
+      ->capture_default_str();
   info->callback([&action, &a] { action = [&a](const Communicator& world) { info_command(world, a); }; });
 }
 
@@ -89,10 +95,12 @@ void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
              void (*command)(const Communicator&, const JobArguments&)) {
   auto* job = add_command(app, name);
   job->add_option("CONFIG", a.config, "the input file (TOML)")->required();
-  job->add_option("KEY=VALUE", a.overrides, "section.key=value, wins over the file; `espalier help config` lists the keys");
+  job->add_option("KEY=VALUE", a.overrides,
+                  "section.key=value, wins over the file; `espalier help config` lists the keys");
   job->add_flag("--dry-run", a.dry_run, "print the resolved config and stop");
   if (std::string(name) == "sample") job->add_option("--epochs", a.epochs, "how many epochs to draw (1)");
-  job->callback([&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
+  job->callback(
+      [&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
 }
 
 void add_help(CLI::App& app, std::string& topic, const std::string& overview, Action& action) {
@@ -129,7 +137,9 @@ int run(const Communicator& world, int argc, char** argv) {
   add_command(app, "version")->callback([&action] {
     action = [](const Communicator&) { log::info("espalier {}", kVersion); };
   });
-  app.footer("`espalier help COMMAND` shows an example that works; `espalier help config` lists the keys of an input file.");
+  app.footer(
+      "`espalier help COMMAND` shows an example that works; `espalier help config` lists the keys of an "
+      "input file.");
 
   overview = app.help();
   if (argc == 1) {
@@ -173,7 +183,8 @@ int main(int argc, char** argv) {
     return leave(session.world(), error);
   } catch (const std::bad_alloc&) {
     fail_job(ExitCode::kMemory,
-             "out of memory; lower sampler.bulk or sampler.batch_size, or use more ranks or a smaller grid.replication");
+             "out of memory; lower sampler.bulk or sampler.batch_size, or use more ranks or a smaller "
+             "grid.replication");
   } catch (const std::exception& error) {
     fail_job(ExitCode::kInternal, error.what());
   }

@@ -9,8 +9,8 @@ namespace espalier {
 
 namespace {
 
-EpochReport sample_epoch(const Job& job, Sampler& sampler, const Buffer<std::int64_t>& training, std::int64_t bulk,
-                         std::int64_t epoch) {
+EpochReport sample_epoch(const Job& job, Sampler& sampler, const Buffer<std::int64_t>& training,
+                         std::int64_t bulk, std::int64_t epoch) {
   StageTimers timers;
   job.grid->traffic().clear();
   EpochReport report;
@@ -18,7 +18,8 @@ EpochReport sample_epoch(const Job& job, Sampler& sampler, const Buffer<std::int
   {
     const StageTimers::Scope whole(timers, "total");
     const EpochPlan plan(training, job.config.sampler.batch_size, job.batches_per_step, job.grid->ranks(),
-                         static_cast<std::uint64_t>(job.config.train.seed), static_cast<std::uint64_t>(epoch));
+                         static_cast<std::uint64_t>(job.config.train.seed),
+                         static_cast<std::uint64_t>(epoch));
     const StageTimers::Scope time(timers, "sample");
     EpochSampler epoch_sampler(*job.grid, sampler, plan, bulk);
     for (std::int64_t step = 0; step < plan.steps(); ++step) {
@@ -33,25 +34,33 @@ EpochReport sample_epoch(const Job& job, Sampler& sampler, const Buffer<std::int
 
 void print_epoch(const EpochReport& epoch) {
   const double seconds = epoch.seconds.at("sample").max;
-  log::info("epoch {:>3}  digest {}  {} batches  {} edges  {} input rows  {:.3f} s  {:.2f} M edges/s  {} bytes between ranks",
-            epoch.epoch, hex(epoch.counts.digest), epoch.counts.batches, epoch.counts.sampled_edges,
-            epoch.counts.input_rows, seconds, static_cast<double>(epoch.counts.sampled_edges) / 1e6 / std::max(seconds, 1e-9),
-            epoch.bytes.at("sample").total);
+  log::info(
+      "epoch {:>3}  digest {}  {} batches  {} edges  {} input rows  {:.3f} s  {:.2f} M edges/s  {} bytes "
+      "between ranks",
+      epoch.epoch, hex(epoch.counts.digest), epoch.counts.batches, epoch.counts.sampled_edges,
+      epoch.counts.input_rows, seconds,
+      static_cast<double>(epoch.counts.sampled_edges) / 1e6 / std::max(seconds, 1e-9),
+      epoch.bytes.at("sample").total);
 }
 
 template <class Index>
 void run(const Job& job, std::int64_t epochs) {
   const auto training = job.file->read_split(Split::kTrain);
-  if (training.empty()) input_error("{}: /split/train is empty or absent; import the graph with a split", job.file->path());
+  if (training.empty())
+    input_error("{}: /split/train is empty or absent; import the graph with a split", job.file->path());
   const auto a = read_model_matrix<Index>(job);
   const auto sampler = make_graphsage(a, sampler_shape(job.config));
-  const auto batches = (std::ssize(training) + job.config.sampler.batch_size - 1) / job.config.sampler.batch_size;
+  const auto batches =
+      (std::ssize(training) + job.config.sampler.batch_size - 1) / job.config.sampler.batch_size;
   const auto bulk = resolve_bulk(job, batches);
 
   auto report = start_report(job, "sample");
-  log::info("{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank; {} batches of {}, {} in bulk",
-            job.file->path(), report.graph.nodes, report.graph.edges, report.ranks, job.grid->rows(),
-            report.replication, job.config.grid.topology, report.threads, batches, job.config.sampler.batch_size, bulk);
+  log::info(
+      "{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank; {} batches of "
+      "{}, {} in bulk",
+      job.file->path(), report.graph.nodes, report.graph.edges, report.ranks, job.grid->rows(),
+      report.replication, job.config.grid.topology, report.threads, batches, job.config.sampler.batch_size,
+      bulk);
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
     report.epochs.push_back(sample_epoch(job, *sampler, training, bulk, epoch));
     print_epoch(report.epochs.back());
@@ -70,7 +79,9 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
     return;
   }
   const auto job = open_job(world, config);
-  with_index_type(job.file->info().nodes, [&](auto index) { run<decltype(index)>(job, std::max<std::int64_t>(1, arguments.epochs)); });
+  with_index_type(job.file->info().nodes, [&](auto index) {
+    run<decltype(index)>(job, std::max<std::int64_t>(1, arguments.epochs));
+  });
 }
 
 }  // namespace espalier

@@ -37,22 +37,28 @@ void show_epoch(const EpochReport& epoch) {
 std::string digest_of_weights(const Network<float>& network) {
   std::uint64_t digest = 0xcbf29ce484222325u;  // FNV-1a over the bits of all parameters in order
   for (const auto& parameter : network.parameters())
-    for (const float x : parameter.value.data) digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * 0x100000001b3u;
+    for (const float x : parameter.value.data)
+      digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * 0x100000001b3u;
   return hex(digest);
 }
 
 void describe(const Job& job, const RunReport& report, std::int64_t bulk, std::int64_t parameters) {
   const auto& config = job.config;
-  log::info("graph   {}: {} nodes, {} edges, {} features, {} classes; {} / {} / {} vertices to train / validate / test",
-            job.file->path(), report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
-            report.graph.train, report.graph.valid, report.graph.test);
-  log::info("grid    {} ranks as {} block rows x {} copies, {} topology, {} thread{} per rank, on the CPU", report.ranks,
-            job.grid->rows(), report.replication, config.grid.topology, report.threads, report.threads == 1 ? "" : "s");
+  log::info(
+      "graph   {}: {} nodes, {} edges, {} features, {} classes; {} / {} / {} vertices to train / validate / "
+      "test",
+      job.file->path(), report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
+      report.graph.train, report.graph.valid, report.graph.test);
+  log::info("grid    {} ranks as {} block rows x {} copies, {} topology, {} thread{} per rank, on the CPU",
+            report.ranks, job.grid->rows(), report.replication, config.grid.topology, report.threads,
+            report.threads == 1 ? "" : "s");
   std::string fanout;
-  for (const auto picks : config.sampler.fanout) fanout += (fanout.empty() ? "" : ",") + std::to_string(picks);
-  log::info("job     {} layers of {}, hidden {}, {} parameters; {} fanout {}, batch {}, {} per step, {} in bulk",
-            config.model.layers, config.model.kind, config.model.hidden, parameters, config.sampler.kind, fanout,
-            config.sampler.batch_size, job.batches_per_step, bulk);
+  for (const auto picks : config.sampler.fanout)
+    fanout += (fanout.empty() ? "" : ",") + std::to_string(picks);
+  log::info(
+      "job     {} layers of {}, hidden {}, {} parameters; {} fanout {}, batch {}, {} per step, {} in bulk",
+      config.model.layers, config.model.kind, config.model.hidden, parameters, config.sampler.kind, fanout,
+      config.sampler.batch_size, job.batches_per_step, bulk);
 }
 
 template <class Index>
@@ -69,12 +75,15 @@ void run(const Job& job) {
   whole.fanout = {-1};
   whole.label = "evaluate";
   const auto whole_rows = make_graphsage(a, whole);
-  const Evaluator evaluator(*job.grid, *whole_rows, features, targets, job.file->info().edges, job.memory_limit / 8);
-  const auto batches = (std::ssize(targets.train) + job.config.sampler.batch_size - 1) / job.config.sampler.batch_size;
+  const Evaluator evaluator(*job.grid, *whole_rows, features, targets, job.file->info().edges,
+                            job.memory_limit / 8);
+  const auto batches =
+      (std::ssize(targets.train) + job.config.sampler.batch_size - 1) / job.config.sampler.batch_size;
   const auto bulk = resolve_bulk(job, batches);
 
   // 3. Train.
-  Trainer trainer(job.cpu, {*job.grid, job.config, *sampler, features, targets, evaluator, bulk, job.batches_per_step});
+  Trainer trainer(
+      job.cpu, {*job.grid, job.config, *sampler, features, targets, evaluator, bulk, job.batches_per_step});
   auto report = start_report(job, "train");
   describe(job, report, bulk, trainer.network().parameter_count());
   const auto result = trainer.train({show_step, [&](const EpochReport& epoch) {

@@ -15,8 +15,14 @@ Clock& installed() {
 }
 }  // namespace
 
-void set_clock(Clock clock) { installed() = std::move(clock); }
-double now() { return installed().now(); }
-void charge(double seconds) { installed().charge(seconds); }
+void set_clock(Clock clock) {
+  installed() = std::move(clock);
+}
+double now() {
+  return installed().now();
+}
+void charge(double seconds) {
+  installed().charge(seconds);
+}
 
 }  // namespace espalier

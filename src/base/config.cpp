@@ -1,5 +1,5 @@
-// One table binds every key to its place in the struct, its type, its range or choices and its meaning; reading,
-// checking, writing and documenting all walk that table.
+// One table binds every key to its place in the struct, its type, its range or choices and its meaning;
+// reading, checking, writing and documenting all walk that table.
 #include "espalier/base/config.hpp"
 
 #define TOML_EXCEPTIONS 1
@@ -20,13 +20,14 @@ namespace espalier {
 
 namespace {
 
-using Target = std::variant<std::string*, std::int64_t*, double*, bool*, std::vector<std::int64_t>*, AutoInt*, AutoNumber*>;
+using Target = std::variant<std::string*, std::int64_t*, double*, bool*, std::vector<std::int64_t>*, AutoInt*,
+                            AutoNumber*>;
 
 struct Key {
   std::string name;
   Target target;
   std::string meaning;
-  std::vector<std::string> choices = {};  // for words
+  std::vector<std::string> choices = {};    // for words
   double lowest = -1e300, highest = 1e300;  // for numbers
 };
 
@@ -35,25 +36,57 @@ constexpr double kNoLimit = 1e300;
 std::vector<Key> bind_keys(Config& c) {
   return {
       {"graph.file", &c.graph.file, "the graph file (HDF5) that `espalier import` or `generate` wrote"},
-      {"graph.feature_norm", &c.graph.feature_norm, "none | row (each row sums to 1) | standard (mean 0, deviation 1 per column)",
+      {"graph.feature_norm",
+       &c.graph.feature_norm,
+       "none | row (each row sums to 1) | standard (mean 0, deviation 1 per column)",
        {"none", "row", "standard"}},
       {"graph.features_on", &c.graph.features_on, "where a GPU run keeps the features", {"device", "host"}},
-      {"grid.replication", &c.grid.replication, "c: how many ranks hold each block row; divides the number of ranks", {}, 1, kNoLimit},
-      {"grid.topology", &c.grid.topology, "partitioned: A is spread over the grid; replicated: every rank holds A",
+      {"grid.replication",
+       &c.grid.replication,
+       "c: how many ranks hold each block row; divides the number of ranks",
+       {},
+       1,
+       kNoLimit},
+      {"grid.topology",
+       &c.grid.topology,
+       "partitioned: A is spread over the grid; replicated: every rank holds A",
        {"partitioned", "replicated"}},
-      {"grid.schedule", &c.grid.schedule, "how the distributed product P = Q A moves its data",
+      {"grid.schedule",
+       &c.grid.schedule,
+       "how the distributed product P = Q A moves its data",
        {"auto", "staged", "staged-oblivious", "pull", "push"}},
-      {"sampler.kind", &c.sampler.kind, "the sampling algorithm", {"graphsage", "ladies", "fastgcn", "labor"}},
-      {"sampler.fanout", &c.sampler.fanout, "picks per vertex and layer, first: next to the batch; -1 = all neighbours", {}, -1, kNoLimit},
+      {"sampler.kind",
+       &c.sampler.kind,
+       "the sampling algorithm",
+       {"graphsage", "ladies", "fastgcn", "labor"}},
+      {"sampler.fanout",
+       &c.sampler.fanout,
+       "picks per vertex and layer, first: next to the batch; -1 = all neighbours",
+       {},
+       -1,
+       kNoLimit},
       {"sampler.batch_size", &c.sampler.batch_size, "training vertices per minibatch", {}, 1, kNoLimit},
-      {"sampler.bulk", &c.sampler.bulk, "minibatches sampled at once over all ranks, or auto (by memory)", {}, 1, kNoLimit},
+      {"sampler.bulk",
+       &c.sampler.bulk,
+       "minibatches sampled at once over all ranks, or auto (by memory)",
+       {},
+       1,
+       kNoLimit},
       {"sampler.weighted", &c.sampler.weighted, "draw neighbours in proportion to the entries of A"},
-      {"sampler.mode", &c.sampler.mode, "variant of a layer-wise sampler", {"paper", "reference", "debiased"}},
+      {"sampler.mode",
+       &c.sampler.mode,
+       "variant of a layer-wise sampler",
+       {"paper", "reference", "debiased"}},
       {"model.kind", &c.model.kind, "the layers of the network", {"sage", "gcn", "gat"}},
       {"model.hidden", &c.model.hidden, "width of the hidden layers", {}, 1, kNoLimit},
       {"model.layers", &c.model.layers, "number of layers", {}, 1, 64},
       {"model.dropout", &c.model.dropout, "probability that a hidden value is dropped", {}, 0, 0.999},
-      {"model.input_dropout", &c.model.input_dropout, "the same for input features; auto: model.dropout for gcn, 0 for sage", {}, 0, 0.999},
+      {"model.input_dropout",
+       &c.model.input_dropout,
+       "the same for input features; auto: model.dropout for gcn, 0 for sage",
+       {},
+       0,
+       0.999},
       {"model.normalize", &c.model.normalize, "normalisation between layers", {"none", "batch", "layer"}},
       {"train.epochs", &c.train.epochs, "passes over the training vertices", {}, 1, kNoLimit},
       {"train.optimizer", &c.train.optimizer, "adam | sgd (with momentum)", {"adam", "sgd"}},
@@ -63,23 +96,73 @@ std::vector<Key> bind_keys(Config& c) {
       {"train.lr_warmup", &c.train.lr_warmup, "epochs of linear warm-up", {}, 0, kNoLimit},
       {"train.lr_step", &c.train.lr_step, "epochs between decays (lr_schedule = step)", {}, 1, kNoLimit},
       {"train.lr_decay", &c.train.lr_decay, "factor of each decay (lr_schedule = step)", {}, 0, 1},
-      {"train.weight_decay", &c.train.weight_decay, "L2 penalty added to the gradient of weight matrices", {}, 0, kNoLimit},
+      {"train.weight_decay",
+       &c.train.weight_decay,
+       "L2 penalty added to the gradient of weight matrices",
+       {},
+       0,
+       kNoLimit},
       {"train.weight_decay_on", &c.train.weight_decay_on, "which layers decay", {"all", "first"}},
-      {"train.early_stop", &c.train.early_stop, "stop after so many evaluations without a better validation metric; 0 = never", {}, 0, kNoLimit},
+      {"train.early_stop",
+       &c.train.early_stop,
+       "stop after so many evaluations without a better validation metric; 0 = never",
+       {},
+       0,
+       kNoLimit},
       {"train.seed", &c.train.seed, "the seed of everything random in a run", {}, 0, kNoLimit},
-      {"train.batches_per_step", &c.train.batches_per_step, "minibatches averaged by one optimiser step, or auto (one per rank)", {}, 1, kNoLimit},
-      {"train.reproducible", &c.train.reproducible, "reduce gradients in fixed point: bit-identical for every grid"},
-      {"train.eval_every", &c.train.eval_every, "epochs between exact evaluations; 0 = only after the last", {}, 0, kNoLimit},
-      {"train.precision", &c.train.precision, "arithmetic of matrix products on a GPU", {"fp32", "tf32", "bf16"}},
+      {"train.batches_per_step",
+       &c.train.batches_per_step,
+       "minibatches averaged by one optimiser step, or auto (one per rank)",
+       {},
+       1,
+       kNoLimit},
+      {"train.reproducible", &c.train.reproducible,
+       "reduce gradients in fixed point: bit-identical for every grid"},
+      {"train.eval_every",
+       &c.train.eval_every,
+       "epochs between exact evaluations; 0 = only after the last",
+       {},
+       0,
+       kNoLimit},
+      {"train.precision",
+       &c.train.precision,
+       "arithmetic of matrix products on a GPU",
+       {"fp32", "tf32", "bf16"}},
       {"run.device", &c.run.device, "where to compute", {"auto", "cpu", "cuda"}},
-      {"run.threads", &c.run.threads, "threads per rank, or auto (cores of the node / ranks on it)", {}, 1, 4096},
-      {"run.memory_limit", &c.run.memory_limit, "bytes per rank, as 8GiB or 500MB, or auto (the node's memory / ranks on it)"},
+      {"run.threads",
+       &c.run.threads,
+       "threads per rank, or auto (cores of the node / ranks on it)",
+       {},
+       1,
+       4096},
+      {"run.memory_limit", &c.run.memory_limit,
+       "bytes per rank, as 8GiB or 500MB, or auto (the node's memory / ranks on it)"},
       {"run.overlap", &c.run.overlap, "hide sampling and fetching behind computing"},
-      {"run.checkpoint_every", &c.run.checkpoint_every, "epochs between checkpoints; 0 = none", {}, 0, kNoLimit},
-      {"run.checkpoint_minutes", &c.run.checkpoint_minutes, "minutes between checkpoints; 0 = none", {}, 0, kNoLimit},
+      {"run.checkpoint_every",
+       &c.run.checkpoint_every,
+       "epochs between checkpoints; 0 = none",
+       {},
+       0,
+       kNoLimit},
+      {"run.checkpoint_minutes",
+       &c.run.checkpoint_minutes,
+       "minutes between checkpoints; 0 = none",
+       {},
+       0,
+       kNoLimit},
       {"run.restart", &c.run.restart, "auto | never | the path of a checkpoint"},
-      {"run.max_minutes", &c.run.max_minutes, "stop and save after so many minutes; 0 = no limit", {}, 0, kNoLimit},
-      {"run.stall_minutes", &c.run.stall_minutes, "report where each rank is when no step finishes for so long; 0 = never", {}, 0, kNoLimit},
+      {"run.max_minutes",
+       &c.run.max_minutes,
+       "stop and save after so many minutes; 0 = no limit",
+       {},
+       0,
+       kNoLimit},
+      {"run.stall_minutes",
+       &c.run.stall_minutes,
+       "report where each rank is when no step finishes for so long; 0 = never",
+       {},
+       0,
+       kNoLimit},
       {"output.dir", &c.output.dir, "folder for report.json, metrics.csv and the resolved config"},
   };
 }
@@ -105,8 +188,12 @@ std::string value_text(const Target& target) {
     std::string operator()(const double* v) const { return number_text(*v); }
     std::string operator()(const bool* v) const { return *v ? "true" : "false"; }
     std::string operator()(const std::vector<std::int64_t>* v) const { return fmt::format("[{}]", join(*v)); }
-    std::string operator()(const AutoInt* v) const { return v->value ? std::to_string(*v->value) : "\"auto\""; }
-    std::string operator()(const AutoNumber* v) const { return v->value ? number_text(*v->value) : "\"auto\""; }
+    std::string operator()(const AutoInt* v) const {
+      return v->value ? std::to_string(*v->value) : "\"auto\"";
+    }
+    std::string operator()(const AutoNumber* v) const {
+      return v->value ? number_text(*v->value) : "\"auto\"";
+    }
     static std::string join(const std::vector<std::int64_t>& items) {
       std::string out;
       for (const auto item : items) out += (out.empty() ? "" : ", ") + std::to_string(item);
@@ -119,14 +206,16 @@ std::string value_text(const Target& target) {
 // Assigns a TOML value to a key's target, checking type, choices and range. `where` ends every message.
 class Assigner {
  public:
-  Assigner(const Key& key, const toml::node& node, const std::string& where) : key_(key), node_(node), where_(where) {}
+  Assigner(const Key& key, const toml::node& node, const std::string& where)
+      : key_(key), node_(node), where_(where) {}
 
   void operator()(std::string* target) const {
     const auto value = node_.value_exact<std::string>();
     if (!value) wrong_type("a word in quotes");
-    if (!key_.choices.empty() && std::find(key_.choices.begin(), key_.choices.end(), *value) == key_.choices.end())
-      usage_error("{}: {} = {}: not one of {}; did you mean \"{}\"?", where_, key_.name, quoted(*value), choice_list(),
-                  nearest(*value, key_.choices));
+    if (!key_.choices.empty() &&
+        std::find(key_.choices.begin(), key_.choices.end(), *value) == key_.choices.end())
+      usage_error("{}: {} = {}: not one of {}; did you mean \"{}\"?", where_, key_.name, quoted(*value),
+                  choice_list(), nearest(*value, key_.choices));
     *target = *value;
   }
   void operator()(std::int64_t* target) const { *target = integer(node_); }
@@ -154,10 +243,12 @@ class Assigner {
   bool is_auto() const { return node_.value_exact<std::string>() == std::string("auto"); }
 
   [[noreturn]] void wrong_type(const std::string& wanted) const {
-    const bool may_be_auto = std::holds_alternative<AutoInt*>(key_.target) || std::holds_alternative<AutoNumber*>(key_.target);
+    const bool may_be_auto =
+        std::holds_alternative<AutoInt*>(key_.target) || std::holds_alternative<AutoNumber*>(key_.target);
     std::ostringstream got;
     got << toml::node_view<const toml::node>(&node_);
-    usage_error("{}: {} must be {}{}, but is {}", where_, key_.name, wanted, may_be_auto ? " or \"auto\"" : "", got.str());
+    usage_error("{}: {} must be {}{}, but is {}", where_, key_.name, wanted,
+                may_be_auto ? " or \"auto\"" : "", got.str());
   }
   std::int64_t integer(const toml::node& node) const {
     const auto value = node.value_exact<std::int64_t>();
@@ -172,8 +263,10 @@ class Assigner {
     return *value;
   }
   void check_range(double value) const {
-    if (value < key_.lowest) usage_error("{}: {} = {} is below its least value, {}", where_, key_.name, value, key_.lowest);
-    if (value > key_.highest) usage_error("{}: {} = {} is above its greatest value, {}", where_, key_.name, value, key_.highest);
+    if (value < key_.lowest)
+      usage_error("{}: {} = {} is below its least value, {}", where_, key_.name, value, key_.lowest);
+    if (value > key_.highest)
+      usage_error("{}: {} = {} is above its greatest value, {}", where_, key_.name, value, key_.highest);
   }
   std::string choice_list() const {
     std::string out;
@@ -194,7 +287,8 @@ const Key& find_key(const std::vector<Key>& keys, const std::string& name, const
   usage_error("{}: unknown key {}; did you mean {}?", where, name, nearest(name, names));
 }
 
-void assign(const std::vector<Key>& keys, const std::string& name, const toml::node& node, const std::string& where) {
+void assign(const std::vector<Key>& keys, const std::string& name, const toml::node& node,
+            const std::string& where) {
   const auto& key = find_key(keys, name, where);
   std::visit(Assigner(key, node, where), key.target);
 }
@@ -239,7 +333,8 @@ void assign_override(const std::vector<Key>& keys, const std::string& text) {
 
 void check_together(const Config& c, const std::string& source) {
   for (const auto fanout : c.sampler.fanout)
-    if (fanout == 0) usage_error("{}: sampler.fanout holds a 0; every layer needs at least 1 pick, or -1 for all", source);
+    if (fanout == 0)
+      usage_error("{}: sampler.fanout holds a 0; every layer needs at least 1 pick, or -1 for all", source);
   if (static_cast<std::int64_t>(c.sampler.fanout.size()) != c.model.layers)
     usage_error("{}: sampler.fanout has {} entries but model.layers = {}; give one fanout per layer", source,
                 c.sampler.fanout.size(), c.model.layers);
@@ -248,7 +343,8 @@ void check_together(const Config& c, const std::string& source) {
 
 }  // namespace
 
-Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides) {
+Config parse_config(const std::string& text, const std::string& source,
+                    const std::vector<std::string>& overrides) {
   Config config;
   const auto keys = bind_keys(config);
   try {
@@ -313,7 +409,7 @@ std::int64_t parse_bytes(const std::string& text, const std::string& key) {
   }
   const auto unit = text.substr(used);
   const std::vector<std::pair<std::string, double>> units = {
-      {"", 1},      {"B", 1},          {"KB", 1e3},      {"MB", 1e6},          {"GB", 1e9},
+      {"", 1},      {"B", 1},          {"KB", 1e3},       {"MB", 1e6},       {"GB", 1e9},
       {"TB", 1e12}, {"KiB", 0x1.0p10}, {"MiB", 0x1.0p20}, {"GiB", 0x1.0p30}, {"TiB", 0x1.0p40}};
   for (const auto& [name, factor] : units)
     if (used > 0 && unit == name && number * factor >= 1 && number * factor < 9e18)

@@ -22,8 +22,8 @@ namespace {
 
 void fail_check(const char* file, int line, const char* expression, std::string_view message) {
   const auto& who = failure_context();
-  end_job(fmt::format("espalier: rank {} on {}: {}:{}: check failed: {}: {}\n", who.rank, who.host, file, line,
-                      expression, message),
+  end_job(fmt::format("espalier: rank {} on {}: {}:{}: check failed: {}: {}\n", who.rank, who.host, file,
+                      line, expression, message),
           ExitCode::kInternal);
 }
 

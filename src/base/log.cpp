@@ -10,10 +10,10 @@ namespace espalier::log {
 
 namespace {
 struct Loggers {
-  std::shared_ptr<spdlog::logger> out = std::make_shared<spdlog::logger>(
-      "out", std::make_shared<spdlog::sinks::stdout_sink_mt>());
-  std::shared_ptr<spdlog::logger> err = std::make_shared<spdlog::logger>(
-      "err", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  std::shared_ptr<spdlog::logger> out =
+      std::make_shared<spdlog::logger>("out", std::make_shared<spdlog::sinks::stdout_sink_mt>());
+  std::shared_ptr<spdlog::logger> err =
+      std::make_shared<spdlog::logger>("err", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   Level lowest = Level::kInfo;
   Loggers() {
     out->set_pattern("%v");
@@ -34,15 +34,25 @@ void set_up(int rank, Level lowest) {
   if (rank > 0) loggers().err->set_pattern("espalier: rank " + std::to_string(rank) + ": %v");
 }
 
-bool enabled(Level level) { return level >= loggers().lowest; }
+bool enabled(Level level) {
+  return level >= loggers().lowest;
+}
 
 void write(Level level, std::string_view line) {
   if (!enabled(level)) return;
   switch (level) {
-    case Level::kDebug: loggers().out->debug("{}", line); break;
-    case Level::kInfo: loggers().out->info("{}", line); break;
-    case Level::kWarning: loggers().err->warn("warning: {}", line); break;
-    case Level::kError: loggers().err->error("error: {}", line); break;
+    case Level::kDebug:
+      loggers().out->debug("{}", line);
+      break;
+    case Level::kInfo:
+      loggers().out->info("{}", line);
+      break;
+    case Level::kWarning:
+      loggers().err->warn("warning: {}", line);
+      break;
+    case Level::kError:
+      loggers().err->error("error: {}", line);
+      break;
   }
 }
 

@@ -14,17 +14,35 @@ constexpr int kExchangeTag = 7;
 
 template <class T>
 MPI_Datatype mpi_type();
-template <> MPI_Datatype mpi_type<float>() { return MPI_FLOAT; }
-template <> MPI_Datatype mpi_type<double>() { return MPI_DOUBLE; }
-template <> MPI_Datatype mpi_type<std::int32_t>() { return MPI_INT32_T; }
-template <> MPI_Datatype mpi_type<std::int64_t>() { return MPI_INT64_T; }
-template <> MPI_Datatype mpi_type<std::uint64_t>() { return MPI_UINT64_T; }
+template <>
+MPI_Datatype mpi_type<float>() {
+  return MPI_FLOAT;
+}
+template <>
+MPI_Datatype mpi_type<double>() {
+  return MPI_DOUBLE;
+}
+template <>
+MPI_Datatype mpi_type<std::int32_t>() {
+  return MPI_INT32_T;
+}
+template <>
+MPI_Datatype mpi_type<std::int64_t>() {
+  return MPI_INT64_T;
+}
+template <>
+MPI_Datatype mpi_type<std::uint64_t>() {
+  return MPI_UINT64_T;
+}
 
 MPI_Op mpi_op(Reduction reduction) {
   switch (reduction) {
-    case Reduction::kSum: return MPI_SUM;
-    case Reduction::kMin: return MPI_MIN;
-    case Reduction::kMax: return MPI_MAX;
+    case Reduction::kSum:
+      return MPI_SUM;
+    case Reduction::kMin:
+      return MPI_MIN;
+    case Reduction::kMax:
+      return MPI_MAX;
   }
   return MPI_OP_NULL;
 }
@@ -56,7 +74,9 @@ Communicator::Communicator(Communicator&& other) noexcept
       size_(other.size_),
       traffic_(std::move(other.traffic_)) {}
 
-MPI_Info Communicator::native_info() { return MPI_INFO_NULL; }
+MPI_Info Communicator::native_info() {
+  return MPI_INFO_NULL;
+}
 
 Communicator Communicator::split(int color, int key) const {
   MPI_Comm part = MPI_COMM_NULL;
@@ -64,14 +84,17 @@ Communicator Communicator::split(int color, int key) const {
   return Communicator(part, true, traffic_);
 }
 
-void Communicator::barrier() const { ESPALIER_MPI(MPI_Barrier(handle_)); }
+void Communicator::barrier() const {
+  ESPALIER_MPI(MPI_Barrier(handle_));
+}
 
 template <class T>
 void Communicator::all_reduce(std::span<T> values, Reduction reduction, std::string_view label) const {
   constexpr std::size_t kPiece = kPieceBytes / sizeof(T);
   for (std::size_t at = 0; at < values.size(); at += kPiece)
-    ESPALIER_MPI(MPI_Allreduce(MPI_IN_PLACE, values.data() + at, static_cast<int>(std::min(kPiece, values.size() - at)),
-                               mpi_type<T>(), mpi_op(reduction), handle_));
+    ESPALIER_MPI(MPI_Allreduce(MPI_IN_PLACE, values.data() + at,
+                               static_cast<int>(std::min(kPiece, values.size() - at)), mpi_type<T>(),
+                               mpi_op(reduction), handle_));
   const auto bytes = static_cast<std::int64_t>(values.size_bytes());
   const std::int64_t crossing = 2 * bytes * (size_ - 1) / size_;
   if (size_ > 1) traffic_->book(label, {2 * (size_ - 1), crossing, crossing});
@@ -99,8 +122,10 @@ std::string Communicator::broadcast_text(std::string text, int root, std::string
   return text;
 }
 
-void Communicator::all_gather_bytes(const void* mine, void* all, std::size_t bytes, std::string_view label) const {
-  ESPALIER_MPI(MPI_Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE, handle_));
+void Communicator::all_gather_bytes(const void* mine, void* all, std::size_t bytes,
+                                    std::string_view label) const {
+  ESPALIER_MPI(MPI_Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE,
+                             handle_));
   const auto crossing = static_cast<std::int64_t>(bytes) * (size_ - 1);
   if (size_ > 1) traffic_->book(label, {size_ - 1, crossing, crossing});
 }
@@ -119,20 +144,24 @@ void Communicator::all_gather_v_bytes(const void* mine, void* all, const std::ve
 
 std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int64_t> send_counts,
                                                         std::string_view label) const {
-  ESPALIER_CHECK(static_cast<int>(send_counts.size()) == size_, "{} counts for {} ranks", send_counts.size(), size_);
+  ESPALIER_CHECK(static_cast<int>(send_counts.size()) == size_, "{} counts for {} ranks", send_counts.size(),
+                 size_);
   std::vector<std::int64_t> receive_counts(send_counts.size());
-  ESPALIER_MPI(MPI_Alltoall(send_counts.data(), 1, MPI_INT64_T, receive_counts.data(), 1, MPI_INT64_T, handle_));
+  ESPALIER_MPI(
+      MPI_Alltoall(send_counts.data(), 1, MPI_INT64_T, receive_counts.data(), 1, MPI_INT64_T, handle_));
   const std::int64_t crossing = 8 * (size_ - 1);
   if (size_ > 1) traffic_->book(label, {size_ - 1, crossing, crossing});
   return receive_counts;
 }
 
-// Receives are posted before sends, empty pairs exchange nothing, and both sides cut a large message at the same places.
-void Communicator::all_to_all_v_bytes(const void* send, std::span<const std::int64_t> send_counts, void* received,
-                                      std::span<const std::int64_t> receive_counts, std::size_t item,
-                                      std::string_view label) const {
-  ESPALIER_CHECK(static_cast<int>(send_counts.size()) == size_ && static_cast<int>(receive_counts.size()) == size_,
-                 "{} and {} counts for {} ranks", send_counts.size(), receive_counts.size(), size_);
+// Receives are posted before sends, empty pairs exchange nothing, and both sides cut a large message at the
+// same places.
+void Communicator::all_to_all_v_bytes(const void* send, std::span<const std::int64_t> send_counts,
+                                      void* received, std::span<const std::int64_t> receive_counts,
+                                      std::size_t item, std::string_view label) const {
+  ESPALIER_CHECK(
+      static_cast<int>(send_counts.size()) == size_ && static_cast<int>(receive_counts.size()) == size_,
+      "{} and {} counts for {} ranks", send_counts.size(), receive_counts.size(), size_);
   const auto* from = static_cast<const std::byte*>(send);
   auto* to = static_cast<std::byte*>(received);
   const auto width = static_cast<std::int64_t>(item);
@@ -144,7 +173,8 @@ void Communicator::all_to_all_v_bytes(const void* send, std::span<const std::int
     if (peer == rank_) own_place = to - static_cast<std::byte*>(received);
     if (peer != rank_) {
       for_each_piece(bytes, [&](std::int64_t offset, int count) {
-        ESPALIER_MPI(MPI_Irecv(to + offset, count, MPI_BYTE, peer, kExchangeTag, handle_, &requests.emplace_back()));
+        ESPALIER_MPI(
+            MPI_Irecv(to + offset, count, MPI_BYTE, peer, kExchangeTag, handle_, &requests.emplace_back()));
       });
       volume.bytes_received += bytes;
     }
@@ -156,7 +186,8 @@ void Communicator::all_to_all_v_bytes(const void* send, std::span<const std::int
       if (bytes > 0) std::copy_n(from, bytes, static_cast<std::byte*>(received) + own_place);
     } else {
       for_each_piece(bytes, [&](std::int64_t offset, int count) {
-        ESPALIER_MPI(MPI_Isend(from + offset, count, MPI_BYTE, peer, kExchangeTag, handle_, &requests.emplace_back()));
+        ESPALIER_MPI(
+            MPI_Isend(from + offset, count, MPI_BYTE, peer, kExchangeTag, handle_, &requests.emplace_back()));
         ++volume.messages;
       });
       volume.bytes_sent += bytes;

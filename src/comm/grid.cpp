@@ -5,8 +5,8 @@ namespace espalier {
 namespace {
 int checked_replication(int ranks, int replication) {
   if (replication < 1 || ranks % replication != 0)
-    usage_error("grid.replication = {} does not divide the number of ranks, {}; choose a divisor of {}", replication,
-                ranks, ranks);
+    usage_error("grid.replication = {} does not divide the number of ranks, {}; choose a divisor of {}",
+                replication, ranks, ranks);
   return replication;
 }
 }  // namespace

@@ -18,9 +18,9 @@ inline std::string mpi_error_text(int code) {
 
 }  // namespace espalier
 
-#define ESPALIER_MPI(call)                                                                               \
-  do {                                                                                                   \
-    const int espalier_mpi_code = (call);                                                                \
-    if (espalier_mpi_code != MPI_SUCCESS) [[unlikely]]                                                   \
+#define ESPALIER_MPI(call)                                                                              \
+  do {                                                                                                  \
+    const int espalier_mpi_code = (call);                                                               \
+    if (espalier_mpi_code != MPI_SUCCESS) [[unlikely]]                                                  \
       ::espalier::fail_check(__FILE__, __LINE__, #call, ::espalier::mpi_error_text(espalier_mpi_code)); \
   } while (false)

@@ -35,7 +35,9 @@ Communicator start(int* argc, char*** argv) {
 
 Session::Session(int* argc, char*** argv) : world_(start(argc, argv)) {}
 
-Session::~Session() { MPI_Finalize(); }
+Session::~Session() {
+  MPI_Finalize();
+}
 
 namespace {
 struct Place {

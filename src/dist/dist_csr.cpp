@@ -90,7 +90,8 @@ template <class Index>
 DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology topology) {
   auto a = empty_on<Index>(grid, whole.rows, topology);
   const auto first = a.partition.begin(a.part), last = a.partition.end(a.part);
-  const auto from = whole.indptr[static_cast<std::size_t>(first)], to = whole.indptr[static_cast<std::size_t>(last)];
+  const auto from = whole.indptr[static_cast<std::size_t>(first)],
+             to = whole.indptr[static_cast<std::size_t>(last)];
   a.local.rows = last - first;
   a.local.columns = whole.columns;
   a.has_values = whole.has_values();
@@ -114,9 +115,9 @@ DistCsr<Index> normalize_with_self_loops(const DistCsr<Index>& a) {
   return out;
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                                  \
-  template DistCsr<Index> read_dist_csr(const Grid&, const GraphFile&, Topology);                    \
-  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, Topology);                      \
+#define ESPALIER_INSTANTIATE(Index)                                               \
+  template DistCsr<Index> read_dist_csr(const Grid&, const GraphFile&, Topology); \
+  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, Topology);   \
   template DistCsr<Index> normalize_with_self_loops(const DistCsr<Index>&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

@@ -1,4 +1,5 @@
-// Schedule `pull` of the distributed product: ids travel to the owners, whole rows travel back, each distinct row once.
+// Schedule `pull` of the distributed product: ids travel to the owners, whole rows travel back, each distinct
+// row once.
 //
 //   asker                              owner (same process column)
 //   distinct remote ids, by owner  ──► ids
@@ -75,7 +76,8 @@ Reply<Index> make_reply(const Cpu& cpu, const Received<std::int64_t>& asked, con
   }
   std::int64_t at = 0;
   for (const auto count : asked.counts) {
-    reply.entry_counts.push_back(offsets[static_cast<std::size_t>(at + count)] - offsets[static_cast<std::size_t>(at)]);
+    reply.entry_counts.push_back(offsets[static_cast<std::size_t>(at + count)] -
+                                 offsets[static_cast<std::size_t>(at)]);
     at += count;
   }
   reply.indices.resize(static_cast<std::size_t>(offsets.back()));
@@ -91,7 +93,8 @@ Reply<Index> make_reply(const Cpu& cpu, const Received<std::int64_t>& asked, con
 }
 
 template <class Index>
-Csr<Index> exchange_rows(const Cpu& cpu, const Request& request, const DistCsr<Index>& a, std::string_view label) {
+Csr<Index> exchange_rows(const Cpu& cpu, const Request& request, const DistCsr<Index>& a,
+                         std::string_view label) {
   const auto& column = a.grid->column_comm();
   const auto asked = column.all_to_all_v(std::span<const std::int64_t>(request.ids), request.counts, label);
   const auto reply = make_reply(cpu, asked, a);
@@ -105,12 +108,15 @@ Csr<Index> exchange_rows(const Cpu& cpu, const Request& request, const DistCsr<I
   std::vector<std::int64_t> entry_counts;
   std::int64_t at = 0;
   for (const auto count : request.counts) {
-    entry_counts.push_back(rows.indptr[static_cast<std::size_t>(at + count)] - rows.indptr[static_cast<std::size_t>(at)]);
+    entry_counts.push_back(rows.indptr[static_cast<std::size_t>(at + count)] -
+                           rows.indptr[static_cast<std::size_t>(at)]);
     at += count;
   }
-  column.all_to_all_v(std::span<const Index>(reply.indices), reply.entry_counts, entry_counts, rows.indices, label);
+  column.all_to_all_v(std::span<const Index>(reply.indices), reply.entry_counts, entry_counts, rows.indices,
+                      label);
   if (a.has_values)
-    column.all_to_all_v(std::span<const float>(reply.values), reply.entry_counts, entry_counts, rows.values, label);
+    column.all_to_all_v(std::span<const float>(reply.values), reply.entry_counts, entry_counts, rows.values,
+                        label);
   return rows;
 }
 
@@ -135,7 +141,8 @@ SelectedRows<Index> select_rows_pull(const Cpu& cpu, std::span<const std::int64_
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
   for (std::int64_t k = 0; k < std::ssize(q); ++k) {
     const auto i = static_cast<std::size_t>(k);
-    p.rows[i] = a.is_local(q[i]) ? view(a.local, q[i] - a.first_row()) : view(p.received, request.place_of[i]);
+    p.rows[i] =
+        a.is_local(q[i]) ? view(a.local, q[i] - a.first_row()) : view(p.received, request.place_of[i]);
   }
   return p;
 }

@@ -11,16 +11,17 @@ namespace espalier {
 
 namespace {
 
-// Where each id's row comes from: the requests by owner, list by list, and for every id in the same order its destination.
+// Where each id's row comes from: the requests by owner, list by list, and for every id in the same order its
+// destination.
 struct FetchPlan {
-  std::vector<std::int64_t> counts;    // [owners]
-  Buffer<std::int64_t> ids;            // grouped by owner
-  std::vector<float*> destinations;    // [ids]
+  std::vector<std::int64_t> counts;                  // [owners]
+  Buffer<std::int64_t> ids;                          // grouped by owner
+  std::vector<float*> destinations;                  // [ids]
   std::vector<std::pair<std::int64_t, float*>> own;  // local row, destination
 };
 
-FetchPlan plan_fetch(const RowPartition& partition, int me, std::span<const std::span<const std::int64_t>> lists,
-                     std::vector<Matrix<float>>& rows) {
+FetchPlan plan_fetch(const RowPartition& partition, int me,
+                     std::span<const std::span<const std::int64_t>> lists, std::vector<Matrix<float>>& rows) {
   FetchPlan plan;
   plan.counts.assign(static_cast<std::size_t>(partition.parts()), 0);
   std::vector<int> owner;
@@ -61,8 +62,12 @@ std::vector<std::int64_t> times(const std::vector<std::int64_t>& counts, std::in
   return scaled;
 }
 
-void store_value(float& to, float value) { to = value; }
-void store_value(Half& to, float value) { to = to_half(value); }
+void store_value(float& to, float value) {
+  to = value;
+}
+void store_value(Half& to, float value) {
+  to = to_half(value);
+}
 
 }  // namespace
 
@@ -77,8 +82,9 @@ std::int64_t FeatureStore::width() const {
 }
 
 std::int64_t FeatureStore::bytes() const {
-  return std::visit([](const auto& local) { return static_cast<std::int64_t>(local.data.size() * sizeof local.data[0]); },
-                    local_);
+  return std::visit(
+      [](const auto& local) { return static_cast<std::int64_t>(local.data.size() * sizeof local.data[0]); },
+      local_);
 }
 
 void FeatureStore::fetch(const Cpu& cpu, std::span<const std::span<const std::int64_t>> lists,
@@ -88,8 +94,8 @@ void FeatureStore::fetch(const Cpu& cpu, std::span<const std::span<const std::in
 
 template <class T>
 void FeatureStore::fetch_as(const Cpu& cpu, const Matrix<T>& local,
-                            std::span<const std::span<const std::int64_t>> lists, std::vector<Matrix<float>>& rows,
-                            std::string_view label) const {
+                            std::span<const std::span<const std::int64_t>> lists,
+                            std::vector<Matrix<float>>& rows, std::string_view label) const {
   const auto width = local.columns;
   rows.resize(lists.size());
   for (std::size_t m = 0; m < lists.size(); ++m) rows[m].resize(std::ssize(lists[m]), width);
@@ -102,8 +108,10 @@ void FeatureStore::fetch_as(const Cpu& cpu, const Matrix<T>& local,
     const auto first = partition_.begin(grid_->row());
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
     for (std::int64_t k = 0; k < std::ssize(asked.data); ++k)
-      std::copy_n(local.row(asked.data[static_cast<std::size_t>(k)] - first), width, reply.data() + k * width);
-    column.all_to_all_v(std::span<const T>(reply), times(asked.counts, width), times(plan.counts, width), arrived, label);
+      std::copy_n(local.row(asked.data[static_cast<std::size_t>(k)] - first), width,
+                  reply.data() + k * width);
+    column.all_to_all_v(std::span<const T>(reply), times(asked.counts, width), times(plan.counts, width),
+                        arrived, label);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
     for (std::int64_t k = 0; k < std::ssize(plan.destinations); ++k)
       copy_row(arrived.data() + k * width, plan.destinations[static_cast<std::size_t>(k)], width);
@@ -120,7 +128,8 @@ void FeatureStore::normalize_rows() {
       [](auto& local) {
         for (std::int64_t i = 0; i < local.rows; ++i) {
           double sum = 0;
-          for (std::int64_t j = 0; j < local.columns; ++j) sum += std::abs(static_cast<double>(to_float(local(i, j))));
+          for (std::int64_t j = 0; j < local.columns; ++j)
+            sum += std::abs(static_cast<double>(to_float(local(i, j))));
           if (sum == 0) continue;
           for (std::int64_t j = 0; j < local.columns; ++j)
             store_value(local(i, j), static_cast<float>(to_float(local(i, j)) / sum));
@@ -131,9 +140,11 @@ void FeatureStore::normalize_rows() {
 
 namespace {
 
-// The exact sum over all vertices of term(column, value), column by column: fixed point with each column's own bound.
+// The exact sum over all vertices of term(column, value), column by column: fixed point with each column's
+// own bound.
 template <class T, class Term>
-std::vector<double> column_sums(const Matrix<T>& local, const Communicator& column, std::int64_t vertices, Term term) {
+std::vector<double> column_sums(const Matrix<T>& local, const Communicator& column, std::int64_t vertices,
+                                Term term) {
   std::vector<double> bound(static_cast<std::size_t>(local.columns), 0.0);
   for (std::int64_t i = 0; i < local.rows; ++i)
     for (std::int64_t j = 0; j < local.columns; ++j) {
@@ -179,7 +190,9 @@ void FeatureStore::standardize() {
 
 FeatureStore read_feature_store(const Grid& grid, const GraphFile& file, const std::string& feature_norm) {
   const auto& info = file.info();
-  if (info.features == 0) input_error("{}: the graph has no features (/nodes/features), so there is nothing to train on", file.path());
+  if (info.features == 0)
+    input_error("{}: the graph has no features (/nodes/features), so there is nothing to train on",
+                file.path());
   auto partition = block_partition(info.nodes, grid.rows());
   const auto begin = partition.begin(grid.row()), end = partition.end(grid.row());
   auto store = info.half_features ? FeatureStore(grid, partition, file.read_features<Half>(begin, end))

@@ -15,7 +15,8 @@ void SampleCounts::add(const Minibatch& minibatch) {
 
 SampleCounts total(const SampleCounts& mine, const Communicator& comm) {
   std::uint64_t sums[] = {mine.digest, static_cast<std::uint64_t>(mine.batches),
-                          static_cast<std::uint64_t>(mine.sampled_edges), static_cast<std::uint64_t>(mine.input_rows)};
+                          static_cast<std::uint64_t>(mine.sampled_edges),
+                          static_cast<std::uint64_t>(mine.input_rows)};
   comm.all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "report");
   return {sums[0], static_cast<std::int64_t>(sums[1]), static_cast<std::int64_t>(sums[2]),
           static_cast<std::int64_t>(sums[3])};
@@ -45,15 +46,17 @@ std::vector<Minibatch> EpochSampler::take(std::int64_t begin, std::int64_t end) 
   return taken;
 }
 
-std::int64_t automatic_bulk(const SamplerShape& shape, std::int64_t batch_size, std::int64_t batches, int ranks,
-                            std::int64_t nodes, std::int64_t edges, std::int64_t bytes) {
+std::int64_t automatic_bulk(const SamplerShape& shape, std::int64_t batch_size, std::int64_t batches,
+                            int ranks, std::int64_t nodes, std::int64_t edges, std::int64_t bytes) {
   const double n = std::max<double>(1, static_cast<double>(nodes));
   const double mean_degree = static_cast<double>(edges) / n;
   double rows = static_cast<double>(batch_size), needed = 0;
   for (const auto fanout : shape.fanout) {
-    const double picks = fanout < 0 ? mean_degree : std::min(static_cast<double>(fanout), 4 * mean_degree + 1);
+    const double picks =
+        fanout < 0 ? mean_degree : std::min(static_cast<double>(fanout), 4 * mean_degree + 1);
     const double new_edges = rows * picks;
-    // Per edge: global id, value, local id, value, and a slot of the table of ids at load one half; per row: views and offsets.
+    // Per edge: global id, value, local id, value, and a slot of the table of ids at load one half; per row:
+    // views and offsets.
     needed += new_edges * (8 + 4 + 4 + 4 + 32) + rows * 64;
     rows = std::min(n, rows + new_edges);
   }

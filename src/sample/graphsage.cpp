@@ -1,4 +1,5 @@
-// GraphSAGE as matrices (Hamilton et al. 2017; Tripathy et al. 2024, section 4.1), for k batches stacked row under row:
+// GraphSAGE as matrices (Hamilton et al. 2017; Tripathy et al. 2024, section 4.1), for k batches stacked row
+// under row:
 //
 //     Q      one row per frontier vertex v with a 1 in column v
 //     P      = Q A                       row v of P is the neighbourhood of v
@@ -7,14 +8,17 @@
 //
 // NORM divides nothing: a draw takes a point below the integer total of its row (sample/draw.hpp).
 //
-// Block values. Mean: 1/|picked|. Matrix (GCN): the diagonal entry is kept exactly and outside of the draw; a uniform pick is worth a_vu * deg/|picked| with
-// deg the off-diagonal entries of the row. A pick drawn in proportion to a_vu is weighted by Des Raj's estimator, a_vu (r_j / p_j + s - j) / s for the j-th of s draws, r_j =
-// 1 - the probabilities drawn before: unbiased for draws without replacement, which deg/|picked| would not be.
+// Block values. Mean: 1/|picked|. Matrix (GCN): the diagonal entry is kept exactly and outside of the draw; a
+// uniform pick is worth a_vu * deg/|picked| with deg the off-diagonal entries of the row. A pick drawn in
+// proportion to a_vu is weighted by Des Raj's estimator, a_vu (r_j / p_j + s - j) / s for the j-th of s
+// draws, r_j = 1 - the probabilities drawn before: unbiased for draws without replacement, which deg/|picked|
+// would not be.
 #include <algorithm>
 #include <numeric>
 
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/dist/product.hpp"
+#include "espalier/sample/block_value.hpp"
 #include "espalier/sample/draw.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "extract.hpp"
@@ -87,7 +91,8 @@ class GraphSage final : public Sampler {
     offsets[0] = 0;
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1024)
     for (std::int64_t q = 0; q < rows; ++q)
-      offsets[static_cast<std::size_t>(q) + 1] = block_row_size(p.rows[static_cast<std::size_t>(q)], fanout, vertex(frontier, q));
+      offsets[static_cast<std::size_t>(q) + 1] =
+          block_row_size(p.rows[static_cast<std::size_t>(q)], fanout, vertex(frontier, q));
     std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
 
     Buffer<std::int64_t> picks(static_cast<std::size_t>(offsets.back()));
@@ -99,22 +104,26 @@ class GraphSage final : public Sampler {
       for (std::int64_t q = 0; q < rows; ++q) {
         const auto i = static_cast<std::size_t>(q);
         RandomStream of_row = stream;
-        of_row.batch = static_cast<std::uint64_t>(minibatches[static_cast<std::size_t>(frontier.batch[i])].number);
+        of_row.batch =
+            static_cast<std::uint64_t>(minibatches[static_cast<std::size_t>(frontier.batch[i])].number);
         of_row.layer = static_cast<std::uint64_t>(layer);
         of_row.row = static_cast<std::uint64_t>(frontier.vertices[i]);
-        sample_row(p.rows[i], fanout, frontier.vertices[i], of_row, offsets[i + 1] - offsets[i], picks.data() + offsets[i],
-                   values.data() + offsets[i], scratch);
+        sample_row(p.rows[i], fanout, frontier.vertices[i], of_row, offsets[i + 1] - offsets[i],
+                   picks.data() + offsets[i], values.data() + offsets[i], scratch);
       }
     }
 
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
     for (std::int64_t b = 0; b < std::ssize(minibatches); ++b) {
       auto& minibatch = minibatches[static_cast<std::size_t>(b)];
-      const auto first = frontier.offsets[static_cast<std::size_t>(b)], last = frontier.offsets[static_cast<std::size_t>(b) + 1];
-      const std::span<const std::int64_t> of_batch(offsets.data() + first, static_cast<std::size_t>(last - first + 1));
-      const auto from = static_cast<std::size_t>(of_batch.front()), count = static_cast<std::size_t>(of_batch.back()) - from;
-      minibatch.blocks[static_cast<std::size_t>(layer - 1)] =
-          extract_block(of_batch, {picks.data() + from, count}, {values.data() + from, count}, minibatch.vertices);
+      const auto first = frontier.offsets[static_cast<std::size_t>(b)],
+                 last = frontier.offsets[static_cast<std::size_t>(b) + 1];
+      const std::span<const std::int64_t> of_batch(offsets.data() + first,
+                                                   static_cast<std::size_t>(last - first + 1));
+      const auto from = static_cast<std::size_t>(of_batch.front()),
+                 count = static_cast<std::size_t>(of_batch.back()) - from;
+      minibatch.blocks[static_cast<std::size_t>(layer - 1)] = extract_block(
+          of_batch, {picks.data() + from, count}, {values.data() + from, count}, minibatch.vertices);
     }
   }
 
@@ -158,7 +167,8 @@ class GraphSage final : public Sampler {
     if (shape_.weighted) {
       fill_prefix(row, scratch.prefix);
       scratch.in_order.resize(static_cast<std::size_t>(drawn));
-      draw_weighted(stream, scratch.prefix.data(), row.size, drawn, excluded, scratch.chosen.data(), scratch.in_order.data());
+      draw_weighted(stream, scratch.prefix.data(), row.size, drawn, excluded, scratch.chosen.data(),
+                    scratch.in_order.data());
     } else {
       draw_uniform(stream, row.size, drawn, excluded, scratch.chosen.data());
     }
@@ -167,9 +177,10 @@ class GraphSage final : public Sampler {
       picks[k] = row.indices[position];
       values[k] = shape_.aggregation == Aggregation::kMean ? mean_value(drawn)
                   : position == self_position              ? row.values[position]
-                                                           : uniform_value(row.values[position], available, drawn);
+                                              : uniform_value(row.values[position], available, drawn);
     }
-    if (shape_.weighted && shape_.aggregation == Aggregation::kMatrix) weigh_by_des_raj(row, self_position, scratch, values);
+    if (shape_.weighted && shape_.aggregation == Aggregation::kMatrix)
+      weigh_by_des_raj(row, self_position, scratch, values);
   }
 
   void take_whole_row(const Row& row, std::int64_t self_position, std::int64_t drawn, std::int64_t* picks,
@@ -186,16 +197,14 @@ class GraphSage final : public Sampler {
     prefix.resize(static_cast<std::size_t>(row.size) + 1);
     prefix[0] = 0;
     for (std::int64_t k = 0; k < row.size; ++k)
-      prefix[static_cast<std::size_t>(k) + 1] = prefix[static_cast<std::size_t>(k)] + fixed_point_weight(row.values[k], shift_);
+      prefix[static_cast<std::size_t>(k) + 1] =
+          prefix[static_cast<std::size_t>(k)] + fixed_point_weight(row.values[k], shift_);
   }
 
-  static float mean_value(std::int64_t drawn) { return static_cast<float>(1.0 / static_cast<double>(drawn)); }
-  static float uniform_value(float entry, std::int64_t available, std::int64_t drawn) {
-    return static_cast<float>(static_cast<double>(entry) * static_cast<double>(available) / static_cast<double>(drawn));
-  }
-
-  // values[k] of the pick that was draw j becomes a (r_j / p_j + s - j) / s; r_j / p_j is a ratio of exact integers.
-  void weigh_by_des_raj(const Row& row, std::int64_t self_position, const Scratch& scratch, float* values) const {
+  // r_j / p_j of the estimator above is a ratio of exact integers: the weight left before draw j over the
+  // weight drawn.
+  void weigh_by_des_raj(const Row& row, std::int64_t self_position, const Scratch& scratch,
+                        float* values) const {
     const auto weight = [&](std::int64_t k) {
       return scratch.prefix[static_cast<std::size_t>(k) + 1] - scratch.prefix[static_cast<std::size_t>(k)];
     };
@@ -203,10 +212,9 @@ class GraphSage final : public Sampler {
     std::uint64_t remaining = scratch.prefix.back() - (self_position >= 0 ? weight(self_position) : 0);
     for (std::int64_t j = 1; j <= s; ++j) {
       const auto position = scratch.in_order[static_cast<std::size_t>(j - 1)];
-      const double ratio = static_cast<double>(remaining) / static_cast<double>(weight(position));
-      const double factor = (ratio + static_cast<double>(s - j)) / static_cast<double>(s);
-      const auto at = std::lower_bound(scratch.chosen.begin(), scratch.chosen.end(), position) - scratch.chosen.begin();
-      values[at] = static_cast<float>(static_cast<double>(row.values[position]) * factor);
+      const auto at =
+          std::lower_bound(scratch.chosen.begin(), scratch.chosen.end(), position) - scratch.chosen.begin();
+      values[at] = des_raj_value(row.values[position], remaining, weight(position), j, s);
       remaining -= weight(position);
     }
   }
@@ -221,7 +229,9 @@ class GraphSage final : public Sampler {
 template <class Index>
 std::unique_ptr<Sampler> make_graphsage(const DistCsr<Index>& a, const SamplerShape& shape) {
   if (shape.weighted && !a.has_values)
-    input_error("sampler.weighted = true, but the graph has no edge weights; import it with --edge-weight, or draw uniformly");
+    input_error(
+        "sampler.weighted = true, but the graph has no edge weights; import it with --edge-weight, or draw "
+        "uniformly");
   return std::make_unique<GraphSage<Index>>(a, shape);
 }
 

@@ -1,5 +1,6 @@
-// The hash of one edge: its five numbers are absorbed one after another by the finaliser of SplitMix64 (Steele, Lea, Flood 2014),
-// a bijection of 64 bits in which every input bit flips every output bit with probability near one half.
+// The hash of one edge: its five numbers are absorbed one after another by the finaliser of SplitMix64
+// (Steele, Lea, Flood 2014), a bijection of 64 bits in which every input bit flips every output bit with
+// probability near one half.
 #include "espalier/sample/minibatch.hpp"
 
 #include <bit>
@@ -15,7 +16,9 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-std::uint64_t absorb(std::uint64_t state, std::int64_t word) { return mix(state ^ static_cast<std::uint64_t>(word)); }
+std::uint64_t absorb(std::uint64_t state, std::int64_t word) {
+  return mix(state ^ static_cast<std::uint64_t>(word));
+}
 
 }  // namespace
 

@@ -8,20 +8,22 @@
 
 namespace espalier {
 
-Evaluator::Evaluator(const Grid& grid, Sampler& whole_rows, const FeatureStore& features, const Targets& targets,
-                     std::int64_t edges, std::int64_t chunk_bytes)
+Evaluator::Evaluator(const Grid& grid, Sampler& whole_rows, const FeatureStore& features,
+                     const Targets& targets, std::int64_t edges, std::int64_t chunk_bytes)
     : grid_(grid),
       whole_rows_(whole_rows),
       features_(features),
       targets_(targets),
-      mean_degree_(static_cast<double>(edges) / static_cast<double>(std::max<std::int64_t>(1, features.partition().rows()))),
+      mean_degree_(static_cast<double>(edges) /
+                   static_cast<double>(std::max<std::int64_t>(1, features.partition().rows()))),
       chunk_bytes_(chunk_bytes),
       shares_(block_partition(features.partition().size(grid.row()), grid.replication())) {}
 
 // Rows whose distinct neighbours, all remote at worst, fit in chunk_bytes; the same on every rank.
 std::int64_t Evaluator::chunk_rows(std::int64_t width) const {
   const double bytes_per_row = (mean_degree_ + 1) * (static_cast<double>(width) * 4 + 64);
-  return std::max<std::int64_t>(64, static_cast<std::int64_t>(static_cast<double>(chunk_bytes_) / bytes_per_row));
+  return std::max<std::int64_t>(64,
+                                static_cast<std::int64_t>(static_cast<double>(chunk_bytes_) / bytes_per_row));
 }
 
 Matrix<float> Evaluator::compute_layer(const Cpu& cpu, const Network<float>& network, int layer,
@@ -59,8 +61,10 @@ Metrics Evaluator::judge(const Matrix<float>& logits, const Buffer<std::int64_t>
   const auto first = targets_.partition.begin(grid_.row());
   const auto begin = shares_.begin(grid_.column()), end = shares_.end(grid_.column());
   std::vector<std::int32_t> labels(static_cast<std::size_t>(logits.rows), -1);
-  for (auto at = std::lower_bound(split.begin(), split.end(), first + begin); at != split.end() && *at < first + end; ++at)
-    labels[static_cast<std::size_t>(*at - first)] = targets_.local_labels[static_cast<std::size_t>(*at - first)];
+  for (auto at = std::lower_bound(split.begin(), split.end(), first + begin);
+       at != split.end() && *at < first + end; ++at)
+    labels[static_cast<std::size_t>(*at - first)] =
+        targets_.local_labels[static_cast<std::size_t>(*at - first)];
   auto counts = empty_class_counts(targets_.classes);
   count_classes(logits, labels, counts);
   grid_.world().all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, "evaluate");

@@ -26,7 +26,9 @@ StageSeconds over_ranks(const Communicator& comm, double seconds) {
           comm.all_reduce(seconds, Reduction::kMax, "report")};
 }
 
-Json metrics_json(const Metrics& metrics) { return {{"accuracy", metrics.accuracy}, {"macro_f1", metrics.macro_f1}}; }
+Json metrics_json(const Metrics& metrics) {
+  return {{"accuracy", metrics.accuracy}, {"macro_f1", metrics.macro_f1}};
+}
 
 Json epoch_json(const EpochReport& epoch) {
   Json json = {{"epoch", epoch.epoch}};
@@ -38,7 +40,8 @@ Json epoch_json(const EpochReport& epoch) {
     if (epoch.seconds.contains(stage)) json["seconds"][stage] = epoch.seconds.at(stage).max;
   for (const auto* stage : kStageNames)
     if (epoch.bytes.contains(stage))
-      json["bytes"][stage] = {{"total", epoch.bytes.at(stage).total}, {"max_rank", epoch.bytes.at(stage).max_rank}};
+      json["bytes"][stage] = {{"total", epoch.bytes.at(stage).total},
+                              {"max_rank", epoch.bytes.at(stage).max_rank}};
   json["batches"] = epoch.counts.batches;
   json["sampled_edges"] = epoch.counts.sampled_edges;
   json["input_rows"] = epoch.counts.input_rows;
@@ -47,7 +50,9 @@ Json epoch_json(const EpochReport& epoch) {
 
 }  // namespace
 
-std::string hex(std::uint64_t digest) { return fmt::format("{:016x}", digest); }
+std::string hex(std::uint64_t digest) {
+  return fmt::format("{:016x}", digest);
+}
 
 void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<const char* const> stages,
                          EpochReport& report) {
@@ -96,7 +101,8 @@ std::string to_json(const RunReport& report) {
 }
 
 std::string metrics_header(const EpochReport& report) {
-  std::string line = "epoch,loss,valid_accuracy,valid_macro_f1,sample_digest,batches,sampled_edges,input_rows,seconds_total";
+  std::string line =
+      "epoch,loss,valid_accuracy,valid_macro_f1,sample_digest,batches,sampled_edges,input_rows,seconds_total";
   for (const auto* stage : kStageNames)
     if (report.seconds.contains(stage)) line += fmt::format(",seconds_{}", stage);
   for (const auto* stage : kStageNames)
@@ -105,7 +111,9 @@ std::string metrics_header(const EpochReport& report) {
 }
 
 std::string metrics_line(const EpochReport& report) {
-  const auto number = [](bool present, double value) { return present ? fmt::format("{}", value) : std::string(); };
+  const auto number = [](bool present, double value) {
+    return present ? fmt::format("{}", value) : std::string();
+  };
   const auto valid = report.valid.value_or(Metrics{});
   std::string line = fmt::format("{},{},{},{},{},{},{},{},{:.6f}", report.epoch,
                                  number(report.loss.has_value(), report.loss.value_or(0)),
@@ -127,7 +135,8 @@ std::string stage_table(const std::vector<EpochReport>& epochs) {
       auto& sum = sums[stage];
       sum = {sum.min + seconds.min, sum.mean + seconds.mean, sum.max + seconds.max};
     }
-  std::string table = fmt::format("{:<12}{:>10}{:>10}{:>10}{:>8}\n", "stage", "min s", "mean s", "max s", "%");
+  std::string table =
+      fmt::format("{:<12}{:>10}{:>10}{:>10}{:>8}\n", "stage", "min s", "mean s", "max s", "%");
   const double whole = std::max(sums["total"].mean, 1e-12);
   const auto line = [&](const std::string& stage) {
     const auto& sum = sums[stage];

@@ -17,9 +17,12 @@ std::vector<std::int32_t> Targets::labels_of(std::span<const std::int64_t> train
 Targets read_targets(const Grid& grid, const GraphFile& file) {
   const auto& info = file.info();
   if (info.multi_label)
-    input_error("{}: /nodes/labels is multi-label; this version trains single-label classification only", file.path());
-  if (info.classes < 1) input_error("{}: the graph has no labels (/nodes/labels), so there is nothing to learn", file.path());
-  if (info.train == 0) input_error("{}: /split/train is empty or absent; import the graph with a split", file.path());
+    input_error("{}: /nodes/labels is multi-label; this version trains single-label classification only",
+                file.path());
+  if (info.classes < 1)
+    input_error("{}: the graph has no labels (/nodes/labels), so there is nothing to learn", file.path());
+  if (info.train == 0)
+    input_error("{}: /split/train is empty or absent; import the graph with a split", file.path());
   check_splits(grid.world(), file);
 
   Targets targets;

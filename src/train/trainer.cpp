@@ -88,8 +88,9 @@ EpochReport Trainer::train_epoch(std::int64_t epoch, const TrainingProgress& pro
   report.epoch = epoch;
   const StageTimers::Scope time(timers_, "total");
 
-  const EpochPlan plan(job_.targets.train, config.sampler.batch_size, job_.batches_per_step, job_.grid.ranks(),
-                       static_cast<std::uint64_t>(config.train.seed), static_cast<std::uint64_t>(epoch));
+  const EpochPlan plan(job_.targets.train, config.sampler.batch_size, job_.batches_per_step,
+                       job_.grid.ranks(), static_cast<std::uint64_t>(config.train.seed),
+                       static_cast<std::uint64_t>(epoch));
   EpochSampler sampler(job_.grid, job_.sampler, plan, job_.bulk);
   const double rate = learning_rate(schedule_of(config.train), epoch - 1);
   for (std::int64_t step = 0; step < plan.steps(); ++step) {
@@ -100,8 +101,10 @@ EpochReport Trainer::train_epoch(std::int64_t epoch, const TrainingProgress& pro
   report.counts = total(sampler.counts(), job_.grid.world());
   report.loss = reproducible_sum(job_.grid.world(), losses_) / static_cast<double>(job_.targets.train.size());
   if (!std::isfinite(*report.loss))
-    usage_error("the loss is not finite in epoch {}; lower train.learning_rate ({}) or normalise the features "
-                "(graph.feature_norm)", epoch, config.train.learning_rate);
+    usage_error(
+        "the loss is not finite in epoch {}; lower train.learning_rate ({}) or normalise the features "
+        "(graph.feature_norm)",
+        epoch, config.train.learning_rate);
   return report;
 }
 
@@ -120,19 +123,21 @@ void Trainer::train_step(const EpochPlan& plan, std::int64_t step, EpochSampler&
     job_.features.fetch(cpu_, lists, inputs_, "fetch");
   }
   const double scale = 1.0 / static_cast<double>(plan.seeds(begin, end).size());
-  for (std::size_t m = 0; m < minibatches.size(); ++m) run_minibatch(minibatches[m], inputs_[m], plan, scale, end - begin);
+  for (std::size_t m = 0; m < minibatches.size(); ++m)
+    run_minibatch(minibatches[m], inputs_[m], plan, scale, end - begin);
   {
     const StageTimers::Scope time(timers_, "reduce");
     reduction_.finish(end - begin, pointers_to<Matrix<float>*>(gradients_));
-    if (!mean_statistics_.empty()) statistics_.finish(end - begin, pointers_to<Matrix<float>*>(mean_statistics_));
+    if (!mean_statistics_.empty())
+      statistics_.finish(end - begin, pointers_to<Matrix<float>*>(mean_statistics_));
   }
   const StageTimers::Scope time(timers_, "optimizer");
   optimizer_.step(cpu_, rate, gradients_, network_.parameters());
   if (!mean_statistics_.empty()) network_.update_running_statistics(mean_statistics_);
 }
 
-void Trainer::run_minibatch(const Minibatch& minibatch, const Matrix<float>& input, const EpochPlan& plan, double scale,
-                            std::int64_t batches) {
+void Trainer::run_minibatch(const Minibatch& minibatch, const Matrix<float>& input, const EpochPlan& plan,
+                            double scale, std::int64_t batches) {
   const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
   Matrix<float> dlogits;
   {
@@ -145,7 +150,8 @@ void Trainer::run_minibatch(const Minibatch& minibatch, const Matrix<float>& inp
   network_.backward(cpu_, minibatch.blocks, input, pass, dlogits, gradients_);
   reduction_.add(pointers_to<const Matrix<float>*>(std::as_const(gradients_)));
   if (!mean_statistics_.empty())
-    statistics_.add(pointers_to<const Matrix<float>*>(network_.batch_statistics()), 1.0f / static_cast<float>(batches));
+    statistics_.add(pointers_to<const Matrix<float>*>(network_.batch_statistics()),
+                    1.0f / static_cast<float>(batches));
 }
 
 // Returns true when training should stop early.

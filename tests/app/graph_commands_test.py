@@ -7,31 +7,18 @@ message that names the place; the number of ranks changes nothing.
 import gzip
 import json
 import os
-import pathlib
 import resource
-import shutil
 import signal
-import subprocess
-import tempfile
 import unittest
 
 import h5py
 import numpy as np
 
-PROGRAM = os.environ.get("ESPALIER", "build/cpu/espalier")
-DATA = pathlib.Path(__file__).resolve().parents[3] / "shared" / "data"
+from tests.app.program import SHARED_DATA as DATA
+from tests.app.program import ProgramTest, espalier
+
 DATASETS = ["graph/indptr", "graph/indices", "graph/weights", "nodes/features", "nodes/labels",
             "split/train", "split/valid", "split/test"]
-
-
-def espalier(*arguments, ranks=1, **options):
-    command = [PROGRAM, *map(str, arguments)]
-    if ranks > 1:
-        command = ["mpirun", "-q", "-np", str(ranks)] + command
-    environment = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="0")  # mpirun waits 2 s after an exit code otherwise
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=200,
-                          **options)
-    return done.returncode, done.stdout
 
 
 def content(path):
@@ -43,16 +30,10 @@ def read_csv(path, kind):
     return np.loadtxt(gzip.open(path, "rt"), delimiter=",", dtype=kind, ndmin=2)
 
 
-class Folder(unittest.TestCase):
+class Folder(ProgramTest):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         self.output = self.folder / "graph.h5"
-
-    def succeed(self, *arguments, **options):
-        code, output = espalier(*arguments, **options)
-        self.assertEqual(code, 0, output)
-        return output
 
 
 class ImportRealGraphs(Folder):

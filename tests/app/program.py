@@ -17,15 +17,13 @@ SHARED_DATA = ROOT.parent / "shared" / "data"
 LONG = bool(os.environ.get("ESPALIER_LONG"))
 
 
-def espalier(*arguments, ranks=1, timeout=200, env=None, cwd=None):
+def espalier(*arguments, ranks=1, timeout=200, **options):
     """Runs the program; returns (exit code, everything it printed)."""
     command = [PROGRAM, *map(str, arguments)]
     if ranks > 1:
         command = ["mpirun", "-q", "-np", str(ranks)] + command
-    # mpirun waits 2 s after an exit code otherwise
-    environment = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="0", **(env or {}))
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", timeout=timeout, cwd=cwd)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          timeout=timeout, **options)
     return done.returncode, done.stdout
 
 

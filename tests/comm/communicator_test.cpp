@@ -1,5 +1,6 @@
 // ranks: 1 2 3 4 6 8
-// Laws: collectives move exactly what they are given, at any rank count, and book exactly the bytes that crossed.
+// Laws: collectives move exactly what they are given, at any rank count, and book exactly the bytes that
+// crossed.
 #include <gtest/gtest.h>
 
 #include "espalier/comm/agree.hpp"
@@ -32,7 +33,8 @@ TEST(Communicator, AllToAllVDeliversEveryPieceAndBooksItsBytes) {
   const auto sent = world.traffic().of("piece").bytes_sent;
   EXPECT_EQ(sent, crossing + 8 * (p - 1)) << "pieces plus one 64-bit count per peer";
   const auto total_sent = world.all_reduce(sent, Reduction::kSum, "check");
-  const auto total_received = world.all_reduce(world.traffic().of("piece").bytes_received, Reduction::kSum, "check");
+  const auto total_received =
+      world.all_reduce(world.traffic().of("piece").bytes_received, Reduction::kSum, "check");
   EXPECT_EQ(total_sent, total_received) << "bytes are conserved";
 }
 
@@ -41,7 +43,8 @@ TEST(Communicator, ReductionsAndGathers) {
   const int p = world.size(), me = world.rank();
   EXPECT_EQ(world.all_reduce(std::int64_t{me}, Reduction::kSum, "x"), p * (p - 1) / 2);
   EXPECT_EQ(world.all_reduce(me, Reduction::kMax, "x"), p - 1);
-  EXPECT_EQ(world.all_reduce(std::uint64_t{1} << 63, Reduction::kSum, "x"), p % 2 ? std::uint64_t{1} << 63 : 0)
+  EXPECT_EQ(world.all_reduce(std::uint64_t{1} << 63, Reduction::kSum, "x"),
+            p % 2 ? std::uint64_t{1} << 63 : 0)
       << "sums of uint64 wrap: digests rely on it";
   const std::vector<int> mine(static_cast<std::size_t>(me), me);
   const auto all = world.all_gather_v(std::span<const int>(mine), "x");

@@ -1,6 +1,7 @@
 // ranks: 1 2 3 4 6 8
-// Laws of the distributed product Q A (schedule pull): row q of the result is row Q[q] of A, bit for bit, for every grid, also with
-// more ranks than rows, repeated and no requests; bytes are conserved and each distinct remote row travels once.
+// Laws of the distributed product Q A (schedule pull): row q of the result is row Q[q] of A, bit for bit, for
+// every grid, also with more ranks than rows, repeated and no requests; bytes are conserved and each distinct
+// remote row travels once.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +29,8 @@ void expect_rows(const Csr<Index>& whole, const SelectedRows<Index>& p, const st
   for (std::size_t k = 0; k < q.size(); ++k) {
     const auto& row = p.rows[k];
     EXPECT_TRUE(std::ranges::equal(p.indices(static_cast<std::int64_t>(k)), whole.row_indices(q[k])));
-    if (whole.has_values()) EXPECT_TRUE(std::equal(row.values, row.values + row.size, whole.row_values(q[k]).begin()));
+    if (whole.has_values())
+      EXPECT_TRUE(std::equal(row.values, row.values + row.size, whole.row_values(q[k]).begin()));
   }
 }
 
@@ -64,12 +66,14 @@ TEST(Pull, MovesEachDistinctRemoteRowOnce) {
     for (int r = 0; r < grid.rows(); ++r) {
       if (r == grid.row()) continue;
       const auto theirs = requests(157, r * c + grid.column());
-      for (const auto id : std::set<std::int64_t>(theirs.begin(), theirs.end())) asked += a.is_local(id) ? 8 : 0;
+      for (const auto id : std::set<std::int64_t>(theirs.begin(), theirs.end()))
+        asked += a.is_local(id) ? 8 : 0;
     }
     const auto counts = grid.rows() > 1 ? 8 * (grid.rows() - 1) : 0;
     EXPECT_EQ(grid.traffic().of("pull").bytes_received, expected + asked + counts);
     const auto sent = test_world().all_reduce(grid.traffic().of("pull").bytes_sent, Reduction::kSum, "x");
-    const auto received = test_world().all_reduce(grid.traffic().of("pull").bytes_received, Reduction::kSum, "x");
+    const auto received =
+        test_world().all_reduce(grid.traffic().of("pull").bytes_received, Reduction::kSum, "x");
     EXPECT_EQ(sent, received);
   }
 }
@@ -97,7 +101,8 @@ TEST(NormalizeWithSelfLoops, EqualsTheDenseFormulaOnEveryGrid) {
       }
       dense[static_cast<std::size_t>(v * n + v)] += 1.0;
       stored[static_cast<std::size_t>(v * n + v)] = true;
-      for (std::int64_t u = 0; u < n; ++u) degree[static_cast<std::size_t>(v)] += dense[static_cast<std::size_t>(v * n + u)];
+      for (std::int64_t u = 0; u < n; ++u)
+        degree[static_cast<std::size_t>(v)] += dense[static_cast<std::size_t>(v * n + u)];
     }
     for (const int c : divisors(test_world().size()))
       for (const auto topology : {Topology::kPartitioned, Topology::kReplicated}) {
@@ -110,8 +115,9 @@ TEST(NormalizeWithSelfLoops, EqualsTheDenseFormulaOnEveryGrid) {
           EXPECT_EQ(a.local.row_size(row), entries);
           for (std::int64_t k = a.local.row_begin(row); k < a.local.row_end(row); ++k) {
             const std::int64_t u = a.local.indices[static_cast<std::size_t>(k)];
-            const double expected = dense[static_cast<std::size_t>(v * n + u)] /
-                                    std::sqrt(degree[static_cast<std::size_t>(v)] * degree[static_cast<std::size_t>(u)]);
+            const double expected =
+                dense[static_cast<std::size_t>(v * n + u)] /
+                std::sqrt(degree[static_cast<std::size_t>(v)] * degree[static_cast<std::size_t>(u)]);
             EXPECT_EQ(a.local.values[static_cast<std::size_t>(k)], static_cast<float>(expected));
           }
         }

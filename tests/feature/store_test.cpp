@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4 6 8
-// Laws of the feature store: fetched rows are H's rows, bit for bit, on every grid; each distinct row of a minibatch travels once;
-// normalisation does not depend on the grid and equals the direct formula.
+// Laws of the feature store: fetched rows are H's rows, bit for bit, on every grid; each distinct row of a
+// minibatch travels once; normalisation does not depend on the grid and equals the direct formula.
 #include "espalier/feature/store.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,9 @@ constexpr std::int64_t kWidth = 5;
 
 float entry(std::int64_t i, std::int64_t j) {
   const RandomStream stream = {.seed = 4, .row = static_cast<std::uint64_t>(i)};
-  return j == 3 ? 2.5f : static_cast<float>(to_unit_double(random64(stream, static_cast<std::uint64_t>(j))) * 10 - 3);
+  return j == 3
+             ? 2.5f
+             : static_cast<float>(to_unit_double(random64(stream, static_cast<std::uint64_t>(j))) * 10 - 3);
 }
 
 template <class T>
@@ -61,9 +63,11 @@ void expect_fetch(const Grid& grid, std::int64_t n) {
         EXPECT_EQ(rows[m](static_cast<std::int64_t>(k), j),
                   (std::is_same_v<T, Half> ? to_float(to_half(entry(v, j))) : entry(v, j)));
     }
-  // Over all ranks: every remote row once as an id (8 bytes) and once as values, plus one 64-bit count per pair of a column.
+  // Over all ranks: every remote row once as an id (8 bytes) and once as values, plus one 64-bit count per
+  // pair of a column.
   const auto rows_moved = grid.world().all_reduce(remote, Reduction::kSum, "x");
-  const auto received = grid.world().all_reduce(grid.traffic().of("fetch").bytes_received, Reduction::kSum, "x");
+  const auto received =
+      grid.world().all_reduce(grid.traffic().of("fetch").bytes_received, Reduction::kSum, "x");
   const std::int64_t pairs = grid.ranks() * (grid.rows() - 1);
   EXPECT_EQ(received, rows_moved * (8 + kWidth * static_cast<std::int64_t>(sizeof(T))) + 8 * pairs);
 }
@@ -100,7 +104,8 @@ TEST(FeatureStore, StandardisingGivesMeanZeroAndTheSameBitsOnEveryGrid) {
       square += static_cast<double>(expected(i, j)) * expected(i, j) / n;
       raw_mean += static_cast<double>(entry(i, j)) / n;
     }
-    for (std::int64_t i = 0; i < n; ++i) raw_square += (entry(i, j) - raw_mean) * (entry(i, j) - raw_mean) / n;
+    for (std::int64_t i = 0; i < n; ++i)
+      raw_square += (entry(i, j) - raw_mean) * (entry(i, j) - raw_mean) / n;
     EXPECT_NEAR(mean, 0, 1e-6);
     EXPECT_NEAR(square, j == 3 ? 0 : 1, 1e-6) << "a constant column becomes zero";
     if (j != 3) EXPECT_NEAR(expected(5, j), (entry(5, j) - raw_mean) / std::sqrt(raw_square), 1e-5);

@@ -1,5 +1,5 @@
-// Laws of SAMPLE: draws follow the exact law without replacement (chi-square over all outcomes, enumerated), never touch a
-// position of weight zero or an excluded one, and depend on their key only.
+// Laws of SAMPLE: draws follow the exact law without replacement (chi-square over all outcomes, enumerated),
+// never touch a position of weight zero or an excluded one, and depend on their key only.
 #include "espalier/sample/draw.hpp"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,10 @@ namespace {
 
 using Outcome = std::vector<std::int64_t>;
 
-// Chi-square of counts against probabilities; the bound is exceeded with probability below 1e-6 (Wilson-Hilferty with z = 4.75).
-void expect_law(const std::map<Outcome, double>& law, const std::map<Outcome, std::int64_t>& counts, std::int64_t draws) {
+// Chi-square of counts against probabilities; the bound is exceeded with probability below 1e-6
+// (Wilson-Hilferty with z = 4.75).
+void expect_law(const std::map<Outcome, double>& law, const std::map<Outcome, std::int64_t>& counts,
+                std::int64_t draws) {
   double statistic = 0;
   for (const auto& [outcome, probability] : law) {
     const double expected = probability * static_cast<double>(draws);
@@ -40,7 +42,8 @@ RandomStream stream_of(std::uint64_t seed, std::int64_t trial) {
 TEST(DrawUniform, EverySubsetIsEquallyLikely) {
   const auto seed = test_seed(1);
   SCOPED_TRACE(seed);
-  for (const auto& [support, picks] : std::vector<std::pair<std::int64_t, std::int64_t>>{{5, 2}, {6, 5}, {7, 1}, {6, 3}}) {
+  for (const auto& [support, picks] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{5, 2}, {6, 5}, {7, 1}, {6, 3}}) {
     std::map<Outcome, double> law;
     std::vector<bool> mask(static_cast<std::size_t>(support), false);
     std::fill_n(mask.begin(), picks, true);
@@ -90,15 +93,16 @@ TEST(DrawUniform, WorksBeyond32Bits) {
 }
 
 // The law of ordered draws without replacement: product of weight over what remains.
-void enumerate(const std::vector<std::uint64_t>& weights, Outcome& prefix, double probability, std::int64_t picks,
-               std::map<Outcome, double>& law) {
+void enumerate(const std::vector<std::uint64_t>& weights, Outcome& prefix, double probability,
+               std::int64_t picks, std::map<Outcome, double>& law) {
   if (std::ssize(prefix) == picks) {
     law[prefix] = probability;
     return;
   }
   double remaining = 0;
   for (std::size_t i = 0; i < weights.size(); ++i)
-    if (std::find(prefix.begin(), prefix.end(), static_cast<std::int64_t>(i)) == prefix.end()) remaining += static_cast<double>(weights[i]);
+    if (std::find(prefix.begin(), prefix.end(), static_cast<std::int64_t>(i)) == prefix.end())
+      remaining += static_cast<double>(weights[i]);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const auto position = static_cast<std::int64_t>(i);
     if (weights[i] == 0 || std::find(prefix.begin(), prefix.end(), position) != prefix.end()) continue;
@@ -117,7 +121,8 @@ std::vector<std::uint64_t> prefix_sums(const std::vector<std::uint64_t>& weights
 TEST(DrawWeighted, OrderedDrawsFollowTheExactLaw) {
   const auto seed = test_seed(4);
   SCOPED_TRACE(seed);
-  for (const auto& weights : std::vector<std::vector<std::uint64_t>>{{1, 2, 0, 4, 3}, {0, 5, 5, 0, 1, 9, 0}, {7, 7, 7, 7}}) {
+  for (const auto& weights :
+       std::vector<std::vector<std::uint64_t>>{{1, 2, 0, 4, 3}, {0, 5, 5, 0, 1, 9, 0}, {7, 7, 7, 7}}) {
     for (const std::int64_t picks : {1, 2, 3}) {
       std::map<Outcome, double> law;
       Outcome empty;
@@ -127,7 +132,8 @@ TEST(DrawWeighted, OrderedDrawsFollowTheExactLaw) {
       const std::int64_t trials = 200000;
       for (std::int64_t t = 0; t < trials; ++t) {
         Outcome chosen(static_cast<std::size_t>(picks)), order(static_cast<std::size_t>(picks));
-        draw_weighted(stream_of(seed, t), prefix.data(), std::ssize(weights), picks, 0, chosen.data(), order.data());
+        draw_weighted(stream_of(seed, t), prefix.data(), std::ssize(weights), picks, 0, chosen.data(),
+                      order.data());
         ++counts[order];
         std::sort(order.begin(), order.end());
         EXPECT_EQ(order, chosen);
@@ -152,14 +158,16 @@ TEST(DrawWeighted, EnormousSkewEndsAndZeroWeightsAreNeverDrawn) {
 }
 
 TEST(Draw, DependsOnEveryPartOfItsKey) {
-  const RandomStream base = {.seed = 1, .purpose = Purpose::kSample, .epoch = 2, .batch = 3, .layer = 4, .row = 5};
+  const RandomStream base = {
+      .seed = 1, .purpose = Purpose::kSample, .epoch = 2, .batch = 3, .layer = 4, .row = 5};
   const auto draw = [](const RandomStream& stream) {
     Outcome chosen(8);
     draw_uniform(stream, 1000000, 8, 0, chosen.data());
     return chosen;
   };
   EXPECT_EQ(draw(base), draw(base));
-  for (auto change : {&RandomStream::seed, &RandomStream::epoch, &RandomStream::batch, &RandomStream::layer, &RandomStream::row}) {
+  for (auto change : {&RandomStream::seed, &RandomStream::epoch, &RandomStream::batch, &RandomStream::layer,
+                      &RandomStream::row}) {
     auto other = base;
     other.*change += 1;
     EXPECT_NE(draw(base), draw(other));

@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4 6 8
-// Laws of GraphSAGE: a minibatch is a function of (seed, epoch, batch) only - not of p, c, topology, bulk, threads or the width
-// of indices.
+// Laws of GraphSAGE: a minibatch is a function of (seed, epoch, batch) only - not of p, c, topology, bulk,
+// threads or the width of indices.
 #include <gtest/gtest.h>
 
 #include "espalier/sample/epoch_sampler.hpp"
@@ -31,18 +31,21 @@ TEST(GraphSage, OneDigestForEveryGridTopologyBulkThreadsAndIndexWidth) {
       const Grid grid(test_world(), copies);
       for (const auto topology : {Topology::kPartitioned, Topology::kReplicated})
         for (const std::int64_t bulk : {1, 3, 1000}) {
-          const auto counts = sample_epoch<std::int32_t>(grid, c, topology, bulk, 1 + static_cast<int>(bulk % 2));
+          const auto counts =
+              sample_epoch<std::int32_t>(grid, c, topology, bulk, 1 + static_cast<int>(bulk % 2));
           EXPECT_EQ(counts.digest, expected.digest) << "c " << copies << " bulk " << bulk;
           EXPECT_EQ(counts.sampled_edges, expected.sampled_edges);
           EXPECT_EQ(counts.input_rows, expected.input_rows);
         }
       EXPECT_EQ(sample_epoch<std::int64_t>(grid, c, Topology::kPartitioned, 3, 1).digest, expected.digest);
     }
-    EXPECT_NE(sample_epoch<std::int32_t>(flat, c, Topology::kReplicated, 1000, 1, 2).digest, expected.digest) << "another epoch";
+    EXPECT_NE(sample_epoch<std::int32_t>(flat, c, Topology::kReplicated, 1000, 1, 2).digest, expected.digest)
+        << "another epoch";
   }
 }
 
-// The digest is a number of the design's kind only if it does not change between releases: the value for a fixed case.
+// The digest is a number of the design's kind only if it does not change between releases: the value for a
+// fixed case.
 TEST(GraphSage, TheSameDigestAtEveryNumberOfRanks) {
   const Grid grid(test_world(), 1);
   const auto counts = sample_epoch<std::int32_t>(grid, cases()[0], Topology::kPartitioned, 3, 1);

@@ -1,5 +1,6 @@
-// Laws of one minibatch: frontiers are sets with destinations a prefix of sources; picks are distinct neighbours, all of them where the
-// fanout allows; block values are what the design says, and estimate the full row without bias. And of an epoch's plan.
+// Laws of one minibatch: frontiers are sets with destinations a prefix of sources; picks are distinct
+// neighbours, all of them where the fanout allows; block values are what the design says, and estimate the
+// full row without bias. And of an epoch's plan.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,8 +13,8 @@
 namespace espalier {
 namespace {
 
-Minibatch sample_one(const DistCsr<std::int32_t>& a, const SamplerShape& shape, const std::vector<std::int64_t>& seeds,
-                     std::uint64_t epoch) {
+Minibatch sample_one(const DistCsr<std::int32_t>& a, const SamplerShape& shape,
+                     const std::vector<std::int64_t>& seeds, std::uint64_t epoch) {
   const auto sampler = make_graphsage(a, shape);
   const SeedBatch batch = {5, seeds};
   return std::move(sampler->sample({1}, {&batch, 1}, 3, epoch)[0]);
@@ -33,7 +34,9 @@ TEST(GraphSage, FrontiersAreSetsAndPicksAreNeighbours) {
     for (std::size_t l = c.shape.fanout.size(); l-- > 0;) {
       const auto& block = minibatch.blocks[l];
       EXPECT_EQ(block.rows, rows);
-      EXPECT_TRUE(std::is_sorted(minibatch.vertices.begin() + rows, minibatch.vertices.begin() + block.columns)) << "new vertices ascend";
+      EXPECT_TRUE(
+          std::is_sorted(minibatch.vertices.begin() + rows, minibatch.vertices.begin() + block.columns))
+          << "new vertices ascend";
       const auto fanout = c.shape.fanout[c.shape.fanout.size() - 1 - l];
       for (std::int64_t r = 0; r < block.rows; ++r) {
         const auto v = minibatch.vertices[static_cast<std::size_t>(r)];
@@ -41,7 +44,8 @@ TEST(GraphSage, FrontiersAreSetsAndPicksAreNeighbours) {
         const auto weights = a.local.row_values(v);
         std::int64_t support = 0;
         for (std::size_t k = 0; k < neighbours.size(); ++k)
-          support += (!c.shape.weighted || weights[k] > 0) && !(c.shape.aggregation == Aggregation::kMatrix && neighbours[k] == v);
+          support += (!c.shape.weighted || weights[k] > 0) &&
+                     !(c.shape.aggregation == Aggregation::kMatrix && neighbours[k] == v);
         const auto self = c.shape.aggregation == Aggregation::kMatrix ? 1 : 0;
         EXPECT_EQ(block.row_size(r), self + (fanout < 0 ? support : std::min(fanout, support)));
         std::set<std::int64_t> picked;
@@ -53,7 +57,8 @@ TEST(GraphSage, FrontiersAreSetsAndPicksAreNeighbours) {
         }
         EXPECT_EQ(static_cast<std::int64_t>(picked.size()), block.row_size(r)) << "picks are distinct";
         if (c.shape.aggregation == Aggregation::kMean)
-          for (const float value : block.row_values(r)) EXPECT_EQ(value, static_cast<float>(1.0 / static_cast<double>(block.row_size(r))));
+          for (const float value : block.row_values(r))
+            EXPECT_EQ(value, static_cast<float>(1.0 / static_cast<double>(block.row_size(r))));
       }
       rows = block.columns;
     }
@@ -61,7 +66,8 @@ TEST(GraphSage, FrontiersAreSetsAndPicksAreNeighbours) {
   }
 }
 
-// Mean of the block's row over many epochs against the full row, for a GCN: every entry within 5 standard errors.
+// Mean of the block's row over many epochs against the full row, for a GCN: every entry within 5 standard
+// errors.
 TEST(GraphSage, MatrixBlocksAreUnbiasedAndKeepTheDiagonal) {
   const Grid grid(test_world(), 1);
   for (const bool weighted : {false, true}) {
@@ -73,7 +79,8 @@ TEST(GraphSage, MatrixBlocksAreUnbiasedAndKeepTheDiagonal) {
       const auto minibatch = sample_one(a, c.shape, {v}, static_cast<std::uint64_t>(t));
       const auto& block = minibatch.blocks[0];
       for (std::int64_t k = 0; k < block.entries(); ++k) {
-        const auto u = static_cast<std::size_t>(minibatch.vertices[static_cast<std::size_t>(block.indices[static_cast<std::size_t>(k)])]);
+        const auto u = static_cast<std::size_t>(
+            minibatch.vertices[static_cast<std::size_t>(block.indices[static_cast<std::size_t>(k)])]);
         const double value = block.values[static_cast<std::size_t>(k)];
         sum[u] += value;
         squares[u] += value * value;

@@ -1,5 +1,6 @@
 // ranks: 1 2 3 4 6 8
-// Laws: a reproducible reduction gives the same bits whichever rank contributes what; both reductions give the sum.
+// Laws: a reproducible reduction gives the same bits whichever rank contributes what; both reductions give
+// the sum.
 #include "espalier/train/gradient_reduction.hpp"
 
 #include <gtest/gtest.h>
@@ -89,7 +90,8 @@ TEST(ReproducibleSum, IsExactWhateverTheOrder) {
   const auto& world = test_world();
   std::vector<double> mine;
   for (std::int64_t k = 0; k < 20; ++k)
-    if (k % world.size() == world.rank()) mine.push_back(std::ldexp(k % 2 == 0 ? 1.0 : -1.0, static_cast<int>(k)) + 0.125);
+    if (k % world.size() == world.rank())
+      mine.push_back(std::ldexp(k % 2 == 0 ? 1.0 : -1.0, static_cast<int>(k)) + 0.125);
   double expected = 0;
   for (int k = 0; k < 20; ++k) expected += std::ldexp(k % 2 == 0 ? 1.0 : -1.0, k) + 0.125;
   EXPECT_EQ(reproducible_sum(world, mine), expected);

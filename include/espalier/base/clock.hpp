@@ -1,5 +1,6 @@
-// One clock and one compute-charge hook. Everything that measures time asks `now()`; everything that wants to say
-// "this much computing would have happened" calls `charge()`. A network simulator replaces both with its own.
+// One clock and one compute-charge hook. Everything that measures time asks `now()`; everything that wants to
+// say "this much computing would have happened" calls `charge()`. A network simulator replaces both with its
+// own.
 #pragma once
 
 #include <functional>

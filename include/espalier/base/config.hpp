@@ -1,7 +1,8 @@
 // The input file of a run: TOML sections and keys as in the design, section 7, each with its default.
 //
-// Any key can be given on the command line as `section.key=value`, which wins. An unknown key is an error that names
-// the nearest known one. `to_toml` writes the resolved config, defaults included; reading that text again gives the same config.
+// Any key can be given on the command line as `section.key=value`, which wins. An unknown key is an error
+// that names the nearest known one. `to_toml` writes the resolved config, defaults included; reading that
+// text again gives the same config.
 #pragma once
 
 #include <cstdint>
@@ -97,9 +98,9 @@ struct Config {
   OutputConfig output;
 };
 
-/// Reads the TOML text `text` (named `source` in messages) and applies `overrides` ("section.key=value") in order.
-/// Throws UserError(kUsage) for a syntax error, an unknown key (naming the nearest), a value of the wrong type or
-/// outside its choices. Does not open any file that the config names.
+/// Reads the TOML text `text` (named `source` in messages) and applies `overrides` ("section.key=value") in
+/// order. Throws UserError(kUsage) for a syntax error, an unknown key (naming the nearest), a value of the
+/// wrong type or outside its choices. Does not open any file that the config names.
 Config parse_config(const std::string& text, const std::string& source,
                     const std::vector<std::string>& overrides);
 

@@ -1,10 +1,11 @@
 // The two ways to fail.
 //
-// A *user error* (config, files, memory) is an exception, UserError. It carries the exit code of the design and
-// one message that says what is wrong, where, and what to do. Ranks agree on it (comm/agree.hpp), rank 0 prints it.
+// A *user error* (config, files, memory) is an exception, UserError. It carries the exit code of the design
+// and one message that says what is wrong, where, and what to do. Ranks agree on it (comm/agree.hpp), rank 0
+// prints it.
 //
-// A *failed check* is a bug or a broken machine. ESPALIER_CHECK prints rank, host, file, line and expression and
-// ends the whole job through the abort hook that comm/ installs (MPI_Abort), so no rank is left waiting.
+// A *failed check* is a bug or a broken machine. ESPALIER_CHECK prints rank, host, file, line and expression
+// and ends the whole job through the abort hook that comm/ installs (MPI_Abort), so no rank is left waiting.
 #pragma once
 
 #include <fmt/core.h>
@@ -63,8 +64,8 @@ FailureContext& failure_context();
 
 }  // namespace espalier
 
-#define ESPALIER_CHECK(expression, ...)                                               \
-  do {                                                                                \
-    if (!(expression)) [[unlikely]]                                                   \
+#define ESPALIER_CHECK(expression, ...)                                                  \
+  do {                                                                                   \
+    if (!(expression)) [[unlikely]]                                                      \
       ::espalier::fail_check(__FILE__, __LINE__, #expression, fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -1,8 +1,8 @@
 // Fixed-point sums: exact, so the same in any order, on any number of threads or ranks (design, 4.1 and 4.2).
 //
-// A set of floating-point numbers with a known bound 2^e > |x| and a known number of terms N is mapped to integers
-// q = round(x * 2^s) with s = 62 - e - ceil(log2 N); then |sum of q| < 2^63 and integer addition is associative. Each
-// term is off by at most 2^-(s+1), that is 2^-(63 - ceil(log2 N)) relative to the bound.
+// A set of floating-point numbers with a known bound 2^e > |x| and a known number of terms N is mapped to
+// integers q = round(x * 2^s) with s = 62 - e - ceil(log2 N); then |sum of q| < 2^63 and integer addition is
+// associative. Each term is off by at most 2^-(s+1), that is 2^-(63 - ceil(log2 N)) relative to the bound.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,8 @@ namespace espalier {
 /// The scale of one fixed-point sum; the same on every rank that contributes to it.
 class FixedPointScale {
  public:
-  /// `bound`: the largest |x| over all terms everywhere (finite); `terms`: how many numbers are added, at most.
+  /// `bound`: the largest |x| over all terms everywhere (finite); `terms`: how many numbers are added, at
+  /// most.
   FixedPointScale(double bound, std::int64_t terms) {
     int exponent = 0;
     std::frexp(bound, &exponent);  // bound < 2^exponent
@@ -29,9 +30,9 @@ class FixedPointScale {
   int shift_ = 0;
 };
 
-/// The integer weight of a float weight: round(w * 2^shift), at least 1 for any w > 0 so that no support is lost.
-/// With shift = weight_shift(largest weight of the graph) every weight is below 2^32 and a row of 2^31 of them
-/// sums exactly in 64 bits.
+/// The integer weight of a float weight: round(w * 2^shift), at least 1 for any w > 0 so that no support is
+/// lost. With shift = weight_shift(largest weight of the graph) every weight is below 2^32 and a row of 2^31
+/// of them sums exactly in 64 bits.
 inline std::uint64_t fixed_point_weight(float weight, int shift) {
   if (!(weight > 0)) return 0;
   const double scaled = std::ldexp(static_cast<double>(weight), shift);

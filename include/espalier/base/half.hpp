@@ -1,4 +1,5 @@
-// float16 storage (IEEE binary16) for features: half the bytes in memory and on the wire; arithmetic is float32.
+// float16 storage (IEEE binary16) for features: half the bytes in memory and on the wire; arithmetic is
+// float32.
 #pragma once
 
 #include <bit>
@@ -11,7 +12,9 @@ struct Half {
   std::uint16_t bits = 0;
 };
 
-inline float to_float(float x) { return x; }
+inline float to_float(float x) {
+  return x;
+}
 
 /// Exact: every binary16 number is a float32 number.
 inline float to_float(Half h) {

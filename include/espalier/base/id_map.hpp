@@ -1,5 +1,5 @@
-// A map from vertex ids to positions 0, 1, 2, ... in order of first insertion: open addressing with linear probing, sized
-// once for the number of ids it may see. Deterministic, one allocation.
+// A map from vertex ids to positions 0, 1, 2, ... in order of first insertion: open addressing with linear
+// probing, sized once for the number of ids it may see. Deterministic, one allocation.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,8 @@ class IdMap {
  public:
   /// Room for `expected` distinct ids (>= 0).
   explicit IdMap(std::int64_t expected)
-      : slots_(std::bit_ceil(static_cast<std::uint64_t>(2 * expected + 2)), Slot{-1, 0}), mask_(slots_.size() - 1) {}
+      : slots_(std::bit_ceil(static_cast<std::uint64_t>(2 * expected + 2)), Slot{-1, 0}),
+        mask_(slots_.size() - 1) {}
 
   /// The position of `id`, which gets the next free one when it is new.
   std::int64_t insert(std::int64_t id) {

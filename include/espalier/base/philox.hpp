@@ -1,12 +1,14 @@
 // Counter-based random numbers: every draw is a pure function of what it is for.
 //
-// Philox4x64-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, SC 2011; Random123) maps a
-// 128-bit key and a 256-bit counter to 256 random bits. We fill them so that no two purposes share a counter:
+// Philox4x64-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, SC 2011; Random123)
+// maps a 128-bit key and a 256-bit counter to 256 random bits. We fill them so that no two purposes share a
+// counter:
 //
 //     key     = (seed, purpose << 56 | epoch)
 //     counter = (draw / 4, row, layer, batch)        output word draw % 4
 //
-// There is no generator state, so a sample cannot depend on the order, the rank, the thread or the device that drew it.
+// There is no generator state, so a sample cannot depend on the order, the rank, the thread or the device
+// that drew it.
 #pragma once
 
 #include <Random123/philox.h>
@@ -64,11 +66,13 @@ ESPALIER_HD inline std::uint64_t mulhi(std::uint64_t a, std::uint64_t b) {
 }
 
 /// An integer in [0, bound): the bias is below bound / 2^64.
-ESPALIER_HD inline std::uint64_t random_below(const RandomStream& stream, std::uint64_t draw, std::uint64_t bound) {
+ESPALIER_HD inline std::uint64_t random_below(const RandomStream& stream, std::uint64_t draw,
+                                              std::uint64_t bound) {
   return mulhi(random64(stream, draw), bound);
 }
 
-/// A double in (0, 1) with 52 random bits, from one 64-bit word. Neither end is reached: k + 1/2 with k < 2^52 is exact.
+/// A double in (0, 1) with 52 random bits, from one 64-bit word. Neither end is reached: k + 1/2 with k <
+/// 2^52 is exact.
 ESPALIER_HD inline double to_unit_double(std::uint64_t word) {
   return (static_cast<double>(word >> 12) + 0.5) * 0x1.0p-52;
 }

@@ -1,5 +1,5 @@
-// Nested timers. A scope named "draw" opened inside a scope named "sample" adds its seconds to "sample/draw" as
-// well as, through its parent, to "sample". One StageTimers belongs to one rank and one thread.
+// Nested timers. A scope named "draw" opened inside a scope named "sample" adds its seconds to "sample/draw"
+// as well as, through its parent, to "sample". One StageTimers belongs to one rank and one thread.
 #pragma once
 
 #include <map>

@@ -1,8 +1,9 @@
 // A group of ranks and its collectives: typed, with 64-bit counts, every byte booked under a label.
 //
 // A Communicator owns its MPI communicator (errors are returned, checked, and end the job with rank, host and
-// expression). All members marked *collective* must be called by every rank of the group in the same order. Counts are
-// in elements of T, T trivially copyable. Nothing is limited to 2^31: large messages travel in pieces of 1 GiB.
+// expression). All members marked *collective* must be called by every rank of the group in the same order.
+// Counts are in elements of T, T trivially copyable. Nothing is limited to 2^31: large messages travel in
+// pieces of 1 GiB.
 #pragma once
 
 #include <mpi.h>
@@ -93,8 +94,8 @@ class Communicator {
     return all;
   }
 
-  /// Collective. `send` holds the pieces for ranks 0..p-1 one after another, send_counts[r] elements for rank r. The receive
-  /// counts are exchanged first.
+  /// Collective. `send` holds the pieces for ranks 0..p-1 one after another, send_counts[r] elements for rank
+  /// r. The receive counts are exchanged first.
   template <class T>
   Received<T> all_to_all_v(std::span<const T> send, std::span<const std::int64_t> send_counts,
                            std::string_view label) const {
@@ -107,7 +108,8 @@ class Communicator {
   /// Collective. The same when the receiver already knows the counts; `received` is resized to their sum.
   template <class T>
   void all_to_all_v(std::span<const T> send, std::span<const std::int64_t> send_counts,
-                    std::span<const std::int64_t> receive_counts, Buffer<T>& received, std::string_view label) const {
+                    std::span<const std::int64_t> receive_counts, Buffer<T>& received,
+                    std::string_view label) const {
     static_assert(std::is_trivially_copyable_v<T>);
     received.resize(static_cast<std::size_t>(
         std::accumulate(receive_counts.begin(), receive_counts.end(), std::int64_t{0})));
@@ -115,13 +117,14 @@ class Communicator {
   }
 
   /// Collective. Rank r's entry of the result is what rank r had for me.
-  std::vector<std::int64_t> exchange_counts(std::span<const std::int64_t> send_counts, std::string_view label) const;
+  std::vector<std::int64_t> exchange_counts(std::span<const std::int64_t> send_counts,
+                                            std::string_view label) const;
 
  private:
   void broadcast_bytes(std::span<std::byte> bytes, int root, std::string_view label) const;
   void all_gather_bytes(const void* mine, void* all, std::size_t bytes, std::string_view label) const;
-  void all_gather_v_bytes(const void* mine, void* all, const std::vector<std::int64_t>& counts, std::size_t item,
-                          std::string_view label) const;
+  void all_gather_v_bytes(const void* mine, void* all, const std::vector<std::int64_t>& counts,
+                          std::size_t item, std::string_view label) const;
   void all_to_all_v_bytes(const void* send, std::span<const std::int64_t> send_counts, void* received,
                           std::span<const std::int64_t> receive_counts, std::size_t item,
                           std::string_view label) const;

@@ -31,8 +31,8 @@ struct NodePlace {
 /// Collective.
 NodePlace place_on_node(const Communicator& world);
 
-/// Waits until every rank of `world` has called it, `seconds` at most; false when some did not come. For the way out after
-/// an error, when the others may be waiting elsewhere.
+/// Waits until every rank of `world` has called it, `seconds` at most; false when some did not come. For the
+/// way out after an error, when the others may be waiting elsewhere.
 bool all_arrive_within(const Communicator& world, double seconds);
 
 }  // namespace espalier

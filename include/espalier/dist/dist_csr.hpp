@@ -1,7 +1,8 @@
 // A square sparse matrix spread over the grid.
 //
-// Partitioned: P(i,j) holds block row i, the rows partition.begin(i) .. end(i); the c ranks of a process row hold the same
-// block. Replicated: every rank holds all rows and the partition has one part. Column ids are global in either case.
+// Partitioned: P(i,j) holds block row i, the rows partition.begin(i) .. end(i); the c ranks of a process row
+// hold the same block. Replicated: every rank holds all rows and the partition has one part. Column ids are
+// global in either case.
 #pragma once
 
 #include "espalier/comm/grid.hpp"
@@ -19,7 +20,8 @@ struct DistCsr {
   RowPartition partition;  ///< of the rows: grid rows parts, or one when replicated
   Csr<Index> local;        ///< rows first_row() .. + local.rows, global columns
   int part = 0;            ///< which part is mine
-  bool has_values = false; ///< does the matrix hold values? The same on every rank, also where the block is empty
+  bool has_values =
+      false;  ///< does the matrix hold values? The same on every rank, also where the block is empty
 
   std::int64_t rows() const { return partition.rows(); }
   std::int64_t first_row() const { return partition.begin(part); }
@@ -34,9 +36,10 @@ DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, Topology t
 template <class Index>
 DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology topology);
 
-/// The symmetrically normalised matrix with self-loops, D^-1/2 (A + I) D^-1/2 with D = row sums of A + I (Kipf and Welling
-/// 2017, section 2); an entry is round32(a_vu / sqrt(D_v D_u)) with each operation in float64. Every row then
-/// has a diagonal entry. Collective over the process column (the D of other block rows travel block by block).
+/// The symmetrically normalised matrix with self-loops, D^-1/2 (A + I) D^-1/2 with D = row sums of A + I
+/// (Kipf and Welling 2017, section 2); an entry is round32(a_vu / sqrt(D_v D_u)) with each operation in
+/// float64. Every row then has a diagonal entry. Collective over the process column (the D of other block
+/// rows travel block by block).
 template <class Index>
 DistCsr<Index> normalize_with_self_loops(const DistCsr<Index>& a);
 

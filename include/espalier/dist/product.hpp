@@ -1,8 +1,9 @@
 // The distributed product P = Q A for a selection Q: one nonzero, a 1, per row of Q.
 //
-// GraphSAGE's Q is of this kind (design, section 5), so row q of P is row Q[q] of A, and the product is a row gather. Q is given
-// by its column ids; each rank passes the rows of the batches it keeps. Rows are not copied where they already lie: P is a list of views
-// into the local block of A and into the rows that were received.
+// GraphSAGE's Q is of this kind (design, section 5), so row q of P is row Q[q] of A, and the product is a row
+// gather. Q is given by its column ids; each rank passes the rows of the batches it keeps. Rows are not
+// copied where they already lie: P is a list of views into the local block of A and into the rows that were
+// received.
 #pragma once
 
 #include <span>
@@ -30,9 +31,10 @@ struct SelectedRows {
   }
 };
 
-/// The schedule `pull`: each rank asks the owners in its own process column for the distinct rows it needs, in one all-to-all-v
-/// of ids and one of rows; it receives (distinct remote rows)(1 - c/p) d entries. Collective over the process column
-/// (partitioned) or local (replicated). The result refers to `a.local`, which must outlive it.
+/// The schedule `pull`: each rank asks the owners in its own process column for the distinct rows it needs,
+/// in one all-to-all-v of ids and one of rows; it receives (distinct remote rows)(1 - c/p) d entries.
+/// Collective over the process column (partitioned) or local (replicated). The result refers to `a.local`,
+/// which must outlive it.
 template <class Index>
 SelectedRows<Index> select_rows_pull(const Cpu& cpu, std::span<const std::int64_t> q, const DistCsr<Index>& a,
                                      std::string_view label);

@@ -1,4 +1,5 @@
-// Which part owns which vertex: contiguous ranges of the id space, owner(v) by binary search in parts + 1 offsets.
+// Which part owns which vertex: contiguous ranges of the id space, owner(v) by binary search in parts + 1
+// offsets.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,8 @@ class RowPartition {
   std::int64_t end(int part) const { return offsets_[static_cast<std::size_t>(part) + 1]; }
   std::int64_t size(int part) const { return end(part) - begin(part); }
   int owner(std::int64_t vertex) const {
-    return static_cast<int>(std::upper_bound(offsets_.begin(), offsets_.end(), vertex) - offsets_.begin()) - 1;
+    return static_cast<int>(std::upper_bound(offsets_.begin(), offsets_.end(), vertex) - offsets_.begin()) -
+           1;
   }
 
  private:

@@ -1,15 +1,19 @@
-// SAMPLE of one probability row: s draws without replacement by inverse transform sampling (ITS), in exact integers.
+// SAMPLE of one probability row: s draws without replacement by inverse transform sampling (ITS), in exact
+// integers.
 //
-// The law: positions are drawn one at a time, each in proportion to its weight among those not drawn yet. That is the same law as
-// drawing with replacement and dropping duplicates, without its unbounded number of tries.
+// The law: positions are drawn one at a time, each in proportion to its weight among those not drawn yet.
+// That is the same law as drawing with replacement and dropping duplicates, without its unbounded number of
+// tries.
 //
-// The method: let W be the total weight and R the weight of what was removed. A draw is u = mulhi(random64, W - R), a
-// number on an axis from which the removed intervals were cut out. Walking the removed positions in ascending order and adding
-// back the width of each interval that starts at or before u gives the same point on the full axis; a binary search in the prefix
-// sums finds its position. Exactly s random words are used, draw t of a row is always word t of its stream, and a position of
-// weight zero has an empty interval and is never found. For uniform weights the axis is 0 .. d-1 itself and no prefix sums exist.
+// The method: let W be the total weight and R the weight of what was removed. A draw is u = mulhi(random64, W
+// - R), a number on an axis from which the removed intervals were cut out. Walking the removed positions in
+// ascending order and adding back the width of each interval that starts at or before u gives the same point
+// on the full axis; a binary search in the prefix sums finds its position. Exactly s random words are used,
+// draw t of a row is always word t of its stream, and a position of weight zero has an empty interval and is
+// never found. For uniform weights the axis is 0 .. d-1 itself and no prefix sums exist.
 //
-// `chosen` keeps the removed positions ascending; entries put there before the first draw (the diagonal of a GCN row) are excluded.
+// `chosen` keeps the removed positions ascending; entries put there before the first draw (the diagonal of a
+// GCN row) are excluded.
 #pragma once
 
 #include <cstdint>
@@ -33,20 +37,24 @@ class RandomWords {
   std::uint64_t drawn_ = 0;
 };
 
-/// Inserts `position` into the ascending list chosen[0 .. count); every entry before index `from` is known to be smaller.
-ESPALIER_HD inline void insert_ascending(std::int64_t* chosen, std::int64_t count, std::int64_t from, std::int64_t position) {
+/// Inserts `position` into the ascending list chosen[0 .. count); every entry before index `from` is known to
+/// be smaller.
+ESPALIER_HD inline void insert_ascending(std::int64_t* chosen, std::int64_t count, std::int64_t from,
+                                         std::int64_t position) {
   std::int64_t k = count;
   for (; k > from && chosen[k - 1] > position; --k) chosen[k] = chosen[k - 1];
   chosen[k] = position;
 }
 
-/// Draws `picks` of the positions 0 .. support-1 with equal weights, none of the `excluded` positions that chosen[] holds
-/// already (ascending). Afterwards chosen[0 .. excluded+picks) is ascending. Needs excluded + picks <= support.
+/// Draws `picks` of the positions 0 .. support-1 with equal weights, none of the `excluded` positions that
+/// chosen[] holds already (ascending). Afterwards chosen[0 .. excluded+picks) is ascending. Needs excluded +
+/// picks <= support.
 ESPALIER_HD inline void draw_uniform(const RandomStream& stream, std::int64_t support, std::int64_t picks,
                                      std::int64_t excluded, std::int64_t* chosen) {
   RandomWords words(stream);
   for (std::int64_t count = excluded; count < excluded + picks; ++count) {
-    auto position = static_cast<std::int64_t>(mulhi(words.next(), static_cast<std::uint64_t>(support - count)));
+    auto position =
+        static_cast<std::int64_t>(mulhi(words.next(), static_cast<std::uint64_t>(support - count)));
     std::int64_t k = 0;
     for (; k < count && chosen[k] <= position; ++k) ++position;
     insert_ascending(chosen, count, k, position);
@@ -54,7 +62,8 @@ ESPALIER_HD inline void draw_uniform(const RandomStream& stream, std::int64_t su
 }
 
 /// The position whose interval [prefix[i], prefix[i+1]) holds `point`; point < prefix[support].
-ESPALIER_HD inline std::int64_t find_interval(const std::uint64_t* prefix, std::int64_t support, std::uint64_t point) {
+ESPALIER_HD inline std::int64_t find_interval(const std::uint64_t* prefix, std::int64_t support,
+                                              std::uint64_t point) {
   std::int64_t low = 0, high = support;  // prefix[low] <= point < prefix[high]
   while (high - low > 1) {
     const std::int64_t middle = low + (high - low) / 2;
@@ -66,12 +75,12 @@ ESPALIER_HD inline std::int64_t find_interval(const std::uint64_t* prefix, std::
   return low;
 }
 
-/// Draws `picks` positions in proportion to the weights whose prefix sums are prefix[0 .. support] (prefix[0] = 0). `chosen` as
-/// above; needs at least `picks` positive weights outside of it. in_order[t] is the position of draw t (may be null);
-/// returns nothing else.
-ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const std::uint64_t* prefix, std::int64_t support,
-                                      std::int64_t picks, std::int64_t excluded, std::int64_t* chosen,
-                                      std::int64_t* in_order) {
+/// Draws `picks` positions in proportion to the weights whose prefix sums are prefix[0 .. support] (prefix[0]
+/// = 0). `chosen` as above; needs at least `picks` positive weights outside of it. in_order[t] is the
+/// position of draw t (may be null); returns nothing else.
+ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const std::uint64_t* prefix,
+                                      std::int64_t support, std::int64_t picks, std::int64_t excluded,
+                                      std::int64_t* chosen, std::int64_t* in_order) {
   RandomWords words(stream);
   std::uint64_t total = prefix[support];
   for (std::int64_t k = 0; k < excluded; ++k) total -= prefix[chosen[k] + 1] - prefix[chosen[k]];

@@ -1,8 +1,9 @@
 // One epoch: the training vertices shuffled and cut into batches, and which rank keeps which batch.
 //
-// The shuffle is Fisher-Yates with counter-based draws of (seed, epoch), so batch b of an epoch holds the same vertices on
-// every grid. A step averages `batches_per_step` = S consecutive batches; batch b is kept by rank (b mod S) mod p. The last batch may be
-// short, the last step may have fewer batches, and with S < p some ranks keep none: nobody waits for them.
+// The shuffle is Fisher-Yates with counter-based draws of (seed, epoch), so batch b of an epoch holds the
+// same vertices on every grid. A step averages `batches_per_step` = S consecutive batches; batch b is kept by
+// rank (b mod S) mod p. The last batch may be short, the last step may have fewer batches, and with S < p
+// some ranks keep none: nobody waits for them.
 #pragma once
 
 #include <algorithm>
@@ -15,22 +16,25 @@ namespace espalier {
 
 class EpochPlan {
  public:
-  EpochPlan(std::span<const std::int64_t> training_vertices, std::int64_t batch_size, std::int64_t batches_per_step,
-            int ranks, std::uint64_t seed, std::uint64_t epoch);
+  EpochPlan(std::span<const std::int64_t> training_vertices, std::int64_t batch_size,
+            std::int64_t batches_per_step, int ranks, std::uint64_t seed, std::uint64_t epoch);
 
   std::uint64_t seed() const { return seed_; }
   std::uint64_t epoch() const { return epoch_; }
   std::int64_t batches() const { return (std::ssize(order_) + batch_size_ - 1) / batch_size_; }
   std::int64_t steps() const { return (batches() + batches_per_step_ - 1) / batches_per_step_; }
   std::int64_t step_begin(std::int64_t step) const { return step * batches_per_step_; }
-  std::int64_t step_end(std::int64_t step) const { return std::min((step + 1) * batches_per_step_, batches()); }
+  std::int64_t step_end(std::int64_t step) const {
+    return std::min((step + 1) * batches_per_step_, batches());
+  }
   int rank_of(std::int64_t batch) const { return static_cast<int>(batch % batches_per_step_ % ranks_); }
 
   /// The seeds of a batch.
   std::span<const std::int64_t> seeds(std::int64_t batch) const { return seeds(batch, batch + 1); }
   /// The seeds of batches [begin, end), one batch after another.
   std::span<const std::int64_t> seeds(std::int64_t begin, std::int64_t end) const {
-    const auto from = begin * batch_size_, to = std::min(end * batch_size_, static_cast<std::int64_t>(order_.size()));
+    const auto from = begin * batch_size_,
+               to = std::min(end * batch_size_, static_cast<std::int64_t>(order_.size()));
     return {order_.data() + from, static_cast<std::size_t>(to - from)};
   }
 

@@ -1,7 +1,7 @@
 // Draws the minibatches of an epoch in bulk, ahead of the steps that use them.
 //
-// The epoch's batches are cut into windows of k = `bulk` batches over all ranks. A window is sampled, by all ranks
-// together, when a step first needs a batch of it; k need not divide anything.
+// The epoch's batches are cut into windows of k = `bulk` batches over all ranks. A window is sampled, by all
+// ranks together, when a step first needs a batch of it; k need not divide anything.
 #pragma once
 
 #include <cstdint>
@@ -49,10 +49,10 @@ class EpochSampler {
   SampleCounts counts_;
 };
 
-/// How many minibatches to sample at once: the most that fit in `bytes` on one rank when batches are dealt out evenly over
-/// `ranks`, at least one per rank, at most the epoch's. A frontier is bounded by its picks and by the number of nodes; -1 counts as the
-/// mean degree.
-std::int64_t automatic_bulk(const SamplerShape& shape, std::int64_t batch_size, std::int64_t batches, int ranks,
-                            std::int64_t nodes, std::int64_t edges, std::int64_t bytes);
+/// How many minibatches to sample at once: the most that fit in `bytes` on one rank when batches are dealt
+/// out evenly over `ranks`, at least one per rank, at most the epoch's. A frontier is bounded by its picks
+/// and by the number of nodes; -1 counts as the mean degree.
+std::int64_t automatic_bulk(const SamplerShape& shape, std::int64_t batch_size, std::int64_t batches,
+                            int ranks, std::int64_t nodes, std::int64_t edges, std::int64_t bytes);
 
 }  // namespace espalier

@@ -1,7 +1,8 @@
 // A sampled minibatch: one block per layer and one list of vertices.
 //
-// Destinations are a prefix of sources in every layer, so F[L] (the seeds) is a prefix of F[L-1], ... , of F[0]: the one list
-// `vertices` = F[0] names them all. blocks[l-1] is B[l] with blocks[l-1].rows = |F[l]| and .columns = |F[l-1]|.
+// Destinations are a prefix of sources in every layer, so F[L] (the seeds) is a prefix of F[L-1], ... , of
+// F[0]: the one list `vertices` = F[0] names them all. blocks[l-1] is B[l] with blocks[l-1].rows = |F[l]| and
+// .columns = |F[l-1]|.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,9 @@
 namespace espalier {
 
 struct Minibatch {
-  std::int64_t number = 0;         ///< which batch of the epoch
-  Buffer<std::int64_t> vertices;   ///< F[0]: the input vertices, global ids; the seeds come first
-  std::vector<Block> blocks;       ///< blocks[0] is used by layer 1, blocks[L-1] by layer L
+  std::int64_t number = 0;        ///< which batch of the epoch
+  Buffer<std::int64_t> vertices;  ///< F[0]: the input vertices, global ids; the seeds come first
+  std::vector<Block> blocks;      ///< blocks[0] is used by layer 1, blocks[L-1] by layer L
 
   std::int64_t seeds() const { return blocks.back().rows; }
   std::int64_t sampled_edges() const {
@@ -24,8 +25,8 @@ struct Minibatch {
   }
 };
 
-/// The sum modulo 2^64, over all sampled edges, of a hash of (batch, layer, destination, source, value bits): equal
-/// digests mean equal samples (design, 4.1). Digests of minibatches add up to the digest of an epoch.
+/// The sum modulo 2^64, over all sampled edges, of a hash of (batch, layer, destination, source, value bits):
+/// equal digests mean equal samples (design, 4.1). Digests of minibatches add up to the digest of an epoch.
 std::uint64_t sample_digest(const Minibatch& minibatch);
 
 }  // namespace espalier

@@ -1,10 +1,12 @@
 // A sparse matrix in compressed sparse row form.
 //
-// Row i holds the entries indices[indptr[i] .. indptr[i+1]), columns ascending unless a function says otherwise. `values` is empty for a
-// matrix whose entries are all 1 (the adjacency matrix of an unweighted graph) or holds one float per entry.
+// Row i holds the entries indices[indptr[i] .. indptr[i+1]), columns ascending unless a function says
+// otherwise. `values` is empty for a matrix whose entries are all 1 (the adjacency matrix of an unweighted
+// graph) or holds one float per entry.
 //
-// Index is int32_t or int64_t: adjacency uses int32_t while the graph has fewer than 2^31 vertices (4 bytes per edge), int64_t
-// beyond. A *block*, what one layer of one minibatch sees, is a Csr<int32_t> with local ids and values.
+// Index is int32_t or int64_t: adjacency uses int32_t while the graph has fewer than 2^31 vertices (4 bytes
+// per edge), int64_t beyond. A *block*, what one layer of one minibatch sees, is a Csr<int32_t> with local
+// ids and values.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +39,8 @@ struct Csr {
   }
 };
 
-/// What layer l of one minibatch computes with: rows F[l], columns F[l-1], both as positions in those lists. The rows'
-/// vertices are the first `rows` columns (destinations are a prefix of sources).
+/// What layer l of one minibatch computes with: rows F[l], columns F[l-1], both as positions in those lists.
+/// The rows' vertices are the first `rows` columns (destinations are a prefix of sources).
 using Block = Csr<std::int32_t>;
 
 }  // namespace espalier

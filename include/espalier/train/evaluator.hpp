@@ -1,9 +1,9 @@
 // Exact evaluation: the network over the whole graph, layer by layer, without sampling.
 //
-// H[l] is spread over the grid like H[0]. For each layer the c ranks of a process row share their block row's vertices, work through their
-// share in chunks (all neighbours, one fetch in the process column per chunk), and gather the block row along the process
-// row. Memory: two H[l] blocks and one chunk. Every row is computed by the same operations in the same order wherever it
-// lies, so metrics do not depend on the grid.
+// H[l] is spread over the grid like H[0]. For each layer the c ranks of a process row share their block row's
+// vertices, work through their share in chunks (all neighbours, one fetch in the process column per chunk),
+// and gather the block row along the process row. Memory: two H[l] blocks and one chunk. Every row is
+// computed by the same operations in the same order wherever it lies, so metrics do not depend on the grid.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct Evaluation {
 
 class Evaluator {
  public:
-  /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on. All must outlive it.
-  /// `chunk_bytes`: what one chunk's input rows may take.
+  /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on. All must
+  /// outlive it. `chunk_bytes`: what one chunk's input rows may take.
   Evaluator(const Grid& grid, Sampler& whole_rows, const FeatureStore& features, const Targets& targets,
             std::int64_t edges, std::int64_t chunk_bytes);
 
@@ -38,7 +38,8 @@ class Evaluator {
   Evaluation evaluate(const Cpu& cpu, const Network<float>& network) const;
 
  private:
-  Matrix<float> compute_layer(const Cpu& cpu, const Network<float>& network, int layer, const FeatureStore& input) const;
+  Matrix<float> compute_layer(const Cpu& cpu, const Network<float>& network, int layer,
+                              const FeatureStore& input) const;
   std::int64_t chunk_rows(std::int64_t width) const;
   Metrics judge(const Matrix<float>& logits, const Buffer<std::int64_t>& split) const;
 

@@ -1,7 +1,7 @@
 // What a run says about itself: report.json and metrics.csv of the design, section 7.
 //
-// Seconds are maxima over ranks. Bytes are what crosses between ranks: the total is the sum over ranks of bytes received, max_rank
-// the largest of them.
+// Seconds are maxima over ranks. Bytes are what crosses between ranks: the total is the sum over ranks of
+// bytes received, max_rank the largest of them.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@
 namespace espalier {
 
 /// The stages of an epoch in the order of reports; those of a sampling run come first.
-inline constexpr const char* kStageNames[] = {"sample", "fetch", "forward", "backward", "reduce", "optimizer", "evaluate"};
+inline constexpr const char* kStageNames[] = {"sample", "fetch",     "forward", "backward",
+                                              "reduce", "optimizer", "evaluate"};
 inline constexpr std::span<const char* const> kSampleStages(kStageNames, 1);
 inline constexpr std::span<const char* const> kTrainStages(kStageNames);
 
@@ -74,7 +75,8 @@ std::string stage_table(const std::vector<EpochReport>& epochs);
 /// 16 hex digits.
 std::string hex(std::uint64_t digest);
 
-/// Writes `text` to `path` so that a reader sees the old file or the new one, never a part. Throws UserError(kUsage).
+/// Writes `text` to `path` so that a reader sees the old file or the new one, never a part. Throws
+/// UserError(kUsage).
 void write_file(const std::string& path, const std::string& text);
 
 }  // namespace espalier

@@ -1,7 +1,7 @@
 // What the network is trained and judged on: the splits and the labels.
 //
-// Every rank holds the split lists (they are small beside the graph) and the labels of the training vertices; other labels stay with the
-// block row that owns them.
+// Every rank holds the split lists (they are small beside the graph) and the labels of the training vertices;
+// other labels stay with the block row that owns them.
 #pragma once
 
 #include <span>
@@ -17,14 +17,14 @@ struct Targets {
   Buffer<std::int64_t> train, valid, test;  ///< ascending ids, whole, on every rank
   Buffer<std::int32_t> train_labels;        ///< beside train
   RowPartition partition;
-  Buffer<std::int32_t> local_labels;        ///< labels of my block row
+  Buffer<std::int32_t> local_labels;  ///< labels of my block row
 
   /// The labels of training vertices, in their order.
   std::vector<std::int32_t> labels_of(std::span<const std::int64_t> training_vertices) const;
 };
 
-/// Collective over the grid. Throws UserError(kInput) when the file cannot be trained on: no single labels, no training
-/// vertices, splits that overlap or name unlabelled vertices.
+/// Collective over the grid. Throws UserError(kInput) when the file cannot be trained on: no single labels,
+/// no training vertices, splits that overlap or name unlabelled vertices.
 Targets read_targets(const Grid& grid, const GraphFile& file);
 
 }  // namespace espalier

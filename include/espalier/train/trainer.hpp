@@ -2,8 +2,8 @@
 //
 //     shuffle ─► batches ─► bulk samples ─► per step: fetch ─► forward, loss, backward ─► reduce ─► optimiser
 //
-// A step averages the gradient over the seeds of its `batches_per_step` minibatches, whichever ranks keep them. Weights
-// are the same on every rank at every moment.
+// A step averages the gradient over the seeds of its `batches_per_step` minibatches, whichever ranks keep
+// them. Weights are the same on every rank at every moment.
 #pragma once
 
 #include <functional>
@@ -51,8 +51,8 @@ class Trainer {
  public:
   Trainer(const Cpu& cpu, const TrainingJob& job);
 
-  /// Collective. Trains all epochs (or stops early), leaves the best weights in network(). Throws UserError(kUsage) when the
-  /// loss is no longer finite.
+  /// Collective. Trains all epochs (or stops early), leaves the best weights in network(). Throws
+  /// UserError(kUsage) when the loss is no longer finite.
   TrainingResult train(const TrainingProgress& progress);
 
   Network<float>& network() { return network_; }
@@ -61,8 +61,8 @@ class Trainer {
  private:
   EpochReport train_epoch(std::int64_t epoch, const TrainingProgress& progress);
   void train_step(const EpochPlan& plan, std::int64_t step, EpochSampler& sampler, double learning_rate);
-  void run_minibatch(const Minibatch& minibatch, const Matrix<float>& input, const EpochPlan& plan, double scale,
-                     std::int64_t batches);
+  void run_minibatch(const Minibatch& minibatch, const Matrix<float>& input, const EpochPlan& plan,
+                     double scale, std::int64_t batches);
   bool evaluate_epoch(EpochReport& report, TrainingResult& result);
   void keep_best();
   void restore_best();
