@@ -152,14 +152,21 @@ std::string output_path(const Job& job, const char* name) {
   return job.config.output.dir + "/" + name;
 }
 
-void write_report(const Job& job, const RunReport& report) {
+void append_metrics(const Job& job, const EpochReport& epoch) {
   agree(job.grid->world(), [&] {
     if (job.grid->world().rank() != 0) return;
-    write_file(output_path(job, "report.json"), to_json(report));
-    std::string lines;
-    for (const auto& epoch : report.epochs)
-      lines += (lines.empty() ? metrics_header(epoch) : "") + metrics_line(epoch);
-    write_file(output_path(job, "metrics.csv"), lines);
+    const bool first = epoch.epoch == 1;
+    std::ofstream file(output_path(job, "metrics.csv"), first ? std::ios::trunc : std::ios::app);
+    file << (first ? metrics_header(epoch) : "") << metrics_line(epoch) << std::flush;
+    if (!file)
+      usage_error("cannot write {}: check output.dir and the free space there",
+                  output_path(job, "metrics.csv"));
+  });
+}
+
+void write_report(const Job& job, const RunReport& report) {
+  agree(job.grid->world(), [&] {
+    if (job.grid->world().rank() == 0) write_file(output_path(job, "report.json"), to_json(report));
   });
 }
 

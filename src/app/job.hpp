@@ -51,7 +51,11 @@ std::int64_t resolve_bulk(const Job& job, std::int64_t batches);
 /// The parts of a report that are known before the first epoch.
 RunReport start_report(const Job& job, const char* command);
 
-/// Collective. Rank 0 writes report.json and metrics.csv to output.dir; a failure becomes everyone's.
+/// Collective. Rank 0 adds the epoch's line to metrics.csv at once, so that a job that is cut off leaves what
+/// it measured; the first epoch starts the file anew.
+void append_metrics(const Job& job, const EpochReport& epoch);
+
+/// Collective. Rank 0 writes report.json to output.dir; a failure becomes everyone's.
 void write_report(const Job& job, const RunReport& report);
 
 /// The path of a file in the output folder.

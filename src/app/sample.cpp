@@ -64,6 +64,7 @@ void run(const Job& job, std::int64_t epochs) {
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
     report.epochs.push_back(sample_epoch(job, *sampler, training, bulk, epoch));
     print_epoch(report.epochs.back());
+    append_metrics(job, report.epochs.back());
   }
   measure_peak_memory(job.grid->world(), report);
   write_report(job, report);

@@ -25,7 +25,8 @@ void show_epoch(const EpochReport& epoch) {
   if (epoch.valid) line += fmt::format("  valid {:.4f}", epoch.valid->accuracy);
   line += fmt::format("  {:.2f} s (", epoch.seconds.at("total").max);
   const char* separator = "";
-  for (const auto* stage : kTrainStages) {
+  for (const std::string stage : kTrainStages) {
+    if (stage == "evaluate" && !epoch.valid) continue;
     line += fmt::format("{}{} {:.2f}", separator, stage, epoch.seconds.at(stage).max);
     separator = ", ";
   }
@@ -89,6 +90,7 @@ void run(const Job& job) {
   const auto result = trainer.train({show_step, [&](const EpochReport& epoch) {
                                        report.epochs.push_back(epoch);
                                        show_epoch(epoch);
+                                       append_metrics(job, epoch);
                                      }});
 
   // 4. Report.

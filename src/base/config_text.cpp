@@ -1,0 +1,83 @@
+// The config as text: TOML, JSON, and the list of keys for people.
+#include <fmt/core.h>
+
+#include "config_keys.hpp"
+
+namespace espalier {
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char ch : text) {
+    if (ch == '"' || ch == '\\') out += '\\';
+    out += ch;
+  }
+  return out + '"';
+}
+
+namespace {
+
+std::string number_text(double x) {
+  const auto text = fmt::format("{}", x);  // shortest text that reads back to the same double
+  return text.find_first_of(".einf") == std::string::npos ? text + ".0" : text;
+}
+
+std::string value_text(const Target& target) {
+  struct Writer {
+    std::string operator()(const std::string* v) const { return quoted(*v); }
+    std::string operator()(const std::int64_t* v) const { return std::to_string(*v); }
+    std::string operator()(const double* v) const { return number_text(*v); }
+    std::string operator()(const bool* v) const { return *v ? "true" : "false"; }
+    std::string operator()(const std::vector<std::int64_t>* v) const { return fmt::format("[{}]", join(*v)); }
+    std::string operator()(const AutoInt* v) const {
+      return v->value ? std::to_string(*v->value) : "\"auto\"";
+    }
+    std::string operator()(const AutoNumber* v) const {
+      return v->value ? number_text(*v->value) : "\"auto\"";
+    }
+    static std::string join(const std::vector<std::int64_t>& items) {
+      std::string out;
+      for (const auto item : items) out += (out.empty() ? "" : ", ") + std::to_string(item);
+      return out;
+    }
+  };
+  return std::visit(Writer{}, target);
+}
+
+}  // namespace
+
+std::string to_toml(const Config& config) {
+  Config copy = config;
+  std::string out, section;
+  for (const auto& key : bind_keys(copy)) {
+    const auto dot = key.name.find('.');
+    if (key.name.substr(0, dot) != section) {
+      out += (section.empty() ? "[" : "\n[") + key.name.substr(0, dot) + "]\n";
+      section = key.name.substr(0, dot);
+    }
+    out += key.name.substr(dot + 1) + " = " + value_text(key.target) + "\n";
+  }
+  return out;
+}
+
+std::string to_json(const Config& config) {
+  Config copy = config;
+  std::string out = "{", section;
+  for (const auto& key : bind_keys(copy)) {
+    const auto dot = key.name.find('.');
+    const bool new_section = key.name.substr(0, dot) != section;
+    if (new_section) out += (section.empty() ? "" : "}, ") + quoted(key.name.substr(0, dot)) + ": {";
+    section = key.name.substr(0, dot);
+    out += (new_section ? "" : ", ") + quoted(key.name.substr(dot + 1)) + ": " + value_text(key.target);
+  }
+  return out + "}}";
+}
+
+std::string describe_config_keys() {
+  Config defaults;
+  std::string out;
+  for (const auto& key : bind_keys(defaults))
+    out += fmt::format("  {:<24} {:<14} {}\n", key.name, value_text(key.target), key.meaning);
+  return out;
+}
+
+}  // namespace espalier
