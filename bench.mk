@@ -1,11 +1,27 @@
-# make bench: every bench verifies first, then prints rate, derived bound and their ratio.
+# make bench: every bench verifies first, then prints rate, derived bound, their ratio and #wrong. What was measured
+# is also in build/bench/ROOM_OP.json. A bench that says `// ranks: N` in its first lines runs on N ranks.
+
+BENCH_PKG := benchmark openblas
+# As tests/run.py runs them: one node, ranks that do not spin on each other's cores. OpenBLAS's threads must not
+# wait in a loop either, they would do so beside the operation that is measured next; and it chooses its kernels
+# by the machine, not by what the environment says.
+BENCH_ENV := -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive OPENBLAS_THREAD_TIMEOUT=4 \
+  OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_plm=isolated OMPI_MCA_rmaps_base_oversubscribe=1 \
+  OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_odls_base_sigkill_timeout=0 \
+  $(if $(filter 0,$(shell id -u)),OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
 
 $(BUILD)/bench/%: bench/%.cpp $(LIBRARY)
 	@mkdir -p $(@D) && echo "c++    $<"
-	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -MF $@.d -o $@ $< $(LIBRARY) $(LDLIBS) -lbenchmark
+	@$(MPICXX) $(CPPFLAGS) -Ibench $$(pkg-config --cflags $(BENCH_PKG)) $(CXXFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< \
+	  $(LIBRARY) $(LDLIBS) $$(pkg-config --libs $(BENCH_PKG))
 
 bench: all $(BENCHES)  ## verify and measure; prints rate, derived bound and ratio
-	@for b in $(BENCHES); do echo "== $$b"; $$b || exit 1; done
+	@mkdir -p build/bench
+	@for bench in $(patsubst $(BUILD)/bench/%,%,$(BENCHES)); do \
+	  ranks=$$(sed -n 's,^// ranks: *\([0-9]*\).*,\1,p;5q' bench/$$bench.cpp); \
+	  env $(BENCH_ENV) timeout 300 $${ranks:+mpirun -q -np $$ranks} $(BUILD)/bench/$$bench \
+	    --benchmark_out=build/bench/$$(echo $${bench%_bench} | tr / _).json || { echo "$$bench failed"; exit 1; }; \
+	done
 
 -include $(patsubst %,%.d,$(BENCHES))
 .PHONY: bench

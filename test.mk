@@ -11,7 +11,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(BUILD)/obj/tests/mpi_main.cpp.o $
 WANTED_TESTS := $(if $(ONLY),$(filter $(BUILD)/tests/$(ONLY)%,$(TESTS)),$(TESTS))
 RUN_TESTS     = $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP))
 
-test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/its for one file, NP=3 for one rank count
+test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/draw for one file, NP=3 for one rank count
 	@$(RUN_TESTS)
 
 test-long: all $(TESTS)  ## the heavy cases too: published accuracies, larger graphs

@@ -1,5 +1,6 @@
 #include "espalier/comm/session.hpp"
 
+#include <omp.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -52,7 +53,8 @@ NodePlace place_on_node(const Communicator& world) {
   host_name().copy(mine.host, sizeof mine.host - 1);
   sched_getaffinity(0, sizeof mine.cores, &mine.cores);
   const auto all = world.all_gather(mine, "setup");
-  NodePlace place{0, 0, std::max(1, CPU_COUNT(&mine.cores)), 0};
+  // OpenMP counts the cores before it binds the main thread to one of them (OMP_PROC_BIND).
+  NodePlace place{0, 0, std::max(omp_get_num_procs(), CPU_COUNT(&mine.cores)), 0};
   for (int r = 0; r < world.size(); ++r) {
     const auto& other = all[static_cast<std::size_t>(r)];
     if (std::strcmp(other.host, mine.host) != 0) continue;

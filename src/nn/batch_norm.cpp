@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "espalier/dense/column_sums.hpp"
+#include "row_sum.hpp"
 
 namespace espalier {
 namespace {
@@ -67,18 +68,7 @@ template <class T>
 void batch_norm_backward(const Cpu& cpu, const Matrix<T>& normalized, const Matrix<T>& inverse_deviation,
                          const Matrix<T>& scale, Matrix<T>& gradient, Matrix<T>& dscale, Matrix<T>& dshift) {
   const std::int64_t rows = gradient.rows, width = gradient.columns;
-  Buffer<double> sums(static_cast<std::size_t>(2 * width));  // dscale, dshift
-  sum_over_rows(cpu, rows, sums, [&](std::int64_t i, double* sum) {
-    for (std::int64_t j = 0; j < width; ++j) {
-      const auto dy = static_cast<double>(gradient.row(i)[j]);
-      sum[j] += dy * static_cast<double>(normalized.row(i)[j]);
-      sum[width + j] += dy;
-    }
-  });
-  for (std::int64_t j = 0; j < width; ++j) {
-    dscale.row(0)[j] = static_cast<T>(sums[static_cast<std::size_t>(j)]);
-    dshift.row(0)[j] = static_cast<T>(sums[static_cast<std::size_t>(width + j)]);
-  }
+  auto sums = sum_scale_and_shift(cpu, normalized, gradient, dscale, dshift);
   divide(sums, rows);
   Matrix<T> means(2, width);
   for (std::size_t k = 0; k < sums.size(); ++k) means.data[k] = static_cast<T>(sums[k]);

@@ -4,6 +4,7 @@
 
 #include "espalier/dense/column_sums.hpp"
 #include "espalier/nn/batch_norm.hpp"
+#include "row_sum.hpp"
 
 namespace espalier {
 namespace {
@@ -64,18 +65,7 @@ template <class T>
 void layer_norm_backward(const Cpu& cpu, const Matrix<T>& normalized, const Matrix<T>& inverse_deviation,
                          const Matrix<T>& scale, Matrix<T>& gradient, Matrix<T>& dscale, Matrix<T>& dshift) {
   const std::int64_t rows = gradient.rows, width = gradient.columns;
-  Buffer<double> sums(static_cast<std::size_t>(2 * width));  // dscale, dshift
-  sum_over_rows(cpu, rows, sums, [&](std::int64_t i, double* sum) {
-    for (std::int64_t j = 0; j < width; ++j) {
-      const auto dy = static_cast<double>(gradient.row(i)[j]);
-      sum[j] += dy * static_cast<double>(normalized.row(i)[j]);
-      sum[width + j] += dy;
-    }
-  });
-  for (std::int64_t j = 0; j < width; ++j) {
-    dscale.row(0)[j] = static_cast<T>(sums[static_cast<std::size_t>(j)]);
-    dshift.row(0)[j] = static_cast<T>(sums[static_cast<std::size_t>(width + j)]);
-  }
+  sum_scale_and_shift(cpu, normalized, gradient, dscale, dshift);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (rows > 64)
   for (std::int64_t i = 0; i < rows; ++i)
     backward_row(width, scale.row(0), normalized.row(i), inverse_deviation.row(i)[0], gradient.row(i));

@@ -1,4 +1,4 @@
-// The gradient of a bias: the sum of the rows of a matrix.
+// Gradients that are sums over rows: of a bias, and of the scale and shift of a normalisation.
 #pragma once
 
 #include "espalier/dense/column_sums.hpp"
@@ -14,6 +14,27 @@ void sum_rows(const Cpu& cpu, const Matrix<T>& dz, Matrix<T>& sum) {
     for (std::int64_t j = 0; j < dz.columns; ++j) partial[j] += static_cast<double>(dz.row(i)[j]);
   });
   for (std::size_t j = 0; j < sums.size(); ++j) sum.data[j] = static_cast<T>(sums[j]);
+}
+
+/// Of y = scale x^ + shift, row by row: dscale_j = sum_i dy_ij x^_ij and dshift_j = sum_i dy_ij, both [1,
+/// columns]. Returns the same sums in double, [2 * columns], dscale first.
+template <class T>
+Buffer<double> sum_scale_and_shift(const Cpu& cpu, const Matrix<T>& normalized, const Matrix<T>& dy,
+                                   Matrix<T>& dscale, Matrix<T>& dshift) {
+  const std::int64_t width = dy.columns;
+  Buffer<double> sums(static_cast<std::size_t>(2 * width));
+  sum_over_rows(cpu, dy.rows, sums, [&](std::int64_t i, double* sum) {
+    for (std::int64_t j = 0; j < width; ++j) {
+      const auto d = static_cast<double>(dy.row(i)[j]);
+      sum[j] += d * static_cast<double>(normalized.row(i)[j]);
+      sum[width + j] += d;
+    }
+  });
+  for (std::int64_t j = 0; j < width; ++j) {
+    dscale.row(0)[j] = static_cast<T>(sums[static_cast<std::size_t>(j)]);
+    dshift.row(0)[j] = static_cast<T>(sums[static_cast<std::size_t>(width + j)]);
+  }
+  return sums;
 }
 
 }  // namespace espalier

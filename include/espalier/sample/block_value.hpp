@@ -1,5 +1,5 @@
-// The value of one entry of a sampled block (design, section 5): float64 from integers and one matrix entry, each operation rounded by
-// itself, then once to float32. CPU and GPU compile these same lines.
+// The value of one entry of a sampled block (design, section 5): float64 from integers and one matrix entry,
+// each operation rounded by itself, then once to float32. CPU and GPU compile these same lines.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,23 @@
 namespace espalier {
 
 /// Mean aggregator: 1 / |picked|.
-ESPALIER_HD inline float mean_value(std::int64_t picked) { return static_cast<float>(1.0 / static_cast<double>(picked)); }
+ESPALIER_HD inline float mean_value(std::int64_t picked) {
+  return static_cast<float>(1.0 / static_cast<double>(picked));
+}
 
 /// Matrix entry a, one of `picked` uniform picks out of `available` entries: a available / picked.
 ESPALIER_HD inline float uniform_value(float a, std::int64_t available, std::int64_t picked) {
-  return static_cast<float>(static_cast<double>(a) * static_cast<double>(available) / static_cast<double>(picked));
+  return static_cast<float>(static_cast<double>(a) * static_cast<double>(available) /
+                            static_cast<double>(picked));
 }
 
-/// Matrix entry a, drawn as number j of s (from 1) in proportion to `weight` when `remaining` (all weights not drawn before) was
-/// left: Des Raj's estimator, a (remaining / weight + s - j) / s.
-ESPALIER_HD inline float des_raj_value(float a, std::uint64_t remaining, std::uint64_t weight, std::int64_t j, std::int64_t s) {
+/// Matrix entry a, drawn as number j of s (from 1) in proportion to `weight` when `remaining` (all weights
+/// not drawn before) was left: Des Raj's estimator, a (remaining / weight + s - j) / s.
+ESPALIER_HD inline float des_raj_value(float a, std::uint64_t remaining, std::uint64_t weight, std::int64_t j,
+                                       std::int64_t s) {
   const double ratio = static_cast<double>(remaining) / static_cast<double>(weight);
-  return static_cast<float>(static_cast<double>(a) * ((ratio + static_cast<double>(s - j)) / static_cast<double>(s)));
+  return static_cast<float>(static_cast<double>(a) *
+                            ((ratio + static_cast<double>(s - j)) / static_cast<double>(s)));
 }
 
 }  // namespace espalier

@@ -1,0 +1,175 @@
+// What the benches share: rates of the machine that bounds are made of, and the table that compares with
+// them.
+//
+// A bench verifies its results, then hands a list of Comparisons to compare(). Google Benchmark repeats each
+// of them; the bound is measured right after the operation, every time, so that both see the same machine,
+// noise included. The table shows medians over all repetitions:
+//
+//     case      rate      bound     ratio = rate / bound (lowest and highest of the repetitions)      #wrong
+//
+// Flags are Google Benchmark's (--benchmark_filter=..., --benchmark_out=FILE.json for everything measured).
+#pragma once
+
+#include <benchmark/benchmark.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/base/clock.hpp"
+#include "espalier/base/philox.hpp"
+
+namespace espalier::bench {
+
+template <class Work>
+double seconds_of(const Work& work) {
+  const double start = now();
+  work();
+  return now() - start;
+}
+
+inline double median(std::vector<double> values) {
+  const auto half = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half), values.end());
+  if (values.size() % 2 == 1) return values[half];
+  return (values[half] +
+          *std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half))) /
+         2;
+}
+
+/// Copies arrays that are larger than the caches; GB/s, bytes read + bytes written. (memcpy of this size
+/// writes past the caches, so nothing else moves.)
+class CopyRate {
+ public:
+  explicit CopyRate(int threads)
+      : threads_(threads), from_(kBytes, std::byte{1}), to_(kBytes, std::byte{0}) {}
+  double operator()() {
+    const auto piece = kBytes / static_cast<std::size_t>(threads_);
+    const double seconds = seconds_of([&] {
+#pragma omp parallel for num_threads(threads_) schedule(static)
+      for (int t = 0; t < threads_; ++t) {
+        const auto begin = static_cast<std::size_t>(t) * piece;
+        std::memcpy(to_.data() + begin, from_.data() + begin, piece);
+      }
+    });
+    return 2e-9 * static_cast<double>(piece * static_cast<std::size_t>(threads_)) / seconds;
+  }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{1} << 28;
+  int threads_;
+  Buffer<std::byte> from_, to_;
+};
+
+/// Adds up entries at random places of a table of 4-byte numbers; 1e9 gathers/s. The places depend on nothing
+/// loaded, so the processor overlaps as many of them as it can.
+inline double gather_rate(int threads, const Buffer<std::int32_t>& table) {
+  constexpr std::int64_t kGathers = 1 << 23;
+  std::uint64_t sum = 0;
+  const double seconds = seconds_of([&] {
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : sum)
+    for (std::int64_t i = 0; i < kGathers; ++i) {
+      auto place = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15u;
+      place = (place ^ (place >> 32)) * 0xbf58476d1ce4e5b9u;
+      sum += static_cast<std::uint32_t>(table[mulhi(place, table.size())]);
+    }
+  });
+  benchmark::DoNotOptimize(sum);
+  return 1e-9 * static_cast<double>(kGathers) / seconds;
+}
+
+/// One line of a table.
+struct Comparison {
+  std::string name;
+  double amount;                      ///< what one call of the operation does, in 1e9 flop, bytes, edges
+  std::function<double()> operation;  ///< does it once and returns its seconds (over ranks: the largest)
+  std::function<double()> bound;      ///< measures the bound once: 1e9 of the same per second
+  std::int64_t wrong = 0;             ///< elements of the result that failed verification
+};
+
+/// Collects every repetition and prints the table at the end.
+class Table final : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const auto& run : runs) {
+      if (run.run_type != Run::RT_Iteration) continue;  // medians are taken here
+      const auto& name = run.run_name.function_name;
+      if (lines_.empty() || lines_.back().name != name) lines_.push_back({name, {}, {}, {}, 0});
+      auto& line = lines_.back();
+      line.rate.push_back(run.counters.at("rate"));
+      line.bound.push_back(run.counters.at("bound"));
+      line.ratio.push_back(run.counters.at("ratio"));
+      line.wrong = run.counters.at("wrong");
+    }
+  }
+  void print(const std::string& title, const std::string& unit) const {
+    double load = 0;  // ours included: more than the threads of a line means that others were measured too
+    if (getloadavg(&load, 1) < 1) load = 0;
+    fmt::print("\n# {}\n# load {:.1f} on {} cores\n", title, load, std::thread::hardware_concurrency());
+    fmt::print("{:<34}{:>10}{:>10}{:>8}{:>16}{:>8}\n", "", unit, "bound", "ratio", "(low..high)", "#wrong");
+    for (const auto& line : lines_) {
+      const auto [low, high] = std::minmax_element(line.ratio.begin(), line.ratio.end());
+      fmt::print("{:<34}{:>10.4g}{:>10.4g}{:>8.2f}{:>16}{:>8.0f}\n", line.name, median(line.rate),
+                 median(line.bound), median(line.ratio), fmt::format("({:.2f}..{:.2f})", *low, *high),
+                 line.wrong);
+    }
+    std::fflush(stdout);
+  }
+
+ private:
+  struct Line {
+    std::string name;
+    std::vector<double> rate, bound, ratio;
+    double wrong;
+  };
+  std::vector<Line> lines_;
+};
+
+inline void measure(benchmark::State& state, const Comparison& comparison) {
+  std::vector<double> seconds, bounds;
+  for ([[maybe_unused]] auto _ : state) {
+    seconds.push_back(comparison.operation());
+    bounds.push_back(comparison.bound());
+    state.SetIterationTime(seconds.back());
+  }
+  const double rate = comparison.amount / median(seconds), bound = median(bounds);
+  state.counters["rate"] = rate;
+  state.counters["bound"] = bound;
+  state.counters["ratio"] = rate / bound;
+  state.counters["wrong"] = static_cast<double>(comparison.wrong);
+}
+
+/// Measures all comparisons and prints the table; returns the exit code of the bench: 1 if anything was
+/// wrong. Collective where operations are: every rank runs them equally often, and only `speaks` prints.
+inline int compare(int argc, char** argv, const std::string& title, const std::string& unit,
+                   const std::vector<Comparison>& comparisons, bool speaks = true) {
+  constexpr int kIterations = 2;
+  static char repetitions[] = "--benchmark_repetitions=5";  // the default: what the user gives comes later
+  std::vector<char*> arguments = {argv[0], repetitions};
+  for (int i = 1; i < argc; ++i)
+    if (speaks || std::strncmp(argv[i], "--benchmark_out", 15) != 0) arguments.push_back(argv[i]);
+  int count = static_cast<int>(arguments.size());
+  benchmark::Initialize(&count, arguments.data());
+  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
+  std::int64_t wrong = 0;
+  for (const auto& comparison : comparisons) {
+    wrong += comparison.wrong;
+    benchmark::RegisterBenchmark(comparison.name.c_str(), measure, comparison)
+        ->Iterations(kIterations)
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+  }
+  Table table;
+  benchmark::RunSpecifiedBenchmarks(&table);
+  if (speaks) table.print(title, unit);
+  return wrong > 0 ? 1 : 0;
+}
+
+}  // namespace espalier::bench
