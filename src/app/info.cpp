@@ -11,6 +11,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "memory.hpp"
 
 namespace espalier {
 
@@ -208,10 +209,7 @@ void show_vertices(const Communicator& world, const GraphFile& file) {
 // ---- memory ----
 
 void show_memory(const GraphInfo& info, const InfoArguments& arguments) {
-  const double index_bytes = info.nodes > std::numeric_limits<std::int32_t>::max() ? 8 : 4;
-  const double edge_bytes = index_bytes + (info.weighted ? 4 : 0);
-  const auto topology = 8.0 * static_cast<double>(info.nodes) + edge_bytes * static_cast<double>(info.edges);
-  const auto features = static_cast<double>(info.nodes * info.features) * (info.half_features ? 2 : 4);
+  const double topology = topology_bytes(info, info.weighted), features = feature_bytes(info);
   const auto rows = static_cast<double>(arguments.ranks / arguments.replication);
   log::info("\nmemory per rank on {} ranks, replication {} ({:.0f} block rows, evenly cut):\n",
             arguments.ranks, arguments.replication, rows);

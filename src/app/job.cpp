@@ -1,7 +1,5 @@
 #include "job.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +9,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
+#include "memory.hpp"
 
 namespace espalier {
 
@@ -39,41 +38,32 @@ void refuse_unavailable(const Config& c) {
   refuse(c.run.stall_minutes > 0, "run.stall_minutes", fmt::format("{}", c.run.stall_minutes), "use 0");
 }
 
-std::int64_t physical_memory() {
-  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::int64_t>(sysconf(_SC_PAGE_SIZE));
-}
-
-std::int64_t topology_bytes(const GraphInfo& info, bool with_values) {
-  const std::int64_t index = info.nodes < (std::int64_t{1} << 31) ? 4 : 8;
-  return info.edges * (index + (with_values ? 4 : 0)) + 8 * info.nodes;
-}
-
-// What one rank holds of graph and features with c copies.
-std::int64_t resident_bytes(const Job& job, std::int64_t ranks, std::int64_t replication) {
-  const auto& info = job.file->info();
-  const std::int64_t topology = topology_bytes(info, info.weighted || job.config.model.kind == "gcn");
-  const std::int64_t features = info.nodes * info.features * (info.half_features ? 2 : 4);
-  const bool replicated = job.config.grid.topology == "replicated";
-  return (replicated ? topology : topology * replication / ranks) + features * replication / ranks;
-}
-
 // The most copies that leave half of the memory to samples and activations.
 std::int64_t automatic_replication(const Job& job, std::int64_t ranks) {
   std::int64_t best = 1;
   for (std::int64_t c = 1; c <= ranks; ++c)
-    if (ranks % c == 0 && resident_bytes(job, ranks, c) <= job.memory_limit / 2) best = c;
+    if (ranks % c == 0 && resident_memory(job.graph, job.config, ranks, c, job.training).total() <=
+                              static_cast<double>(job.memory_limit) / 2)
+      best = c;
   return best;
 }
 
-void make_output_folder(const Communicator& world, const Config& config) {
-  agree(world, [&] {
-    if (world.rank() != 0) return;
-    std::error_code error;
-    std::filesystem::create_directories(config.output.dir, error);
-    if (error) usage_error("cannot make the folder output.dir = {}: {}", config.output.dir, error.message());
-    write_file(config.output.dir + "/config.toml", to_toml(config));
-  });
+void check_memory(const Job& job, std::int64_t ranks, std::int64_t replication) {
+  const auto memory = resident_memory(job.graph, job.config, ranks, replication, job.training);
+  if (memory.total() <= static_cast<double>(job.memory_limit)) return;
+  const auto gib = [](double bytes) { return bytes / 0x1p30; };
+  memory_error(
+      "each rank needs {:.3f} GiB (graph {:.3f}, features {:.3f}, evaluation {:.3f}, model {:.3f}), but "
+      "run.memory_limit is {:.3f} GiB; use more ranks, a smaller grid.replication ({}) or model.hidden, or "
+      "grid.topology = \"partitioned\"",
+      gib(memory.total()), gib(memory.topology), gib(memory.features), gib(memory.evaluation),
+      gib(memory.model), gib(static_cast<double>(job.memory_limit)), replication);
+}
+
+std::int64_t checked_replication(std::int64_t replication, int ranks) {
+  if (replication > ranks)
+    usage_error("grid.replication = {} is more than the number of ranks, {}", replication, ranks);
+  return replication;
 }
 
 }  // namespace
@@ -84,7 +74,7 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
     if (world.rank() != 0) return;
     std::ifstream file(arguments.config);
     std::stringstream content;
-    if (std::filesystem::is_directory(arguments.config) || !file || !(content << file.rdbuf()))
+    if (!file || !(content << file.rdbuf()))  // a folder opens, but cannot be read
       usage_error("cannot read the config file {}", arguments.config);
     text = content.str();
   });
@@ -97,44 +87,55 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   return config;
 }
 
-Job open_job(const Communicator& world, const Config& config) {
+Job open_job(const Communicator& world, const Config& config, bool training) {
   Job job;
   job.config = config;
+  job.training = training;
   const auto node = place_on_node(world);
   job.cpu.threads =
       static_cast<int>(config.run.threads.value.value_or(std::max(1, node.cores / node.sharers)));
   job.memory_limit = config.run.memory_limit == "auto"
-                         ? physical_memory() / node.ranks
+                         ? node_memory() / node.ranks
                          : parse_bytes(config.run.memory_limit, "run.memory_limit");
   job.memory_limit = world.all_reduce(job.memory_limit, Reduction::kMin, "setup");
-  job.batches_per_step = config.train.batches_per_step.value.value_or(world.size());
 
   job.file = std::make_unique<GraphFile>(world, config.graph.file);
-  const auto replication = config.grid.replication.value.value_or(automatic_replication(job, world.size()));
-  job.grid =
-      std::make_unique<Grid>(world, static_cast<int>(std::clamp<std::int64_t>(replication, 0, 1 << 30)));
-  const auto needed = resident_bytes(job, world.size(), replication);
-  if (needed > job.memory_limit)
-    memory_error(
-        "graph and features take {:.2f} GiB per rank, but run.memory_limit leaves {:.2f} GiB; use more "
-        "ranks, a smaller "
-        "grid.replication ({}) or grid.topology = \"partitioned\"",
-        static_cast<double>(needed) / 0x1p30, static_cast<double>(job.memory_limit) / 0x1p30, replication);
-  make_output_folder(world, config);
+  job.graph = job.file->info();
+  if (job.graph.train == 0)
+    input_error("{}: /split/train is empty or absent; import the graph with a split", config.graph.file);
+  const auto replication = checked_replication(
+      config.grid.replication.value.value_or(automatic_replication(job, world.size())), world.size());
+  job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
+  check_memory(job, world.size(), replication);
+
+  job.config.run.threads.value = job.cpu.threads;
+  job.config.grid.replication.value = replication;
+  job.config.train.batches_per_step.value = config.train.batches_per_step.value.value_or(world.size());
+  job.config.sampler.bulk.value = config.sampler.bulk.value.value_or(
+      automatic_bulk(sampler_shape(config), config.sampler.batch_size,
+                     count_batches(job.graph.train, config.sampler.batch_size), world.size(), job.graph.nodes,
+                     job.graph.edges, job.memory_limit / 4));
   return job;
+}
+
+void start_output(Job& job) {
+  job.file.reset();
+  agree(job.grid->world(), [&] {
+    if (job.grid->world().rank() != 0) return;
+    std::error_code error;
+    std::filesystem::create_directories(job.config.output.dir, error);
+    if (error)
+      usage_error("cannot make the folder output.dir = {}: {}", job.config.output.dir, error.message());
+    for (const char* of_another_run : {"report.json", "metrics.csv"})
+      std::filesystem::remove(output_path(job, of_another_run), error);
+    write_file(output_path(job, "config.toml"), to_toml(job.config));
+  });
 }
 
 SamplerShape sampler_shape(const Config& config) {
   return {.fanout = config.sampler.fanout,
           .weighted = config.sampler.weighted,
           .aggregation = config.model.kind == "gcn" ? Aggregation::kMatrix : Aggregation::kMean};
-}
-
-std::int64_t resolve_bulk(const Job& job, std::int64_t batches) {
-  if (job.config.sampler.bulk.value) return *job.config.sampler.bulk.value;
-  const auto& info = job.file->info();
-  return automatic_bulk(sampler_shape(job.config), job.config.sampler.batch_size, batches, job.grid->ranks(),
-                        info.nodes, info.edges, job.memory_limit / 4);
 }
 
 RunReport start_report(const Job& job, const char* command) {
@@ -144,7 +145,7 @@ RunReport start_report(const Job& job, const char* command) {
   report.ranks = job.grid->ranks();
   report.replication = job.grid->replication();
   report.threads = job.cpu.threads;
-  report.graph = job.file->info();
+  report.graph = job.graph;
   return report;
 }
 

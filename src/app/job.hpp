@@ -20,18 +20,25 @@ namespace espalier {
 Config load_job_config(const Communicator& world, const JobArguments& arguments);
 
 struct Job {
-  Config config;
+  Config config;  ///< resolved: threads, replication, bulk and batches_per_step are numbers
+  bool training = true;
   Cpu cpu;
-  std::int64_t memory_limit = 0;  ///< bytes per rank
-  std::unique_ptr<GraphFile> file;
+  std::int64_t memory_limit = 0;    ///< bytes per rank
+  std::unique_ptr<GraphFile> file;  ///< open until start_output
+  GraphInfo graph;
   std::unique_ptr<Grid> grid;
-  std::int64_t batches_per_step = 1;
+
+  std::int64_t bulk() const { return *config.sampler.bulk.value; }
+  std::int64_t batches_per_step() const { return *config.train.batches_per_step.value; }
 };
 
-/// Collective. Opens the graph, resolves threads, memory limit, replication and batches per step, checks that
-/// the blocks fit in memory (UserError kMemory otherwise), and makes the output folder with the resolved
-/// config in it.
-Job open_job(const Communicator& world, const Config& config);
+/// Collective. Opens the graph, resolves what "auto" stands for, checks that what stays in memory fits (UserError
+/// kMemory otherwise). Writes nothing.
+Job open_job(const Communicator& world, const Config& config, bool training);
+
+/// Collective, after everything was read from the graph file: closes it, makes the output folder and writes the
+/// resolved config to it; reports of an earlier run there are removed.
+void start_output(Job& job);
 
 /// The matrix that the model multiplies by: A, or the normalised A + I for gcn. Collective.
 template <class Index>
@@ -44,9 +51,6 @@ DistCsr<Index> read_model_matrix(const Job& job) {
 
 /// What sampler.* and model.kind ask for.
 SamplerShape sampler_shape(const Config& config);
-
-/// sampler.bulk, or what fits in a quarter of the memory limit. Collective (ranks agree).
-std::int64_t resolve_bulk(const Job& job, std::int64_t batches);
 
 /// The parts of a report that are known before the first epoch.
 RunReport start_report(const Job& job, const char* command);

@@ -98,7 +98,8 @@ void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
   job->add_option("KEY=VALUE", a.overrides,
                   "section.key=value, wins over the file; `espalier help config` lists the keys");
   job->add_flag("--dry-run", a.dry_run, "print the resolved config and stop");
-  if (std::string(name) == "sample") job->add_option("--epochs", a.epochs, "how many epochs to draw (1)");
+  if (std::string(name) == "sample")
+    job->add_option("--epochs", a.epochs, "how many epochs to draw (1)")->check(CLI::PositiveNumber);
   job->callback(
       [&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
 }
@@ -181,10 +182,6 @@ int main(int argc, char** argv) {
     return run(session.world(), argc, argv);
   } catch (const UserError& error) {
     return leave(session.world(), error);
-  } catch (const std::bad_alloc&) {
-    fail_job(ExitCode::kMemory,
-             "out of memory; lower sampler.bulk or sampler.batch_size, or use more ranks or a smaller "
-             "grid.replication");
   } catch (const std::exception& error) {
     fail_job(ExitCode::kInternal, error.what());
   }

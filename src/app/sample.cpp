@@ -10,18 +10,18 @@ namespace espalier {
 namespace {
 
 EpochReport sample_epoch(const Job& job, Sampler& sampler, const Buffer<std::int64_t>& training,
-                         std::int64_t bulk, std::int64_t epoch) {
+                         std::int64_t epoch) {
   StageTimers timers;
   job.grid->traffic().clear();
   EpochReport report;
   report.epoch = epoch;
   {
     const StageTimers::Scope whole(timers, "total");
-    const EpochPlan plan(training, job.config.sampler.batch_size, job.batches_per_step, job.grid->ranks(),
+    const EpochPlan plan(training, job.config.sampler.batch_size, job.batches_per_step(), job.grid->ranks(),
                          static_cast<std::uint64_t>(job.config.train.seed),
                          static_cast<std::uint64_t>(epoch));
     const StageTimers::Scope time(timers, "sample");
-    EpochSampler epoch_sampler(*job.grid, sampler, plan, bulk);
+    EpochSampler epoch_sampler(*job.grid, sampler, plan, job.bulk());
     for (std::int64_t step = 0; step < plan.steps(); ++step) {
       epoch_sampler.sample_until(job.cpu, plan.step_end(step));
       epoch_sampler.take(plan.step_begin(step), plan.step_end(step));
@@ -44,25 +44,22 @@ void print_epoch(const EpochReport& epoch) {
 }
 
 template <class Index>
-void run(const Job& job, std::int64_t epochs) {
+void run(Job& job, std::int64_t epochs) {
   const auto training = job.file->read_split(Split::kTrain);
-  if (training.empty())
-    input_error("{}: /split/train is empty or absent; import the graph with a split", job.file->path());
   const auto a = read_model_matrix<Index>(job);
   const auto sampler = make_graphsage(a, sampler_shape(job.config));
-  const auto batches =
-      (std::ssize(training) + job.config.sampler.batch_size - 1) / job.config.sampler.batch_size;
-  const auto bulk = resolve_bulk(job, batches);
+  start_output(job);
 
   auto report = start_report(job, "sample");
   log::info(
       "{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank; {} batches of "
       "{}, {} in bulk",
-      job.file->path(), report.graph.nodes, report.graph.edges, report.ranks, job.grid->rows(),
-      report.replication, job.config.grid.topology, report.threads, batches, job.config.sampler.batch_size,
-      bulk);
+      job.config.graph.file, report.graph.nodes, report.graph.edges, report.ranks, job.grid->rows(),
+      report.replication, job.config.grid.topology, report.threads,
+      count_batches(std::ssize(training), job.config.sampler.batch_size), job.config.sampler.batch_size,
+      job.bulk());
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
-    report.epochs.push_back(sample_epoch(job, *sampler, training, bulk, epoch));
+    report.epochs.push_back(sample_epoch(job, *sampler, training, epoch));
     print_epoch(report.epochs.back());
     append_metrics(job, report.epochs.back());
   }
@@ -79,8 +76,8 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
     log::info("{}", to_toml(config));
     return;
   }
-  const auto job = open_job(world, config);
-  with_index_type(job.file->info().nodes, [&](auto index) {
+  auto job = open_job(world, config, false);
+  with_index_type(job.graph.nodes, [&](auto index) {
     run<decltype(index)>(job, std::max<std::int64_t>(1, arguments.epochs));
   });
 }

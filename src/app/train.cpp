@@ -43,12 +43,12 @@ std::string digest_of_weights(const Network<float>& network) {
   return hex(digest);
 }
 
-void describe(const Job& job, const RunReport& report, std::int64_t bulk, std::int64_t parameters) {
+void describe(const Job& job, const RunReport& report, std::int64_t parameters) {
   const auto& config = job.config;
   log::info(
       "graph   {}: {} nodes, {} edges, {} features, {} classes; {} / {} / {} vertices to train / validate / "
       "test",
-      job.file->path(), report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
+      config.graph.file, report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
       report.graph.train, report.graph.valid, report.graph.test);
   log::info("grid    {} ranks as {} block rows x {} copies, {} topology, {} thread{} per rank, on the CPU",
             report.ranks, job.grid->rows(), report.replication, config.grid.topology, report.threads,
@@ -59,11 +59,11 @@ void describe(const Job& job, const RunReport& report, std::int64_t bulk, std::i
   log::info(
       "job     {} layers of {}, hidden {}, {} parameters; {} fanout {}, batch {}, {} per step, {} in bulk",
       config.model.layers, config.model.kind, config.model.hidden, parameters, config.sampler.kind, fanout,
-      config.sampler.batch_size, job.batches_per_step, bulk);
+      config.sampler.batch_size, job.batches_per_step(), job.bulk());
 }
 
 template <class Index>
-void run(const Job& job) {
+void run(Job& job) {
   // 1. The matrix on the grid, and what is learnt from it.
   const auto a = read_model_matrix<Index>(job);
   const auto targets = read_targets(*job.grid, *job.file);
@@ -76,17 +76,14 @@ void run(const Job& job) {
   whole.fanout = {-1};
   whole.label = "evaluate";
   const auto whole_rows = make_graphsage(a, whole);
-  const Evaluator evaluator(*job.grid, *whole_rows, features, targets, job.file->info().edges,
-                            job.memory_limit / 8);
-  const auto batches =
-      (std::ssize(targets.train) + job.config.sampler.batch_size - 1) / job.config.sampler.batch_size;
-  const auto bulk = resolve_bulk(job, batches);
+  const Evaluator evaluator(*job.grid, *whole_rows, features, targets, job.graph.edges, job.memory_limit / 8);
+  start_output(job);
 
   // 3. Train.
-  Trainer trainer(
-      job.cpu, {*job.grid, job.config, *sampler, features, targets, evaluator, bulk, job.batches_per_step});
+  Trainer trainer(job.cpu, {*job.grid, job.config, *sampler, features, targets, evaluator, job.bulk(),
+                            job.batches_per_step()});
   auto report = start_report(job, "train");
-  describe(job, report, bulk, trainer.network().parameter_count());
+  describe(job, report, trainer.network().parameter_count());
   const auto result = trainer.train({show_step, [&](const EpochReport& epoch) {
                                        report.epochs.push_back(epoch);
                                        show_epoch(epoch);
@@ -116,8 +113,8 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
     log::info("{}", to_toml(config));
     return;
   }
-  const auto job = open_job(world, config);
-  with_index_type(job.file->info().nodes, [&](auto index) { run<decltype(index)>(job); });
+  auto job = open_job(world, config, true);
+  with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job); });
 }
 
 }  // namespace espalier

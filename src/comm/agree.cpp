@@ -1,7 +1,5 @@
 #include "espalier/comm/agree.hpp"
 
-#include <new>
-
 namespace espalier {
 
 void agree(const Communicator& comm, const std::function<void()>& work) {
@@ -12,9 +10,9 @@ void agree(const Communicator& comm, const std::function<void()>& work) {
   } catch (const UserError& error) {
     code = error.code();
     message = error.what();
-  } catch (const std::bad_alloc&) {
-    code = ExitCode::kMemory;
-    message = fmt::format("rank {} on {} is out of memory", failure_context().rank, failure_context().host);
+  } catch (const std::exception& error) {  // a library's exception: not the user's error, but everyone's end
+    code = ExitCode::kInternal;
+    message = error.what();
   }
   const int failed = code == ExitCode::kDone ? comm.size() : comm.rank();
   const int first = comm.all_reduce(failed, Reduction::kMin, "agree");

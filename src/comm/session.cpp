@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "espalier/base/clock.hpp"
@@ -20,6 +21,15 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown host";
 }
 
+// Out of memory on one rank ends the job here, before anything unwinds: closing a parallel file, for one, is collective, and
+// inside an OpenMP region an exception has nowhere to go.
+[[noreturn]] void out_of_memory() {
+  std::set_new_handler(nullptr);
+  fail_job(ExitCode::kMemory,
+           "out of memory; use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or "
+           "model.hidden");
+}
+
 Communicator start(int* argc, char*** argv) {
   int provided = 0;
   MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
@@ -27,6 +37,7 @@ Communicator start(int* argc, char*** argv) {
   context.host = host_name();
   context.abort_job = [](int code) { MPI_Abort(MPI_COMM_WORLD, code); };
   MPI_Comm_rank(MPI_COMM_WORLD, &context.rank);
+  std::set_new_handler(out_of_memory);
   set_clock({[] { return MPI_Wtime(); }, [](double) {}});
   ESPALIER_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI library does not allow OpenMP threads beside it");
   return Communicator(MPI_COMM_WORLD, false, std::make_shared<Traffic>());

@@ -37,6 +37,8 @@ bool has_hdf5_signature(std::ifstream& file, std::uintmax_t size) {
 void check_is_hdf5(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
+  if (error && status.type() != std::filesystem::file_type::not_found)
+    input_error("graph file {}: cannot be opened: {}", path, error.message());
   if (!std::filesystem::exists(status))
     input_error(
         "graph file {}: no such file; give the path of a file that `espalier import` or `generate` wrote",

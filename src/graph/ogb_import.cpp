@@ -1,6 +1,7 @@
 #include "espalier/graph/ogb_import.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <optional>
 
@@ -17,7 +18,13 @@ namespace {
 template <class Work>
 void on_first_rank(const Communicator& comm, Work work) {
   agree(comm, [&] {
-    if (comm.rank() == 0) work();
+    if (comm.rank() != 0) return;
+    try {
+      work();
+    } catch (
+        const std::filesystem::filesystem_error& error) {  // a folder without permission, a name too long
+      input_error("{}: {}", error.path1().string(), error.code().message());
+    }
   });
 }
 

@@ -9,8 +9,8 @@ namespace espalier {
 EpochPlan::EpochPlan(std::span<const std::int64_t> training_vertices, std::int64_t batch_size,
                      std::int64_t batches_per_step, int ranks, std::uint64_t seed, std::uint64_t epoch)
     : order_(training_vertices.begin(), training_vertices.end()),
-      batch_size_(batch_size),
-      batches_per_step_(batches_per_step),
+      batch_size_(std::clamp<std::int64_t>(batch_size, 1, std::max<std::int64_t>(1, std::ssize(order_)))),
+      batches_per_step_(std::clamp<std::int64_t>(batches_per_step, 1, std::max<std::int64_t>(1, batches()))),
       ranks_(ranks),
       seed_(seed),
       epoch_(epoch) {

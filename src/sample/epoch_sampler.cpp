@@ -57,6 +57,8 @@ std::int64_t automatic_bulk(const SamplerShape& shape, std::int64_t batch_size, 
     const double new_edges = rows * picks;
     // Per edge: global id, value, local id, value, and a slot of the table of ids at load one half; per row:
     // views and offsets.
+    // Whole rows come from their owners (index and value); frontiers prefer vertices of high degree.
+    needed += std::min(rows * 4 * mean_degree, static_cast<double>(edges)) * 8;
     needed += new_edges * (8 + 4 + 4 + 4 + 32) + rows * 64;
     rows = std::min(n, rows + new_edges);
   }

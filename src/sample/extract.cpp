@@ -28,6 +28,9 @@ Block extract_block(std::span<const std::int64_t> offsets, std::span<const std::
     if (position == std::ssize(vertices)) vertices.push_back(picks[k]);
   }
 
+  ESPALIER_CHECK(std::ssize(vertices) < (std::int64_t{1} << 31), "a block of {} columns; use smaller batches",
+                 std::ssize(vertices));
+
   // New vertices in ascending id, and the provisional positions follow.
   Buffer<std::int64_t> provisional(vertices.begin() + rows, vertices.end());
   std::sort(vertices.begin() + rows, vertices.end());

@@ -68,7 +68,9 @@ Metrics Evaluator::judge(const Matrix<float>& logits, const Buffer<std::int64_t>
   auto counts = empty_class_counts(targets_.classes);
   count_classes(logits, labels, counts);
   grid_.world().all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, "evaluate");
-  return {accuracy(counts), macro_f1(counts), std::ssize(split)};
+  std::int64_t judged = 0;
+  for (std::size_t c = 0; c < counts.size(); c += 3) judged += counts[c] + counts[c + 2];  // tp + fn
+  return {accuracy(counts), macro_f1(counts), judged};
 }
 
 Evaluation Evaluator::evaluate(const Cpu& cpu, const Network<float>& network) const {

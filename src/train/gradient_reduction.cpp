@@ -53,11 +53,10 @@ void GradientReduction::finish_exact(std::int64_t contributions, const std::vect
     for (std::size_t t = 0; t < sums.size(); ++t)
       for (std::size_t k = 0; k < sums[t]->data.size(); ++k, ++at) {
         const double magnitude = std::abs(static_cast<double>(flat[at]));
-        if (!(magnitude <= bound[t])) bound[t] = magnitude;  // a NaN sticks
+        bound[t] = std::isfinite(magnitude) ? std::max(bound[t], magnitude)
+                                            : std::numeric_limits<double>::infinity();
       }
   }
-  for (auto& b : bound)
-    if (std::isnan(b)) b = std::numeric_limits<double>::infinity();
   comm_.all_reduce(std::span<double>(bound), Reduction::kMax, "reduce");
 
   Buffer<std::int64_t> fixed(total_size(sums), 0);

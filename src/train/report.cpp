@@ -156,7 +156,10 @@ void write_file(const std::string& path, const std::string& text) {
   file.close();
   std::error_code error;
   if (file) std::filesystem::rename(temporary, path, error);
-  if (!file || error) usage_error("cannot write {}: check output.dir and the free space there", path);
+  if (file && !error) return;
+  std::error_code ignored;
+  std::filesystem::remove(temporary, ignored);
+  usage_error("cannot write {}: check output.dir and the free space there", path);
 }
 
 }  // namespace espalier

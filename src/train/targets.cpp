@@ -14,6 +14,13 @@ std::vector<std::int32_t> Targets::labels_of(std::span<const std::int64_t> train
   return labels;
 }
 
+namespace {
+// The ids of an ascending list that lie in [begin, end).
+Buffer<std::int64_t> part_of(const Buffer<std::int64_t>& ids, std::int64_t begin, std::int64_t end) {
+  return {std::lower_bound(ids.begin(), ids.end(), begin), std::lower_bound(ids.begin(), ids.end(), end)};
+}
+}  // namespace
+
 Targets read_targets(const Grid& grid, const GraphFile& file) {
   const auto& info = file.info();
   if (info.multi_label)
@@ -28,17 +35,16 @@ Targets read_targets(const Grid& grid, const GraphFile& file) {
   Targets targets;
   targets.classes = info.classes;
   targets.train = file.read_split(Split::kTrain);
-  targets.valid = file.read_split(Split::kValid);
-  targets.test = file.read_split(Split::kTest);
   targets.partition = block_partition(info.nodes, grid.rows());
   const auto begin = targets.partition.begin(grid.row()), end = targets.partition.end(grid.row());
   targets.local_labels = file.read_labels(begin, end);
+  targets.valid = part_of(file.read_split(Split::kValid), begin, end);
+  targets.test = part_of(file.read_split(Split::kTest), begin, end);
 
   // Blocks and split are both ascending, so the blocks' answers one after another are the answer.
   Buffer<std::int32_t> mine;
-  const auto first = std::lower_bound(targets.train.begin(), targets.train.end(), begin);
-  for (auto at = first; at != targets.train.end() && *at < end; ++at)
-    mine.push_back(targets.local_labels[static_cast<std::size_t>(*at - begin)]);
+  for (const auto vertex : part_of(targets.train, begin, end))
+    mine.push_back(targets.local_labels[static_cast<std::size_t>(vertex - begin)]);
   targets.train_labels = grid.column_comm().all_gather_v(std::span<const std::int32_t>(mine), "setup");
   return targets;
 }

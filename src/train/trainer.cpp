@@ -46,6 +46,13 @@ std::vector<Matrix<float>> shapes_like(const std::vector<Parameter<float>>& para
   return shapes;
 }
 
+[[noreturn]] void refuse_divergence(std::uint64_t epoch, const TrainConfig& train) {
+  usage_error(
+      "the loss is not finite in epoch {}; lower train.learning_rate ({}) or normalise the features "
+      "(graph.feature_norm)",
+      epoch, train.learning_rate);
+}
+
 template <class Pointer, class Matrices>
 std::vector<Pointer> pointers_to(Matrices& matrices) {
   std::vector<Pointer> pointers;
@@ -100,11 +107,7 @@ EpochReport Trainer::train_epoch(std::int64_t epoch, const TrainingProgress& pro
 
   report.counts = total(sampler.counts(), job_.grid.world());
   report.loss = reproducible_sum(job_.grid.world(), losses_) / static_cast<double>(job_.targets.train.size());
-  if (!std::isfinite(*report.loss))
-    usage_error(
-        "the loss is not finite in epoch {}; lower train.learning_rate ({}) or normalise the features "
-        "(graph.feature_norm)",
-        epoch, config.train.learning_rate);
+  if (!std::isfinite(*report.loss)) refuse_divergence(plan.epoch(), config.train);
   return report;
 }
 
@@ -131,6 +134,9 @@ void Trainer::train_step(const EpochPlan& plan, std::int64_t step, EpochSampler&
     if (!mean_statistics_.empty())
       statistics_.finish(end - begin, pointers_to<Matrix<float>*>(mean_statistics_));
   }
+  for (const auto& gradient : gradients_)  // the same on every rank
+    for (const float x : gradient.data)
+      if (!std::isfinite(x)) refuse_divergence(plan.epoch(), job_.config.train);
   const StageTimers::Scope time(timers_, "optimizer");
   optimizer_.step(cpu_, rate, gradients_, network_.parameters());
   if (!mean_statistics_.empty()) network_.update_running_statistics(mean_statistics_);

@@ -6,11 +6,12 @@ and index width; report.json holds what the design says; a wrong input ends with
 
 import csv
 import itertools
+import subprocess
 import unittest
 
 import numpy as np
 
-from tests.app.program import LONG, ROOT, SHARED_DATA, ProgramTest, awkward_graph, espalier
+from tests.app.program import LONG, PROGRAM, ROOT, SHARED_DATA, ProgramTest, awkward_graph
 
 CONFIG = """
 [graph]
@@ -136,7 +137,8 @@ class Train(JobTest):
             self.assertEqual(report[key], value)
         self.assertEqual(report["graph"], {"nodes": 50, "edges": report["graph"]["edges"], "features": 6, "classes": 3})
         self.assertEqual(report["config"]["sampler"]["fanout"], [3, 2])
-        self.assertEqual(report["config"]["sampler"]["bulk"], "auto")
+        self.assertEqual(report["config"]["sampler"]["bulk"], 5, "auto is resolved")
+        self.assertIn("bulk = 5", (self.output / "config.toml").read_text())
         epoch = report["epochs"][-1]
         stages = ["total", "sample", "fetch", "forward", "backward", "reduce", "optimizer", "evaluate"]
         self.assertEqual(list(epoch["seconds"]), stages)
@@ -189,6 +191,8 @@ class BadInput(JobTest):
                                 ("nonsense", ["section.key=value"])):
             self.fail_with(2, words, "train", self.config, override)
         self.fail_with(2, ["grid.replication = 2", "number of ranks, 3"], "train", self.config, "grid.replication=2", ranks=3)
+        self.fail_with(2, ["grid.replication = 99999999999"], "train", self.config, "grid.replication=99999999999", ranks=2)
+        self.fail_with(2, ["--epochs"], "sample", self.config, "--epochs", "-5")
 
     def test_config_file(self):
         self.fail_with(2, ["cannot read", "nothing.toml"], "train", self.folder / "nothing.toml", ranks=2)
@@ -224,6 +228,36 @@ class BadInput(JobTest):
 
     def test_memory(self):
         self.fail_with(4, ["run.memory_limit"], "train", self.config, "run.memory_limit=1KB", ranks=2)
+        self.fail_with(4, ["model.hidden"], "train", self.config, "model.hidden=1000000000000", ranks=2)
+
+    def test_running_out_of_memory_on_one_rank_ends_the_job(self):
+        # A gigabyte for a weight matrix is there for rank 0 and not for rank 1, which must not leave it waiting.
+        job = [PROGRAM, "train", str(self.config), "model.hidden=40000000", "run.memory_limit=1e15"]
+        done = subprocess.run(["mpirun", "-q", "-np", "1", *job, ":", "-np", "1", "bash", "-c",
+                               'ulimit -v 1500000; exec "$@"', "rank1", *job],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        self.assertEqual(done.returncode, 4, done.stdout)
+        self.assertIn("rank 1", done.stdout)
+        self.assertIn("out of memory", done.stdout)
+
+    def test_as_many_as_there_are(self):
+        largest = 2**63 - 1
+        self.succeed("-q", "train", self.config, f"sampler.batch_size={largest}", f"train.batches_per_step={largest}",
+                     f"sampler.bulk={largest}", ranks=2)
+        epoch = self.report(self.output)["epochs"][0]
+        self.assertEqual(epoch["batches"], 1)
+        self.assertGreater(epoch["loss"], 0)
+
+    def test_paths_without_permission(self):
+        long_name = "x" * 300
+        self.fail_with(2, ["config file"], "train", self.folder / long_name, ranks=2)
+        self.fail_with(3, ["graph file"], "train", self.config, f"graph.file={self.folder / long_name}", ranks=2)
+        self.fail_with(3, [long_name], "import", "ogb", self.folder / long_name, "--split", "x", "-o", self.folder / "g.h5", ranks=2)
+
+    def test_a_failed_run_leaves_no_report_of_an_earlier_one(self):
+        self.succeed("-q", "train", self.config)
+        self.fail_with(2, ["not finite"], "train", self.config, "train.learning_rate=1e30", "train.optimizer=sgd")
+        self.assertFalse((self.output / "report.json").exists())
 
     def test_a_loss_that_is_not_finite(self):
         self.fail_with(2, ["not finite", "learning_rate"], "train", self.config, "train.learning_rate=1e30",

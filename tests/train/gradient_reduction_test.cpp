@@ -79,11 +79,16 @@ TEST(GradientReduction, ReproducibleBitsDoNotDependOnWhoContributes) {
 TEST(GradientReduction, NotFiniteStaysNotFinite) {
   GradientReduction reduction(test_world(), true);
   Matrix<float> tensor(1, 2);
-  tensor.data = {1.0f, test_world().rank() == 0 ? NAN : 2.0f};
-  reduction.add({&tensor});
-  Matrix<float> sum(1, 2);
-  reduction.finish(test_world().size(), {&sum});
-  EXPECT_TRUE(std::isnan(sum.data[1]));
+  for (const float bad : {NAN, INFINITY}) {
+    for (const bool first : {true, false}) {  // finite numbers before and after it must not hide it
+      tensor.data = {3.0f, 2.0f};
+      if (test_world().rank() == 0) tensor.data[first ? 0 : 1] = bad;
+      reduction.add({&tensor});
+      Matrix<float> sum(1, 2);
+      reduction.finish(test_world().size(), {&sum});
+      EXPECT_TRUE(std::isnan(sum.data[0]) && std::isnan(sum.data[1]));
+    }
+  }
 }
 
 TEST(ReproducibleSum, IsExactWhateverTheOrder) {

@@ -8,10 +8,9 @@
 
 namespace espalier {
 
-/// Collective. Runs `work` on every rank; when any of them threw a UserError, every rank throws the error of
-/// the lowest such rank, so that all leave together and rank 0 can print one message. `work` itself may be
-/// collective only if it fails on all ranks or on none. std::bad_alloc counts as a UserError with exit
-/// code 4.
+/// Collective. Runs `work` on every rank; when any of them threw a UserError, every rank throws the error of the
+/// lowest such rank, so that all leave together and rank 0 can print one message. Other exceptions become a
+/// UserError with exit code 1. `work` itself may be collective only if it fails on all ranks or on none.
 void agree(const Communicator& comm, const std::function<void()>& work);
 
 }  // namespace espalier

@@ -14,6 +14,11 @@
 
 namespace espalier {
 
+/// How many batches of `size` (>= 1) `items` make, the last one possibly short.
+inline std::int64_t count_batches(std::int64_t items, std::int64_t size) {
+  return items / size + (items % size != 0 ? 1 : 0);
+}
+
 class EpochPlan {
  public:
   EpochPlan(std::span<const std::int64_t> training_vertices, std::int64_t batch_size,
@@ -21,8 +26,8 @@ class EpochPlan {
 
   std::uint64_t seed() const { return seed_; }
   std::uint64_t epoch() const { return epoch_; }
-  std::int64_t batches() const { return (std::ssize(order_) + batch_size_ - 1) / batch_size_; }
-  std::int64_t steps() const { return (batches() + batches_per_step_ - 1) / batches_per_step_; }
+  std::int64_t batches() const { return count_batches(std::ssize(order_), batch_size_); }
+  std::int64_t steps() const { return count_batches(batches(), batches_per_step_); }
   std::int64_t step_begin(std::int64_t step) const { return step * batches_per_step_; }
   std::int64_t step_end(std::int64_t step) const {
     return std::min((step + 1) * batches_per_step_, batches());

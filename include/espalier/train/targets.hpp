@@ -1,7 +1,7 @@
 // What the network is trained and judged on: the splits and the labels.
 //
-// Every rank holds the split lists (they are small beside the graph) and the labels of the training vertices;
-// other labels stay with the block row that owns them.
+// Every rank holds the training vertices and their labels. Other labels, and the vertices to validate and test on,
+// stay with the block row that owns them.
 #pragma once
 
 #include <span>
@@ -14,8 +14,9 @@ namespace espalier {
 
 struct Targets {
   std::int64_t classes = 0;
-  Buffer<std::int64_t> train, valid, test;  ///< ascending ids, whole, on every rank
-  Buffer<std::int32_t> train_labels;        ///< beside train
+  Buffer<std::int64_t> train;         ///< ascending ids, whole, on every rank
+  Buffer<std::int32_t> train_labels;  ///< beside train
+  Buffer<std::int64_t> valid, test;   ///< ascending ids, those of my block row
   RowPartition partition;
   Buffer<std::int32_t> local_labels;  ///< labels of my block row
 

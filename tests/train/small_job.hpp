@@ -1,0 +1,96 @@
+// A small graph to learn on, whole on every rank, and its parts on a grid: what `espalier train` would read from a file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "espalier/train/evaluator.hpp"
+#include "random_graph.hpp"
+
+namespace espalier {
+
+struct SmallProblem {
+  Csr<std::int32_t> graph;
+  Matrix<float> features;
+  std::vector<std::int32_t> labels;
+  std::int64_t classes = 0;
+  Buffer<std::int64_t> train, valid, test;
+};
+
+/// n vertices with random features and labels; a vertex is, at random, for training, validation or test, or for none.
+inline SmallProblem small_problem(std::int64_t n, std::int64_t width, std::int64_t classes,
+                                  std::uint64_t seed) {
+  SmallProblem problem;
+  problem.graph = random_graph<std::int32_t>(n, 3, true, seed);
+  problem.features.resize(n, width);
+  problem.classes = classes;
+  for (std::int64_t v = 0; v < n; ++v) {
+    const RandomStream stream = {.seed = seed + 1, .row = static_cast<std::uint64_t>(v)};
+    for (std::int64_t j = 0; j < width; ++j)
+      problem.features(v, j) =
+          static_cast<float>(2 * to_unit_double(random64(stream, static_cast<std::uint64_t>(j))) - 1);
+    problem.labels.push_back(
+        static_cast<std::int32_t>(random_below(stream, 1000, static_cast<std::uint64_t>(classes))));
+    const auto split = random_below(stream, 1001, 10);
+    if (split < 9) (split < 5 ? problem.train : split < 7 ? problem.valid : problem.test).push_back(v);
+  }
+  return problem;
+}
+
+inline DistCsr<std::int32_t> small_matrix(const Grid& grid, const SmallProblem& problem,
+                                          const std::string& kind, Topology topology) {
+  auto a = distribute(grid, problem.graph, topology);
+  return kind == "gcn" ? normalize_with_self_loops(a) : a;
+}
+
+inline FeatureStore small_features(const Grid& grid, const SmallProblem& problem) {
+  const auto partition = block_partition(problem.features.rows, grid.rows());
+  Matrix<float> local(partition.size(grid.row()), problem.features.columns);
+  std::copy_n(problem.features.row(partition.begin(grid.row())), std::ssize(local.data), local.data.begin());
+  return FeatureStore(grid, partition, std::move(local));
+}
+
+inline Targets small_targets(const Grid& grid, const SmallProblem& problem) {
+  Targets targets;
+  targets.classes = problem.classes;
+  targets.train = problem.train;
+  targets.valid = problem.valid;
+  targets.test = problem.test;
+  for (const auto v : problem.train)
+    targets.train_labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
+  targets.partition = block_partition(problem.features.rows, grid.rows());
+  for (auto v = targets.partition.begin(grid.row()); v < targets.partition.end(grid.row()); ++v)
+    targets.local_labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
+  return targets;
+}
+
+/// What a sampler for `kind` puts into blocks.
+inline SamplerShape small_shape(const std::string& kind, std::vector<std::int64_t> fanout,
+                                const char* label) {
+  return {.fanout = std::move(fanout),
+          .aggregation = kind == "gcn" ? Aggregation::kMatrix : Aggregation::kMean,
+          .label = label};
+}
+
+/// Everything that a trainer works with, on one grid. Its members refer to each other: it stays where it is.
+struct SmallJob {
+  DistCsr<std::int32_t> a;
+  FeatureStore features;
+  Targets targets;
+  std::unique_ptr<Sampler> sampler, whole_rows;
+  Evaluator evaluator;
+
+  SmallJob(const Grid& grid, const SmallProblem& problem, const std::string& kind,
+           const std::vector<std::int64_t>& fanout, std::int64_t chunk_bytes,
+           Topology topology = Topology::kPartitioned)
+      : a(small_matrix(grid, problem, kind, topology)),
+        features(small_features(grid, problem)),
+        targets(small_targets(grid, problem)),
+        sampler(make_graphsage(a, small_shape(kind, fanout, "sample"))),
+        whole_rows(make_graphsage(a, small_shape(kind, {-1}, "evaluate"))),
+        evaluator(grid, *whole_rows, features, targets, problem.graph.entries(), chunk_bytes) {}
+  SmallJob(const SmallJob&) = delete;
+};
+
+}  // namespace espalier
