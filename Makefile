@@ -25,6 +25,9 @@ SOURCES  := $(foreach room,$(ROOMS),$(sort $(wildcard src/$(room)/*.cpp)))
 OBJECTS  := $(patsubst src/%,$(BUILD)/obj/%.o,$(filter-out src/app/main.cpp,$(SOURCES)))
 TESTS    := $(patsubst tests/%.cpp,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_test.cpp)))
 BENCHES  := $(patsubst bench/%.cpp,$(BUILD)/bench/%,$(sort $(wildcard bench/*/*_bench.cpp)))
+CODE      = $(shell find src include tests bench -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh')
+SHELL_SCRIPTS  = $(wildcard scripts/*.sh slurm/*.sbatch) .ci/run
+PYTHON_SCRIPTS = $(wildcard scripts/*.py tests/*.py tests/*/*.py)
 PROGRAM  := $(BUILD)/espalier
 LIBRARY  := $(BUILD)/libespalier.a
 
@@ -57,17 +60,17 @@ run: all  ## train a 3-layer GraphSAGE on a real graph, on $(RANKS) ranks (RANKS
 check: check-format check-rooms lint  ## format, rooms, lint
 
 check-format:  ## is every source formatted by .clang-format?
-	@git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror && echo "format ok"
+	@clang-format --dry-run -Werror $(CODE) && echo "format ok"
 
 check-rooms:  ## does every room include only itself and rooms before it? does only comm/ name MPI?
 	@python3 scripts/check_rooms.py $(ROOMS)
 
 lint:  ## do the shell and python scripts parse?
-	@for f in $$(git ls-files '*.sh' '.ci/run'); do bash -n $$f || exit 1; done
-	@for f in $$(git ls-files '*.py'); do python3 -m py_compile $$f || exit 1; done && echo "lint ok"
+	@for f in $(SHELL_SCRIPTS); do bash -n $$f || exit 1; done
+	@for f in $(PYTHON_SCRIPTS); do python3 -m py_compile $$f || exit 1; done && echo "lint ok"
 
 format:  ## format every source
-	@git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format -i
+	@clang-format -i $(CODE)
 
 clean:  ## remove build/
 	rm -rf build

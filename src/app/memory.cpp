@@ -47,11 +47,13 @@ std::int64_t node_memory() {
 
 double topology_bytes(const GraphInfo& graph, bool with_values) {
   const double index = graph.nodes < (std::int64_t{1} << 31) ? 4 : 8;
-  return static_cast<double>(graph.edges) * (index + (with_values ? 4 : 0)) + 8.0 * static_cast<double>(graph.nodes);
+  return static_cast<double>(graph.edges) * (index + (with_values ? 4 : 0)) +
+         8.0 * static_cast<double>(graph.nodes);
 }
 
 double feature_bytes(const GraphInfo& graph) {
-  return static_cast<double>(graph.nodes) * static_cast<double>(graph.features) * (graph.half_features ? 2 : 4);
+  return static_cast<double>(graph.nodes) * static_cast<double>(graph.features) *
+         (graph.half_features ? 2 : 4);
 }
 
 ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,

@@ -1,0 +1,87 @@
+// ranks: 1 3
+// Laws: evaluation happens when it is due; the weights of the first best validation accuracy stay, with its
+// running statistics and test metrics; patience counts evaluations without a gain; a loss that is not finite
+// ends the training on all ranks.
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "mpi_test.hpp"
+#include "train/small_training.hpp"
+
+namespace espalier {
+namespace {
+
+// Labels are noise, so the validation accuracy goes up and down.
+Config noisy_config() {
+  auto config = config_of("sage", "batch");
+  config.train.learning_rate = 0.5;
+  config.train.epochs = 9;
+  return config;
+}
+
+// The epoch whose weights must stay, and when `patience` evaluations in a row without a gain are over (0: never).
+std::pair<std::int64_t, std::int64_t> plain_best(const std::vector<EpochReport>& epochs,
+                                                 std::int64_t patience) {
+  std::int64_t best = 0, waited = 0;
+  double metric = -1;
+  for (const auto& epoch : epochs) {
+    if (!epoch.valid) continue;
+    const bool gain = epoch.valid->accuracy > metric;
+    waited = gain ? 0 : waited + 1;
+    if (gain) best = epoch.epoch, metric = epoch.valid->accuracy;
+    if (patience > 0 && waited == patience) return {best, epoch.epoch};
+  }
+  return {best, 0};
+}
+
+TEST(Trainer, EvaluatesWhenDueKeepsTheBestAndStopsEarly) {
+  const auto problem = small_problem(60, 5, 3, 20);
+  const Grid grid(test_world(), 1);
+  bool best_was_not_last = false, stopped = false;
+  for (const std::int64_t every : {1, 2, 0}) {
+    auto config = noisy_config();
+    config.train.eval_every = every;
+    const auto whole = train(grid, problem, config);
+    for (const std::int64_t patience : {0, 1, 2, 3}) {
+      SCOPED_TRACE(fmt::format("every {} patience {}", every, patience));
+      config.train.early_stop = patience;
+      const auto run = train(grid, problem, config);
+      for (const auto& epoch : run.epochs)
+        EXPECT_EQ(epoch.valid.has_value(), epoch.epoch == 9 || (every > 0 && epoch.epoch % every == 0))
+            << epoch.epoch;
+      const auto [best, stop] = plain_best(whole.epochs, patience);
+      EXPECT_EQ(run.result.best_epoch, best);
+      EXPECT_EQ(std::ssize(run.epochs), stop > 0 ? stop : 9);
+      if (stop < 9) EXPECT_EQ(run.result.stopped_early, stop > 0);
+      EXPECT_TRUE(same_weights(run.last, whole.weights[static_cast<std::size_t>(best - 1)]));
+      EXPECT_EQ(run.result.test.value().accuracy, run.evaluation_of_last.test.accuracy);
+      EXPECT_EQ(run.evaluation_of_last.valid.accuracy,
+                whole.epochs[static_cast<std::size_t>(best - 1)].valid.value().accuracy);
+      best_was_not_last |= best < std::ssize(run.epochs) && !same_weights(run.last, run.weights.back());
+      stopped |= stop > 0 && stop < 9;
+    }
+  }
+  EXPECT_TRUE(best_was_not_last) << "the case must have told something";
+  EXPECT_TRUE(stopped);
+}
+
+TEST(Trainer, WithoutValidationTheLastWeightsStay) {
+  auto problem = small_problem(60, 5, 3, 20);
+  problem.valid.clear();
+  auto config = noisy_config();
+  config.train.early_stop = 1;
+  const auto run = train(Grid(test_world(), 1), problem, config);
+  EXPECT_EQ(run.result.best_epoch, 9);
+  EXPECT_FALSE(run.epochs.back().valid.has_value());
+  EXPECT_TRUE(same_weights(run.last, run.weights.back()));
+}
+
+TEST(Trainer, RefusesToGoOnWithALossThatIsNotFinite) {
+  auto config = config_of("sage", "none");
+  config.train.learning_rate = 1e30;
+  EXPECT_THROW(train(Grid(test_world(), 1), small_problem(60, 5, 3, 20), config), UserError);
+}
+
+}  // namespace
+}  // namespace espalier
