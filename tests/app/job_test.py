@@ -11,7 +11,7 @@ import unittest
 
 import numpy as np
 
-from tests.app.program import LONG, PROGRAM, ROOT, SHARED_DATA, ProgramTest, awkward_graph
+from tests.app.program import LONG, PROGRAM, ROOT, SHARED_DATA, ProgramTest, awkward_graph, write_graph
 
 CONFIG = """
 [graph]
@@ -172,6 +172,27 @@ class Train(JobTest):
     def test_evaluation_in_small_chunks_gives_the_same_metrics(self):
         whole = self.losses()
         self.assertEqual(self.losses("run.memory_limit=40KB", ranks=2), whole)
+
+
+class OddGraphs(JobTest):
+    """More ranks than vertices, batches or edges: the same bits as on one rank, and no waiting."""
+
+    def test_tiny_graphs_on_many_ranks(self):
+        features = np.arange(12).reshape(4, 3) / 7.0
+        for name, rows, labels, train, valid, test in (("no edges", [[], [], [], []], [0, 1, 0, 1], [0, 1], [2], [3]),
+                                                       ("loops only", [[0], [1], [2], [3]], [0, 1, 0, 1], [0, 1, 3], [], [2]),
+                                                       ("one to train", [[1, 2, 3], [0], [], [0, 3]], [0, 1, 2, -1], [1], [], []),
+                                                       ("one class", [[1], [0], [1], [2]], [0, 0, 0, 0], [0, 2], [1], [3])):
+            write_graph(self.graph, rows, features, labels, train, valid, test)
+            for kind in ("sage", "gcn"):
+                runs = []
+                for ranks, copies in ((1, 1), (5, 1), (6, 3)):
+                    self.succeed("-q", "train", self.config, f"model.kind={kind}", "sampler.batch_size=1", "sampler.bulk=2",
+                                 "train.batches_per_step=3", f"grid.replication={copies}", ranks=ranks, timeout=60)
+                    report = self.report(self.output)
+                    runs.append(([e["loss"] for e in report["epochs"]], report["weights_digest"], report.get("test")))
+                self.assertEqual(runs[0], runs[1], (name, kind))
+                self.assertEqual(runs[0], runs[2], (name, kind))
 
 
 class BadInput(JobTest):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "espalier/sample/epoch_plan.hpp"
@@ -96,6 +97,28 @@ TEST(GraphSage, MatrixBlocksAreUnbiasedAndKeepTheDiagonal) {
         EXPECT_NEAR(mean, full, 5 * error + 1e-12) << "entry " << u << (weighted ? " weighted" : " uniform");
     }
   }
+}
+
+// All subsets of 2 of the 4 columns of a row, through the whole sampler, over many epochs: chi-square with 5 degrees of
+// freedom stays below 36 with probability 1 - 1e-6.
+TEST(GraphSage, PicksAreUniformOverSubsets) {
+  Csr<std::int32_t> whole;
+  whole.rows = whole.columns = 6;
+  whole.indptr = {0, 4, 4, 4, 4, 4, 4};
+  whole.indices = {1, 2, 4, 5};
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, whole, Topology::kPartitioned);
+  std::map<std::vector<std::int64_t>, int> counts;
+  constexpr int kTrials = 12000;
+  for (int t = 0; t < kTrials; ++t) {
+    const auto minibatch = sample_one(a, {.fanout = {2}}, {0}, static_cast<std::uint64_t>(t));
+    ++counts[{minibatch.vertices.begin() + 1, minibatch.vertices.end()}];
+  }
+  EXPECT_EQ(counts.size(), 6u);
+  double statistic = 0;
+  for (const auto& [subset, count] : counts)
+    statistic += std::pow(count - kTrials / 6.0, 2) / (kTrials / 6.0);
+  EXPECT_LT(statistic, 36);
 }
 
 TEST(EpochPlan, EveryVertexOnceAndEveryBatchOnOneRank) {

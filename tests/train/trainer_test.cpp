@@ -96,7 +96,7 @@ PlainRun train_plainly(const Grid& alone, const SmallProblem& problem, const Con
 }
 
 TEST(Trainer, IsThePlainLoopOnEveryGrid) {
-  const auto problem = small_problem(64, 5, 3, 20);
+  const auto problem = small_problem(66, 5, 3, 20);
   ASSERT_NE(problem.train.size() % 4, 0u) << "a short last batch";
   ASSERT_NE((problem.train.size() + 3) / 4 % kStep, 0u) << "a short last step";
   std::vector<Config> configs = {config_of("sage", "none"), config_of("gcn", "batch"),

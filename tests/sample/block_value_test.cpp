@@ -1,0 +1,147 @@
+// ranks: 1
+// Laws: over all ordered outcomes of a weighted draw, with their exact probabilities, the block's row is the full row
+// (Des Raj's estimator is unbiased); the sampler's values are that estimator's, with the diagonal outside of the draw;
+// the smallest positive weight can be drawn.
+#include "espalier/sample/block_value.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "espalier/base/fixed_point.hpp"
+#include "espalier/sample/sampler.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+// All ordered draws of s positions; `visit(drawn, probability, left)` gets the weight left before each draw.
+template <class Visit>
+void enumerate(const std::vector<std::uint64_t>& weights, std::size_t s, const Visit& visit) {
+  std::vector<std::size_t> drawn;
+  std::vector<std::uint64_t> left = {std::accumulate(weights.begin(), weights.end(), std::uint64_t{0})};
+  const auto descend = [&](const auto& self, double probability) -> void {
+    if (drawn.size() == s) return visit(drawn, probability, left);
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      if (weights[k] == 0 || std::ranges::find(drawn, k) != drawn.end()) continue;
+      const double p = static_cast<double>(weights[k]) / static_cast<double>(left.back());
+      drawn.push_back(k);
+      left.push_back(left.back() - weights[k]);
+      self(self, probability * p);
+      drawn.pop_back();
+      left.pop_back();
+    }
+  };
+  descend(descend, 1.0);
+}
+
+TEST(DesRaj, TheExpectationIsTheFullRow) {
+  const std::vector<std::vector<std::uint64_t>> rows = {
+      {5, 1, 3, 2}, {7, 7, 7, 7, 7}, {1, 1000, 30, 2, 9}, {4294967295u, 3000000000u, 1u << 20, 1u << 31}};
+  const std::vector<float> entries = {0.75f, -2.0f, 0.1f, 3.0f, 1.25f};  // need not be the weights
+  for (const auto& weights : rows)
+    for (std::size_t s = 1; s < weights.size(); ++s) {
+      std::vector<double> expectation(weights.size(), 0.0);
+      double all = 0;
+      enumerate(weights, s, [&](const auto& drawn, double probability, const auto& left) {
+        all += probability;
+        for (std::size_t j = 0; j < s; ++j)
+          expectation[drawn[j]] +=
+              probability * des_raj_value(entries[drawn[j]], left[j], weights[drawn[j]],
+                                          static_cast<std::int64_t>(j + 1), static_cast<std::int64_t>(s));
+      });
+      EXPECT_NEAR(all, 1, 1e-12);
+      for (std::size_t k = 0; k < weights.size(); ++k)
+        EXPECT_NEAR(expectation[k] / entries[k], 1, 1e-6)
+            << "entry " << k << " of " << weights.size() << ", s " << s;
+    }
+}
+
+TEST(UniformAndMean, TheExpectationIsTheFullRow) {
+  // Each of d entries is among s uniform picks with probability s / d.
+  for (const std::int64_t d : {1, 4, 7})
+    for (std::int64_t s = 1; s <= d; ++s) {
+      EXPECT_NEAR(uniform_value(0.3f, d, s) * static_cast<double>(s) / static_cast<double>(d), 0.3f, 1e-6);
+      EXPECT_NEAR(mean_value(s) * static_cast<double>(s), 1, 1e-6);
+    }
+}
+
+// Row 0 holds `values` in columns 0, 1, 2, ...; the other rows are empty.
+DistCsr<std::int32_t> one_row(const Grid& grid, const std::vector<float>& values) {
+  Csr<std::int32_t> a;
+  a.rows = a.columns = std::ssize(values);
+  for (std::int32_t u = 0; u < a.columns; ++u) a.indices.push_back(u);
+  a.values.assign(values.begin(), values.end());
+  a.indptr.assign(values.size() + 1, a.columns);
+  a.indptr[0] = 0;
+  return distribute(grid, a, Topology::kReplicated);
+}
+
+// What the sampler put into row 0, by column.
+std::map<std::int64_t, float> sample_row(Sampler& sampler, std::uint64_t seed, std::uint64_t epoch) {
+  const std::int64_t seeds[] = {0};
+  const SeedBatch batch = {0, seeds};
+  const auto minibatch = std::move(sampler.sample(Cpu{1}, {&batch, 1}, seed, epoch)[0]);
+  std::map<std::int64_t, float> row;
+  const auto& block = minibatch.blocks[0];
+  for (std::size_t k = 0; k < block.indices.size(); ++k)
+    EXPECT_TRUE(
+        row.emplace(minibatch.vertices[static_cast<std::size_t>(block.indices[k])], block.values[k]).second)
+        << "a pick came twice";
+  return row;
+}
+
+// The outcomes of draws from columns 1 .. 4 with the diagonal kept: each is one that the enumeration knows, bit for
+// bit, as often as its probability says (5 standard deviations).
+TEST(DesRaj, TheSamplerGivesTheEnumeratedValues) {
+  const Grid grid(test_world(), 1);
+  const std::vector<float> values = {0.6f, 0.25f, 1.7f, 0.5f, 0.9f};
+  const auto a = one_row(grid, values);
+  const auto sampler =
+      make_graphsage(a, {.fanout = {2}, .weighted = true, .aggregation = Aggregation::kMatrix});
+  std::vector<std::uint64_t> weights;
+  for (const float value : values) weights.push_back(fixed_point_weight(value, weight_shift(1.7f)));
+  weights[0] = 0;  // the diagonal is not drawn
+  std::map<std::map<std::int64_t, float>, double> law;
+  enumerate(weights, 2, [&](const auto& drawn, double probability, const auto& left) {
+    std::map<std::int64_t, float> row = {{0, 0.6f}};
+    for (std::size_t j = 0; j < 2; ++j)
+      row[static_cast<std::int64_t>(drawn[j])] =
+          des_raj_value(values[drawn[j]], left[j], weights[drawn[j]], static_cast<std::int64_t>(j + 1), 2);
+    law[row] += probability;
+  });
+  ASSERT_EQ(law.size(), 12u) << "values tell the order of the draws";
+  const auto seed = test_seed(2);
+  SCOPED_TRACE(seed);
+  constexpr double kTrials = 20000;
+  std::map<std::map<std::int64_t, float>, double> seen;
+  for (std::uint64_t epoch = 0; epoch < kTrials; ++epoch) ++seen[sample_row(*sampler, seed, epoch)];
+  for (const auto& [row, count] : seen) EXPECT_TRUE(law.contains(row)) << "not an outcome";
+  for (const auto& [row, probability] : law)
+    EXPECT_NEAR(seen[row], kTrials * probability, 5 * std::sqrt(kTrials * probability * (1 - probability)));
+}
+
+TEST(Weights, TheSmallestPositiveOneCanBeDrawn) {
+  const Grid grid(test_world(), 1);
+  const auto a = one_row(grid, {0, 1e6f, 1e-40f, 0, 1e-30f});
+  for (const auto aggregation : {Aggregation::kMean, Aggregation::kMatrix}) {
+    const auto sampler = make_graphsage(a, {.fanout = {2}, .weighted = true, .aggregation = aggregation});
+    std::set<std::int64_t> picked;
+    for (std::uint64_t epoch = 0; epoch < 100; ++epoch)
+      for (const auto& [column, value] : sample_row(*sampler, 1, epoch)) {
+        EXPECT_TRUE(std::isfinite(value));
+        picked.insert(column);
+      }
+    const auto diagonal =
+        aggregation == Aggregation::kMatrix ? std::set<std::int64_t>{0} : std::set<std::int64_t>{};
+    std::set<std::int64_t> expected = {1, 2, 4};
+    expected.insert(diagonal.begin(), diagonal.end());
+    EXPECT_EQ(picked, expected);
+  }
+}
+
+}  // namespace
+}  // namespace espalier
