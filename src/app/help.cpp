@@ -56,6 +56,9 @@ std::string help_example(const std::string& command) {
 
 void check_command(const std::string& command) {
   if (words().contains(command)) return;
+  for (const char* later : {"partition", "infer", "plan"})
+    if (command == later)
+      usage_error("the command '{}' is not available in this version; see `espalier help`", command);
   std::vector<std::string> names;
   for (const auto& [name, text] : words()) names.push_back(name);
   usage_error("there is no command '{}'; did you mean '{}'? `espalier help` lists them", command,

@@ -120,6 +120,7 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
 
 void start_output(Job& job) {
   job.file.reset();
+  log::debug("resolved config:\n\n{}", to_toml(job.config));
   agree(job.grid->world(), [&] {
     if (job.grid->world().rank() != 0) return;
     std::error_code error;
@@ -154,6 +155,9 @@ std::string output_path(const Job& job, const char* name) {
 }
 
 void append_metrics(const Job& job, const EpochReport& epoch) {
+  for (const auto& [stage, volume] : epoch.bytes)
+    log::debug("            {:<9} {} bytes between ranks, at most {} to one rank", stage, volume.total,
+               volume.max_rank);
   agree(job.grid->world(), [&] {
     if (job.grid->world().rank() != 0) return;
     const bool first = epoch.epoch == 1;

@@ -50,9 +50,9 @@ void describe(const Job& job, const RunReport& report, std::int64_t parameters) 
       "test",
       config.graph.file, report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
       report.graph.train, report.graph.valid, report.graph.test);
-  log::info("grid    {} ranks as {} block rows x {} copies, {} topology, {} thread{} per rank, on the CPU",
-            report.ranks, job.grid->rows(), report.replication, config.grid.topology, report.threads,
-            report.threads == 1 ? "" : "s");
+  log::info("grid    {} rank{} as {} block rows x {} copies, {} topology, {} thread{} per rank, on the CPU",
+            report.ranks, report.ranks == 1 ? "" : "s", job.grid->rows(), report.replication,
+            config.grid.topology, report.threads, report.threads == 1 ? "" : "s");
   std::string fanout;
   for (const auto picks : config.sampler.fanout)
     fanout += (fanout.empty() ? "" : ",") + std::to_string(picks);
