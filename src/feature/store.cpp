@@ -50,11 +50,6 @@ FetchPlan plan_fetch(const RowPartition& partition, int me,
   return plan;
 }
 
-template <class T>
-void copy_row(const T* from, float* to, std::int64_t width) {
-  for (std::int64_t j = 0; j < width; ++j) to[j] = to_float(from[j]);
-}
-
 // A row travels as one element of `width` values, so counts are rows.
 std::vector<std::int64_t> times(const std::vector<std::int64_t>& counts, std::int64_t width) {
   std::vector<std::int64_t> scaled;
@@ -72,31 +67,33 @@ void store_value(Half& to, float value) {
 }  // namespace
 
 FeatureStore::FeatureStore(const Grid& grid, RowPartition partition, Matrix<float> local)
-    : grid_(&grid), partition_(std::move(partition)), local_(std::move(local)) {}
+    : grid_(&grid), partition_(std::move(partition)), block_(Block<float>{std::move(local), {}, {}}) {}
 
 FeatureStore::FeatureStore(const Grid& grid, RowPartition partition, Matrix<Half> local)
-    : grid_(&grid), partition_(std::move(partition)), local_(std::move(local)) {}
+    : grid_(&grid), partition_(std::move(partition)), block_(Block<Half>{std::move(local), {}, {}}) {}
 
 std::int64_t FeatureStore::width() const {
-  return std::visit([](const auto& local) { return local.columns; }, local_);
+  return std::visit([](const auto& block) { return block.rows.columns; }, block_);
 }
 
 std::int64_t FeatureStore::bytes() const {
   return std::visit(
-      [](const auto& local) { return static_cast<std::int64_t>(local.data.size() * sizeof local.data[0]); },
-      local_);
+      [](const auto& block) {
+        return static_cast<std::int64_t>(block.rows.data.size() * sizeof block.rows.data[0]);
+      },
+      block_);
 }
 
 void FeatureStore::fetch(const Cpu& cpu, std::span<const std::span<const std::int64_t>> lists,
                          std::vector<Matrix<float>>& rows, std::string_view label) const {
-  std::visit([&](const auto& local) { fetch_as(cpu, local, lists, rows, label); }, local_);
+  std::visit([&](auto& block) { fetch_as(cpu, block, lists, rows, label); }, block_);
 }
 
 template <class T>
-void FeatureStore::fetch_as(const Cpu& cpu, const Matrix<T>& local,
+void FeatureStore::fetch_as(const Cpu& cpu, Block<T>& block,
                             std::span<const std::span<const std::int64_t>> lists,
                             std::vector<Matrix<float>>& rows, std::string_view label) const {
-  const auto width = local.columns;
+  const auto width = block.rows.columns;
   rows.resize(lists.size());
   for (std::size_t m = 0; m < lists.size(); ++m) rows[m].resize(std::ssize(lists[m]), width);
   const auto plan = plan_fetch(partition_, grid_->row(), lists, rows);
@@ -104,28 +101,29 @@ void FeatureStore::fetch_as(const Cpu& cpu, const Matrix<T>& local,
   if (partition_.parts() > 1) {
     const auto& column = grid_->column_comm();
     const auto asked = column.all_to_all_v(std::span<const std::int64_t>(plan.ids), plan.counts, label);
-    Buffer<T> reply(asked.data.size() * static_cast<std::size_t>(width)), arrived;
+    block.reply.resize(asked.data.size() * static_cast<std::size_t>(width));
     const auto first = partition_.begin(grid_->row());
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
     for (std::int64_t k = 0; k < std::ssize(asked.data); ++k)
-      std::copy_n(local.row(asked.data[static_cast<std::size_t>(k)] - first), width,
-                  reply.data() + k * width);
-    column.all_to_all_v(std::span<const T>(reply), times(asked.counts, width), times(plan.counts, width),
-                        arrived, label);
+      std::copy_n(block.rows.row(asked.data[static_cast<std::size_t>(k)] - first), width,
+                  block.reply.data() + k * width);
+    column.all_to_all_v(std::span<const T>(block.reply), times(asked.counts, width),
+                        times(plan.counts, width), block.arrived, label);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
     for (std::int64_t k = 0; k < std::ssize(plan.destinations); ++k)
-      copy_row(arrived.data() + k * width, plan.destinations[static_cast<std::size_t>(k)], width);
+      to_floats(block.arrived.data() + k * width, plan.destinations[static_cast<std::size_t>(k)], width);
   }
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
   for (std::int64_t k = 0; k < std::ssize(plan.own); ++k) {
     const auto& [row, destination] = plan.own[static_cast<std::size_t>(k)];
-    copy_row(local.row(row), destination, width);
+    to_floats(block.rows.row(row), destination, width);
   }
 }
 
 void FeatureStore::normalize_rows() {
   std::visit(
-      [](auto& local) {
+      [](auto& block) {
+        auto& local = block.rows;
         for (std::int64_t i = 0; i < local.rows; ++i) {
           double sum = 0;
           for (std::int64_t j = 0; j < local.columns; ++j)
@@ -135,7 +133,7 @@ void FeatureStore::normalize_rows() {
             store_value(local(i, j), static_cast<float>(to_float(local(i, j)) / sum));
         }
       },
-      local_);
+      block_);
 }
 
 namespace {
@@ -171,7 +169,8 @@ void FeatureStore::standardize() {
   const auto n = partition_.rows();
   const auto& column = grid_->column_comm();
   std::visit(
-      [&](auto& local) {
+      [&](auto& block) {
+        auto& local = block.rows;
         auto mean = column_sums(local, column, n, [](std::int64_t, double x) { return x; });
         for (auto& m : mean) m /= static_cast<double>(n);
         auto deviation = column_sums(local, column, n, [&](std::int64_t j, double x) {
@@ -185,7 +184,7 @@ void FeatureStore::standardize() {
             store_value(local(i, j), static_cast<float>((to_float(local(i, j)) - mean[k]) / deviation[k]));
           }
       },
-      local_);
+      block_);
 }
 
 FeatureStore read_feature_store(const Grid& grid, const GraphFile& file, const std::string& feature_norm) {

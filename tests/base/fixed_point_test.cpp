@@ -81,6 +81,14 @@ TEST(FixedPointScale, SumsAreExactAndTheSameInAnyOrderAndGrouping) {
   EXPECT_EQ(scale.to_double(fixed_sum(0, terms.size())), std::accumulate(terms.begin(), terms.end(), 0.0));
 }
 
+// Bits are part of the interface: s = 62 - e - ceil(log2 N).
+TEST(FixedPointScale, HasTheDocumentedShift) {
+  EXPECT_EQ(FixedPointScale(1.0, 1).to_fixed(1.0), std::int64_t{1} << 61);
+  EXPECT_EQ(FixedPointScale(0.75, 1000).to_fixed(0.75), std::int64_t{3} << 50);
+  EXPECT_EQ(FixedPointScale(0.75, 1024).to_fixed(-0.75), -(std::int64_t{3} << 50));
+  EXPECT_EQ(FixedPointScale(0.75, 1025).to_fixed(0.5), std::int64_t{1} << 50);
+}
+
 TEST(FixedPointScale, ZerosAlone) {
   const FixedPointScale scale(0.0, 1000);
   EXPECT_EQ(scale.to_fixed(0.0), 0);

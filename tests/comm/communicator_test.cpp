@@ -3,6 +3,8 @@
 // crossed.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "espalier/comm/agree.hpp"
 #include "mpi_test.hpp"
 
@@ -36,6 +38,62 @@ TEST(Communicator, AllToAllVDeliversEveryPieceAndBooksItsBytes) {
   const auto total_received =
       world.all_reduce(world.traffic().of("piece").bytes_received, Reduction::kSum, "check");
   EXPECT_EQ(total_sent, total_received) << "bytes are conserved";
+}
+
+// What `work` books on this rank.
+template <class Work>
+Volume booked(const Communicator& comm, const Work& work) {
+  comm.traffic().clear();
+  work();
+  return comm.traffic().of("case");
+}
+
+void expect_volume(const Volume& volume, std::int64_t sent, std::int64_t received) {
+  EXPECT_EQ(volume.bytes_sent, sent);
+  EXPECT_EQ(volume.bytes_received, received);
+}
+
+// The table of traffic.hpp, per rank.
+void expect_table(const Communicator& comm) {
+  const std::int64_t p = comm.size(), me = comm.rank();
+  std::vector<double> numbers(static_cast<std::size_t>(5 * p), 1.0);  // n = 40 p bytes
+  const auto reduction =
+      booked(comm, [&] { comm.all_reduce(std::span<double>(numbers), Reduction::kMax, "case"); });
+  expect_volume(reduction, 80 * (p - 1), 80 * (p - 1));
+  const std::int64_t root = p - 1;
+  const auto broadcast = booked(
+      comm, [&] { comm.broadcast(std::span<double>(numbers).first(3), static_cast<int>(root), "case"); });
+  expect_volume(broadcast, me == root ? 24 * (p - 1) : 0, me == root ? 0 : 24);
+  const auto gather = booked(comm, [&] { comm.all_gather(std::array<float, 3>{}, "case"); });
+  expect_volume(gather, 12 * (p - 1), 12 * (p - 1));
+  const auto exchange = booked(comm, [&] {
+    comm.exchange_counts(std::vector<std::int64_t>(static_cast<std::size_t>(p), me), "case");
+  });
+  expect_volume(exchange, 8 * (p - 1), 8 * (p - 1));
+  // Rank r has r + 1 numbers; their count, 8 bytes per rank, is gathered first.
+  const auto gather_v = booked(comm, [&] {
+    comm.all_gather_v(std::span<const double>(numbers).first(static_cast<std::size_t>(me + 1)), "case");
+  });
+  expect_volume(gather_v, 8 * (p - 1) + 8 * (me + 1) * (p - 1),
+                8 * (p - 1) + 8 * (p * (p + 1) / 2 - (me + 1)));
+}
+
+TEST(Communicator, EveryCollectiveBooksTheBytesOfTheTable) {
+  expect_table(test_world());
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    expect_table(grid.row_comm());
+    expect_table(grid.column_comm());
+  }
+}
+
+TEST(Communicator, LabelsKeepTheirOwnSums) {
+  const auto& world = test_world();
+  world.traffic().clear();
+  for (const char* label : {"a", "b", "a"}) world.all_gather(std::int64_t{0}, label);
+  expect_volume(world.traffic().of("a"), 16 * (world.size() - 1), 16 * (world.size() - 1));
+  expect_volume(world.traffic().of("b"), 8 * (world.size() - 1), 8 * (world.size() - 1));
+  expect_volume(world.traffic().of("none"), 0, 0);
 }
 
 TEST(Communicator, ReductionsAndGathers) {

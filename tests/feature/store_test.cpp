@@ -118,6 +118,67 @@ TEST(FeatureStore, StandardisingGivesMeanZeroAndTheSameBitsOnEveryGrid) {
   }
 }
 
+// H as doubles, after storage as T.
+template <class T>
+double stored(std::int64_t i, std::int64_t j) {
+  if constexpr (std::is_same_v<T, Half>)
+    return to_float(to_half(entry(i, j)));
+  else
+    return entry(i, j);
+}
+
+TEST(FeatureStore, NormalisingHalvesStoresTheRoundedValues) {
+  constexpr std::int64_t n = 31;
+  const auto rounded = [](double x) { return to_float(to_half(static_cast<float>(x))); };
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    auto by_row = store_on<Half>(grid, n), standard = store_on<Half>(grid, n);
+    by_row.normalize_rows();
+    standard.standardize();
+    const auto row_rows = fetch_all(grid, by_row), standard_rows = fetch_all(grid, standard);
+    for (std::int64_t j = 0; j < kWidth; ++j) {
+      double mean = 0, square = 0;
+      for (std::int64_t i = 0; i < n; ++i) mean += stored<Half>(i, j) / n;
+      for (std::int64_t i = 0; i < n; ++i) square += std::pow(stored<Half>(i, j) - mean, 2) / n;
+      for (std::int64_t i = 0; i < n; ++i) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < kWidth; ++k) sum += std::abs(stored<Half>(i, k));
+        EXPECT_EQ(row_rows(i, j), rounded(stored<Half>(i, j) / sum)) << i << ", " << j;
+        EXPECT_EQ(standard_rows(i, j),
+                  j == 3 ? 0.0f : rounded((stored<Half>(i, j) - mean) / std::sqrt(square)))
+            << i << ", " << j;
+      }
+    }
+  }
+}
+
+// Each block row's values have another magnitude, the first the smallest or the last: the scale of a column's sum must
+// be that of its largest value anywhere.
+TEST(FeatureStore, StandardisingColumnsOfManyMagnitudes) {
+  constexpr std::int64_t n = 97;
+  const auto value = [](std::int64_t i, std::int64_t j) {
+    return std::ldexp(entry(i, j), static_cast<int>(j % 2 == 0 ? i / 2 : (n - i) / 2));
+  };
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    const auto partition = block_partition(n, grid.rows());
+    Matrix<float> local(partition.size(grid.row()), kWidth);
+    for (std::int64_t i = 0; i < local.rows; ++i)
+      for (std::int64_t j = 0; j < kWidth; ++j) local(i, j) = value(partition.begin(grid.row()) + i, j);
+    FeatureStore store(grid, partition, std::move(local));
+    store.standardize();
+    const auto rows = fetch_all(grid, store);
+    for (std::int64_t j = 0; j < kWidth; ++j) {
+      double mean = 0, square = 0;
+      for (std::int64_t i = 0; i < n; ++i) mean += static_cast<double>(value(i, j)) / n;
+      for (std::int64_t i = 0; i < n; ++i) square += std::pow(value(i, j) - mean, 2) / n;
+      for (std::int64_t i = 0; i < n; ++i)
+        EXPECT_NEAR(rows(i, j), (value(i, j) - mean) / std::sqrt(square), 1e-6)
+            << i << ", " << j << " c " << c;
+    }
+  }
+}
+
 TEST(FeatureStore, RowNormalisationMakesAbsoluteSumsOne) {
   const Grid grid(test_world(), 1);
   auto store = store_on<float>(grid, 31);

@@ -125,7 +125,7 @@ TEST(Trainer, IsThePlainLoopOnEveryGrid) {
         for (std::size_t epoch = 0; epoch < 4; ++epoch) {
           EXPECT_NEAR(*run.epochs[epoch].loss, expected.losses[epoch], 1e-5);
           for (std::size_t k = 0; k < expected.weights[epoch].size(); ++k)
-            EXPECT_LT(largest_difference(run.weights[epoch][k], expected.weights[epoch][k]), 1e-4)
+            EXPECT_LT(largest_difference(run.weights[epoch][k], expected.weights[epoch][k]), 1e-5)
                 << "tensor " << k << " after epoch " << epoch + 1;
           if (!reproducible) continue;
           EXPECT_EQ(*run.epochs[epoch].loss, *by_one.epochs[epoch].loss);

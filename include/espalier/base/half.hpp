@@ -2,8 +2,13 @@
 // float32.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
 
 namespace espalier {
 
@@ -24,6 +29,20 @@ inline float to_float(Half h) {
   // Placing the bits as a float32 scales the number by 2^-112; multiplying back also makes subnormals right.
   const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1.0p112f;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
+}
+
+/// to[k] = from[k] for k < count, with the processor's own conversion (exact as well) where it has one.
+inline void to_floats(const Half* from, float* to, std::int64_t count) {
+  std::int64_t k = 0;
+#if defined(__F16C__)
+  for (; k + 8 <= count; k += 8)
+    _mm256_storeu_ps(to + k, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k))));
+#endif
+  for (; k < count; ++k) to[k] = to_float(from[k]);
+}
+
+inline void to_floats(const float* from, float* to, std::int64_t count) {
+  std::copy_n(from, count, to);
 }
 
 /// Rounds to nearest, ties to even; beyond 65504 gives infinity.

@@ -43,13 +43,20 @@ class FeatureStore {
   void standardize();
 
  private:
+  /// My rows of H, and the buffers of a fetch, which keep their size from step to step.
   template <class T>
-  void fetch_as(const Cpu& cpu, const Matrix<T>& local, std::span<const std::span<const std::int64_t>> lists,
+  struct Block {
+    Matrix<T> rows;
+    Buffer<T> reply, arrived;
+  };
+
+  template <class T>
+  void fetch_as(const Cpu& cpu, Block<T>& block, std::span<const std::span<const std::int64_t>> lists,
                 std::vector<Matrix<float>>& rows, std::string_view label) const;
 
   const Grid* grid_;
   RowPartition partition_;
-  std::variant<Matrix<float>, Matrix<Half>> local_;
+  mutable std::variant<Block<float>, Block<Half>> block_;
 };
 
 /// Collective over the grid. Reads the file's features in their stored type and applies `feature_norm`

@@ -1,0 +1,135 @@
+// ranks: 1 2 3
+// Laws: the automatic bulk is at least one batch per rank, never more than the epoch, grows with memory and ranks, and
+// what it stands for fits in the memory; an epoch is sampled in windows of exactly `bulk` batches, each when first
+// needed, each batch once and on its rank.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "espalier/sample/epoch_sampler.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20, kMuch = std::int64_t{1} << 50;
+
+std::int64_t bulk_of(const std::vector<std::int64_t>& fanout, std::int64_t batch_size, std::int64_t batches,
+                     int ranks, std::int64_t bytes) {
+  return automatic_bulk({.fanout = fanout}, batch_size, batches, ranks, 100000, 1500000, bytes);
+}
+
+TEST(AutomaticBulk, IsBetweenOnePerRankAndTheEpoch) {
+  struct Row {
+    std::int64_t batches;
+    int ranks;
+    std::int64_t bytes, expected;
+  };
+  for (const auto& [batches, ranks, bytes, expected] : {Row{1000, 1, 0, 1},
+                                                        {1000, 1, 1, 1},
+                                                        {1000, 8, 1, 8},
+                                                        {5, 8, 1, 5},
+                                                        {1000, 1, kMuch, 1000},
+                                                        {1000, 8, kMuch, 1000},
+                                                        {1, 1, kMuch, 1},
+                                                        {1, 8, kMuch, 1},
+                                                        {0, 4, kMuch, 1}})
+    EXPECT_EQ(bulk_of({15, 10, 5}, 1024, batches, ranks, bytes), expected)
+        << batches << " " << ranks << " " << bytes;
+}
+
+TEST(AutomaticBulk, GrowsWithBytesAndRanksAndShrinksWithBatchAndFanout) {
+  const std::int64_t batches = 1 << 30;
+  const auto one = bulk_of({10, 5}, 64, batches, 1, 100 * kMiB);
+  EXPECT_GT(one, 10);
+  EXPECT_NEAR(static_cast<double>(bulk_of({10, 5}, 64, batches, 1, 400 * kMiB)) / static_cast<double>(one), 4,
+              0.5);
+  for (const int ranks : {2, 3, 8}) EXPECT_EQ(bulk_of({10, 5}, 64, batches, ranks, 100 * kMiB), ranks * one);
+  EXPECT_LT(bulk_of({10, 5}, 128, batches, 1, 100 * kMiB), one);
+  EXPECT_LT(bulk_of({10, 6}, 64, batches, 1, 100 * kMiB), one);
+  EXPECT_LT(bulk_of({10, 5, 5}, 64, batches, 1, 100 * kMiB), one);
+  EXPECT_EQ(bulk_of({-1, 5}, 64, batches, 1, 100 * kMiB), bulk_of({15, 5}, 64, batches, 1, 100 * kMiB))
+      << "-1 counts as the mean degree, 15";
+  EXPECT_EQ(bulk_of({1000, 5}, 64, batches, 1, 100 * kMiB), bulk_of({100000, 5}, 64, batches, 1, 100 * kMiB))
+      << "a fanout far beyond the degrees picks no more";
+}
+
+// An edge takes 8 + 4 bytes at the very least and not hundreds; a frontier has no more rows than the graph.
+TEST(AutomaticBulk, FitsInTheMemoryAndUsesIt) {
+  const std::int64_t batches = 1 << 30;
+  const std::int64_t edges = 64 * 10 + 64 * 11 * 10 + 64 * 121 * 10;  // fanout 10, 10, 10
+  const auto bulk = bulk_of({10, 10, 10}, 64, batches, 1, 1000 * kMiB);
+  EXPECT_LE(bulk * edges * 12, 1000 * kMiB);
+  EXPECT_GE(bulk * edges * 200, 1000 * kMiB);
+  const std::int64_t nodes = 1000, layers = 5, most_edges = nodes * 41;  // mean degree 10
+  EXPECT_GE(automatic_bulk({.fanout = std::vector<std::int64_t>(layers, 1000)}, 100, batches, 1, nodes,
+                           10 * nodes, 10 * layers * most_edges * 100),
+            10);
+}
+
+// Records its calls; returns minibatches without layers.
+class FakeSampler : public Sampler {
+ public:
+  std::vector<Minibatch> sample(const Cpu&, std::span<const SeedBatch> batches, std::uint64_t seed,
+                                std::uint64_t epoch) override {
+    EXPECT_EQ(seed, 7u);
+    EXPECT_EQ(epoch, 3u);
+    calls.emplace_back();
+    std::vector<Minibatch> minibatches;
+    for (const auto& batch : batches) {
+      calls.back().push_back(batch.number);
+      minibatches.push_back({batch.number, {batch.seeds.begin(), batch.seeds.end()}, {}});
+    }
+    return minibatches;
+  }
+  std::vector<std::vector<std::int64_t>> calls;
+};
+
+TEST(EpochSampler, SamplesWindowsOfBulkBatchesWhenNeeded) {
+  const Grid grid(test_world(), 1);
+  Buffer<std::int64_t> training(68);  // 23 batches of 3, the last short
+  std::iota(training.begin(), training.end(), 100);
+  for (const std::int64_t step : {1, 2, 5})
+    for (const std::int64_t bulk : {1, 2, 3, 7, 22, 23, 1000}) {
+      SCOPED_TRACE(fmt::format("step {} bulk {}", step, bulk));
+      const EpochPlan plan(training, 3, step, grid.ranks(), 7, 3);
+      FakeSampler fake;
+      EpochSampler sampler(grid, fake, plan, bulk);
+      std::int64_t taken = 0;
+      for (std::int64_t s = 0; s < plan.steps(); ++s) {
+        const auto begin = plan.step_begin(s), end = plan.step_end(s);
+        sampler.sample_until(Cpu{1}, end);
+        EXPECT_EQ(std::ssize(fake.calls), (end + bulk - 1) / bulk)
+            << "windows needed for " << end << " batches";
+        auto expected = begin;
+        for (const auto& minibatch : sampler.take(begin, end)) {
+          while (expected < end && plan.rank_of(expected) != test_world().rank()) ++expected;
+          EXPECT_EQ(minibatch.number, expected);
+          EXPECT_TRUE(std::ranges::equal(minibatch.vertices, plan.seeds(expected++)));
+          ++taken;
+        }
+        EXPECT_TRUE(sampler.take(begin, end).empty()) << "taken batches are gone";
+      }
+      std::int64_t mine = 0, rows = 0;
+      for (std::size_t window = 0; window < fake.calls.size(); ++window) {
+        const auto first = static_cast<std::int64_t>(window) * bulk;
+        std::vector<std::int64_t> expected;
+        for (auto b = first; b < std::min<std::int64_t>(first + bulk, 23); ++b) {
+          if (plan.rank_of(b) != test_world().rank()) continue;
+          expected.push_back(b);
+          rows += std::ssize(plan.seeds(b));
+        }
+        EXPECT_EQ(fake.calls[window], expected);
+        mine += std::ssize(expected);
+      }
+      EXPECT_EQ(taken, mine);
+      EXPECT_EQ(sampler.counts().batches, mine);
+      EXPECT_EQ(sampler.counts().input_rows, rows);
+      const auto whole = total(sampler.counts(), grid.world());
+      EXPECT_EQ(whole.batches, 23);
+      EXPECT_EQ(whole.input_rows, 68);
+    }
+}
+
+}  // namespace
+}  // namespace espalier
