@@ -54,7 +54,7 @@ status: deps  ## print what the build found
 	@echo "HDF5   $$(pkg-config --modversion hdf5-openmpi 2>/dev/null || echo 'not found: libhdf5-openmpi-dev')"
 	@echo "CUDA   $(CUDA_STATUS)"
 
-run: all  ## train a 3-layer GraphSAGE on a real graph, on $(RANKS) ranks (RANKS=n to change)
+run: all  ## train a 3-layer GraphSAGE on a real graph, on 4 ranks (RANKS=n to change)
 	@bash scripts/run_example.sh $(PROGRAM) $(RANKS)
 
 check: check-format check-rooms lint  ## format, rooms, lint

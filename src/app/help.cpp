@@ -22,7 +22,17 @@ const std::map<std::string, Words>& words() {
       {"import",
        {"make a graph file from another format",
         "Example:\n  espalier import ogb dataset/ogbn_products --split sales_ranking --symmetrize -o "
-        "products.h5"}},
+        "products.h5\n\n"
+        "A graph file is HDF5; h5py can write one too:\n"
+        "  /                attributes format = \"espalier-graph\", version = 1; optional: name, source, "
+        "directed (bool)\n"
+        "  /graph/indptr    int64 [n+1]\n"
+        "  /graph/indices   int32 or int64 [m]: row v lists the sources of the edges into v, ascending, each "
+        "once\n"
+        "  /graph/weights   float32 [m], optional\n"
+        "  /nodes/features  float32 or float16 [n, f]\n"
+        "  /nodes/labels    int32 [n]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per class\n"
+        "  /split/train, /split/valid, /split/test   int64, ascending ids"}},
       {"generate",
        {"make a graph file from a random model",
         "Examples:\n"

@@ -23,13 +23,6 @@ void line(const char* name, const std::string& text) {
   log::info("{:<12} {}", name, text);
 }
 
-std::string in_words(double bytes) {
-  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  int unit = 0;
-  for (; bytes >= 1024 && unit < 5; ++unit) bytes /= 1024;
-  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
-}
-
 // ---- degrees ----
 
 struct Degrees {
@@ -215,8 +208,8 @@ void show_memory(const GraphInfo& info, const InfoArguments& arguments) {
             arguments.ranks, arguments.replication, rows);
   log::info("  {:<24} {:>12} {:>12} {:>12}", "grid.topology", "topology", "features", "together");
   const auto show = [&](const char* name, double a) {
-    log::info("  {:<24} {:>12} {:>12} {:>12}", name, in_words(a), in_words(features / rows),
-              in_words(a + features / rows));
+    log::info("  {:<24} {:>12} {:>12} {:>12}", name, bytes_in_words(a), bytes_in_words(features / rows),
+              bytes_in_words(a + features / rows));
   };
   show("partitioned", topology / rows);
   show("replicated", topology);

@@ -51,13 +51,15 @@ std::int64_t automatic_replication(const Job& job, std::int64_t ranks) {
 void check_memory(const Job& job, std::int64_t ranks, std::int64_t replication) {
   const auto memory = resident_memory(job.graph, job.config, ranks, replication, job.training);
   if (memory.total() <= static_cast<double>(job.memory_limit)) return;
-  const auto gib = [](double bytes) { return bytes / 0x1p30; };
+  std::string cures = "use more ranks";
+  if (replication > 1) cures += fmt::format(", a grid.replication below {}", replication);
+  if (job.config.grid.topology == "replicated") cures += ", grid.topology = \"partitioned\"";
+  if (job.training) cures += ", a smaller model.hidden";
   memory_error(
-      "each rank needs {:.3f} GiB (graph {:.3f}, features {:.3f}, evaluation {:.3f}, model {:.3f}), but "
-      "run.memory_limit is {:.3f} GiB; use more ranks, a smaller grid.replication ({}) or model.hidden, or "
-      "grid.topology = \"partitioned\"",
-      gib(memory.total()), gib(memory.topology), gib(memory.features), gib(memory.evaluation),
-      gib(memory.model), gib(static_cast<double>(job.memory_limit)), replication);
+      "each rank needs {} (graph {}, features {}, evaluation {}, model {}), but run.memory_limit is {}; {}",
+      bytes_in_words(memory.total()), bytes_in_words(memory.topology), bytes_in_words(memory.features),
+      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
+      bytes_in_words(static_cast<double>(job.memory_limit)), cures);
 }
 
 std::int64_t checked_replication(std::int64_t replication, int ranks) {

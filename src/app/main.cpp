@@ -39,7 +39,8 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
   import->require_subcommand(1);
   auto* ogb = import->add_subcommand("ogb", "a folder in the raw csv layout of the Open Graph Benchmark");
   ogb->add_option("DIR", a.folder, "the folder that holds raw/ and split/")->required();
-  ogb->add_option("--split", a.split, "which split: a folder below DIR/split")->required();
+  ogb->add_option("--split", a.split,
+                  "which split: a folder below DIR/split; may be left out when there is one");
   ogb->add_option("-o,--output", a.output, "the graph file to write")->required();
   ogb->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
   ogb->add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
@@ -156,7 +157,9 @@ int run(const Communicator& world, int argc, char** argv) {
     log::info("{}", asked.empty() ? overview : command_help(app, asked.front()->get_name()));
     return 0;
   } catch (const CLI::ParseError& error) {
-    usage_error("{}; see `espalier help`", error.what());
+    const auto asked = app.get_subcommands();
+    usage_error("{}; see `espalier help{}`. Keys of an input file are given as train.epochs=2", error.what(),
+                asked.empty() ? "" : " " + asked.front()->get_name());
   }
   log::set_up(world.rank(), arguments.quiet     ? log::Level::kWarning
                             : arguments.verbose ? log::Level::kDebug

@@ -1,5 +1,6 @@
 #include "memory.hpp"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,6 +55,13 @@ double topology_bytes(const GraphInfo& graph, bool with_values) {
 double feature_bytes(const GraphInfo& graph) {
   return static_cast<double>(graph.nodes) * static_cast<double>(graph.features) *
          (graph.half_features ? 2 : 4);
+}
+
+std::string bytes_in_words(double bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  int unit = 0;
+  for (; bytes >= 1024 && unit < 5; ++unit) bytes /= 1024;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
 }
 
 ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,

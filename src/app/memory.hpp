@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "espalier/base/config.hpp"
 #include "espalier/graph/graph_file.hpp"
@@ -15,6 +16,9 @@ std::int64_t node_memory();
 /// Bytes of the whole adjacency matrix (indices, indptr, values) and of the whole feature matrix.
 double topology_bytes(const GraphInfo& graph, bool with_values);
 double feature_bytes(const GraphInfo& graph);
+
+/// "512 B", "1.5 GiB".
+std::string bytes_in_words(double bytes);
 
 /// Bytes on one rank, apart from minibatches.
 struct ResidentMemory {

@@ -142,16 +142,16 @@ void assign_override(const std::vector<Key>& keys, const std::string& text) {
     const auto table = toml::parse("v = " + (bare ? quoted(value) : value));
     assign(keys, name, *table.get("v"), where);
   } catch (const toml::parse_error&) {
-    usage_error("{}: {}: cannot read the value '{}'", where, name, value);
+    usage_error("{}: {}: cannot read the value '{}'; a list is written [15,10,5]", where, name, value);
   }
 }
 
-void check_together(const Config& c, const std::string& source) {
+void check_together(const Config& c) {
   for (const auto fanout : c.sampler.fanout)
     if (fanout == 0)
-      usage_error("{}: sampler.fanout holds a 0; every layer needs at least 1 pick, or -1 for all", source);
+      usage_error("sampler.fanout holds a 0; every layer needs at least 1 pick, or -1 for all");
   if (static_cast<std::int64_t>(c.sampler.fanout.size()) != c.model.layers)
-    usage_error("{}: sampler.fanout has {} entries but model.layers = {}; give one fanout per layer", source,
+    usage_error("sampler.fanout has {} entries but model.layers = {}; give one fanout per layer",
                 c.sampler.fanout.size(), c.model.layers);
   if (c.run.memory_limit != "auto") parse_bytes(c.run.memory_limit, "run.memory_limit");
 }
@@ -168,7 +168,7 @@ Config parse_config(const std::string& text, const std::string& source,
     usage_error("{}:{}: {}", source, error.source().begin.line, error.description());
   }
   for (const auto& text_override : overrides) assign_override(keys, text_override);
-  check_together(config, source);
+  check_together(config);
   return config;
 }
 

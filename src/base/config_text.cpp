@@ -72,11 +72,22 @@ std::string to_json(const Config& config) {
   return out + "}}";
 }
 
+namespace {
+// ": a | b | c" unless the meaning explains the choices itself.
+std::string choices_of(const Key& key) {
+  if (key.choices.empty() || key.meaning.find(key.choices.front()) != std::string::npos) return {};
+  std::string out;
+  for (const auto& choice : key.choices) out += (out.empty() ? ": " : " | ") + choice;
+  return out;
+}
+}  // namespace
+
 std::string describe_config_keys() {
   Config defaults;
   std::string out;
   for (const auto& key : bind_keys(defaults))
-    out += fmt::format("  {:<24} {:<14} {}\n", key.name, value_text(key.target), key.meaning);
+    out +=
+        fmt::format("  {:<24} {:<14} {}{}\n", key.name, value_text(key.target), key.meaning, choices_of(key));
   return out;
 }
 

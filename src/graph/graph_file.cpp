@@ -41,8 +41,9 @@ void check_is_hdf5(const std::string& path) {
     input_error("graph file {}: cannot be opened: {}", path, error.message());
   if (!std::filesystem::exists(status))
     input_error(
-        "graph file {}: no such file; give the path of a file that `espalier import` or `generate` wrote",
-        path);
+        "graph file {}: no such file (seen from {}); give the path of a file that `espalier import` or "
+        "`generate` wrote",
+        path, std::filesystem::current_path(error).string());
   if (std::filesystem::is_directory(status))
     input_error("graph file {}: is a folder; give the path of a graph file, or import the folder first",
                 path);

@@ -35,10 +35,12 @@ class OgbFolder {
   /// labelled.
   std::array<Buffer<std::int64_t>, 3> read_splits(const OgbLabels& labels) const;
 
+  /// The folder of the wanted split; empty when there are no splits at all. Throws when it is not there.
+  std::string split_folder() const;
+
  private:
   std::string find(const std::string& stem) const;  // empty when absent
   std::string require(const std::string& stem) const;
-  std::string split_folder() const;  // empty when the folder has no splits
   Buffer<float> read_weights(std::int64_t edges) const;
 
   const OgbOptions& options_;

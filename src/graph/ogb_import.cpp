@@ -99,6 +99,7 @@ void import_ogb(const Communicator& comm, const OgbOptions& options, const std::
   on_first_rank(comm, [&] {
     folder.emplace(options);
     description = folder->describe();
+    folder->split_folder();  // a wrong --split is found before the edges are read
   });
   GraphWriter writer(comm, output);
 

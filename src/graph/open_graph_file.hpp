@@ -12,7 +12,9 @@ namespace espalier {
 
 /// Ends every message about a damaged file.
 inline constexpr const char* kWriteAgain =
-    "write the file again with `espalier import` or `espalier generate`";
+    "write it again with `espalier import` or `generate`, or correct the program that wrote it (`espalier "
+    "help "
+    "import` shows the format)";
 
 struct OpenGraphFile {
   const Communicator& comm;
