@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "espalier/base/philox.hpp"
+#include "espalier/graph/graph_writer.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
@@ -188,6 +189,48 @@ TEST(FeatureStore, RowNormalisationMakesAbsoluteSumsOne) {
     double sum = 0;
     for (std::int64_t j = 0; j < kWidth; ++j) sum += std::abs(static_cast<double>(rows(i, j)));
     EXPECT_NEAR(sum, 1, 1e-6);
+  }
+}
+
+// From the file to the minibatch: what is fetched equals what was written, as float and as Half, on every grid.
+template <class T>
+void expect_fetch_from_file(const std::string& path, std::int64_t n) {
+  const auto& world = test_world();
+  {
+    const auto mine = block_partition(n, world.size());
+    const auto begin = mine.begin(world.rank()), rows = mine.size(world.rank());
+    Csr<std::int32_t> no_edges;
+    no_edges.rows = rows;
+    no_edges.columns = n;
+    no_edges.indptr.assign(static_cast<std::size_t>(rows) + 1, 0);
+    Matrix<T> features(rows, kWidth);
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < kWidth; ++j) {
+        if constexpr (std::is_same_v<T, Half>)
+          features(i, j) = to_half(entry(begin + i, j));
+        else
+          features(i, j) = entry(begin + i, j);
+      }
+    GraphWriter writer(world, path);
+    writer.write_adjacency(no_edges);
+    writer.write_features(features);
+    writer.commit({"features", "a test", false});
+  }
+  const GraphFile file(world, path);
+  for (const int c : divisors(world.size())) {
+    const Grid grid(world, c);
+    const auto rows = fetch_all(grid, read_feature_store(grid, file, "none"));
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t j = 0; j < kWidth; ++j)
+        EXPECT_EQ(rows(i, j), (std::is_same_v<T, Half> ? to_float(to_half(entry(i, j))) : entry(i, j)));
+  }
+}
+
+TEST(FeatureStore, FetchedRowsEqualTheFile) {
+  const auto folder = test_folder("feature-store");
+  for (const std::int64_t n : {3, 41}) {
+    expect_fetch_from_file<float>(folder + "/float.h5", n);
+    expect_fetch_from_file<Half>(folder + "/half.h5", n);
   }
 }
 
