@@ -2,7 +2,8 @@
 //
 // H[l] is spread over the grid like H[0]. For each layer the c ranks of a process row share their block row's
 // vertices, work through their share in chunks (all neighbours, one fetch in the process column per chunk),
-// and gather the block row along the process row. Memory: two H[l] blocks and one chunk. Every row is
+// and gather the block row along the process row. Memory:
+// the blocks of H[l-1] and H[l], my share of H[l], one chunk (64 rows at least). Every row is
 // computed by the same operations in the same order wherever it lies, so metrics do not depend on the grid.
 #pragma once
 
