@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
   const Session session(&argc, &argv);
   const Grid grid(session.world(), 1);
   const auto a = distribute(grid, make_rmat(scale), Topology::kReplicated);
-  const auto sampler = make_graphsage(a, {.fanout = kFanout});
+  const auto sampler = make_sampler("graphsage", a, {.fanout = kFanout});
   const EpochPlan plan(vertices_with_neighbours(a.local), kBatchSize, 1, 1, kSeed, 1);
   std::vector<SeedBatch> batches;
   for (std::int64_t b = 0; b < std::min(kBatches, plan.batches()); ++b) batches.push_back({b, plan.seeds(b)});

@@ -21,9 +21,6 @@ void refuse(bool asked, const char* key, const std::string& value, const char* i
 
 // Keys of the design whose feature this version lacks: refused, never ignored.
 void refuse_unavailable(const Config& c) {
-  refuse(c.sampler.kind != "graphsage", "sampler.kind", c.sampler.kind, "use graphsage");
-  refuse(c.grid.schedule != "auto" && c.grid.schedule != "pull", "grid.schedule", c.grid.schedule,
-         "use pull or auto");
   refuse(c.model.kind == "gat", "model.kind", c.model.kind, "use sage or gcn");
   refuse(c.run.device == "cuda", "run.device", c.run.device,
          "this program was built for the CPU: use cpu or auto");
@@ -82,6 +79,7 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   });
   text = world.broadcast_text(text, 0, "setup");
   auto config = parse_config(text, arguments.config, arguments.overrides);
+  sampler_kind_of(config.sampler.kind);
   refuse_unavailable(config);
   if (config.graph.file.empty() && !arguments.dry_run)
     usage_error("{}: graph.file is missing; name a file that `espalier import` or `espalier generate` wrote",
@@ -114,7 +112,8 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
   job.config.grid.replication.value = replication;
   job.config.train.batches_per_step.value = config.train.batches_per_step.value.value_or(world.size());
   job.config.sampler.bulk.value = config.sampler.bulk.value.value_or(
-      automatic_bulk(sampler_shape(config), config.sampler.batch_size,
+      automatic_bulk(sampler_shape(config, world.size()), sampler_kind_of(config.sampler.kind).layer_wise,
+                     config.sampler.batch_size,
                      count_batches(job.graph.train, config.sampler.batch_size), world.size(), job.graph.nodes,
                      job.graph.edges, job.memory_limit / 4));
   return job;
@@ -135,10 +134,25 @@ void start_output(Job& job) {
   });
 }
 
-SamplerShape sampler_shape(const Config& config) {
+SamplerShape sampler_shape(const Config& config, std::int64_t ranks) {
+  const bool matrix = config.model.kind == "gcn" || sampler_kind_of(config.sampler.kind).layer_wise;
+  const auto bulk = static_cast<double>(config.sampler.bulk.value.value_or(ranks));
   return {.fanout = config.sampler.fanout,
-          .weighted = config.sampler.weighted,
-          .aggregation = config.model.kind == "gcn" ? Aggregation::kMatrix : Aggregation::kMean};
+          .weighted = config.sampler.weighted && !sampler_kind_of(config.sampler.kind).layer_wise,
+          .aggregation = matrix ? Aggregation::kMatrix : Aggregation::kMean,
+          .mode = sampler_mode_of(config.sampler.mode),
+          .schedule = schedule_of(config.grid.schedule),
+          .link = {config.grid.latency_us, config.grid.bandwidth_gbs},
+          .batch_size = config.sampler.batch_size,
+          .batches_per_rank = bulk / static_cast<double>(ranks)};
+}
+
+std::string schedules_in_words(const Job& job, const Sampler& sampler) {
+  if (job.grid->rows() == 1 || job.config.grid.topology == "replicated") return "no product moves data";
+  std::string words;
+  for (const auto schedule : sampler.schedules())
+    words += (words.empty() ? "schedule " : ", ") + std::string(name_of(schedule));
+  return words;
 }
 
 RunReport start_report(const Job& job, const char* command) {

@@ -40,17 +40,27 @@ Job open_job(const Communicator& world, const Config& config, bool training);
 /// resolved config to it; reports of an earlier run there are removed.
 void start_output(Job& job);
 
-/// The matrix that the model multiplies by: A, or the normalised A + I for gcn. Collective.
+/// The matrix that the model multiplies by and whose rows the sampler estimates: the normalised A + I for gcn; for
+/// sage A, or the row-normalised A where a layer-wise sampler needs its entries; for ladies in mode reference the
+/// row-normalised A + I of either model (docs/decisions/006). Collective.
 template <class Index>
 DistCsr<Index> read_model_matrix(const Job& job) {
-  const auto topology =
-      job.config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
+  const auto& config = job.config;
+  const auto topology = config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
   auto a = read_dist_csr<Index>(*job.grid, *job.file, topology);
-  return job.config.model.kind == "gcn" ? normalize_with_self_loops(a) : std::move(a);
+  if (config.sampler.kind == "ladies" && config.sampler.mode == "reference")
+    return normalize_rows(a, true, config.sampler.weighted || config.model.kind == "gcn");
+  if (config.model.kind == "gcn") return normalize_with_self_loops(a);
+  if (sampler_kind_of(config.sampler.kind).layer_wise)
+    return normalize_rows(a, false, config.sampler.weighted);
+  return a;
 }
 
-/// What sampler.* and model.kind ask for.
-SamplerShape sampler_shape(const Config& config);
+/// What sampler.*, grid.schedule and model.kind ask for.
+SamplerShape sampler_shape(const Config& config, std::int64_t ranks);
+
+/// "schedule push, push, pull": one per layer, first: next to the batch.
+std::string schedules_in_words(const Job& job, const Sampler& sampler);
 
 /// The parts of a report that are known before the first epoch.
 RunReport start_report(const Job& job, const char* command);

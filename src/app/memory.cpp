@@ -9,6 +9,8 @@
 #include <limits>
 #include <string>
 
+#include "espalier/sample/sampler.hpp"
+
 namespace espalier {
 
 namespace {
@@ -68,7 +70,9 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
                                std::int64_t replication, bool training) {
   const double share = static_cast<double>(replication) / static_cast<double>(ranks);
   ResidentMemory memory;
-  memory.topology = topology_bytes(graph, graph.weighted || config.model.kind == "gcn") *
+  const bool with_values =
+      graph.weighted || config.model.kind == "gcn" || sampler_kind_of(config.sampler.kind).layer_wise;
+  memory.topology = topology_bytes(graph, with_values) *
                     (config.grid.topology == "replicated" ? 1 : share);
   if (!training) return memory;
   memory.features = feature_bytes(graph) * share;

@@ -47,17 +47,17 @@ template <class Index>
 void run(Job& job, std::int64_t epochs) {
   const auto training = job.file->read_split(Split::kTrain);
   const auto a = read_model_matrix<Index>(job);
-  const auto sampler = make_graphsage(a, sampler_shape(job.config));
+  const auto sampler = make_sampler(job.config.sampler.kind, a, sampler_shape(job.config, job.grid->ranks()));
   start_output(job);
 
   auto report = start_report(job, "sample");
   log::info(
-      "{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank; {} batches of "
-      "{}, {} in bulk",
+      "{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank; {}, {} batches of "
+      "{}, {} in bulk; {}",
       job.config.graph.file, report.graph.nodes, report.graph.edges, report.ranks, job.grid->rows(),
-      report.replication, job.config.grid.topology, report.threads,
+      report.replication, job.config.grid.topology, report.threads, job.config.sampler.kind,
       count_batches(std::ssize(training), job.config.sampler.batch_size), job.config.sampler.batch_size,
-      job.bulk());
+      job.bulk(), schedules_in_words(job, *sampler));
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
     report.epochs.push_back(sample_epoch(job, *sampler, training, epoch));
     print_epoch(report.epochs.back());
@@ -65,6 +65,7 @@ void run(Job& job, std::int64_t epochs) {
   }
   measure_peak_memory(job.grid->world(), report);
   write_report(job, report);
+  log::info("\n{}", volume_table(report.epochs, report.ranks));
   log::info("report: {}", output_path(job, "report.json"));
 }
 

@@ -43,7 +43,7 @@ std::string digest_of_weights(const Network<float>& network) {
   return hex(digest);
 }
 
-void describe(const Job& job, const RunReport& report, std::int64_t parameters) {
+void describe(const Job& job, const RunReport& report, const Sampler& sampler, std::int64_t parameters) {
   const auto& config = job.config;
   log::info(
       "graph   {}: {} nodes, {} edges, {} features, {} classes; {} / {} / {} vertices to train / validate / "
@@ -57,9 +57,9 @@ void describe(const Job& job, const RunReport& report, std::int64_t parameters) 
   for (const auto picks : config.sampler.fanout)
     fanout += (fanout.empty() ? "" : ",") + std::to_string(picks);
   log::info(
-      "job     {} layers of {}, hidden {}, {} parameters; {} fanout {}, batch {}, {} per step, {} in bulk",
+      "job     {} layers of {}, hidden {}, {} parameters; {} fanout {}, batch {}, {} per step, {} in bulk; {}",
       config.model.layers, config.model.kind, config.model.hidden, parameters, config.sampler.kind, fanout,
-      config.sampler.batch_size, job.batches_per_step(), job.bulk());
+      config.sampler.batch_size, job.batches_per_step(), job.bulk(), schedules_in_words(job, sampler));
 }
 
 template <class Index>
@@ -70,12 +70,14 @@ void run(Job& job) {
   const auto features = read_feature_store(*job.grid, *job.file, job.config.graph.feature_norm);
 
   // 2. Samplers: minibatches for training, whole rows for evaluation.
-  const auto shape = sampler_shape(job.config);
-  const auto sampler = make_graphsage(a, shape);
-  auto whole = shape;
-  whole.fanout = {-1};
-  whole.label = "evaluate";
-  const auto whole_rows = make_graphsage(a, whole);
+  const auto shape = sampler_shape(job.config, job.grid->ranks());
+  const auto sampler = make_sampler(job.config.sampler.kind, a, shape);
+  const auto whole_rows = make_sampler("graphsage", a,
+                                       {.fanout = {-1},
+                                        .weighted = shape.weighted,
+                                        .aggregation = shape.aggregation,
+                                        .label = "evaluate",
+                                        .schedule = Schedule::kPull});
   const Evaluator evaluator(*job.grid, *whole_rows, features, targets, job.graph.edges, job.memory_limit / 8);
   start_output(job);
 
@@ -83,7 +85,7 @@ void run(Job& job) {
   Trainer trainer(job.cpu, {*job.grid, job.config, *sampler, features, targets, evaluator, job.bulk(),
                             job.batches_per_step()});
   auto report = start_report(job, "train");
-  describe(job, report, trainer.network().parameter_count());
+  describe(job, report, *sampler, trainer.network().parameter_count());
   const auto result = trainer.train({show_step, [&](const EpochReport& epoch) {
                                        report.epochs.push_back(epoch);
                                        show_epoch(epoch);
@@ -98,7 +100,7 @@ void run(Job& job) {
   write_report(job, report);
   if (result.stopped_early)
     log::info("stopped early: no better validation accuracy in {} evaluations", job.config.train.early_stop);
-  log::info("\n{}", stage_table(report.epochs));
+  log::info("\n{}\n{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks));
   if (result.test)
     log::info("test accuracy {:.4f}, macro-F1 {:.4f}, with the weights of epoch {}", result.test->accuracy,
               result.test->macro_f1, result.best_epoch);

@@ -97,7 +97,8 @@ void Communicator::all_reduce(std::span<T> values, Reduction reduction, std::str
                                mpi_op(reduction), handle_));
   const auto bytes = static_cast<std::int64_t>(values.size_bytes());
   const std::int64_t crossing = 2 * bytes * (size_ - 1) / size_;
-  if (size_ > 1) traffic_->book(label, {2 * (size_ - 1), crossing, crossing});
+  if (size_ > 1)
+    traffic_->book(label, {.messages = 2 * (size_ - 1), .bytes_sent = crossing, .bytes_received = crossing});
 }
 template void Communicator::all_reduce(std::span<float>, Reduction, std::string_view) const;
 template void Communicator::all_reduce(std::span<double>, Reduction, std::string_view) const;
@@ -111,7 +112,8 @@ void Communicator::broadcast_bytes(std::span<std::byte> bytes, int root, std::st
     ESPALIER_MPI(MPI_Bcast(bytes.data() + offset, count, MPI_BYTE, root, handle_));
   });
   if (size_ == 1) return;
-  traffic_->book(label, rank_ == root ? Volume{size_ - 1, total * (size_ - 1), 0} : Volume{0, 0, total});
+  traffic_->book(label, rank_ == root ? Volume{.messages = size_ - 1, .bytes_sent = total * (size_ - 1)}
+                                      : Volume{.bytes_received = total});
 }
 
 std::string Communicator::broadcast_text(std::string text, int root, std::string_view label) const {
@@ -127,7 +129,8 @@ void Communicator::all_gather_bytes(const void* mine, void* all, std::size_t byt
   ESPALIER_MPI(MPI_Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE,
                              handle_));
   const auto crossing = static_cast<std::int64_t>(bytes) * (size_ - 1);
-  if (size_ > 1) traffic_->book(label, {size_ - 1, crossing, crossing});
+  if (size_ > 1)
+    traffic_->book(label, {.messages = size_ - 1, .bytes_sent = crossing, .bytes_received = crossing});
 }
 
 void Communicator::all_gather_v_bytes(const void* mine, void* all, const std::vector<std::int64_t>& counts,
@@ -150,7 +153,8 @@ std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int
   ESPALIER_MPI(
       MPI_Alltoall(send_counts.data(), 1, MPI_INT64_T, receive_counts.data(), 1, MPI_INT64_T, handle_));
   const std::int64_t crossing = 8 * (size_ - 1);
-  if (size_ > 1) traffic_->book(label, {size_ - 1, crossing, crossing});
+  if (size_ > 1)
+    traffic_->book(label, {.messages = size_ - 1, .bytes_sent = crossing, .bytes_received = crossing});
   return receive_counts;
 }
 

@@ -115,7 +115,26 @@ DistCsr<Index> normalize_with_self_loops(const DistCsr<Index>& a) {
   return out;
 }
 
+template <class Index>
+DistCsr<Index> normalize_rows(const DistCsr<Index>& a, bool self_loops, bool weighted) {
+  DistCsr<Index> out = a;
+  out.has_values = true;
+  if (!weighted || !a.has_values) out.local.values.assign(out.local.indices.size(), 1.0f);
+  if (self_loops) out.local = add_identity(out);
+  const auto sums = row_sums(out.local);
+  for (std::int64_t row = 0; row < out.local.rows; ++row) {
+    const double sum = sums[static_cast<std::size_t>(row)];
+    if (!(sum > 0)) continue;
+    for (auto k = out.local.row_begin(row); k < out.local.row_end(row); ++k) {
+      float& value = out.local.values[static_cast<std::size_t>(k)];
+      value = static_cast<float>(static_cast<double>(value) / sum);
+    }
+  }
+  return out;
+}
+
 #define ESPALIER_INSTANTIATE(Index)                                               \
+  template DistCsr<Index> normalize_rows(const DistCsr<Index>&, bool, bool);      \
   template DistCsr<Index> read_dist_csr(const Grid&, const GraphFile&, Topology); \
   template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, Topology);   \
   template DistCsr<Index> normalize_with_self_loops(const DistCsr<Index>&);

@@ -46,7 +46,7 @@ std::vector<Minibatch> EpochSampler::take(std::int64_t begin, std::int64_t end) 
   return taken;
 }
 
-std::int64_t automatic_bulk(const SamplerShape& shape, std::int64_t batch_size, std::int64_t batches,
+std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int64_t batch_size, std::int64_t batches,
                             int ranks, std::int64_t nodes, std::int64_t edges, std::int64_t bytes) {
   const double n = std::max<double>(1, static_cast<double>(nodes));
   const double mean_degree = static_cast<double>(edges) / n;
@@ -55,12 +55,13 @@ std::int64_t automatic_bulk(const SamplerShape& shape, std::int64_t batch_size, 
     const double picks =
         fanout < 0 ? mean_degree : std::min(static_cast<double>(fanout), 4 * mean_degree + 1);
     const double new_edges = rows * picks;
+    const double new_rows = !layer_wise ? new_edges : fanout < 0 ? n : static_cast<double>(fanout);
     // Per edge: global id, value, local id, value, and a slot of the table of ids at load one half; per row:
     // views and offsets.
     // Whole rows come from their owners (index and value); frontiers prefer vertices of high degree.
     needed += std::min(rows * 4 * mean_degree, static_cast<double>(edges)) * 8;
     needed += new_edges * (8 + 4 + 4 + 4 + 32) + rows * 64;
-    rows = std::min(n, rows + new_edges);
+    rows = std::min(n, rows + new_rows);
   }
   const double per_rank = std::max(1.0, std::floor(static_cast<double>(bytes) / needed));
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(per_rank * ranks, 1e15)), 1,

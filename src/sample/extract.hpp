@@ -1,19 +1,34 @@
-// EXTRACT for node-wise sampling: picked global ids become a block with local ids.
+// EXTRACT: picked global ids become a block with local ids, and the batch's list of vertices grows.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "espalier/dist/product.hpp"
 #include "espalier/sample/minibatch.hpp"
+#include "espalier/sample/sampler.hpp"
 
 namespace espalier {
 
-/// Builds the block of one batch and layer and extends the batch's list of vertices.
+/// Minibatches that hold their seeds and room for `layers` blocks.
+std::vector<Minibatch> begin_minibatches(std::span<const SeedBatch> batches, std::size_t layers);
+
+/// The frontiers of all minibatches of a bulk, one under the other.
+StackedFrontier stack(const std::vector<Minibatch>& minibatches);
+
+/// Node-wise: the block of one batch and layer from the picks of each row.
 ///
 /// vertices: in, F[l]; out, F[l-1] = F[l] followed by the new vertices in ascending id. Row r of the block
 /// has the columns picks[offsets[r] - offsets[0] ..] (global ids) and the values beside them; offsets has
 /// |F[l]| + 1 entries.
-Block extract_block(std::span<const std::int64_t> offsets, std::span<const std::int64_t> picks,
+template <class Index>
+Block extract_block(std::span<const std::int64_t> offsets, std::span<const Index> picks,
                     std::span<const float> values, Buffer<std::int64_t>& vertices);
+
+/// Layer-wise: extends F[l] by the picked columns (ascending global ids) that it lacks, in ascending id.
+/// Returns the place in F[l-1] of each pick.
+template <class Index>
+Buffer<std::int32_t> extend_frontier(std::span<const Index> picks, Buffer<std::int64_t>& vertices);
 
 }  // namespace espalier

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "espalier/base/version.hpp"
 
@@ -30,6 +32,35 @@ Json metrics_json(const Metrics& metrics) {
   return {{"accuracy", metrics.accuracy}, {"macro_f1", metrics.macro_f1}};
 }
 
+Json volume_json(const StageVolume& volume) {
+  Json json = {{"total", volume.total}, {"max_rank", volume.max_rank}, {"messages", volume.messages}};
+  if (volume.predicted > 0) {
+    json["predicted"] = std::llround(volume.predicted);
+    json["predicted_messages"] = std::llround(volume.predicted_messages);
+  }
+  return json;
+}
+
+StageVolume over_ranks(const Communicator& comm, const Volume& mine) {
+  return {comm.all_reduce(mine.messages, Reduction::kSum, "report"),
+          comm.all_reduce(mine.bytes_received, Reduction::kSum, "report"),
+          comm.all_reduce(mine.bytes_received, Reduction::kMax, "report"),
+          comm.all_reduce(mine.predicted_messages, Reduction::kSum, "report"),
+          comm.all_reduce(mine.predicted_bytes, Reduction::kSum, "report")};
+}
+
+// The labels with a step that any rank has booked, the same on every rank.
+std::set<std::string> step_labels(const Communicator& comm, const Traffic& traffic) {
+  std::string mine;
+  for (const auto& [label, volume] : traffic.all())
+    if (label.find('/') != std::string::npos) mine += label + "\n";
+  const auto everyones = comm.all_gather_v(std::span<const char>(mine), "report");
+  std::istringstream lines(std::string(everyones.begin(), everyones.end()));
+  std::set<std::string> labels;
+  for (std::string label; std::getline(lines, label);) labels.insert(label);
+  return labels;
+}
+
 Json epoch_json(const EpochReport& epoch) {
   Json json = {{"epoch", epoch.epoch}};
   if (epoch.loss) json["loss"] = *epoch.loss;
@@ -39,9 +70,8 @@ Json epoch_json(const EpochReport& epoch) {
   for (const auto* stage : kStageNames)
     if (epoch.seconds.contains(stage)) json["seconds"][stage] = epoch.seconds.at(stage).max;
   for (const auto* stage : kStageNames)
-    if (epoch.bytes.contains(stage))
-      json["bytes"][stage] = {{"total", epoch.bytes.at(stage).total},
-                              {"max_rank", epoch.bytes.at(stage).max_rank}};
+    if (epoch.bytes.contains(stage)) json["bytes"][stage] = volume_json(epoch.bytes.at(stage));
+  for (const auto& [label, volume] : epoch.steps) json["steps"][label] = volume_json(volume);
   json["batches"] = epoch.counts.batches;
   json["sampled_edges"] = epoch.counts.sampled_edges;
   json["input_rows"] = epoch.counts.input_rows;
@@ -57,18 +87,16 @@ std::string hex(std::uint64_t digest) {
 void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<const char* const> stages,
                          EpochReport& report) {
   const auto& world = grid.world();
-  const auto volumes = grid.traffic().all();  // before the reductions of the report itself
+  const auto traffic = grid.traffic();  // a copy, before the reductions of the report itself
   // Evaluation stands beside the training part of the epoch: the total holds both.
   report.seconds["total"] = over_ranks(world, timers.seconds("total") + timers.seconds("evaluate"));
   for (const std::string stage : stages) {
     const auto path = stage == "evaluate" ? stage : "total/" + stage;
     report.seconds[stage] = over_ranks(world, timers.seconds(path));
     if (!communicates(stage)) continue;
-    const auto found = volumes.find(stage);
-    const auto received = found == volumes.end() ? std::int64_t{0} : found->second.bytes_received;
-    report.bytes[stage] = {world.all_reduce(received, Reduction::kSum, "report"),
-                           world.all_reduce(received, Reduction::kMax, "report")};
+    report.bytes[stage] = over_ranks(world, traffic.of_stage(stage));
   }
+  for (const auto& label : step_labels(world, traffic)) report.steps[label] = over_ranks(world, traffic.of(label));
 }
 
 void measure_peak_memory(const Communicator& comm, RunReport& report) {
@@ -146,6 +174,34 @@ std::string stage_table(const std::vector<EpochReport>& epochs) {
   for (const auto* stage : kStageNames)
     if (sums.contains(stage)) line(stage);
   line("total");
+  return table;
+}
+
+std::string volume_table(const std::vector<EpochReport>& epochs, int ranks) {
+  std::map<std::string, StageVolume> sums;
+  const auto add = [&](const std::string& label, const StageVolume& volume) {
+    auto& sum = sums[label];
+    sum.messages += volume.messages;
+    sum.total += volume.total;
+    sum.max_rank += volume.max_rank;
+    sum.predicted += volume.predicted;
+  };
+  for (const auto& epoch : epochs) {
+    for (const auto& [stage, volume] : epoch.bytes) add(stage, volume);
+    for (const auto& [label, volume] : epoch.steps) add(label, volume);
+  }
+  std::string table = fmt::format("{:<20}{:>12}{:>14}{:>14}{:>14}{:>14}{:>10}\n", "between ranks", "messages",
+                                  "MB", "MB per rank", "MB max rank", "MB predicted", "ratio");
+  for (const auto& [label, sum] : sums) {
+    const auto mb = [](double bytes) { return bytes / 1e6; };
+    const auto total = static_cast<double>(sum.total);
+    const auto slash = label.find('/');
+    table += fmt::format("{:<20}{:>12}{:>14.3f}{:>14.3f}{:>14.3f}",
+                         slash == std::string::npos ? label : "  " + label.substr(slash + 1), sum.messages,
+                         mb(total), mb(total / ranks), mb(static_cast<double>(sum.max_rank)));
+    table += sum.predicted > 0 ? fmt::format("{:>14.3f}{:>10.3f}\n", mb(sum.predicted), total / sum.predicted)
+                               : fmt::format("{:>14}{:>10}\n", "-", "-");
+  }
   return table;
 }
 

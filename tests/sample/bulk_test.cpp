@@ -16,7 +16,7 @@ constexpr std::int64_t kMiB = 1 << 20, kMuch = std::int64_t{1} << 50;
 
 std::int64_t bulk_of(const std::vector<std::int64_t>& fanout, std::int64_t batch_size, std::int64_t batches,
                      int ranks, std::int64_t bytes) {
-  return automatic_bulk({.fanout = fanout}, batch_size, batches, ranks, 100000, 1500000, bytes);
+  return automatic_bulk({.fanout = fanout}, false, batch_size, batches, ranks, 100000, 1500000, bytes);
 }
 
 TEST(AutomaticBulk, IsBetweenOnePerRankAndTheEpoch) {
@@ -62,7 +62,7 @@ TEST(AutomaticBulk, FitsInTheMemoryAndUsesIt) {
   EXPECT_LE(bulk * edges * 12, 1000 * kMiB);
   EXPECT_GE(bulk * edges * 200, 1000 * kMiB);
   const std::int64_t nodes = 1000, layers = 5, most_edges = nodes * 41;  // mean degree 10
-  EXPECT_GE(automatic_bulk({.fanout = std::vector<std::int64_t>(layers, 1000)}, 100, batches, 1, nodes,
+  EXPECT_GE(automatic_bulk({.fanout = std::vector<std::int64_t>(layers, 1000)}, false, 100, batches, 1, nodes,
                            10 * nodes, 10 * layers * most_edges * 100),
             10);
 }

@@ -14,7 +14,7 @@ template <class Index>
 SampleCounts sample_epoch(const Grid& grid, const Case& c, Topology topology, std::int64_t bulk, int threads,
                           std::uint64_t epoch = 1) {
   const auto a = matrix_of<Index>(grid, c, topology);
-  const auto sampler = make_graphsage(a, c.shape);
+  const auto sampler = make_sampler("graphsage", a, c.shape);
   const EpochPlan plan(training_vertices(), 10, grid.ranks(), grid.ranks(), 7, epoch);
   EpochSampler epoch_sampler(grid, *sampler, plan, bulk);
   epoch_sampler.sample_until({threads}, plan.batches());
@@ -55,7 +55,7 @@ TEST(GraphSage, TheSameDigestAtEveryNumberOfRanks) {
 TEST(GraphSage, RefusesWeightedDrawsWithoutWeights) {
   const Grid grid(test_world(), 1);
   const auto a = distribute(grid, random_graph<std::int32_t>(20, 3, false, 1), Topology::kPartitioned);
-  EXPECT_THROW(make_graphsage(a, {.fanout = {2}, .weighted = true}), UserError);
+  EXPECT_THROW(make_sampler("graphsage", a, {.fanout = {2}, .weighted = true}), UserError);
 }
 
 }  // namespace

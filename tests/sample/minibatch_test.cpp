@@ -16,7 +16,7 @@ namespace {
 
 Minibatch sample_one(const DistCsr<std::int32_t>& a, const SamplerShape& shape,
                      const std::vector<std::int64_t>& seeds, std::uint64_t epoch) {
-  const auto sampler = make_graphsage(a, shape);
+  const auto sampler = make_sampler("graphsage", a, shape);
   const SeedBatch batch = {5, seeds};
   return std::move(sampler->sample({1}, {&batch, 1}, 3, epoch)[0]);
 }

@@ -87,8 +87,8 @@ struct SmallJob {
       : a(small_matrix(grid, problem, kind, topology)),
         features(small_features(grid, problem)),
         targets(small_targets(grid, problem)),
-        sampler(make_graphsage(a, small_shape(kind, fanout, "sample"))),
-        whole_rows(make_graphsage(a, small_shape(kind, {-1}, "evaluate"))),
+        sampler(make_sampler("graphsage", a, small_shape(kind, fanout, "sample"))),
+        whole_rows(make_sampler("graphsage", a, small_shape(kind, {-1}, "evaluate"))),
         evaluator(grid, *whole_rows, features, targets, problem.graph.entries(), chunk_bytes) {}
   SmallJob(const SmallJob&) = delete;
 };

@@ -33,6 +33,8 @@ struct GridConfig {
   AutoInt replication{1};
   std::string topology = "partitioned";
   std::string schedule = "auto";
+  double latency_us = 2;
+  double bandwidth_gbs = 10;
 };
 
 struct SamplerConfig {

@@ -30,13 +30,23 @@ class FixedPointScale {
   int shift_ = 0;
 };
 
-/// The integer weight of a float weight: round(w * 2^shift), at least 1 for any w > 0 so that no support is
+/// The integer weight of a weight: round(w * 2^shift), at least 1 for any w > 0 so that no support is
 /// lost. With shift = weight_shift(largest weight of the graph) every weight is below 2^32 and a row of 2^31
 /// of them sums exactly in 64 bits.
-inline std::uint64_t fixed_point_weight(float weight, int shift) {
+inline std::uint64_t fixed_point_weight(double weight, int shift) {
   if (!(weight > 0)) return 0;
-  const double scaled = std::ldexp(static_cast<double>(weight), shift);
+  const double scaled = std::ldexp(weight, shift);
   return scaled < 1.0 ? 1 : static_cast<std::uint64_t>(std::llrint(scaled));
+}
+
+/// The shift for which a sum of up to `terms` weights, none above `largest` > 0, stays below 2^63: each weight is
+/// at most 2^(62 - ceil(log2 terms)).
+inline int weight_shift_for_sum(double largest, std::int64_t terms) {
+  int exponent = 0;
+  std::frexp(largest, &exponent);  // largest < 2^exponent
+  int log_terms = 0;
+  while (log_terms < 62 && (std::int64_t{1} << log_terms) < terms) ++log_terms;
+  return 62 - log_terms - exponent;
 }
 
 /// The shift for which the largest weight lies in [2^31, 2^32).

@@ -6,6 +6,9 @@
 //   all-reduce        2 n (p-1)/p bytes sent and received, the volume of a reduce-scatter and an all-gather
 //   broadcast         n bytes received by every rank but the root; the root books (p-1) n sent
 //   all-gather        the bytes of all other ranks received; own bytes times (p-1) sent
+//
+// Beside the counted volume stands what the alpha-beta model expects this rank to receive for the same step,
+// where a caller has a derivation (`predict`). Labels may have two parts, "sample/rows": a stage and its step.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +22,14 @@ struct Volume {
   std::int64_t messages = 0;
   std::int64_t bytes_sent = 0;
   std::int64_t bytes_received = 0;
+  double predicted_messages = 0;
+  double predicted_bytes = 0;  ///< received
   Volume& operator+=(const Volume& other) {
     messages += other.messages;
     bytes_sent += other.bytes_sent;
     bytes_received += other.bytes_received;
+    predicted_messages += other.predicted_messages;
+    predicted_bytes += other.predicted_bytes;
     return *this;
   }
 };
@@ -34,9 +41,19 @@ class Traffic {
     const auto found = volumes_.find(label);
     (found == volumes_.end() ? volumes_.emplace(label, Volume{}).first : found)->second += volume;
   }
+  void predict(std::string_view label, double messages, double bytes) {
+    book(label, {.predicted_messages = messages, .predicted_bytes = bytes});
+  }
   Volume of(std::string_view label) const {
     const auto found = volumes_.find(label);
     return found == volumes_.end() ? Volume{} : found->second;
+  }
+  /// The sum over a stage and its steps: the label and all that begin with it and a slash.
+  Volume of_stage(std::string_view stage) const {
+    Volume sum;
+    for (const auto& [label, volume] : volumes_)
+      if (label == stage || (label.starts_with(stage) && label[stage.size()] == '/')) sum += volume;
+    return sum;
   }
   const std::map<std::string, Volume, std::less<>>& all() const { return volumes_; }
   void clear() { volumes_.clear(); }

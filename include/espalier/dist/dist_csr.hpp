@@ -43,4 +43,10 @@ DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology to
 template <class Index>
 DistCsr<Index> normalize_with_self_loops(const DistCsr<Index>& a);
 
+/// A, or A + I with `self_loops`, with every row divided by its sum: the matrix of the mean over neighbours. An
+/// entry is round32(a_vu / sum) with the sum and the quotient in float64; weights count as 1 unless `weighted`. A
+/// row that sums to 0 stays as it is. Local.
+template <class Index>
+DistCsr<Index> normalize_rows(const DistCsr<Index>& a, bool self_loops, bool weighted);
+
 }  // namespace espalier

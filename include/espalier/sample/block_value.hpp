@@ -19,13 +19,22 @@ ESPALIER_HD inline float uniform_value(float a, std::int64_t available, std::int
                             static_cast<double>(picked));
 }
 
-/// Matrix entry a, drawn as number j of s (from 1) in proportion to `weight` when `remaining` (all weights
-/// not drawn before) was left: Des Raj's estimator, a (remaining / weight + s - j) / s.
-ESPALIER_HD inline float des_raj_value(float a, std::uint64_t remaining, std::uint64_t weight, std::int64_t j,
-                                       std::int64_t s) {
+/// The factor of draw number j of s (from 1), made in proportion to `weight` when `remaining` (all weights not
+/// drawn before) was left. Des Raj's estimator for draws without replacement: (remaining / weight + s - j) / s.
+ESPALIER_HD inline double des_raj_factor(std::uint64_t remaining, std::uint64_t weight, std::int64_t j,
+                                         std::int64_t s) {
   const double ratio = static_cast<double>(remaining) / static_cast<double>(weight);
-  return static_cast<float>(static_cast<double>(a) *
-                            ((ratio + static_cast<double>(s - j)) / static_cast<double>(s)));
+  return (ratio + static_cast<double>(s - j)) / static_cast<double>(s);
+}
+
+/// One over the probability weight / total.
+ESPALIER_HD inline double inverse_probability(std::uint64_t total, std::uint64_t weight) {
+  return static_cast<double>(total) / static_cast<double>(weight);
+}
+
+/// Matrix entry a times the factor of its column.
+ESPALIER_HD inline float scaled_value(float a, double factor) {
+  return static_cast<float>(static_cast<double>(a) * factor);
 }
 
 }  // namespace espalier

@@ -1,4 +1,7 @@
 // A sampler turns batches of seeds into minibatches, many at once (in bulk).
+//
+// Every sampler is a composition of the same three operations on the distributed product P = Q A (design,
+// section 5): NORM gives P's rows integer weights, SAMPLE draws from them, EXTRACT makes the blocks.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +12,7 @@
 
 #include "espalier/base/execution.hpp"
 #include "espalier/dist/dist_csr.hpp"
+#include "espalier/dist/schedule.hpp"
 #include "espalier/sample/minibatch.hpp"
 
 namespace espalier {
@@ -22,30 +26,56 @@ struct SeedBatch {
 /// What a block's values mean (design, section 5).
 enum class Aggregation {
   kMean,    ///< 1 / |picked|
-  kMatrix,  ///< entries of A scaled so that the block's row is an unbiased estimate of A's; the diagonal is
-            ///< kept exactly
+  kMatrix,  ///< entries of A scaled so that the block's row estimates A's; node-wise samplers keep the diagonal
+            ///< exactly
 };
 
+/// The variants of the layer-wise samplers; each sampler's file says what they are.
+enum class SamplerMode { kPaper, kReference, kDebiased };
+
+/// "paper", "reference" or "debiased".
+SamplerMode sampler_mode_of(const std::string& name);
+
 struct SamplerShape {
-  std::vector<std::int64_t> fanout;  ///< first: next to the batch; -1 = all
+  std::vector<std::int64_t> fanout;  ///< picks per vertex (node-wise) or per layer (layer-wise); first: next to
+                                     ///< the batch; -1 = all
   bool weighted = false;             ///< draw in proportion to A's entries
   Aggregation aggregation = Aggregation::kMean;
   std::string label = "sample";  ///< what its communication is booked under
+  SamplerMode mode = SamplerMode::kDebiased;
+  Schedule schedule = Schedule::kAuto;
+  // What `auto` goes by.
+  Link link = {};
+  std::int64_t batch_size = 1024;
+  double batches_per_rank = 1;  ///< sampled at once
 };
 
 class Sampler {
  public:
   virtual ~Sampler() = default;
 
-  /// Collective over the process column. Samples this rank's `batches` (possibly none) and returns them in
-  /// order. A minibatch is a function of (seed, epoch, batch number, seeds), of nothing else.
+  /// Collective over the grid. Samples this rank's `batches` (possibly none) and returns them in order. A
+  /// minibatch is a function of (seed, epoch, batch number, seeds), of nothing else.
   virtual std::vector<Minibatch> sample(const Cpu& cpu, std::span<const SeedBatch> batches,
                                         std::uint64_t seed, std::uint64_t epoch) = 0;
+
+  /// The schedule of each layer's product, first: next to the batch.
+  virtual const std::vector<Schedule>& schedules() const = 0;
 };
 
-/// GraphSAGE (Hamilton et al. 2017) over `a`, which must outlive it. Collective over the grid (the largest
-/// weight is agreed on). Throws UserError(kInput) when `weighted` is asked for and the matrix has no values.
+/// What the rest of the program must know of a sampler.
+struct SamplerKind {
+  const char* name;
+  bool layer_wise;  ///< draws one set of vertices per layer from a matrix with values, and estimates that matrix
+};
+
+/// The sampler of a name. Throws UserError(kUsage) that lists the names when there is none.
+const SamplerKind& sampler_kind_of(const std::string& name);
+
+/// Makes the sampler `kind` over `a`, which must outlive it. Collective over the grid. Throws UserError when
+/// the sampler cannot do what `shape` asks for.
 template <class Index>
-std::unique_ptr<Sampler> make_graphsage(const DistCsr<Index>& a, const SamplerShape& shape);
+std::unique_ptr<Sampler> make_sampler(const std::string& kind, const DistCsr<Index>& a,
+                                      const SamplerShape& shape);
 
 }  // namespace espalier

@@ -39,6 +39,22 @@ struct Csr {
   }
 };
 
+/// One row of a matrix that lies elsewhere.
+template <class Index>
+struct RowView {
+  const Index* indices = nullptr;  ///< column ids, ascending
+  const float* values = nullptr;   ///< or null: all 1
+  std::int64_t size = 0;
+
+  std::span<const Index> columns() const { return {indices, static_cast<std::size_t>(size)}; }
+};
+
+template <class Index>
+RowView<Index> row_view(const Csr<Index>& matrix, std::int64_t row) {
+  return {matrix.indices.data() + matrix.row_begin(row),
+          matrix.has_values() ? matrix.values.data() + matrix.row_begin(row) : nullptr, matrix.row_size(row)};
+}
+
 /// What layer l of one minibatch computes with: rows F[l], columns F[l-1], both as positions in those lists.
 /// The rows' vertices are the first `rows` columns (destinations are a prefix of sources).
 using Block = Csr<std::int32_t>;

@@ -1,7 +1,7 @@
 // What a run says about itself: report.json and metrics.csv of the design, section 7.
 //
 // Seconds are maxima over ranks. Bytes are what crosses between ranks: the total is the sum over ranks of
-// bytes received, max_rank the largest of them.
+// bytes received, max_rank the largest of them; predicted is what the model expects the total to be.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,10 @@ struct StageSeconds {
   double min = 0, mean = 0, max = 0;  ///< over ranks
 };
 
-struct StageBytes {
-  std::int64_t total = 0, max_rank = 0;
+/// What one label moved between ranks, and what the alpha-beta model expected of it.
+struct StageVolume {
+  std::int64_t messages = 0, total = 0, max_rank = 0;
+  double predicted_messages = 0, predicted = 0;  ///< 0: no derivation; bytes like `total`
 };
 
 struct EpochReport {
@@ -39,7 +41,8 @@ struct EpochReport {
   std::optional<Metrics> valid;
   SampleCounts counts;
   std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages
-  std::map<std::string, StageBytes> bytes;      ///< the stages that communicate
+  std::map<std::string, StageVolume> bytes;     ///< the stages that communicate
+  std::map<std::string, StageVolume> steps;     ///< the same by label, where a stage has steps: "sample/rows"
 };
 
 /// Collective. Fills seconds and bytes of `report` from this rank's timers and ledger.
@@ -71,6 +74,9 @@ std::string metrics_line(const EpochReport& report);
 
 /// A table stage | min | mean | max over ranks | %, summed over epochs.
 std::string stage_table(const std::vector<EpochReport>& epochs);
+
+/// A table stage or step | messages | bytes | per rank | max rank | predicted | counted / predicted, over epochs.
+std::string volume_table(const std::vector<EpochReport>& epochs, int ranks);
 
 /// 16 hex digits.
 std::string hex(std::uint64_t digest);

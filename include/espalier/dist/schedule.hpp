@@ -1,0 +1,72 @@
+// The names of the schedules of the distributed product, and the alpha-beta model that chooses among them.
+//
+// A message of n bytes takes alpha + n beta: `latency_us` and 1 / `bandwidth_gbs`. A rank's share of a product
+// is described by ProductWork; under the one assumption that ids are spread evenly over the block rows, an id
+// that a rank of a group of g asks for lies with another rank with probability (g-1)/g: 1 - c/p down a process
+// column, (c-1)/c along a process row (design, section 6; Tripathy et al. 2024, section 5.2.1).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "espalier/comm/grid.hpp"
+
+namespace espalier {
+
+enum class Schedule { kAuto, kStaged, kStagedOblivious, kPull, kPush };
+
+/// "auto", "staged", "staged-oblivious", "pull", "push". Throws UserError(kUsage) for another name.
+Schedule schedule_of(const std::string& name);
+const char* name_of(Schedule schedule);
+
+/// The network as the model sees it, per rank.
+struct Link {
+  double latency_us = 2;
+  double bandwidth_gbs = 10;
+  double seconds(double messages, double bytes) const {
+    return messages * latency_us * 1e-6 + bytes / (bandwidth_gbs * 1e9);
+  }
+};
+
+/// The shape of the grid and of A, as far as volumes depend on it.
+struct ProductShape {
+  int parts = 1;        ///< p/c
+  int replication = 1;  ///< c
+  double rows = 0;      ///< n
+  double entries = 0;   ///< of A
+  int index_bytes = 4;
+  int value_bytes = 0;  ///< of an entry of A: 0 or 4
+};
+
+/// What one rank needs of one product, wherever it lies.
+struct ProductWork {
+  double batches = 0;
+  double rows = 0;              ///< of Q: frontier vertices of all its batches
+  double row_entries = 0;       ///< of A, in those rows
+  double distinct = 0;          ///< different vertices among them
+  double distinct_entries = 0;  ///< of A, in those
+  double results = 0;           ///< entries after the operation: picks
+  int result_value_bytes = 0;   ///< beside each result
+  double sums = 0;              ///< entries of the sums, as the owners send them; 0: no sum is wanted
+  double picks = 0;             ///< columns to select, over all batches; 0: none are
+};
+
+/// Messages and bytes that one rank receives.
+struct Cost {
+  double messages = 0;
+  double bytes = 0;
+};
+
+/// (group-1)/group: the share of evenly spread ids that lie with another rank of a group.
+inline double crossing(int group) { return static_cast<double>(group - 1) / group; }
+
+/// Rows fetched whole: ids out, sizes and entries back.
+Cost fetch_cost(int group, double rows, double entries, const ProductShape& shape);
+
+/// The cost of a product by a schedule (not kAuto).
+Cost product_cost(Schedule schedule, const ProductShape& shape, const ProductWork& work);
+
+/// The cheapest of staged, pull and push.
+Schedule choose_schedule(const Link& link, const ProductShape& shape, const ProductWork& work);
+
+}  // namespace espalier

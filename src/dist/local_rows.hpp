@@ -1,0 +1,105 @@
+// The three results of a product for rows that already lie on this rank: the leaves under every schedule.
+//
+// `rows` are views; segments[k] .. segments[k+1] are the rows of one batch. Threads work on chunks of rows (or
+// on whole batches) and the pieces are put together in order, so results do not depend on their number.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "espalier/dist/product.hpp"
+#include "espalier/sparse/select_columns.hpp"
+
+namespace espalier {
+
+/// Runs fill(first, last, out), which appends the results of rows first .. last-1 to `out`, over all rows.
+template <class Id, class Fill>
+RowEntries<Id> collect_rows(const Cpu& cpu, std::int64_t rows, Fill fill) {
+  constexpr std::int64_t kChunk = 512;
+  std::vector<RowEntries<Id>> pieces(static_cast<std::size_t>((rows + kChunk - 1) / kChunk));
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
+  for (std::int64_t piece = 0; piece < std::ssize(pieces); ++piece)
+    fill(piece * kChunk, std::min(rows, (piece + 1) * kChunk), pieces[static_cast<std::size_t>(piece)]);
+  if (pieces.size() == 1) return std::move(pieces.front());
+
+  RowEntries<Id> all;
+  std::vector<std::int64_t> start(pieces.size() + 1, 0);
+  std::size_t values = 0;
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    start[k + 1] = start[k] + std::ssize(pieces[k].indices);
+    values += pieces[k].values.size();
+  }
+  all.offsets.resize(static_cast<std::size_t>(rows) + 1);
+  all.indices.resize(static_cast<std::size_t>(start.back()));
+  all.values.resize(values);
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
+  for (std::int64_t piece = 0; piece < std::ssize(pieces); ++piece) {
+    const auto& from = pieces[static_cast<std::size_t>(piece)];
+    const auto at = start[static_cast<std::size_t>(piece)];
+    for (std::int64_t row = 0; row < from.rows(); ++row)
+      all.offsets[static_cast<std::size_t>(piece * kChunk + row)] = at + from.begin(row);
+    std::ranges::copy(from.indices, all.indices.begin() + at);
+    std::ranges::copy(from.values, all.values.begin() + (values > 0 ? at : 0));
+  }
+  all.offsets.back() = start.back();
+  return all;
+}
+
+template <class Index>
+RowEntries<Index> apply_to_rows(const Cpu& cpu, std::span<const RowView<Index>> rows,
+                                std::span<const RowKey> keys, const RowOperation<Index>& operation) {
+  return collect_rows<Index>(
+      cpu, std::ssize(rows), [&](std::int64_t first, std::int64_t last, RowEntries<Index>& out) {
+        const auto from = static_cast<std::size_t>(first), count = static_cast<std::size_t>(last - first);
+        operation.apply(rows.subspan(from, count), keys.subspan(from, count), out);
+      });
+}
+
+/// visit(k, sum of the rows of segment k), by several threads at once.
+template <class Index>
+void sum_segments(const Cpu& cpu, std::span<const RowView<Index>> rows,
+                  std::span<const std::int64_t> segments, std::int64_t columns, const EntryWeight& weight,
+                  const SumVisitor<Index>& visit) {
+#pragma omp parallel num_threads(cpu.threads)
+  {
+    SparseSum<Index> sum;
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t k = 0; k < std::ssize(segments) - 1; ++k) {
+      const auto i = static_cast<std::size_t>(k);
+      sum_rows(rows.subspan(static_cast<std::size_t>(segments[i]),
+                            static_cast<std::size_t>(segments[i + 1] - segments[i])),
+               columns,
+               [&](const RowView<Index>& row, std::int64_t entry) {
+                 return weight(row.values == nullptr ? nullptr : row.values + entry);
+               },
+               sum);
+      visit(k, sum);
+    }
+  }
+}
+
+/// For every row the entries in columns[k] of its segment k; result indices are places in that list.
+template <class Index>
+RowEntries<std::int32_t> select_columns(const Cpu& cpu, std::span<const RowView<Index>> rows,
+                                        std::span<const std::int64_t> segments,
+                                        std::span<const std::span<const Index>> columns) {
+  return collect_rows<std::int32_t>(
+      cpu, std::ssize(rows), [&](std::int64_t first, std::int64_t last, RowEntries<std::int32_t>& out) {
+        auto segment =
+            std::upper_bound(segments.begin(), segments.end(), first) - segments.begin() - 1;
+        for (auto r = first; r < last; ++r) {
+          while (segments[static_cast<std::size_t>(segment) + 1] <= r) ++segment;
+          const auto& row = rows[static_cast<std::size_t>(r)];
+          for_each_common(row, columns[static_cast<std::size_t>(segment)],
+                          [&](std::int64_t column, std::int64_t entry) {
+                            out.indices.push_back(static_cast<std::int32_t>(column));
+                            if (row.values != nullptr) out.values.push_back(row.values[entry]);
+                          });
+          out.end_row();
+        }
+      });
+}
+
+}  // namespace espalier

@@ -1,0 +1,98 @@
+#include "expected_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace espalier {
+
+namespace {
+
+// How many different ids `draws` draws out of `ids` equally likely ones hit, on average.
+double distinct(double draws, double ids) {
+  return ids > 0 ? ids * -std::expm1(-draws / ids) : 0;
+}
+
+// Rows of the batches of one rank: `frontier` vertices each, of this mean degree.
+ProductWork rows_of(double frontier, double degree, const DegreeMoments& degrees, const SamplerShape& shape) {
+  ProductWork work;
+  work.batches = shape.batches_per_rank;
+  work.rows = work.batches * frontier;
+  work.row_entries = work.rows * degree;
+  work.distinct = distinct(work.rows, degrees.rows);
+  work.distinct_entries = std::min(work.distinct * degree, degrees.entries);
+  return work;
+}
+
+}  // namespace
+
+template <class Index>
+DegreeMoments degree_moments(const DistCsr<Index>& a) {
+  double sums[] = {0, 0, 0};
+  for (std::int64_t row = 0; row < a.local.rows; ++row) {
+    const auto degree = static_cast<double>(a.local.row_size(row));
+    sums[0] += 1;
+    sums[1] += degree;
+    sums[2] += degree * degree;
+  }
+  if (a.partition.parts() > 1)
+    a.grid->column_comm().all_reduce(std::span<double>(sums), Reduction::kSum, "setup");
+  return {sums[0], sums[1], sums[1] / std::max(sums[0], 1.0), sums[2] / std::max(sums[1], 1.0)};
+}
+
+std::vector<ProductWork> node_wise_work(const DegreeMoments& degrees, const SamplerShape& shape,
+                                        bool values_beside_picks) {
+  std::vector<ProductWork> layers;
+  double frontier = static_cast<double>(shape.batch_size), degree = degrees.mean;
+  for (const auto fanout : shape.fanout) {
+    auto work = rows_of(frontier, degree, degrees, shape);
+    const double picks = fanout < 0 ? degree : std::min(static_cast<double>(fanout), degree);
+    work.results = work.rows * picks;
+    work.result_value_bytes = values_beside_picks ? 4 : 0;
+    layers.push_back(work);
+    frontier = distinct(frontier * (1 + picks), degrees.rows);
+    degree = degrees.neighbour;
+  }
+  return layers;
+}
+
+std::vector<ProductWork> layer_wise_work(const DegreeMoments& degrees, const SamplerShape& shape, int parts,
+                                         bool sums) {
+  std::vector<ProductWork> layers;
+  double frontier = static_cast<double>(shape.batch_size), degree = degrees.mean;
+  for (const auto fanout : shape.fanout) {
+    auto work = rows_of(frontier, degree, degrees, shape);
+    const double support = sums ? distinct(frontier * degree, degrees.rows) : degrees.rows;
+    const double picks = fanout < 0 ? support : std::min(static_cast<double>(fanout), support);
+    if (sums) work.sums = work.batches * parts * distinct(frontier * degree / parts, degrees.rows);
+    work.picks = work.batches * picks;
+    work.results = work.row_entries * std::min(1.0, picks / std::max(support, 1.0));
+    layers.push_back(work);
+    frontier = std::min(frontier + picks, degrees.rows);
+    degree = degrees.neighbour;
+  }
+  return layers;
+}
+
+template <class Index>
+std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
+                                       const std::vector<ProductWork>& work) {
+  const ProductShape product = {.parts = a.partition.parts(),
+                                .replication = a.grid->replication(),
+                                .index_bytes = sizeof(Index),
+                                .value_bytes = a.has_values ? 4 : 0};
+  std::vector<Schedule> schedules;
+  for (const auto& layer : work)
+    schedules.push_back(shape.schedule == Schedule::kAuto ? choose_schedule(shape.link, product, layer)
+                                                          : shape.schedule);
+  return schedules;
+}
+
+#define ESPALIER_INSTANTIATE(Index)                                                               \
+  template DegreeMoments degree_moments(const DistCsr<Index>&);                                   \
+  template std::vector<Schedule> choose_schedules(const DistCsr<Index>&, const SamplerShape&,     \
+                                                  const std::vector<ProductWork>&);
+ESPALIER_INSTANTIATE(std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t)
+#undef ESPALIER_INSTANTIATE
+
+}  // namespace espalier

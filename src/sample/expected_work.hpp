@@ -1,0 +1,34 @@
+// What the layers of a sampler will ask of the product, before anything was sampled: the input of the
+// alpha-beta model behind `schedule = "auto"`. Estimates; they steer costs, never results.
+#pragma once
+
+#include <vector>
+
+#include "espalier/dist/schedule.hpp"
+#include "espalier/sample/sampler.hpp"
+
+namespace espalier {
+
+/// Degrees of A's rows. `neighbour` = sum d^2 / sum d is the mean degree of the end of a random edge.
+struct DegreeMoments {
+  double rows = 0, entries = 0, mean = 0, neighbour = 0;
+};
+
+/// Collective over the process column.
+template <class Index>
+DegreeMoments degree_moments(const DistCsr<Index>& a);
+
+/// One rank's work per layer, first: next to the batch. Each frontier vertex draws from its row.
+std::vector<ProductWork> node_wise_work(const DegreeMoments& degrees, const SamplerShape& shape,
+                                        bool values_beside_picks);
+
+/// The same for one draw per batch and layer; `sums`: is the distribution a sum of the frontier's rows?
+std::vector<ProductWork> layer_wise_work(const DegreeMoments& degrees, const SamplerShape& shape, int parts,
+                                         bool sums);
+
+/// The schedule of each layer: the one that was asked for, or what the model chooses.
+template <class Index>
+std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
+                                       const std::vector<ProductWork>& work);
+
+}  // namespace espalier

@@ -1,0 +1,209 @@
+// FastGCN (Chen et al. 2018): per batch and layer, s vertices out of one global distribution.
+//
+//     weight of vertex u    the squared norm of column u of M, sum over v of M_vu^2, in fixed point; mode
+//                           reference: the norm itself, as in the authors' code
+//     P                     has the same row for every batch, so no product with A is needed: a SAMPLE from weights
+//                           that are spread over the grid (spread_weights.hpp)
+//     factor of a picked column, with q_u = weight / total:
+//                           paper, reference   1 / (s q_u)
+//                           debiased           Des Raj's, as in LADIES: E[B H] = M H; 1 when all is taken
+//
+// Draws are made one after another without replacement, in rounds: while picks are missing, as many points are
+// drawn on the axis without the vertices taken in earlier rounds and resolved together; a vertex that was hit
+// before in the round is dropped. That is the law of drawing with replacement and dropping duplicates, and each
+// round brings at least one pick per batch. Points are words of the batch's stream in order, so the picks do not
+// depend on the grid. A support of at most s is taken whole.
+#include <algorithm>
+#include <cmath>
+
+#include "espalier/base/error.hpp"
+#include "espalier/sample/draw.hpp"
+#include "layer_wise.hpp"
+#include "spread_weights.hpp"
+
+namespace espalier {
+
+namespace {
+
+// Adds the squares of the entries of `m` in the columns [first, first + sums.size()).
+template <class Index>
+void add_squares(const Csr<Index>& m, const EntryWeight& weight, std::int64_t first,
+                 std::span<std::uint64_t> sums) {
+  const auto last = first + std::ssize(sums);
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    const auto view = row_view(m, row);
+    auto k = std::lower_bound(view.indices, view.indices + view.size, static_cast<Index>(first)) - view.indices;
+    for (; k < view.size && view.indices[k] < last; ++k)
+      sums[static_cast<std::size_t>(view.indices[k] - first)] +=
+          weight(view.values == nullptr ? nullptr : view.values + k);
+  }
+}
+
+// The squared norms of the columns of my block row's range. Block by block, so that no rank holds a weight for
+// every vertex. Collective over the process column.
+template <class Index>
+std::vector<std::uint64_t> squared_column_norms(const DistCsr<Index>& m) {
+  const auto weight = square_weight(m);
+  std::vector<std::uint64_t> mine;
+  for (int part = 0; part < m.partition.parts(); ++part) {
+    std::vector<std::uint64_t> sums(static_cast<std::size_t>(m.partition.size(part)), 0);
+    add_squares(m.local, weight, m.partition.begin(part), sums);
+    if (m.partition.parts() > 1)
+      m.grid->column_comm().all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "setup");
+    if (part == m.part) mine = std::move(sums);
+  }
+  return mine;
+}
+
+// Norms in fixed point with as many bits as their sum over all vertices allows; at least 1 for a column that is
+// not empty.
+void take_roots(std::vector<std::uint64_t>& squares, std::int64_t vertices) {
+  const int shift = std::clamp(weight_shift_for_sum(0x1p31, vertices), 0, 20);
+  for (auto& weight : squares)
+    weight = fixed_point_weight(std::sqrt(static_cast<double>(weight)), shift);
+}
+
+// The draws of one batch and layer.
+struct Draws {
+  RandomWords words;
+  std::int64_t missing;
+  std::vector<Interval> in_order;
+  std::vector<Interval> removed;  // ascending: what earlier rounds took
+  std::uint64_t removed_weight = 0;
+
+  Draws(const RandomStream& stream, std::int64_t picks) : words(stream), missing(picks) {}
+
+  // A point below `left` on the axis without the removed intervals, as a point of the whole axis.
+  std::uint64_t next_point(std::uint64_t left) {
+    auto point = mulhi(words.next(), left);
+    for (const auto& interval : removed) {
+      if (interval.start > point) break;
+      point += interval.weight;
+    }
+    return point;
+  }
+
+  // Takes the vertices that the points of a round hit, in the order of the points.
+  void take(std::span<const Interval> hits) {
+    const auto before = [](const Interval& x, const Interval& y) { return x.start < y.start; };
+    std::vector<Interval> fresh;
+    for (const auto& hit : hits) {
+      const auto at = std::lower_bound(fresh.begin(), fresh.end(), hit, before);
+      if (at != fresh.end() && at->vertex == hit.vertex) continue;
+      fresh.insert(at, hit);
+      in_order.push_back(hit);
+      removed_weight += hit.weight;
+      --missing;
+    }
+    const auto middle = std::ssize(removed);
+    removed.insert(removed.end(), fresh.begin(), fresh.end());
+    std::inplace_merge(removed.begin(), removed.begin() + middle, removed.end(), before);
+  }
+};
+
+template <class Index>
+class FastGcnDistribution final : public LayerDistribution<Index> {
+ public:
+  FastGcnDistribution(const DistCsr<Index>& m, const SamplerShape& shape)
+      : m_(m), mode_(shape.mode), label_(shape.label + "/draws") {
+    auto weights = squared_column_norms(m);
+    if (mode_ == SamplerMode::kReference) take_roots(weights, m.rows());
+    weights_ = SpreadWeights(m, weights);
+    for (const auto fanout : shape.fanout)
+      if (takes_all(fanout) && all_.empty()) all_ = weights_.all("setup");
+  }
+
+  // The distribution does not depend on frontiers, so the draws of all layers are made together.
+  void begin(const Cpu&, std::span<const RandomStream> streams,
+             std::span<const std::int64_t> fanout) override {
+    const auto layers = std::ssize(fanout);
+    draws_.assign(static_cast<std::size_t>(layers), {});
+    for (std::int64_t layer = layers; layer >= 1; --layer) {
+      const auto picks = fanout[static_cast<std::size_t>(layers - layer)];
+      for (auto stream : streams) {
+        stream.layer = static_cast<std::uint64_t>(layer);
+        draws_[static_cast<std::size_t>(layer - 1)].emplace_back(stream, takes_all(picks) ? 0 : picks);
+      }
+    }
+    while (draw_round()) {
+    }
+  }
+
+  std::vector<LayerPicks<Index>> pick(const Cpu&, Product<Index>&, const std::vector<Minibatch>& minibatches,
+                                      std::span<const RandomStream>, std::int64_t layer,
+                                      std::int64_t fanout) override {
+    std::vector<LayerPicks<Index>> picks(minibatches.size());
+    for (std::size_t b = 0; b < minibatches.size(); ++b)
+      picks[b] = takes_all(fanout) ? picks_of(all_, true)
+                                   : picks_of(draws_[static_cast<std::size_t>(layer - 1)][b].in_order, false);
+    return picks;
+  }
+
+  bool normalizes_rows() const override { return false; }
+  bool uses_sums() const override { return false; }
+
+ private:
+  bool takes_all(std::int64_t fanout) const { return fanout < 0 || weights_.support() <= fanout; }
+
+  // One round for every batch and layer; false when nothing was missing anywhere. Collective over the process
+  // column.
+  bool draw_round() {
+    std::vector<std::uint64_t> points;
+    std::int64_t missing = 0;
+    for (auto& layer : draws_)
+      for (auto& draws : layer) {
+        const auto left = weights_.total() - draws.removed_weight;
+        for (std::int64_t k = 0; k < draws.missing; ++k) points.push_back(draws.next_point(left));
+        missing += draws.missing;
+      }
+    if (m_.partition.parts() > 1)
+      missing = m_.grid->column_comm().all_reduce(missing, Reduction::kMax, label_);
+    if (missing == 0) return false;
+    const auto found = weights_.find(points, label_);
+    std::size_t at = 0;
+    for (auto& layer : draws_)
+      for (auto& draws : layer) {
+        const auto count = static_cast<std::size_t>(draws.missing);
+        draws.take(std::span<const Interval>(found).subspan(at, count));
+        at += count;
+      }
+    return true;
+  }
+
+  LayerPicks<Index> picks_of(const std::vector<Interval>& in_order, bool whole) const {
+    std::vector<std::uint64_t> weights;
+    for (const auto& interval : in_order) weights.push_back(interval.weight);
+    auto factors = whole && mode_ == SamplerMode::kDebiased
+                       ? std::vector<double>(in_order.size(), 1.0)
+                       : pick_factors(mode_, weights_.total(), weights, static_cast<double>(in_order.size()));
+    std::vector<std::pair<Index, double>> ascending;
+    for (std::size_t j = 0; j < in_order.size(); ++j)
+      ascending.emplace_back(static_cast<Index>(in_order[j].vertex), factors[j]);
+    std::sort(ascending.begin(), ascending.end());
+    LayerPicks<Index> picks;
+    for (const auto& [column, factor] : ascending) {
+      picks.columns.push_back(column);
+      picks.factors.push_back(factor);
+    }
+    return picks;
+  }
+
+  const DistCsr<Index>& m_;
+  SamplerMode mode_;
+  std::string label_;
+  SpreadWeights weights_;
+  std::vector<Interval> all_;               // the whole support, where a layer takes it
+  std::vector<std::vector<Draws>> draws_;   // [layers][batches] of the current bulk
+};
+
+}  // namespace
+
+template <class Index>
+std::unique_ptr<Sampler> make_fastgcn(const DistCsr<Index>& m, const SamplerShape& shape) {
+  return make_layer_wise<Index>(m, shape, std::make_unique<FastGcnDistribution<Index>>(m, shape));
+}
+
+template std::unique_ptr<Sampler> make_fastgcn(const DistCsr<std::int32_t>&, const SamplerShape&);
+template std::unique_ptr<Sampler> make_fastgcn(const DistCsr<std::int64_t>&, const SamplerShape&);
+
+}  // namespace espalier

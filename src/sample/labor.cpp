@@ -1,0 +1,72 @@
+// LABOR-0, layer-neighbour sampling (Balin and Catalyurek 2023, section 3.2): node-wise inclusion with shared
+// randomness. A vertex v with d neighbours takes neighbour u iff
+//
+//     r_u < s / d        one r_u in [0, 1) per (batch, layer, u), whoever asks
+//
+// so u is included with probability min(1, s/d), rows of one batch tend to include the same vertices, and a
+// layer needs fewer distinct inputs than GraphSAGE at the same fanout. Inclusions of one row are independent of
+// each other: s picks on average, not exactly. In integers: mulhi(random64, d) < s. A row with at most s
+// neighbours is taken whole.
+//
+// Block values are Horvitz-Thompson's, entry / probability, and unbiased: mean, (1/d) (d/s) = 1/s; matrix
+// (GCN), a_vu d/s with d the off-diagonal entries, and the diagonal kept exactly, outside of the draw.
+#include "espalier/base/error.hpp"
+#include "espalier/sample/block_value.hpp"
+#include "node_wise.hpp"
+
+namespace espalier {
+
+namespace {
+
+template <class Index>
+class LaborDraw final : public RowDraw<Index> {
+ public:
+  explicit LaborDraw(Aggregation aggregation) : aggregation_(aggregation) {}
+
+  bool has_values() const override { return true; }
+
+  void draw(const LayerDraw& layer, std::span<const RowView<Index>> rows, std::span<const RowKey> keys,
+            RowEntries<Index>& out) const override {
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      draw_row(layer, rows[r], keys[r], out);
+      out.end_row();
+    }
+  }
+
+ private:
+  void draw_row(const LayerDraw& layer, const RowView<Index>& row, const RowKey& key,
+                RowEntries<Index>& out) const {
+    const auto self_position = diagonal_position(row, key.vertex, aggregation_);
+    const auto degree = row.size - (self_position >= 0);
+    const auto fanout = layer.fanout < 0 ? degree : std::min(layer.fanout, degree);
+    RandomStream stream = layer.stream;
+    stream.batch = static_cast<std::uint64_t>(key.batch);
+    for (std::int64_t k = 0; k < row.size; ++k) {
+      stream.row = static_cast<std::uint64_t>(row.indices[k]);  // the neighbour's: shared by all rows
+      const bool kept = k == self_position || fanout == degree ||
+                        mulhi(random64(stream, 0), static_cast<std::uint64_t>(degree)) <
+                            static_cast<std::uint64_t>(fanout);
+      if (!kept) continue;
+      out.indices.push_back(row.indices[k]);
+      out.values.push_back(k == self_position                     ? row.values[k]
+                           : aggregation_ == Aggregation::kMean ? mean_value(fanout)
+                                                                  : uniform_value(row.values[k], degree, fanout));
+    }
+  }
+
+  Aggregation aggregation_;
+};
+
+}  // namespace
+
+template <class Index>
+std::unique_ptr<Sampler> make_labor(const DistCsr<Index>& a, const SamplerShape& shape) {
+  if (shape.weighted)
+    usage_error("sampler.weighted = true is not available for labor; use false, or sampler.kind = \"graphsage\"");
+  return make_node_wise<Index>(a, shape, std::make_unique<LaborDraw<Index>>(shape.aggregation));
+}
+
+template std::unique_ptr<Sampler> make_labor(const DistCsr<std::int32_t>&, const SamplerShape&);
+template std::unique_ptr<Sampler> make_labor(const DistCsr<std::int64_t>&, const SamplerShape&);
+
+}  // namespace espalier

@@ -1,0 +1,49 @@
+// Node-wise sampling: every frontier vertex draws from its own row of A.
+//
+//     Q      one row per frontier vertex v with a 1 in column v
+//     P      = Q A                       row v of P is the neighbourhood of v
+//     picks  = SAMPLE(P, s)              the sampler's own part: a RowDraw
+//     B      = EXTRACT(A, F, picks)      batch by batch, F[l-1] = F[l] + new vertices in ascending id
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "espalier/base/philox.hpp"
+#include "espalier/dist/product.hpp"
+#include "espalier/sample/sampler.hpp"
+
+namespace espalier {
+
+/// What is drawn in one layer. `stream` has seed, purpose, epoch and layer; a draw adds batch and row.
+struct LayerDraw {
+  RandomStream stream;
+  std::int64_t fanout = 0;  ///< -1: all
+};
+
+/// SAMPLE and the values of one row of P. Stateless: a function of the row, its key and the layer.
+template <class Index>
+class RowDraw {
+ public:
+  virtual ~RowDraw() = default;
+  /// Are values written beside the picks? If not, they are 1 / |picked|.
+  virtual bool has_values() const = 0;
+  /// Appends the picks of each of `rows` to `out`, ascending. Called by several threads at once.
+  virtual void draw(const LayerDraw& layer, std::span<const RowView<Index>> rows, std::span<const RowKey> keys,
+                    RowEntries<Index>& out) const = 0;
+};
+
+/// The sampler that applies `draw` to every frontier vertex, layer by layer. Collective over the grid.
+template <class Index>
+std::unique_ptr<Sampler> make_node_wise(const DistCsr<Index>& a, const SamplerShape& shape,
+                                        std::unique_ptr<RowDraw<Index>> draw);
+
+/// Where the entry (self, self) is in its row when it is to be kept out of the draw; -1 otherwise.
+template <class Index>
+std::int64_t diagonal_position(const RowView<Index>& row, std::int64_t self, Aggregation aggregation) {
+  if (aggregation != Aggregation::kMatrix) return -1;
+  const auto* found = std::lower_bound(row.indices, row.indices + row.size, static_cast<Index>(self));
+  return found != row.indices + row.size && *found == self ? found - row.indices : -1;
+}
+
+}  // namespace espalier

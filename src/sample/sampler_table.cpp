@@ -1,0 +1,62 @@
+// The table of samplers. A new one is a file that defines make_NAME and a line here.
+#include <fmt/format.h>
+
+#include "espalier/base/error.hpp"
+#include "espalier/sample/sampler.hpp"
+
+//  name        draws one set of vertices per layer
+#define ESPALIER_SAMPLERS(sampler) \
+  sampler(graphsage, false)        \
+  sampler(labor, false)            \
+  sampler(ladies, true)            \
+  sampler(fastgcn, true)
+
+namespace espalier {
+
+#define ESPALIER_DECLARE(name, layer_wise) \
+  template <class Index>                   \
+  std::unique_ptr<Sampler> make_##name(const DistCsr<Index>& a, const SamplerShape& shape);
+ESPALIER_SAMPLERS(ESPALIER_DECLARE)
+#undef ESPALIER_DECLARE
+
+namespace {
+
+#define ESPALIER_KIND(name, layer_wise) {#name, layer_wise},
+constexpr SamplerKind kKinds[] = {ESPALIER_SAMPLERS(ESPALIER_KIND)};
+#undef ESPALIER_KIND
+
+}  // namespace
+
+const SamplerKind& sampler_kind_of(const std::string& name) {
+  std::string names;
+  for (const auto& kind : kKinds) {
+    if (name == kind.name) return kind;
+    names += (names.empty() ? "" : ", ") + std::string(kind.name);
+  }
+  usage_error("sampler.kind = {} is not a sampler; the samplers are {}", name, names);
+}
+
+SamplerMode sampler_mode_of(const std::string& name) {
+  if (name == "paper") return SamplerMode::kPaper;
+  if (name == "reference") return SamplerMode::kReference;
+  if (name == "debiased") return SamplerMode::kDebiased;
+  usage_error("sampler.mode = {} is not a mode; use paper, reference or debiased", name);
+}
+
+template <class Index>
+std::unique_ptr<Sampler> make_sampler(const std::string& kind, const DistCsr<Index>& a,
+                                      const SamplerShape& shape) {
+  const auto* known = sampler_kind_of(kind).name;
+#define ESPALIER_MAKE(name, layer_wise) \
+  if (known == std::string_view(#name)) return make_##name(a, shape);
+  ESPALIER_SAMPLERS(ESPALIER_MAKE)
+#undef ESPALIER_MAKE
+  return nullptr;
+}
+
+template std::unique_ptr<Sampler> make_sampler(const std::string&, const DistCsr<std::int32_t>&,
+                                               const SamplerShape&);
+template std::unique_ptr<Sampler> make_sampler(const std::string&, const DistCsr<std::int64_t>&,
+                                               const SamplerShape&);
+
+}  // namespace espalier
