@@ -113,9 +113,8 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
   job.config.train.batches_per_step.value = config.train.batches_per_step.value.value_or(world.size());
   job.config.sampler.bulk.value = config.sampler.bulk.value.value_or(
       automatic_bulk(sampler_shape(config, world.size()), sampler_kind_of(config.sampler.kind).layer_wise,
-                     config.sampler.batch_size,
-                     count_batches(job.graph.train, config.sampler.batch_size), world.size(), job.graph.nodes,
-                     job.graph.edges, job.memory_limit / 4));
+                     config.sampler.batch_size, count_batches(job.graph.train, config.sampler.batch_size),
+                     world.size(), job.graph.nodes, job.graph.edges, job.memory_limit / 4));
   return job;
 }
 

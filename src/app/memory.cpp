@@ -72,8 +72,7 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   ResidentMemory memory;
   const bool with_values =
       graph.weighted || config.model.kind == "gcn" || sampler_kind_of(config.sampler.kind).layer_wise;
-  memory.topology = topology_bytes(graph, with_values) *
-                    (config.grid.topology == "replicated" ? 1 : share);
+  memory.topology = topology_bytes(graph, with_values) * (config.grid.topology == "replicated" ? 1 : share);
   if (!training) return memory;
   memory.features = feature_bytes(graph) * share;
   const auto hidden = static_cast<double>(config.model.layers > 1 ? config.model.hidden : 0);

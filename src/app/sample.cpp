@@ -52,7 +52,8 @@ void run(Job& job, std::int64_t epochs) {
 
   auto report = start_report(job, "sample");
   log::info(
-      "{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank; {}, {} batches of "
+      "{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank; {}, {} batches "
+      "of "
       "{}, {} in bulk; {}",
       job.config.graph.file, report.graph.nodes, report.graph.edges, report.ranks, job.grid->rows(),
       report.replication, job.config.grid.topology, report.threads, job.config.sampler.kind,

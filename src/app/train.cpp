@@ -57,7 +57,8 @@ void describe(const Job& job, const RunReport& report, const Sampler& sampler, s
   for (const auto picks : config.sampler.fanout)
     fanout += (fanout.empty() ? "" : ",") + std::to_string(picks);
   log::info(
-      "job     {} layers of {}, hidden {}, {} parameters; {} fanout {}, batch {}, {} per step, {} in bulk; {}",
+      "job     {} layers of {}, hidden {}, {} parameters; {} fanout {}, batch {}, {} per step, {} in bulk; "
+      "{}",
       config.model.layers, config.model.kind, config.model.hidden, parameters, config.sampler.kind, fanout,
       config.sampler.batch_size, job.batches_per_step(), job.bulk(), schedules_in_words(job, sampler));
 }

@@ -23,12 +23,17 @@ Cost serve_cost(int group, bool whole_rows, const ProductShape& shape, const Pro
   if (work.picks > 0) {
     cost += sums_cost(group, work.batches, work.sums, shape);
     cost += picks_cost(group, work.batches, work.picks, shape);
-    return cost += rows_cost(group, work.rows, work.results, 4 + shape.value_bytes, shape);
+    return cost += rows_cost(group, work.rows, work.results, 4, shape.value_bytes, shape);
   }
-  return cost += whole_rows ? rows_cost(group, work.rows, work.row_entries,
-                                        shape.index_bytes + shape.value_bytes, shape)
-                            : rows_cost(group, work.rows, work.results,
-                                        shape.index_bytes + work.result_value_bytes, shape);
+  return cost +=
+         whole_rows
+             ? rows_cost(group, work.rows, work.row_entries, shape.index_bytes, shape.value_bytes, shape)
+             : rows_cost(group, work.rows, work.results, shape.index_bytes, work.result_value_bytes, shape);
+}
+
+Cost fetch_all(double asked, double exchanges, const ProductShape& shape, const ProductWork& work) {
+  auto cost = fetch_cost(shape.parts, asked, exchanges, work.distinct, work.distinct_entries, shape);
+  return cost.ids += cost.rows;
 }
 
 }  // namespace
@@ -43,37 +48,40 @@ const char* name_of(Schedule schedule) {
   return kNames[static_cast<std::size_t>(schedule)].name;
 }
 
-Cost ids_cost(int group, double rows, const ProductShape& shape) {
-  return {2.0 * (group - 1), 8.0 * (group - 1) + crossing(group) * rows * shape.index_bytes};
+FetchCost fetch_cost(int group, double asked, double exchanges, double rows, double entries,
+                     const ProductShape& shape) {
+  const double others = asked * crossing(group), arrays = shape.value_bytes > 0 ? 3 : 2;
+  const double remote = rows * crossing(group);
+  return {{others + exchanges * (group - 1), 8.0 * exchanges * (group - 1) + remote * shape.index_bytes},
+          {others * arrays,
+           remote * shape.index_bytes + entries * crossing(group) * (shape.index_bytes + shape.value_bytes)}};
 }
 
-Cost rows_cost(int group, double rows, double entries, double entry_bytes, const ProductShape& shape) {
-  return {2.0 * (group - 1), crossing(group) * (rows * shape.index_bytes + entries * entry_bytes)};
+Cost rows_cost(int group, double rows, double entries, int id_bytes, int value_bytes,
+               const ProductShape& shape) {
+  return {(value_bytes > 0 ? 3.0 : 2.0) * (group - 1),
+          crossing(group) * (rows * shape.index_bytes + entries * (id_bytes + value_bytes))};
 }
 
 Cost inquiry_cost(int group, double batches, double rows, const ProductShape& shape) {
-  return ids_cost(group, rows, shape) += {1.0 * (group - 1), 16 * batches * (group - 1)};
+  return {3.0 * (group - 1), (8 + 16 * batches) * (group - 1) + crossing(group) * rows * shape.index_bytes};
 }
 
 Cost sums_cost(int group, double batches, double sums, const ProductShape& shape) {
   if (sums <= 0) return {};
-  return {3.0 * (group - 1),
-          8 * batches * (group - 1) + crossing(group) * sums * (shape.index_bytes + 8)};
+  return {3.0 * (group - 1), 8 * batches * (group - 1) + crossing(group) * sums * (shape.index_bytes + 8)};
 }
 
 Cost picks_cost(int group, double batches, double picks, const ProductShape& shape) {
   return {2.0 * (group - 1), (group - 1) * (8 * batches + picks * shape.index_bytes)};
 }
 
-Cost fetch_cost(int group, double rows, double entries, const ProductShape& shape) {
-  return ids_cost(group, rows, shape) +=
-         rows_cost(group, rows, entries, shape.index_bytes + shape.value_bytes, shape);
-}
-
 Cost blocks_cost(const ProductShape& shape) {
   const double bytes =
       shape.rows * shape.index_bytes + shape.entries * (shape.index_bytes + shape.value_bytes);
-  return {2.0 * shape.parts / shape.replication, crossing(shape.parts) * bytes / shape.replication};
+  const double stages = static_cast<double>(shape.parts) / shape.replication;
+  return {stages * crossing(shape.parts) * (shape.value_bytes > 0 ? 3 : 2),
+          crossing(shape.parts) * bytes / shape.replication};
 }
 
 Cost product_cost(Schedule schedule, const ProductShape& shape, const ProductWork& work) {
@@ -81,16 +89,14 @@ Cost product_cost(Schedule schedule, const ProductShape& shape, const ProductWor
   const int c = shape.replication;
   switch (schedule) {
     case Schedule::kPull:
-      return fetch_cost(shape.parts, work.distinct, work.distinct_entries, shape);
+      return fetch_all(shape.parts, 1, shape, work);
     case Schedule::kPush:
       return serve_cost(shape.parts, false, shape, work);
     case Schedule::kStagedOblivious:
       return blocks_cost(shape) += serve_cost(c, true, shape, work);
     case Schedule::kStaged: {
-      // Exchanges of counts are those of one stage, p/c^2 times.
-      auto cost = fetch_cost(shape.parts, work.distinct, work.distinct_entries, shape);
-      cost.messages *= std::max(1.0, static_cast<double>(shape.parts) / c) / shape.parts;
-      return cost += serve_cost(c, true, shape, work);
+      const double stages = static_cast<double>(shape.parts) / c;  // on average over process columns
+      return fetch_all(stages, stages, shape, work) += serve_cost(c, true, shape, work);
     }
     case Schedule::kAuto:
       break;

@@ -15,11 +15,17 @@ inline Cost operator+=(Cost&& cost, const Cost& other) {
   return static_cast<Cost&>(cost) += other;
 }
 
-/// Ids to those who hold the rows, after how many there are.
-Cost ids_cost(int group, double rows, const ProductShape& shape);
-/// Rows back: their sizes, then `entries` of `entry_bytes`.
-Cost rows_cost(int group, double rows, double entries, double entry_bytes, const ProductShape& shape);
-/// Ids sorted by batch: as ids_cost, with a line for each batch and rank.
+/// Rows fetched whole from `asked` of the group's ranks (myself among them, perhaps), in so many exchanges.
+struct FetchCost {
+  Cost ids;   ///< how many, and which
+  Cost rows;  ///< sizes, indices, values
+};
+FetchCost fetch_cost(int group, double asked, double exchanges, double rows, double entries,
+                     const ProductShape& shape);
+/// Rows back: their sizes, then `entries` of these bytes.
+Cost rows_cost(int group, double rows, double entries, int id_bytes, int value_bytes,
+               const ProductShape& shape);
+/// Ids sorted by batch: how many, a line for each batch and rank, the ids.
 Cost inquiry_cost(int group, double batches, double rows, const ProductShape& shape);
 /// `sums` entries (column, sum) of partial sums, by batch; nothing when there are none.
 Cost sums_cost(int group, double batches, double sums, const ProductShape& shape);

@@ -134,27 +134,24 @@ std::vector<RowView<Index>> view_rows(const DistinctIds<Index>& wanted, const Cs
 }
 
 template <class Index>
-void predict_fetch(std::span<const RowView<Index>> rows, int exchanges, const DistCsr<Index>& a,
+void predict_fetch(std::span<const RowView<Index>> rows, int asked, int exchanges, const DistCsr<Index>& a,
                    const std::string& label) {
   const auto shape = shape_of(a);
-  const auto count = static_cast<double>(rows.size());
   double entries = 0;
   for (const auto& row : rows) entries += static_cast<double>(row.size);
-  auto ids = ids_cost(shape.parts, count, shape);
-  ids.bytes += 8.0 * (shape.parts - 1) * (exchanges - 1);
-  const auto back =
-      rows_cost(shape.parts, count, entries, shape.index_bytes + shape.value_bytes, shape);
-  a.grid->traffic().predict(label + "/ids", ids.messages, ids.bytes);
-  a.grid->traffic().predict(label + "/rows", back.messages, back.bytes);
+  const auto cost =
+      fetch_cost(shape.parts, asked, exchanges, static_cast<double>(rows.size()), entries, shape);
+  a.grid->traffic().predict(label + "/ids", cost.ids.messages, cost.ids.bytes);
+  a.grid->traffic().predict(label + "/rows", cost.rows.messages, cost.rows.bytes);
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                                     \
-  template struct DistinctIds<Index>;                                                                   \
-  template void fetch_rows(const Cpu&, const DistinctIds<Index>&, int, int, const DistCsr<Index>&,      \
-                           const std::string&, Csr<Index>&);                                            \
-  template std::vector<RowView<Index>> view_rows(const DistinctIds<Index>&, const Csr<Index>&,          \
-                                                 const DistCsr<Index>&);                                \
-  template void predict_fetch(std::span<const RowView<Index>>, int, const DistCsr<Index>&,              \
+#define ESPALIER_INSTANTIATE(Index)                                                                \
+  template struct DistinctIds<Index>;                                                              \
+  template void fetch_rows(const Cpu&, const DistinctIds<Index>&, int, int, const DistCsr<Index>&, \
+                           const std::string&, Csr<Index>&);                                       \
+  template std::vector<RowView<Index>> view_rows(const DistinctIds<Index>&, const Csr<Index>&,     \
+                                                 const DistCsr<Index>&);                           \
+  template void predict_fetch(std::span<const RowView<Index>>, int, int, const DistCsr<Index>&,    \
                               const std::string&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

@@ -25,8 +25,8 @@ ProductShape shape_of(const DistCsr<Index>& a) {
 template <class Index>
 struct DistinctIds {
   Buffer<Index> ids;
-  std::vector<std::int64_t> begin;    ///< [parts + 1]: where the ids of each owner are
-  Buffer<std::int64_t> place_of;      ///< [list]: the place of each id of the list
+  std::vector<std::int64_t> begin;  ///< [parts + 1]: where the ids of each owner are
+  Buffer<std::int64_t> place_of;    ///< [list]: the place of each id of the list
 
   DistinctIds(std::span<const std::int64_t> list, const RowPartition& partition);
   std::int64_t count(int part) const {
@@ -47,9 +47,10 @@ template <class Index>
 std::vector<RowView<Index>> view_rows(const DistinctIds<Index>& wanted, const Csr<Index>& fetched,
                                       const DistCsr<Index>& a);
 
-/// Books what the model expects `exchanges` such fetches of altogether these rows to bring.
+/// Books what the model expects to arrive when these rows are fetched from `asked` block rows in so many
+/// exchanges.
 template <class Index>
-void predict_fetch(std::span<const RowView<Index>> rows, int exchanges, const DistCsr<Index>& a,
+void predict_fetch(std::span<const RowView<Index>> rows, int asked, int exchanges, const DistCsr<Index>& a,
                    const std::string& label);
 
 }  // namespace espalier

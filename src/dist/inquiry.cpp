@@ -95,15 +95,15 @@ RowEntries<Id> Inquiry<Index>::send_back(const RowEntries<Id>& answers, bool val
   group_.all_to_all_v(std::span<const Id>(answers.indices), sent, received, mine.indices, back);
   if (values) group_.all_to_all_v(std::span<const float>(answers.values), sent, received, mine.values, back);
 
-  const auto expected = rows_cost(group_.size(), rows_, static_cast<double>(mine.offsets.back()),
-                                  sizeof(Id) + (values ? 4 : 0), shape_);
+  const auto expected = rows_cost(group_.size(), rows_, static_cast<double>(mine.offsets.back()), sizeof(Id),
+                                  values ? 4 : 0, shape_);
   group_.traffic().predict(back, expected.messages, expected.bytes);
   return mine;
 }
 
 template <class Index>
-void Inquiry<Index>::reduce(const Cpu& cpu, const std::vector<SparseSum<Index>>& partial, std::int64_t columns,
-                            const SumVisitor<Index>& visit) const {
+void Inquiry<Index>::reduce(const Cpu& cpu, const std::vector<SparseSum<Index>>& partial,
+                            std::int64_t columns, const SumVisitor<Index>& visit) const {
   // 1. Partial sums, segment after segment, to the askers.
   Buffer<std::int64_t> sizes, my_sizes;
   Buffer<Index> sent_columns, my_columns;
@@ -132,8 +132,7 @@ void Inquiry<Index>::reduce(const Cpu& cpu, const std::vector<SparseSum<Index>>&
   }
   group_.all_to_all_v(std::span<const Index>(sent_columns), sent, received, my_columns, label);
   group_.all_to_all_v(std::span<const std::uint64_t>(sent_sums), sent, received, my_sums, label);
-  const auto expected =
-      sums_cost(group_.size(), batches_, static_cast<double>(my_columns.size()), shape_);
+  const auto expected = sums_cost(group_.size(), batches_, static_cast<double>(my_columns.size()), shape_);
   group_.traffic().predict(label, expected.messages, expected.bytes);
 
   // 2. The parts of each batch, one from every server that has rows of it.
@@ -157,8 +156,9 @@ void Inquiry<Index>::reduce(const Cpu& cpu, const std::vector<SparseSum<Index>>&
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t batch = 0; batch < std::ssize(parts); ++batch) {
       const auto& of_batch = parts[static_cast<std::size_t>(batch)];
-      sum_rows(std::span<const Part>(of_batch), columns,
-               [](const Part& part, std::int64_t k) { return part.sums[k]; }, sum);
+      sum_rows(
+          std::span<const Part>(of_batch), columns,
+          [](const Part& part, std::int64_t k) { return part.sums[k]; }, sum);
       visit(batch, sum);
     }
   }
@@ -225,9 +225,10 @@ RowEntries<Id> in_order(const Cpu& cpu, const RowEntries<Id>& answers,
   return result;
 }
 
-#define ESPALIER_INSTANTIATE(Index) \
-  template class Inquiry<Index>;    \
-  template RowEntries<Index> Inquiry<Index>::send_back(const RowEntries<Index>&, bool, const std::string&) const;
+#define ESPALIER_INSTANTIATE(Index)                                                                        \
+  template class Inquiry<Index>;                                                                           \
+  template RowEntries<Index> Inquiry<Index>::send_back(const RowEntries<Index>&, bool, const std::string&) \
+      const;
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE

@@ -25,8 +25,9 @@ template <class Index>
 class Inquiry {
  public:
   /// Collective over `group`. server_of(v): the rank of the group that serves vertex v. `q` must outlive this.
-  Inquiry(const Communicator& group, const StackedFrontier& q, const std::function<int(std::int64_t)>& server_of,
-          const ProductShape& shape, const std::string& label);
+  Inquiry(const Communicator& group, const StackedFrontier& q,
+          const std::function<int(std::int64_t)>& server_of, const ProductShape& shape,
+          const std::string& label);
 
   // ---- As a server: what the others want of me -------------------------------------------------------------
 
@@ -79,6 +80,7 @@ class Inquiry {
 
 /// Answers, in the order of the question, put into the order of Q's rows.
 template <class Id>
-RowEntries<Id> in_order(const Cpu& cpu, const RowEntries<Id>& answers, std::span<const std::int64_t> place_of);
+RowEntries<Id> in_order(const Cpu& cpu, const RowEntries<Id>& answers,
+                        std::span<const std::int64_t> place_of);
 
 }  // namespace espalier

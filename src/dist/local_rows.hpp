@@ -68,13 +68,14 @@ void sum_segments(const Cpu& cpu, std::span<const RowView<Index>> rows,
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t k = 0; k < std::ssize(segments) - 1; ++k) {
       const auto i = static_cast<std::size_t>(k);
-      sum_rows(rows.subspan(static_cast<std::size_t>(segments[i]),
-                            static_cast<std::size_t>(segments[i + 1] - segments[i])),
-               columns,
-               [&](const RowView<Index>& row, std::int64_t entry) {
-                 return weight(row.values == nullptr ? nullptr : row.values + entry);
-               },
-               sum);
+      sum_rows(
+          rows.subspan(static_cast<std::size_t>(segments[i]),
+                       static_cast<std::size_t>(segments[i + 1] - segments[i])),
+          columns,
+          [&](const RowView<Index>& row, std::int64_t entry) {
+            return weight(row.values == nullptr ? nullptr : row.values + entry);
+          },
+          sum);
       visit(k, sum);
     }
   }
@@ -87,8 +88,7 @@ RowEntries<std::int32_t> select_columns(const Cpu& cpu, std::span<const RowView<
                                         std::span<const std::span<const Index>> columns) {
   return collect_rows<std::int32_t>(
       cpu, std::ssize(rows), [&](std::int64_t first, std::int64_t last, RowEntries<std::int32_t>& out) {
-        auto segment =
-            std::upper_bound(segments.begin(), segments.end(), first) - segments.begin() - 1;
+        auto segment = std::upper_bound(segments.begin(), segments.end(), first) - segments.begin() - 1;
         for (auto r = first; r < last; ++r) {
           while (segments[static_cast<std::size_t>(segment) + 1] <= r) ++segment;
           const auto& row = rows[static_cast<std::size_t>(r)];

@@ -5,8 +5,9 @@
 namespace espalier {
 
 template <class Index>
-std::unique_ptr<Product<Index>> open_product(const Cpu& cpu, const StackedFrontier& q, const DistCsr<Index>& a,
-                                             Schedule schedule, std::string_view label) {
+std::unique_ptr<Product<Index>> open_product(const Cpu& cpu, const StackedFrontier& q,
+                                             const DistCsr<Index>& a, Schedule schedule,
+                                             std::string_view label) {
   const std::string name(label);
   if (a.partition.parts() == 1) return pull(cpu, q, a, name);
   switch (schedule) {

@@ -26,7 +26,7 @@ class PulledProduct final : public Product<Index> {
     const DistinctIds<Index> wanted(q.vertices, a.partition);
     fetch_rows(cpu, wanted, 0, a.partition.parts(), a, label, fetched_);
     const auto views = view_rows(wanted, fetched_, a);
-    predict_fetch(std::span<const RowView<Index>>(views), 1, a, label);
+    predict_fetch(std::span<const RowView<Index>>(views), a.partition.parts(), 1, a, label);
     for (std::size_t k = 0; k < rows_.size(); ++k)
       rows_[k] = views[static_cast<std::size_t>(wanted.place_of[k])];
   }
@@ -41,8 +41,7 @@ class PulledProduct final : public Product<Index> {
     sum_segments(cpu, std::span<const RowView<Index>>(rows_), q_.offsets, a_.local.columns, weight, visit);
   }
 
-  RowEntries<std::int32_t> columns(const Cpu& cpu,
-                                   std::span<const std::span<const Index>> columns) override {
+  RowEntries<std::int32_t> columns(const Cpu& cpu, std::span<const std::span<const Index>> columns) override {
     return select_columns(cpu, std::span<const RowView<Index>>(rows_), q_.offsets, columns);
   }
 

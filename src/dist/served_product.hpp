@@ -30,8 +30,7 @@ class ServedProduct : public Product<Index> {
     inquiry_.reduce(cpu, partial, a_.local.columns, visit);
   }
 
-  RowEntries<std::int32_t> columns(const Cpu& cpu,
-                                   std::span<const std::span<const Index>> columns) final {
+  RowEntries<std::int32_t> columns(const Cpu& cpu, std::span<const std::span<const Index>> columns) final {
     Buffer<Index> storage;
     const auto wanted = inquiry_.send_picks(columns, storage);
     const auto met = select_columns<Index>(cpu, served_, inquiry_.segments(), wanted);

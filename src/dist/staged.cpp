@@ -34,17 +34,15 @@ class StagedProduct final : public ServedProduct<Index> {
 
   RowEntries<Index> apply(const Cpu& cpu, const RowOperation<Index>& operation) override {
     const auto& inquiry = this->inquiry_;
-    const auto whole =
-        collect_rows<Index>(cpu, std::ssize(this->served_),
-                            [&](std::int64_t first, std::int64_t last, RowEntries<Index>& out) {
-                              for (auto r = first; r < last; ++r) {
-                                const auto& row = this->served_[static_cast<std::size_t>(r)];
-                                out.indices.insert(out.indices.end(), row.indices, row.indices + row.size);
-                                if (row.values != nullptr)
-                                  out.values.insert(out.values.end(), row.values, row.values + row.size);
-                                out.end_row();
-                              }
-                            });
+    const auto whole = collect_rows<Index>(
+        cpu, std::ssize(this->served_), [&](std::int64_t first, std::int64_t last, RowEntries<Index>& out) {
+          for (auto r = first; r < last; ++r) {
+            const auto& row = this->served_[static_cast<std::size_t>(r)];
+            out.indices.insert(out.indices.end(), row.indices, row.indices + row.size);
+            if (row.values != nullptr) out.values.insert(out.values.end(), row.values, row.values + row.size);
+            out.end_row();
+          }
+        });
     const auto mine = inquiry.send_back(whole, this->a_.has_values, this->label_back_);
     std::vector<RowView<Index>> rows;
     for (const auto place : inquiry.place_of())
@@ -60,9 +58,8 @@ class StagedProduct final : public ServedProduct<Index> {
   StagedProduct(const Cpu& cpu, const StackedFrontier& q, const DistCsr<Index>& a, bool oblivious,
                 const std::string& label, const RowPartition& stages)
       : ServedProduct<Index>(
-            a.grid->row_comm(), q,
-            [&](std::int64_t v) { return stages.owner(a.partition.owner(v)); }, a, shape_of(a), label,
-            label + "/reduction"),
+            a.grid->row_comm(), q, [&](std::int64_t v) { return stages.owner(a.partition.owner(v)); }, a,
+            shape_of(a), label, label + "/reduction"),
         q_(q) {
     const auto& asked = this->inquiry_.asked();
     const Buffer<std::int64_t> ids(asked.begin(), asked.end());
@@ -75,7 +72,7 @@ class StagedProduct final : public ServedProduct<Index> {
         fetch_rows(cpu, wanted, stage, stage + 1, a, label, fetched_);
     const auto views = view_rows(wanted, fetched_, a);
     if (!oblivious && last > first)
-      predict_fetch(std::span<const RowView<Index>>(views), last - first, a, label);
+      predict_fetch(std::span<const RowView<Index>>(views), last - first, last - first, a, label);
     for (const auto place : wanted.place_of) this->served_.push_back(views[static_cast<std::size_t>(place)]);
   }
 
@@ -106,7 +103,8 @@ class StagedProduct final : public ServedProduct<Index> {
     const auto shape = shape_of(a);
     const double bytes = static_cast<double>(block.rows) * shape.index_bytes +
                          static_cast<double>(entries) * (shape.index_bytes + shape.value_bytes);
-    a.grid->traffic().predict(back, a.has_values ? 3 : 2, crossing(column.size()) * bytes);
+    a.grid->traffic().predict(back, crossing(column.size()) * (a.has_values ? 3 : 2),
+                              crossing(column.size()) * bytes);
     if (mine) return;
     for (auto place = wanted.begin[static_cast<std::size_t>(stage)];
          place < wanted.begin[static_cast<std::size_t>(stage) + 1]; ++place) {
@@ -133,8 +131,10 @@ std::unique_ptr<Product<Index>> staged(const Cpu& cpu, const StackedFrontier& q,
 }
 
 template std::unique_ptr<Product<std::int32_t>> staged(const Cpu&, const StackedFrontier&,
-                                                       const DistCsr<std::int32_t>&, bool, const std::string&);
+                                                       const DistCsr<std::int32_t>&, bool,
+                                                       const std::string&);
 template std::unique_ptr<Product<std::int64_t>> staged(const Cpu&, const StackedFrontier&,
-                                                       const DistCsr<std::int64_t>&, bool, const std::string&);
+                                                       const DistCsr<std::int64_t>&, bool,
+                                                       const std::string&);
 
 }  // namespace espalier

@@ -110,10 +110,12 @@ void FeatureStore::fetch_as(const Cpu& cpu, Block<T>& block,
     column.all_to_all_v(std::span<const T>(block.reply), times(asked.counts, width),
                         times(plan.counts, width), block.arrived, label);
     // The model: rows lie evenly over the block rows, an id and a row for each that lies elsewhere.
-    const double peers = partition_.parts() - 1, wanted = static_cast<double>(plan.ids.size() + plan.own.size());
-    column.traffic().predict(label, 3 * peers,
-                             8 * peers + wanted * peers / partition_.parts() *
-                                             (8 + static_cast<double>(sizeof(T)) * static_cast<double>(width)));
+    const double peers = partition_.parts() - 1,
+                 wanted = static_cast<double>(plan.ids.size() + plan.own.size());
+    column.traffic().predict(
+        label, 3 * peers,
+        8 * peers + wanted * peers / partition_.parts() *
+                        (8 + static_cast<double>(sizeof(T)) * static_cast<double>(width)));
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
     for (std::int64_t k = 0; k < std::ssize(plan.destinations); ++k)
       to_floats(block.arrived.data() + k * width, plan.destinations[static_cast<std::size_t>(k)], width);

@@ -46,8 +46,9 @@ std::vector<Minibatch> EpochSampler::take(std::int64_t begin, std::int64_t end) 
   return taken;
 }
 
-std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int64_t batch_size, std::int64_t batches,
-                            int ranks, std::int64_t nodes, std::int64_t edges, std::int64_t bytes) {
+std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int64_t batch_size,
+                            std::int64_t batches, int ranks, std::int64_t nodes, std::int64_t edges,
+                            std::int64_t bytes) {
   const double n = std::max<double>(1, static_cast<double>(nodes));
   const double mean_degree = static_cast<double>(edges) / n;
   double rows = static_cast<double>(batch_size), needed = 0;

@@ -85,9 +85,9 @@ Buffer<std::int32_t> extend_frontier(std::span<const Index> picks, Buffer<std::i
   return places;
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                                       \
-  template Block extract_block(std::span<const std::int64_t>, std::span<const Index>,                     \
-                               std::span<const float>, Buffer<std::int64_t>&);                            \
+#define ESPALIER_INSTANTIATE(Index)                                                   \
+  template Block extract_block(std::span<const std::int64_t>, std::span<const Index>, \
+                               std::span<const float>, Buffer<std::int64_t>&);        \
   template Buffer<std::int32_t> extend_frontier(std::span<const Index>, Buffer<std::int64_t>&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

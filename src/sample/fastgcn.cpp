@@ -32,7 +32,8 @@ void add_squares(const Csr<Index>& m, const EntryWeight& weight, std::int64_t fi
   const auto last = first + std::ssize(sums);
   for (std::int64_t row = 0; row < m.rows; ++row) {
     const auto view = row_view(m, row);
-    auto k = std::lower_bound(view.indices, view.indices + view.size, static_cast<Index>(first)) - view.indices;
+    auto k =
+        std::lower_bound(view.indices, view.indices + view.size, static_cast<Index>(first)) - view.indices;
     for (; k < view.size && view.indices[k] < last; ++k)
       sums[static_cast<std::size_t>(view.indices[k] - first)] +=
           weight(view.values == nullptr ? nullptr : view.values + k);
@@ -59,8 +60,7 @@ std::vector<std::uint64_t> squared_column_norms(const DistCsr<Index>& m) {
 // not empty.
 void take_roots(std::vector<std::uint64_t>& squares, std::int64_t vertices) {
   const int shift = std::clamp(weight_shift_for_sum(0x1p31, vertices), 0, 20);
-  for (auto& weight : squares)
-    weight = fixed_point_weight(std::sqrt(static_cast<double>(weight)), shift);
+  for (auto& weight : squares) weight = fixed_point_weight(std::sqrt(static_cast<double>(weight)), shift);
 }
 
 // The draws of one batch and layer.
@@ -192,8 +192,8 @@ class FastGcnDistribution final : public LayerDistribution<Index> {
   SamplerMode mode_;
   std::string label_;
   SpreadWeights weights_;
-  std::vector<Interval> all_;               // the whole support, where a layer takes it
-  std::vector<std::vector<Draws>> draws_;   // [layers][batches] of the current bulk
+  std::vector<Interval> all_;              // the whole support, where a layer takes it
+  std::vector<std::vector<Draws>> draws_;  // [layers][batches] of the current bulk
 };
 
 }  // namespace

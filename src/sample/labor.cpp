@@ -43,14 +43,15 @@ class LaborDraw final : public RowDraw<Index> {
     stream.batch = static_cast<std::uint64_t>(key.batch);
     for (std::int64_t k = 0; k < row.size; ++k) {
       stream.row = static_cast<std::uint64_t>(row.indices[k]);  // the neighbour's: shared by all rows
-      const bool kept = k == self_position || fanout == degree ||
-                        mulhi(random64(stream, 0), static_cast<std::uint64_t>(degree)) <
-                            static_cast<std::uint64_t>(fanout);
+      const bool kept =
+          k == self_position || fanout == degree ||
+          mulhi(random64(stream, 0), static_cast<std::uint64_t>(degree)) < static_cast<std::uint64_t>(fanout);
       if (!kept) continue;
       out.indices.push_back(row.indices[k]);
-      out.values.push_back(k == self_position                     ? row.values[k]
-                           : aggregation_ == Aggregation::kMean ? mean_value(fanout)
-                                                                  : uniform_value(row.values[k], degree, fanout));
+      out.values.push_back(k == self_position ? row.values[k]
+                           : aggregation_ == Aggregation::kMean
+                               ? mean_value(fanout)
+                               : uniform_value(row.values[k], degree, fanout));
     }
   }
 
@@ -62,7 +63,8 @@ class LaborDraw final : public RowDraw<Index> {
 template <class Index>
 std::unique_ptr<Sampler> make_labor(const DistCsr<Index>& a, const SamplerShape& shape) {
   if (shape.weighted)
-    usage_error("sampler.weighted = true is not available for labor; use false, or sampler.kind = \"graphsage\"");
+    usage_error(
+        "sampler.weighted = true is not available for labor; use false, or sampler.kind = \"graphsage\"");
   return make_node_wise<Index>(a, shape, std::make_unique<LaborDraw<Index>>(shape.aggregation));
 }
 

@@ -66,7 +66,8 @@ class LadiesDistribution final : public LayerDistribution<Index> {
     }
     std::vector<std::int64_t> chosen(static_cast<std::size_t>(fanout)), in_order(chosen.size());
     draw_weighted(stream, prefix.data(), support, fanout, 0, chosen.data(), in_order.data());
-    for (const auto position : chosen) picks.columns.push_back(sum.columns[static_cast<std::size_t>(position)]);
+    for (const auto position : chosen)
+      picks.columns.push_back(sum.columns[static_cast<std::size_t>(position)]);
     picks.factors.assign(chosen.size(), 1.0);
     if (mode_ == SamplerMode::kPaper) return picks;
     std::vector<std::uint64_t> weights;
@@ -93,8 +94,8 @@ class LadiesDistribution final : public LayerDistribution<Index> {
     std::vector<std::pair<Index, double>> all;
     for (std::size_t k = 0; k < picks.columns.size(); ++k)
       all.emplace_back(picks.columns[k], picks.factors[k]);
-    const auto seeds = minibatch.blocks.back().rows > 0 ? minibatch.blocks.back().rows
-                                                        : std::ssize(minibatch.vertices);
+    const auto seeds =
+        minibatch.blocks.back().rows > 0 ? minibatch.blocks.back().rows : std::ssize(minibatch.vertices);
     for (std::int64_t s = 0; s < seeds; ++s) {
       const auto seed = static_cast<Index>(minibatch.vertices[static_cast<std::size_t>(s)]);
       const auto found = std::lower_bound(sum.columns.begin(), sum.columns.end(), seed);

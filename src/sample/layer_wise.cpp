@@ -17,8 +17,7 @@ class LayerWise final : public Sampler {
             std::unique_ptr<LayerDistribution<Index>> distribution)
       : m_(m), shape_(shape), distribution_(std::move(distribution)) {
     schedules_ = choose_schedules(
-        m, shape,
-        layer_wise_work(degree_moments(m), shape, m.partition.parts(), distribution_->uses_sums()));
+        m, shape, layer_wise_work(degree_moments(m), shape, m.partition.parts(), distribution_->uses_sums()));
   }
 
   std::vector<Minibatch> sample(const Cpu& cpu, std::span<const SeedBatch> batches, std::uint64_t seed,
@@ -139,10 +138,10 @@ std::unique_ptr<Sampler> make_layer_wise(const DistCsr<Index>& m, const SamplerS
   return std::make_unique<LayerWise<Index>>(m, shape, std::move(distribution));
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                                    \
-  template double largest_square(const DistCsr<Index>&);                                               \
-  template EntryWeight square_weight(const DistCsr<Index>&);                                           \
-  template std::unique_ptr<Sampler> make_layer_wise(const DistCsr<Index>&, const SamplerShape&,        \
+#define ESPALIER_INSTANTIATE(Index)                                                             \
+  template double largest_square(const DistCsr<Index>&);                                        \
+  template EntryWeight square_weight(const DistCsr<Index>&);                                    \
+  template std::unique_ptr<Sampler> make_layer_wise(const DistCsr<Index>&, const SamplerShape&, \
                                                     std::unique_ptr<LayerDistribution<Index>>);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

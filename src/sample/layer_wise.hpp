@@ -22,8 +22,8 @@ namespace espalier {
 /// The columns of one batch and layer.
 template <class Index>
 struct LayerPicks {
-  Buffer<Index> columns;         ///< ascending global ids
-  std::vector<double> factors;   ///< of each column's entries
+  Buffer<Index> columns;        ///< ascending global ids
+  std::vector<double> factors;  ///< of each column's entries
 };
 
 /// Where the picks of a layer come from.

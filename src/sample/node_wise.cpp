@@ -61,8 +61,9 @@ class NodeWise final : public Sampler {
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
     for (std::int64_t b = 0; b < std::ssize(minibatches); ++b) {
       auto& minibatch = minibatches[static_cast<std::size_t>(b)];
-      const std::span<const std::int64_t> offsets(picks.offsets.data() + frontier.begin(b),
-                                                  static_cast<std::size_t>(frontier.end(b) - frontier.begin(b)) + 1);
+      const std::span<const std::int64_t> offsets(
+          picks.offsets.data() + frontier.begin(b),
+          static_cast<std::size_t>(frontier.end(b) - frontier.begin(b)) + 1);
       const auto from = static_cast<std::size_t>(offsets.front()),
                  count = static_cast<std::size_t>(offsets.back()) - from;
       minibatch.blocks[block] =

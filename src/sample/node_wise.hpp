@@ -29,8 +29,8 @@ class RowDraw {
   /// Are values written beside the picks? If not, they are 1 / |picked|.
   virtual bool has_values() const = 0;
   /// Appends the picks of each of `rows` to `out`, ascending. Called by several threads at once.
-  virtual void draw(const LayerDraw& layer, std::span<const RowView<Index>> rows, std::span<const RowKey> keys,
-                    RowEntries<Index>& out) const = 0;
+  virtual void draw(const LayerDraw& layer, std::span<const RowView<Index>> rows,
+                    std::span<const RowKey> keys, RowEntries<Index>& out) const = 0;
 };
 
 /// The sampler that applies `draw` to every frontier vertex, layer by layer. Collective over the grid.

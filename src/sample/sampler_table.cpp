@@ -6,10 +6,7 @@
 
 //  name        draws one set of vertices per layer
 #define ESPALIER_SAMPLERS(sampler) \
-  sampler(graphsage, false)        \
-  sampler(labor, false)            \
-  sampler(ladies, true)            \
-  sampler(fastgcn, true)
+  sampler(graphsage, false) sampler(labor, false) sampler(ladies, true) sampler(fastgcn, true)
 
 namespace espalier {
 

@@ -32,7 +32,8 @@ Interval SpreadWeights::find_mine(std::uint64_t point) const {
   return {first_vertex_ + found, prefix_[v], prefix_[v + 1] - prefix_[v]};
 }
 
-std::vector<Interval> SpreadWeights::find(std::span<const std::uint64_t> points, const std::string& label) const {
+std::vector<Interval> SpreadWeights::find(std::span<const std::uint64_t> points,
+                                          const std::string& label) const {
   std::vector<Interval> found(points.size());
   if (column_ == nullptr) {
     std::ranges::transform(points, found.begin(), [&](std::uint64_t point) { return find_mine(point); });

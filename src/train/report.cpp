@@ -96,7 +96,8 @@ void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<
     if (!communicates(stage)) continue;
     report.bytes[stage] = over_ranks(world, traffic.of_stage(stage));
   }
-  for (const auto& label : step_labels(world, traffic)) report.steps[label] = over_ranks(world, traffic.of(label));
+  for (const auto& label : step_labels(world, traffic))
+    report.steps[label] = over_ranks(world, traffic.of(label));
 }
 
 void measure_peak_memory(const Communicator& comm, RunReport& report) {

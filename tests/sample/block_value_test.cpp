@@ -50,7 +50,9 @@ TEST(DesRaj, TheExpectationIsTheFullRow) {
         all += probability;
         for (std::size_t j = 0; j < s; ++j)
           expectation[drawn[j]] +=
-              probability * scaled_value(entries[drawn[j]], des_raj_factor(left[j], weights[drawn[j]], static_cast<std::int64_t>(j + 1), static_cast<std::int64_t>(s)));
+              probability * scaled_value(entries[drawn[j]], des_raj_factor(left[j], weights[drawn[j]],
+                                                                           static_cast<std::int64_t>(j + 1),
+                                                                           static_cast<std::int64_t>(s)));
       });
       EXPECT_NEAR(all, 1, 1e-12);
       for (std::size_t k = 0; k < weights.size(); ++k)
@@ -108,8 +110,8 @@ TEST(DesRaj, TheSamplerGivesTheEnumeratedValues) {
   enumerate(weights, 2, [&](const auto& drawn, double probability, const auto& left) {
     std::map<std::int64_t, float> row = {{0, 0.6f}};
     for (std::size_t j = 0; j < 2; ++j)
-      row[static_cast<std::int64_t>(drawn[j])] =
-          scaled_value(values[drawn[j]], des_raj_factor(left[j], weights[drawn[j]], static_cast<std::int64_t>(j + 1), 2));
+      row[static_cast<std::int64_t>(drawn[j])] = scaled_value(
+          values[drawn[j]], des_raj_factor(left[j], weights[drawn[j]], static_cast<std::int64_t>(j + 1), 2));
     law[row] += probability;
   });
   ASSERT_EQ(law.size(), 12u) << "values tell the order of the draws";
@@ -127,7 +129,8 @@ TEST(Weights, TheSmallestPositiveOneCanBeDrawn) {
   const Grid grid(test_world(), 1);
   const auto a = one_row(grid, {0, 1e6f, 1e-40f, 0, 1e-30f});
   for (const auto aggregation : {Aggregation::kMean, Aggregation::kMatrix}) {
-    const auto sampler = make_sampler("graphsage", a, {.fanout = {2}, .weighted = true, .aggregation = aggregation});
+    const auto sampler =
+        make_sampler("graphsage", a, {.fanout = {2}, .weighted = true, .aggregation = aggregation});
     std::set<std::int64_t> picked;
     for (std::uint64_t epoch = 0; epoch < 100; ++epoch)
       for (const auto& [column, value] : sample_row(*sampler, 1, epoch)) {

@@ -40,9 +40,9 @@ namespace espalier {
 /// The Q of one rank's share of a bulk. Batch b has the frontier vertices[offsets[b] .. offsets[b+1]), all
 /// distinct, and the number numbers[b] in its epoch.
 struct StackedFrontier {
-  Buffer<std::int64_t> vertices;                                     ///< [rows] global ids
-  Buffer<std::int64_t> offsets = Buffer<std::int64_t>(1, 0);         ///< [batches + 1]
-  Buffer<std::int64_t> numbers;                                      ///< [batches]
+  Buffer<std::int64_t> vertices;                              ///< [rows] global ids
+  Buffer<std::int64_t> offsets = Buffer<std::int64_t>(1, 0);  ///< [batches + 1]
+  Buffer<std::int64_t> numbers;                               ///< [batches]
 
   std::int64_t batches() const { return std::ssize(numbers); }
   std::int64_t rows() const { return std::ssize(vertices); }
@@ -71,7 +71,9 @@ struct RowEntries {
 
   std::int64_t rows() const { return std::ssize(offsets) - 1; }
   std::int64_t begin(std::int64_t row) const { return offsets[static_cast<std::size_t>(row)]; }
-  std::int64_t size(std::int64_t row) const { return offsets[static_cast<std::size_t>(row) + 1] - begin(row); }
+  std::int64_t size(std::int64_t row) const {
+    return offsets[static_cast<std::size_t>(row) + 1] - begin(row);
+  }
   void end_row() { offsets.push_back(std::ssize(indices)); }
 };
 
@@ -124,7 +126,8 @@ class Product {
 /// same `schedule` (not kAuto) and label on every rank; so are the members of the result, called in the same
 /// order everywhere, also by ranks without a batch.
 template <class Index>
-std::unique_ptr<Product<Index>> open_product(const Cpu& cpu, const StackedFrontier& q, const DistCsr<Index>& a,
-                                             Schedule schedule, std::string_view label);
+std::unique_ptr<Product<Index>> open_product(const Cpu& cpu, const StackedFrontier& q,
+                                             const DistCsr<Index>& a, Schedule schedule,
+                                             std::string_view label);
 
 }  // namespace espalier

@@ -58,10 +58,9 @@ struct Cost {
 };
 
 /// (group-1)/group: the share of evenly spread ids that lie with another rank of a group.
-inline double crossing(int group) { return static_cast<double>(group - 1) / group; }
-
-/// Rows fetched whole: ids out, sizes and entries back.
-Cost fetch_cost(int group, double rows, double entries, const ProductShape& shape);
+inline double crossing(int group) {
+  return static_cast<double>(group - 1) / group;
+}
 
 /// The cost of a product by a schedule (not kAuto).
 Cost product_cost(Schedule schedule, const ProductShape& shape, const ProductWork& work);

@@ -37,9 +37,10 @@ enum class SamplerMode { kPaper, kReference, kDebiased };
 SamplerMode sampler_mode_of(const std::string& name);
 
 struct SamplerShape {
-  std::vector<std::int64_t> fanout;  ///< picks per vertex (node-wise) or per layer (layer-wise); first: next to
-                                     ///< the batch; -1 = all
-  bool weighted = false;             ///< draw in proportion to A's entries
+  std::vector<std::int64_t>
+      fanout;             ///< picks per vertex (node-wise) or per layer (layer-wise); first: next to
+                          ///< the batch; -1 = all
+  bool weighted = false;  ///< draw in proportion to A's entries
   Aggregation aggregation = Aggregation::kMean;
   std::string label = "sample";  ///< what its communication is booked under
   SamplerMode mode = SamplerMode::kDebiased;
@@ -66,7 +67,8 @@ class Sampler {
 /// What the rest of the program must know of a sampler.
 struct SamplerKind {
   const char* name;
-  bool layer_wise;  ///< draws one set of vertices per layer from a matrix with values, and estimates that matrix
+  bool
+      layer_wise;  ///< draws one set of vertices per layer from a matrix with values, and estimates that matrix
 };
 
 /// The sampler of a name. Throws UserError(kUsage) that lists the names when there is none.
