@@ -27,6 +27,7 @@ CLI11 | libcli11-dev | cli11 | - | header CLI/CLI.hpp
 spdlog | libspdlog-dev | spdlog | spdlog | header spdlog/spdlog.h
 fmt | libfmt-dev | fmt | fmt | header fmt/core.h
 OpenBLAS | libopenblas-dev | openblas | openblas | header cblas.h
+CombBLAS | libcombblas-dev | combblas | - | header CombBLAS/CombBLAS.h
 zlib | zlib1g-dev | zlib | zlib | header zlib.h
 Random123 | librandom123-dev | random123 | - | header Random123/philox.h
 JSON for Modern C++ | nlohmann-json3-dev | nlohmann-json | - | header nlohmann/json.hpp
@@ -41,6 +42,7 @@ FOR_TESTS="\
 libbenchmark-dev
 libgtest-dev
 libopenblas-dev
+libcombblas-dev
 python3
 python3-numpy
 python3-h5py

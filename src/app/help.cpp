@@ -7,6 +7,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/nearest.hpp"
+#include "espalier/sample/sampler.hpp"
 
 namespace espalier {
 
@@ -16,6 +17,13 @@ struct Words {
   std::string summary;
   std::string example;
 };
+
+std::string samplers() {
+  std::string lines;
+  for (const auto& kind : sampler_kinds())
+    lines += fmt::format("{}  {:<12}{}", lines.empty() ? "" : "\n", kind.name, kind.about);
+  return lines;
+}
 
 const std::map<std::string, Words>& words() {
   static const std::map<std::string, Words> table = {
@@ -45,7 +53,10 @@ const std::map<std::string, Words>& words() {
         "Example:\n  espalier info planted.h5 --ranks 64 --replication 4"}},
       {"sample",
        {"draw the minibatches of an epoch without training",
-        "Example:\n  mpirun -np 4 espalier sample inputs/debian.toml grid.replication=2 sampler.bulk=16"}},
+        "Example:\n  mpirun -np 4 espalier sample inputs/debian.toml grid.replication=2 "
+        "sampler.kind=ladies\n\n"
+        "The samplers (sampler.kind):\n" +
+            samplers()}},
       {"train",
        {"train a network",
         "Example:\n  mpirun -np 4 espalier train inputs/debian.toml grid.replication=2 train.epochs=5"}},

@@ -156,8 +156,10 @@ class FastGcnDistribution final : public LayerDistribution<Index> {
         for (std::int64_t k = 0; k < draws.missing; ++k) points.push_back(draws.next_point(left));
         missing += draws.missing;
       }
-    if (m_.partition.parts() > 1)
+    if (const int parts = m_.partition.parts(); parts > 1) {
       missing = m_.grid->column_comm().all_reduce(missing, Reduction::kMax, label_);
+      m_.grid->traffic().predict(label_, 2.0 * (parts - 1), 2 * 8 * crossing(parts));
+    }
     if (missing == 0) return false;
     const auto found = weights_.find(points, label_);
     std::size_t at = 0;

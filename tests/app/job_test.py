@@ -35,6 +35,11 @@ dir = "{output}"
 """
 
 
+SCHEDULES = ("pull", "push", "staged", "staged-oblivious", "auto")
+SAMPLERS = [("sampler.kind=graphsage",), ("sampler.kind=graphsage", "model.kind=gcn"), ("sampler.kind=labor",)] + [
+    (f"sampler.kind={kind}", f"sampler.mode={mode}") for kind in ("ladies", "fastgcn") for mode in ("paper", "reference", "debiased")]
+
+
 def divisors(p):
     return [c for c in range(1, p + 1) if p % c == 0]
 
@@ -84,6 +89,42 @@ class Sample(JobTest):
         expected = self.sample()
         self.succeed("-q", "train", self.config, ranks=2)
         self.assertEqual(self.report(self.output)["epochs"][0]["sample_digest"], expected)
+
+    def test_one_digest_for_every_sampler_and_schedule(self):
+        for sampler in SAMPLERS:
+            digests = {self.sample(*sampler)}
+            for schedule, (ranks, copies) in zip(SCHEDULES, ((2, 1), (4, 2), (6, 2), (3, 1), (5, 1))):
+                digests.add(self.sample(*sampler, f"grid.replication={copies}", f"grid.schedule={schedule}", "sampler.bulk=2", ranks=ranks))
+            self.assertEqual(len(digests), 1, sampler)
+
+    def test_the_report_counts_messages_and_bytes_by_step_beside_the_model(self):
+        output = self.succeed("sample", self.config, "grid.schedule=staged", "grid.replication=2", ranks=4)
+        self.assertIn("schedule staged, staged", output)
+        epoch = self.report(self.output)["epochs"][0]
+        stage, steps = epoch["bytes"]["sample"], epoch["steps"]
+        self.assertEqual(set(steps), {"sample/ids", "sample/rows", "sample/reduction"})
+        for field in ("total", "messages", "predicted"):
+            self.assertAlmostEqual(stage[field], sum(step[field] for step in steps.values()), delta=2, msg=field)
+        for volume in (stage, *steps.values()):
+            self.assertLessEqual(volume["total"] / 4, volume["max_rank"])
+            self.assertGreater(volume["predicted"], 0)
+        for label in ("between ranks", "reduction", "MB predicted"):
+            self.assertIn(label, output)
+
+    @unittest.skipUnless(LONG, "long: every sampler, mode, grid, schedule and topology")
+    def test_long_one_digest_for_every_sampler_mode_grid_and_schedule(self):
+        graph = self.folder / "rmat.h5"
+        self.succeed("generate", "rmat", "--scale", 10, "--edge-factor", 8, "--symmetrize", "--features", 4, "--classes", 4, "-o", graph)
+        bulks = itertools.cycle(("1", "3", "auto"))
+        for sampler in SAMPLERS:
+            digests = {}
+            for ranks in (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16):
+                for copies, layout in itertools.product(divisors(ranks), [f"grid.schedule={s}" for s in SCHEDULES]
+                                                        + ["grid.topology=replicated"]):
+                    job = (f"grid.replication={copies}", layout, f"sampler.bulk={next(bulks)}")
+                    digest = self.sample(f"graph.file={graph}", "sampler.batch_size=64", *sampler, *job, ranks=ranks)
+                    digests.setdefault(digest, []).append((ranks, *job))
+            self.assertEqual(len(digests), 1, (sampler, digests))
 
     @unittest.skipUnless(LONG, "long: every grid, topology, bulk and thread count on debian and an R-MAT of scale 14")
     def test_long_one_digest_on_real_graphs(self):
@@ -206,7 +247,10 @@ class BadInput(JobTest):
                                 ("sampler.fanout=[3]", ["sampler.fanout", "model.layers"]),
                                 ("sampler.fanout=[3,0]", ["sampler.fanout", "0"]),
                                 ("sampler.bulk=0", ["sampler.bulk"]),
-                                ("sampler.kind=ladies", ["sampler.kind", "ladies", "not available"]),
+                                ("sampler.kind=ladie", ["sampler.kind = ladie", "graphsage, labor, ladies, fastgcn"]),
+                                ("sampler.mode=best", ["sampler.mode", "debiased"]),
+                                ("grid.schedule=shove", ["grid.schedule", "push"]),
+                                ("grid.bandwidth_gbs=0", ["grid.bandwidth_gbs"]),
                                 ("run.device=cuda", ["run.device", "CPU"]),
                                 ("run.memory_limit=lots", ["run.memory_limit", "lots"]),
                                 ("nonsense", ["section.key=value"])):
@@ -236,6 +280,9 @@ class BadInput(JobTest):
         whole = self.graph.read_bytes()
         self.graph.write_bytes(whole[:len(whole) // 2])
         self.fail_with(3, ["graph.h5"], "train", self.config, ranks=2)
+
+    def test_labor_refuses_weighted_draws(self):
+        self.fail_with(2, ["sampler.weighted", "labor"], "sample", self.config, "sampler.kind=labor", "sampler.weighted=true", ranks=2)
 
     def test_weighted_draws_need_weights(self):
         import h5py

@@ -67,9 +67,11 @@ class Sampler {
 /// What the rest of the program must know of a sampler.
 struct SamplerKind {
   const char* name;
-  bool
-      layer_wise;  ///< draws one set of vertices per layer from a matrix with values, and estimates that matrix
+  bool layer_wise;    ///< draws one set of vertices per layer, and estimates a matrix with values
+  const char* about;  ///< one line for users
 };
+
+std::span<const SamplerKind> sampler_kinds();
 
 /// The sampler of a name. Throws UserError(kUsage) that lists the names when there is none.
 const SamplerKind& sampler_kind_of(const std::string& name);
