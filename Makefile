@@ -18,6 +18,11 @@ CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DSPDLOG_FMT_EXTERNAL \
 # No contraction: a product and a sum round twice on every machine, so block values agree bit for bit (design 4.1).
 CXXFLAGS += -std=c++20 -O3 -g1 -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow -Wno-restrict -Wno-dangling-else
 LDLIBS   += $(shell pkg-config --libs $(PKG) 2>/dev/null)
+# CombBLAS is an oracle of the tests and a baseline of the benches, no part of the program. Looked for when it is used, as
+# `deps` may just have brought it.
+COMBBLAS ?= $(shell test -e /usr/include/CombBLAS/CombBLAS.h && echo /usr)
+COMBBLAS_FLAGS = $(if $(COMBBLAS),$(patsubst %,-isystem %/include,$(filter-out /usr,$(COMBBLAS))) -isystem $(COMBBLAS)/include/CombBLAS -DTHREADED -DESPALIER_WITH_COMBBLAS)
+COMBBLAS_LIBS  = $(if $(COMBBLAS),$(patsubst %,-L%/lib,$(filter-out /usr,$(COMBBLAS))) -lCombBLAS -lUsortlib -lGraphGenlib)
 # Debian's h5py and numpy serve the tests and scripts; a python3 that lacks them is passed over.
 PYTHON   ?= $(shell for p in python3 /usr/bin/python3; do $$p -c 'import h5py, numpy' 2>/dev/null && echo $$p && break; done)
 

@@ -8,6 +8,10 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(BUILD)/obj/tests/mpi_main.cpp.o $
 	@mkdir -p $(@D)
 	@$(MPICXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lgtest
 
+# The one test that multiplies by CombBLAS; without it the test is skipped, saying so.
+$(BUILD)/obj/tests/dist/combblas_test.cpp.o: CPPFLAGS += $(COMBBLAS_FLAGS)
+$(BUILD)/tests/dist/combblas_test: private LDLIBS += $(COMBBLAS_LIBS)
+
 WANTED_TESTS := $(if $(ONLY),$(filter $(BUILD)/tests/$(ONLY)%,$(TESTS)),$(TESTS))
 RUN_TESTS     = $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP))
 

@@ -50,10 +50,12 @@ def run(command, env, timeout):
             f"\nno answer in {timeout} s\n"
 
 
-def ranks_of(source):
+def ranks_of(source, long):
     head = "".join(source.open().readlines()[:12])
-    found = re.search(r"^// ranks:([ 0-9]+)", head, re.M)
-    return [int(n) for n in found.group(1).split()] if found else [1]
+    found = re.findall(r"^// ranks:([ 0-9]+)", head, re.M) or ["1"]
+    if long:
+        found += re.findall(r"^// long ranks:([ 0-9]+)", head, re.M)
+    return [int(n) for n in " ".join(found).split()]
 
 
 def gtest_counts(report):
@@ -129,7 +131,7 @@ def main():
     for source in sorted((ROOT / "tests").glob("*/*_test.cpp")):
         if not wanted(source, options.only):
             continue
-        for ranks in ranks_of(source):
+        for ranks in ranks_of(source, options.long):
             if options.np and ranks != options.np:
                 continue
             start = time.time()

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "cost_model.hpp"
@@ -16,6 +17,12 @@ constexpr std::array<Name, 5> kNames = {{{Schedule::kAuto, "auto"},
                                          {Schedule::kStagedOblivious, "staged-oblivious"},
                                          {Schedule::kPull, "pull"},
                                          {Schedule::kPush, "push"}}};
+
+// With how many other ranks of the group a keeper exchanges answers, on average: along a row no more columns
+// serve than there are block rows.
+double servers(int group, const ProductShape& shape) {
+  return std::min(group, shape.parts) * crossing(group);
+}
 
 // What the owners (push, down a column) or the row's servers (staged, along a row) do with a stacked frontier.
 Cost serve_cost(int group, bool whole_rows, const ProductShape& shape, const ProductWork& work) {
@@ -59,21 +66,24 @@ FetchCost fetch_cost(int group, double asked, double exchanges, double rows, dou
 
 Cost rows_cost(int group, double rows, double entries, int id_bytes, int value_bytes,
                const ProductShape& shape) {
-  return {(value_bytes > 0 ? 3.0 : 2.0) * (group - 1),
+  return {(value_bytes > 0 ? 3.0 : 2.0) * servers(group, shape),
           crossing(group) * (rows * shape.index_bytes + entries * (id_bytes + value_bytes))};
 }
 
 Cost inquiry_cost(int group, double batches, double rows, const ProductShape& shape) {
-  return {3.0 * (group - 1), (8 + 16 * batches) * (group - 1) + crossing(group) * rows * shape.index_bytes};
+  return {
+      (group - 1) + 2.0 * servers(group, shape),
+      8.0 * (group - 1) + 16 * batches * servers(group, shape) + crossing(group) * rows * shape.index_bytes};
 }
 
 Cost sums_cost(int group, double batches, double sums, const ProductShape& shape) {
   if (sums <= 0) return {};
-  return {3.0 * (group - 1), 8 * batches * (group - 1) + crossing(group) * sums * (shape.index_bytes + 8)};
+  return {3.0 * servers(group, shape),
+          8 * batches * servers(group, shape) + crossing(group) * sums * (shape.index_bytes + 8)};
 }
 
 Cost picks_cost(int group, double batches, double picks, const ProductShape& shape) {
-  return {2.0 * (group - 1), (group - 1) * (8 * batches + picks * shape.index_bytes)};
+  return {2.0 * servers(group, shape), servers(group, shape) * (8 * batches + picks * shape.index_bytes)};
 }
 
 Cost blocks_cost(const ProductShape& shape) {

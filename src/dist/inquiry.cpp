@@ -6,6 +6,22 @@
 
 namespace espalier {
 
+namespace {
+
+// For each rank, the sum of its counts[rank] sizes out of `sizes`, where they stand one after another.
+template <class Size>
+std::vector<std::int64_t> sum_by_rank(std::span<const std::int64_t> counts, const Buffer<Size>& sizes) {
+  std::vector<std::int64_t> sums;
+  auto from = sizes.begin();
+  for (const auto count : counts) {
+    sums.push_back(std::accumulate(from, from + count, std::int64_t{0}));
+    from += count;
+  }
+  return sums;
+}
+
+}  // namespace
+
 template <class Index>
 Inquiry<Index>::Inquiry(const Communicator& group, const StackedFrontier& q,
                         const std::function<int(std::int64_t)>& server_of, const ProductShape& shape,
@@ -44,12 +60,9 @@ Inquiry<Index>::Inquiry(const Communicator& group, const StackedFrontier& q,
 
   // 2. Lines, then ids.
   Buffer<Line> all_lines;
-  std::vector<std::int64_t> line_counts;
-  for (const auto& of_server : lines) {
-    all_lines.insert(all_lines.end(), of_server.begin(), of_server.end());
-    line_counts.push_back(std::ssize(of_server));
-  }
-  const auto asked_lines = group.all_to_all_v(std::span<const Line>(all_lines), line_counts, label + "/ids");
+  for (const auto& of_server : lines) all_lines.insert(all_lines.end(), of_server.begin(), of_server.end());
+  const auto asked_lines =
+      group.all_to_all_v(std::span<const Line>(all_lines), line_counts(), label + "/ids");
   asked_lines_ = asked_lines.counts;
   std::size_t line = 0;
   for (const auto count : asked_lines.counts) {
@@ -69,29 +82,26 @@ Inquiry<Index>::Inquiry(const Communicator& group, const StackedFrontier& q,
 }
 
 template <class Index>
+std::vector<std::int64_t> Inquiry<Index>::line_counts() const {
+  std::vector<std::int64_t> counts;
+  for (const auto& batches : batches_of_) counts.push_back(std::ssize(batches));
+  return counts;
+}
+
+template <class Index>
 template <class Id>
 RowEntries<Id> Inquiry<Index>::send_back(const RowEntries<Id>& answers, bool values,
                                          const std::string& back) const {
   Buffer<Index> sizes(static_cast<std::size_t>(answers.rows()));
   for (std::int64_t r = 0; r < answers.rows(); ++r)
     sizes[static_cast<std::size_t>(r)] = static_cast<Index>(answers.size(r));
-  std::vector<std::int64_t> sent, received;
-  std::int64_t row = 0;
-  for (const auto count : asked_counts_) {
-    sent.push_back(answers.begin(row + count) - answers.begin(row));
-    row += count;
-  }
   Buffer<Index> my_sizes;
   group_.all_to_all_v(std::span<const Index>(sizes), asked_counts_, counts_, my_sizes, back);
   RowEntries<Id> mine;
   mine.offsets.resize(my_sizes.size() + 1);
   std::inclusive_scan(my_sizes.begin(), my_sizes.end(), mine.offsets.begin() + 1, std::plus<>(),
                       std::int64_t{0});
-  row = 0;
-  for (const auto count : counts_) {
-    received.push_back(mine.begin(row + count) - mine.begin(row));
-    row += count;
-  }
+  const auto sent = sum_by_rank(asked_counts_, sizes), received = sum_by_rank(counts_, my_sizes);
   group_.all_to_all_v(std::span<const Id>(answers.indices), sent, received, mine.indices, back);
   if (values) group_.all_to_all_v(std::span<const float>(answers.values), sent, received, mine.values, back);
 
@@ -108,28 +118,15 @@ void Inquiry<Index>::reduce(const Cpu& cpu, const std::vector<SparseSum<Index>>&
   Buffer<std::int64_t> sizes, my_sizes;
   Buffer<Index> sent_columns, my_columns;
   Buffer<std::uint64_t> sent_sums, my_sums;
-  std::vector<std::int64_t> sent, line_counts, received;
-  std::size_t segment = 0;
-  for (const auto count : asked_lines_) {
-    std::int64_t entries = 0;
-    for (std::int64_t k = 0; k < count; ++k) {
-      const auto& part = partial[segment++];
-      sizes.push_back(std::ssize(part.columns));
-      entries += sizes.back();
-      sent_columns.insert(sent_columns.end(), part.columns.begin(), part.columns.end());
-      sent_sums.insert(sent_sums.end(), part.sums.begin(), part.sums.end());
-    }
-    sent.push_back(entries);
+  for (const auto& part : partial) {
+    sizes.push_back(std::ssize(part.columns));
+    sent_columns.insert(sent_columns.end(), part.columns.begin(), part.columns.end());
+    sent_sums.insert(sent_sums.end(), part.sums.begin(), part.sums.end());
   }
-  for (const auto& batches : batches_of_) line_counts.push_back(std::ssize(batches));
+  const auto lines = line_counts();
   const auto label = label_ + "/reduction";
-  group_.all_to_all_v(std::span<const std::int64_t>(sizes), asked_lines_, line_counts, my_sizes, label);
-  std::size_t line = 0;
-  for (const auto count : line_counts) {
-    std::int64_t entries = 0;
-    for (std::int64_t k = 0; k < count; ++k) entries += my_sizes[line++];
-    received.push_back(entries);
-  }
+  group_.all_to_all_v(std::span<const std::int64_t>(sizes), asked_lines_, lines, my_sizes, label);
+  const auto sent = sum_by_rank(asked_lines_, sizes), received = sum_by_rank(lines, my_sizes);
   group_.all_to_all_v(std::span<const Index>(sent_columns), sent, received, my_columns, label);
   group_.all_to_all_v(std::span<const std::uint64_t>(sent_sums), sent, received, my_sums, label);
   const auto expected = sums_cost(group_.size(), batches_, static_cast<double>(my_columns.size()), shape_);
@@ -143,7 +140,7 @@ void Inquiry<Index>::reduce(const Cpu& cpu, const std::vector<SparseSum<Index>>&
   };
   std::vector<std::vector<Part>> parts(static_cast<std::size_t>(batches_));
   std::int64_t at = 0;
-  line = 0;
+  std::size_t line = 0;
   for (const auto& batches : batches_of_)
     for (const auto batch : batches) {
       parts[static_cast<std::size_t>(batch)].push_back(
@@ -169,26 +166,16 @@ std::vector<std::span<const Index>> Inquiry<Index>::send_picks(
     std::span<const std::span<const Index>> columns, Buffer<Index>& storage) const {
   Buffer<std::int64_t> sizes, asked_sizes;
   Buffer<Index> picks;
-  std::vector<std::int64_t> sent, line_counts, received;
-  for (const auto& batches : batches_of_) {
-    std::int64_t entries = 0;
+  for (const auto& batches : batches_of_)
     for (const auto batch : batches) {
       const auto& of_batch = columns[static_cast<std::size_t>(batch)];
       sizes.push_back(std::ssize(of_batch));
-      entries += std::ssize(of_batch);
       picks.insert(picks.end(), of_batch.begin(), of_batch.end());
     }
-    sent.push_back(entries);
-    line_counts.push_back(std::ssize(batches));
-  }
+  const auto lines = line_counts();
   const auto label = label_ + "/picks";
-  group_.all_to_all_v(std::span<const std::int64_t>(sizes), line_counts, asked_lines_, asked_sizes, label);
-  std::size_t line = 0;
-  for (const auto count : asked_lines_) {
-    std::int64_t entries = 0;
-    for (std::int64_t k = 0; k < count; ++k) entries += asked_sizes[line++];
-    received.push_back(entries);
-  }
+  group_.all_to_all_v(std::span<const std::int64_t>(sizes), lines, asked_lines_, asked_sizes, label);
+  const auto sent = sum_by_rank(lines, sizes), received = sum_by_rank(asked_lines_, asked_sizes);
   group_.all_to_all_v(std::span<const Index>(picks), sent, received, storage, label);
   double all_picks = 0;
   for (const auto& of_batch : columns) all_picks += static_cast<double>(of_batch.size());

@@ -61,7 +61,8 @@ class Inquiry {
   struct Line {
     std::int64_t batch, rows;
   };
-  std::vector<Line> ask(const StackedFrontier& q, const std::function<int(std::int64_t)>& server_of);
+  /// How many lines I send to each server.
+  std::vector<std::int64_t> line_counts() const;
 
   const Communicator& group_;
   ProductShape shape_;

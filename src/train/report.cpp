@@ -49,11 +49,11 @@ StageVolume over_ranks(const Communicator& comm, const Volume& mine) {
           comm.all_reduce(mine.predicted_bytes, Reduction::kSum, "report")};
 }
 
-// The labels with a step that any rank has booked, the same on every rank.
+// The labels with a step of a minibatch stage that any rank has booked, the same on every rank.
 std::set<std::string> step_labels(const Communicator& comm, const Traffic& traffic) {
   std::string mine;
   for (const auto& [label, volume] : traffic.all())
-    if (label.find('/') != std::string::npos) mine += label + "\n";
+    if (label.find('/') != std::string::npos && !label.starts_with("evaluate/")) mine += label + "\n";
   const auto everyones = comm.all_gather_v(std::span<const char>(mine), "report");
   std::istringstream lines(std::string(everyones.begin(), everyones.end()));
   std::set<std::string> labels;
@@ -95,6 +95,8 @@ void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<
     report.seconds[stage] = over_ranks(world, timers.seconds(path));
     if (!communicates(stage)) continue;
     report.bytes[stage] = over_ranks(world, traffic.of_stage(stage));
+    // A rank evaluates the rows it holds: the model's even spread does not hold for them.
+    if (stage == "evaluate") report.bytes[stage].predicted = 0;
   }
   for (const auto& label : step_labels(world, traffic))
     report.steps[label] = over_ranks(world, traffic.of(label));

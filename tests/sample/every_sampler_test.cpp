@@ -1,0 +1,194 @@
+// ranks: 1 2 3 4 6 8
+// long ranks: 5 7 9 12 16
+// Law of every sampler and mode: a minibatch is a function of (seed, epoch, batch) only - one digest for every p, c,
+// schedule, topology, bulk, thread count and width of indices, the pinned one; also with more ranks than rows.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "espalier/sample/epoch_sampler.hpp"
+#include "mpi_test.hpp"
+#include "random_graph.hpp"
+
+namespace espalier {
+namespace {
+
+enum class Model { kAdjacency, kMean, kMeanWithSelf, kGcn };
+
+struct Case {
+  const char* kind;
+  Model model;
+  bool weighted_graph;
+  SamplerShape shape;
+  std::uint64_t digest, tiny_digest;  ///< of the graph of 157 vertices, and of that of 5
+};
+
+SamplerShape matrix(std::vector<std::int64_t> fanout, bool weighted,
+                    SamplerMode mode = SamplerMode::kDebiased) {
+  return {
+      .fanout = std::move(fanout), .weighted = weighted, .aggregation = Aggregation::kMatrix, .mode = mode};
+}
+
+const std::vector<Case>& cases() {
+  constexpr auto kPaper = SamplerMode::kPaper, kReference = SamplerMode::kReference,
+                 kDebiased = SamplerMode::kDebiased;
+  static const std::vector<Case> all = {
+      {"graphsage", Model::kAdjacency, false, {.fanout = {4, 3}}, 0xac43752c183485deu, 0x7eb39034632784b8u},
+      {"graphsage", Model::kGcn, false, matrix({3, 3}, false), 0x2ba0a286243709aeu, 0x8c8fdf2369a6908au},
+      {"graphsage",
+       Model::kAdjacency,
+       true,
+       {.fanout = {3, 3}, .weighted = true},
+       0x720cb640e2377728u,
+       0x7eb39034632784b8u},
+      {"graphsage", Model::kGcn, true, matrix({2, 2}, true), 0x6e98a101048153b8u, 0x739a5727242cadd8u},
+      {"labor", Model::kAdjacency, false, {.fanout = {4, 3, 2}}, 0x7c432bcf5207a0u, 0x57422f70084d39f3u},
+      {"labor", Model::kGcn, true, matrix({3, -1}, false), 0x1fe9c283d8fc6c03u, 0xca68991adba591ceu},
+      {"ladies", Model::kMean, false, matrix({20, 12}, false, kPaper), 0x5a83636aa8f19835u,
+       0xe0150ee401fbe6a2u},
+      {"ladies", Model::kMeanWithSelf, false, matrix({20, 12}, false, kReference), 0x2331ce79d2b68e31u,
+       0x59066180d387f901u},
+      {"ladies", Model::kGcn, true, matrix({9, 20, 15}, false, kDebiased), 0x2308a7c849c6c102u,
+       0xc254f772a927107du},
+      {"fastgcn", Model::kGcn, false, matrix({40, 30}, false, kPaper), 0x8f943236d1187e5cu,
+       0x5975311ded10e53u},
+      {"fastgcn", Model::kGcn, true, matrix({30, 40}, false, kReference), 0x33cdd2ab1c1bb78fu,
+       0x2f551ab83acbebcu},
+      {"fastgcn", Model::kMean, true, matrix({50, 40, -1}, false, kDebiased), 0x3f830508001e048u,
+       0xecc080dcf109404du},
+  };
+  return all;
+}
+
+std::string name_of(const Case& c) {
+  const char* const modes[] = {"paper", "reference", "debiased"};
+  return fmt::format("{} {} model {}{}{}", c.kind, modes[static_cast<int>(c.shape.mode)],
+                     static_cast<int>(c.model), c.weighted_graph ? " weighted graph" : "",
+                     c.shape.weighted ? " weighted draws" : "");
+}
+
+struct Setting {
+  int replication = 1;
+  Topology topology = Topology::kReplicated;
+  Schedule schedule = Schedule::kPull;
+  std::int64_t bulk = 1000;
+  int threads = 1;
+  bool wide = false;  ///< int64 indices
+  std::int64_t nodes = 157;
+};
+
+template <class Index>
+DistCsr<Index> matrix_of(const Grid& grid, const Case& c, const Setting& setting) {
+  const auto a =
+      distribute(grid, random_graph<Index>(setting.nodes, setting.nodes < 10 ? 2 : 9, c.weighted_graph, 11),
+                 setting.topology);
+  switch (c.model) {
+    case Model::kAdjacency:
+      return a;
+    case Model::kMean:
+      return normalize_rows(a, false, c.weighted_graph);
+    case Model::kMeanWithSelf:
+      return normalize_rows(a, true, c.weighted_graph);
+    case Model::kGcn:
+      break;
+  }
+  return normalize_with_self_loops(a);
+}
+
+// One epoch: every second vertex in batches of 10 (of 1 on the small graph, so that some ranks have none).
+template <class Index>
+SampleCounts sample_epoch(const Case& c, const Setting& setting) {
+  const Grid grid(test_world(), setting.replication);
+  const auto a = matrix_of<Index>(grid, c, setting);
+  auto shape = c.shape;
+  shape.schedule = setting.schedule;
+  if (setting.nodes < 10)
+    for (auto& picks : shape.fanout) picks = std::min(picks, std::int64_t{2});
+  const auto sampler = make_sampler(c.kind, a, shape);
+  Buffer<std::int64_t> training;
+  for (std::int64_t v = 0; v < setting.nodes; v += 2) training.push_back(v);
+  const EpochPlan plan(training, setting.nodes < 10 ? 1 : 10, grid.ranks(), grid.ranks(), 7, 1);
+  EpochSampler epoch_sampler(grid, *sampler, plan, setting.bulk);
+  epoch_sampler.sample_until({setting.threads}, plan.batches());
+  return total(epoch_sampler.counts(), grid.world());
+}
+
+SampleCounts sample_epoch(const Case& c, const Setting& setting) {
+  return setting.wide ? sample_epoch<std::int64_t>(c, setting) : sample_epoch<std::int32_t>(c, setting);
+}
+
+void expect_same(const SampleCounts& counts, const SampleCounts& expected, const Setting& setting) {
+  const auto words =
+      fmt::format("c {}, {}, {}, bulk {}, {} threads, {} bits", setting.replication,
+                  setting.topology == Topology::kPartitioned ? "partitioned" : "replicated",
+                  name_of(setting.schedule), setting.bulk, setting.threads, setting.wide ? 64 : 32);
+  EXPECT_EQ(counts.digest, expected.digest) << words;
+  EXPECT_EQ(counts.batches, expected.batches) << words;
+  EXPECT_EQ(counts.sampled_edges, expected.sampled_edges) << words;
+  EXPECT_EQ(counts.input_rows, expected.input_rows) << words;
+}
+
+constexpr Schedule kSchedules[] = {Schedule::kPull, Schedule::kPush, Schedule::kStaged,
+                                   Schedule::kStagedOblivious, Schedule::kAuto};
+constexpr std::int64_t kBulks[] = {1, 3, 1000};
+
+// Every c with every schedule. Bulk, threads and width turn at their own pace, so that each value meets every sampler
+// at every p, and other schedules at every other c.
+TEST(EverySampler, OneDigestForEveryGridScheduleTopologyBulkThreadsAndIndexWidth) {
+  std::size_t which = 0;
+  for (const auto& c : cases()) {
+    SCOPED_TRACE(name_of(c));
+    const auto expected = sample_epoch(c, {});
+    EXPECT_EQ(expected.digest, c.digest) << fmt::format("the digest is {:#x}", expected.digest);
+    EXPECT_EQ(expected.batches, 8);
+    EXPECT_GT(expected.sampled_edges, 0);
+    for (const int replication : divisors(test_world().size())) {
+      for (std::size_t s = 0; s < std::size(kSchedules); ++s, ++which) {
+        const Setting setting = {.replication = replication,
+                                 .topology = Topology::kPartitioned,
+                                 .schedule = kSchedules[s],
+                                 .bulk = kBulks[which % 3],
+                                 .threads = 1 + static_cast<int>(which % 2),
+                                 .wide = which % 4 >= 2};
+        expect_same(sample_epoch(c, setting), expected, setting);
+      }
+      const Setting replicated = {.replication = replication,
+                                  .schedule = kSchedules[which % 5],
+                                  .bulk = kBulks[(which + 1) % 3],
+                                  .threads = 2,
+                                  .wide = which % 2 == 0};
+      expect_same(sample_epoch(c, replicated), expected, replicated);
+    }
+  }
+}
+
+// Five rows, three batches of one seed: block rows are empty, and ranks have no batch.
+TEST(EverySampler, OneDigestWithMoreRanksThanRowsAndBatches) {
+  std::size_t which = 0;
+  for (const auto& c : cases()) {
+    SCOPED_TRACE(name_of(c));
+    const auto expected = sample_epoch(c, {.nodes = 5});
+    EXPECT_EQ(expected.digest, c.tiny_digest) << fmt::format("the digest is {:#x}", expected.digest);
+    EXPECT_EQ(expected.batches, 3);
+    for (const int replication : divisors(test_world().size()))
+      for (const auto schedule :
+           {Schedule::kPull, Schedule::kPush, Schedule::kStaged, Schedule::kStagedOblivious}) {
+        const Setting setting = {.replication = replication,
+                                 .topology = Topology::kPartitioned,
+                                 .schedule = schedule,
+                                 .wide = which++ % 3 == 0,
+                                 .nodes = 5};
+        expect_same(sample_epoch(c, setting), expected, setting);
+      }
+  }
+}
+
+TEST(EverySampler, NoTwoCasesSampleTheSame) {
+  std::vector<std::uint64_t> digests;
+  for (const auto& c : cases()) digests.push_back(c.digest);
+  std::ranges::sort(digests);
+  EXPECT_TRUE(std::ranges::adjacent_find(digests) == digests.end());
+}
+
+}  // namespace
+}  // namespace espalier

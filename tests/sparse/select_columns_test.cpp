@@ -1,0 +1,92 @@
+// Laws of the meeting of a row and a list of columns: every common id once, by its place in both, ascending,
+// whichever of the three ways is taken (search the row, search the list, walk both).
+#include "espalier/sparse/select_columns.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "espalier/base/philox.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+using Meetings = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+template <class Index>
+Meetings meetings(const std::vector<Index>& row, const std::vector<Index>& columns) {
+  Meetings met;
+  for_each_common(RowView<Index>{row.data(), nullptr, std::ssize(row)}, std::span<const Index>(columns),
+                  [&](std::int64_t c, std::int64_t k) { met.emplace_back(c, k); });
+  return met;
+}
+
+template <class Index>
+Meetings brute_force(const std::vector<Index>& row, const std::vector<Index>& columns) {
+  Meetings met;
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    for (std::size_t k = 0; k < row.size(); ++k)
+      if (row[k] == columns[c]) met.emplace_back(c, k);
+  return met;
+}
+
+template <class Index>
+class ForEachCommon : public testing::Test {};
+using Widths = testing::Types<std::int32_t, std::int64_t>;
+TYPED_TEST_SUITE(ForEachCommon, Widths);
+
+TYPED_TEST(ForEachCommon, ByHand) {
+  using List = std::vector<TypeParam>;
+  EXPECT_EQ(meetings<TypeParam>({1, 4, 6, 9}, {0, 4, 5, 9, 12}), (Meetings{{1, 1}, {3, 3}}));
+  EXPECT_EQ(meetings<TypeParam>({2}, {2}), (Meetings{{0, 0}}));
+  EXPECT_EQ(meetings<TypeParam>({}, {1, 2}), Meetings{});
+  EXPECT_EQ(meetings<TypeParam>({1, 2}, {}), Meetings{});
+  EXPECT_EQ(meetings<TypeParam>({}, {}), Meetings{});
+  EXPECT_EQ(meetings<TypeParam>({1, 3, 5}, {0, 2, 4}), Meetings{});
+  List many;
+  for (TypeParam k = 0; k < 100; ++k) many.push_back(3 * k);
+  EXPECT_EQ(meetings<TypeParam>({0, 150, 297}, many), (Meetings{{0, 0}, {50, 1}, {99, 2}}));
+  EXPECT_EQ(meetings<TypeParam>(many, {0, 150, 297}), (Meetings{{0, 0}, {1, 50}, {2, 99}}));
+  EXPECT_EQ(meetings<TypeParam>(many, {1, 298, 1000}), Meetings{});
+  EXPECT_EQ(meetings<TypeParam>({1, 298, 1000}, many), Meetings{});
+}
+
+// `count` distinct ids below `ids`, ascending.
+template <class Index>
+std::vector<Index> random_list(std::size_t count, std::int64_t ids, std::uint64_t seed, std::uint64_t row) {
+  std::set<Index> list;
+  const RandomStream stream = {.seed = seed, .row = row};
+  for (std::uint64_t draw = 0; list.size() < count; ++draw)
+    list.insert(static_cast<Index>(random_below(stream, draw, static_cast<std::uint64_t>(ids))));
+  return {list.begin(), list.end()};
+}
+
+// Lengths on either side of 16 times the other: 16 and 17 to 1, 48 and 49 to 3.
+TYPED_TEST(ForEachCommon, EqualsAllPairsForAllRatiosOfLengths) {
+  const auto seed = test_seed(22);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::uint64_t stream = 0;
+  for (const std::size_t r : {0, 1, 3, 15, 16, 17, 48, 49, 200})
+    for (const std::size_t c : {0, 1, 3, 15, 16, 17, 48, 49, 200})
+      for (const std::int64_t ids : {200, 260, 5000})
+        for (int repeat = 0; repeat < 3; ++repeat) {
+          const auto row = random_list<TypeParam>(r, ids, seed, stream++);
+          const auto columns = random_list<TypeParam>(c, ids, seed, stream++);
+          EXPECT_EQ(meetings(row, columns), brute_force(row, columns))
+              << r << " in the row, " << c << " columns";
+        }
+}
+
+TYPED_TEST(ForEachCommon, OfAListWithItselfIsTheDiagonal) {
+  const auto list = random_list<TypeParam>(100, 1 << 20, test_seed(23), 0);
+  const auto met = meetings(list, list);
+  EXPECT_EQ(std::ssize(met), 100);
+  for (std::size_t k = 0; k < met.size(); ++k)
+    EXPECT_EQ(met[k], (std::pair<std::int64_t, std::int64_t>(k, k)));
+}
+
+}  // namespace
+}  // namespace espalier
