@@ -5,6 +5,7 @@
 // associative. Each term is off by at most 2^-(s+1), that is 2^-(63 - ceil(log2 N)) relative to the bound.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -30,13 +31,20 @@ class FixedPointScale {
   int shift_ = 0;
 };
 
-/// The integer weight of a weight: round(w * 2^shift), at least 1 for any w > 0 so that no support is
+/// 2^exponent for -1022 <= exponent <= 1023.
+inline double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+}
+
+/// The integer weight of a weight: round(w * 2^shift), ties to even, at least 1 for any w > 0 so that no support is
 /// lost. With shift = weight_shift(largest weight of the graph) every weight is below 2^32 and a row of 2^31
 /// of them sums exactly in 64 bits.
 inline std::uint64_t fixed_point_weight(double weight, int shift) {
   if (!(weight > 0)) return 0;
-  const double scaled = std::ldexp(weight, shift);
-  return scaled < 1.0 ? 1 : static_cast<std::uint64_t>(std::llrint(scaled));
+  const double scaled = weight * power_of_two(shift);  // exact
+  // From 2^52 on a double is an integer; below, adding 2^52 rounds the fraction away.
+  const double rounded = scaled < 0x1p52 ? (scaled + 0x1p52) - 0x1p52 : scaled;
+  return rounded < 1.0 ? 1 : static_cast<std::uint64_t>(rounded);
 }
 
 /// The shift for which a sum of up to `terms` weights, none above `largest` > 0, stays below 2^63: each weight is
