@@ -164,6 +164,14 @@ class Train(JobTest):
                                      f"{model} p {ranks} c {copies}")
             self.assertEqual(self.losses(*model, "grid.topology=replicated", "sampler.bulk=2", ranks=3), expected)
 
+    def test_the_same_bits_with_every_sampler(self):
+        for sampler in (("sampler.kind=ladies", "model.kind=gcn"), ("sampler.kind=ladies", "sampler.mode=reference"),
+                        ("sampler.kind=fastgcn",), ("sampler.kind=labor", "model.kind=gcn")):
+            runs = [self.losses(*sampler), self.losses(*sampler, "grid.schedule=push", "grid.replication=2", ranks=4),
+                    self.losses(*sampler, "grid.schedule=staged", ranks=3)]
+            self.assertEqual(runs[0], runs[1], sampler)
+            self.assertEqual(runs[0], runs[2], sampler)
+
     def test_float_reduction_agrees_to_rounding(self):
         exact = self.losses()[0]
         quick = self.losses("train.reproducible=false", ranks=4)[0]
