@@ -15,6 +15,10 @@ $(BUILD)/bench/%: bench/%.cpp $(LIBRARY)
 	@$(MPICXX) $(CPPFLAGS) -Ibench $$(pkg-config --cflags $(BENCH_PKG)) $(CXXFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< \
 	  $(LIBRARY) $(LDLIBS) $$(pkg-config --libs $(BENCH_PKG))
 
+# volume_bench compares with CombBLAS where it is.
+$(BUILD)/bench/dist/volume_bench: private CPPFLAGS += $(COMBBLAS_FLAGS)
+$(BUILD)/bench/dist/volume_bench: private LDLIBS += $(COMBBLAS_LIBS)
+
 bench: all $(BENCHES)  ## verify and measure; prints rate, derived bound and ratio
 	@mkdir -p build/bench
 	@for bench in $(patsubst $(BUILD)/bench/%,%,$(BENCHES)); do \
@@ -23,5 +27,8 @@ bench: all $(BENCHES)  ## verify and measure; prints rate, derived bound and rat
 	    --benchmark_out=build/bench/$$(echo $${bench%_bench} | tr / _).json || { echo "$$bench failed"; exit 1; }; \
 	done
 
+bench-volumes: $(BUILD)/bench/dist/volume_bench  ## bytes of every schedule and sampler on 1 to 16 ranks, against the model; a picture (GRAPH=file: also of that)
+	@env $(BENCH_ENV) PYTHON="$(PYTHON)" bash bench/dist/sweep.sh $< $(GRAPH)
+
 -include $(patsubst %,%.d,$(BENCHES))
-.PHONY: bench
+.PHONY: bench bench-volumes
