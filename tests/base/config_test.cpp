@@ -32,6 +32,8 @@ features_on = "host"
 replication = "auto"
 topology = "replicated"
 schedule = "staged-oblivious"
+latency_us = 1.5
+bandwidth_gbs = 25.0
 [sampler]
 kind = "ladies"
 fanout = [512, -1]

@@ -70,6 +70,7 @@ TEST(AutomaticBulk, FitsInTheMemoryAndUsesIt) {
 // Records its calls; returns minibatches without layers.
 class FakeSampler : public Sampler {
  public:
+  const std::vector<Schedule>& schedules() const override { return schedules_; }
   std::vector<Minibatch> sample(const Cpu&, std::span<const SeedBatch> batches, std::uint64_t seed,
                                 std::uint64_t epoch) override {
     EXPECT_EQ(seed, 7u);
@@ -83,6 +84,9 @@ class FakeSampler : public Sampler {
     return minibatches;
   }
   std::vector<std::vector<std::int64_t>> calls;
+
+ private:
+  std::vector<Schedule> schedules_;
 };
 
 TEST(EpochSampler, SamplesWindowsOfBulkBatchesWhenNeeded) {
