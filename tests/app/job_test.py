@@ -111,6 +111,18 @@ class Sample(JobTest):
         for label in ("between ranks", "reduction", "MB predicted"):
             self.assertIn(label, output)
 
+    @unittest.skipUnless(LONG, "long: LADIES on an R-MAT of scale 20")
+    def test_long_ladies_holds_no_array_of_batches_times_vertices(self):
+        graph = self.folder / "rmat.h5"
+        self.succeed("generate", "rmat", "--scale", 20, "--edge-factor", 16, "--symmetrize", "--features", 1, "--classes", 2, "-o", graph)
+        self.sample(f"graph.file={graph}", "sampler.kind=ladies", "sampler.fanout=[512,512,512]", "model.layers=3",
+                    "sampler.batch_size=512", "sampler.bulk=64", timeout=600)
+        report = self.report(self.output)
+        resident = 8 * report["graph"]["edges"] + 8 * report["graph"]["nodes"]  # indices and values, indptr
+        beyond = report["peak_memory_bytes"]["max"] - resident
+        print(f"ladies, 64 batches in bulk: {beyond / 1e6:.0f} MB beyond the graph's {resident / 1e6:.0f} MB")
+        self.assertLess(beyond, 64 * report["graph"]["nodes"] * 8, "as much as one array of batches x vertices")
+
     @unittest.skipUnless(LONG, "long: every sampler, mode, grid, schedule and topology")
     def test_long_one_digest_for_every_sampler_mode_grid_and_schedule(self):
         graph = self.folder / "rmat.h5"
