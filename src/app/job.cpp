@@ -79,7 +79,8 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   });
   text = world.broadcast_text(text, 0, "setup");
   auto config = parse_config(text, arguments.config, arguments.overrides);
-  sampler_kind_of(config.sampler.kind);
+  check_sampler_keys(sampler_kind_of(config.sampler.kind), config.sampler.weighted, config.sampler.mode,
+                     config.model.kind == "gcn");
   refuse_unavailable(config);
   if (config.graph.file.empty() && !arguments.dry_run)
     usage_error("{}: graph.file is missing; name a file that `espalier import` or `espalier generate` wrote",
@@ -103,6 +104,10 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
   job.graph = job.file->info();
   if (job.graph.train == 0)
     input_error("{}: /split/train is empty or absent; import the graph with a split", config.graph.file);
+  if (config.sampler.weighted && config.model.kind != "gcn" && !job.graph.weighted)
+    input_error(
+        "sampler.weighted = true, but {} has no edge weights; import it with --edge-weight, or use false",
+        config.graph.file);
   const auto replication = checked_replication(
       config.grid.replication.value.value_or(automatic_replication(job, world.size())), world.size());
   job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
@@ -111,7 +116,10 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
   job.config.run.threads.value = job.cpu.threads;
   job.config.grid.replication.value = replication;
   job.config.train.batches_per_step.value = config.train.batches_per_step.value.value_or(world.size());
-  job.config.sampler.bulk.value = config.sampler.bulk.value.value_or(
+  const auto batches = count_batches(job.graph.train, config.sampler.batch_size);
+  if (config.sampler.bulk.value)
+    job.config.sampler.bulk.value = std::min(*config.sampler.bulk.value, batches);
+  job.config.sampler.bulk.value = job.config.sampler.bulk.value.value_or(
       automatic_bulk(sampler_shape(config, world.size()), sampler_kind_of(config.sampler.kind).layer_wise,
                      config.sampler.batch_size, count_batches(job.graph.train, config.sampler.batch_size),
                      world.size(), job.graph.nodes, job.graph.edges, job.memory_limit / 4));
@@ -146,6 +154,39 @@ SamplerShape sampler_shape(const Config& config, std::int64_t ranks) {
           .batches_per_rank = bulk / static_cast<double>(ranks)};
 }
 
+std::string sampler_in_words(const Config& config) {
+  std::string fanout;
+  for (const auto picks : config.sampler.fanout)
+    fanout += (fanout.empty() ? "" : ",") + std::to_string(picks);
+  const bool has_mode = sampler_kind_of(config.sampler.kind).takes_mode;
+  return fmt::format("{}{} fanout {}", config.sampler.kind, has_mode ? " (" + config.sampler.mode + ")" : "",
+                     fanout);
+}
+
+void warn_of_surprises(const Job& job) {
+  if (job.grid->world().rank() != 0) return;
+  const auto& config = job.config;
+  const auto ranks = job.grid->ranks();
+  const auto batches = count_batches(job.graph.train, config.sampler.batch_size);
+  const auto busy = std::min(job.batches_per_step(), batches);
+  if (busy < ranks)
+    log::warning(
+        "a step has {} batch{} (train.batches_per_step = {}, {} in an epoch): {} of {} ranks keep none", busy,
+        busy == 1 ? "" : "es", job.batches_per_step(), batches, ranks - busy, ranks);
+  const auto& kind = sampler_kind_of(config.sampler.kind);
+  for (const auto fanout : config.sampler.fanout)
+    if (kind.layer_wise && fanout > 0 && 4 * fanout < std::min(config.sampler.batch_size, job.graph.train)) {
+      log::warning("sampler.fanout has {} vertices for a whole layer of {}: few seeds will have a neighbour",
+                   fanout, kind.name);
+      break;
+    }
+  if (job.training && config.sampler.kind == "ladies" && config.sampler.mode == "paper")
+    log::warning("blocks of ladies in mode paper are biased; train with mode debiased or reference");
+  if (config.grid.topology == "replicated" && config.grid.schedule != "auto")
+    log::warning("grid.schedule = {} has nothing to move with grid.topology = \"replicated\"",
+                 config.grid.schedule);
+}
+
 std::string schedules_in_words(const Job& job, const Sampler& sampler) {
   if (job.grid->rows() == 1 || job.config.grid.topology == "replicated") return "no product moves data";
   std::string words;
@@ -154,7 +195,7 @@ std::string schedules_in_words(const Job& job, const Sampler& sampler) {
   return words;
 }
 
-RunReport start_report(const Job& job, const char* command) {
+RunReport start_report(const Job& job, const char* command, const Sampler& sampler) {
   RunReport report;
   report.command = command;
   report.config_json = to_json(job.config);
@@ -162,6 +203,8 @@ RunReport start_report(const Job& job, const char* command) {
   report.replication = job.grid->replication();
   report.threads = job.cpu.threads;
   report.graph = job.graph;
+  if (job.config.grid.topology == "partitioned" && job.grid->rows() > 1)
+    for (const auto schedule : sampler.schedules()) report.schedules.emplace_back(name_of(schedule));
   return report;
 }
 

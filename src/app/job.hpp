@@ -59,11 +59,17 @@ DistCsr<Index> read_model_matrix(const Job& job) {
 /// What sampler.*, grid.schedule and model.kind ask for.
 SamplerShape sampler_shape(const Config& config, std::int64_t ranks);
 
+/// "ladies (debiased) fanout 512,512".
+std::string sampler_in_words(const Config& config);
+
+/// What a user may not have meant: one warning each, from rank 0.
+void warn_of_surprises(const Job& job);
+
 /// "schedule push, push, pull": one per layer, first: next to the batch.
 std::string schedules_in_words(const Job& job, const Sampler& sampler);
 
 /// The parts of a report that are known before the first epoch.
-RunReport start_report(const Job& job, const char* command);
+RunReport start_report(const Job& job, const char* command, const Sampler& sampler);
 
 /// Collective. Rank 0 adds the epoch's line to metrics.csv at once, so that a job that is cut off leaves what
 /// it measured; the first epoch starts the file anew.

@@ -50,15 +50,16 @@ void run(Job& job, std::int64_t epochs) {
   const auto sampler = make_sampler(job.config.sampler.kind, a, sampler_shape(job.config, job.grid->ranks()));
   start_output(job);
 
-  auto report = start_report(job, "sample");
+  auto report = start_report(job, "sample", *sampler);
   log::info(
       "{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank; {}, {} batches "
       "of "
       "{}, {} in bulk; {}",
       job.config.graph.file, report.graph.nodes, report.graph.edges, report.ranks, job.grid->rows(),
-      report.replication, job.config.grid.topology, report.threads, job.config.sampler.kind,
+      report.replication, job.config.grid.topology, report.threads, sampler_in_words(job.config),
       count_batches(std::ssize(training), job.config.sampler.batch_size), job.config.sampler.batch_size,
       job.bulk(), schedules_in_words(job, *sampler));
+  warn_of_surprises(job);
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
     report.epochs.push_back(sample_epoch(job, *sampler, training, epoch));
     print_epoch(report.epochs.back());

@@ -53,14 +53,12 @@ void describe(const Job& job, const RunReport& report, const Sampler& sampler, s
   log::info("grid    {} rank{} as {} block rows x {} copies, {} topology, {} thread{} per rank, on the CPU",
             report.ranks, report.ranks == 1 ? "" : "s", job.grid->rows(), report.replication,
             config.grid.topology, report.threads, report.threads == 1 ? "" : "s");
-  std::string fanout;
-  for (const auto picks : config.sampler.fanout)
-    fanout += (fanout.empty() ? "" : ",") + std::to_string(picks);
   log::info(
-      "job     {} layers of {}, hidden {}, {} parameters; {} fanout {}, batch {}, {} per step, {} in bulk; "
+      "job     {} layers of {}, hidden {}, {} parameters; {}, batch {}, {} per step, {} in bulk; "
       "{}",
-      config.model.layers, config.model.kind, config.model.hidden, parameters, config.sampler.kind, fanout,
+      config.model.layers, config.model.kind, config.model.hidden, parameters, sampler_in_words(config),
       config.sampler.batch_size, job.batches_per_step(), job.bulk(), schedules_in_words(job, sampler));
+  warn_of_surprises(job);
 }
 
 template <class Index>
@@ -85,7 +83,7 @@ void run(Job& job) {
   // 3. Train.
   Trainer trainer(job.cpu, {*job.grid, job.config, *sampler, features, targets, evaluator, job.bulk(),
                             job.batches_per_step()});
-  auto report = start_report(job, "train");
+  auto report = start_report(job, "train", *sampler);
   describe(job, report, *sampler, trainer.network().parameter_count());
   const auto result = trainer.train({show_step, [&](const EpochReport& epoch) {
                                        report.epochs.push_back(epoch);

@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "espalier/base/error.hpp"
+#include "espalier/base/id_map.hpp"
 #include "espalier/sample/draw.hpp"
 #include "layer_wise.hpp"
 #include "spread_weights.hpp"
@@ -64,41 +64,53 @@ void take_roots(std::vector<std::uint64_t>& squares, std::int64_t vertices) {
 }
 
 // The draws of one batch and layer.
-struct Draws {
-  RandomWords words;
-  std::int64_t missing;
-  std::vector<Interval> in_order;
-  std::vector<Interval> removed;  // ascending: what earlier rounds took
-  std::uint64_t removed_weight = 0;
+class Draws {
+ public:
+  Draws(const RandomStream& stream, std::int64_t picks) : words_(stream), missing_(picks) {}
 
-  Draws(const RandomStream& stream, std::int64_t picks) : words(stream), missing(picks) {}
+  std::int64_t missing() const { return missing_; }
+  const std::vector<Interval>& in_order() const { return in_order_; }
 
-  // A point below `left` on the axis without the removed intervals, as a point of the whole axis.
-  std::uint64_t next_point(std::uint64_t left) {
-    auto point = mulhi(words.next(), left);
-    for (const auto& interval : removed) {
-      if (interval.start > point) break;
-      point += interval.weight;
+  // One point for each missing pick on the axis 0 .. total without the removed intervals, as points of the whole
+  // axis: before the k-th removed interval comes the width of those before it.
+  void next_points(std::uint64_t total, std::uint64_t* points) {
+    for (std::int64_t k = 0; k < missing_; ++k) {
+      const auto point = mulhi(words_.next(), total - width_before_.back());
+      const auto passed = std::upper_bound(cut_.begin(), cut_.end(), point) - cut_.begin();
+      points[k] = point + width_before_[static_cast<std::size_t>(passed)];
     }
-    return point;
   }
 
   // Takes the vertices that the points of a round hit, in the order of the points.
-  void take(std::span<const Interval> hits) {
-    const auto before = [](const Interval& x, const Interval& y) { return x.start < y.start; };
-    std::vector<Interval> fresh;
-    for (const auto& hit : hits) {
-      const auto at = std::lower_bound(fresh.begin(), fresh.end(), hit, before);
-      if (at != fresh.end() && at->vertex == hit.vertex) continue;
-      fresh.insert(at, hit);
-      in_order.push_back(hit);
-      removed_weight += hit.weight;
-      --missing;
+  void take(const Interval* hits) {
+    IdMap seen(missing_);
+    const auto middle = std::ssize(removed_);
+    for (std::int64_t k = 0, round = missing_; k < round; ++k) {
+      const auto distinct = seen.size();
+      seen.insert(hits[k].vertex);
+      if (seen.size() == distinct) continue;  // hit before in this round
+      in_order_.push_back(hits[k]);
+      removed_.push_back(hits[k]);
+      --missing_;
     }
-    const auto middle = std::ssize(removed);
-    removed.insert(removed.end(), fresh.begin(), fresh.end());
-    std::inplace_merge(removed.begin(), removed.begin() + middle, removed.end(), before);
+    const auto before = [](const Interval& x, const Interval& y) { return x.start < y.start; };
+    std::sort(removed_.begin() + middle, removed_.end(), before);
+    std::inplace_merge(removed_.begin(), removed_.begin() + middle, removed_.end(), before);
+    cut_.clear();
+    width_before_.assign(1, 0);
+    for (const auto& interval : removed_) {
+      cut_.push_back(interval.start - width_before_.back());
+      width_before_.push_back(width_before_.back() + interval.weight);
+    }
   }
+
+ private:
+  RandomWords words_;
+  std::int64_t missing_;
+  std::vector<Interval> in_order_;
+  std::vector<Interval> removed_;                  // ascending: what earlier rounds took
+  std::vector<std::uint64_t> cut_;                 // where each was, on the axis without those before it
+  std::vector<std::uint64_t> width_before_ = {0};  // [removed + 1]
 };
 
 template <class Index>
@@ -114,18 +126,18 @@ class FastGcnDistribution final : public LayerDistribution<Index> {
   }
 
   // The distribution does not depend on frontiers, so the draws of all layers are made together.
-  void begin(const Cpu&, std::span<const RandomStream> streams,
+  void begin(const Cpu& cpu, std::span<const RandomStream> streams,
              std::span<const std::int64_t> fanout) override {
     const auto layers = std::ssize(fanout);
-    draws_.assign(static_cast<std::size_t>(layers), {});
-    for (std::int64_t layer = layers; layer >= 1; --layer) {
+    draws_.clear();
+    for (std::int64_t layer = 1; layer <= layers; ++layer) {
       const auto picks = fanout[static_cast<std::size_t>(layers - layer)];
       for (auto stream : streams) {
         stream.layer = static_cast<std::uint64_t>(layer);
-        draws_[static_cast<std::size_t>(layer - 1)].emplace_back(stream, takes_all(picks) ? 0 : picks);
+        draws_.emplace_back(stream, takes_all(picks) ? 0 : picks);
       }
     }
-    while (draw_round()) {
+    while (draw_round(cpu)) {
     }
   }
 
@@ -134,8 +146,10 @@ class FastGcnDistribution final : public LayerDistribution<Index> {
                                       std::int64_t fanout) override {
     std::vector<LayerPicks<Index>> picks(minibatches.size());
     for (std::size_t b = 0; b < minibatches.size(); ++b)
-      picks[b] = takes_all(fanout) ? picks_of(all_, true)
-                                   : picks_of(draws_[static_cast<std::size_t>(layer - 1)][b].in_order, false);
+      picks[b] =
+          takes_all(fanout)
+              ? picks_of(all_, true)
+              : picks_of(draws_[static_cast<std::size_t>(layer - 1) * picks.size() + b].in_order(), false);
     return picks;
   }
 
@@ -147,28 +161,22 @@ class FastGcnDistribution final : public LayerDistribution<Index> {
 
   // One round for every batch and layer; false when nothing was missing anywhere. Collective over the process
   // column.
-  bool draw_round() {
-    std::vector<std::uint64_t> points;
-    std::int64_t missing = 0;
-    for (auto& layer : draws_)
-      for (auto& draws : layer) {
-        const auto left = weights_.total() - draws.removed_weight;
-        for (std::int64_t k = 0; k < draws.missing; ++k) points.push_back(draws.next_point(left));
-        missing += draws.missing;
-      }
+  bool draw_round(const Cpu& cpu) {
+    std::vector<std::int64_t> begin = {0};
+    for (const auto& draws : draws_) begin.push_back(begin.back() + draws.missing());
+    std::int64_t missing = begin.back();
     if (const int parts = m_.partition.parts(); parts > 1) {
       missing = m_.grid->column_comm().all_reduce(missing, Reduction::kMax, label_);
       m_.grid->traffic().predict(label_, 2.0 * (parts - 1), 2 * 8 * crossing(parts));
     }
     if (missing == 0) return false;
+    std::vector<std::uint64_t> points(static_cast<std::size_t>(begin.back()));
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
+    for (std::size_t k = 0; k < draws_.size(); ++k)
+      draws_[k].next_points(weights_.total(), points.data() + begin[k]);
     const auto found = weights_.find(points, label_);
-    std::size_t at = 0;
-    for (auto& layer : draws_)
-      for (auto& draws : layer) {
-        const auto count = static_cast<std::size_t>(draws.missing);
-        draws.take(std::span<const Interval>(found).subspan(at, count));
-        at += count;
-      }
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
+    for (std::size_t k = 0; k < draws_.size(); ++k) draws_[k].take(found.data() + begin[k]);
     return true;
   }
 
@@ -194,8 +202,8 @@ class FastGcnDistribution final : public LayerDistribution<Index> {
   SamplerMode mode_;
   std::string label_;
   SpreadWeights weights_;
-  std::vector<Interval> all_;              // the whole support, where a layer takes it
-  std::vector<std::vector<Draws>> draws_;  // [layers][batches] of the current bulk
+  std::vector<Interval> all_;  // the whole support, where a layer takes it
+  std::vector<Draws> draws_;   // [layers][batches] of the current bulk, layer 1 first
 };
 
 }  // namespace

@@ -10,7 +10,6 @@
 //
 // Block values are Horvitz-Thompson's, entry / probability, and unbiased: mean, (1/d) (d/s) = 1/s; matrix
 // (GCN), a_vu d/s with d the off-diagonal entries, and the diagonal kept exactly, outside of the draw.
-#include "espalier/base/error.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "node_wise.hpp"
 
@@ -62,9 +61,6 @@ class LaborDraw final : public RowDraw<Index> {
 
 template <class Index>
 std::unique_ptr<Sampler> make_labor(const DistCsr<Index>& a, const SamplerShape& shape) {
-  if (shape.weighted)
-    usage_error(
-        "sampler.weighted = true is not available for labor; use false, or sampler.kind = \"graphsage\"");
   return make_node_wise<Index>(a, shape, std::make_unique<LaborDraw<Index>>(shape.aggregation));
 }
 

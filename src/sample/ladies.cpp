@@ -26,6 +26,8 @@ namespace espalier {
 
 namespace {
 
+constexpr std::int64_t kManyPicks = 1024;  // from here on a tree over the support pays
+
 template <class Index>
 class LadiesDistribution final : public LayerDistribution<Index> {
  public:
@@ -65,7 +67,10 @@ class LadiesDistribution final : public LayerDistribution<Index> {
       return picks;
     }
     std::vector<std::int64_t> chosen(static_cast<std::size_t>(fanout)), in_order(chosen.size());
-    draw_weighted(stream, prefix.data(), support, fanout, 0, chosen.data(), in_order.data());
+    if (fanout > kManyPicks)
+      draw_weighted_many(stream, prefix.data(), support, fanout, chosen.data(), in_order.data());
+    else
+      draw_weighted(stream, prefix.data(), support, fanout, 0, chosen.data(), in_order.data());
     for (const auto position : chosen)
       picks.columns.push_back(sum.columns[static_cast<std::size_t>(position)]);
     picks.factors.assign(chosen.size(), 1.0);

@@ -117,7 +117,8 @@ std::string to_json(const RunReport& report) {
                {"ranks", report.ranks},
                {"replication", report.replication},
                {"threads", report.threads},
-               {"device", report.device}};
+               {"device", report.device},
+               {"schedules", report.schedules}};
   json["graph"] = {{"nodes", report.graph.nodes},
                    {"edges", report.graph.edges},
                    {"features", report.graph.features},
@@ -205,6 +206,11 @@ std::string volume_table(const std::vector<EpochReport>& epochs, int ranks) {
     table += sum.predicted > 0 ? fmt::format("{:>14.3f}{:>10.3f}\n", mb(sum.predicted), total / sum.predicted)
                                : fmt::format("{:>14}{:>10}\n", "-", "-");
   }
+  const auto& sample = sums["sample"];
+  const auto ratio = static_cast<double>(sample.total) / std::max(sample.predicted, 1.0);
+  if (sample.predicted > 0 && (ratio < 0.9 || ratio > 1.1))
+    table +=
+        "(the prediction spreads ids evenly over block rows; this graph's or these batches' ids are not)\n";
   return table;
 }
 

@@ -100,6 +100,7 @@ class Sample(JobTest):
     def test_the_report_counts_messages_and_bytes_by_step_beside_the_model(self):
         output = self.succeed("sample", self.config, "grid.schedule=staged", "grid.replication=2", ranks=4)
         self.assertIn("schedule staged, staged", output)
+        self.assertEqual(self.report(self.output)["schedules"], ["staged", "staged"])
         epoch = self.report(self.output)["epochs"][0]
         stage, steps = epoch["bytes"]["sample"], epoch["steps"]
         self.assertEqual(set(steps), {"sample/ids", "sample/rows", "sample/reduction"})
@@ -245,10 +246,11 @@ class OddGraphs(JobTest):
                                                        ("one to train", [[1, 2, 3], [0], [], [0, 3]], [0, 1, 2, -1], [1], [], []),
                                                        ("one class", [[1], [0], [1], [2]], [0, 0, 0, 0], [0, 2], [1], [3])):
             write_graph(self.graph, rows, features, labels, train, valid, test)
-            for kind in ("sage", "gcn"):
+            for kind in (("model.kind=sage",), ("model.kind=gcn",), ("model.kind=gcn", "sampler.kind=ladies", "grid.schedule=push"),
+                         ("sampler.kind=fastgcn", "grid.schedule=staged"), ("sampler.kind=labor", "grid.schedule=staged-oblivious")):
                 runs = []
                 for ranks, copies in ((1, 1), (5, 1), (6, 3)):
-                    self.succeed("-q", "train", self.config, f"model.kind={kind}", "sampler.batch_size=1", "sampler.bulk=2",
+                    self.succeed("-q", "train", self.config, *kind, "sampler.batch_size=1", "sampler.bulk=2",
                                  "train.batches_per_step=3", f"grid.replication={copies}", ranks=ranks, timeout=60)
                     report = self.report(self.output)
                     runs.append(([e["loss"] for e in report["epochs"]], report["weights_digest"], report.get("test")))
@@ -267,7 +269,7 @@ class BadInput(JobTest):
                                 ("sampler.fanout=[3]", ["sampler.fanout", "model.layers"]),
                                 ("sampler.fanout=[3,0]", ["sampler.fanout", "0"]),
                                 ("sampler.bulk=0", ["sampler.bulk"]),
-                                ("sampler.kind=ladie", ["sampler.kind = ladie", "graphsage, labor, ladies, fastgcn"]),
+                                ("sampler.kind=ladie", ["sampler.kind = ladie", "did you mean ladies?", "fastgcn"]),
                                 ("sampler.mode=best", ["sampler.mode", "debiased"]),
                                 ("grid.schedule=shove", ["grid.schedule", "push"]),
                                 ("grid.bandwidth_gbs=0", ["grid.bandwidth_gbs"]),
@@ -301,8 +303,21 @@ class BadInput(JobTest):
         self.graph.write_bytes(whole[:len(whole) // 2])
         self.fail_with(3, ["graph.h5"], "train", self.config, ranks=2)
 
-    def test_labor_refuses_weighted_draws(self):
-        self.fail_with(2, ["sampler.weighted", "labor"], "sample", self.config, "sampler.kind=labor", "sampler.weighted=true", ranks=2)
+    def test_keys_that_a_sampler_would_ignore_are_refused(self):
+        for kind, override, words in (("labor", "sampler.weighted=true", ["sampler.weighted", "labor"]),
+                                      ("graphsage", "sampler.mode=paper", ["sampler.mode = paper", "graphsage"]),
+                                      ("labor", "sampler.mode=reference", ["sampler.mode = reference", "labor"])):
+            self.fail_with(2, words, "sample", self.config, f"sampler.kind={kind}", override, ranks=2)
+        self.fail_with(2, ["sampler.weighted", "fastgcn", "gcn"], "sample", self.config, "sampler.kind=fastgcn", "model.kind=gcn",
+                       "sampler.weighted=true")
+
+    def test_what_a_user_may_not_have_meant_is_said(self):
+        for overrides, ranks, words in ((("train.batches_per_step=1",), 3, "2 of 3 ranks keep none"),
+                                        (("sampler.kind=ladies", "sampler.fanout=[1,1]"), 1, "few seeds will have a neighbour"),
+                                        (("grid.topology=replicated", "grid.schedule=staged"), 2, "nothing to move")):
+            self.assertIn(words, self.succeed("sample", self.config, *overrides, ranks=ranks))
+        self.assertIn("biased", self.succeed("train", self.config, "sampler.kind=ladies", "sampler.mode=paper", "sampler.fanout=[4,4]"))
+        self.assertNotIn("warning", self.succeed("sample", self.config, "sampler.kind=ladies", "sampler.fanout=[4,4]", ranks=2))
 
     def test_weighted_draws_need_weights(self):
         import h5py

@@ -157,6 +157,35 @@ TEST(DrawWeighted, EnormousSkewEndsAndZeroWeightsAreNeverDrawn) {
   }
 }
 
+// Word for word the same draws, whatever the weights: equal, of any size, zero, one dominating; up to the whole support.
+TEST(DrawWeighted, ManyPicksAreTheSameDraws) {
+  const auto seed = test_seed(31);
+  SCOPED_TRACE(seed);
+  for (std::uint64_t trial = 0; trial < 200; ++trial) {
+    const RandomStream of_weights = {.seed = seed, .epoch = 1, .row = trial};
+    const auto support = 1 + random_below(of_weights, 0, 300);
+    std::vector<std::uint64_t> weights(support);
+    std::int64_t positive = 0;
+    for (std::size_t i = 0; i < support; ++i) {
+      weights[i] =
+          trial % 4 == 0 ? 7 : random64(of_weights, i + 1) >> (8 + random_below(of_weights, 1000 + i, 56));
+      if (trial % 4 == 1 && i == support / 2) weights[i] = std::uint64_t{1} << 62;
+      positive += weights[i] > 0;
+    }
+    const auto prefix = prefix_sums(weights);
+    for (const auto picks : {positive, positive / 2, std::min<std::int64_t>(positive, 1)}) {
+      const RandomStream stream = {.seed = seed, .row = trial};
+      Outcome chosen(static_cast<std::size_t>(picks)), in_order = chosen, many = chosen,
+                                                       many_in_order = chosen;
+      draw_weighted(stream, prefix.data(), std::ssize(weights), picks, 0, chosen.data(), in_order.data());
+      draw_weighted_many(stream, prefix.data(), std::ssize(weights), picks, many.data(),
+                         many_in_order.data());
+      EXPECT_EQ(many, chosen);
+      EXPECT_EQ(many_in_order, in_order);
+    }
+  }
+}
+
 TEST(Draw, DependsOnEveryPartOfItsKey) {
   const RandomStream base = {
       .seed = 1, .purpose = Purpose::kSample, .epoch = 2, .batch = 3, .layer = 4, .row = 5};

@@ -16,7 +16,10 @@
 // GCN row) are excluded.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <vector>
 
 #include "espalier/base/philox.hpp"
 
@@ -93,6 +96,35 @@ ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const std::uin
     insert_ascending(chosen, count, k, position);
     if (in_order != nullptr) in_order[count - excluded] = position;
   }
+}
+
+/// The same draws as draw_weighted with nothing excluded, for many picks: the weights that are left stand in a
+/// Fenwick tree, so a draw takes O(log support) steps instead of one for each position drawn before. A point of
+/// the axis without the removed intervals is the first position whose sum of remaining weights exceeds it, which
+/// is where draw_weighted finds it.
+inline void draw_weighted_many(const RandomStream& stream, const std::uint64_t* prefix, std::int64_t support,
+                               std::int64_t picks, std::int64_t* chosen, std::int64_t* in_order) {
+  // tree[i] holds the weights of the positions i - (i & -i) .. i - 1.
+  std::vector<std::uint64_t> tree(static_cast<std::size_t>(support) + 1, 0);
+  for (std::int64_t i = 1; i <= support; ++i)
+    tree[static_cast<std::size_t>(i)] = prefix[i] - prefix[i - (i & -i)];
+  const auto top = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(support)));
+  RandomWords words(stream);
+  std::uint64_t total = prefix[support];
+  for (std::int64_t t = 0; t < picks; ++t) {
+    std::uint64_t point = mulhi(words.next(), total);
+    std::int64_t position = 0;
+    for (auto step = top; step > 0; step /= 2)
+      if (position + step <= support && tree[static_cast<std::size_t>(position + step)] <= point) {
+        position += step;
+        point -= tree[static_cast<std::size_t>(position)];
+      }
+    const auto weight = prefix[position + 1] - prefix[position];
+    for (auto i = position + 1; i <= support; i += i & -i) tree[static_cast<std::size_t>(i)] -= weight;
+    total -= weight;
+    in_order[t] = chosen[t] = position;
+  }
+  std::sort(chosen, chosen + picks);
 }
 
 }  // namespace espalier

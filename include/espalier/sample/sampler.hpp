@@ -67,14 +67,19 @@ class Sampler {
 /// What the rest of the program must know of a sampler.
 struct SamplerKind {
   const char* name;
-  bool layer_wise;    ///< draws one set of vertices per layer, and estimates a matrix with values
-  const char* about;  ///< one line for users
+  bool layer_wise;      ///< draws one set of vertices per layer, and estimates a matrix with values
+  bool takes_weighted;  ///< knows sampler.weighted
+  bool takes_mode;      ///< knows sampler.mode
+  const char* about;    ///< one line for users
 };
 
 std::span<const SamplerKind> sampler_kinds();
 
 /// The sampler of a name. Throws UserError(kUsage) that lists the names when there is none.
 const SamplerKind& sampler_kind_of(const std::string& name);
+
+/// Throws UserError(kUsage) for a key that the sampler would ignore (`gcn`: is the model one?).
+void check_sampler_keys(const SamplerKind& kind, bool weighted, const std::string& mode, bool gcn);
 
 /// Makes the sampler `kind` over `a`, which must outlive it. Collective over the grid. Throws UserError when
 /// the sampler cannot do what `shape` asks for.

@@ -54,6 +54,8 @@ struct RunReport {
   std::string config_json;
   int ranks = 1, replication = 1, threads = 1;
   std::string device = "cpu";
+  std::vector<std::string>
+      schedules;  ///< of each layer's product, first: next to the batch; empty: nothing moves
   GraphInfo graph;
   std::vector<EpochReport> epochs;
   std::optional<Metrics> test;
