@@ -49,10 +49,10 @@ DistCsr<Index> read_model_matrix(const Job& job) {
   const auto topology = config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
   auto a = read_dist_csr<Index>(*job.grid, *job.file, topology);
   if (config.sampler.kind == "ladies" && config.sampler.mode == "reference")
-    return normalize_rows(a, true, config.sampler.weighted || config.model.kind == "gcn");
-  if (config.model.kind == "gcn") return normalize_with_self_loops(a);
+    return normalize_rows(std::move(a), true, config.sampler.weighted || config.model.kind == "gcn");
+  if (config.model.kind == "gcn") return normalize_with_self_loops(std::move(a));
   if (sampler_kind_of(config.sampler.kind).layer_wise)
-    return normalize_rows(a, false, config.sampler.weighted);
+    return normalize_rows(std::move(a), false, config.sampler.weighted);
   return a;
 }
 

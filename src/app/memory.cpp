@@ -73,6 +73,13 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   const bool with_values =
       graph.weighted || config.model.kind == "gcn" || sampler_kind_of(config.sampler.kind).layer_wise;
   memory.topology = topology_bytes(graph, with_values) * (config.grid.topology == "replicated" ? 1 : share);
+  const bool self_loops =
+      config.model.kind == "gcn" || (config.sampler.kind == "ladies" && config.sampler.mode == "reference");
+  if (self_loops)
+    memory.loading =
+        topology_bytes(graph, graph.weighted) * (config.grid.topology == "replicated" ? 1 : share);
+  if (config.grid.schedule == "staged-oblivious" && config.grid.topology == "partitioned")
+    memory.exchange = memory.topology;
   if (!training) return memory;
   memory.features = feature_bytes(graph) * share;
   const auto hidden = static_cast<double>(config.model.layers > 1 ? config.model.hidden : 0);

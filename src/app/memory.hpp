@@ -1,6 +1,7 @@
 // How much memory there is, and what a job holds of it from beginning to end.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -26,7 +27,11 @@ struct ResidentMemory {
   double features = 0;
   double evaluation = 0;  ///< blocks of hidden layers: input, own share and result of one layer
   double model = 0;       ///< weights, gradients, optimiser state, best weights
-  double total() const { return topology + features + evaluation + model; }
+  double loading = 0;     ///< the matrix as read beside the one with self-loops, before the rest is there
+  double exchange = 0;    ///< staged-oblivious: a foreign block row, or a copy of one's own on its way out
+  double total() const {
+    return std::max(topology + features + evaluation + model + exchange, topology + loading);
+  }
 };
 
 /// With c = `replication` copies on `ranks` ranks. `training` false: sampling alone.

@@ -103,41 +103,41 @@ DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology to
 }
 
 template <class Index>
-DistCsr<Index> normalize_with_self_loops(const DistCsr<Index>& a) {
-  DistCsr<Index> out = {a.grid, a.partition, add_identity(a), a.part, true};
-  const auto mine = row_sums(out.local);
-  for (int part = 0; part < out.partition.parts(); ++part) {
+DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a) {
+  a.local = add_identity(a);
+  a.has_values = true;
+  const auto mine = row_sums(a.local);
+  for (int part = 0; part < a.partition.parts(); ++part) {
     std::vector<double> theirs = mine;
-    theirs.resize(static_cast<std::size_t>(out.partition.size(part)));
-    if (out.partition.parts() > 1) a.grid->column_comm().broadcast(std::span<double>(theirs), part, "setup");
-    scale_columns(out.local, mine, out.partition.begin(part), theirs);
+    theirs.resize(static_cast<std::size_t>(a.partition.size(part)));
+    if (a.partition.parts() > 1) a.grid->column_comm().broadcast(std::span<double>(theirs), part, "setup");
+    scale_columns(a.local, mine, a.partition.begin(part), theirs);
   }
-  return out;
+  return a;
 }
 
 template <class Index>
-DistCsr<Index> normalize_rows(const DistCsr<Index>& a, bool self_loops, bool weighted) {
-  DistCsr<Index> out = a;
-  out.has_values = true;
-  if (!weighted || !a.has_values) out.local.values.assign(out.local.indices.size(), 1.0f);
-  if (self_loops) out.local = add_identity(out);
-  const auto sums = row_sums(out.local);
-  for (std::int64_t row = 0; row < out.local.rows; ++row) {
+DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted) {
+  if (!weighted || !a.has_values) a.local.values.assign(a.local.indices.size(), 1.0f);
+  if (self_loops) a.local = add_identity(a);
+  a.has_values = true;
+  const auto sums = row_sums(a.local);
+  for (std::int64_t row = 0; row < a.local.rows; ++row) {
     const double sum = sums[static_cast<std::size_t>(row)];
     if (!(sum > 0)) continue;
-    for (auto k = out.local.row_begin(row); k < out.local.row_end(row); ++k) {
-      float& value = out.local.values[static_cast<std::size_t>(k)];
+    for (auto k = a.local.row_begin(row); k < a.local.row_end(row); ++k) {
+      float& value = a.local.values[static_cast<std::size_t>(k)];
       value = static_cast<float>(static_cast<double>(value) / sum);
     }
   }
-  return out;
+  return a;
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                               \
-  template DistCsr<Index> normalize_rows(const DistCsr<Index>&, bool, bool);      \
+  template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);             \
   template DistCsr<Index> read_dist_csr(const Grid&, const GraphFile&, Topology); \
   template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, Topology);   \
-  template DistCsr<Index> normalize_with_self_loops(const DistCsr<Index>&);
+  template DistCsr<Index> normalize_with_self_loops(DistCsr<Index>);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE

@@ -86,6 +86,9 @@ template <class Index>
 RowEntries<std::int32_t> select_columns(const Cpu& cpu, std::span<const RowView<Index>> rows,
                                         std::span<const std::int64_t> segments,
                                         std::span<const std::span<const Index>> columns) {
+  for (const auto& list : columns)
+    ESPALIER_CHECK(std::ssize(list) < (std::int64_t{1} << 31), "{} columns of one batch; take fewer",
+                   list.size());
   return collect_rows<std::int32_t>(
       cpu, std::ssize(rows), [&](std::int64_t first, std::int64_t last, RowEntries<std::int32_t>& out) {
         auto segment = std::upper_bound(segments.begin(), segments.end(), first) - segments.begin() - 1;

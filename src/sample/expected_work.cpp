@@ -26,31 +26,44 @@ ProductWork rows_of(double frontier, double degree, const DegreeMoments& degrees
 }  // namespace
 
 template <class Index>
-DegreeMoments degree_moments(const DistCsr<Index>& a) {
-  double sums[] = {0, 0, 0};
+DegreeMoments degree_moments(const DistCsr<Index>& a, std::span<const std::int64_t> fanout) {
+  // Integers: every process column gets the same sums, so every rank chooses the same schedules.
+  std::vector<std::uint64_t> sums(3 + 2 * fanout.size(), 0);
   for (std::int64_t row = 0; row < a.local.rows; ++row) {
-    const auto degree = static_cast<double>(a.local.row_size(row));
+    const auto degree = static_cast<std::uint64_t>(a.local.row_size(row));
     sums[0] += 1;
     sums[1] += degree;
     sums[2] += degree * degree;
+    for (std::size_t k = 0; k < fanout.size(); ++k) {
+      const auto picks = fanout[k] < 0 ? degree : std::min(static_cast<std::uint64_t>(fanout[k]), degree);
+      sums[3 + 2 * k] += picks;
+      sums[4 + 2 * k] += picks * degree;
+    }
   }
   if (a.partition.parts() > 1)
-    a.grid->column_comm().all_reduce(std::span<double>(sums), Reduction::kSum, "setup");
-  return {sums[0], sums[1], sums[1] / std::max(sums[0], 1.0), sums[2] / std::max(sums[1], 1.0)};
+    a.grid->column_comm().all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "setup");
+  const auto sum = [&](std::size_t k) { return static_cast<double>(sums[k]); };
+  const double rows = std::max(sum(0), 1.0), ends = std::max(sum(1), 1.0);
+  DegreeMoments moments = {sum(0), sum(1), sum(1) / rows, sum(2) / ends, {}, {}};
+  for (std::size_t k = 0; k < fanout.size(); ++k) {
+    moments.picks.push_back(sum(3 + 2 * k) / rows);
+    moments.neighbour_picks.push_back(sum(4 + 2 * k) / ends);
+  }
+  return moments;
 }
 
 std::vector<ProductWork> node_wise_work(const DegreeMoments& degrees, const SamplerShape& shape,
                                         bool values_beside_picks) {
   std::vector<ProductWork> layers;
-  double frontier = static_cast<double>(shape.batch_size), degree = degrees.mean;
-  for (const auto fanout : shape.fanout) {
-    auto work = rows_of(frontier, degree, degrees, shape);
-    const double picks = fanout < 0 ? degree : std::min(static_cast<double>(fanout), degree);
+  double frontier = static_cast<double>(shape.batch_size);
+  for (std::size_t k = 0; k < shape.fanout.size(); ++k) {
+    const bool seeds = k == 0;
+    auto work = rows_of(frontier, seeds ? degrees.mean : degrees.neighbour, degrees, shape);
+    const double picks = seeds ? degrees.picks[k] : degrees.neighbour_picks[k];
     work.results = work.rows * picks;
     work.result_value_bytes = values_beside_picks ? 4 : 0;
     layers.push_back(work);
     frontier = distinct(frontier * (1 + picks), degrees.rows);
-    degree = degrees.neighbour;
   }
   return layers;
 }
@@ -87,9 +100,9 @@ std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerSha
   return schedules;
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                           \
-  template DegreeMoments degree_moments(const DistCsr<Index>&);                               \
-  template std::vector<Schedule> choose_schedules(const DistCsr<Index>&, const SamplerShape&, \
+#define ESPALIER_INSTANTIATE(Index)                                                            \
+  template DegreeMoments degree_moments(const DistCsr<Index>&, std::span<const std::int64_t>); \
+  template std::vector<Schedule> choose_schedules(const DistCsr<Index>&, const SamplerShape&,  \
                                                   const std::vector<ProductWork>&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

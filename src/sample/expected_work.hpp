@@ -2,6 +2,7 @@
 // alpha-beta model behind `schedule = "auto"`. Estimates; they steer costs, never results.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "espalier/dist/schedule.hpp"
@@ -9,14 +10,17 @@
 
 namespace espalier {
 
-/// Degrees of A's rows. `neighbour` = sum d^2 / sum d is the mean degree of the end of a random edge.
+/// Degrees d of A's rows, exact sums over all of them. `neighbour` = sum d^2 / sum d is the mean degree of the end
+/// of a random edge. For each layer of a fanout s, `picks` = mean of min(s, d) over rows, and `neighbour_picks` over
+/// ends of random edges.
 struct DegreeMoments {
   double rows = 0, entries = 0, mean = 0, neighbour = 0;
+  std::vector<double> picks, neighbour_picks;
 };
 
 /// Collective over the process column.
 template <class Index>
-DegreeMoments degree_moments(const DistCsr<Index>& a);
+DegreeMoments degree_moments(const DistCsr<Index>& a, std::span<const std::int64_t> fanout);
 
 /// One rank's work per layer, first: next to the batch. Each frontier vertex draws from its row.
 std::vector<ProductWork> node_wise_work(const DegreeMoments& degrees, const SamplerShape& shape,

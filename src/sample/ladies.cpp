@@ -2,7 +2,7 @@
 // per batch and layer, s vertices out of the aggregated neighbourhood of the frontier F.
 //
 //     P      = Q M      one row per batch, Q has a 1 for each frontier vertex; entries count as integers
-//     weight of column u:   paper      e_u^2 with e_u = the frontier's edges to u
+//     weight of column u:   paper      e_u^2 with e_u = the frontier's edges to u, those of weight 0 left out
 //                           others     sum over v in F of M_vu^2, in fixed point
 //     picks  = SAMPLE(P, s), one after another without replacement; a support of at most s is taken whole
 //     factor of a picked column u, with p_u = weight / total:
@@ -32,7 +32,7 @@ template <class Index>
 class LadiesDistribution final : public LayerDistribution<Index> {
  public:
   LadiesDistribution(const DistCsr<Index>& m, SamplerMode mode) : mode_(mode) {
-    if (mode != SamplerMode::kPaper) weight_ = square_weight(m);
+    weight_ = mode == SamplerMode::kPaper ? EntryWeight{.skip_zeros = true} : square_weight(m);
   }
 
   void begin(const Cpu&, std::span<const RandomStream>, std::span<const std::int64_t>) override {}

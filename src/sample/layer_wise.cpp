@@ -16,8 +16,9 @@ class LayerWise final : public Sampler {
   LayerWise(const DistCsr<Index>& m, const SamplerShape& shape,
             std::unique_ptr<LayerDistribution<Index>> distribution)
       : m_(m), shape_(shape), distribution_(std::move(distribution)) {
-    schedules_ = choose_schedules(
-        m, shape, layer_wise_work(degree_moments(m), shape, m.partition.parts(), distribution_->uses_sums()));
+    schedules_ = choose_schedules(m, shape,
+                                  layer_wise_work(degree_moments(m, shape.fanout), shape, m.partition.parts(),
+                                                  distribution_->uses_sums()));
   }
 
   std::vector<Minibatch> sample(const Cpu& cpu, std::span<const SeedBatch> batches, std::uint64_t seed,

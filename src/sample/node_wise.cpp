@@ -29,7 +29,7 @@ class NodeWise final : public Sampler {
  public:
   NodeWise(const DistCsr<Index>& a, const SamplerShape& shape, std::unique_ptr<RowDraw<Index>> draw)
       : a_(a), shape_(shape), draw_(std::move(draw)) {
-    const auto moments = degree_moments(a);
+    const auto moments = degree_moments(a, shape.fanout);
     schedules_ = choose_schedules(a, shape, node_wise_work(moments, shape, draw_->has_values()));
   }
 

@@ -54,6 +54,20 @@ TEST(AutomaticBulk, GrowsWithBytesAndRanksAndShrinksWithBatchAndFanout) {
       << "a fanout far beyond the degrees picks no more";
 }
 
+// A layer-wise sampler holds its picks of every batch: ids and factors, 12 bytes at least, and not thousands.
+TEST(AutomaticBulk, CountsThePicksOfLayers) {
+  const std::int64_t nodes = 100000, edges = 100000, bytes = 100 * kMiB;
+  const auto bulk = [&](std::int64_t fanout) {
+    return automatic_bulk({.fanout = {fanout}}, true, 16, std::int64_t{1} << 40, 1, nodes, edges, bytes);
+  };
+  for (const std::int64_t fanout : {1000, 10000, 100000}) {
+    EXPECT_LE(bulk(fanout) * fanout * 12, bytes);
+    EXPECT_GE(bulk(fanout) * fanout * 2000, bytes);
+  }
+  EXPECT_EQ(bulk(-1), bulk(nodes));
+  EXPECT_EQ(bulk(10 * nodes), bulk(nodes));
+}
+
 // An edge takes 8 + 4 bytes at the very least and not hundreds; a frontier has no more rows than the graph.
 TEST(AutomaticBulk, FitsInTheMemoryAndUsesIt) {
   const std::int64_t batches = 1 << 30;

@@ -41,12 +41,12 @@ DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology to
 /// float64. Every row then has a diagonal entry. Collective over the process column (the D of other block
 /// rows travel block by block).
 template <class Index>
-DistCsr<Index> normalize_with_self_loops(const DistCsr<Index>& a);
+DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a);
 
 /// A, or A + I with `self_loops`, with every row divided by its sum: the matrix of the mean over neighbours. An
 /// entry is round32(a_vu / sum) with the sum and the quotient in float64; weights count as 1 unless `weighted`. A
 /// row that sums to 0 stays as it is. Local.
 template <class Index>
-DistCsr<Index> normalize_rows(const DistCsr<Index>& a, bool self_loops, bool weighted);
+DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted);
 
 }  // namespace espalier

@@ -92,9 +92,10 @@ class RowOperation {
 /// The integer that an entry counts in `sum`: 1, or the fixed-point square of its value.
 struct EntryWeight {
   bool squared = false;
-  int shift = 0;  ///< of fixed_point_weight
+  bool skip_zeros = false;  ///< an entry of value 0 counts 0
+  int shift = 0;            ///< of fixed_point_weight
   std::uint64_t operator()(const float* value) const {
-    if (!squared) return 1;
+    if (!squared) return skip_zeros && value != nullptr && *value == 0 ? 0 : 1;
     const double entry = value == nullptr ? 1.0 : static_cast<double>(*value);
     return fixed_point_weight(entry * entry, shift);
   }
