@@ -71,14 +71,10 @@ class Draws {
   std::int64_t missing() const { return missing_; }
   const std::vector<Interval>& in_order() const { return in_order_; }
 
-  // One point for each missing pick on the axis 0 .. total without the removed intervals, as points of the whole
-  // axis: before the k-th removed interval comes the width of those before it.
+  // One point for each missing pick on the axis 0 .. total without the removed intervals, as points of the whole axis.
   void next_points(std::uint64_t total, std::uint64_t* points) {
-    for (std::int64_t k = 0; k < missing_; ++k) {
-      const auto point = mulhi(words_.next(), total - width_before_.back());
-      const auto passed = std::upper_bound(cut_.begin(), cut_.end(), point) - cut_.begin();
-      points[k] = point + width_before_[static_cast<std::size_t>(passed)];
-    }
+    for (std::int64_t k = 0; k < missing_; ++k)
+      points[k] = axis_.on_whole_axis(mulhi(words_.next(), total - axis_.removed()));
   }
 
   // Takes the vertices that the points of a round hit, in the order of the points.
@@ -96,21 +92,16 @@ class Draws {
     const auto before = [](const Interval& x, const Interval& y) { return x.start < y.start; };
     std::sort(removed_.begin() + middle, removed_.end(), before);
     std::inplace_merge(removed_.begin(), removed_.begin() + middle, removed_.end(), before);
-    cut_.clear();
-    width_before_.assign(1, 0);
-    for (const auto& interval : removed_) {
-      cut_.push_back(interval.start - width_before_.back());
-      width_before_.push_back(width_before_.back() + interval.weight);
-    }
+    axis_.clear();
+    for (const auto& interval : removed_) axis_.cut(interval.start, interval.weight);
   }
 
  private:
   RandomWords words_;
   std::int64_t missing_;
   std::vector<Interval> in_order_;
-  std::vector<Interval> removed_;                  // ascending: what earlier rounds took
-  std::vector<std::uint64_t> cut_;                 // where each was, on the axis without those before it
-  std::vector<std::uint64_t> width_before_ = {0};  // [removed + 1]
+  std::vector<Interval> removed_;  // ascending: what earlier rounds took
+  CutAxis axis_;                   // without them
 };
 
 template <class Index>

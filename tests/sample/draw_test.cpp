@@ -186,6 +186,32 @@ TEST(DrawWeighted, ManyPicksAreTheSameDraws) {
   }
 }
 
+// Small weights, so that points meet the ends of intervals: the points left are those of no cut interval, in order.
+TEST(CutAxis, CountsThePointsThatAreLeft) {
+  const auto seed = test_seed(8);
+  SCOPED_TRACE(seed);
+  for (std::uint64_t trial = 0; trial < 300; ++trial) {
+    const RandomStream stream = {.seed = seed, .row = trial};
+    CutAxis axis;
+    std::vector<std::uint64_t> left;
+    std::uint64_t start = 0, removed = 0;
+    for (std::uint64_t interval = 0; interval < 12; ++interval) {
+      const auto weight = random_below(stream, 2 * interval, 4);
+      const bool cut = random_below(stream, 2 * interval + 1, 2) == 1;
+      if (cut) axis.cut(start, weight);
+      removed += cut ? weight : 0;
+      for (std::uint64_t point = start; point < start + weight && !cut; ++point) left.push_back(point);
+      start += weight;
+    }
+    EXPECT_EQ(axis.removed(), removed);
+    for (std::uint64_t point = 0; point < left.size(); ++point)
+      EXPECT_EQ(axis.on_whole_axis(point), left[point]);
+    axis.clear();
+    EXPECT_EQ(axis.removed(), 0u);
+    EXPECT_EQ(axis.on_whole_axis(5), 5u);
+  }
+}
+
 TEST(Draw, DependsOnEveryPartOfItsKey) {
   const RandomStream base = {
       .seed = 1, .purpose = Purpose::kSample, .epoch = 2, .batch = 3, .layer = 4, .row = 5};

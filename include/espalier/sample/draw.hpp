@@ -98,6 +98,33 @@ ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const std::uin
   }
 }
 
+/// An axis of weights from which intervals were cut out: finds the points that are left in O(log intervals).
+class CutAxis {
+ public:
+  /// Cuts out [start, start + weight). To be called in ascending order of start, from an empty axis.
+  void cut(std::uint64_t start, std::uint64_t weight) {
+    shortened_start_.push_back(start - width_before_.back());
+    width_before_.push_back(width_before_.back() + weight);
+  }
+  void clear() {
+    shortened_start_.clear();
+    width_before_.assign(1, 0);
+  }
+  /// The width of all that was cut out.
+  std::uint64_t removed() const { return width_before_.back(); }
+  /// The point number `point` of those that are left, as a point of the whole axis: what was cut out at or before
+  /// it is added back.
+  std::uint64_t on_whole_axis(std::uint64_t point) const {
+    const auto passed =
+        std::upper_bound(shortened_start_.begin(), shortened_start_.end(), point) - shortened_start_.begin();
+    return point + width_before_[static_cast<std::size_t>(passed)];
+  }
+
+ private:
+  std::vector<std::uint64_t> shortened_start_;     // where each was, on the axis without those before it
+  std::vector<std::uint64_t> width_before_ = {0};  // [intervals + 1]
+};
+
 /// The same draws as draw_weighted with nothing excluded, for many picks: the weights that are left stand in a
 /// Fenwick tree, so a draw takes O(log support) steps instead of one for each position drawn before. A point of
 /// the axis without the removed intervals is the first position whose sum of remaining weights exceeds it, which
