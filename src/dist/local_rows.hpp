@@ -5,10 +5,10 @@
 #pragma once
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 #include <vector>
 
+#include "espalier/base/error.hpp"
 #include "espalier/dist/product.hpp"
 #include "espalier/sparse/select_columns.hpp"
 

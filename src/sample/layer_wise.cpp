@@ -101,6 +101,15 @@ class LayerWise final : public Sampler {
   std::vector<Schedule> schedules_;
 };
 
+// The largest square of an entry, over all ranks; 1 for a matrix without values. Collective.
+template <class Index>
+double largest_square(const DistCsr<Index>& m) {
+  double largest = m.has_values ? 0 : 1;
+  for (const float value : m.local.values)
+    largest = std::max(largest, static_cast<double>(value) * static_cast<double>(value));
+  return m.grid->world().all_reduce(largest, Reduction::kMax, "setup");
+}
+
 }  // namespace
 
 std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
@@ -118,14 +127,6 @@ std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
 }
 
 template <class Index>
-double largest_square(const DistCsr<Index>& m) {
-  double largest = m.has_values ? 0 : 1;
-  for (const float value : m.local.values)
-    largest = std::max(largest, static_cast<double>(value) * static_cast<double>(value));
-  return m.grid->world().all_reduce(largest, Reduction::kMax, "setup");
-}
-
-template <class Index>
 EntryWeight square_weight(const DistCsr<Index>& m) {
   std::int64_t entries = m.local.entries();
   if (m.partition.parts() > 1) entries = m.grid->column_comm().all_reduce(entries, Reduction::kSum, "setup");
@@ -140,7 +141,6 @@ std::unique_ptr<Sampler> make_layer_wise(const DistCsr<Index>& m, const SamplerS
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                             \
-  template double largest_square(const DistCsr<Index>&);                                        \
   template EntryWeight square_weight(const DistCsr<Index>&);                                    \
   template std::unique_ptr<Sampler> make_layer_wise(const DistCsr<Index>&, const SamplerShape&, \
                                                     std::unique_ptr<LayerDistribution<Index>>);

@@ -58,10 +58,6 @@ std::unique_ptr<Sampler> make_layer_wise(const DistCsr<Index>& m, const SamplerS
 std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
                                  std::span<const std::uint64_t> in_order, double divisor);
 
-/// The largest square of an entry of `m`, over all ranks; 1 for a matrix without values. Collective.
-template <class Index>
-double largest_square(const DistCsr<Index>& m);
-
 /// Squares of M's entries in fixed point, so that any sum of them, even all, is exact. Collective.
 template <class Index>
 EntryWeight square_weight(const DistCsr<Index>& m);
