@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "commands.hpp"
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/config.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
@@ -179,6 +180,7 @@ int leave(const Communicator& world, const UserError& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_freed_memory();
   espalier::Session session(&argc, &argv);
   log::set_up(session.world().rank(), log::Level::kInfo);
   try {
