@@ -9,43 +9,11 @@
 #include <vector>
 
 #include "espalier/base/error.hpp"
+#include "espalier/dist/collect_rows.hpp"
 #include "espalier/dist/product.hpp"
 #include "espalier/sparse/select_columns.hpp"
 
 namespace espalier {
-
-/// Runs fill(first, last, out), which appends the results of rows first .. last-1 to `out`, over all rows.
-template <class Id, class Fill>
-RowEntries<Id> collect_rows(const Cpu& cpu, std::int64_t rows, Fill fill) {
-  constexpr std::int64_t kChunk = 512;
-  std::vector<RowEntries<Id>> pieces(static_cast<std::size_t>((rows + kChunk - 1) / kChunk));
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
-  for (std::int64_t piece = 0; piece < std::ssize(pieces); ++piece)
-    fill(piece * kChunk, std::min(rows, (piece + 1) * kChunk), pieces[static_cast<std::size_t>(piece)]);
-  if (pieces.size() == 1) return std::move(pieces.front());
-
-  RowEntries<Id> all;
-  std::vector<std::int64_t> start(pieces.size() + 1, 0);
-  std::size_t values = 0;
-  for (std::size_t k = 0; k < pieces.size(); ++k) {
-    start[k + 1] = start[k] + std::ssize(pieces[k].indices);
-    values += pieces[k].values.size();
-  }
-  all.offsets.resize(static_cast<std::size_t>(rows) + 1);
-  all.indices.resize(static_cast<std::size_t>(start.back()));
-  all.values.resize(values);
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
-  for (std::int64_t piece = 0; piece < std::ssize(pieces); ++piece) {
-    const auto& from = pieces[static_cast<std::size_t>(piece)];
-    const auto at = start[static_cast<std::size_t>(piece)];
-    for (std::int64_t row = 0; row < from.rows(); ++row)
-      all.offsets[static_cast<std::size_t>(piece * kChunk + row)] = at + from.begin(row);
-    std::ranges::copy(from.indices, all.indices.begin() + at);
-    std::ranges::copy(from.values, all.values.begin() + (values > 0 ? at : 0));
-  }
-  all.offsets.back() = start.back();
-  return all;
-}
 
 template <class Index>
 RowEntries<Index> apply_to_rows(const Cpu& cpu, std::span<const RowView<Index>> rows,

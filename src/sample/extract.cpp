@@ -3,18 +3,9 @@
 #include <algorithm>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/id_map.hpp"
+#include "espalier/sample/block_value.hpp"
 
 namespace espalier {
-
-namespace {
-
-void check_columns(const Buffer<std::int64_t>& vertices) {
-  ESPALIER_CHECK(std::ssize(vertices) < (std::int64_t{1} << 31), "a block of {} columns; use smaller batches",
-                 std::ssize(vertices));
-}
-
-}  // namespace
 
 std::vector<Minibatch> begin_minibatches(std::span<const SeedBatch> batches, std::size_t layers) {
   std::vector<Minibatch> minibatches(batches.size());
@@ -33,62 +24,32 @@ StackedFrontier stack(const std::vector<Minibatch>& minibatches) {
 }
 
 template <class Index>
-Block extract_block(std::span<const std::int64_t> offsets, std::span<const Index> picks,
-                    std::span<const float> values, Buffer<std::int64_t>& vertices) {
-  const auto rows = std::ssize(offsets) - 1;
+Block extract_block(const Cpu& cpu, std::span<const std::int64_t> offsets, std::span<const Index> picks,
+                    std::span<const float> values, LocalIds& ids, Buffer<std::int64_t>& vertices) {
   Block block;
-  block.rows = rows;
+  block.rows = std::ssize(offsets) - 1;
+  ESPALIER_CHECK(block.rows == std::ssize(vertices), "{} rows of picks for {} vertices", block.rows,
+                 vertices.size());
   block.indptr.resize(offsets.size());
-  for (std::size_t r = 0; r < offsets.size(); ++r) block.indptr[r] = offsets[r] - offsets[0];
-  block.values.assign(values.begin(), values.end());
-
-  // Positions of known vertices first, then a provisional one for each new vertex in order of appearance.
-  IdMap position_of(rows + std::ssize(picks));
-  for (const auto vertex : vertices) position_of.insert(vertex);
-  ESPALIER_CHECK(position_of.size() == rows, "a frontier of {} rows holds {} distinct vertices", rows,
-                 position_of.size());
   block.indices.resize(picks.size());
-  for (std::size_t k = 0; k < picks.size(); ++k) {
-    const auto position = position_of.insert(picks[k]);
-    block.indices[k] = static_cast<std::int32_t>(position);
-    if (position == std::ssize(vertices)) vertices.push_back(picks[k]);
+  block.values.resize(picks.size());
+#pragma omp parallel for num_threads(cpu.threads) schedule(static)
+  for (std::int64_t r = 0; r <= block.rows; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    block.indptr[i] = offsets[i] - offsets[0];
+    if (!values.empty() || r == block.rows) continue;
+    const auto picked = offsets[i + 1] - offsets[i];
+    if (picked > 0) std::fill_n(block.values.begin() + block.indptr[i], picked, mean_value(picked));
   }
-
-  check_columns(vertices);
-
-  // New vertices in ascending id, and the provisional positions follow.
-  Buffer<std::int64_t> provisional(vertices.begin() + rows, vertices.end());
-  std::sort(vertices.begin() + rows, vertices.end());
-  for (auto at = rows; at < std::ssize(vertices); ++at)
-    position_of.assign(vertices[static_cast<std::size_t>(at)], at);
-  Buffer<std::int32_t> final_position(provisional.size());
-  for (std::size_t k = 0; k < provisional.size(); ++k)
-    final_position[k] = static_cast<std::int32_t>(position_of.find(provisional[k]));
-  for (auto& column : block.indices)
-    if (column >= rows) column = final_position[static_cast<std::size_t>(column - rows)];
-
+  if (!values.empty()) std::ranges::copy(values, block.values.begin());
+  ids.extend(cpu, picks, vertices, block.indices.data());
   block.columns = std::ssize(vertices);
   return block;
 }
 
-template <class Index>
-Buffer<std::int32_t> extend_frontier(std::span<const Index> picks, Buffer<std::int64_t>& vertices) {
-  IdMap position_of(std::ssize(vertices) + std::ssize(picks));
-  for (const auto vertex : vertices) position_of.insert(vertex);
-  Buffer<std::int32_t> places(picks.size());
-  for (std::size_t k = 0; k < picks.size(); ++k) {
-    const auto position = position_of.insert(picks[k]);
-    places[k] = static_cast<std::int32_t>(position);
-    if (position == std::ssize(vertices)) vertices.push_back(picks[k]);
-  }
-  check_columns(vertices);
-  return places;
-}
-
-#define ESPALIER_INSTANTIATE(Index)                                                   \
-  template Block extract_block(std::span<const std::int64_t>, std::span<const Index>, \
-                               std::span<const float>, Buffer<std::int64_t>&);        \
-  template Buffer<std::int32_t> extend_frontier(std::span<const Index>, Buffer<std::int64_t>&);
+#define ESPALIER_INSTANTIATE(Index)                                                               \
+  template Block extract_block(const Cpu&, std::span<const std::int64_t>, std::span<const Index>, \
+                               std::span<const float>, LocalIds&, Buffer<std::int64_t>&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "espalier/dist/product.hpp"
+#include "espalier/sample/local_ids.hpp"
 #include "espalier/sample/minibatch.hpp"
 #include "espalier/sample/sampler.hpp"
 
@@ -20,15 +21,10 @@ StackedFrontier stack(const std::vector<Minibatch>& minibatches);
 /// Node-wise: the block of one batch and layer from the picks of each row.
 ///
 /// vertices: in, F[l]; out, F[l-1] = F[l] followed by the new vertices in ascending id. Row r of the block
-/// has the columns picks[offsets[r] - offsets[0] ..] (global ids) and the values beside them; offsets has
-/// |F[l]| + 1 entries.
+/// has the columns picks[offsets[r] - offsets[0] ..] (global ids) and the values beside them, or the means
+/// 1 / |picked| when there are none; offsets has |F[l]| + 1 entries.
 template <class Index>
-Block extract_block(std::span<const std::int64_t> offsets, std::span<const Index> picks,
-                    std::span<const float> values, Buffer<std::int64_t>& vertices);
-
-/// Layer-wise: extends F[l] by the picked columns (ascending global ids) that it lacks, in ascending id.
-/// Returns the place in F[l-1] of each pick.
-template <class Index>
-Buffer<std::int32_t> extend_frontier(std::span<const Index> picks, Buffer<std::int64_t>& vertices);
+Block extract_block(const Cpu& cpu, std::span<const std::int64_t> offsets, std::span<const Index> picks,
+                    std::span<const float> values, LocalIds& ids, Buffer<std::int64_t>& vertices);
 
 }  // namespace espalier

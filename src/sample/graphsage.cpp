@@ -7,10 +7,14 @@
 // proportion to a_vu is weighted by Des Raj's estimator, a_vu (r_j / p_j + s - j) / s for the j-th of s
 // draws, r_j = 1 - the probabilities drawn before: unbiased for draws without replacement, which deg/|picked|
 // would not be.
+#include <array>
+#include <numeric>
+
 #include "espalier/base/error.hpp"
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/draw.hpp"
+#include "espalier/sample/draw_few.hpp"
 #include "node_wise.hpp"
 
 namespace espalier {
@@ -36,6 +40,7 @@ class GraphSageDraw final : public RowDraw<Index> {
 
   void draw(const LayerDraw& layer, std::span<const Row> rows, std::span<const RowKey> keys,
             RowEntries<Index>& out) const override {
+    if (draws_few(layer.fanout, rows)) return draw_few(layer, rows, keys, out);
     Scratch scratch;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       RandomStream stream = layer.stream;
@@ -47,6 +52,64 @@ class GraphSageDraw final : public RowDraw<Index> {
   }
 
  private:
+  static constexpr std::size_t kWindow = 32;
+
+  bool draws_few(std::int64_t fanout, std::span<const Row> rows) const {
+    return !weighted_ && fanout >= 0 && fanout < kFewDraws &&
+           std::ranges::all_of(rows, [](const Row& row) { return row.size <= kMostForFewDraws; });
+  }
+
+  // A few uniform picks, the usual case. A window of rows at a time: the positions of all picks are drawn and their
+  // entries, which lie anywhere in memory, are asked for; then they are read.
+  void draw_few(const LayerDraw& layer, std::span<const Row> rows, std::span<const RowKey> keys,
+                RowEntries<Index>& out) const {
+    struct Drawn {
+      std::int32_t chosen[kFewDraws];
+      std::int64_t count, self_position;
+    };
+    std::array<Drawn, kWindow> window;
+    RandomStream stream = layer.stream;
+    for (std::size_t from = 0; from < rows.size(); from += kWindow) {
+      const auto here = rows.subspan(from, std::min(kWindow, rows.size() - from));
+      for (std::size_t r = 0; r < here.size(); ++r) {
+        const auto& row = here[r];
+        auto& drawn = window[r];
+        drawn.self_position = diagonal_position(row, keys[from + r].vertex, aggregation_);
+        const auto available = row.size - (drawn.self_position >= 0);
+        if (available > layer.fanout) {
+          stream.batch = static_cast<std::uint64_t>(keys[from + r].batch);
+          stream.row = static_cast<std::uint64_t>(keys[from + r].vertex);
+          draw_few_uniform(stream, row.size, layer.fanout, drawn.self_position, drawn.chosen);
+        } else {
+          std::iota(drawn.chosen, drawn.chosen + kFewDraws, 0);
+        }
+        drawn.count = std::min(row.size, layer.fanout + (drawn.self_position >= 0));
+        for (std::int64_t k = 0; k < drawn.count; ++k) __builtin_prefetch(row.indices + drawn.chosen[k]);
+        out.offsets.push_back(out.offsets.back() + drawn.count);
+      }
+      auto at = out.indices.size();
+      out.indices.resize(static_cast<std::size_t>(out.offsets.back()));
+      if (has_values()) out.values.resize(out.indices.size());
+      for (std::size_t r = 0; r < here.size(); ++r) {
+        const auto& [chosen, count, self_position] = window[r];
+        if (has_values())
+          fill_values(here[r], layer.fanout, self_position, {chosen, static_cast<std::size_t>(count)},
+                      out.values.data() + at);
+        for (std::int64_t k = 0; k < count; ++k) out.indices[at++] = here[r].indices[chosen[k]];
+      }
+    }
+  }
+
+  // The values of a row's uniform picks: the diagonal as it is, the others scaled up when some were left out.
+  void fill_values(const Row& row, std::int64_t fanout, std::int64_t self_position,
+                   std::span<const std::int32_t> chosen, float* values) const {
+    const auto available = row.size - (self_position >= 0);
+    for (const auto position : chosen)
+      *values++ = position == self_position || available <= fanout
+                      ? row.values[position]
+                      : uniform_value(row.values[position], available, fanout);
+  }
+
   // Entries that can be drawn: all but the diagonal, with positive weight when the draw is weighted.
   std::int64_t support(const Row& row, std::int64_t self_position) const {
     if (!weighted_) return row.size - (self_position >= 0);

@@ -61,7 +61,8 @@ class LayerWise final : public Sampler {
   // Rows first .. last-1 of `entries` are F[l] of one batch; vertices: in F[l], out F[l-1].
   Block make_block(const RowEntries<std::int32_t>& entries, std::int64_t first, std::int64_t last,
                    const LayerPicks<Index>& picks, Buffer<std::int64_t>& vertices) const {
-    const auto place = extend_frontier(std::span<const Index>(picks.columns), vertices);
+    Buffer<std::int32_t> place(picks.columns.size());
+    LocalIds(m_.rows()).extend(Cpu{1}, std::span<const Index>(picks.columns), vertices, place.data());
     Block block;
     block.rows = last - first;
     block.columns = std::ssize(vertices);

@@ -3,6 +3,7 @@
 // probability near one half.
 #include "espalier/sample/minibatch.hpp"
 
+#include <array>
 #include <bit>
 
 namespace espalier {
@@ -20,24 +21,49 @@ std::uint64_t absorb(std::uint64_t state, std::int64_t word) {
   return mix(state ^ static_cast<std::uint64_t>(word));
 }
 
+// Edges wait here until there are enough of them for the vector unit.
+class EdgeHashes {
+ public:
+  void add(std::uint64_t of_row_and_source, float value) {
+    keys_[count_] = of_row_and_source;
+    bits_[count_] = std::bit_cast<std::uint32_t>(value);
+    if (++count_ == kEdges) flush();
+  }
+  std::uint64_t sum() {
+    flush();
+    return sum_;
+  }
+
+ private:
+  void flush() {
+    for (std::size_t k = 0; k < count_; ++k) sum_ += mix(mix(keys_[k]) ^ bits_[k]);
+    count_ = 0;
+  }
+
+  static constexpr std::size_t kEdges = 512;
+  std::array<std::uint64_t, kEdges> keys_;
+  std::array<std::uint32_t, kEdges> bits_;
+  std::size_t count_ = 0;
+  std::uint64_t sum_ = 0;
+};
+
 }  // namespace
 
 std::uint64_t sample_digest(const Minibatch& minibatch) {
-  std::uint64_t digest = 0;
+  EdgeHashes hashes;
   for (std::size_t l = 0; l < minibatch.blocks.size(); ++l) {
     const auto& block = minibatch.blocks[l];
     const auto of_layer = absorb(absorb(0, minibatch.number), static_cast<std::int64_t>(l) + 1);
     for (std::int64_t row = 0; row < block.rows; ++row) {
       const auto of_row = absorb(of_layer, minibatch.vertices[static_cast<std::size_t>(row)]);
-      const auto columns = block.row_indices(row);
-      const auto values = block.row_values(row);
-      for (std::size_t k = 0; k < columns.size(); ++k) {
-        const auto source = minibatch.vertices[static_cast<std::size_t>(columns[k])];
-        digest += absorb(absorb(of_row, source), std::bit_cast<std::uint32_t>(values[k]));
+      for (auto k = static_cast<std::size_t>(block.row_begin(row));
+           k < static_cast<std::size_t>(block.row_end(row)); ++k) {
+        const auto source = minibatch.vertices[static_cast<std::size_t>(block.indices[k])];
+        hashes.add(of_row ^ static_cast<std::uint64_t>(source), block.values[k]);
       }
     }
   }
-  return digest;
+  return hashes.sum();
 }
 
 }  // namespace espalier

@@ -1,6 +1,10 @@
 #include "node_wise.hpp"
 
-#include "espalier/sample/block_value.hpp"
+#include <omp.h>
+
+#include <array>
+
+#include "espalier/dist/collect_rows.hpp"
 #include "expected_work.hpp"
 #include "extract.hpp"
 
@@ -36,54 +40,111 @@ class NodeWise final : public Sampler {
   std::vector<Minibatch> sample(const Cpu& cpu, std::span<const SeedBatch> batches, std::uint64_t seed,
                                 std::uint64_t epoch) override {
     auto minibatches = begin_minibatches(batches, shape_.fanout.size());
-    const auto layers = std::ssize(shape_.fanout);
-    for (auto layer = layers; layer >= 1; --layer) {
-      const LayerDraw draw = {{.seed = seed,
-                               .purpose = Purpose::kSample,
-                               .epoch = epoch,
-                               .layer = static_cast<std::uint64_t>(layer)},
-                              shape_.fanout[static_cast<std::size_t>(layers - layer)]};
-      sample_layer(cpu, static_cast<std::size_t>(layer - 1), draw, minibatches);
-    }
+    while (std::ssize(scratch_) < cpu.threads) scratch_.push_back({LocalIds(a_.rows()), {}});
+    const RandomStream stream = {.seed = seed, .purpose = Purpose::kSample, .epoch = epoch};
+    if (a_.partition.parts() == 1)
+      sample_local(cpu, stream, minibatches);
+    else
+      for (auto block = shape_.fanout.size(); block-- > 0;)
+        sample_layer(cpu, block, layer_draw(stream, block), minibatches);
     return minibatches;
   }
 
   const std::vector<Schedule>& schedules() const override { return schedules_; }
 
  private:
+  // What is drawn for blocks[block], which layer block + 1 uses.
+  LayerDraw layer_draw(RandomStream stream, std::size_t block) const {
+    stream.layer = block + 1;
+    return {stream, shape_.fanout[shape_.fanout.size() - 1 - block]};
+  }
+
+  // P = Q A by the product's schedule, and the draw on its finished rows.
   void sample_layer(const Cpu& cpu, std::size_t block, const LayerDraw& layer,
-                    std::vector<Minibatch>& minibatches) const {
+                    std::vector<Minibatch>& minibatches) {
     const auto frontier = stack(minibatches);
     const auto schedule = schedules_[schedules_.size() - 1 - block];
-    auto picks = open_product(cpu, frontier, a_, schedule, shape_.label)
-                     ->apply(cpu, DrawOperation<Index>(*draw_, layer));
-    if (!draw_->has_values()) fill_with_means(cpu, picks);
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
-    for (std::int64_t b = 0; b < std::ssize(minibatches); ++b) {
-      auto& minibatch = minibatches[static_cast<std::size_t>(b)];
+    const auto picks = open_product(cpu, frontier, a_, schedule, shape_.label)
+                           ->apply(cpu, DrawOperation<Index>(*draw_, layer));
+    for_each_batch(cpu, minibatches, [&](const Cpu& inner, Scratch& scratch, std::int64_t b) {
       const std::span<const std::int64_t> offsets(
           picks.offsets.data() + frontier.begin(b),
           static_cast<std::size_t>(frontier.end(b) - frontier.begin(b)) + 1);
-      const auto from = static_cast<std::size_t>(offsets.front()),
-                 count = static_cast<std::size_t>(offsets.back()) - from;
-      minibatch.blocks[block] =
-          extract_block(offsets, std::span<const Index>(picks.indices).subspan(from, count),
-                        std::span<const float>(picks.values).subspan(from, count), minibatch.vertices);
-    }
+      auto& minibatch = minibatches[static_cast<std::size_t>(b)];
+      minibatch.blocks[block] = extract(inner, offsets, picks, scratch.ids, minibatch);
+    });
   }
 
-  static void fill_with_means(const Cpu& cpu, RowEntries<Index>& picks) {
-    picks.values.resize(picks.indices.size());
-#pragma omp parallel for num_threads(cpu.threads) schedule(static)
-    for (std::int64_t row = 0; row < picks.rows(); ++row)
-      if (picks.size(row) > 0)
-        std::fill_n(picks.values.begin() + picks.begin(row), picks.size(row), mean_value(picks.size(row)));
+  // Every row lies on this rank: P is not formed. A batch goes through all its layers while what it touches is in
+  // the cache, and its picks go from the draw straight into its block.
+  void sample_local(const Cpu& cpu, const RandomStream& stream, std::vector<Minibatch>& minibatches) {
+    for_each_batch(cpu, minibatches, [&](const Cpu& inner, Scratch& scratch, std::int64_t b) {
+      auto& minibatch = minibatches[static_cast<std::size_t>(b)];
+      for (auto block = shape_.fanout.size(); block-- > 0;) {
+        draw_local(inner, layer_draw(stream, block), minibatch, scratch.picks);
+        minibatch.blocks[block] =
+            extract(inner, scratch.picks.offsets, scratch.picks, scratch.ids, minibatch);
+      }
+    });
   }
+
+  void draw_local(const Cpu& cpu, const LayerDraw& layer, const Minibatch& minibatch,
+                  RowEntries<Index>& picks) const {
+    const auto& vertices = minibatch.vertices;
+    collect_rows(
+        cpu, std::ssize(vertices),
+        [&](std::int64_t first, std::int64_t last, RowEntries<Index>& out) {
+          std::array<RowView<Index>, kRowsAtOnce> rows;
+          std::array<RowKey, kRowsAtOnce> keys;
+          for (auto from = first; from < last; from += kRowsAtOnce) {
+            const auto count = static_cast<std::size_t>(std::min(kRowsAtOnce, last - from));
+            for (std::size_t k = 0; k < count; ++k) {
+              const auto at = static_cast<std::size_t>(from) + k;
+              // Where the next rows begin is fetched while these are drawn.
+              if (at + kRowsAtOnce < vertices.size())
+                __builtin_prefetch(a_.local.indptr.data() + vertices[at + kRowsAtOnce]);
+              rows[k] = row_view(a_.local, vertices[at]);
+              keys[k] = {vertices[at], minibatch.number};
+            }
+            draw_->draw(layer, std::span(rows).first(count), std::span(keys).first(count), out);
+          }
+        },
+        picks);
+  }
+
+  Block extract(const Cpu& cpu, std::span<const std::int64_t> offsets, const RowEntries<Index>& picks,
+                LocalIds& ids, Minibatch& minibatch) const {
+    const auto from = static_cast<std::size_t>(offsets.front()),
+               count = static_cast<std::size_t>(offsets.back()) - from;
+    const std::span<const float> values(picks.values);
+    return extract_block(cpu, offsets, std::span<const Index>(picks.indices).subspan(from, count),
+                         draw_->has_values() ? values.subspan(from, count) : values, ids, minibatch.vertices);
+  }
+
+  // What a thread keeps from batch to batch.
+  struct Scratch {
+    LocalIds ids;
+    RowEntries<Index> picks;
+  };
+
+  // run(cpu, scratch, b) for every batch: one thread for each while there are enough of them, else
+  // all threads inside of each.
+  template <class Run>
+  void for_each_batch(const Cpu& cpu, const std::vector<Minibatch>& minibatches, const Run& run) {
+    const bool share = std::ssize(minibatches) < cpu.threads;
+    const Cpu inner{share ? cpu.threads : 1};
+#pragma omp parallel for num_threads(share ? 1 : cpu.threads) schedule(dynamic, 1)
+    for (std::int64_t b = 0; b < std::ssize(minibatches); ++b)
+      run(inner, scratch_[static_cast<std::size_t>(omp_get_thread_num())], b);
+  }
+
+  static constexpr std::int64_t kRowsAtOnce = 64;
 
   const DistCsr<Index>& a_;
   SamplerShape shape_;
   std::unique_ptr<RowDraw<Index>> draw_;
   std::vector<Schedule> schedules_;
+  std::vector<Scratch> scratch_;  // one for each thread
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Laws of SAMPLE: draws follow the exact law without replacement (chi-square over all outcomes, enumerated),
 // never touch a position of weight zero or an excluded one, and depend on their key only.
 #include "espalier/sample/draw.hpp"
+#include "espalier/sample/draw_few.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include "mpi_test.hpp"
@@ -80,6 +82,31 @@ TEST(DrawUniform, AnExcludedPositionStaysOutAndTheRestIsUniform) {
     ++counts[chosen];
   }
   expect_law(law, counts, 30000);
+}
+
+TEST(DrawFewUniform, DrawsTheSamePositionsAsDrawUniform) {
+  const auto seed = test_seed(3);
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (std::int64_t t = 0; t < 20000; ++t) {
+    const bool exclude = random() % 2 == 0;
+    const auto picks = static_cast<std::int64_t>(random() % (kFewDraws - exclude)) + 1;
+    const std::int64_t most = t % 3 == 0 ? kMostForFewDraws : t % 3 == 1 ? 40 : 1000;
+    const auto support =
+        picks + exclude +
+        static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - picks - exclude + 1));
+    Outcome expected(static_cast<std::size_t>(picks + exclude));
+    std::int64_t excluded = -1;
+    if (exclude)
+      expected[0] = excluded =
+          t % 5 == 0 ? support - 1
+                     : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(support));
+    draw_uniform(stream_of(seed, t), support, picks, exclude, expected.data());
+    std::int32_t chosen[kFewDraws];
+    draw_few_uniform(stream_of(seed, t), support, picks, excluded, chosen);
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), chosen))
+        << support << " " << picks << " " << excluded;
+  }
 }
 
 TEST(DrawUniform, WorksBeyond32Bits) {

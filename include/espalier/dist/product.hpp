@@ -75,6 +75,11 @@ struct RowEntries {
     return offsets[static_cast<std::size_t>(row) + 1] - begin(row);
   }
   void end_row() { offsets.push_back(std::ssize(indices)); }
+  void clear() {
+    offsets.resize(1);
+    indices.clear();
+    values.clear();
+  }
 };
 
 /// What becomes of a finished row of P, on whichever rank holds it: a pure function of the row and its key.
