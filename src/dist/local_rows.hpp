@@ -60,14 +60,18 @@ RowEntries<std::int32_t> select_columns(const Cpu& cpu, std::span<const RowView<
   return collect_rows<std::int32_t>(
       cpu, std::ssize(rows), [&](std::int64_t first, std::int64_t last, RowEntries<std::int32_t>& out) {
         auto segment = std::upper_bound(segments.begin(), segments.end(), first) - segments.begin() - 1;
+        ColumnSelection<Index> chosen;
+        chosen.choose(columns[static_cast<std::size_t>(segment)]);
         for (auto r = first; r < last; ++r) {
-          while (segments[static_cast<std::size_t>(segment) + 1] <= r) ++segment;
+          if (segments[static_cast<std::size_t>(segment) + 1] <= r) {
+            while (segments[static_cast<std::size_t>(segment) + 1] <= r) ++segment;
+            chosen.choose(columns[static_cast<std::size_t>(segment)]);
+          }
           const auto& row = rows[static_cast<std::size_t>(r)];
-          for_each_common(row, columns[static_cast<std::size_t>(segment)],
-                          [&](std::int64_t column, std::int64_t entry) {
-                            out.indices.push_back(static_cast<std::int32_t>(column));
-                            if (row.values != nullptr) out.values.push_back(row.values[entry]);
-                          });
+          chosen.meet(row, [&](std::int64_t column, std::int64_t entry) {
+            out.indices.push_back(static_cast<std::int32_t>(column));
+            if (row.values != nullptr) out.values.push_back(row.values[entry]);
+          });
           out.end_row();
         }
       });

@@ -15,6 +15,7 @@ template <class Id, class Fill>
 void collect_rows(const Cpu& cpu, std::int64_t rows, const Fill& fill, RowEntries<Id>& all) {
   constexpr std::int64_t kChunk = 512;
   all.clear();
+  if (rows == 0) return;
   if (cpu.threads == 1 || rows <= kChunk) return fill(std::int64_t{0}, rows, all);
   std::vector<RowEntries<Id>> pieces(static_cast<std::size_t>((rows + kChunk - 1) / kChunk));
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
