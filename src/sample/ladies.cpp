@@ -26,7 +26,10 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kManyPicks = 1024;  // from here on a tree over the support pays
+// Does a tree over the support pay? It is built in O(support) steps; without it draw t passes t intervals.
+bool pays_for_tree(std::int64_t support, std::int64_t picks) {
+  return picks * picks > 2 * support + 64 * picks;
+}
 
 template <class Index>
 class LadiesDistribution final : public LayerDistribution<Index> {
@@ -67,7 +70,7 @@ class LadiesDistribution final : public LayerDistribution<Index> {
       return picks;
     }
     std::vector<std::int64_t> chosen(static_cast<std::size_t>(fanout)), in_order(chosen.size());
-    if (fanout > kManyPicks)
+    if (pays_for_tree(support, fanout))
       draw_weighted_many(stream, prefix.data(), support, fanout, chosen.data(), in_order.data());
     else
       draw_weighted(stream, prefix.data(), support, fanout, 0, chosen.data(), in_order.data());
