@@ -38,20 +38,37 @@ class LaborDraw final : public RowDraw<Index> {
     const auto self_position = diagonal_position(row, key.vertex, aggregation_);
     const auto degree = row.size - (self_position >= 0);
     const auto fanout = layer.fanout < 0 ? degree : std::min(layer.fanout, degree);
+    if (fanout == degree) {
+      out.indices.insert(out.indices.end(), row.indices, row.indices + row.size);
+      for (std::int64_t k = 0; k < row.size; ++k)
+        out.values.push_back(value(row, k, self_position, fanout, degree));
+      return;
+    }
     RandomStream stream = layer.stream;
     stream.batch = static_cast<std::uint64_t>(key.batch);
-    for (std::int64_t k = 0; k < row.size; ++k) {
-      stream.row = static_cast<std::uint64_t>(row.indices[k]);  // the neighbour's: shared by all rows
-      const bool kept =
-          k == self_position || fanout == degree ||
-          mulhi(random64(stream, 0), static_cast<std::uint64_t>(degree)) < static_cast<std::uint64_t>(fanout);
-      if (!kept) continue;
-      out.indices.push_back(row.indices[k]);
-      out.values.push_back(k == self_position ? row.values[k]
-                           : aggregation_ == Aggregation::kMean
-                               ? mean_value(fanout)
-                               : uniform_value(row.values[k], degree, fanout));
+    // Who is kept is noted without a branch, which nothing could predict.
+    constexpr std::int64_t kAtOnce = 128;
+    std::int64_t kept[kAtOnce];
+    for (std::int64_t first = 0; first < row.size; first += kAtOnce) {
+      std::int64_t count = 0;
+      for (auto k = first; k < std::min(first + kAtOnce, row.size); ++k) {
+        stream.row = static_cast<std::uint64_t>(row.indices[k]);  // the neighbour's: shared by all rows
+        kept[count] = k;
+        count += k == self_position || mulhi(random64(stream, 0), static_cast<std::uint64_t>(degree)) <
+                                           static_cast<std::uint64_t>(fanout);
+      }
+      for (std::int64_t i = 0; i < count; ++i) {
+        out.indices.push_back(row.indices[kept[i]]);
+        out.values.push_back(value(row, kept[i], self_position, fanout, degree));
+      }
     }
+  }
+
+  float value(const RowView<Index>& row, std::int64_t k, std::int64_t self_position, std::int64_t fanout,
+              std::int64_t degree) const {
+    return k == self_position                   ? row.values[k]
+           : aggregation_ == Aggregation::kMean ? mean_value(fanout)
+                                                : uniform_value(row.values[k], degree, fanout);
   }
 
   Aggregation aggregation_;
