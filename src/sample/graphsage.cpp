@@ -12,6 +12,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/fixed_point.hpp"
+#include "espalier/base/random_blocks.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/draw.hpp"
 #include "espalier/sample/draw_few.hpp"
@@ -21,11 +22,46 @@ namespace espalier {
 
 namespace {
 
+constexpr std::size_t kWindow = 32;  // rows whose picks are on their way from memory together
+
 // Scratch of one call; grows to the longest row it met.
 struct Scratch {
   std::vector<std::uint64_t> prefix;
   std::vector<std::int64_t> chosen;
   std::vector<std::int64_t> in_order;
+};
+
+// The random words of a window of rows, drawn together.
+class WordQueue {
+ public:
+  explicit WordQueue(const RandomStream& stream) : stream_(stream) {}
+  void clear() { asked_ = taken_ = 0; }
+  /// The row's first `count` <= kFewDraws words will be wanted.
+  void ask(const RowKey& key, std::int64_t count) {
+    for (std::int64_t block = 0; 4 * block < count; ++block, ++asked_) {
+      auto& keys = keys_[asked_ / kBlocksAtOnce];
+      keys.block[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(block);
+      keys.row[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(key.vertex);
+      keys.batch[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(key.batch);
+    }
+  }
+  void fill() {
+    for (std::size_t k = 0; k * kBlocksAtOnce < asked_; ++k)
+      random_blocks(stream_, keys_[k], words_.data() + 4 * kBlocksAtOnce * k);
+  }
+  /// The words of the next row that asked.
+  const std::uint64_t* take(std::int64_t count) {
+    const auto* words = words_.data() + 4 * taken_;
+    taken_ += static_cast<std::size_t>(count + 3) / 4;
+    return words;
+  }
+
+ private:
+  static constexpr std::size_t kMostBlocks = kWindow * (kFewDraws / 4);
+  RandomStream stream_;
+  std::array<BlockKeys, kMostBlocks / kBlocksAtOnce> keys_;
+  alignas(64) std::array<std::uint64_t, 4 * kMostBlocks> words_;
+  std::size_t asked_ = 0, taken_ = 0;
 };
 
 template <class Index>
@@ -52,8 +88,6 @@ class GraphSageDraw final : public RowDraw<Index> {
   }
 
  private:
-  static constexpr std::size_t kWindow = 32;
-
   bool draws_few(std::int64_t fanout, std::span<const Row> rows) const {
     return !weighted_ && fanout >= 0 && fanout < kFewDraws &&
            std::ranges::all_of(rows, [](const Row& row) { return row.size <= kMostForFewDraws; });
@@ -66,46 +100,51 @@ class GraphSageDraw final : public RowDraw<Index> {
     struct Drawn {
       std::int32_t chosen[kFewDraws];
       std::int64_t count, self_position;
+      bool whole;
     };
     std::array<Drawn, kWindow> window;
-    RandomStream stream = layer.stream;
+    WordQueue words(layer.stream);
     for (std::size_t from = 0; from < rows.size(); from += kWindow) {
       const auto here = rows.subspan(from, std::min(kWindow, rows.size() - from));
+      words.clear();
       for (std::size_t r = 0; r < here.size(); ++r) {
-        const auto& row = here[r];
         auto& drawn = window[r];
-        drawn.self_position = diagonal_position(row, keys[from + r].vertex, aggregation_);
-        const auto available = row.size - (drawn.self_position >= 0);
-        if (available > layer.fanout) {
-          stream.batch = static_cast<std::uint64_t>(keys[from + r].batch);
-          stream.row = static_cast<std::uint64_t>(keys[from + r].vertex);
-          draw_few_uniform(stream, row.size, layer.fanout, drawn.self_position, drawn.chosen);
-        } else {
-          std::iota(drawn.chosen, drawn.chosen + kFewDraws, 0);
-        }
-        drawn.count = std::min(row.size, layer.fanout + (drawn.self_position >= 0));
-        for (std::int64_t k = 0; k < drawn.count; ++k) __builtin_prefetch(row.indices + drawn.chosen[k]);
+        drawn.self_position = diagonal_position(here[r], keys[from + r].vertex, aggregation_);
+        drawn.whole = here[r].size - (drawn.self_position >= 0) <= layer.fanout;
+        drawn.count = std::min(here[r].size, layer.fanout + (drawn.self_position >= 0));
+        if (!drawn.whole) words.ask(keys[from + r], layer.fanout);
         out.offsets.push_back(out.offsets.back() + drawn.count);
+      }
+      words.fill();
+      for (std::size_t r = 0; r < here.size(); ++r) {
+        auto& drawn = window[r];
+        if (drawn.whole)
+          std::iota(drawn.chosen, drawn.chosen + kFewDraws, 0);
+        else
+          draw_few_uniform(words.take(layer.fanout), here[r].size, layer.fanout, drawn.self_position,
+                           drawn.chosen);
+        for (std::int64_t k = 0; k < drawn.count; ++k) __builtin_prefetch(here[r].indices + drawn.chosen[k]);
       }
       auto at = out.indices.size();
       out.indices.resize(static_cast<std::size_t>(out.offsets.back()));
       if (has_values()) out.values.resize(out.indices.size());
       for (std::size_t r = 0; r < here.size(); ++r) {
-        const auto& [chosen, count, self_position] = window[r];
+        const auto& [chosen, count, self_position, whole] = window[r];
         if (has_values())
-          fill_values(here[r], layer.fanout, self_position, {chosen, static_cast<std::size_t>(count)},
-                      out.values.data() + at);
+          fill_values(here[r], whole ? -1 : layer.fanout, self_position,
+                      {chosen, static_cast<std::size_t>(count)}, out.values.data() + at);
         for (std::int64_t k = 0; k < count; ++k) out.indices[at++] = here[r].indices[chosen[k]];
       }
     }
   }
 
-  // The values of a row's uniform picks: the diagonal as it is, the others scaled up when some were left out.
+  // The values of a row's uniform picks: the diagonal as it is, the others scaled up unless the row was taken whole
+  // (fanout -1).
   void fill_values(const Row& row, std::int64_t fanout, std::int64_t self_position,
                    std::span<const std::int32_t> chosen, float* values) const {
     const auto available = row.size - (self_position >= 0);
     for (const auto position : chosen)
-      *values++ = position == self_position || available <= fanout
+      *values++ = position == self_position || fanout < 0
                       ? row.values[position]
                       : uniform_value(row.values[position], available, fanout);
   }

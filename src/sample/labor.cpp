@@ -10,6 +10,7 @@
 //
 // Block values are Horvitz-Thompson's, entry / probability, and unbiased: mean, (1/d) (d/s) = 1/s; matrix
 // (GCN), a_vu d/s with d the off-diagonal entries, and the diagonal kept exactly, outside of the draw.
+#include "espalier/base/random_blocks.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "node_wise.hpp"
 
@@ -44,20 +45,23 @@ class LaborDraw final : public RowDraw<Index> {
         out.values.push_back(value(row, k, self_position, fanout, degree));
       return;
     }
-    RandomStream stream = layer.stream;
-    stream.batch = static_cast<std::uint64_t>(key.batch);
-    // Who is kept is noted without a branch, which nothing could predict.
-    constexpr std::int64_t kAtOnce = 128;
-    std::int64_t kept[kAtOnce];
-    for (std::int64_t first = 0; first < row.size; first += kAtOnce) {
-      std::int64_t count = 0;
-      for (auto k = first; k < std::min(first + kAtOnce, row.size); ++k) {
-        stream.row = static_cast<std::uint64_t>(row.indices[k]);  // the neighbour's: shared by all rows
-        kept[count] = k;
-        count += k == self_position || mulhi(random64(stream, 0), static_cast<std::uint64_t>(degree)) <
-                                           static_cast<std::uint64_t>(fanout);
-      }
+    BlockKeys keys;
+    std::ranges::fill(keys.batch, static_cast<std::uint64_t>(key.batch));
+    for (std::int64_t first = 0; first < row.size; first += kBlocksAtOnce) {
+      const auto count = std::min<std::int64_t>(kBlocksAtOnce, row.size - first);
+      std::ranges::copy(
+          row.columns().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+          keys.row);  // the neighbours': shared by all rows
+      std::uint64_t words[4 * kBlocksAtOnce];
+      random_blocks(layer.stream, keys, words);
+      // Who is kept is noted without a branch, which nothing could predict.
+      std::int64_t kept[kBlocksAtOnce], kept_count = 0;
       for (std::int64_t i = 0; i < count; ++i) {
+        kept[kept_count] = first + i;
+        kept_count += first + i == self_position || mulhi(words[4 * i], static_cast<std::uint64_t>(degree)) <
+                                                        static_cast<std::uint64_t>(fanout);
+      }
+      for (std::int64_t i = 0; i < kept_count; ++i) {
         out.indices.push_back(row.indices[kept[i]]);
         out.values.push_back(value(row, kept[i], self_position, fanout, degree));
       }

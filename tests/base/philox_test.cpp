@@ -8,6 +8,9 @@
 #include <cmath>
 #include <set>
 
+#include "espalier/base/random_blocks.hpp"
+#include "mpi_test.hpp"
+
 namespace espalier {
 namespace {
 
@@ -108,6 +111,35 @@ TEST(Philox, UnitDoublesStayInside) {
   for (std::uint64_t draw = 0; draw < 100000; ++draw)
     sum += to_unit_double(random64({3, Purpose::kTest}, draw));
   EXPECT_NEAR(sum / 100000, 0.5, 5 * std::sqrt(1.0 / 12 / 100000));
+}
+
+TEST(RandomBlocks, AreTheBlocksOfTheirStreams) {
+  const auto seed = test_seed(5);
+  SCOPED_TRACE(seed);
+  RandomStream stream = {.seed = seed, .purpose = Purpose::kTest, .epoch = 3, .layer = 2};
+  for (std::uint64_t round = 0; round < 200; ++round) {
+    // Words of every size, all ones among them: the products of the lanes are put together from parts.
+    const auto word = [&](std::uint64_t draw) {
+      const RandomStream sizes = {.seed = seed, .row = round};
+      const auto bits = random64(sizes, 2 * draw) % 65, all = random64(sizes, 2 * draw + 1);
+      return round == 0 ? ~std::uint64_t{0} : bits == 0 ? 0 : all >> (64 - bits);
+    };
+    BlockKeys keys;
+    for (std::uint64_t k = 0; k < kBlocksAtOnce; ++k) {
+      keys.block[k] = word(3 * k);
+      keys.row[k] = word(3 * k + 1);
+      keys.batch[k] = word(3 * k + 2);
+    }
+    std::uint64_t words[4 * kBlocksAtOnce];
+    random_blocks(stream, keys, words);
+    for (std::size_t k = 0; k < kBlocksAtOnce; ++k) {
+      stream.row = keys.row[k];
+      stream.batch = keys.batch[k];
+      const auto block = random_block(stream, keys.block[k]);
+      EXPECT_TRUE(std::equal(block.begin(), block.end(), words + 4 * k))
+          << "block " << k << " of round " << round;
+    }
+  }
 }
 
 }  // namespace

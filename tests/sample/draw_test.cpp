@@ -103,7 +103,9 @@ TEST(DrawFewUniform, DrawsTheSamePositionsAsDrawUniform) {
                      : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(support));
     draw_uniform(stream_of(seed, t), support, picks, exclude, expected.data());
     std::int32_t chosen[kFewDraws];
-    draw_few_uniform(stream_of(seed, t), support, picks, excluded, chosen);
+    std::uint64_t words[kFewDraws];
+    for (std::uint64_t k = 0; k < kFewDraws; ++k) words[k] = random64(stream_of(seed, t), k);
+    draw_few_uniform(words, support, picks, excluded, chosen);
     ASSERT_TRUE(std::equal(expected.begin(), expected.end(), chosen))
         << support << " " << picks << " " << excluded;
   }

@@ -21,14 +21,10 @@ inline constexpr std::int64_t kMostForFewDraws = std::numeric_limits<std::int32_
 /// Draws `picks` of the positions 0 .. support-1, support <= kMostForFewDraws, with equal weights and without the
 /// position `excluded` (-1: none). Afterwards chosen[0 .. count) is ascending, with `excluded` among them, where
 /// count = picks, or picks + 1 with an excluded one, is at most kFewDraws; chosen has room for kFewDraws.
-inline void draw_few_uniform(const RandomStream& stream, std::int64_t support, std::int64_t picks,
+/// words[t] is the word of draw t of the row's stream.
+inline void draw_few_uniform(const std::uint64_t* words, std::int64_t support, std::int64_t picks,
                              std::int64_t excluded, std::int32_t* chosen) {
   using Lanes = std::int32_t __attribute__((vector_size(kFewDraws * sizeof(std::int32_t))));
-  // All words first: the blocks do not depend on each other, the draws do.
-  std::uint64_t words[kFewDraws];
-  for (std::int64_t block = 0; 4 * block < picks; ++block)
-    std::ranges::copy(random_block(stream, static_cast<std::uint64_t>(block)).v, words + 4 * block);
-
   constexpr std::int32_t kNone =
       kMostForFewDraws + kFewDraws;  // larger than any point, also when it loses one per draw
   constexpr Lanes kNumbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
