@@ -118,7 +118,9 @@ std::vector<Key> bind_keys(Config& c) {
        4096},
       {"run.memory_limit", &c.run.memory_limit,
        "bytes per rank, as 8GiB or 500MB, or auto (the node's memory / ranks on it)"},
-      {"run.overlap", &c.run.overlap, "hide sampling and fetching behind computing (not in this version)"},
+      {"run.overlap", &c.run.overlap,
+       "sample and fetch ahead while the network computes: one more core per rank (with run.threads = n, n "
+       "more)"},
       {"run.checkpoint_every",
        &c.run.checkpoint_every,
        "epochs between checkpoints; 0 = none (not in this version)",
