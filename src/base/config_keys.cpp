@@ -119,8 +119,7 @@ std::vector<Key> bind_keys(Config& c) {
       {"run.memory_limit", &c.run.memory_limit,
        "bytes per rank, as 8GiB or 500MB, or auto (the node's memory / ranks on it)"},
       {"run.overlap", &c.run.overlap,
-       "sample and fetch ahead while the network computes: one more core per rank (with run.threads = n, n "
-       "more)"},
+       "train: sample and fetch ahead while a step computes; takes another run.threads cores per rank"},
       {"run.checkpoint_every",
        &c.run.checkpoint_every,
        "epochs between checkpoints; 0 = none (not in this version)",

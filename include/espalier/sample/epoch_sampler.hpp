@@ -46,7 +46,7 @@ class EpochSampler {
   EpochSampler(const EpochSampler&) = delete;
   EpochSampler& operator=(const EpochSampler&) = delete;
 
-  /// Collective. Lets the thread begin the next window, if the epoch has one that was not begun; nothing may be under
+  /// Collective. Begins the next window, if the epoch has one left: the thread does, or, without one, this call. Nothing may be under
   /// way on the thread. Memory: this window beside what take() has not taken.
   void begin_window(const Cpu& cpu);
 
