@@ -25,7 +25,6 @@ void refuse_unavailable(const Config& c) {
   refuse(c.run.device == "cuda", "run.device", c.run.device,
          "this program was built for the CPU: use cpu or auto");
   refuse(c.train.precision != "fp32", "train.precision", c.train.precision, "the CPU computes in fp32");
-  refuse(c.run.overlap, "run.overlap", "true", "use false");
   refuse(c.run.checkpoint_every > 0, "run.checkpoint_every", std::to_string(c.run.checkpoint_every), "use 0");
   refuse(c.run.checkpoint_minutes > 0, "run.checkpoint_minutes", fmt::format("{}", c.run.checkpoint_minutes),
          "use 0");
@@ -112,6 +111,8 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
       config.grid.replication.value.value_or(automatic_replication(job, world.size())), world.size());
   job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
   check_memory(job, world.size(), replication);
+  if (training && config.run.overlap && threads_may_communicate())
+    job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));
 
   job.config.run.threads.value = job.cpu.threads;
   job.config.grid.replication.value = replication;
@@ -122,7 +123,8 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
   job.config.sampler.bulk.value = job.config.sampler.bulk.value.value_or(
       automatic_bulk(sampler_shape(config, world.size()), sampler_kind_of(config.sampler.kind).layer_wise,
                      config.sampler.batch_size, count_batches(job.graph.train, config.sampler.batch_size),
-                     world.size(), job.graph.nodes, job.graph.edges, job.memory_limit / 4));
+                     world.size(), job.graph.nodes, job.graph.edges,
+                     job.memory_limit / (job.sampling_grid ? 8 : 4)));  // one window, or two
   return job;
 }
 
@@ -182,6 +184,8 @@ void warn_of_surprises(const Job& job) {
     }
   if (job.training && config.sampler.kind == "ladies" && config.sampler.mode == "paper")
     log::warning("blocks of ladies in mode paper are biased; train with mode debiased or reference");
+  if (job.training && config.run.overlap && !job.sampling_grid)
+    log::warning("this MPI library lets one thread communicate: run.overlap hides fetching, not sampling");
   if (config.grid.topology == "replicated" && config.grid.schedule != "auto")
     log::warning("grid.schedule = {} has nothing to move with grid.topology = \"replicated\"",
                  config.grid.schedule);

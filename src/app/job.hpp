@@ -27,7 +27,11 @@ struct Job {
   std::unique_ptr<GraphFile> file;  ///< open until start_output
   GraphInfo graph;
   std::unique_ptr<Grid> grid;
+  std::unique_ptr<Grid>
+      sampling_grid;  ///< a second one for the thread that samples ahead (run.overlap), or null
 
+  /// The grid of the matrix and the samplers over it.
+  const Grid& matrix_grid() const { return sampling_grid ? *sampling_grid : *grid; }
   std::int64_t bulk() const { return *config.sampler.bulk.value; }
   std::int64_t batches_per_step() const { return *config.train.batches_per_step.value; }
 };
@@ -47,7 +51,7 @@ template <class Index>
 DistCsr<Index> read_model_matrix(const Job& job) {
   const auto& config = job.config;
   const auto topology = config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
-  auto a = read_dist_csr<Index>(*job.grid, *job.file, topology);
+  auto a = read_dist_csr<Index>(job.matrix_grid(), *job.file, topology);
   if (config.sampler.kind == "ladies" && config.sampler.mode == "reference")
     return normalize_rows(std::move(a), true, config.sampler.weighted || config.model.kind == "gcn");
   if (config.model.kind == "gcn") return normalize_with_self_loops(std::move(a));

@@ -82,7 +82,7 @@ void run(Job& job) {
 
   // 3. Train.
   Trainer trainer(job.cpu, {*job.grid, job.config, *sampler, features, targets, evaluator, job.bulk(),
-                            job.batches_per_step()});
+                            job.batches_per_step(), job.sampling_grid.get()});
   auto report = start_report(job, "train", *sampler);
   describe(job, report, *sampler, trainer.network().parameter_count());
   const auto result = trainer.train({show_step, [&](const EpochReport& epoch) {

@@ -84,6 +84,12 @@ Communicator Communicator::split(int color, int key) const {
   return Communicator(part, true, traffic_);
 }
 
+Communicator Communicator::duplicate() const {
+  MPI_Comm copy = MPI_COMM_NULL;
+  ESPALIER_MPI(MPI_Comm_dup(handle_, &copy));
+  return Communicator(copy, true, std::make_shared<Traffic>());
+}
+
 void Communicator::barrier() const {
   ESPALIER_MPI(MPI_Barrier(handle_));
 }
@@ -160,16 +166,19 @@ std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int
 
 // Receives are posted before sends, empty pairs exchange nothing, and both sides cut a large message at the
 // same places.
-void Communicator::all_to_all_v_bytes(const void* send, std::span<const std::int64_t> send_counts,
-                                      void* received, std::span<const std::int64_t> receive_counts,
-                                      std::size_t item, std::string_view label) const {
+PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
+                                                       std::span<const std::int64_t> send_counts,
+                                                       void* received,
+                                                       std::span<const std::int64_t> receive_counts,
+                                                       std::size_t item, std::string_view label) const {
   ESPALIER_CHECK(
       static_cast<int>(send_counts.size()) == size_ && static_cast<int>(receive_counts.size()) == size_,
       "{} and {} counts for {} ranks", send_counts.size(), receive_counts.size(), size_);
   const auto* from = static_cast<const std::byte*>(send);
   auto* to = static_cast<std::byte*>(received);
   const auto width = static_cast<std::int64_t>(item);
-  std::vector<MPI_Request> requests;
+  PendingExchange exchange;
+  auto& requests = exchange.requests_;
   Volume volume;
   std::int64_t own_place = 0;
   for (int peer = 0; peer < size_; ++peer) {
@@ -198,8 +207,8 @@ void Communicator::all_to_all_v_bytes(const void* send, std::span<const std::int
     }
     from += bytes;
   }
-  ESPALIER_MPI(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
   traffic_->book(label, volume);
+  return exchange;
 }
 
 }  // namespace espalier

@@ -32,7 +32,7 @@ std::string host_name() {
 
 Communicator start(int* argc, char*** argv) {
   int provided = 0;
-  MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
+  MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
   auto& context = failure_context();
   context.host = host_name();
   context.abort_job = [](int code) { MPI_Abort(MPI_COMM_WORLD, code); };
@@ -49,6 +49,12 @@ Session::Session(int* argc, char*** argv) : world_(start(argc, argv)) {}
 
 Session::~Session() {
   MPI_Finalize();
+}
+
+bool threads_may_communicate() {
+  int provided = 0;
+  ESPALIER_MPI(MPI_Query_thread(&provided));
+  return provided == MPI_THREAD_MULTIPLE;
 }
 
 namespace {

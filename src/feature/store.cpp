@@ -11,49 +11,9 @@ namespace espalier {
 
 namespace {
 
-// Where each id's row comes from: the requests by owner, list by list, and for every id in the same order its
-// destination.
-struct FetchPlan {
-  std::vector<std::int64_t> counts;                  // [owners]
-  Buffer<std::int64_t> ids;                          // grouped by owner
-  std::vector<float*> destinations;                  // [ids]
-  std::vector<std::pair<std::int64_t, float*>> own;  // local row, destination
-};
-
-FetchPlan plan_fetch(const RowPartition& partition, int me,
-                     std::span<const std::span<const std::int64_t>> lists, std::vector<Matrix<float>>& rows) {
-  FetchPlan plan;
-  plan.counts.assign(static_cast<std::size_t>(partition.parts()), 0);
-  std::vector<int> owner;
-  for (const auto& list : lists)
-    for (const auto id : list) {
-      owner.push_back(partition.owner(id));
-      if (owner.back() != me) ++plan.counts[static_cast<std::size_t>(owner.back())];
-    }
-  std::vector<std::int64_t> next(plan.counts.size());
-  std::exclusive_scan(plan.counts.begin(), plan.counts.end(), next.begin(), std::int64_t{0});
-  const auto remote = std::accumulate(plan.counts.begin(), plan.counts.end(), std::int64_t{0});
-  plan.ids.resize(static_cast<std::size_t>(remote));
-  plan.destinations.resize(static_cast<std::size_t>(remote));
-  std::size_t k = 0;
-  for (std::size_t m = 0; m < lists.size(); ++m)
-    for (std::size_t i = 0; i < lists[m].size(); ++i, ++k) {
-      float* destination = rows[m].row(static_cast<std::int64_t>(i));
-      if (owner[k] == me) {
-        plan.own.emplace_back(lists[m][i] - partition.begin(me), destination);
-      } else {
-        const auto at = static_cast<std::size_t>(next[static_cast<std::size_t>(owner[k])]++);
-        plan.ids[at] = lists[m][i];
-        plan.destinations[at] = destination;
-      }
-    }
-  return plan;
-}
-
-// A row travels as one element of `width` values, so counts are rows.
-std::vector<std::int64_t> times(const std::vector<std::int64_t>& counts, std::int64_t width) {
+std::vector<std::int64_t> times(const std::vector<std::int64_t>& counts, std::int64_t factor) {
   std::vector<std::int64_t> scaled;
-  for (const auto count : counts) scaled.push_back(count * width);
+  for (const auto count : counts) scaled.push_back(count * factor);
   return scaled;
 }
 
@@ -67,70 +27,116 @@ void store_value(Half& to, float value) {
 }  // namespace
 
 FeatureStore::FeatureStore(const Grid& grid, RowPartition partition, Matrix<float> local)
-    : grid_(&grid), partition_(std::move(partition)), block_(Block<float>{std::move(local), {}, {}}) {}
+    : grid_(&grid), partition_(std::move(partition)), block_(std::move(local)) {}
 
 FeatureStore::FeatureStore(const Grid& grid, RowPartition partition, Matrix<Half> local)
-    : grid_(&grid), partition_(std::move(partition)), block_(Block<Half>{std::move(local), {}, {}}) {}
+    : grid_(&grid), partition_(std::move(partition)), block_(std::move(local)) {}
 
 std::int64_t FeatureStore::width() const {
-  return std::visit([](const auto& block) { return block.rows.columns; }, block_);
+  return std::visit([](const auto& local) { return local.columns; }, block_);
 }
 
 std::int64_t FeatureStore::bytes() const {
   return std::visit(
-      [](const auto& block) {
-        return static_cast<std::int64_t>(block.rows.data.size() * sizeof block.rows.data[0]);
-      },
+      [](const auto& local) { return static_cast<std::int64_t>(local.data.size() * sizeof local.data[0]); },
       block_);
 }
 
 void FeatureStore::fetch(const Cpu& cpu, std::span<const std::span<const std::int64_t>> lists,
                          std::vector<Matrix<float>>& rows, std::string_view label) const {
-  std::visit([&](auto& block) { fetch_as(cpu, block, lists, rows, label); }, block_);
+  begin_fetch(cpu, lists, fetch_, label);
+  finish_fetch(cpu, fetch_, rows);
+}
+
+void FeatureStore::begin_fetch(const Cpu& cpu, std::span<const std::span<const std::int64_t>> lists,
+                               PendingFetch& fetch, std::string_view label) const {
+  plan(lists, fetch);
+  if (partition_.parts() == 1) return;
+  const auto& column = grid_->column_comm();
+  fetch.asked_counts_ = column.exchange_counts(fetch.counts_, label);
+  column.all_to_all_v(std::span<const std::int64_t>(fetch.ids_), fetch.counts_, fetch.asked_counts_,
+                      fetch.asked_, label);
+  std::visit([&](const auto& local) { reply(cpu, local, fetch, label); }, block_);
+}
+
+void FeatureStore::finish_fetch(const Cpu& cpu, PendingFetch& fetch, std::vector<Matrix<float>>& rows) const {
+  fetch.exchange_.finish();
+  std::visit([&](const auto& local) { place(cpu, local, fetch, rows); }, block_);
+}
+
+// Groups the ids that others own by owner, and remembers where each row will come from.
+void FeatureStore::plan(std::span<const std::span<const std::int64_t>> lists, PendingFetch& fetch) const {
+  const int me = grid_->row();
+  fetch.sizes_.clear();
+  fetch.source_.clear();
+  fetch.counts_.assign(static_cast<std::size_t>(partition_.parts()), 0);
+  for (const auto& list : lists) {
+    fetch.sizes_.push_back(std::ssize(list));
+    for (const auto id : list) {
+      const int owner = partition_.owner(id);
+      fetch.source_.push_back(owner);  // for now
+      if (owner != me) ++fetch.counts_[static_cast<std::size_t>(owner)];
+    }
+  }
+  std::vector<std::int64_t> next(fetch.counts_.size());
+  std::exclusive_scan(fetch.counts_.begin(), fetch.counts_.end(), next.begin(), std::int64_t{0});
+  fetch.ids_.resize(
+      static_cast<std::size_t>(std::accumulate(fetch.counts_.begin(), fetch.counts_.end(), std::int64_t{0})));
+  auto source = fetch.source_.begin();
+  for (const auto& list : lists)
+    for (const auto id : list) {
+      if (*source == me) {
+        *source = ~(id - partition_.begin(me));
+      } else {
+        *source = next[static_cast<std::size_t>(*source)]++;
+        fetch.ids_[static_cast<std::size_t>(*source)] = id;
+      }
+      ++source;
+    }
+}
+
+// Sends the rows that were asked for.
+template <class T>
+void FeatureStore::reply(const Cpu& cpu, const Matrix<T>& local, PendingFetch& fetch,
+                         std::string_view label) const {
+  const auto row_bytes = local.columns * static_cast<std::int64_t>(sizeof(T));
+  const auto first = partition_.begin(grid_->row());
+  fetch.reply_.resize(fetch.asked_.size() * static_cast<std::size_t>(row_bytes));
+#pragma omp parallel for num_threads(cpu.threads) schedule(static)
+  for (std::int64_t k = 0; k < std::ssize(fetch.asked_); ++k)
+    std::copy_n(
+        reinterpret_cast<const std::byte*>(local.row(fetch.asked_[static_cast<std::size_t>(k)] - first)),
+        row_bytes, fetch.reply_.data() + k * row_bytes);
+  const auto& column = grid_->column_comm();
+  fetch.exchange_ = column.begin_all_to_all_v(std::span<const std::byte>(fetch.reply_),
+                                              times(fetch.asked_counts_, row_bytes),
+                                              times(fetch.counts_, row_bytes), fetch.arrived_, label);
+  // The model: rows lie evenly over the block rows, an id and a row for each that lies elsewhere.
+  const double peers = partition_.parts() - 1, wanted = static_cast<double>(fetch.source_.size());
+  column.traffic().predict(
+      label, 3 * peers,
+      8 * peers + wanted * peers / partition_.parts() * (8 + static_cast<double>(row_bytes)));
 }
 
 template <class T>
-void FeatureStore::fetch_as(const Cpu& cpu, Block<T>& block,
-                            std::span<const std::span<const std::int64_t>> lists,
-                            std::vector<Matrix<float>>& rows, std::string_view label) const {
-  const auto width = block.rows.columns;
-  rows.resize(lists.size());
-  for (std::size_t m = 0; m < lists.size(); ++m) rows[m].resize(std::ssize(lists[m]), width);
-  const auto plan = plan_fetch(partition_, grid_->row(), lists, rows);
-
-  if (partition_.parts() > 1) {
-    const auto& column = grid_->column_comm();
-    const auto asked = column.all_to_all_v(std::span<const std::int64_t>(plan.ids), plan.counts, label);
-    block.reply.resize(asked.data.size() * static_cast<std::size_t>(width));
-    const auto first = partition_.begin(grid_->row());
+void FeatureStore::place(const Cpu& cpu, const Matrix<T>& local, const PendingFetch& fetch,
+                         std::vector<Matrix<float>>& rows) const {
+  const auto* arrived = reinterpret_cast<const T*>(fetch.arrived_.data());
+  const auto* source = fetch.source_.data();
+  if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
+  for (std::size_t m = 0; m < fetch.sizes_.size(); ++m) {
+    rows[m].resize(fetch.sizes_[m], local.columns);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
-    for (std::int64_t k = 0; k < std::ssize(asked.data); ++k)
-      std::copy_n(block.rows.row(asked.data[static_cast<std::size_t>(k)] - first), width,
-                  block.reply.data() + k * width);
-    column.all_to_all_v(std::span<const T>(block.reply), times(asked.counts, width),
-                        times(plan.counts, width), block.arrived, label);
-    // The model: rows lie evenly over the block rows, an id and a row for each that lies elsewhere.
-    const double peers = partition_.parts() - 1,
-                 wanted = static_cast<double>(plan.ids.size() + plan.own.size());
-    column.traffic().predict(
-        label, 3 * peers,
-        8 * peers + wanted * peers / partition_.parts() *
-                        (8 + static_cast<double>(sizeof(T)) * static_cast<double>(width)));
-#pragma omp parallel for num_threads(cpu.threads) schedule(static)
-    for (std::int64_t k = 0; k < std::ssize(plan.destinations); ++k)
-      to_floats(block.arrived.data() + k * width, plan.destinations[static_cast<std::size_t>(k)], width);
-  }
-#pragma omp parallel for num_threads(cpu.threads) schedule(static)
-  for (std::int64_t k = 0; k < std::ssize(plan.own); ++k) {
-    const auto& [row, destination] = plan.own[static_cast<std::size_t>(k)];
-    to_floats(block.rows.row(row), destination, width);
+    for (std::int64_t k = 0; k < rows[m].rows; ++k)
+      to_floats(source[k] < 0 ? local.row(~source[k]) : arrived + source[k] * local.columns, rows[m].row(k),
+                local.columns);
+    source += rows[m].rows;
   }
 }
 
 void FeatureStore::normalize_rows() {
   std::visit(
-      [](auto& block) {
-        auto& local = block.rows;
+      [](auto& local) {
         for (std::int64_t i = 0; i < local.rows; ++i) {
           double sum = 0;
           for (std::int64_t j = 0; j < local.columns; ++j)
@@ -176,8 +182,7 @@ void FeatureStore::standardize() {
   const auto n = partition_.rows();
   const auto& column = grid_->column_comm();
   std::visit(
-      [&](auto& block) {
-        auto& local = block.rows;
+      [&](auto& local) {
         auto mean = column_sums(local, column, n, [](std::int64_t, double x) { return x; });
         for (auto& m : mean) m /= static_cast<double>(n);
         auto deviation = column_sums(local, column, n, [&](std::int64_t j, double x) {

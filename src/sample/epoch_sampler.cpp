@@ -22,19 +22,49 @@ SampleCounts total(const SampleCounts& mine, const Communicator& comm) {
           static_cast<std::int64_t>(sums[3])};
 }
 
-EpochSampler::EpochSampler(const Grid& grid, Sampler& sampler, const EpochPlan& plan, std::int64_t bulk)
-    : grid_(grid), sampler_(sampler), plan_(plan), bulk_(bulk) {}
+EpochSampler::EpochSampler(const Grid& grid, Sampler& sampler, const EpochPlan& plan, std::int64_t bulk,
+                           SampleAhead* ahead)
+    : grid_(grid), sampler_(sampler), plan_(plan), bulk_(bulk), ahead_(ahead) {}
+
+EpochSampler::~EpochSampler() {
+  if (!under_way() || ahead_ == nullptr) return;
+  try {
+    ahead_->worker.wait();
+  } catch (...) {  // the window was not wanted
+  }
+}
+
+void EpochSampler::begin_window(const Cpu& cpu) {
+  ESPALIER_CHECK(!under_way(), "the window before batch {} is under way", begun_);
+  if (all_begun()) return;
+  begun_ = std::min(sampled_ + bulk_, plan_.batches());
+  std::vector<SeedBatch> mine;
+  for (auto batch = sampled_; batch < begun_; ++batch)
+    if (plan_.rank_of(batch) == grid_.world().rank()) mine.push_back({batch, plan_.seeds(batch)});
+  const auto sample = [this, cpu, mine = std::move(mine)] {
+    window_ = sampler_.sample(cpu, mine, plan_.seed(), plan_.epoch());
+    for (const auto& minibatch : window_) counts_.add(minibatch);
+  };
+  if (ahead_ == nullptr) return sample();
+  ahead_->worker.start([this, sample] {
+    ahead_->ledger.clear();
+    sample();
+    moved_.take_over(ahead_->ledger);
+  });
+}
+
+void EpochSampler::finish_window() {
+  if (ahead_ != nullptr) ahead_->worker.wait();
+  grid_.traffic().take_over(moved_);
+  for (auto& minibatch : window_) waiting_.emplace(minibatch.number, std::move(minibatch));
+  window_.clear();
+  sampled_ = begun_;
+}
 
 void EpochSampler::sample_until(const Cpu& cpu, std::int64_t end) {
   while (sampled_ < end) {
-    const auto window_end = std::min(sampled_ + bulk_, plan_.batches());
-    std::vector<SeedBatch> mine;
-    for (; sampled_ < window_end; ++sampled_)
-      if (plan_.rank_of(sampled_) == grid_.world().rank()) mine.push_back({sampled_, plan_.seeds(sampled_)});
-    for (auto& minibatch : sampler_.sample(cpu, mine, plan_.seed(), plan_.epoch())) {
-      counts_.add(minibatch);
-      waiting_.emplace(minibatch.number, std::move(minibatch));
-    }
+    if (!under_way()) begin_window(cpu);
+    finish_window();
   }
 }
 

@@ -70,7 +70,9 @@ Trainer::Trainer(const Cpu& cpu, const TrainingJob& job)
       reduction_(job.grid.world(), job.config.train.reproducible),
       statistics_(job.grid.world(), job.config.train.reproducible),
       gradients_(shapes_like(network_.parameters())),
-      mean_statistics_(network_.running_statistics()) {}
+      mean_statistics_(network_.running_statistics()) {
+  if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->traffic());
+}
 
 TrainingResult Trainer::train(const TrainingProgress& progress) {
   const auto& train = job_.config.train;
@@ -82,49 +84,86 @@ TrainingResult Trainer::train(const TrainingProgress& progress) {
     finish_epoch_report(job_.grid, timers_, kTrainStages, report);
     if (progress.on_epoch) progress.on_epoch(report);
   }
+  next_epoch_.reset();
   restore_best();
   return result;
 }
 
-EpochReport Trainer::train_epoch(std::int64_t epoch, const TrainingProgress& progress) {
+Trainer::Epoch::Epoch(const TrainingJob& job, std::int64_t number, SampleAhead* ahead)
+    : plan(job.targets.train, job.config.sampler.batch_size, job.batches_per_step, job.grid.ranks(),
+           static_cast<std::uint64_t>(job.config.train.seed), static_cast<std::uint64_t>(number)),
+      sampler(job.grid, job.sampler, plan, job.bulk, ahead) {}
+
+std::unique_ptr<Trainer::Epoch> Trainer::open_epoch(std::int64_t number) {
+  return std::make_unique<Epoch>(job_, number, ahead_ ? &*ahead_ : nullptr);
+}
+
+EpochReport Trainer::train_epoch(std::int64_t number, const TrainingProgress& progress) {
   const auto& config = job_.config;
   timers_.clear();
   job_.grid.traffic().clear();
   losses_.clear();
   EpochReport report;
-  report.epoch = epoch;
+  report.epoch = number;
   const StageTimers::Scope time(timers_, "total");
 
-  const EpochPlan plan(job_.targets.train, config.sampler.batch_size, job_.batches_per_step,
-                       job_.grid.ranks(), static_cast<std::uint64_t>(config.train.seed),
-                       static_cast<std::uint64_t>(epoch));
-  EpochSampler sampler(job_.grid, job_.sampler, plan, job_.bulk);
-  const double rate = learning_rate(schedule_of(config.train), epoch - 1);
+  const auto epoch = next_epoch_ ? std::move(next_epoch_) : open_epoch(number);
+  const auto& plan = epoch->plan;
+  const double rate = learning_rate(schedule_of(config.train), number - 1);
+  auto begun = begin_step(*epoch, 0);
   for (std::int64_t step = 0; step < plan.steps(); ++step) {
-    train_step(plan, step, sampler, rate);
-    if (progress.on_step) progress.on_step(epoch, step + 1, plan.steps());
+    const auto minibatches = std::move(begun);
+    {
+      const StageTimers::Scope waiting(timers_, "fetch");
+      job_.features.finish_fetch(cpu_, fetch_, inputs_);
+    }
+    const bool last = step + 1 == plan.steps();
+    if (config.run.overlap && !last) begun = begin_step(*epoch, step + 1);
+    train_step(plan, step, minibatches, rate);
+    if (!config.run.overlap && !last) begun = begin_step(*epoch, step + 1);
+    if (progress.on_step) progress.on_step(number, step + 1, plan.steps());
   }
 
-  report.counts = total(sampler.counts(), job_.grid.world());
+  if (ahead_) {  // what comes next, evaluation or the next epoch, needs the grid or the window that is under way
+    const StageTimers::Scope waiting(timers_, "sample");
+    ahead_->worker.wait();
+  }
+  report.counts = total(epoch->sampler.counts(), job_.grid.world());
   report.loss = reproducible_sum(job_.grid.world(), losses_) / static_cast<double>(job_.targets.train.size());
   if (!std::isfinite(*report.loss)) refuse_divergence(plan.epoch(), config.train);
   return report;
 }
 
-void Trainer::train_step(const EpochPlan& plan, std::int64_t step, EpochSampler& sampler, double rate) {
-  const auto begin = plan.step_begin(step), end = plan.step_end(step);
+// Takes the minibatches of a step from the sampler and asks for their rows.
+std::vector<Minibatch> Trainer::begin_step(Epoch& epoch, std::int64_t step) {
+  const auto begin = epoch.plan.step_begin(step), end = epoch.plan.step_end(step);
   std::vector<Minibatch> minibatches;
   {
     const StageTimers::Scope time(timers_, "sample");
-    sampler.sample_until(cpu_, end);
-    minibatches = sampler.take(begin, end);
+    epoch.sampler.sample_until(cpu_, end);
+    minibatches = epoch.sampler.take(begin, end);
+    if (ahead_) sample_ahead(epoch);
   }
-  {
-    const StageTimers::Scope time(timers_, "fetch");
-    std::vector<std::span<const std::int64_t>> lists;
-    for (const auto& minibatch : minibatches) lists.emplace_back(minibatch.vertices);
-    job_.features.fetch(cpu_, lists, inputs_, "fetch");
-  }
+  const StageTimers::Scope time(timers_, "fetch");
+  std::vector<std::span<const std::int64_t>> lists;
+  for (const auto& minibatch : minibatches) lists.emplace_back(minibatch.vertices);
+  job_.features.begin_fetch(cpu_, lists, fetch_, "fetch");
+  return minibatches;
+}
+
+// Keeps one window under way on the sampling thread: the next of this epoch, or the first of the next.
+void Trainer::sample_ahead(Epoch& epoch) {
+  const auto next = static_cast<std::int64_t>(epoch.plan.epoch()) + 1;
+  if (epoch.sampler.under_way() || next_epoch_) return;
+  if (!epoch.sampler.all_begun()) return epoch.sampler.begin_window(cpu_);
+  if (next > job_.config.train.epochs) return;
+  next_epoch_ = open_epoch(next);
+  next_epoch_->sampler.begin_window(cpu_);
+}
+
+void Trainer::train_step(const EpochPlan& plan, std::int64_t step, const std::vector<Minibatch>& minibatches,
+                         double rate) {
+  const auto begin = plan.step_begin(step), end = plan.step_end(step);
   const double scale = 1.0 / static_cast<double>(plan.seeds(begin, end).size());
   for (std::size_t m = 0; m < minibatches.size(); ++m)
     run_minibatch(minibatches[m], inputs_[m], plan, scale, end - begin);
@@ -152,18 +191,29 @@ void Trainer::run_minibatch(const Minibatch& minibatch, const Matrix<float>& inp
     const auto& logits = network_.forward(cpu_, minibatch.blocks, input, pass);
     losses_.push_back(softmax_cross_entropy(cpu_, logits, labels, scale, dlogits));
   }
-  const StageTimers::Scope time(timers_, "backward");
-  network_.backward(cpu_, minibatch.blocks, input, pass, dlogits, gradients_);
-  reduction_.add(pointers_to<const Matrix<float>*>(std::as_const(gradients_)));
-  if (!mean_statistics_.empty())
-    statistics_.add(pointers_to<const Matrix<float>*>(network_.batch_statistics()),
-                    1.0f / static_cast<float>(batches));
+  move_rows();
+  {
+    const StageTimers::Scope time(timers_, "backward");
+    network_.backward(cpu_, minibatch.blocks, input, pass, dlogits, gradients_);
+    reduction_.add(pointers_to<const Matrix<float>*>(std::as_const(gradients_)));
+    if (!mean_statistics_.empty())
+      statistics_.add(pointers_to<const Matrix<float>*>(network_.batch_statistics()),
+                      1.0f / static_cast<float>(batches));
+  }
+  move_rows();
+}
+
+// Rows of the next step move while the MPI library is at work, in many libraries only then.
+void Trainer::move_rows() {
+  const StageTimers::Scope time(timers_, "fetch");
+  fetch_.progress();
 }
 
 // Returns true when training should stop early.
 bool Trainer::evaluate_epoch(EpochReport& report, TrainingResult& result) {
   const StageTimers::Scope time(timers_, "evaluate");
   const auto evaluation = job_.evaluator.evaluate(cpu_, network_);
+  if (ahead_) job_.grid.traffic().take_over(job_.sampling_grid->traffic());
   if (evaluation.valid.vertices > 0) report.valid = evaluation.valid;
   const bool better = evaluation.valid.vertices == 0 || evaluation.valid.accuracy > best_metric_;
   evaluations_without_gain_ = better ? 0 : evaluations_without_gain_ + 1;

@@ -236,6 +236,43 @@ class Train(JobTest):
         self.assertEqual(self.losses("run.memory_limit=40KB", ranks=2), whole)
 
 
+class Overlap(JobTest):
+    """run.overlap changes no digest, no loss bit and no byte."""
+
+    def run_of(self, *overrides, **options):
+        self.succeed("-q", "train", self.config, *overrides, timeout=60, **options)
+        report = self.report(self.output)
+        return [(e["loss"], e["sample_digest"], e["bytes"], e["steps"] if "steps" in e else None) for e in report["epochs"]] + [
+            report["weights_digest"], report["test"], report["schedules"]]
+
+    def compare(self, *job, ranks):
+        plain = self.run_of(*job, ranks=ranks)
+        self.assertEqual(self.run_of(*job, "run.overlap=true", ranks=ranks), plain, (job, ranks))
+
+    def test_the_same_bits_and_bytes(self):
+        for ranks, *job in ((1, "sampler.bulk=2"), (2, "grid.schedule=push", "sampler.bulk=3", "run.threads=2"),
+                            (3, "grid.schedule=staged", "sampler.bulk=1", "train.batches_per_step=2"),
+                            (4, "grid.replication=2", "grid.topology=replicated"),
+                            (4, "grid.schedule=staged-oblivious", "sampler.kind=ladies", "sampler.fanout=[4,4]", "sampler.bulk=3"),
+                            (2, "grid.schedule=pull", "sampler.kind=fastgcn", "model.kind=gcn", "sampler.batch_size=1")):
+            self.compare(*job, ranks=ranks)
+
+    def test_errors_end_the_run(self):
+        self.fail_with(2, ["not finite", "learning_rate"], "train", self.config, "train.learning_rate=1e30", "train.optimizer=sgd",
+                       "run.overlap=true", "sampler.bulk=2", ranks=3, timeout=60)
+
+    @unittest.skipUnless(LONG, "long: every sampler, schedule, grid and bulk with and without overlap")
+    def test_long_the_same_bits_and_bytes(self):
+        graph = self.folder / "rmat.h5"
+        self.succeed("generate", "rmat", "--scale", 10, "--edge-factor", 8, "--symmetrize", "--features", 4, "--classes", 4, "-o", graph)
+        bulks = itertools.cycle(("1", "3", "auto"))
+        for sampler, ranks, layout in itertools.product((SAMPLERS[0], SAMPLERS[2], SAMPLERS[5]), (1, 2, 3, 4, 6),
+                                                        [f"grid.schedule={s}" for s in SCHEDULES] + ["grid.topology=replicated"]):
+            for copies in divisors(ranks):
+                self.compare(f"graph.file={graph}", "sampler.batch_size=64", *sampler, layout, f"grid.replication={copies}",
+                             f"sampler.bulk={next(bulks)}", ranks=ranks)
+
+
 class OddGraphs(JobTest):
     """More ranks than vertices, batches or edges: the same bits as on one rank, and no waiting."""
 

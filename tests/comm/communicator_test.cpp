@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "espalier/base/worker.hpp"
 #include "espalier/comm/agree.hpp"
 #include "mpi_test.hpp"
 
@@ -38,6 +39,106 @@ TEST(Communicator, AllToAllVDeliversEveryPieceAndBooksItsBytes) {
   const auto total_received =
       world.all_reduce(world.traffic().of("piece").bytes_received, Reduction::kSum, "check");
   EXPECT_EQ(total_sent, total_received) << "bytes are conserved";
+}
+
+// Rank s sends `round` + (s + r) % 3 values to rank r, each naming round, s and r.
+struct Round {
+  std::vector<std::int64_t> send_counts, receive_counts;
+  Buffer<std::int64_t> send, received;
+
+  Round(std::int64_t round, const Communicator& comm) {
+    for (int r = 0; r < comm.size(); ++r) {
+      const auto count = round + (comm.rank() + r) % 3;
+      send_counts.push_back(count);
+      receive_counts.push_back(count);
+      for (std::int64_t k = 0; k < count; ++k) send.push_back(name(round, comm.rank(), r, k));
+    }
+  }
+  static std::int64_t name(std::int64_t round, int from, int to, std::int64_t k) {
+    return round * 1000000 + from * 10000 + to * 100 + k;
+  }
+  void expect_received(std::int64_t round, const Communicator& comm) const {
+    std::size_t at = 0;
+    for (int s = 0; s < comm.size(); ++s)
+      for (std::int64_t k = 0; k < receive_counts[static_cast<std::size_t>(s)]; ++k)
+        EXPECT_EQ(received[at++], name(round, s, comm.rank(), k)) << "round " << round;
+    EXPECT_EQ(at, received.size());
+  }
+};
+
+TEST(Communicator, ExchangesUnderWayDoNotMix) {
+  const auto& world = test_world();
+  const auto begin = [&](Round& round) {
+    return world.begin_all_to_all_v(std::span<const std::int64_t>(round.send), round.send_counts,
+                                    round.receive_counts, round.received, "begun");
+  };
+  world.traffic().clear();
+  Round zero(0, world), one(1, world), many(40, world);
+  auto first = begin(zero), second = begin(many);
+  EXPECT_EQ(world.all_reduce(1, Reduction::kSum, "x"), world.size()) << "another collective in between";
+  auto third = begin(one);
+  Round blocking(5, world);
+  world.all_to_all_v(std::span<const std::int64_t>(blocking.send), blocking.send_counts,
+                     blocking.receive_counts, blocking.received, "x");
+  blocking.expect_received(5, world);
+  third.finish();
+  one.expect_received(1, world);
+  auto moved = std::move(second);
+  for (int k = 0; k < 3; ++k) moved.progress();
+  moved.finish();
+  moved.finish();  // nothing is under way
+  many.expect_received(40, world);
+  first.finish();
+  zero.expect_received(0, world);
+  std::int64_t crossing = 0;
+  for (const auto* round : {&zero, &one, &many})
+    for (int r = 0; r < world.size(); ++r)
+      if (r != world.rank()) crossing += 8 * round->send_counts[static_cast<std::size_t>(r)];
+  EXPECT_EQ(world.traffic().of("begun").bytes_sent, crossing);
+  EXPECT_EQ(world.traffic().of("begun").bytes_received, crossing);
+}
+
+TEST(Communicator, AnExchangeThatIsDroppedArrives) {
+  const auto& world = test_world();
+  Round dropped(30, world);
+  {
+    const auto exchange =
+        world.begin_all_to_all_v(std::span<const std::int64_t>(dropped.send), dropped.send_counts,
+                                 dropped.receive_counts, dropped.received, "x");
+  }
+  dropped.expect_received(30, world);
+}
+
+// Both threads do many collectives, of different kinds and lengths, at the same time.
+TEST(Communicator, ADuplicateServesAnotherThreadAndItsOwnLedger) {
+  if (!threads_may_communicate()) GTEST_SKIP() << "this MPI library lets one thread communicate";
+  const auto& world = test_world();
+  const auto other = world.duplicate();
+  world.traffic().clear();
+  const auto exchange_often = [](const Communicator& comm, int times) {
+    for (int k = 0; k < times; ++k) {
+      Round round(k % 7, comm);
+      comm.all_to_all_v(std::span<const std::int64_t>(round.send), round.send_counts, round.receive_counts,
+                        round.received, "exchange");
+      round.expect_received(k % 7, comm);
+    }
+  };
+  Worker worker;
+  worker.start([&] { exchange_often(other, 300); });
+  for (int k = 0; k < 200; ++k)
+    EXPECT_EQ(world.all_reduce(std::int64_t{world.rank() + k}, Reduction::kMax, "reduce"),
+              world.size() - 1 + k);
+  worker.wait();
+  const std::int64_t peers = world.size() - 1;
+  EXPECT_EQ(world.traffic().of("exchange").bytes_sent, 0);
+  EXPECT_EQ(other.traffic().of("reduce").bytes_sent, 0);
+  EXPECT_EQ(world.traffic().of("reduce").messages, 200 * 2 * peers);
+  const auto sent = other.traffic().of("exchange").bytes_sent;
+  EXPECT_EQ(sent > 0, peers > 0);
+  world.traffic().book("exchange", {.bytes_sent = 5});
+  world.traffic().take_over(other.traffic());
+  EXPECT_EQ(world.traffic().of("exchange").bytes_sent, sent + 5);
+  EXPECT_TRUE(other.traffic().all().empty());
 }
 
 // What `work` books on this rank.

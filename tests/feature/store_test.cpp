@@ -82,6 +82,75 @@ TEST(FeatureStore, FetchedRowsEqualTheMatrix) {
     }
 }
 
+using Lists = std::vector<std::vector<std::int64_t>>;
+
+std::vector<std::span<const std::int64_t>> spans_of(const Lists& lists) {
+  return {lists.begin(), lists.end()};
+}
+
+template <class T>
+void expect_rows(const Lists& lists, const std::vector<Matrix<float>>& rows) {
+  for (std::size_t m = 0; m < lists.size(); ++m) {
+    ASSERT_EQ(rows[m].rows, std::ssize(lists[m]));
+    for (std::int64_t k = 0; k < rows[m].rows; ++k)
+      for (std::int64_t j = 0; j < kWidth; ++j) {
+        const auto v = lists[m][static_cast<std::size_t>(k)];
+        EXPECT_EQ(rows[m](k, j), (std::is_same_v<T, Half> ? to_float(to_half(entry(v, j))) : entry(v, j)));
+      }
+  }
+}
+
+// A fetch begins before the one before it has finished, for many steps; the ranks' lists differ from step to step,
+// and some are empty.
+template <class T>
+void expect_fetches_under_way(const Grid& grid, std::int64_t n) {
+  const auto store = store_on<T>(grid, n);
+  PendingFetch pending[2];
+  Lists lists[2];
+  std::vector<Matrix<float>> rows;
+  for (int step = 0; step < 7; ++step) {
+    auto& mine = lists[step % 2];
+    mine = lists_of(n, grid.world().rank() + step);
+    store.begin_fetch({1}, spans_of(mine), pending[step % 2], "fetch");
+    if (step == 0) continue;
+    pending[1 - step % 2].progress();
+    store.finish_fetch({2}, pending[1 - step % 2], rows);
+    expect_rows<T>(lists[1 - step % 2], rows);
+  }
+  store.finish_fetch({1}, pending[0], rows);
+  expect_rows<T>(lists[0], rows);
+}
+
+TEST(FeatureStore, FetchesUnderWayKeepTheirRows) {
+  for (const std::int64_t n : {2, 50})
+    for (const int c : divisors(test_world().size())) {
+      const Grid grid(test_world(), c);
+      expect_fetches_under_way<float>(grid, n);
+      expect_fetches_under_way<Half>(grid, n);
+    }
+}
+
+TEST(FeatureStore, AFetchAfterALargerOneAllocatesNothing) {
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    const auto store = store_on<float>(grid, 50);
+    PendingFetch pending;
+    std::vector<Matrix<float>> rows;
+    std::int64_t allocations = 0;
+    for (const std::int64_t n : {50, 40, 20, 50, 8}) {  // even: ids of a smaller n are among those of 50
+      Lists lists = lists_of(n, 0);
+      if (n == 20) lists.pop_back();
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        store.begin_fetch({1}, spans_of(lists), pending, "fetch");
+        store.finish_fetch({1}, pending, rows);
+        if (allocations == 0) allocations = buffer_allocations();
+      }
+      expect_rows<float>(lists, rows);
+    }
+    EXPECT_EQ(buffer_allocations(), allocations);
+  }
+}
+
 Matrix<float> fetch_all(const Grid& grid, const FeatureStore& store) {
   std::vector<std::int64_t> ids;
   for (std::int64_t v = 0; v < store.partition().rows(); ++v) ids.push_back(v);

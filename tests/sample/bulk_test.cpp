@@ -1,7 +1,7 @@
 // ranks: 1 2 3
 // Laws: the automatic bulk is at least one batch per rank, never more than the epoch, grows with memory and ranks, and
 // what it stands for fits in the memory; an epoch is sampled in windows of exactly `bulk` batches, each when first
-// needed, each batch once and on its rank.
+// needed or when it is begun ahead, each batch once and on its rank.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -89,15 +89,21 @@ class FakeSampler : public Sampler {
                                 std::uint64_t epoch) override {
     EXPECT_EQ(seed, 7u);
     EXPECT_EQ(epoch, 3u);
+    if (failing) input_error("no");
+    thread = std::this_thread::get_id();
     calls.emplace_back();
     std::vector<Minibatch> minibatches;
     for (const auto& batch : batches) {
       calls.back().push_back(batch.number);
+      ledger.book("sample", {.messages = 1});
       minibatches.push_back({batch.number, {batch.seeds.begin(), batch.seeds.end()}, {}});
     }
     return minibatches;
   }
   std::vector<std::vector<std::int64_t>> calls;
+  Traffic ledger;
+  std::thread::id thread;
+  bool failing = false;
 
  private:
   std::vector<Schedule> schedules_;
@@ -147,6 +153,56 @@ TEST(EpochSampler, SamplesWindowsOfBulkBatchesWhenNeeded) {
       EXPECT_EQ(whole.batches, 23);
       EXPECT_EQ(whole.input_rows, 68);
     }
+}
+
+TEST(EpochSampler, AThreadSamplesTheWindowsThatAreBegunAhead) {
+  const Grid grid(test_world(), 1);
+  Buffer<std::int64_t> training(68);  // 23 batches of 3
+  std::iota(training.begin(), training.end(), 100);
+  for (const std::int64_t bulk : {1, 3, 7, 23}) {
+    SCOPED_TRACE(fmt::format("bulk {}", bulk));
+    const EpochPlan plan(training, 3, 2, grid.ranks(), 7, 3);
+    FakeSampler now, later;
+    SampleAhead ahead{later.ledger, {}};
+    EpochSampler expected(grid, now, plan, bulk), sampler(grid, later, plan, bulk, &ahead);
+    grid.traffic().clear();
+    for (std::int64_t s = 0; s < plan.steps(); ++s) {
+      const auto begin = plan.step_begin(s), end = plan.step_end(s);
+      expected.sample_until(Cpu{1}, end);
+      sampler.sample_until(Cpu{1}, end);
+      EXPECT_EQ(later.calls.size(), now.calls.size() + (sampler.under_way() ? 1 : 0));
+      EXPECT_EQ(grid.traffic().of("sample").messages, expected.counts().batches) << "booked when waited for";
+      if (s % 3 != 1 && !sampler.under_way()) {
+        sampler.begin_window(Cpu{1});
+        EXPECT_EQ(sampler.under_way(), std::ssize(now.calls) * bulk < 23);
+      }
+      const auto taken = sampler.take(begin, end), wanted = expected.take(begin, end);
+      ASSERT_EQ(taken.size(), wanted.size());
+      for (std::size_t m = 0; m < taken.size(); ++m) EXPECT_EQ(taken[m].number, wanted[m].number);
+      ahead.worker.wait();
+    }
+    EXPECT_TRUE(sampler.all_begun());
+    EXPECT_EQ(later.calls, now.calls);
+    EXPECT_EQ(sampler.counts().batches, expected.counts().batches);
+    EXPECT_NE(later.thread, std::this_thread::get_id());
+  }
+}
+
+TEST(EpochSampler, TheThreadsErrorIsTheCallersAndAWindowMayBeLeft) {
+  const Grid grid(test_world(), 1);
+  Buffer<std::int64_t> training(9, 1);
+  const EpochPlan plan(training, 3, 1, grid.ranks(), 7, 3);
+  FakeSampler fake;
+  SampleAhead ahead{fake.ledger, {}};
+  {
+    EpochSampler left(grid, fake, plan, 1, &ahead);
+    left.begin_window(Cpu{1});
+  }
+  EXPECT_EQ(fake.calls.size(), 1u);
+  fake.failing = true;
+  EpochSampler sampler(grid, fake, plan, 1, &ahead);
+  sampler.begin_window(Cpu{1});
+  EXPECT_THROW(sampler.sample_until(Cpu{1}, 1), UserError);
 }
 
 }  // namespace

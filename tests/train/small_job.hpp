@@ -83,8 +83,8 @@ struct SmallJob {
 
   SmallJob(const Grid& grid, const SmallProblem& problem, const std::string& kind,
            const std::vector<std::int64_t>& fanout, std::int64_t chunk_bytes,
-           Topology topology = Topology::kPartitioned)
-      : a(small_matrix(grid, problem, kind, topology)),
+           Topology topology = Topology::kPartitioned, const Grid* sampling_grid = nullptr)
+      : a(small_matrix(sampling_grid != nullptr ? *sampling_grid : grid, problem, kind, topology)),
         features(small_features(grid, problem)),
         targets(small_targets(grid, problem)),
         sampler(make_sampler("graphsage", a, small_shape(kind, fanout, "sample"))),

@@ -52,10 +52,15 @@ struct Run {
   Evaluation evaluation_of_last;
 };
 
-inline Run train(const Grid& grid, const SmallProblem& problem, const Config& config) {
-  const SmallJob job(grid, problem, config.model.kind, config.sampler.fanout, 1 << 20);
-  Trainer trainer(Cpu{1},
-                  {grid, config, *job.sampler, job.features, job.targets, job.evaluator, /*bulk=*/5, kStep});
+inline Run train(const Grid& grid, const SmallProblem& problem, const Config& config, std::int64_t bulk = 5,
+                 std::int64_t batches_per_step = kStep, Topology topology = Topology::kPartitioned) {
+  std::optional<Grid> beside;
+  if (config.run.overlap) beside.emplace(grid.world().duplicate(), grid.replication());
+  const Grid* sampling_grid = beside ? &*beside : nullptr;
+  const SmallJob job(grid, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology,
+                     sampling_grid);
+  Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.features, job.targets, job.evaluator, bulk,
+                           batches_per_step, sampling_grid});
   Run run;
   run.result = trainer.train({nullptr, [&](const EpochReport& epoch) {
                                 run.epochs.push_back(epoch);

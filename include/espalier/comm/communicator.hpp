@@ -3,7 +3,7 @@
 // A Communicator owns its MPI communicator (errors are returned, checked, and end the job with rank, host and
 // expression). All members marked *collective* must be called by every rank of the group in the same order.
 // Counts are in elements of T, T trivially copyable. Nothing is limited to 2^31: large messages travel in
-// pieces of 1 GiB.
+// pieces of 1 GiB. Two threads never use one communicator, nor two that share a ledger: `duplicate` is for them.
 #pragma once
 
 #include <mpi.h>
@@ -19,6 +19,7 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/comm/pending_exchange.hpp"
 #include "espalier/comm/traffic.hpp"
 
 namespace espalier {
@@ -53,6 +54,10 @@ class Communicator {
 
   /// Collective. Ranks with the same color form a group, ordered by key.
   Communicator split(int color, int key) const;
+
+  /// Collective. The same ranks with a communicator and a ledger of their own, so that another thread may use it
+  /// and what is split from it, beside this one (where threads_may_communicate()).
+  Communicator duplicate() const;
 
   /// Collective. Returns when all ranks have called it.
   void barrier() const;
@@ -110,10 +115,22 @@ class Communicator {
   void all_to_all_v(std::span<const T> send, std::span<const std::int64_t> send_counts,
                     std::span<const std::int64_t> receive_counts, Buffer<T>& received,
                     std::string_view label) const {
+    begin_all_to_all_v(send, send_counts, receive_counts, received, label).finish();
+  }
+
+  /// Collective. The same without waiting: `received` is valid after finish() of what is returned, and neither
+  /// `send` nor `received` may be touched before. Any number may be under way, and other collectives between begin and
+  /// finish: messages of a pair of ranks are matched in the order in which they were begun, the same on all ranks.
+  template <class T>
+  [[nodiscard]] PendingExchange begin_all_to_all_v(std::span<const T> send,
+                                                   std::span<const std::int64_t> send_counts,
+                                                   std::span<const std::int64_t> receive_counts,
+                                                   Buffer<T>& received, std::string_view label) const {
     static_assert(std::is_trivially_copyable_v<T>);
     received.resize(static_cast<std::size_t>(
         std::accumulate(receive_counts.begin(), receive_counts.end(), std::int64_t{0})));
-    all_to_all_v_bytes(send.data(), send_counts, received.data(), receive_counts, sizeof(T), label);
+    return begin_all_to_all_v_bytes(send.data(), send_counts, received.data(), receive_counts, sizeof(T),
+                                    label);
   }
 
   /// Collective. Rank r's entry of the result is what rank r had for me.
@@ -125,9 +142,9 @@ class Communicator {
   void all_gather_bytes(const void* mine, void* all, std::size_t bytes, std::string_view label) const;
   void all_gather_v_bytes(const void* mine, void* all, const std::vector<std::int64_t>& counts,
                           std::size_t item, std::string_view label) const;
-  void all_to_all_v_bytes(const void* send, std::span<const std::int64_t> send_counts, void* received,
-                          std::span<const std::int64_t> receive_counts, std::size_t item,
-                          std::string_view label) const;
+  PendingExchange begin_all_to_all_v_bytes(const void* send, std::span<const std::int64_t> send_counts,
+                                           void* received, std::span<const std::int64_t> receive_counts,
+                                           std::size_t item, std::string_view label) const;
 
   MPI_Comm handle_;
   bool owned_;

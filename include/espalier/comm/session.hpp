@@ -7,7 +7,7 @@ namespace espalier {
 
 class Session {
  public:
-  /// Starts MPI, installs the abort hook and the clock.
+  /// Starts MPI (asking that several threads may communicate), installs the abort hook and the clock.
   Session(int* argc, char*** argv);
   /// Ends MPI. Collective.
   ~Session();
@@ -19,6 +19,9 @@ class Session {
  private:
   Communicator world_;
 };
+
+/// Does the MPI library let several threads of a process communicate at the same time?
+bool threads_may_communicate();
 
 /// What this rank shares a node with.
 struct NodePlace {

@@ -34,7 +34,7 @@ struct Volume {
   }
 };
 
-/// One rank's ledger, shared by all communicators of its grid.
+/// One rank's ledger, shared by all communicators of its grid. Belongs to one thread at a time.
 class Traffic {
  public:
   void book(std::string_view label, const Volume& volume) {
@@ -57,6 +57,11 @@ class Traffic {
   }
   const std::map<std::string, Volume, std::less<>>& all() const { return volumes_; }
   void clear() { volumes_.clear(); }
+  /// Everything of another ledger, which is empty afterwards.
+  void take_over(Traffic& other) {
+    for (const auto& [label, volume] : other.volumes_) book(label, volume);
+    other.clear();
+  }
 
  private:
   std::map<std::string, Volume, std::less<>> volumes_;

@@ -2,7 +2,8 @@
 //
 // P(i,j) holds rows partition.begin(i) .. end(i) of H, as float or as Half (2 bytes in memory and on the
 // wire, converted on arrival). A fetch stays inside the process column: each rank asks each owner for the
-// distinct rows it needs in one all-to-all-v, and receives (distinct rows)(1 - c/p) f values.
+// distinct rows it needs in one all-to-all-v, and receives (distinct rows)(1 - c/p) f values. The rows may travel
+// while the caller does something else: between begin_fetch and finish_fetch.
 #pragma once
 
 #include <span>
@@ -19,6 +20,24 @@
 
 namespace espalier {
 
+/// The rows of one fetch on their way, and the memory that they need, which is kept for the next fetch.
+class PendingFetch {
+ public:
+  /// Gives the rows an opportunity to move (PendingExchange::progress). Local.
+  void progress() { exchange_.progress(); }
+
+ private:
+  friend class FeatureStore;
+
+  std::vector<std::int64_t> sizes_;   // rows of each list
+  std::vector<std::int64_t> source_;  // of each row, list after list: a place in arrived_, or ~(local row)
+  std::vector<std::int64_t> counts_;  // [owners] rows that I want
+  std::vector<std::int64_t> asked_counts_;  // [owners] rows that they want of me
+  Buffer<std::int64_t> ids_, asked_;        // grouped by owner
+  Buffer<std::byte> reply_, arrived_;       // rows as they are stored, in the order of asked_ and ids_
+  PendingExchange exchange_;                // last: it uses the buffers
+};
+
 class FeatureStore {
  public:
   /// `local`: this rank's block of rows, partition.size(grid.row()) x f.
@@ -30,9 +49,18 @@ class FeatureStore {
   std::int64_t bytes() const;
 
   /// Collective over the process column. rows[m](k, :) becomes row lists[m][k] of H; the ids of one list are
-  /// distinct. A rank may pass no list.
+  /// distinct. A rank may pass no list. `rows` grows to the number of lists and does not shrink, so that matrices keep
+  /// their memory.
   void fetch(const Cpu& cpu, std::span<const std::span<const std::int64_t>> lists,
              std::vector<Matrix<float>>& rows, std::string_view label) const;
+
+  /// Collective over the process column: asks for the rows of `lists` and sends what others ask for, without waiting
+  /// for rows. Several fetches may be under way, each with its own `fetch`; the lists are not used after the call.
+  void begin_fetch(const Cpu& cpu, std::span<const std::span<const std::int64_t>> lists, PendingFetch& fetch,
+                   std::string_view label) const;
+
+  /// Waits for the rows of a begun fetch and writes them to `rows`, as above. Not collective; every rank must do it.
+  void finish_fetch(const Cpu& cpu, PendingFetch& fetch, std::vector<Matrix<float>>& rows) const;
 
   /// Divides each row by the sum of its absolute values (Kipf and Welling 2017); zero rows stay. Local.
   void normalize_rows();
@@ -43,20 +71,17 @@ class FeatureStore {
   void standardize();
 
  private:
-  /// My rows of H, and the buffers of a fetch, which keep their size from step to step.
+  void plan(std::span<const std::span<const std::int64_t>> lists, PendingFetch& fetch) const;
   template <class T>
-  struct Block {
-    Matrix<T> rows;
-    Buffer<T> reply, arrived;
-  };
-
+  void reply(const Cpu& cpu, const Matrix<T>& local, PendingFetch& fetch, std::string_view label) const;
   template <class T>
-  void fetch_as(const Cpu& cpu, Block<T>& block, std::span<const std::span<const std::int64_t>> lists,
-                std::vector<Matrix<float>>& rows, std::string_view label) const;
+  void place(const Cpu& cpu, const Matrix<T>& local, const PendingFetch& fetch,
+             std::vector<Matrix<float>>& rows) const;
 
   const Grid* grid_;
   RowPartition partition_;
-  mutable std::variant<Block<float>, Block<Half>> block_;
+  std::variant<Matrix<float>, Matrix<Half>> block_;  ///< my rows of H
+  mutable PendingFetch fetch_;                       ///< of fetch(), for its memory
 };
 
 /// Collective over the grid. Reads the file's features in their stored type and applies `feature_norm`

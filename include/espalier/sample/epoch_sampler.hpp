@@ -1,12 +1,14 @@
 // Draws the minibatches of an epoch in bulk, ahead of the steps that use them.
 //
 // The epoch's batches are cut into windows of k = `bulk` batches over all ranks. A window is sampled, by all
-// ranks together, when a step first needs a batch of it; k need not divide anything.
+// ranks together, when a step first needs a batch of it, or before, by a thread of its own, where the caller says so;
+// k need not divide anything.
 #pragma once
 
 #include <cstdint>
 #include <map>
 
+#include "espalier/base/worker.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/sampler.hpp"
@@ -26,27 +28,56 @@ struct SampleCounts {
 /// Collective. The sum over all ranks.
 SampleCounts total(const SampleCounts& mine, const Communicator& comm);
 
+/// The thread that samples ahead, and the ledger of the grid that its sampler is made over: one of its own
+/// (Communicator::duplicate), as the thread communicates beside the caller.
+struct SampleAhead {
+  Traffic& ledger;
+  Worker worker;
+};
+
 class EpochSampler {
  public:
-  EpochSampler(const Grid& grid, Sampler& sampler, const EpochPlan& plan, std::int64_t bulk);
+  /// With `ahead` all windows are sampled by its thread, and what they moved is booked in `grid`'s ledger when they
+  /// are waited for, so that bytes belong to the epoch that uses them.
+  EpochSampler(const Grid& grid, Sampler& sampler, const EpochPlan& plan, std::int64_t bulk,
+               SampleAhead* ahead = nullptr);
+  /// Waits for a window under way.
+  ~EpochSampler();
+  EpochSampler(const EpochSampler&) = delete;
+  EpochSampler& operator=(const EpochSampler&) = delete;
 
-  /// Collective. Samples windows until all batches below `end` are there.
+  /// Collective. Begins the next window, if the epoch has one left: the thread does, or, without one, this call. Nothing may be under
+  /// way on the thread. Memory: this window beside what take() has not taken.
+  void begin_window(const Cpu& cpu);
+
+  /// Was a window begun that no sample_until has asked for yet?
+  bool under_way() const { return begun_ != sampled_; }
+  /// Has the last window of the epoch been begun?
+  bool all_begun() const { return begun_ == plan_.batches(); }
+
+  /// Collective. Samples windows, or waits for those that are under way, until all batches below `end` are there.
   void sample_until(const Cpu& cpu, std::int64_t end);
 
   /// This rank's batches in [begin, end), ascending; they leave the sampler. Needs sample_until(end) before.
   std::vector<Minibatch> take(std::int64_t begin, std::int64_t end);
 
-  /// What this rank has sampled so far.
+  /// What this rank has sampled so far; no window may be under way.
   const SampleCounts& counts() const { return counts_; }
 
  private:
+  void finish_window();
+
   const Grid& grid_;
   Sampler& sampler_;
   const EpochPlan& plan_;
   std::int64_t bulk_;
-  std::int64_t sampled_ = 0;
+  SampleAhead* ahead_;
+  std::int64_t begun_ = 0;    ///< batches below are in windows that were begun
+  std::int64_t sampled_ = 0;  ///< batches below are in windows that are there
   std::map<std::int64_t, Minibatch> waiting_;
-  SampleCounts counts_;
+  std::vector<Minibatch> window_;  ///< of batches [sampled_, begun_); the thread's until it was waited for
+  SampleCounts counts_;            ///< the same
+  Traffic moved_;                  ///< the same: what windows moved since the last one was waited for
 };
 
 /// How many minibatches to sample at once: the most that fit in `bytes` on one rank when batches are dealt

@@ -1,6 +1,7 @@
 // What a run says about itself: report.json and metrics.csv of the design, section 7.
 //
-// Seconds are maxima over ranks. Bytes are what crosses between ranks: the total is the sum over ranks of
+// Seconds are maxima over ranks, of the main thread: with run.overlap, those of `sample` and `fetch` are what it
+// waited and worked for them itself. Bytes are what crosses between ranks: the total is the sum over ranks of
 // bytes received, max_rank the largest of them; predicted is what the model expects the total to be.
 #pragma once
 
