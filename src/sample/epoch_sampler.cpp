@@ -6,11 +6,16 @@
 
 namespace espalier {
 
-void SampleCounts::add(const Minibatch& minibatch) {
-  digest += sample_digest(minibatch);
-  ++batches;
-  sampled_edges += minibatch.sampled_edges();
-  input_rows += std::ssize(minibatch.vertices);
+void SampleCounts::add(const Cpu& cpu, const std::vector<Minibatch>& minibatches) {
+  std::uint64_t digests = 0;
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1) reduction(+ : digests)
+  for (std::size_t b = 0; b < minibatches.size(); ++b) digests += sample_digest(minibatches[b]);
+  digest += digests;
+  for (const auto& minibatch : minibatches) {
+    ++batches;
+    sampled_edges += minibatch.sampled_edges();
+    input_rows += std::ssize(minibatch.vertices);
+  }
 }
 
 SampleCounts total(const SampleCounts& mine, const Communicator& comm) {
@@ -43,7 +48,7 @@ void EpochSampler::begin_window(const Cpu& cpu) {
     if (plan_.rank_of(batch) == grid_.world().rank()) mine.push_back({batch, plan_.seeds(batch)});
   const auto sample = [this, cpu, mine = std::move(mine)] {
     window_ = sampler_.sample(cpu, mine, plan_.seed(), plan_.epoch());
-    for (const auto& minibatch : window_) counts_.add(minibatch);
+    counts_.add(cpu, window_);
   };
   if (ahead_ == nullptr) return sample();
   ahead_->worker.start([this, sample] {

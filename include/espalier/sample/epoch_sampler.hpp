@@ -22,7 +22,7 @@ struct SampleCounts {
   std::int64_t sampled_edges = 0;
   std::int64_t input_rows = 0;
 
-  void add(const Minibatch& minibatch);
+  void add(const Cpu& cpu, const std::vector<Minibatch>& minibatches);
 };
 
 /// Collective. The sum over all ranks.
