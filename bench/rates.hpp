@@ -56,29 +56,22 @@ inline double load_average() {
   return getloadavg(&load, 1) < 1 ? 0 : load;
 }
 
-/// Copies arrays that are larger than the caches; GB/s, bytes read + bytes written. (memcpy of this size
+/// Copies an array that is larger than the caches; GB/s, bytes read + bytes written. (memcpy of this size
 /// writes past the caches, so nothing else moves.)
-class CopyRate {
- public:
-  explicit CopyRate(int threads)
-      : threads_(threads), from_(kBytes, std::byte{1}), to_(kBytes, std::byte{0}) {}
-  double operator()() {
-    const auto piece = kBytes / static_cast<std::size_t>(threads_);
-    const double seconds = seconds_of([&] {
-#pragma omp parallel for num_threads(threads_) schedule(static)
-      for (int t = 0; t < threads_; ++t) {
-        const auto begin = static_cast<std::size_t>(t) * piece;
-        std::memcpy(to_.data() + begin, from_.data() + begin, piece);
-      }
-    });
-    return 2e-9 * static_cast<double>(piece * static_cast<std::size_t>(threads_)) / seconds;
-  }
-
- private:
-  static constexpr std::size_t kBytes = std::size_t{1} << 28;
-  int threads_;
-  Buffer<std::byte> from_, to_;
-};
+inline double copy_rate(int threads) {
+  constexpr std::size_t kBytes = std::size_t{1} << 28;
+  static const Buffer<std::byte> from(kBytes, std::byte{1});
+  static Buffer<std::byte> to(kBytes, std::byte{0});
+  const auto piece = kBytes / static_cast<std::size_t>(threads);
+  const double seconds = seconds_of([&] {
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; ++t) {
+      const auto begin = static_cast<std::size_t>(t) * piece;
+      std::memcpy(to.data() + begin, from.data() + begin, piece);
+    }
+  });
+  return 2e-9 * static_cast<double>(piece * static_cast<std::size_t>(threads)) / seconds;
+}
 
 /// Adds up entries at random places of a table of 4-byte numbers; 1e9 gathers/s. The places depend on nothing
 /// loaded, so the processor overlaps as many of them as it can.

@@ -57,6 +57,15 @@ class FirstBatches {
   std::vector<SeedBatch> batches_;
 };
 
+/// The first minibatch of GraphSAGE with fanout 15,10,5 and 1024 seeds: the blocks of a real training step.
+inline Minibatch sample_step(const Csr<std::int32_t>& a, const Grid& grid) {
+  const auto matrix = distribute(grid, a, Topology::kReplicated);
+  const FirstBatches batches(a, 1024, 1);
+  auto minibatches =
+      make_sampler("graphsage", matrix, {.fanout = {15, 10, 5}})->sample(Cpu{1}, batches.all(), kSeed, 1);
+  return std::move(minibatches.front());
+}
+
 /// Takes `--scale N` out of the arguments.
 inline std::int64_t take_scale(int& argc, char** argv, std::int64_t otherwise) {
   for (int i = 1; i + 1 < argc; ++i)
