@@ -53,14 +53,6 @@ Block make_random_block() {
   return block;
 }
 
-/// A block as the sampler leaves it has no values where they are all 1 / picks.
-void give_values(Block& block) {
-  if (block.has_values()) return;
-  for (std::int64_t i = 0; i < block.rows; ++i)
-    block.values.insert(block.values.end(), static_cast<std::size_t>(block.row_size(i)),
-                        1.0f / static_cast<float>(block.row_size(i)));
-}
-
 struct NamedBlock {
   std::string name;
   Block block, transposed;
@@ -123,11 +115,9 @@ std::vector<NamedBlock> make_blocks(std::int64_t scale, const Grid& grid) {
   std::vector<NamedBlock> blocks;
   blocks.emplace_back("random ", make_random_block(), std::vector<std::int64_t>{64, 128, 256});
   auto step = sample_step(make_rmat(scale), grid);
-  for (const std::size_t layer : {1, 2}) {
-    give_values(step.blocks[layer - 1]);
+  for (const std::size_t layer : {1, 2})
     blocks.emplace_back(fmt::format("layer {}", layer), std::move(step.blocks[layer - 1]),
                         std::vector<std::int64_t>{layer == 1 ? 128 : 256});
-  }
   return blocks;
 }
 

@@ -53,12 +53,10 @@ int main(int argc, char** argv) {
   const auto scale = take_scale(argc, argv, 18);
   const Session session(&argc, &argv);
   const Grid grid(session.world(), 1);
-  auto step = sample_step(make_rmat(scale), grid);
+  const auto step = sample_step(make_rmat(scale), grid);
   std::vector<Comparison> comparisons;
   for (std::size_t layer = 1; layer <= 3; ++layer) {
-    auto& block = step.blocks[layer - 1];
-    if (!block.has_values())
-      for (std::int64_t e = 0; e < block.entries(); ++e) block.values.push_back(static_cast<float>(e % 1024));
+    const auto& block = step.blocks[layer - 1];
     const auto result = std::make_shared<Block>();
     transpose(block, *result);
     comparisons.push_back(
