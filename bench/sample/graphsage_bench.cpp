@@ -13,15 +13,18 @@
 //                                          indices, measured beside, by the same number of threads
 //
 // At scale 20 these are 125 MB; the line above the table shows what gathers from 1 GiB do, and --scale 22
-// leaves any cache. The design asks for a ratio of at least 0.5. Draws (uniform_draws.hpp, of the same rows) and
-// extraction have one of the two accesses each: their bound is gathers / 1. The seconds of the extraction are a
-// difference, those of sampling less those of the draws, so it carries the noise of both, and all that is
-// neither.
+// leaves any cache. The design asks for a ratio of at least 0.5. The two parts have one of the two accesses
+// each, and gathers as their bound: the draws of the same rows (uniform_draws.hpp), and the local ids of what they
+// drew (sample/local_ids.hpp). Ids may pass it: their table is one bit for each vertex of the graph, which a cache
+// may hold.
 //
 // Verification, on the minibatches of every thread count: a row has min(fanout, degree) picks (else all of
 // the row counts as wrong), its picks are distinct, and each is a neighbour; every digest is that of 1
-// thread. Picks of the draws alone ascend and are neighbours.
+// thread. The draws alone are those of draw_uniform; they and their local ids are what stands in the minibatches.
+#include <omp.h>
+
 #include "espalier/comm/session.hpp"
+#include "espalier/sample/local_ids.hpp"
 #include "rates.hpp"
 #include "rmat.hpp"
 #include "uniform_draws.hpp"
@@ -51,22 +54,50 @@ std::int64_t count_wrong(const Csr<std::int32_t>& a, const Minibatch& minibatch)
   return wrong;
 }
 
-// The rows that drew for these minibatches, batch by batch and layer by layer.
-std::vector<DrawnRows> rows_of(const Csr<std::int32_t>& a, const std::vector<Minibatch>& minibatches) {
-  std::vector<DrawnRows> all;
-  for (const auto& minibatch : minibatches)
+// The two parts of one batch's sampling, by themselves: draws of the rows that the minibatch says, local ids of what
+// they drew.
+class Parts {
+ public:
+  Parts(const Csr<std::int32_t>& a, const Minibatch& minibatch) : a_(a) {
     for (auto layer = kFanout.size(); layer >= 1; --layer) {
-      const auto rows = static_cast<std::size_t>(minibatch.blocks[layer - 1].rows);
-      all.emplace_back(a, kFanout[kFanout.size() - layer],
-                       RandomStream{.seed = kSeed,
-                                    .purpose = Purpose::kSample,
-                                    .epoch = 1,
-                                    .batch = static_cast<std::uint64_t>(minibatch.number),
-                                    .layer = layer},
-                       std::span(minibatch.vertices).first(rows));
+      const RandomStream stream = {.seed = kSeed,
+                                   .purpose = Purpose::kSample,
+                                   .epoch = 1,
+                                   .batch = static_cast<std::uint64_t>(minibatch.number),
+                                   .layer = layer};
+      layers_.emplace_back(
+          a, kFanout[kFanout.size() - layer], stream,
+          std::span(minibatch.vertices).first(static_cast<std::size_t>(minibatch.blocks[layer - 1].rows)));
+      local_.emplace_back(layers_.back().picks.size());
     }
-  return all;
-}
+  }
+  void draw() {
+    for (auto& rows : layers_) draw_rows(a_, rows, 0, rows.rows());
+  }
+  void give_local_ids(LocalIds& ids) {
+    const auto& seeds = layers_.front().vertices;
+    vertices_.assign(seeds.begin(), seeds.end());
+    for (std::size_t k = 0; k < layers_.size(); ++k)
+      ids.extend(Cpu{1}, std::span<const std::int32_t>(layers_[k].picks), vertices_, local_[k].data());
+  }
+  std::int64_t count_wrong_draws() const {
+    std::int64_t wrong = 0;
+    for (const auto& rows : layers_) wrong += bench::count_wrong(a_, rows);
+    return wrong;
+  }
+  std::int64_t count_wrong_ids(const Minibatch& minibatch) const {
+    std::int64_t wrong = vertices_ != minibatch.vertices;
+    for (std::size_t k = 0; k < layers_.size(); ++k)
+      wrong += local_[k] != minibatch.blocks[layers_.size() - 1 - k].indices;
+    return wrong;
+  }
+
+ private:
+  const Csr<std::int32_t>& a_;
+  std::vector<DrawnRows> layers_;  // first: next to the batch
+  std::vector<Buffer<std::int32_t>> local_;
+  Buffer<std::int64_t> vertices_;
+};
 
 double far_gathers(int threads) {
   const Buffer<std::int32_t> gibibyte(std::size_t{1} << 28, 1);
@@ -87,7 +118,8 @@ int main(int argc, char** argv) {
   const FirstBatches batches(a.local, kBatchSize, kBatches);
 
   std::vector<Comparison> comparisons;
-  std::vector<DrawnRows> rows;
+  std::vector<Parts> parts;
+  std::vector<LocalIds> ids(thread_counts().size(), LocalIds(a.rows()));
   std::uint64_t first_digest = 0;
   std::string far;
   for (const int threads : thread_counts()) {
@@ -101,28 +133,34 @@ int main(int argc, char** argv) {
     }
     if (threads == 1) {
       first_digest = digest;
-      rows = rows_of(a.local, minibatches);
+      for (const auto& minibatch : minibatches) parts.emplace_back(a.local, minibatch);
     }
     wrong += digest != first_digest;
-    const auto sample = [&, threads] {
-      return seconds_of([&] { sampler->sample(Cpu{threads}, batches.all(), kSeed, 1); });
-    };
+    const auto sample = [&, threads] { sampler->sample(Cpu{threads}, batches.all(), kSeed, 1); };
     const auto draw = [&, threads] {
-      return seconds_of([&] {
-        for (auto& drawn : rows) draw_rows(Cpu{threads}, a.local, drawn);
-      });
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+      for (auto& one : parts) one.draw();
     };
-    draw();
-    std::int64_t wrong_draws = 0;
-    for (const auto& drawn : rows) wrong_draws += count_wrong(a.local, drawn);
-    const auto gathers = [&, threads] { return gather_rate(threads, a.local.indices); };
-    const auto half = [gathers] { return gathers() / 2; };
-    const double amount = 1e-9 * static_cast<double>(edges);
-    const auto name = [threads](const char* part) { return fmt::format("{} {} thr", part, threads); };
-    comparisons.push_back({name("sample 15,10,5"), amount, sample, half, wrong, threads});
-    comparisons.push_back({name("  its draws"), amount, draw, gathers, wrong_draws, threads});
-    const auto extract = [sample, draw] { return std::max(sample() - draw(), 1e-9); };
-    comparisons.push_back({name("  its extraction (difference)"), amount, extract, gathers, wrong, threads});
+    const auto give_local_ids = [&, threads] {
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+      for (auto& one : parts) one.give_local_ids(ids[static_cast<std::size_t>(omp_get_thread_num())]);
+    };
+    draw(), give_local_ids();
+    std::int64_t wrong_draws = 0, wrong_ids = 0;
+    for (std::size_t b = 0; b < parts.size(); ++b) {
+      wrong_draws += parts[b].count_wrong_draws();
+      wrong_ids += parts[b].count_wrong_ids(minibatches[b]);
+    }
+    const auto add = [&](const char* name, auto work, double gathers, std::int64_t wrong_elements) {
+      comparisons.push_back(
+          {fmt::format("{} {} thr", name, threads), 1e-9 * static_cast<double>(edges),
+           [work] { return seconds_of(work); },
+           [&a, threads, gathers] { return gather_rate(threads, a.local.indices) / gathers; }, wrong_elements,
+           threads});
+    };
+    add("sample 15,10,5", sample, 2, wrong);
+    add("  its draws", draw, 1, wrong_draws);
+    add("  its local ids", give_local_ids, 1, wrong_ids);
     far += fmt::format("{}{:.3f}", threads > 1 ? ", " : "", far_gathers(threads));
   }
   const auto title = fmt::format(
