@@ -80,8 +80,8 @@ def print_table(cases):
     width = width_of(cases)
     print(f"\n{'':<{width}}{'rate':>10}{'bound':>10} {'':<9}{'ratio':>7}{'(low..high)':>16}{'load':>6}{'#wrong':>8}")
     for name, case in cases.items():
-        spread = f"({case['low']:.2f}..{case['high']:.2f})"
-        print(f"{name:<{width}}{case['rate']:>10.4g}{case['bound']:>10.4g} {case['unit']:<9}{case['ratio']:>7.2f}"
+        spread = f"({case['low']:.3f}..{case['high']:.3f})"
+        print(f"{name:<{width}}{case['rate']:>10.4g}{case['bound']:>10.4g} {case['unit']:<9}{case['ratio']:>7.3f}"
               f"{spread:>16}{case['load']:>6.1f}{case['wrong']:>8}")
 
 
@@ -90,12 +90,12 @@ def print_comparison(old, new, path):
     print(f"\n# ratios, against {path}\n{'':<{width}}{'old':>8}{'new':>8}{'change':>9}")
     for name, case in new.items():
         if name not in old:
-            print(f"{name:<{width}}{'-':>8}{case['ratio']:>8.2f}{'':>9}  new case")
+            print(f"{name:<{width}}{'-':>8}{case['ratio']:>8.3f}{'':>9}  new case")
             continue
         percent, verdict = change(old[name], case)
-        print(f"{name:<{width}}{old[name]['ratio']:>8.2f}{case['ratio']:>8.2f}{percent:>+8.1f}%  {verdict}".rstrip())
+        print(f"{name:<{width}}{old[name]['ratio']:>8.3f}{case['ratio']:>8.3f}{percent:>+8.1f}%  {verdict}".rstrip())
     for name in [name for name in old if name not in new]:
-        print(f"{name:<{width}}{old[name]['ratio']:>8.2f}{'-':>8}{'':>9}  not measured now")
+        print(f"{name:<{width}}{old[name]['ratio']:>8.3f}{'-':>8}{'':>9}  not measured now")
 
 
 def baseline_of(path):

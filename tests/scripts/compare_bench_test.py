@@ -61,7 +61,7 @@ class CompareBench(unittest.TestCase):
         self.assertEqual(cases, {"dense/spmm: B X f=64 1 thr": {
             "rate": 1.0, "bound": 2.0, "unit": "GB/s", "ratio": 0.5, "low": 0.25, "high": 0.75, "wrong": 0, "threads": 2,
             "load": 1.5, "repetitions": 3}})
-        self.assertEqual(self.line(done, "dense/spmm").split()[-7:], ["1", "2", "GB/s", "0.50", "(0.25..0.75)", "1.5", "0"])
+        self.assertEqual(self.line(done, "dense/spmm").split()[-7:], ["1", "2", "GB/s", "0.500", "(0.250..0.750)", "1.5", "0"])
 
     def test_cases_of_all_files_in_their_order(self):
         files = [self.write("sparse_sum_rows.json", runs("b", [1.0]), runs("a", [1.0])),
@@ -79,11 +79,11 @@ class CompareBench(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         found = {name: self.line(done, f"dense/spmm: {name}", "# ratios").split()[2:]
                  for name in ("faster", "slower", "noise", "fresh", "gone")}
-        self.assertEqual(found, {"faster": ["0.50", "0.75", "+50.0%", "better"],
-                                 "slower": ["0.50", "0.25", "-50.0%", "worse"],
-                                 "noise": ["0.50", "0.75", "+50.0%"],
-                                 "fresh": ["-", "1.00", "new", "case"],
-                                 "gone": ["1.00", "-", "not", "measured", "now"]})
+        self.assertEqual(found, {"faster": ["0.500", "0.750", "+50.0%", "better"],
+                                 "slower": ["0.500", "0.250", "-50.0%", "worse"],
+                                 "noise": ["0.500", "0.750", "+50.0%"],
+                                 "fresh": ["-", "1.000", "new", "case"],
+                                 "gone": ["1.000", "-", "not", "measured", "now"]})
 
     def test_wrong_results_fail(self):
         done, cases = self.summarize(runs("a", [1.0], wrong=3), runs("b", [1.0]))
