@@ -1,6 +1,9 @@
-# make bench: every bench verifies first, then prints rate, derived bound, their ratio and #wrong. What was measured
-# is also in build/bench/ROOM_OP.json. A bench that says `// ranks: N` in its first lines runs on N ranks.
+# make bench [ONLY=room/op] [BASELINE=old_summary.json]: every bench verifies first, then prints rate, derived bound, their
+# ratio and #wrong. What was measured is also in build/bench/ROOM_OP.json, medians of all in build/bench/summary.json, which a
+# later run can compare itself with. A bench that says `// ranks: N` in its first lines runs on N ranks. Bytes are counted
+# by make bench-volumes.
 
+BASELINE  ?=
 BENCH_PKG := benchmark openblas
 # As tests/run.py runs them: one node, ranks that do not spin on each other's cores. OpenBLAS's threads must not
 # wait in a loop either, they would do so beside the operation that is measured next; and it chooses its kernels
@@ -19,13 +22,19 @@ $(BUILD)/bench/%: bench/%.cpp $(LIBRARY)
 $(BUILD)/bench/dist/volume_bench: private CPPFLAGS += $(COMBBLAS_FLAGS)
 $(BUILD)/bench/dist/volume_bench: private LDLIBS += $(COMBBLAS_LIBS)
 
-bench: all $(BENCHES)  ## verify and measure; prints rate, derived bound and ratio
+# ROOM/OP of the benches that measure rates.
+RATE_BENCHES   := $(filter-out dist/volume peers/%,$(patsubst $(BUILD)/bench/%_bench,%,$(BENCHES)))
+WANTED_BENCHES := $(filter $(ONLY)%,$(RATE_BENCHES))
+
+bench: all $(WANTED_BENCHES:%=$(BUILD)/bench/%_bench)  ## verify and measure: rate, derived bound, ratio; BASELINE=file compares with an earlier build/bench/summary.json
 	@mkdir -p build/bench
-	@for bench in $(patsubst $(BUILD)/bench/%,%,$(BENCHES)); do \
-	  ranks=$$(sed -n 's,^// ranks: *\([0-9]*\).*,\1,p;5q' bench/$$bench.cpp); \
-	  env $(BENCH_ENV) timeout 300 $${ranks:+mpirun -q -np $$ranks} $(BUILD)/bench/$$bench \
-	    --benchmark_out=build/bench/$$(echo $${bench%_bench} | tr / _).json || { echo "$$bench failed"; exit 1; }; \
-	done
+	@failed=; for bench in $(WANTED_BENCHES); do \
+	  ranks=$$(sed -n 's,^// ranks: *\([0-9]*\).*,\1,p;5q' bench/$${bench}_bench.cpp); \
+	  env $(BENCH_ENV) timeout 300 $${ranks:+mpirun -q -np $$ranks} $(BUILD)/bench/$${bench}_bench \
+	    --benchmark_out=build/bench/$$(echo $$bench | tr / _).json || { echo "$$bench failed"; failed=1; }; \
+	done; \
+	python3 scripts/compare_bench.py --summary build/bench/summary.json $(if $(BASELINE),--baseline $(BASELINE)) \
+	  $(foreach bench,$(WANTED_BENCHES),build/bench/$(subst /,_,$(bench)).json) && test -z "$$failed"
 
 bench-volumes: $(BUILD)/bench/dist/volume_bench  ## bytes of every schedule and sampler on 1 to 16 ranks, against the model; a picture (GRAPH=file: also of that)
 	@env $(BENCH_ENV) PYTHON="$(PYTHON)" bash bench/dist/sweep.sh $< $(GRAPH)

@@ -5,9 +5,10 @@
 // of them; the bound is measured right after the operation, every time, so that both see the same machine,
 // noise included. The table shows medians over all repetitions:
 //
-//     case      rate      bound     ratio = rate / bound (lowest and highest of the repetitions)      #wrong
+//     case      rate      bound     unit     ratio = rate / bound (lowest and highest)      #wrong
 //
-// Flags are Google Benchmark's (--benchmark_filter=..., --benchmark_out=FILE.json for everything measured).
+// Flags are Google Benchmark's (--benchmark_filter=..., --benchmark_out=FILE.json for everything measured, with
+// the threads of every case and the load of the machine after it as counters; scripts/compare_bench.py reads that).
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -43,29 +44,34 @@ inline double median(std::vector<double> values) {
          2;
 }
 
-/// Copies arrays that are larger than the caches; GB/s, bytes read + bytes written. (memcpy of this size
-/// writes past the caches, so nothing else moves.)
-class CopyRate {
- public:
-  explicit CopyRate(int threads)
-      : threads_(threads), from_(kBytes, std::byte{1}), to_(kBytes, std::byte{0}) {}
-  double operator()() {
-    const auto piece = kBytes / static_cast<std::size_t>(threads_);
-    const double seconds = seconds_of([&] {
-#pragma omp parallel for num_threads(threads_) schedule(static)
-      for (int t = 0; t < threads_; ++t) {
-        const auto begin = static_cast<std::size_t>(t) * piece;
-        std::memcpy(to_.data() + begin, from_.data() + begin, piece);
-      }
-    });
-    return 2e-9 * static_cast<double>(piece * static_cast<std::size_t>(threads_)) / seconds;
-  }
+/// The thread counts of a table: 1, and 2 where the machine has them.
+inline std::vector<int> thread_counts() {
+  return std::thread::hardware_concurrency() > 1 ? std::vector<int>{1, 2} : std::vector<int>{1};
+}
 
- private:
-  static constexpr std::size_t kBytes = std::size_t{1} << 28;
-  int threads_;
-  Buffer<std::byte> from_, to_;
-};
+/// Processes that run or wait to run, mean of the last minute; ours included, so more than the threads of a
+/// case means that others were measured too.
+inline double load_average() {
+  double load = 0;
+  return getloadavg(&load, 1) < 1 ? 0 : load;
+}
+
+/// Copies an array that is larger than the caches; GB/s, bytes read + bytes written. (memcpy of this size
+/// writes past the caches, so nothing else moves.)
+inline double copy_rate(int threads) {
+  constexpr std::size_t kBytes = std::size_t{1} << 28;
+  static const Buffer<std::byte> from(kBytes, std::byte{1});
+  static Buffer<std::byte> to(kBytes, std::byte{0});
+  const auto piece = kBytes / static_cast<std::size_t>(threads);
+  const double seconds = seconds_of([&] {
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; ++t) {
+      const auto begin = static_cast<std::size_t>(t) * piece;
+      std::memcpy(to.data() + begin, from.data() + begin, piece);
+    }
+  });
+  return 2e-9 * static_cast<double>(piece * static_cast<std::size_t>(threads)) / seconds;
+}
 
 /// Adds up entries at random places of a table of 4-byte numbers; 1e9 gathers/s. The places depend on nothing
 /// loaded, so the processor overlaps as many of them as it can.
@@ -91,6 +97,8 @@ struct Comparison {
   std::function<double()> operation;  ///< does it once and returns its seconds (over ranks: the largest)
   std::function<double()> bound;      ///< measures the bound once: 1e9 of the same per second
   std::int64_t wrong = 0;             ///< elements of the result that failed verification
+  int threads = 1;                    ///< of the operation and of the bound, over all ranks
+  std::string unit = {};              ///< of both rates, where it is not that of the table
 };
 
 /// Collects every repetition and prints the table at the end.
@@ -101,7 +109,8 @@ class Table final : public benchmark::BenchmarkReporter {
     for (const auto& run : runs) {
       if (run.run_type != Run::RT_Iteration) continue;  // medians are taken here
       const auto& name = run.run_name.function_name;
-      if (lines_.empty() || lines_.back().name != name) lines_.push_back({name, {}, {}, {}, 0});
+      if (lines_.empty() || lines_.back().name != name)
+        lines_.push_back({name, run.report_label, {}, {}, {}, 0});
       auto& line = lines_.back();
       line.rate.push_back(run.counters.at("rate"));
       line.bound.push_back(run.counters.at("bound"));
@@ -109,23 +118,23 @@ class Table final : public benchmark::BenchmarkReporter {
       line.wrong = run.counters.at("wrong");
     }
   }
-  void print(const std::string& title, const std::string& unit) const {
-    double load = 0;  // ours included: more than the threads of a line means that others were measured too
-    if (getloadavg(&load, 1) < 1) load = 0;
-    fmt::print("\n# {}\n# load {:.1f} on {} cores\n", title, load, std::thread::hardware_concurrency());
-    fmt::print("{:<34}{:>10}{:>10}{:>8}{:>16}{:>8}\n", "", unit, "bound", "ratio", "(low..high)", "#wrong");
+  void print(const std::string& title) const {
+    fmt::print("\n# {}\n# load {:.1f} on {} cores\n", title, load_average(),
+               std::thread::hardware_concurrency());
+    fmt::print("{:<38}{:>10}{:>10} {:<9}{:>7}{:>16}{:>8}\n", "", "rate", "bound", "", "ratio", "(low..high)",
+               "#wrong");
     for (const auto& line : lines_) {
       const auto [low, high] = std::minmax_element(line.ratio.begin(), line.ratio.end());
-      fmt::print("{:<34}{:>10.4g}{:>10.4g}{:>8.2f}{:>16}{:>8.0f}\n", line.name, median(line.rate),
-                 median(line.bound), median(line.ratio), fmt::format("({:.2f}..{:.2f})", *low, *high),
-                 line.wrong);
+      fmt::print("{:<38}{:>10.4g}{:>10.4g} {:<9}{:>7.2f}{:>16}{:>8.0f}\n", line.name, median(line.rate),
+                 median(line.bound), line.unit, median(line.ratio),
+                 fmt::format("({:.2f}..{:.2f})", *low, *high), line.wrong);
     }
     std::fflush(stdout);
   }
 
  private:
   struct Line {
-    std::string name;
+    std::string name, unit;
     std::vector<double> rate, bound, ratio;
     double wrong;
   };
@@ -144,12 +153,15 @@ inline void measure(benchmark::State& state, const Comparison& comparison) {
   state.counters["bound"] = bound;
   state.counters["ratio"] = rate / bound;
   state.counters["wrong"] = static_cast<double>(comparison.wrong);
+  state.counters["threads"] = comparison.threads;
+  state.counters["load"] = load_average();
+  state.SetLabel(comparison.unit);
 }
 
-/// Measures all comparisons and prints the table; returns the exit code of the bench: 1 if anything was
+/// Measures all comparisons, in `unit` where they have none, and prints the table; returns the exit code of the bench: 1 if anything was
 /// wrong. Collective where operations are: every rank runs them equally often, and only `speaks` prints.
 inline int compare(int argc, char** argv, const std::string& title, const std::string& unit,
-                   const std::vector<Comparison>& comparisons, bool speaks = true) {
+                   std::vector<Comparison> comparisons, bool speaks = true) {
   constexpr int kIterations = 2;
   static char repetitions[] = "--benchmark_repetitions=5";  // the default: what the user gives comes later
   std::vector<char*> arguments = {argv[0], repetitions};
@@ -159,8 +171,9 @@ inline int compare(int argc, char** argv, const std::string& title, const std::s
   benchmark::Initialize(&count, arguments.data());
   if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
   std::int64_t wrong = 0;
-  for (const auto& comparison : comparisons) {
+  for (auto& comparison : comparisons) {
     wrong += comparison.wrong;
+    if (comparison.unit.empty()) comparison.unit = unit;
     benchmark::RegisterBenchmark(comparison.name.c_str(), measure, comparison)
         ->Iterations(kIterations)
         ->UseManualTime()
@@ -168,7 +181,7 @@ inline int compare(int argc, char** argv, const std::string& title, const std::s
   }
   Table table;
   benchmark::RunSpecifiedBenchmarks(&table);
-  if (speaks) table.print(title, unit);
+  if (speaks) table.print(title);
   return wrong > 0 ? 1 : 0;
 }
 

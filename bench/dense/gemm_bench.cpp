@@ -22,7 +22,6 @@
 #include <cmath>
 #include <memory>
 #include <random>
-#include <thread>
 
 #include "espalier/dense/gemm.hpp"
 #include "rates.hpp"
@@ -113,12 +112,11 @@ int main(int argc, char** argv) {
   for (const auto& product : kProducts) {
     const auto operands = std::make_shared<Operands>(product);
     const double gflop = 1e-9 * operands->flops();
-    for (const int threads : {1, 2}) {
-      if (threads > static_cast<int>(std::thread::hardware_concurrency())) continue;
+    for (const int threads : thread_counts()) {
       comparisons.push_back({fmt::format("{} {} thr", product.name, threads), gflop,
                              [=] { return seconds_of([&] { operands->multiply(threads); }); },
                              [=] { return gflop / seconds_of([&] { operands->multiply_by_blas(threads); }); },
-                             operands->count_wrong(threads)});
+                             operands->count_wrong(threads), threads});
     }
   }
   const auto title = fmt::format("GEMM, m = 65536; bound: OpenBLAS sgemm ({})", openblas_get_corename());

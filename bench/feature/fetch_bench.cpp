@@ -101,7 +101,7 @@ void add(std::vector<Comparison>& comparisons, const Grid& grid, std::int64_t f)
   comparisons.push_back(
       {fmt::format("{} f={:<4} {} ranks", sizeof(T) == 4 ? "float" : "half ", f, grid.ranks()), gigabytes,
        [=] { return one->fetch_seconds(); }, [=] { return gigabytes / one->exchange_seconds(); },
-       one->count_wrong()});
+       one->count_wrong(), grid.ranks()});
 }
 
 }  // namespace
