@@ -39,5 +39,9 @@ bench: all $(WANTED_BENCHES:%=$(BUILD)/bench/%_bench)  ## verify and measure: ra
 bench-volumes: $(BUILD)/bench/dist/volume_bench  ## bytes of every schedule and sampler on 1 to 16 ranks, against the model; a picture (GRAPH=file: also of that)
 	@env $(BENCH_ENV) PYTHON="$(PYTHON)" bash bench/dist/sweep.sh $< $(GRAPH)
 
+bench-peers: all  ## the same graphs, fanouts and network by PyG, DGL and SciPy; installs them into build/peers/venv (GRAPH=file: train on it too)
+	@bash bench/peers/setup.sh
+	@$(PYTHON) bench/peers/compare.py --program $(PROGRAM) $(if $(GRAPH),--graph $(GRAPH))
+
 -include $(patsubst %,%.d,$(BENCHES))
-.PHONY: bench bench-volumes
+.PHONY: bench bench-volumes bench-peers

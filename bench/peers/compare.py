@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+"""Espalier beside its peers: the same graph files, fanouts, batches, network and threads; one table, and peers.json.
+
+    bash bench/peers/setup.sh                  # PyG, DGL, SciPy into build/peers/venv; a peer it cannot install is
+                                               # named as missing in the table
+    python3 bench/peers/compare.py --program build/cpu/espalier [--graph FILE ...] [--quick]
+
+sample    neighbour sampling 15,10,5 on a symmetrised R-MAT, batches of 1024, without a network. Epochs of equal length:
+          the training split of all tools is cut to the same vertices. Two threads: a peer's better way, two threads
+          within an operation or two sampling processes; the remark says which.
+ladies    512 vertices for each of 3 layers, one thread, against the authors' algorithm in SciPy. Espalier's mode
+          `reference` draws and weights as they do, `debiased` is its default.
+train     3 layers of W_self h + W_neighbour mean(h), ReLU and dropout between them, Adam, Glorot weights, features
+          standardised; an epoch without evaluation. Accuracy is exact (all neighbours), after equally many epochs; an
+          R-MAT's labels are independent of its edges, its accuracies say nothing. Sampling processes are tried on the
+          first graph and stay where they are faster.
+
+One row is a tool's own process. Times are medians over epochs after one warm-up; `x` is the time per seed over
+Espalier's of the same task and graph (ladies: over its mode `reference`). MB is the peak of resident memory while
+drawing or training, for a peer with its interpreter and libraries (some 500 MB) and the proportional set of its
+sampling processes; Espalier's is that of the whole run, loading and, in training, exact evaluation included. B/edge
+is the graph's memory: what is resident after loading it and drawing one batch, less the empty interpreter with its
+imports, over the edges of the file. For Espalier, the peak of a run with one batch in bulk less that of a run on a
+graph of 16 vertices.
+
+How edges are counted. Espalier, DGL, GraphBolt and PyG's layered sampler draw one block per layer, in which all
+vertices met so far draw anew, and count the entries of all blocks. PyG's NeighborLoader lets a vertex draw once only,
+with the fanout of the hop at which it is met, and counts the edges of that one subgraph: fewer edges for the same
+seeds, so seeds/s is the fairer rate; in training each of its layers computes on the whole subgraph. In `ladies`
+entries of A + I count, the diagonal too. Espalier keeps a frontier vertex that was not drawn in the next frontier,
+SciPy's next frontier is the draws and the batch: more edges per batch for the same numbers.
+
+#wrong counts, in batches checked against the file: picks that are no in-neighbours or come twice, vertices without
+exactly min(fanout, in-degree) picks (ladies: entries that A + I lacks or the block lacks). Espalier's samples are
+verified edge by edge in bench/sample; here it counts epochs whose digest depends on the number of threads.
+
+Exit codes: 0 done, 1 something was wrong or failed, 2 usage. What is merely missing is no failure.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+try:
+    import graph_file
+except ImportError:
+    sys.exit("compare.py: this python3 has no h5py and numpy; install python3-h5py or run it with /usr/bin/python3")
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+HERE = pathlib.Path(__file__).resolve().parent
+FOLDER = ROOT / "build/bench/peers"
+TIME_LIMIT = 400  # seconds, for one process
+
+FANOUT, LADIES_FANOUT, BATCH = "15,10,5", "512,512,512", 1024
+NETWORK = {"hidden": 256, "dropout": 0.5, "learning_rate": 0.003}
+
+# tool: script, variant, packages whose absence explains its own
+PEERS = {
+    "PyG": ("pyg_peer.py", "", ("torch", "torch-geometric", "torch-scatter", "torch-sparse")),
+    "PyG layered": ("pyg_peer.py", "layered", ("torch", "torch-geometric", "torch-scatter", "torch-sparse")),
+    "DGL": ("dgl_peer.py", "", ("torch", "dgl")),
+    "GraphBolt": ("dgl_peer.py", "graphbolt", ("torch", "dgl", "graphbolt")),
+    "LADIES SciPy": ("ladies_scipy.py", "", ("scipy",)),
+}
+SAMPLERS, TRAINERS = ("PyG", "DGL", "GraphBolt"), ("PyG", "PyG layered", "DGL", "GraphBolt")
+
+# One node, possibly root in a container; no network is searched for. Threads are run.threads.
+ESPALIER_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ob1",
+                        "OMPI_MCA_btl": "self,vader"}
+
+COLUMNS = ("task", "graph", "tool", "threads", "s/epoch", "k seeds/s", "M edges/s", "edges/batch", "MB", "B/edge",
+           "valid", "test", "#wrong", "x", "remark")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default="build/cpu/espalier")
+    parser.add_argument("--graph", nargs="+", default=[], metavar="FILE",
+                        help="train on these too, beside an R-MAT (default: data/debian.h5 where it is)")
+    parser.add_argument("--sample-graph", metavar="FILE", help="sample from this (default: an R-MAT)")
+    parser.add_argument("--venv", default="build/peers/venv", help="where setup.sh installed the peers")
+    parser.add_argument("--only", nargs="+", default=["sample", "ladies", "train"],
+                        choices=["sample", "ladies", "train"])
+    parser.add_argument("--quick", action="store_true", help="smaller graphs, fewer epochs: does everything run?")
+    options = parser.parse_args()
+    if not os.access(options.program, os.X_OK):
+        parser.error(f"{options.program}: no such program; `make` builds it")
+    return options
+
+
+class Sizes:
+    """How much of everything."""
+
+    def __init__(self, quick):
+        self.sample_scale, self.sample_batches = (17, 10) if quick else (20, 30)
+        self.train_scale, self.train_batches = (15, 4) if quick else (17, 8)
+        self.sample_repeats, self.ladies_repeats, self.train_repeats = (3, 2, 2) if quick else (5, 3, 5)
+        self.ladies_batches = 5 if quick else 10
+        self.ladies_batch_sizes = (512,) if quick else (512, 1024)
+
+
+# ---- Processes -------------------------------------------------------------------------------------------------------
+
+
+class Failed(Exception):
+    """A process did not answer; the text says how it ended."""
+
+
+def run(command, environment):
+    done = None
+    try:
+        done = subprocess.run([str(word) for word in command], env={**os.environ, **environment}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace", timeout=TIME_LIMIT)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"no answer in {TIME_LIMIT} s") from None
+    if done.returncode != 0:
+        words = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+        raise Failed(f"exit status {done.returncode}: {words[:100]}")
+    return done.stdout
+
+
+def run_espalier(program, command, graph, *keys):
+    """report.json of a run; keys are section.key=value."""
+    output = FOLDER / "espalier"
+    output.mkdir(parents=True, exist_ok=True)
+    config = output / "job.toml"
+    config.write_text(f'[graph]\nfile = "{graph}"\n\n[output]\ndir = "{output}"\n')
+    run([program, command, config, *keys], ESPALIER_ENVIRONMENT)
+    return json.loads((output / "report.json").read_text())
+
+
+def run_peer(options, tool, task, graph, threads, workers, **flags):
+    """What the peer's script answers, or {"missing": reason}."""
+    script, variant, packages = PEERS[tool]
+    python = pathlib.Path(options.venv) / "bin/python"
+    if not python.exists():
+        return {"missing": "bash bench/peers/setup.sh installs it"}
+    words = [python, HERE / script, task, graph, "--variant=" + variant, "--workers", workers]
+    for name, value in flags.items():
+        words += ["--" + name.replace("_", "-")] + ([] if value is True else [value])
+    environment = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1",
+                   "DGLBACKEND": "pytorch", "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        answer = json.loads(run(words, environment).splitlines()[-1])
+    except Failed as failed:
+        return {"failed": str(failed)}
+    if "missing" in answer:
+        notes = [pathlib.Path(options.venv) / "missing" / package for package in packages]
+        reasons = [note.read_text().strip() for note in notes if note.exists()]
+        answer["missing"] = (reasons or [answer["missing"]])[0]
+    return answer
+
+
+# ---- Graphs ----------------------------------------------------------------------------------------------------------
+
+
+def make_rmat(program, scale, features, vertices):
+    """An R-MAT with `vertices` training vertices, kept from run to run."""
+    whole, cut = FOLDER / f"rmat{scale}-{features}.h5", FOLDER / f"rmat{scale}-{features}-{vertices}.h5"
+    if not whole.exists():
+        unfinished = whole.with_suffix(".part")
+        run([program, "generate", "rmat", "--scale", scale, "--edge-factor", 16, "--symmetrize", "--drop-self-loops",
+             "--features", features, "--classes", 16, "--seed", 0, "-o", unfinished], ESPALIER_ENVIRONMENT)
+        unfinished.rename(whole)
+    if not cut.exists():
+        unfinished = cut.with_suffix(".part")
+        graph_file.cut_training_split(whole, unfinished, vertices)
+        unfinished.rename(cut)
+    return cut
+
+
+def label_of(graph):
+    return pathlib.Path(graph).stem.split("-")[0]
+
+
+# ---- Rows ------------------------------------------------------------------------------------------------------------
+
+
+class Table:
+    """Rows as they are measured. A row is a dict of COLUMNS, and `raw`: what the tool answered."""
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, task, graph, tool, threads, answer):
+        row = {"task": task, "graph": graph, "tool": tool, "threads": threads, "raw": answer}
+        problem = next((word for word in ("missing", "failed") if word in answer), None)
+        if problem:
+            row["remark"] = f"{problem}: {answer[problem]}"
+        else:
+            seconds, edges = statistics.median(answer["seconds"]), statistics.median(answer["edges"])
+            row.update({"s/epoch": seconds, "k seeds/s": answer["seeds"] / seconds / 1e3,
+                        "M edges/s": edges / seconds / 1e6, "edges/batch": edges / answer["batches"],
+                        "MB": answer["memory"] / 1e6, "#wrong": answer["wrong"], "remark": answer.get("remark", "")})
+            if "graph_bytes" in answer and threads == 1:
+                row["B/edge"] = answer["graph_bytes"] / answer["graph_edges"]
+            row.update({name: answer[name] for name in ("valid", "test") if name in answer})
+        self.rows.append(row)
+        print(f"{task:<10} {graph:<8} {tool:<18} {threads} thread{'s' if threads > 1 else ' '}  "
+              + (f"{row['s/epoch']:.3f} s" if "s/epoch" in row else row["remark"]), file=sys.stderr, flush=True)
+
+    def compare_with(self, reference):
+        """Fills x: seconds per seed over those of `reference`'s row of the same task, graph and threads."""
+        same = ("task", "graph", "threads")
+        for row in self.rows:
+            of = [other for other in self.rows if other["tool"] in reference and "k seeds/s" in other
+                  and all(other[key] == row[key] for key in same)]
+            if of and "k seeds/s" in row:
+                row["x"] = of[0]["k seeds/s"] / row["k seeds/s"]
+
+    def text(self):
+        digits = {"s/epoch": 3, "k seeds/s": 2, "M edges/s": 2, "edges/batch": 0, "MB": 0, "B/edge": 1, "valid": 4,
+                  "test": 4, "x": 2}
+        cells = [COLUMNS]
+        for row in self.rows:
+            cells.append([f"{row[name]:.{digits[name]}f}" if name in digits and name in row else str(row.get(name, "-"))
+                          for name in COLUMNS])
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        words = ("task", "graph", "tool", "remark")
+        lines = ["  ".join(cell.ljust(width) if name in words else cell.rjust(width)
+                           for name, cell, width in zip(COLUMNS, line, widths)).rstrip() for line in cells]
+        lines.insert(1, "  ".join("-" * min(width, 40) for width in widths))
+        return "\n".join(lines)
+
+
+def seconds_of(answer):
+    return statistics.median(answer["seconds"]) if "seconds" in answer else float("inf")
+
+
+def from_report(report, seeds, remark=""):
+    """A report of Espalier's in the words of protocol.py; the first epoch is warm-up."""
+    epochs = report["epochs"][1:]
+    whole = "total" if report["command"] == "train" else "sample"
+    answer = {"seconds": [epoch["seconds"][whole] - epoch["seconds"].get("evaluate", 0) for epoch in epochs],
+              "edges": [epoch["sampled_edges"] for epoch in epochs], "batches": epochs[0]["batches"], "seeds": seeds,
+              "memory": report["peak_memory_bytes"]["max"], "wrong": 0, "remark": remark,
+              "digests": [epoch["sample_digest"] for epoch in epochs]}
+    if report["command"] == "train":
+        answer.update({"losses": [epoch["loss"] for epoch in report["epochs"]],
+                       "valid": report["epochs"][-1]["valid"]["accuracy"], "test": report["test"]["accuracy"]})
+    return answer
+
+
+# ---- The three comparisons -------------------------------------------------------------------------------------------
+
+
+def empty_espalier(program):
+    """Peak bytes of a run on next to no graph."""
+    tiny = FOLDER / "tiny.h5"
+    run([program, "generate", "rmat", "--scale", 4, "--features", 1, "-o", tiny], ESPALIER_ENVIRONMENT)
+    return run_espalier(program, "sample", tiny, "run.threads=1", "sampler.bulk=1")["peak_memory_bytes"]["max"]
+
+
+def sample_by_espalier(options, sizes, graph, seeds, table):
+    keys = [f"sampler.fanout=[{FANOUT}]", f"sampler.batch_size={BATCH}"]
+    small = run_espalier(options.program, "sample", graph, *keys, "run.threads=1", "sampler.bulk=1")
+    graph_bytes = small["peak_memory_bytes"]["max"] - empty_espalier(options.program)
+    digests = None
+    for threads in (1, 2):
+        report = run_espalier(options.program, "sample", graph, *keys, f"run.threads={threads}",
+                              "--epochs", sizes.sample_repeats + 1)
+        answer = from_report(report, seeds)
+        digests = digests or answer["digests"]
+        answer["wrong"] = sum(one != two for one, two in zip(digests, answer["digests"]))
+        answer.update({"graph_bytes": graph_bytes, "graph_edges": report["graph"]["edges"]})
+        table.add("sample", label_of(graph), "Espalier", threads, answer)
+
+
+def sample_by_peer(options, sizes, graph, tool, table):
+    flags = {"fanout": FANOUT, "batch": BATCH, "repeats": sizes.sample_repeats}
+    table.add("sample", label_of(graph), tool, 1, run_peer(options, tool, "sample", graph, 1, 0, **flags))
+    if "raw" in table.rows[-1] and "missing" in table.rows[-1]["raw"]:
+        return
+    answers = {"2 threads": run_peer(options, tool, "sample", graph, 2, 0, **flags),
+               "2 workers": run_peer(options, tool, "sample", graph, 1, 2, **flags)}
+    table.add("sample", label_of(graph), tool, 2, better_of(answers))
+
+
+def better_of(answers):
+    """The fastest, with its name and the others' seconds in the remark."""
+    name = min(answers, key=lambda key: seconds_of(answers[key]))
+    best = dict(answers[name])
+    others = ", ".join(f"{other} {seconds_of(answers[other]):.3f} s" for other in answers if other != name)
+    best["remark"] = "; ".join(word for word in (best.get("remark"), f"{name} ({others})") if word)
+    best["way"] = name
+    return best
+
+
+def compare_sampling(options, sizes, table):
+    graph = options.sample_graph or make_rmat(options.program, sizes.sample_scale, 4, sizes.sample_batches * BATCH)
+    seeds = len(graph_file.read_split(graph, "train"))
+    sample_by_espalier(options, sizes, graph, seeds, table)
+    for tool in SAMPLERS:
+        sample_by_peer(options, sizes, graph, tool, table)
+
+
+def compare_ladies(options, sizes, table):
+    graph = options.sample_graph or make_rmat(options.program, sizes.sample_scale, 4, sizes.sample_batches * BATCH)
+    seeds = len(graph_file.read_split(graph, "train"))
+    for batch in sizes.ladies_batch_sizes:
+        for mode in ("reference", "debiased"):
+            report = run_espalier(options.program, "sample", graph, "sampler.kind=ladies", f"sampler.mode={mode}",
+                                  f"sampler.fanout=[{LADIES_FANOUT}]", f"sampler.batch_size={batch}", "run.threads=1",
+                                  "--epochs", sizes.ladies_repeats + 1)
+            table.add(f"ladies {batch}", label_of(graph), f"Espalier {mode}", 1, from_report(report, seeds))
+        table.add(f"ladies {batch}", label_of(graph), "LADIES SciPy", 1,
+                  run_peer(options, "LADIES SciPy", "sample", graph, 1, 0, fanout=LADIES_FANOUT, batch=batch,
+                           batches=sizes.ladies_batches, repeats=sizes.ladies_repeats))
+
+
+def train_by_espalier(options, sizes, graph, table):
+    report = run_espalier(
+        options.program, "train", graph, "run.threads=2", f"sampler.fanout=[{FANOUT}]", f"sampler.batch_size={BATCH}",
+        "model.kind=sage", "model.layers=3", f"model.hidden={NETWORK['hidden']}", f"model.dropout={NETWORK['dropout']}",
+        f"train.learning_rate={NETWORK['learning_rate']}", "train.batches_per_step=1", "train.eval_every=0",
+        "graph.feature_norm=standard", f"train.epochs={sizes.train_repeats + 1}")
+    seeds = len(graph_file.read_split(graph, "train"))
+    table.add("train", label_of(graph), "Espalier", 2, from_report(report, seeds))
+
+
+def train_by_peer(options, sizes, graph, tool, ways, table):
+    """`ways`: tool -> numbers of sampling processes to try; the better one stays for the next graph."""
+    flags = {"fanout": FANOUT, "batch": BATCH, "repeats": sizes.train_repeats, "standardise": True, **NETWORK}
+    answers = {}
+    for workers in ways[tool]:
+        name = f"{workers} workers" if workers else "sampling in turn"
+        answers[name] = run_peer(options, tool, "train", graph, 2, workers, **flags)
+        if "missing" in answers[name]:
+            break
+    if len(answers) > 1:
+        best = better_of(answers)
+        ways[tool] = [2] if best["way"] == "2 workers" else [0]
+    else:
+        best = dict(next(iter(answers.values())))
+        best["remark"] = "; ".join(word for word in (best.get("remark"), next(iter(answers))) if word)
+    table.add("train", label_of(graph), tool, 2, best)
+
+
+def compare_training(options, sizes, table):
+    graphs = [make_rmat(options.program, sizes.train_scale, 128, sizes.train_batches * BATCH)] + options.graph
+    debian = ROOT / "data/debian.h5"
+    if not options.graph and not options.quick:
+        if debian.exists():
+            graphs.append(debian)
+        else:
+            print("compare.py: no data/debian.h5 to train on; `make run` makes it, or name graphs with --graph",
+                  file=sys.stderr)
+    ways = {tool: [0] if options.quick else [0, 2] for tool in TRAINERS}
+    for graph in graphs:
+        train_by_espalier(options, sizes, graph, table)
+        for tool in TRAINERS:
+            train_by_peer(options, sizes, graph, tool, ways, table)
+
+
+def main():
+    options = parse_arguments()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    sizes, table = Sizes(options.quick), Table()
+    for task, compare in (("sample", compare_sampling), ("ladies", compare_ladies), ("train", compare_training)):
+        if task not in options.only:
+            continue
+        try:
+            compare(options, sizes, table)
+        except Failed as failed:
+            table.add(task, "-", "Espalier", 1, {"failed": str(failed)})
+    table.compare_with(("Espalier", "Espalier reference"))
+    output = FOLDER.parent / "peers.json"
+    output.write_text(json.dumps({"quick": options.quick, "rows": table.rows}, indent=1) + "\n")
+    print(table.text())
+    print(f"\nmeasured: {os.path.relpath(output)}")
+    bad = [row for row in table.rows if row.get("#wrong") or "failed" in row["raw"]]
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
