@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <span>
 #include <vector>
 
+#include "espalier/base/random_blocks.hpp"
 #include "espalier/sample/draw.hpp"
 #include "espalier/sample/draw_few.hpp"
 #include "espalier/sparse/csr.hpp"
@@ -29,29 +31,67 @@ struct DrawnRows {
   std::int64_t rows() const { return std::ssize(vertices); }
 };
 
-/// Draws for rows first .. last-1. For a window of rows the positions of all picks are drawn and the ids that stand
-/// there asked for, then these are read, while the places of later rows arrive, as the sampler does it.
+/// Random words of a window of rows, drawn together: `blocks` blocks of four for each row that asks.
+class WindowWords {
+ public:
+  static constexpr std::int64_t kWindow = 32;
+
+  WindowWords(const RandomStream& stream, std::int64_t fanout)
+      : stream_(stream), blocks_(static_cast<std::size_t>((fanout + 3) / 4)) {
+    for (auto& keys : keys_) std::ranges::fill(keys.batch, stream.batch);
+  }
+  void clear() { asked_ = taken_ = 0; }
+  void ask(std::int64_t vertex) {
+    for (std::size_t block = 0; block < blocks_; ++block, ++asked_) {
+      auto& keys = keys_[asked_ / kBlocksAtOnce];
+      keys.block[asked_ % kBlocksAtOnce] = block;
+      keys.row[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(vertex);
+    }
+  }
+  void fill() {
+    for (std::size_t k = 0; k * kBlocksAtOnce < asked_; ++k)
+      random_blocks(stream_, keys_[k], words_.data() + 4 * kBlocksAtOnce * k);
+  }
+  /// The words of the next row that asked.
+  const std::uint64_t* take() { return words_.data() + 4 * blocks_ * taken_++; }
+
+ private:
+  static constexpr std::size_t kMostBlocks = kWindow * (kFewDraws / 4);
+  RandomStream stream_;
+  std::size_t blocks_, asked_ = 0, taken_ = 0;
+  std::array<BlockKeys, kMostBlocks / kBlocksAtOnce> keys_;
+  alignas(64) std::array<std::uint64_t, 4 * kMostBlocks> words_;
+};
+
+/// Draws for rows first .. last-1. For a window of rows the random words are drawn, then the positions of all picks,
+/// and the ids that stand there asked for; then these are read. The places of later rows arrive meanwhile. So does
+/// the sampler.
 inline void draw_rows(const Csr<std::int32_t>& a, DrawnRows& drawn, std::int64_t first, std::int64_t last) {
-  constexpr std::int64_t kWindow = 32, kAhead = 64;
+  constexpr std::int64_t kWindow = WindowWords::kWindow, kAhead = 64;
   std::array<std::array<std::int32_t, kFewDraws>, kWindow> chosen;
-  RandomStream stream = drawn.stream;
+  WindowWords words(drawn.stream, drawn.fanout);
+  const auto vertex = [&](std::int64_t r) { return drawn.vertices[static_cast<std::size_t>(r)]; };
   for (auto from = first; from < last; from += kWindow) {
     const auto end = std::min(last, from + kWindow);
+    words.clear();
     for (auto r = from; r < end; ++r) {
-      const auto vertex = drawn.vertices[static_cast<std::size_t>(r)];
-      if (r + kAhead < last)
-        __builtin_prefetch(a.indptr.data() + drawn.vertices[static_cast<std::size_t>(r + kAhead)]);
-      const auto* ids = a.indices.data() + a.row_begin(vertex);
-      const auto degree = a.row_size(vertex), picks = std::min(degree, drawn.fanout);
+      if (r + kAhead < last) __builtin_prefetch(a.indptr.data() + vertex(r + kAhead));
+      if (a.row_size(vertex(r)) > drawn.fanout) words.ask(vertex(r));
+    }
+    words.fill();
+    for (auto r = from; r < end; ++r) {
+      const auto* ids = a.indices.data() + a.row_begin(vertex(r));
+      const auto degree = a.row_size(vertex(r)), picks = std::min(degree, drawn.fanout);
       auto& here = chosen[static_cast<std::size_t>(r - from)];
-      for (std::int32_t k = 0; k < kFewDraws; ++k) here[static_cast<std::size_t>(k)] = k;
-      stream.row = static_cast<std::uint64_t>(vertex);
-      if (degree > picks) draw_few_uniform(stream, degree, picks, -1, here.data());
+      if (degree > drawn.fanout)
+        draw_few_uniform(words.take(), degree, picks, -1, here.data());
+      else
+        std::iota(here.begin(), here.end(), 0);
       for (std::int64_t k = 0; k < picks; ++k) __builtin_prefetch(ids + here[static_cast<std::size_t>(k)]);
     }
     for (auto r = from; r < end; ++r) {
       const auto i = static_cast<std::size_t>(r);
-      const auto* ids = a.indices.data() + a.row_begin(drawn.vertices[i]);
+      const auto* ids = a.indices.data() + a.row_begin(vertex(r));
       for (auto k = drawn.begin[i]; k < drawn.begin[i + 1]; ++k)
         drawn.picks[static_cast<std::size_t>(k)] =
             ids[chosen[static_cast<std::size_t>(r - from)][static_cast<std::size_t>(k - drawn.begin[i])]];
