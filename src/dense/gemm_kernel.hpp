@@ -38,7 +38,7 @@ class PackedMatrix {
   void pack(ConstMatrixView<T> b) {
     pack_by(b.rows, b.columns, [&](std::int64_t i, std::int64_t j, std::int64_t width, T* out) {
       if (width == kPanel<T>)  // a copy of constant length
-        std::copy_n(b.row(i) + j, kPanel<T>, out);
+        __builtin_memcpy(out, b.row(i) + j, sizeof(T) * kPanel<T>);
       else
         std::copy_n(b.row(i) + j, width, out);
     });
@@ -71,7 +71,7 @@ class PackedMatrix {
         const std::int64_t width = std::min(kPanel<T>, n - j0), padded = std::min(kPanel<T>, padded_n_ - j0);
         for (std::int64_t i = k0; i < k0 + depth(k0); ++i, out += padded) {
           copy(i, j0, width, out);
-          std::fill(out + width, out + padded, T{0});
+          for (std::int64_t w = width; w < padded; ++w) out[w] = T{0};
         }
       }
   }
@@ -80,25 +80,41 @@ class PackedMatrix {
   Buffer<T> data_;
 };
 
-/// The first `width` elements of one vector of C.
+/// What a tile's products are added to: rows `stride` elements apart that begin at `data`, C itself or, with
+/// stride 0, one row for all; or null, nothing.
 template <class T>
-void store(const Vector<T>& sum, T* c, std::int64_t width, bool add) {
+struct Addend {
+  const T* data = nullptr;
+  std::int64_t stride = 0;
+
+  const T* at(std::int64_t row, std::int64_t column) const {
+    return data == nullptr ? nullptr : data + row * stride + column;
+  }
+};
+
+/// c = addend + sum, or c = sum without one: the first `width` elements of a vector.
+template <class T>
+void store(const Vector<T>& sum, const T* addend, T* c, std::int64_t width) {
   if (width >= kLanes<T>) {
     Vector<T> old{};
-    if (add) __builtin_memcpy(&old, c, sizeof old);
-    const Vector<T> result = add ? old + sum : sum;
+    if (addend != nullptr) __builtin_memcpy(&old, addend, sizeof old);
+    const Vector<T> result = addend != nullptr ? old + sum : sum;
     __builtin_memcpy(c, &result, sizeof result);
   } else {
-    for (int j = 0; j < width; ++j) c[j] = add ? c[j] + sum[j] : sum[j];
+    for (int j = 0; j < width; ++j) c[j] = addend != nullptr ? addend[j] + sum[j] : sum[j];
   }
 }
 
-/// C tile [R, width] (+)= A tile [R, depth] panel [depth, V vectors]. Entry (r, k) of A's tile is a[r * lda +
-/// k], or a[k * R + r] if it is packed.
+/// C tile [R, width] = addend + A tile [R, depth] panel [depth, V vectors]. Entry (r, k) of A's tile is a[r * lda
+/// + k], or a[k * R + r] if it is packed.
 template <class T, int R, int V, bool kPackedA>
-void multiply_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* panel, T* c, std::int64_t ldc,
-                   std::int64_t width, bool add) {
+void multiply_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* panel, Addend<T> addend, T* c,
+                   std::int64_t ldc, std::int64_t width) {
   Vector<T> sum[R][V] = {};
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) __builtin_prefetch(c + r * ldc + v * kLanes<T>, 1);
   for (std::int64_t k = 0; k < depth; ++k, panel += V * kLanes<T>) {
     Vector<T> b[V];
 #pragma GCC unroll 4
@@ -114,12 +130,13 @@ void multiply_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* pa
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v)
-      if (width > v * kLanes<T>) store<T>(sum[r][v], c + r * ldc + v * kLanes<T>, width - v * kLanes<T>, add);
+      if (width > v * kLanes<T>)
+        store<T>(sum[r][v], addend.at(r, v * kLanes<T>), c + r * ldc + v * kLanes<T>, width - v * kLanes<T>);
 }
 
 template <class T>
-using TileKernel = void (*)(std::int64_t, const T*, std::int64_t, const T*, T*, std::int64_t, std::int64_t,
-                            bool);
+using TileKernel = void (*)(std::int64_t, const T*, std::int64_t, const T*, Addend<T>, T*, std::int64_t,
+                            std::int64_t);
 
 /// The kernel for a tile of 1 .. kTileRows rows and at most V vectors.
 template <class T, int V, bool kPackedA>
@@ -131,13 +148,13 @@ TileKernel<T> tile_kernel(std::int64_t rows) {
   return kKernels[static_cast<std::size_t>(rows - 1)];
 }
 
-/// C tile [rows, width] (+)= A tile [rows, depth] panel, of any size up to kTileRows x kPanel.
+/// C tile [rows, width] = addend + A tile [rows, depth] panel, of any size up to kTileRows x kPanel.
 template <class T, bool kPackedA>
 void multiply_any_tile(std::int64_t rows, std::int64_t depth, const T* a, std::int64_t lda, const T* panel,
-                       T* c, std::int64_t ldc, std::int64_t width, bool add) {
+                       Addend<T> addend, T* c, std::int64_t ldc, std::int64_t width) {
   const auto kernel =
       width > kLanes<T> ? tile_kernel<T, kPanelVectors, kPackedA>(rows) : tile_kernel<T, 1, kPackedA>(rows);
-  kernel(depth, a, lda, panel, c, ldc, width, add);
+  kernel(depth, a, lda, panel, addend, c, ldc, width);
 }
 
 }  // namespace espalier::gemm_kernel

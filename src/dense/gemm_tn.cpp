@@ -13,7 +13,8 @@
 namespace espalier {
 namespace {
 
-using gemm_kernel::kDepth, gemm_kernel::kPanel, gemm_kernel::kTileRows, gemm_kernel::PackedMatrix;
+using gemm_kernel::Addend, gemm_kernel::kDepth, gemm_kernel::kPanel, gemm_kernel::kTileRows,
+    gemm_kernel::PackedMatrix;
 
 constexpr std::int64_t kChunkRows = 1024;  // at least
 constexpr std::int64_t kMostChunks = 32;   // bounds the memory of the partial results
@@ -25,7 +26,7 @@ void pack_tile(ConstMatrixView<T> a, std::int64_t begin, std::int64_t depth, std
   for (std::int64_t k = 0; k < depth; ++k) {
     const T* from = a.row(begin + k) + column;
     if (width == kTileRows)  // a copy of constant length
-      std::copy_n(from, kTileRows, tile + k * kTileRows);
+      __builtin_memcpy(tile + k * kTileRows, from, sizeof(T) * kTileRows);
     else
       std::copy_n(from, width, tile + k * width);
   }
@@ -36,34 +37,34 @@ template <class T>
 void add_rows(ConstMatrixView<T> a, ConstMatrixView<T> b, std::int64_t begin, std::int64_t depth,
               MatrixView<T> c, bool add, PackedMatrix<T>& packed) {
   T tile[kDepth * kTileRows];
+  const Addend<T> to = add ? Addend<T>{c.data, c.columns} : Addend<T>{};
   packed.pack({depth, b.columns, b.row(begin)});
   for (std::int64_t i = 0; i < c.rows; i += kTileRows) {
     const std::int64_t rows = std::min<std::int64_t>(kTileRows, c.rows - i);
     pack_tile(a, begin, depth, i, rows, tile);
     for (std::int64_t j0 = 0; j0 < c.columns; j0 += kPanel<T>)
-      gemm_kernel::multiply_any_tile<T, true>(rows, depth, tile, 0, packed.panel(0, j0), c.row(i) + j0,
-                                              c.columns, std::min(kPanel<T>, c.columns - j0), add);
+      gemm_kernel::multiply_any_tile<T, true>(rows, depth, tile, 0, packed.panel(0, j0),
+                                              {to.at(i, j0), to.stride}, c.row(i) + j0, c.columns,
+                                              std::min(kPanel<T>, c.columns - j0));
   }
 }
 
 template <class T>
 void add_chunk(ConstMatrixView<T> a, ConstMatrixView<T> b, std::int64_t begin, std::int64_t end,
                MatrixView<T> c, Update update) {
-  PackedMatrix<T> packed;
+  thread_local PackedMatrix<T> packed;
   for (std::int64_t k0 = begin; k0 < end; k0 += kDepth)
     add_rows(a, b, k0, std::min(kDepth, end - k0), c, k0 > begin || update == Update::kAccumulate, packed);
 }
 
 /// C (+)= the sum of `chunks` partial results, element by element in the order of the chunks.
 template <class T>
-void add_partials(const Cpu& cpu, const Buffer<T>& partials, std::int64_t chunks, MatrixView<T> c,
-                  Update update) {
+void add_partials(const Cpu& cpu, const T* partials, std::int64_t chunks, MatrixView<T> c, Update update) {
   const std::int64_t size = c.rows * c.columns;
 #pragma omp parallel for simd num_threads(cpu.threads) schedule(static) if (parallel : size > 65536)
   for (std::int64_t e = 0; e < size; ++e) {
     T sum = update == Update::kAccumulate ? c.data[e] : T{0};
-    for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-      sum += partials[static_cast<std::size_t>(chunk * size + e)];
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += partials[chunk * size + e];
     c.data[e] = sum;
   }
 }
@@ -77,11 +78,13 @@ void gemm_tn(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixV
   const std::int64_t chunk_rows = std::max(kChunkRows, (a.rows + kMostChunks - 1) / kMostChunks);
   const std::int64_t chunks = (a.rows + chunk_rows - 1) / chunk_rows, size = c.rows * c.columns;
   if (chunks == 1) return add_chunk<T>(a, b, 0, a.rows, c, update);
-  Buffer<T> partials(static_cast<std::size_t>(chunks * size));
+  thread_local Buffer<T> kept;  // the calling thread's
+  kept.resize(std::max(kept.size(), static_cast<std::size_t>(chunks * size)));
+  T* const partials = kept.data();
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
     add_chunk<T>(a, b, chunk * chunk_rows, std::min(a.rows, (chunk + 1) * chunk_rows),
-                 {c.rows, c.columns, partials.data() + chunk * size}, Update::kOverwrite);
+                 {c.rows, c.columns, partials + chunk * size}, Update::kOverwrite);
   add_partials(cpu, partials, chunks, c, update);
 }
 
