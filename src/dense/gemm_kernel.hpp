@@ -34,20 +34,29 @@ inline constexpr std::int64_t kPanel = kPanelVectors* kLanes<T>;
 template <class T>
 class PackedMatrix {
  public:
-  /// Packs B; reuses the memory of what was packed before.
+  /// Packs B; reuses the memory of what was packed before. B, which may be longer than a cache, is read in the
+  /// order in which it lies.
   void pack(ConstMatrixView<T> b) {
-    pack_by(b.rows, b.columns, [&](std::int64_t i, std::int64_t j, std::int64_t width, T* out) {
-      if (width == kPanel<T>)  // a copy of constant length
-        __builtin_memcpy(out, b.row(i) + j, sizeof(T) * kPanel<T>);
-      else
-        std::copy_n(b.row(i) + j, width, out);
-    });
+    set_shape(b.rows, b.columns);
+    for (std::int64_t i = 0; i < k_; ++i)
+      for (std::int64_t j0 = 0; j0 < n_; j0 += kPanel<T>) {
+        T* out = row_of_panel(i, j0);
+        if (n_ - j0 >= kPanel<T>) {
+          __builtin_memcpy(out, b.row(i) + j0, sizeof(T) * kPanel<T>);  // of constant length
+        } else {
+          std::copy_n(b.row(i) + j0, n_ - j0, out);
+          std::fill(out + n_ - j0, out + panel_width(j0), T{0});
+        }
+      }
   }
-  /// Packs the transpose of `b`.
+  /// Packs the transpose of `b`, panel after panel.
   void pack_transpose(ConstMatrixView<T> b) {
-    pack_by(b.columns, b.rows, [&](std::int64_t i, std::int64_t j, std::int64_t width, T* out) {
-      for (std::int64_t w = 0; w < width; ++w) out[w] = b(j + w, i);
-    });
+    set_shape(b.columns, b.rows);
+    for (std::int64_t j0 = 0; j0 < n_; j0 += kPanel<T>)
+      for (std::int64_t i = 0; i < k_; ++i) {
+        T* out = row_of_panel(i, j0);
+        for (std::int64_t w = 0; w < panel_width(j0); ++w) out[w] = j0 + w < n_ ? b(j0 + w, i) : T{0};
+      }
   }
   std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; }
@@ -58,22 +67,18 @@ class PackedMatrix {
   }
 
  private:
-  /// `copy(i, j, width, out)` writes `width` entries of row i from column j on.
-  template <class Copy>
-  void pack_by(std::int64_t k, std::int64_t n, const Copy& copy) {
+  void set_shape(std::int64_t k, std::int64_t n) {
     k_ = k;
     n_ = n;
     padded_n_ = (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
     data_.resize(static_cast<std::size_t>(k * padded_n_));
-    T* out = data_.data();
-    for (std::int64_t k0 = 0; k0 < k; k0 += kDepth)
-      for (std::int64_t j0 = 0; j0 < n; j0 += kPanel<T>) {
-        const std::int64_t width = std::min(kPanel<T>, n - j0), padded = std::min(kPanel<T>, padded_n_ - j0);
-        for (std::int64_t i = k0; i < k0 + depth(k0); ++i, out += padded) {
-          copy(i, j0, width, out);
-          for (std::int64_t w = width; w < padded; ++w) out[w] = T{0};
-        }
-      }
+  }
+  /// The width of the panel that begins at column j0, padding included.
+  std::int64_t panel_width(std::int64_t j0) const { return std::min(kPanel<T>, padded_n_ - j0); }
+  /// Where the entries of row i in that panel stand.
+  T* row_of_panel(std::int64_t i, std::int64_t j0) {
+    const std::int64_t k0 = i - i % kDepth;
+    return data_.data() + k0 * padded_n_ + depth(k0) * j0 + (i - k0) * panel_width(j0);
   }
 
   std::int64_t k_ = 0, n_ = 0, padded_n_ = 0;
@@ -110,11 +115,14 @@ void store(const Vector<T>& sum, const T* addend, T* c, std::int64_t width) {
 template <class T, int R, int V, bool kPackedA>
 void multiply_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* panel, Addend<T> addend, T* c,
                    std::int64_t ldc, std::int64_t width) {
-  Vector<T> sum[R][V] = {};
+  Vector<T> sum[R][V];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) __builtin_prefetch(c + r * ldc + v * kLanes<T>, 1);
+    for (int v = 0; v < V; ++v) {
+      sum[r][v] = Vector<T>{};  // one by one: a register each
+      __builtin_prefetch(c + r * ldc + v * kLanes<T>, 1);
+    }
   for (std::int64_t k = 0; k < depth; ++k, panel += V * kLanes<T>) {
     Vector<T> b[V];
 #pragma GCC unroll 4

@@ -19,40 +19,47 @@ using gemm_kernel::Addend, gemm_kernel::kDepth, gemm_kernel::kPanel, gemm_kernel
 constexpr std::int64_t kChunkRows = 1024;  // at least
 constexpr std::int64_t kMostChunks = 32;   // bounds the memory of the partial results
 
-/// Columns [column, column + width) of rows [begin, begin + depth) of A, as the kernel reads A^T's tile.
+/// The rows [begin, begin + depth) of A as the kernel reads A^T: tile after tile of kTileRows columns, in it row
+/// after row. A is read in the order in which it lies.
 template <class T>
-void pack_tile(ConstMatrixView<T> a, std::int64_t begin, std::int64_t depth, std::int64_t column,
-               std::int64_t width, T* tile) {
+void pack_tiles(ConstMatrixView<T> a, std::int64_t begin, std::int64_t depth, T* tiles) {
+  const std::int64_t whole = a.columns / kTileRows * kTileRows, rest = a.columns - whole;
   for (std::int64_t k = 0; k < depth; ++k) {
-    const T* from = a.row(begin + k) + column;
-    if (width == kTileRows)  // a copy of constant length
-      __builtin_memcpy(tile + k * kTileRows, from, sizeof(T) * kTileRows);
-    else
-      std::copy_n(from, width, tile + k * width);
+    const T* from = a.row(begin + k);
+    for (std::int64_t i = 0; i < whole; i += kTileRows)  // copies of constant length
+      __builtin_memcpy(tiles + i * depth + k * kTileRows, from + i, sizeof(T) * kTileRows);
+    for (std::int64_t i = 0; i < rest; ++i) tiles[whole * depth + k * rest + i] = from[whole + i];
   }
 }
 
-/// C (+)= A^T B over the rows [begin, begin + depth), depth <= kDepth; `packed` is room for B's part.
+/// What a thread packs its part of A and B into, kept from product to product.
+template <class T>
+struct PackingRoom {
+  Buffer<T> a;
+  PackedMatrix<T> b;
+};
+
+/// C (+)= A^T B over the rows [begin, begin + depth), depth <= kDepth.
 template <class T>
 void add_rows(ConstMatrixView<T> a, ConstMatrixView<T> b, std::int64_t begin, std::int64_t depth,
-              MatrixView<T> c, bool add, PackedMatrix<T>& packed) {
-  T tile[kDepth * kTileRows];
-  const Addend<T> to = add ? Addend<T>{c.data, c.columns} : Addend<T>{};
-  packed.pack({depth, b.columns, b.row(begin)});
-  for (std::int64_t i = 0; i < c.rows; i += kTileRows) {
-    const std::int64_t rows = std::min<std::int64_t>(kTileRows, c.rows - i);
-    pack_tile(a, begin, depth, i, rows, tile);
-    for (std::int64_t j0 = 0; j0 < c.columns; j0 += kPanel<T>)
-      gemm_kernel::multiply_any_tile<T, true>(rows, depth, tile, 0, packed.panel(0, j0),
-                                              {to.at(i, j0), to.stride}, c.row(i) + j0, c.columns,
+              MatrixView<T> c, bool add, PackingRoom<T>& packed) {
+  packed.a.resize(static_cast<std::size_t>(kDepth * c.rows));
+  pack_tiles(a, begin, depth, packed.a.data());
+  packed.b.pack({depth, b.columns, b.row(begin)});
+  for (std::int64_t i = 0; i < c.rows; i += kTileRows)
+    for (std::int64_t j0 = 0; j0 < c.columns; j0 += kPanel<T>) {
+      T* const tile = c.row(i) + j0;
+      gemm_kernel::multiply_any_tile<T, true>(std::min<std::int64_t>(kTileRows, c.rows - i), depth,
+                                              packed.a.data() + i * depth, 0, packed.b.panel(0, j0),
+                                              add ? Addend<T>{tile, c.columns} : Addend<T>{}, tile, c.columns,
                                               std::min(kPanel<T>, c.columns - j0));
-  }
+    }
 }
 
 template <class T>
 void add_chunk(ConstMatrixView<T> a, ConstMatrixView<T> b, std::int64_t begin, std::int64_t end,
                MatrixView<T> c, Update update) {
-  thread_local PackedMatrix<T> packed;
+  thread_local PackingRoom<T> packed;
   for (std::int64_t k0 = begin; k0 < end; k0 += kDepth)
     add_rows(a, b, k0, std::min(kDepth, end - k0), c, k0 > begin || update == Update::kAccumulate, packed);
 }

@@ -49,11 +49,10 @@ template <class T, int V, bool kRest>
 void add_strip(const Entries& row, ConstMatrixView<T> x, T* y, std::int64_t j, std::int64_t rest,
                bool accumulate) {
   const std::int64_t last = x.columns - kLanes<T>;
-  Vector<T> sum[V + 1] = {};
-  if (accumulate) {
-    for (int v = 0; v < V; ++v) sum[v] = load(y + j + v * kLanes<T>);
-    if (kRest) sum[V] = load(y + last);
-  }
+  Vector<T> sum[V + 1];
+#pragma GCC unroll 8
+  for (int v = 0; v < V; ++v) sum[v] = accumulate ? load(y + j + v * kLanes<T>) : Vector<T>{};
+  if (kRest) sum[V] = accumulate ? load(y + last) : Vector<T>{};
   for (std::int64_t e = 0; e < row.count; ++e) {
     if (e + kPrefetchEntries < row.prefetchable) {
       const T* later = x.row(row.columns[e + kPrefetchEntries]);
@@ -68,6 +67,7 @@ void add_strip(const Entries& row, ConstMatrixView<T> x, T* y, std::int64_t j, s
     for (int v = 0; v < V; ++v) sum[v] += value * load(source + j + v * kLanes<T>);
     if (kRest) sum[V] += value * load(source + last);
   }
+#pragma GCC unroll 8
   for (int v = 0; v < V; ++v) __builtin_memcpy(y + j + v * kLanes<T>, &sum[v], sizeof sum[v]);
   if (kRest)
     for (std::int64_t k = kLanes<T> - rest; k < kLanes<T>; ++k) y[last + k] = sum[V][k];
