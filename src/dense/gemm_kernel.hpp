@@ -58,6 +58,8 @@ class PackedMatrix {
         for (std::int64_t w = 0; w < panel_width(j0); ++w) out[w] = j0 + w < n_ ? b(j0 + w, i) : T{0};
       }
   }
+  /// Allocates what a matrix [k, n] needs.
+  void reserve(std::int64_t k, std::int64_t n) { set_shape(k, n); }
   std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; }
   /// Rows of the depth block that begins at k0.
