@@ -10,55 +10,90 @@
 namespace espalier {
 namespace {
 
-using gemm_kernel::kPanel, gemm_kernel::kTileRows, gemm_kernel::PackedMatrix;
+using gemm_kernel::Addend, gemm_kernel::kPanel, gemm_kernel::kTileRows, gemm_kernel::PackedMatrix;
 
 constexpr std::int64_t kBlockRows = 10 * kTileRows;  // rows of A that pass by one panel
 
-/// Rows [begin, end) of C (+)= A B.
+/// Rows [begin, end) of C = addend + A B.
 template <class T>
-void multiply_rows(ConstMatrixView<T> a, const PackedMatrix<T>& b, MatrixView<T> c, std::int64_t begin,
-                   std::int64_t end, Update update) {
+void multiply_rows(ConstMatrixView<T> a, const PackedMatrix<T>& b, Addend<T> addend, MatrixView<T> c,
+                   std::int64_t begin, std::int64_t end) {
   for (std::int64_t k0 = 0; k0 < b.k(); k0 += gemm_kernel::kDepth) {
-    const bool add = k0 > 0 || update == Update::kAccumulate;
+    const Addend<T> to = k0 > 0 ? Addend<T>{c.data, c.columns} : addend;
     for (std::int64_t j0 = 0; j0 < b.n(); j0 += kPanel<T>)
       for (std::int64_t i = begin; i < end; i += kTileRows)
         gemm_kernel::multiply_any_tile<T, false>(std::min<std::int64_t>(kTileRows, end - i), b.depth(k0),
-                                                 a.row(i) + k0, a.columns, b.panel(k0, j0), c.row(i) + j0,
-                                                 c.columns, std::min(kPanel<T>, b.n() - j0), add);
+                                                 a.row(i) + k0, a.columns, b.panel(k0, j0),
+                                                 {to.at(i, j0), to.stride}, c.row(i) + j0, c.columns,
+                                                 std::min(kPanel<T>, b.n() - j0));
   }
 }
 
 template <class T>
-void multiply(const Cpu& cpu, ConstMatrixView<T> a, const PackedMatrix<T>& b, MatrixView<T> c,
-              Update update) {
-  if (b.k() == 0 && update == Update::kOverwrite) std::fill(c.data, c.data + c.rows * c.columns, T{0});
+void multiply(const Cpu& cpu, ConstMatrixView<T> a, const PackedMatrix<T>& b, Addend<T> addend,
+              MatrixView<T> c) {
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1) if (c.rows > kBlockRows)
   for (std::int64_t begin = 0; begin < c.rows; begin += kBlockRows)
-    multiply_rows(a, b, c, begin, std::min(c.rows, begin + kBlockRows), update);
+    multiply_rows(a, b, addend, c, begin, std::min(c.rows, begin + kBlockRows));
+}
+
+/// What C is before any product is added.
+template <class T>
+Addend<T> start_of(MatrixView<T> c, Update update) {
+  return update == Update::kAccumulate ? Addend<T>{c.data, c.columns} : Addend<T>{};
+}
+
+/// Packed weights of the product under way; a thread keeps the memory.
+template <class T>
+PackedMatrix<T>& packing_room() {
+  thread_local PackedMatrix<T> room;
+  return room;
+}
+
+template <class T>
+void check_shapes(ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c) {
+  ESPALIER_CHECK(a.columns == b.rows && c.rows == a.rows && c.columns == b.columns,
+                 "[{}, {}] [{}, {}] -> [{}, {}]", a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
 }
 
 }  // namespace
 
 template <class T>
 void gemm(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c, Update update) {
-  ESPALIER_CHECK(a.columns == b.rows && c.rows == a.rows && c.columns == b.columns,
-                 "[{}, {}] [{}, {}] -> [{}, {}]", a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
-  PackedMatrix<T> packed;
+  check_shapes(a, b, c);
+  if (b.rows == 0 && update == Update::kOverwrite) std::fill(c.data, c.data + c.rows * c.columns, T{0});
+  auto& packed = packing_room<T>();
   packed.pack(b);
-  multiply<T>(cpu, a, packed, c, update);
+  multiply<T>(cpu, a, packed, start_of(c, update), c);
+}
+
+template <class T>
+void gemm_plus_row(const Cpu& cpu, ConstMatrixView<T> row, ConstMatrixView<T> a, ConstMatrixView<T> b,
+                   MatrixView<T> c) {
+  check_shapes(a, b, c);
+  ESPALIER_CHECK(row.rows == 1 && row.columns == c.columns, "[{}, {}] is not a row of [{}, {}]", row.rows,
+                 row.columns, c.rows, c.columns);
+  if (b.rows == 0)
+    for (std::int64_t i = 0; i < c.rows; ++i) std::copy_n(row.data, row.columns, c.row(i));
+  auto& packed = packing_room<T>();
+  packed.pack(b);
+  multiply<T>(cpu, a, packed, {row.data, 0}, c);
 }
 
 template <class T>
 void gemm_nt(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c, Update update) {
   ESPALIER_CHECK(a.columns == b.columns && c.rows == a.rows && c.columns == b.rows,
                  "[{}, {}] [{}, {}]^T -> [{}, {}]", a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
-  PackedMatrix<T> packed;
+  if (b.columns == 0 && update == Update::kOverwrite) std::fill(c.data, c.data + c.rows * c.columns, T{0});
+  auto& packed = packing_room<T>();
   packed.pack_transpose(b);
-  multiply<T>(cpu, a, packed, c, update);
+  multiply<T>(cpu, a, packed, start_of(c, update), c);
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                     \
-  template void gemm<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, MatrixView<T>, Update); \
+#define ESPALIER_INSTANTIATE(T)                                                                          \
+  template void gemm<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, MatrixView<T>, Update);      \
+  template void gemm_plus_row<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, ConstMatrixView<T>, \
+                                 MatrixView<T>);                                                         \
   template void gemm_nt<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, MatrixView<T>, Update);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

@@ -34,21 +34,32 @@ inline constexpr std::int64_t kPanel = kPanelVectors* kLanes<T>;
 template <class T>
 class PackedMatrix {
  public:
-  /// Packs B; reuses the memory of what was packed before.
+  /// Packs B; reuses the memory of what was packed before. B, which may be longer than a cache, is read in the
+  /// order in which it lies.
   void pack(ConstMatrixView<T> b) {
-    pack_by(b.rows, b.columns, [&](std::int64_t i, std::int64_t j, std::int64_t width, T* out) {
-      if (width == kPanel<T>)  // a copy of constant length
-        std::copy_n(b.row(i) + j, kPanel<T>, out);
-      else
-        std::copy_n(b.row(i) + j, width, out);
-    });
+    set_shape(b.rows, b.columns);
+    for (std::int64_t i = 0; i < k_; ++i)
+      for (std::int64_t j0 = 0; j0 < n_; j0 += kPanel<T>) {
+        T* out = row_of_panel(i, j0);
+        if (n_ - j0 >= kPanel<T>) {
+          __builtin_memcpy(out, b.row(i) + j0, sizeof(T) * kPanel<T>);  // of constant length
+        } else {
+          std::copy_n(b.row(i) + j0, n_ - j0, out);
+          std::fill(out + n_ - j0, out + panel_width(j0), T{0});
+        }
+      }
   }
-  /// Packs the transpose of `b`.
+  /// Packs the transpose of `b`, panel after panel.
   void pack_transpose(ConstMatrixView<T> b) {
-    pack_by(b.columns, b.rows, [&](std::int64_t i, std::int64_t j, std::int64_t width, T* out) {
-      for (std::int64_t w = 0; w < width; ++w) out[w] = b(j + w, i);
-    });
+    set_shape(b.columns, b.rows);
+    for (std::int64_t j0 = 0; j0 < n_; j0 += kPanel<T>)
+      for (std::int64_t i = 0; i < k_; ++i) {
+        T* out = row_of_panel(i, j0);
+        for (std::int64_t w = 0; w < panel_width(j0); ++w) out[w] = j0 + w < n_ ? b(j0 + w, i) : T{0};
+      }
   }
+  /// Allocates what a matrix [k, n] needs.
+  void reserve(std::int64_t k, std::int64_t n) { set_shape(k, n); }
   std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; }
   /// Rows of the depth block that begins at k0.
@@ -58,47 +69,62 @@ class PackedMatrix {
   }
 
  private:
-  /// `copy(i, j, width, out)` writes `width` entries of row i from column j on.
-  template <class Copy>
-  void pack_by(std::int64_t k, std::int64_t n, const Copy& copy) {
+  void set_shape(std::int64_t k, std::int64_t n) {
     k_ = k;
     n_ = n;
     padded_n_ = (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
     data_.resize(static_cast<std::size_t>(k * padded_n_));
-    T* out = data_.data();
-    for (std::int64_t k0 = 0; k0 < k; k0 += kDepth)
-      for (std::int64_t j0 = 0; j0 < n; j0 += kPanel<T>) {
-        const std::int64_t width = std::min(kPanel<T>, n - j0), padded = std::min(kPanel<T>, padded_n_ - j0);
-        for (std::int64_t i = k0; i < k0 + depth(k0); ++i, out += padded) {
-          copy(i, j0, width, out);
-          std::fill(out + width, out + padded, T{0});
-        }
-      }
+  }
+  /// The width of the panel that begins at column j0, padding included.
+  std::int64_t panel_width(std::int64_t j0) const { return std::min(kPanel<T>, padded_n_ - j0); }
+  /// Where the entries of row i in that panel stand.
+  T* row_of_panel(std::int64_t i, std::int64_t j0) {
+    const std::int64_t k0 = i - i % kDepth;
+    return data_.data() + k0 * padded_n_ + depth(k0) * j0 + (i - k0) * panel_width(j0);
   }
 
   std::int64_t k_ = 0, n_ = 0, padded_n_ = 0;
   Buffer<T> data_;
 };
 
-/// The first `width` elements of one vector of C.
+/// What a tile's products are added to: rows `stride` elements apart that begin at `data`, C itself or, with
+/// stride 0, one row for all; or null, nothing.
 template <class T>
-void store(const Vector<T>& sum, T* c, std::int64_t width, bool add) {
+struct Addend {
+  const T* data = nullptr;
+  std::int64_t stride = 0;
+
+  const T* at(std::int64_t row, std::int64_t column) const {
+    return data == nullptr ? nullptr : data + row * stride + column;
+  }
+};
+
+/// c = addend + sum, or c = sum without one: the first `width` elements of a vector.
+template <class T>
+void store(const Vector<T>& sum, const T* addend, T* c, std::int64_t width) {
   if (width >= kLanes<T>) {
     Vector<T> old{};
-    if (add) __builtin_memcpy(&old, c, sizeof old);
-    const Vector<T> result = add ? old + sum : sum;
+    if (addend != nullptr) __builtin_memcpy(&old, addend, sizeof old);
+    const Vector<T> result = addend != nullptr ? old + sum : sum;
     __builtin_memcpy(c, &result, sizeof result);
   } else {
-    for (int j = 0; j < width; ++j) c[j] = add ? c[j] + sum[j] : sum[j];
+    for (int j = 0; j < width; ++j) c[j] = addend != nullptr ? addend[j] + sum[j] : sum[j];
   }
 }
 
-/// C tile [R, width] (+)= A tile [R, depth] panel [depth, V vectors]. Entry (r, k) of A's tile is a[r * lda +
-/// k], or a[k * R + r] if it is packed.
+/// C tile [R, width] = addend + A tile [R, depth] panel [depth, V vectors]. Entry (r, k) of A's tile is a[r * lda
+/// + k], or a[k * R + r] if it is packed.
 template <class T, int R, int V, bool kPackedA>
-void multiply_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* panel, T* c, std::int64_t ldc,
-                   std::int64_t width, bool add) {
-  Vector<T> sum[R][V] = {};
+void multiply_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* panel, Addend<T> addend, T* c,
+                   std::int64_t ldc, std::int64_t width) {
+  Vector<T> sum[R][V];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+      sum[r][v] = Vector<T>{};  // one by one: a register each
+      __builtin_prefetch(c + r * ldc + v * kLanes<T>, 1);
+    }
   for (std::int64_t k = 0; k < depth; ++k, panel += V * kLanes<T>) {
     Vector<T> b[V];
 #pragma GCC unroll 4
@@ -114,12 +140,13 @@ void multiply_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* pa
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v)
-      if (width > v * kLanes<T>) store<T>(sum[r][v], c + r * ldc + v * kLanes<T>, width - v * kLanes<T>, add);
+      if (width > v * kLanes<T>)
+        store<T>(sum[r][v], addend.at(r, v * kLanes<T>), c + r * ldc + v * kLanes<T>, width - v * kLanes<T>);
 }
 
 template <class T>
-using TileKernel = void (*)(std::int64_t, const T*, std::int64_t, const T*, T*, std::int64_t, std::int64_t,
-                            bool);
+using TileKernel = void (*)(std::int64_t, const T*, std::int64_t, const T*, Addend<T>, T*, std::int64_t,
+                            std::int64_t);
 
 /// The kernel for a tile of 1 .. kTileRows rows and at most V vectors.
 template <class T, int V, bool kPackedA>
@@ -131,13 +158,13 @@ TileKernel<T> tile_kernel(std::int64_t rows) {
   return kKernels[static_cast<std::size_t>(rows - 1)];
 }
 
-/// C tile [rows, width] (+)= A tile [rows, depth] panel, of any size up to kTileRows x kPanel.
+/// C tile [rows, width] = addend + A tile [rows, depth] panel, of any size up to kTileRows x kPanel.
 template <class T, bool kPackedA>
 void multiply_any_tile(std::int64_t rows, std::int64_t depth, const T* a, std::int64_t lda, const T* panel,
-                       T* c, std::int64_t ldc, std::int64_t width, bool add) {
+                       Addend<T> addend, T* c, std::int64_t ldc, std::int64_t width) {
   const auto kernel =
       width > kLanes<T> ? tile_kernel<T, kPanelVectors, kPackedA>(rows) : tile_kernel<T, 1, kPackedA>(rows);
-  kernel(depth, a, lda, panel, c, ldc, width, add);
+  kernel(depth, a, lda, panel, addend, c, ldc, width);
 }
 
 }  // namespace espalier::gemm_kernel

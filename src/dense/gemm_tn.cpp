@@ -7,63 +7,97 @@
 #include <algorithm>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/workspace.hpp"
 #include "espalier/dense/gemm.hpp"
 #include "gemm_kernel.hpp"
 
 namespace espalier {
 namespace {
 
-using gemm_kernel::kDepth, gemm_kernel::kPanel, gemm_kernel::kTileRows, gemm_kernel::PackedMatrix;
+using gemm_kernel::Addend, gemm_kernel::kDepth, gemm_kernel::kPanel, gemm_kernel::kTileRows,
+    gemm_kernel::PackedMatrix;
 
 constexpr std::int64_t kChunkRows = 1024;  // at least
 constexpr std::int64_t kMostChunks = 32;   // bounds the memory of the partial results
 
-/// Columns [column, column + width) of rows [begin, begin + depth) of A, as the kernel reads A^T's tile.
+/// Some rows of A and B and some columns of A, which are rows of C.
+struct Part {
+  std::int64_t begin, end;    ///< rows of A and B
+  std::int64_t first, width;  ///< columns of A
+};
+
+/// A's part, at most kDepth rows of it, as the kernel reads A^T: tile after tile of kTileRows columns, in it row
+/// after row. A is read in the order in which it lies.
 template <class T>
-void pack_tile(ConstMatrixView<T> a, std::int64_t begin, std::int64_t depth, std::int64_t column,
-               std::int64_t width, T* tile) {
+void pack_tiles(ConstMatrixView<T> a, const Part& part, T* tiles) {
+  const std::int64_t depth = part.end - part.begin, whole = part.width / kTileRows * kTileRows,
+                     rest = part.width - whole;
   for (std::int64_t k = 0; k < depth; ++k) {
-    const T* from = a.row(begin + k) + column;
-    if (width == kTileRows)  // a copy of constant length
-      std::copy_n(from, kTileRows, tile + k * kTileRows);
-    else
-      std::copy_n(from, width, tile + k * width);
+    const T* from = a.row(part.begin + k) + part.first;
+    for (std::int64_t i = 0; i < whole; i += kTileRows)  // copies of constant length
+      __builtin_memcpy(tiles + i * depth + k * kTileRows, from + i, sizeof(T) * kTileRows);
+    for (std::int64_t i = 0; i < rest; ++i) tiles[whole * depth + k * rest + i] = from[whole + i];
   }
 }
 
-/// C (+)= A^T B over the rows [begin, begin + depth), depth <= kDepth; `packed` is room for B's part.
+/// What a thread packs its part of A and B into, kept from product to product.
 template <class T>
-void add_rows(ConstMatrixView<T> a, ConstMatrixView<T> b, std::int64_t begin, std::int64_t depth,
-              MatrixView<T> c, bool add, PackedMatrix<T>& packed) {
-  T tile[kDepth * kTileRows];
-  packed.pack({depth, b.columns, b.row(begin)});
-  for (std::int64_t i = 0; i < c.rows; i += kTileRows) {
-    const std::int64_t rows = std::min<std::int64_t>(kTileRows, c.rows - i);
-    pack_tile(a, begin, depth, i, rows, tile);
-    for (std::int64_t j0 = 0; j0 < c.columns; j0 += kPanel<T>)
-      gemm_kernel::multiply_any_tile<T, true>(rows, depth, tile, 0, packed.panel(0, j0), c.row(i) + j0,
-                                              c.columns, std::min(kPanel<T>, c.columns - j0), add);
+struct PackingRoom {
+  Buffer<T> a;
+  PackedMatrix<T> b;
+
+  /// Room for a product [m, n], made before the work is shared out: who gets how much of it is chance.
+  static PackingRoom& mine(std::int64_t m, std::int64_t n) {
+    thread_local PackingRoom room;
+    room.a.resize(std::max(room.a.size(), static_cast<std::size_t>(kDepth * m)));
+    room.b.reserve(kDepth, n);
+    return room;
   }
+};
+
+/// C (+)= A^T B over at most kDepth rows.
+template <class T>
+void add_rows(ConstMatrixView<T> a, ConstMatrixView<T> b, const Part& part, MatrixView<T> c, bool add,
+              PackingRoom<T>& packed) {
+  const std::int64_t depth = part.end - part.begin;
+  pack_tiles(a, part, packed.a.data());
+  packed.b.pack({depth, b.columns, b.row(part.begin)});
+  for (std::int64_t i = 0; i < part.width; i += kTileRows)
+    for (std::int64_t j0 = 0; j0 < c.columns; j0 += kPanel<T>) {
+      T* const tile = c.row(part.first + i) + j0;
+      gemm_kernel::multiply_any_tile<T, true>(std::min<std::int64_t>(kTileRows, part.width - i), depth,
+                                              packed.a.data() + i * depth, 0, packed.b.panel(0, j0),
+                                              add ? Addend<T>{tile, c.columns} : Addend<T>{}, tile, c.columns,
+                                              std::min(kPanel<T>, c.columns - j0));
+    }
 }
 
+/// C (+)= A^T B over all rows of the part.
 template <class T>
-void add_chunk(ConstMatrixView<T> a, ConstMatrixView<T> b, std::int64_t begin, std::int64_t end,
-               MatrixView<T> c, Update update) {
-  PackedMatrix<T> packed;
-  for (std::int64_t k0 = begin; k0 < end; k0 += kDepth)
-    add_rows(a, b, k0, std::min(kDepth, end - k0), c, k0 > begin || update == Update::kAccumulate, packed);
+void add_part(ConstMatrixView<T> a, ConstMatrixView<T> b, const Part& part, MatrixView<T> c, Update update,
+              PackingRoom<T>& packed) {
+  for (std::int64_t k0 = part.begin; k0 < part.end; k0 += kDepth)
+    add_rows(a, b, {k0, std::min(part.end, k0 + kDepth), part.first, part.width}, c,
+             k0 > part.begin || update == Update::kAccumulate, packed);
+}
+
+/// Into how many parts the columns of A are cut where there are few chunks: enough that no thread waits long for
+/// the others. An element of C is the same sum in any part.
+std::int64_t column_parts(std::int64_t chunks, std::int64_t columns, int threads) {
+  constexpr std::int64_t kPartsPerThread = 4, kFewestTiles = 4;
+  if (threads == 1) return 1;
+  return std::clamp<std::int64_t>((kPartsPerThread * threads + chunks - 1) / chunks, 1,
+                                  std::max<std::int64_t>(columns / (kFewestTiles * kTileRows), 1));
 }
 
 /// C (+)= the sum of `chunks` partial results, element by element in the order of the chunks.
 template <class T>
-void add_partials(const Cpu& cpu, const Buffer<T>& partials, std::int64_t chunks, MatrixView<T> c,
-                  Update update) {
+void add_partials(const Cpu& cpu, const T* partials, std::int64_t chunks, MatrixView<T> c, Update update) {
   const std::int64_t size = c.rows * c.columns;
 #pragma omp parallel for simd num_threads(cpu.threads) schedule(static) if (parallel : size > 65536)
   for (std::int64_t e = 0; e < size; ++e) {
     T sum = update == Update::kAccumulate ? c.data[e] : T{0};
-    for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-      sum += partials[static_cast<std::size_t>(chunk * size + e)];
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += partials[chunk * size + e];
     c.data[e] = sum;
   }
 }
@@ -76,13 +110,29 @@ void gemm_tn(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixV
                  "[{}, {}]^T [{}, {}] -> [{}, {}]", a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
   const std::int64_t chunk_rows = std::max(kChunkRows, (a.rows + kMostChunks - 1) / kMostChunks);
   const std::int64_t chunks = (a.rows + chunk_rows - 1) / chunk_rows, size = c.rows * c.columns;
-  if (chunks == 1) return add_chunk<T>(a, b, 0, a.rows, c, update);
-  Buffer<T> partials(static_cast<std::size_t>(chunks * size));
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-    add_chunk<T>(a, b, chunk * chunk_rows, std::min(a.rows, (chunk + 1) * chunk_rows),
-                 {c.rows, c.columns, partials.data() + chunk * size}, Update::kOverwrite);
-  add_partials(cpu, partials, chunks, c, update);
+  if (chunks == 0) {
+    if (update == Update::kOverwrite) std::fill(c.data, c.data + size, T{0});
+    return;
+  }
+  T* const partials =
+      chunks == 1 ? c.data
+                  : workspace<struct PartialProducts, T>(static_cast<std::size_t>(chunks * size)).data();
+  const Update of_chunk = chunks == 1 ? update : Update::kOverwrite;
+  const std::int64_t parts = column_parts(chunks, c.rows, cpu.threads),
+                     tiles = (c.rows + kTileRows - 1) / kTileRows,
+                     width = (tiles + parts - 1) / parts * kTileRows;
+#pragma omp parallel num_threads(cpu.threads) if (chunks * parts > 1)
+  {
+    auto& packed = PackingRoom<T>::mine(c.rows, c.columns);
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t work = 0; work < chunks * parts; ++work) {
+      const std::int64_t chunk = work / parts, first = std::min(c.rows, work % parts * width);
+      const Part part{chunk * chunk_rows, std::min(a.rows, (chunk + 1) * chunk_rows), first,
+                      std::min(c.rows - first, width)};
+      add_part<T>(a, b, part, {c.rows, c.columns, partials + chunk * size}, of_chunk, packed);
+    }
+  }
+  if (chunks > 1) add_partials(cpu, partials, chunks, c, update);
 }
 
 template void gemm_tn<float>(const Cpu&, ConstMatrixView<float>, ConstMatrixView<float>, MatrixView<float>,

@@ -10,13 +10,14 @@ namespace espalier {
 namespace {
 
 /// Divides by the number of rows; no rows give zeros.
-void divide(Buffer<double>& sums, std::int64_t rows) {
+void divide(std::span<double> sums, std::int64_t rows) {
   for (double& sum : sums) sum = rows > 0 ? sum / static_cast<double>(rows) : 0.0;
 }
 
+/// Valid until the next call, as what column_variances returns is.
 template <class T>
-Buffer<double> column_means(const Cpu& cpu, const Matrix<T>& z) {
-  Buffer<double> means(static_cast<std::size_t>(z.columns));
+std::span<const double> column_means(const Cpu& cpu, const Matrix<T>& z) {
+  const auto means = workspace<struct ColumnMeans, double>(static_cast<std::size_t>(z.columns));
   sum_over_rows(cpu, z.rows, means, [&](std::int64_t i, double* sum) {
     for (std::int64_t j = 0; j < z.columns; ++j) sum[j] += static_cast<double>(z.row(i)[j]);
   });
@@ -26,8 +27,8 @@ Buffer<double> column_means(const Cpu& cpu, const Matrix<T>& z) {
 
 /// Biased; from the deviations, not from the squares, which would cancel.
 template <class T>
-Buffer<double> column_variances(const Cpu& cpu, const Matrix<T>& z, const Buffer<double>& means) {
-  Buffer<double> variances(means.size());
+std::span<const double> column_variances(const Cpu& cpu, const Matrix<T>& z, std::span<const double> means) {
+  const auto variances = workspace<struct ColumnVariances, double>(means.size());
   sum_over_rows(cpu, z.rows, variances, [&](std::int64_t i, double* sum) {
     for (std::int64_t j = 0; j < z.columns; ++j) {
       const double deviation = static_cast<double>(z.row(i)[j]) - means[static_cast<std::size_t>(j)];
@@ -44,7 +45,7 @@ template <class T>
 void batch_norm_forward(const Cpu& cpu, Matrix<T>& z, const Matrix<T>& scale, const Matrix<T>& shift,
                         Matrix<T>& output, Matrix<T>& inverse_deviation, Matrix<T>& mean,
                         Matrix<T>& unbiased_variance) {
-  const Buffer<double> means = column_means(cpu, z), variances = column_variances(cpu, z, means);
+  const auto means = column_means(cpu, z), variances = column_variances(cpu, z, means);
   const double unbias =
       static_cast<double>(z.rows) / static_cast<double>(std::max<std::int64_t>(z.rows - 1, 1));
   inverse_deviation.resize(1, z.columns);
@@ -68,9 +69,9 @@ template <class T>
 void batch_norm_backward(const Cpu& cpu, const Matrix<T>& normalized, const Matrix<T>& inverse_deviation,
                          const Matrix<T>& scale, Matrix<T>& gradient, Matrix<T>& dscale, Matrix<T>& dshift) {
   const std::int64_t rows = gradient.rows, width = gradient.columns;
-  auto sums = sum_scale_and_shift(cpu, normalized, gradient, dscale, dshift);
+  const auto sums = sum_scale_and_shift(cpu, normalized, gradient, dscale, dshift);
   divide(sums, rows);
-  Matrix<T> means(2, width);
+  const MatrixView<T> means(2, width, workspace<struct GradientMeans, T>(sums.size()).data());
   for (std::size_t k = 0; k < sums.size(); ++k) means.data[k] = static_cast<T>(sums[k]);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (rows > 64)
   for (std::int64_t i = 0; i < rows; ++i) {

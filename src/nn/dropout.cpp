@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "espalier/base/error.hpp"
+#include "random_blocks.hpp"
 
 namespace espalier {
 namespace {
@@ -29,43 +30,70 @@ static_assert(std::endian::native == std::endian::little,
 
 /// dropout_keeps for eight elements at once and without branches, since a random mask predicts badly.
 template <class T>
-void drop_eight(const r123array4x64& words, std::uint32_t threshold, T scale, T* values) {
+void drop_eight(const std::uint64_t* words, std::uint32_t threshold, T scale, const T* in, T* out) {
   Eight<std::uint32_t> bits;
   Eight<T> x;
-  __builtin_memcpy(&bits, words.v, sizeof bits);
-  __builtin_memcpy(&x, values, sizeof x);
+  __builtin_memcpy(&bits, words, sizeof bits);
+  __builtin_memcpy(&x, in, sizeof x);
   const auto kept = __builtin_convertvector(bits >= threshold, Eight<IntegerLike<T>>);  // all bits or none
   const auto masked = (Eight<IntegerLike<T>>)(x * scale) & kept;
-  __builtin_memcpy(values, &masked, sizeof masked);
+  __builtin_memcpy(out, &masked, sizeof masked);
 }
 
+/// Are eight elements 0 or -0?
 template <class T>
 bool all_zero(const T* values) {
-  int others = 0;
-  for (int k = 0; k < kMasksPerBlock; ++k) others += values[k] != T{0};
-  return others == 0;
+  std::uint64_t words[sizeof(Eight<T>) / 8], any = 0;
+  __builtin_memcpy(words, values, sizeof words);
+  for (const std::uint64_t word : words) any |= word;
+  constexpr std::uint64_t kSigns = sizeof(T) == 4 ? 0x8000000080000000u : 0x8000000000000000u;
+  return (any & ~kSigns) == 0;
 }
 
-/// One row; `out` may be `in`.
+/// One row on its way through dropout; `out` may be `in`.
 template <class T>
-void drop_row(const RandomStream& stream, std::uint32_t threshold, T scale, const T* in, T* out,
-              std::int64_t columns) {
-  for (std::int64_t j = 0; j < columns; j += kMasksPerBlock) {
-    T eight[kMasksPerBlock] = {};
-    const std::int64_t count = std::min<std::int64_t>(kMasksPerBlock, columns - j);
-    if (count == kMasksPerBlock)  // a copy of constant length
-      std::copy_n(in + j, kMasksPerBlock, eight);
-    else
-      std::copy_n(in + j, count, eight);
-    if (!all_zero(eight))
-      drop_eight(random_block(stream, static_cast<std::uint64_t>(j / kMasksPerBlock)), threshold, scale,
-                 eight);
-    if (count == kMasksPerBlock)
-      std::copy_n(eight, kMasksPerBlock, out + j);
-    else
-      std::copy_n(eight, count, out + j);
+struct RowDropout {
+  const RandomStream& stream;
+  std::uint32_t threshold;
+  T scale;
+  const T* in;
+  T* out;
+
+  /// The `count` <= kBlocksAtOnce eights that `eights` names. It is padded with any numbers.
+  void drop(const std::uint64_t* eights, int count) const {
+    alignas(64) std::uint64_t words[4 * kBlocksAtOnce];
+    random_blocks(stream, eights, words);
+    for (int k = 0; k < count; ++k) {
+      const std::uint64_t j = eights[k] * kMasksPerBlock;
+      drop_eight(words + 4 * k, threshold, scale, in + j, out + j);
+    }
   }
-}
+  /// The last `count` < kMasksPerBlock elements, from column j on.
+  void drop_rest(std::int64_t j, std::int64_t count) const {
+    T eight[kMasksPerBlock] = {};
+    std::copy_n(in + j, count, eight);
+    const auto words = random_block(stream, static_cast<std::uint64_t>(j / kMasksPerBlock));
+    drop_eight(words.v, threshold, scale, eight, eight);
+    std::copy_n(eight, count, out + j);
+  }
+  void run(std::int64_t columns) const {
+    std::uint64_t waiting[kBlocksAtOnce] = {};
+    int count = 0;
+    std::int64_t j = 0;
+    for (; j + kMasksPerBlock <= columns; j += kMasksPerBlock) {
+      if (all_zero(in + j)) {
+        std::copy_n(in + j, kMasksPerBlock, out + j);
+        continue;
+      }
+      waiting[count++] = static_cast<std::uint64_t>(j / kMasksPerBlock);
+      if (count < kBlocksAtOnce) continue;
+      drop(waiting, count);
+      count = 0;
+    }
+    if (count > 0) drop(waiting, count);
+    if (j < columns) drop_rest(j, columns - j);
+  }
+};
 
 template <class T>
 void relu_row(T* h, std::int64_t columns) {
@@ -86,7 +114,7 @@ void dropout(const Cpu& cpu, const RandomStream& stream, double rate, ConstMatri
   const std::uint32_t threshold = dropout_threshold(rate);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (in.rows > 64)
   for (std::int64_t i = 0; i < in.rows; ++i)
-    drop_row(of_row(stream, i), threshold, keep_scale<T>(rate), in.row(i), out.row(i), in.columns);
+    RowDropout<T>{of_row(stream, i), threshold, keep_scale<T>(rate), in.row(i), out.row(i)}.run(in.columns);
 }
 
 template <class T>
@@ -95,7 +123,8 @@ void relu_dropout(const Cpu& cpu, const RandomStream& stream, double rate, Matri
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (h.rows > 64)
   for (std::int64_t i = 0; i < h.rows; ++i) {
     relu_row(h.row(i), h.columns);
-    if (rate > 0) drop_row(of_row(stream, i), threshold, keep_scale<T>(rate), h.row(i), h.row(i), h.columns);
+    if (rate > 0)
+      RowDropout<T>{of_row(stream, i), threshold, keep_scale<T>(rate), h.row(i), h.row(i)}.run(h.columns);
   }
 }
 

@@ -10,15 +10,15 @@ template <class T>
 void gcn_forward(const Cpu& cpu, const Block& block, Order order, ConstMatrixView<T> x,
                  GcnTensors<const Matrix<T>> weights, Matrix<T>& product, Matrix<T>& z) {
   z.resize(block.rows, weights.weight.columns);
-  fill_rows<T>(cpu, weights.bias, z);
   if (order == Order::kMultiplyFirst) {
     product.resize(x.rows, weights.weight.columns);
     gemm<T>(cpu, x, weights.weight, product);
+    fill_rows<T>(cpu, weights.bias, z);
     spmm<T>(cpu, block, product, z, Update::kAccumulate);
   } else {
     product.resize(block.rows, x.columns);
     spmm<T>(cpu, block, x, product);
-    gemm<T>(cpu, product, weights.weight, z, Update::kAccumulate);
+    gemm_plus_row<T>(cpu, weights.bias, product, weights.weight, z);
   }
 }
 

@@ -207,7 +207,7 @@ void Network<T>::backward_of_convolution(const Cpu& cpu, int layer, const Block&
                                          const Matrix<T>& dz, std::vector<Matrix<T>>& gradients,
                                          Matrix<T>* dx) {
   const Order order = cheaper_order(block, input_width(layer), output_width(layer), layer > 1);
-  if (dx != nullptr || order == Order::kMultiplyFirst) transpose(block, transposed_);
+  if (dx != nullptr || order == Order::kMultiplyFirst) transpose(cpu, block, transposed_);
   Matrix<T>& product = activations_of(layer).product;
   auto* to = &gradients[first_parameter_[static_cast<std::size_t>(layer - 1)]];
   if (shape_.kind == "sage") {

@@ -1,6 +1,7 @@
 // Gradients that are sums over rows: of a bias, and of the scale and shift of a normalisation.
 #pragma once
 
+#include "espalier/base/workspace.hpp"
 #include "espalier/dense/column_sums.hpp"
 #include "espalier/dense/matrix.hpp"
 
@@ -9,7 +10,7 @@ namespace espalier {
 /// sum [1, columns] = the sum over the rows of dz [rows, columns], added in double.
 template <class T>
 void sum_rows(const Cpu& cpu, const Matrix<T>& dz, Matrix<T>& sum) {
-  Buffer<double> sums(static_cast<std::size_t>(dz.columns));
+  const auto sums = workspace<struct RowSums, double>(static_cast<std::size_t>(dz.columns));
   sum_over_rows(cpu, dz.rows, sums, [&](std::int64_t i, double* partial) {
     for (std::int64_t j = 0; j < dz.columns; ++j) partial[j] += static_cast<double>(dz.row(i)[j]);
   });
@@ -17,12 +18,12 @@ void sum_rows(const Cpu& cpu, const Matrix<T>& dz, Matrix<T>& sum) {
 }
 
 /// Of y = scale x^ + shift, row by row: dscale_j = sum_i dy_ij x^_ij and dshift_j = sum_i dy_ij, both [1,
-/// columns]. Returns the same sums in double, [2 * columns], dscale first.
+/// columns]. Returns the same sums in double, [2 * columns], dscale first, valid until the next call.
 template <class T>
-Buffer<double> sum_scale_and_shift(const Cpu& cpu, const Matrix<T>& normalized, const Matrix<T>& dy,
-                                   Matrix<T>& dscale, Matrix<T>& dshift) {
+std::span<double> sum_scale_and_shift(const Cpu& cpu, const Matrix<T>& normalized, const Matrix<T>& dy,
+                                      Matrix<T>& dscale, Matrix<T>& dshift) {
   const std::int64_t width = dy.columns;
-  Buffer<double> sums(static_cast<std::size_t>(2 * width));
+  const auto sums = workspace<struct ScaleAndShiftSums, double>(static_cast<std::size_t>(2 * width));
   sum_over_rows(cpu, dy.rows, sums, [&](std::int64_t i, double* sum) {
     for (std::int64_t j = 0; j < width; ++j) {
       const auto d = static_cast<double>(dy.row(i)[j]);

@@ -10,8 +10,7 @@ template <class T>
 void sage_forward(const Cpu& cpu, const Block& block, Order order, ConstMatrixView<T> x,
                   SageTensors<const Matrix<T>> weights, Matrix<T>& product, Matrix<T>& z) {
   z.resize(block.rows, weights.self.columns);
-  fill_rows<T>(cpu, weights.bias, z);
-  gemm<T>(cpu, x.first_rows(block.rows), weights.self, z, Update::kAccumulate);
+  gemm_plus_row<T>(cpu, weights.bias, x.first_rows(block.rows), weights.self, z);
   if (order == Order::kMultiplyFirst) {
     product.resize(x.rows, weights.neighbour.columns);
     gemm<T>(cpu, x, weights.neighbour, product);

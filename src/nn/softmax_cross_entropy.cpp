@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/workspace.hpp"
 
 namespace espalier {
 namespace {
@@ -29,10 +30,11 @@ double softmax_cross_entropy(const Cpu& cpu, const Matrix<T>& logits, std::span<
   ESPALIER_CHECK(static_cast<std::int64_t>(labels.size()) == logits.rows, "{} labels for {} rows",
                  labels.size(), logits.rows);
   dlogits.resize(logits.rows, logits.columns);
-  Buffer<double> losses(labels.size());
+  const auto losses = workspace<struct RowLosses, double>(labels.size());
 #pragma omp parallel num_threads(cpu.threads) if (logits.rows > 64)
   {
-    Buffer<double> exponentials(static_cast<std::size_t>(logits.columns));
+    const auto exponentials =
+        workspace<struct Exponentials, double>(static_cast<std::size_t>(logits.columns));
 #pragma omp for schedule(static)
     for (std::int64_t i = 0; i < logits.rows; ++i) {
       const std::int32_t label = labels[static_cast<std::size_t>(i)];

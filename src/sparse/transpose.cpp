@@ -1,37 +1,84 @@
 #include "espalier/sparse/transpose.hpp"
 
+#include <algorithm>
+
+#include "espalier/base/workspace.hpp"
+
 namespace espalier {
 namespace {
 
-/// Row starts of the transpose: how many entries each column has, summed up.
-void count_columns(const Block& block, Buffer<std::int64_t>& indptr) {
-  indptr.assign(static_cast<std::size_t>(block.columns) + 1, 0);
-  for (const std::int32_t column : block.indices) ++indptr[static_cast<std::size_t>(column) + 1];
-  for (std::size_t j = 1; j < indptr.size(); ++j) indptr[j] += indptr[j - 1];
+constexpr std::int64_t kEntriesPerPart = 8192;  // at least, for a thread of its own
+
+/// The first row of part `part` of `parts`: parts have about equally many entries.
+std::int64_t first_row(const Block& block, std::int64_t part, std::int64_t parts) {
+  if (part == parts) return block.rows;
+  const auto begin = block.indptr.begin();
+  return std::lower_bound(begin, begin + block.rows, block.entries() * part / parts) - begin;
+}
+
+/// next[j] += the number of entries in column j of the rows [begin, end).
+void count_columns(const Block& block, std::int64_t begin, std::int64_t end, std::int64_t* next) {
+  for (std::int64_t e = block.row_begin(begin); e < block.row_begin(end); ++e)
+    ++next[block.indices[static_cast<std::size_t>(e)]];
+}
+
+/// Row starts of the transpose. In counts [parts, columns] each part's counts become the places where its first
+/// entry of each column goes: after those of the parts before.
+void place_parts(std::int64_t parts, std::int64_t columns, std::int64_t* counts,
+                 Buffer<std::int64_t>& indptr) {
+  indptr.resize(static_cast<std::size_t>(columns) + 1);
+  std::int64_t place = 0;
+  for (std::int64_t j = 0; j < columns; ++j) {
+    indptr[static_cast<std::size_t>(j)] = place;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const std::int64_t count = counts[part * columns + j];
+      counts[part * columns + j] = place;
+      place += count;
+    }
+  }
+  indptr.back() = place;
+}
+
+/// Writes the entries of the rows [begin, end) to their places.
+void scatter(const Block& block, std::int64_t begin, std::int64_t end, std::int64_t* next, Block& result) {
+  for (std::int64_t i = begin; i < end; ++i)
+    for (std::int64_t e = block.row_begin(i); e < block.row_end(i); ++e) {
+      const auto place = static_cast<std::size_t>(next[block.indices[static_cast<std::size_t>(e)]]++);
+      result.indices[place] = static_cast<std::int32_t>(i);
+      if (block.has_values()) result.values[place] = block.values[static_cast<std::size_t>(e)];
+    }
 }
 
 }  // namespace
 
-void transpose(const Block& block, Block& result) {
+void transpose(const Cpu& cpu, const Block& block, Block& result) {
   result.rows = block.columns;
   result.columns = block.rows;
   result.indices.resize(block.indices.size());
   result.values.resize(block.values.size());
-  count_columns(block, result.indptr);
-  Buffer<std::int64_t> next(result.indptr.begin(), result.indptr.end() - 1);
-  for (std::int64_t i = 0; i < block.rows; ++i) {
-    for (std::int64_t e = block.row_begin(i); e < block.row_end(i); ++e) {
-      const auto column = static_cast<std::size_t>(block.indices[static_cast<std::size_t>(e)]);
-      const auto place = static_cast<std::size_t>(next[column]++);
-      result.indices[place] = static_cast<std::int32_t>(i);
-      if (block.has_values()) result.values[place] = block.values[static_cast<std::size_t>(e)];
-    }
-  }
+  const std::int64_t parts = std::clamp<std::int64_t>(block.entries() / kEntriesPerPart, 1, cpu.threads);
+  const auto counts =
+      workspace<struct TransposePlaces, std::int64_t>(static_cast<std::size_t>(parts * block.columns));
+  std::int64_t* const next = counts.data();
+  const auto in_parts = [&](const auto& work) {
+// All threads, although some may have no part: OpenMP would end the threads that a smaller team leaves out.
+#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (parts > 1)
+    for (std::int64_t part = 0; part < parts; ++part)
+      work(first_row(block, part, parts), first_row(block, part + 1, parts), next + part * block.columns);
+  };
+  in_parts([&](std::int64_t begin, std::int64_t end, std::int64_t* places) {
+    std::fill_n(places, block.columns, 0);
+    count_columns(block, begin, end, places);
+  });
+  place_parts(parts, block.columns, next, result.indptr);
+  in_parts([&](std::int64_t begin, std::int64_t end, std::int64_t* places) {
+    scatter(block, begin, end, places, result);
+  });
 }
 
 Block transpose(const Block& block) {
   Block result;
-  transpose(block, result);
+  transpose(Cpu{1}, block, result);
   return result;
 }
 

@@ -95,5 +95,32 @@ TEST(Spmm, ThreadsDoNotMatter) {
   }
 }
 
+TEST(Spmm, GatheringGivesTheBitsOfCopying) {
+  std::mt19937_64 random(test_seed(10));
+  const Block block = random_block_matrix(300, 90, 12, random);
+  for (const std::int64_t f : {1, 3, 16, 41, 100, 128, 300}) {
+    const auto store = random_matrix<float>(500, f, random);
+    Matrix<Half> halves(500, f);
+    Matrix<float> widened(500, f);
+    std::ranges::transform(store.data, halves.data.begin(), to_half);
+    to_floats(halves.data.data(), widened.data.data(), 500 * f);
+    std::vector<std::int64_t> ids(90);
+    for (auto& id : ids) id = static_cast<std::int64_t>(random() % 500);
+    ids.front() = 499;  // behind it X ends
+    Matrix<float> copied(90, f), expected(300, f), y(300, f);
+    const auto expect = [&](const Matrix<float>& source) {
+      for (std::int64_t c = 0; c < 90; ++c)
+        std::copy_n(source.row(ids[static_cast<std::size_t>(c)]), f, copied.row(c));
+      spmm<float>(Cpu{1}, block, copied, expected);
+    };
+    expect(store);
+    spmm_gathered<float>(Cpu{2}, block, ids, store, y);
+    EXPECT_TRUE(same_bits(y, expected)) << f;
+    expect(widened);
+    spmm_gathered<Half>(Cpu{2}, block, ids, halves, y);
+    EXPECT_TRUE(same_bits(y, expected)) << f;
+  }
+}
+
 }  // namespace
 }  // namespace espalier

@@ -39,17 +39,20 @@ TEST(Dropout, DropsTheAskedFractionAndKeepsTheExpectation) {
 }
 
 TEST(Dropout, TheMaskIsTheDocumentedOne) {
-  // Element j of row i: 32 bits of word j / 2 of the row's stream, low half first.
-  Matrix<float> h;
-  dropout<float>(Cpu{1}, kStream, 0.3, ones(200, 101), h);
-  for (std::int64_t i = 0; i < 200; ++i)
-    for (std::int64_t j = 0; j < 101; ++j) {
-      RandomStream row = kStream;
-      row.row = static_cast<std::uint64_t>(i);
-      const std::uint64_t word = random64(row, static_cast<std::uint64_t>(j / 2));
-      const double bits = static_cast<double>(j % 2 == 0 ? word & 0xffffffffu : word >> 32);
-      EXPECT_EQ(h(i, j) != 0, bits >= 0.3 * 4294967296.0);
-    }
+  // Element j of row i: 32 bits of word j / 2 of the row's stream, low half first. The widths make groups of
+  // blocks that are drawn together, full ones and not.
+  for (const std::int64_t width : {3, 101, 128, 300}) {
+    Matrix<float> h;
+    dropout<float>(Cpu{1}, kStream, 0.3, ones(200, width), h);
+    for (std::int64_t i = 0; i < 200; ++i)
+      for (std::int64_t j = 0; j < width; ++j) {
+        RandomStream row = kStream;
+        row.row = static_cast<std::uint64_t>(i);
+        const std::uint64_t word = random64(row, static_cast<std::uint64_t>(j / 2));
+        const double bits = static_cast<double>(j % 2 == 0 ? word & 0xffffffffu : word >> 32);
+        EXPECT_EQ(h(i, j) != 0, bits >= 0.3 * 4294967296.0);
+      }
+  }
 }
 
 TEST(Dropout, TheMaskDependsOnItsKeyRowAndColumnOnly) {

@@ -1,7 +1,8 @@
 // ranks: 1
 // Laws: the gradients of a whole network are the derivatives of its loss (central finite differences in
 // double agree to 2e-7 of the gradient's norm) and PyTorch's; neither forward nor backward depends on the
-// number of threads; a row of evaluate_layer depends on the rows it needs only.
+// number of threads; a row of evaluate_layer depends on the rows it needs only; nothing is allocated in the steady
+// state.
 #include "espalier/nn/network.hpp"
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <cmath>
 
 #include "dense/random_matrices.hpp"
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
 #include "mpi_test.hpp"
@@ -266,6 +268,29 @@ TEST(Network, RefusesShapesThatMakeNoSense) {
   EXPECT_THROW(Network<float>({"sage", 0, 4, 4, 4, 0, 0, "none"}, 1), UserError);
   EXPECT_THROW(Network<float>({"sage", 2, 4, 4, 4, 1.0, 0, "none"}, 1), UserError);
   EXPECT_THROW(Network<float>({"sage", 2, 4, 4, 4, 0, 0, "group"}, 1), UserError);
+}
+
+TEST(Network, PassesAllocateNothingOnceTheLargestMinibatchHasPassed) {
+  for (const std::string kind : {"sage", "gcn"})
+    for (const std::string normalize : {"none", "batch", "layer"})
+      for (const int threads : {1, 2}) {
+        SCOPED_TRACE(kind + " " + normalize + ", threads " + std::to_string(threads));
+        const NetworkShape shape{kind, 3, 40, 70, 9, 0.4, 0.3, normalize};
+        Case<float> large(shape, {9000, 4000, 1500, 700}, 1);
+        Case<float> small(shape, {5000, 3000, 1000, 300}, 2);
+        Matrix<float> dlogits;
+        std::vector<Matrix<float>> gradients;
+        const auto step = [&](const Case<float>& c) {
+          const auto& logits = large.network.forward(Cpu{threads}, c.blocks, c.input, c.pass);
+          softmax_cross_entropy<float>(Cpu{threads}, logits, c.labels, 1.0, dlogits);
+          large.network.backward(Cpu{threads}, c.blocks, c.input, c.pass, dlogits, gradients);
+        };
+        for (int k = 0; k < 2; ++k) step(large);
+        const auto before = buffer_allocations();
+        step(small);
+        step(large);
+        EXPECT_EQ(buffer_allocations(), before);
+      }
 }
 
 }  // namespace

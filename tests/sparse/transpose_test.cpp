@@ -1,6 +1,6 @@
 // ranks: 1
 // Laws: entry (i, j) of the transpose is entry (j, i); its rows are ascending, repeated entries keep their
-// order; twice is the sorted original.
+// order; twice is the sorted original; threads do not matter.
 #include "espalier/sparse/transpose.hpp"
 
 #include <gtest/gtest.h>
@@ -33,17 +33,32 @@ TEST(Transpose, RandomBlocks) {
     for (const std::int64_t columns : {0, 1, 9, 40})
       for (const int most : {0, 2, 20}) {
         Block block = random_block_matrix(rows, columns, most, random);
-        transpose(block, reused);
+        transpose(Cpu{1}, block, reused);
         EXPECT_EQ(to_dense(reused).data, plain_transpose(to_dense(block)).data);
         for (std::int64_t i = 0; i < reused.rows; ++i)
           EXPECT_TRUE(std::ranges::is_sorted(reused.row_indices(i)));
         EXPECT_EQ(transpose(transpose(reused)).indices, reused.indices);
         EXPECT_EQ(transpose(transpose(reused)).values, reused.values);
         block.values.clear();
-        transpose(block, reused);
+        transpose(Cpu{1}, block, reused);
         EXPECT_FALSE(reused.has_values());
         EXPECT_EQ(to_dense(reused).data, plain_transpose(to_dense(block)).data);
       }
+}
+
+TEST(Transpose, ThreadsDoNotMatter) {
+  std::mt19937_64 random(test_seed(5));
+  for (const std::int64_t columns : {1, 100, 30000}) {
+    const Block block = random_block_matrix(7000, columns, 20, random);
+    const Block one = transpose(block);
+    for (const int threads : {2, 3, 7}) {
+      Block many;
+      transpose(Cpu{threads}, block, many);
+      EXPECT_EQ(many.indptr, one.indptr);
+      EXPECT_EQ(many.indices, one.indices);
+      EXPECT_EQ(many.values, one.values);
+    }
+  }
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "espalier/base/buffer.hpp"
 #include "espalier/base/execution.hpp"
+#include "espalier/base/workspace.hpp"
 
 namespace espalier {
 
@@ -19,15 +19,18 @@ void sum_over_rows(const Cpu& cpu, std::int64_t rows, std::span<double> sums, co
   constexpr std::int64_t kChunkRows = 512;
   const std::int64_t chunks = (rows + kChunkRows - 1) / kChunkRows,
                      width = static_cast<std::int64_t>(sums.size());
-  Buffer<double> partials(static_cast<std::size_t>(chunks * width), 0.0);
+  double* const partials =
+      workspace<struct ColumnPartials, double>(static_cast<std::size_t>(chunks * width)).data();
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (chunks > 1)
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    double* const partial = partials + chunk * width;
+    std::fill_n(partial, width, 0.0);
     for (std::int64_t i = chunk * kChunkRows; i < std::min(rows, (chunk + 1) * kChunkRows); ++i)
-      add_row(i, partials.data() + chunk * width);
+      add_row(i, partial);
+  }
   std::fill(sums.begin(), sums.end(), 0.0);
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-    for (std::int64_t j = 0; j < width; ++j)
-      sums[static_cast<std::size_t>(j)] += partials[static_cast<std::size_t>(chunk * width + j)];
+    for (std::int64_t j = 0; j < width; ++j) sums[static_cast<std::size_t>(j)] += partials[chunk * width + j];
 }
 
 }  // namespace espalier

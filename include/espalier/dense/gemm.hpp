@@ -18,6 +18,11 @@ template <class T>
 void gemm(const Cpu&, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c,
           Update = Update::kOverwrite);
 
+/// C = row + A B: every row of C begins as the bias `row` [1, n], to which the product is added.
+template <class T>
+void gemm_plus_row(const Cpu&, ConstMatrixView<T> row, ConstMatrixView<T> a, ConstMatrixView<T> b,
+                   MatrixView<T> c);
+
 /// C = A^T B, the gradient of a weight matrix. A [k, m], B [k, n], C [m, n]; meant for k much larger than m
 /// and n.
 template <class T>

@@ -7,7 +7,11 @@
 // gather again, no atomics.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "espalier/base/execution.hpp"
+#include "espalier/base/half.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -18,5 +22,12 @@ namespace espalier {
 /// entry is 1.
 template <class T>
 void spmm(const Cpu&, const Block& block, ConstMatrixView<T> x, MatrixView<T> y, Update = Update::kOverwrite);
+
+/// Y = B X[ids], or Y += it: column c of B is row ids[c] of X, which is not copied first. Half is converted as it is
+/// read. The bits are those of copying (and converting) the rows and then calling spmm. B [rows, columns], ids
+/// [columns], X [any, f] of float or Half, Y [rows, f].
+template <class S>
+void spmm_gathered(const Cpu&, const Block& block, std::span<const std::int64_t> ids, ConstMatrixView<S> x,
+                   MatrixView<float> y, Update = Update::kOverwrite);
 
 }  // namespace espalier

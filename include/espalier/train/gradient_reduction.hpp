@@ -33,6 +33,8 @@ class GradientReduction {
   const Communicator& comm_;
   bool reproducible_;
   std::vector<Buffer<float>> kept_;  ///< flat tensors: one per minibatch (reproducible) or one running sum
+  std::size_t contributions_ = 0;    ///< how many of them this step has filled
+  Buffer<std::int64_t> fixed_;       ///< their sum in fixed point
 };
 
 /// Collective. The sum of all ranks' numbers, exact in fixed point: independent of which rank holds which.

@@ -1,0 +1,110 @@
+// Several blocks of a random stream at once, bit for bit those of random_block (base/philox.hpp).
+//
+// A block is ten rounds of two 64 x 64 -> 128 bit products, each waiting for the one before. With AVX-512 eight
+// blocks go through the rounds in the lanes of a register. The high half of a product x m is put together from
+// the parts x = 2^52 x1 + x0, m = 2^52 m1 + m0 by the processor's 52-bit multiply-add (IFMA):
+//
+//     s = high(x0 m0) + low(x0 m1) + low(x1 m0)              counts 2^52; below 2^54, so nothing is lost
+//     t = low(x1 m1) + high(x0 m1) + high(x1 m0)             counts 2^104
+//     high 64 bits = floor(s / 2^12) + 2^40 t                the low 52 bits of x0 m0 cannot carry into s
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "espalier/base/philox.hpp"
+
+#if defined(__AVX512IFMA__) && defined(__AVX512DQ__)
+#include <immintrin.h>
+#endif
+
+namespace espalier {
+
+#if defined(__AVX512IFMA__) && defined(__AVX512DQ__)
+
+/// Two registers, so that the latency of one hides behind the other.
+inline constexpr int kBlocksAtOnce = 16;
+
+typedef std::uint64_t Lanes __attribute__((vector_size(64)));
+
+inline Lanes every_lane(std::uint64_t x) {
+  return Lanes{} + x;
+}
+
+/// The low 52 bits of x times those of m: the product's low (high) 52 bits are added to `sum`.
+inline Lanes add_low(Lanes sum, Lanes x, std::uint64_t m) {
+  return (Lanes)_mm512_madd52lo_epu64((__m512i)sum, (__m512i)x, (__m512i)every_lane(m));
+}
+inline Lanes add_high(Lanes sum, Lanes x, std::uint64_t m) {
+  return (Lanes)_mm512_madd52hi_epu64((__m512i)sum, (__m512i)x, (__m512i)every_lane(m));
+}
+
+/// The high 64 bits of x m, lane by lane.
+inline Lanes mulhi(Lanes x, std::uint64_t m) {
+  const std::uint64_t m1 = m >> 52;
+  const Lanes x1 = x >> 52;
+  const Lanes s = add_low(add_low(add_high(Lanes{}, x, m), x, m1), x1, m),
+              t = add_high(add_high(add_low(Lanes{}, x1, m1), x, m1), x1, m);
+  return (s >> 12) + (t << 40);
+}
+
+/// The four words of eight blocks, lane k being block k.
+struct EightBlocks {
+  Lanes c0, c1, c2, c3;
+
+  void round(std::uint64_t key0, std::uint64_t key1) {
+    const Lanes high0 = mulhi(c0, PHILOX_M4x64_0), high1 = mulhi(c2, PHILOX_M4x64_1),
+                low0 = c0 * PHILOX_M4x64_0, low1 = c2 * PHILOX_M4x64_1;
+    c0 = high1 ^ c1 ^ key0;
+    c1 = low1;
+    c2 = high0 ^ c3 ^ key1;
+    c3 = low0;
+  }
+  /// Block after block.
+  void store(std::uint64_t* words) const {
+    const auto even01 = __builtin_shufflevector(c0, c1, 0, 8, 2, 10, 4, 12, 6, 14),
+               odd01 = __builtin_shufflevector(c0, c1, 1, 9, 3, 11, 5, 13, 7, 15),
+               even23 = __builtin_shufflevector(c2, c3, 0, 8, 2, 10, 4, 12, 6, 14),
+               odd23 = __builtin_shufflevector(c2, c3, 1, 9, 3, 11, 5, 13, 7, 15);
+    const auto pair = [&](auto k) {  // blocks 2 k and 2 k + 1
+      constexpr int j = 2 * k;
+      const auto even = __builtin_shufflevector(even01, even23, j, j + 1, j + 8, j + 9),
+                 odd = __builtin_shufflevector(odd01, odd23, j, j + 1, j + 8, j + 9);
+      const Lanes both = __builtin_shufflevector(even, odd, 0, 1, 2, 3, 4, 5, 6, 7);
+      __builtin_memcpy(words + 8 * k, &both, sizeof both);
+    };
+    pair(std::integral_constant<int, 0>()), pair(std::integral_constant<int, 1>());
+    pair(std::integral_constant<int, 2>()), pair(std::integral_constant<int, 3>());
+  }
+};
+
+/// words[4 k .. 4 k + 3] = random_block(stream, blocks[k]) for k < kBlocksAtOnce.
+inline void random_blocks(const RandomStream& stream, const std::uint64_t* blocks, std::uint64_t* words) {
+  EightBlocks a{{}, every_lane(stream.row), every_lane(stream.layer), every_lane(stream.batch)}, b = a;
+  __builtin_memcpy(&a.c0, blocks, sizeof a.c0);
+  __builtin_memcpy(&b.c0, blocks + 8, sizeof b.c0);
+  std::uint64_t key0 = stream.seed, key1 = (static_cast<std::uint64_t>(stream.purpose) << 56) | stream.epoch;
+  for (int round = 0; round < 10; ++round) {
+    a.round(key0, key1);
+    b.round(key0, key1);
+    key0 += PHILOX_W64_0;
+    key1 += PHILOX_W64_1;
+  }
+  a.store(words);
+  b.store(words + 32);
+}
+
+#else
+
+inline constexpr int kBlocksAtOnce = 8;
+
+inline void random_blocks(const RandomStream& stream, const std::uint64_t* blocks, std::uint64_t* words) {
+  for (int k = 0; k < kBlocksAtOnce; ++k) {
+    const auto block = random_block(stream, blocks[k]);
+    for (int w = 0; w < 4; ++w) words[4 * k + w] = block.v[w];
+  }
+}
+
+#endif
+
+}  // namespace espalier
