@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "espalier/base/error.hpp"
-#include "random_blocks.hpp"
+#include "espalier/base/random_blocks.hpp"
 
 namespace espalier {
 namespace {
@@ -59,12 +59,12 @@ struct RowDropout {
   const T* in;
   T* out;
 
-  /// The `count` <= kBlocksAtOnce eights that `eights` names. It is padded with any numbers.
-  void drop(const std::uint64_t* eights, int count) const {
+  /// The first `count` <= kBlocksAtOnce eights that `keys` names.
+  void drop(const BlockKeys& keys, int count) const {
     alignas(64) std::uint64_t words[4 * kBlocksAtOnce];
-    random_blocks(stream, eights, words);
+    random_blocks(stream, keys, words);
     for (int k = 0; k < count; ++k) {
-      const std::uint64_t j = eights[k] * kMasksPerBlock;
+      const std::uint64_t j = keys.block[k] * kMasksPerBlock;
       drop_eight(words + 4 * k, threshold, scale, in + j, out + j);
     }
   }
@@ -77,7 +77,9 @@ struct RowDropout {
     std::copy_n(eight, count, out + j);
   }
   void run(std::int64_t columns) const {
-    std::uint64_t waiting[kBlocksAtOnce] = {};
+    BlockKeys waiting;
+    std::ranges::fill(waiting.row, stream.row);
+    std::ranges::fill(waiting.batch, stream.batch);
     int count = 0;
     std::int64_t j = 0;
     for (; j + kMasksPerBlock <= columns; j += kMasksPerBlock) {
@@ -85,7 +87,7 @@ struct RowDropout {
         std::copy_n(in + j, kMasksPerBlock, out + j);
         continue;
       }
-      waiting[count++] = static_cast<std::uint64_t>(j / kMasksPerBlock);
+      waiting.block[count++] = static_cast<std::uint64_t>(j / kMasksPerBlock);
       if (count < kBlocksAtOnce) continue;
       drop(waiting, count);
       count = 0;

@@ -184,17 +184,16 @@ void Trainer::train_step(const EpochPlan& plan, std::int64_t step, const std::ve
 void Trainer::run_minibatch(const Minibatch& minibatch, const Matrix<float>& input, const EpochPlan& plan,
                             double scale, std::int64_t batches) {
   const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
-  Matrix<float> dlogits;
   {
     const StageTimers::Scope time(timers_, "forward");
     const auto labels = job_.targets.labels_of(plan.seeds(minibatch.number));
     const auto& logits = network_.forward(cpu_, minibatch.blocks, input, pass);
-    losses_.push_back(softmax_cross_entropy(cpu_, logits, labels, scale, dlogits));
+    losses_.push_back(softmax_cross_entropy(cpu_, logits, labels, scale, loss_gradient_));
   }
   move_rows();
   {
     const StageTimers::Scope time(timers_, "backward");
-    network_.backward(cpu_, minibatch.blocks, input, pass, dlogits, gradients_);
+    network_.backward(cpu_, minibatch.blocks, input, pass, loss_gradient_, gradients_);
     reduction_.add(pointers_to<const Matrix<float>*>(std::as_const(gradients_)));
     if (!mean_statistics_.empty())
       statistics_.add(pointers_to<const Matrix<float>*>(network_.batch_statistics()),

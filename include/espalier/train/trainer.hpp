@@ -95,6 +95,7 @@ class Trainer {
   GradientReduction reduction_;
   GradientReduction statistics_;
   std::vector<Matrix<float>> gradients_, mean_statistics_;
+  Matrix<float> loss_gradient_;  ///< by the logits of the minibatch under way
   std::vector<Matrix<float>> inputs_;  ///< of the step that computes
   PendingFetch fetch_;                 ///< of the step that was begun
   std::vector<double> losses_;         ///< of this rank's minibatches of the epoch, sums over seeds
