@@ -55,16 +55,17 @@ int main(int argc, char** argv) {
   const Grid grid(session.world(), 1);
   const auto step = sample_step(make_rmat(scale), grid);
   std::vector<Comparison> comparisons;
-  for (std::size_t layer = 1; layer <= 3; ++layer) {
-    const auto& block = step.blocks[layer - 1];
-    const auto result = std::make_shared<Block>();
-    transpose(block, *result);
-    comparisons.push_back(
-        {fmt::format("layer {}, {} entries 1 thr", layer, block.entries()),
-         1e-9 * static_cast<double>(block.entries() * 16 + (block.rows + block.columns) * 8),
-         [&block, result] { return seconds_of([&] { transpose(block, *result); }); },
-         [] { return copy_rate(1); }, count_wrong(block, *result)});
-  }
+  for (std::size_t layer = 1; layer <= 3; ++layer)
+    for (const int threads : thread_counts()) {
+      const auto& block = step.blocks[layer - 1];
+      const auto result = std::make_shared<Block>();
+      transpose(Cpu{threads}, block, *result);
+      comparisons.push_back(
+          {fmt::format("layer {}, {} entries {} thr", layer, block.entries(), threads),
+           1e-9 * static_cast<double>(block.entries() * 16 + (block.rows + block.columns) * 8),
+           [&block, result, threads] { return seconds_of([&] { transpose(Cpu{threads}, block, *result); }); },
+           [threads] { return copy_rate(threads); }, count_wrong(block, *result), threads});
+    }
   return compare(argc, argv, "Transpose of a step's blocks; bound: memcpy, bytes read + written", "GB/s",
                  comparisons);
 }
