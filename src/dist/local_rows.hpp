@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,9 @@ void sum_segments(const Cpu& cpu, std::span<const RowView<Index>> rows,
 #pragma omp parallel num_threads(cpu.threads)
   {
     SparseSum<Index> sum;
+    // The entries of a mean's row are equal: what the last one counted is kept.
+    float last = std::numeric_limits<float>::quiet_NaN();
+    std::uint64_t of_last = 0;
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t k = 0; k < std::ssize(segments) - 1; ++k) {
       const auto i = static_cast<std::size_t>(k);
@@ -41,7 +45,9 @@ void sum_segments(const Cpu& cpu, std::span<const RowView<Index>> rows,
                        static_cast<std::size_t>(segments[i + 1] - segments[i])),
           columns,
           [&](const RowView<Index>& row, std::int64_t entry) {
-            return weight(row.values == nullptr ? nullptr : row.values + entry);
+            if (row.values == nullptr) return weight(nullptr);
+            if (row.values[entry] != last) of_last = weight(&(last = row.values[entry]));
+            return of_last;
           },
           sum);
       visit(k, sum);

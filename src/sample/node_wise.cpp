@@ -81,9 +81,10 @@ class NodeWise final : public Sampler {
     for_each_batch(cpu, minibatches, [&](const Cpu& inner, Scratch& scratch, std::int64_t b) {
       auto& minibatch = minibatches[static_cast<std::size_t>(b)];
       for (auto block = shape_.fanout.size(); block-- > 0;) {
-        draw_local(inner, layer_draw(stream, block), minibatch, scratch.picks);
-        minibatch.blocks[block] =
-            extract(inner, scratch.picks.offsets, scratch.picks, scratch.ids, minibatch);
+        const auto layer = layer_draw(stream, block);
+        const auto picks = std::ssize(minibatch.vertices) * (layer.fanout < 0 ? kManyPicks : layer.fanout);
+        draw_local(worth_sharing(inner, picks), layer, minibatch, scratch.picks);
+        minibatch.blocks[block] = extract(inner, scratch.picks.offsets, scratch.picks, scratch.ids, minibatch);
       }
     });
   }
@@ -117,7 +118,7 @@ class NodeWise final : public Sampler {
     const auto from = static_cast<std::size_t>(offsets.front()),
                count = static_cast<std::size_t>(offsets.back()) - from;
     const std::span<const float> values(picks.values);
-    return extract_block(cpu, offsets, std::span<const Index>(picks.indices).subspan(from, count),
+    return extract_block(worth_sharing(cpu, offsets.back() - offsets.front()), offsets, std::span<const Index>(picks.indices).subspan(from, count),
                          draw_->has_values() ? values.subspan(from, count) : values, ids, minibatch.vertices);
   }
 
@@ -138,7 +139,12 @@ class NodeWise final : public Sampler {
       run(inner, scratch_[static_cast<std::size_t>(omp_get_thread_num())], b);
   }
 
-  static constexpr std::int64_t kRowsAtOnce = 64;
+  // Waking threads costs what thousands of picks do.
+  static Cpu worth_sharing(const Cpu& cpu, std::int64_t picks) {
+    return picks < kManyPicks ? Cpu{1} : cpu;
+  }
+
+  static constexpr std::int64_t kRowsAtOnce = 64, kManyPicks = 1 << 17;
 
   const DistCsr<Index>& a_;
   SamplerShape shape_;

@@ -55,12 +55,12 @@ TEST(GraphSage, TheSameDigestAtEveryNumberOfRanks) {
 // Threads share one batch when there are no others; this one is wide enough to be cut into pieces.
 TEST(GraphSage, ThreadsThatShareABatchDrawTheSame) {
   const Grid grid(test_world(), 1);
-  const auto a = distribute(grid, random_graph<std::int32_t>(3000, 9, false, 5), Topology::kReplicated);
+  const auto a = distribute(grid, random_graph<std::int32_t>(4000, 150, false, 5), Topology::kReplicated);
   std::vector<std::int64_t> seeds;
-  for (std::int64_t v = 0; v < 3000; v += 2) seeds.push_back(v);
+  for (std::int64_t v = 0; v < 4000; v += 2) seeds.push_back(v);
   const SeedBatch batch = {3, seeds};
   for (const auto& kind : {"graphsage", "labor"}) {
-    const auto sampler = make_sampler(kind, a, {.fanout = {20, 4, 3}});
+    const auto sampler = make_sampler(kind, a, {.fanout = {100, 14, 3}});
     std::vector<std::uint64_t> digests;
     for (const int threads : {1, 2, 3})
       digests.push_back(sample_digest(sampler->sample({threads}, {&batch, 1}, 7, 1)[0]));

@@ -7,12 +7,17 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 namespace espalier {
 
@@ -34,12 +39,26 @@ struct SparseSum {
 
 namespace detail {
 
-constexpr std::int64_t kTile = 32768;
+constexpr std::int64_t kTile = 65536, kGroup = 64;
+
+/// Bit k: is sums[k] > 0? For k < kGroup.
+inline std::uint64_t positive_sums(const std::uint64_t* sums) {
+  std::uint64_t bits = 0;
+#if defined(__AVX512F__)
+  for (int k = 0; k < kGroup; k += 8) {
+    const auto eight = _mm512_loadu_si512(sums + k);
+    bits |= static_cast<std::uint64_t>(_mm512_test_epi64_mask(eight, eight)) << k;
+  }
+#else
+  for (int k = 0; k < kGroup; ++k) bits |= static_cast<std::uint64_t>(sums[k] != 0) << k;
+#endif
+  return bits;
+}
 
 template <class Index, class Row, class Weight>
 void sum_in_tiles(std::span<const Row> rows, std::int64_t columns, Weight weight, SparseSum<Index>& out) {
   std::vector<std::int64_t> cursor(rows.size(), 0);
-  std::vector<std::uint64_t> tile(static_cast<std::size_t>(std::min(kTile, columns)), 0);
+  std::vector<std::uint64_t> tile(kTile, 0);
   for (std::int64_t first = 0; first < columns; first += kTile) {
     const auto end = std::min(first + kTile, columns);
     for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -48,10 +67,12 @@ void sum_in_tiles(std::span<const Row> rows, std::int64_t columns, Weight weight
         tile[static_cast<std::size_t>(rows[r].indices[k] - first)] += weight(rows[r], k);
       cursor[r] = k;
     }
-    for (std::int64_t column = first; column < end; ++column) {
-      auto& sum = tile[static_cast<std::size_t>(column - first)];
-      if (sum > 0) out.add(static_cast<Index>(column), std::exchange(sum, 0));
-    }
+    for (auto group = first; group < end; group += kGroup)
+      for (auto positive = positive_sums(tile.data() + (group - first)); positive != 0;
+           positive &= positive - 1) {
+        const auto column = group + std::countr_zero(positive);
+        out.add(static_cast<Index>(column), std::exchange(tile[static_cast<std::size_t>(column - first)], 0));
+      }
   }
 }
 
