@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "espalier/base/fixed_point.hpp"
+#include "espalier/dense/spmm.hpp"
 
 namespace espalier {
 
@@ -62,6 +63,13 @@ void FeatureStore::begin_fetch(const Cpu& cpu, std::span<const std::span<const s
 void FeatureStore::finish_fetch(const Cpu& cpu, PendingFetch& fetch, std::vector<Matrix<float>>& rows) const {
   fetch.exchange_.finish();
   std::visit([&](const auto& local) { place(cpu, local, fetch, rows); }, block_);
+}
+
+void FeatureStore::aggregate(const Cpu& cpu, const Block& block, std::span<const std::int64_t> ids,
+                             Matrix<float>& y) const {
+  ESPALIER_CHECK(all_local(), "rows of {} other ranks", partition_.parts() - 1);
+  y.resize(block.rows, width());
+  std::visit([&]<class T>(const Matrix<T>& local) { spmm_gathered<T>(cpu, block, ids, local, y); }, block_);
 }
 
 // Groups the ids that others own by owner, and remembers where each row will come from.

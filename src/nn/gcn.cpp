@@ -16,8 +16,10 @@ void gcn_forward(const Cpu& cpu, const Block& block, Order order, ConstMatrixVie
     fill_rows<T>(cpu, weights.bias, z);
     spmm<T>(cpu, block, product, z, Update::kAccumulate);
   } else {
-    product.resize(block.rows, x.columns);
-    spmm<T>(cpu, block, x, product);
+    if (order == Order::kAggregateFirst) {
+      product.resize(block.rows, x.columns);
+      spmm<T>(cpu, block, x, product);
+    }
     gemm_plus_row<T>(cpu, weights.bias, product, weights.weight, z);
   }
 }

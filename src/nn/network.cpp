@@ -123,17 +123,32 @@ const Matrix<T>& Network<T>::value(int layer, int place) const {
 }
 
 template <class T>
+bool Network<T>::aggregates_input(const Block& first_block) const {
+  return shape_.input_dropout == 0 &&
+         cheaper_order(first_block, input_width(1), output_width(1), false) == Order::kAggregateFirst;
+}
+
+template <class T>
 const Matrix<T>& Network<T>::forward(const Cpu& cpu, std::span<const Block> blocks, const Matrix<T>& input,
-                                     const Pass& pass) {
+                                     const Pass& pass, InputForm form) {
   ESPALIER_CHECK(static_cast<int>(blocks.size()) == shape_.layers, "{} blocks for {} layers", blocks.size(),
                  shape_.layers);
   ESPALIER_CHECK(input.columns == shape_.inputs, "input has {} columns, not {}", input.columns,
                  shape_.inputs);
+  const bool aggregated = form == InputForm::kAggregated;
+  if (aggregated) {
+    const auto& product = activations_of(1).product;
+    ESPALIER_CHECK(
+        aggregates_input(blocks[0]) && product.rows == blocks[0].rows && input.rows >= product.rows,
+        "a product of {} rows and an input of {} for {} rows", product.rows, input.rows, blocks[0].rows);
+  }
   if (shape_.input_dropout > 0)
     dropout<T>(cpu, mask_of(pass, 0), shape_.input_dropout, input, dropped_input_);
   for (int layer = 1; layer <= shape_.layers; ++layer) {
     const Block& block = blocks[static_cast<std::size_t>(layer - 1)];
-    const Order order = cheaper_order(block, input_width(layer), output_width(layer), layer > 1);
+    const Order order = aggregated && layer == 1
+                            ? Order::kAggregated
+                            : cheaper_order(block, input_width(layer), output_width(layer), layer > 1);
     auto& kept = activations_of(layer);
     convolve(cpu, layer, block, order, input_of(layer, input), kept.product, kept.linear);
     if (layer < shape_.layers) activate(cpu, layer, pass);

@@ -16,8 +16,10 @@ void sage_forward(const Cpu& cpu, const Block& block, Order order, ConstMatrixVi
     gemm<T>(cpu, x, weights.neighbour, product);
     spmm<T>(cpu, block, product, z, Update::kAccumulate);
   } else {
-    product.resize(block.rows, x.columns);
-    spmm<T>(cpu, block, x, product);
+    if (order == Order::kAggregateFirst) {
+      product.resize(block.rows, x.columns);
+      spmm<T>(cpu, block, x, product);
+    }
     gemm<T>(cpu, product, weights.neighbour, z, Update::kAccumulate);
   }
 }

@@ -84,7 +84,8 @@ class NodeWise final : public Sampler {
         const auto layer = layer_draw(stream, block);
         const auto picks = std::ssize(minibatch.vertices) * (layer.fanout < 0 ? kManyPicks : layer.fanout);
         draw_local(worth_sharing(inner, picks), layer, minibatch, scratch.picks);
-        minibatch.blocks[block] = extract(inner, scratch.picks.offsets, scratch.picks, scratch.ids, minibatch);
+        minibatch.blocks[block] =
+            extract(inner, scratch.picks.offsets, scratch.picks, scratch.ids, minibatch);
       }
     });
   }
@@ -118,7 +119,8 @@ class NodeWise final : public Sampler {
     const auto from = static_cast<std::size_t>(offsets.front()),
                count = static_cast<std::size_t>(offsets.back()) - from;
     const std::span<const float> values(picks.values);
-    return extract_block(worth_sharing(cpu, offsets.back() - offsets.front()), offsets, std::span<const Index>(picks.indices).subspan(from, count),
+    return extract_block(worth_sharing(cpu, offsets.back() - offsets.front()), offsets,
+                         std::span<const Index>(picks.indices).subspan(from, count),
                          draw_->has_values() ? values.subspan(from, count) : values, ids, minibatch.vertices);
   }
 

@@ -134,6 +134,11 @@ EpochReport Trainer::train_epoch(std::int64_t number, const TrainingProgress& pr
   return report;
 }
 
+// Can the first layer read the rows where they lie? Then only those of its destinations are fetched.
+bool Trainer::gathers_by_itself(const Minibatch& minibatch) const {
+  return job_.features.all_local() && network_.aggregates_input(minibatch.blocks[0]);
+}
+
 // Takes the minibatches of a step from the sampler and asks for their rows.
 std::vector<Minibatch> Trainer::begin_step(Epoch& epoch, std::int64_t step) {
   const auto begin = epoch.plan.step_begin(step), end = epoch.plan.step_end(step);
@@ -146,7 +151,12 @@ std::vector<Minibatch> Trainer::begin_step(Epoch& epoch, std::int64_t step) {
   }
   const StageTimers::Scope time(timers_, "fetch");
   std::vector<std::span<const std::int64_t>> lists;
-  for (const auto& minibatch : minibatches) lists.emplace_back(minibatch.vertices);
+  for (const auto& minibatch : minibatches) {
+    const std::span<const std::int64_t> vertices(minibatch.vertices);
+    lists.push_back(gathers_by_itself(minibatch)
+                        ? vertices.first(static_cast<std::size_t>(minibatch.blocks[0].rows))
+                        : vertices);
+  }
   job_.features.begin_fetch(cpu_, lists, fetch_, "fetch");
   return minibatches;
 }
@@ -187,7 +197,11 @@ void Trainer::run_minibatch(const Minibatch& minibatch, const Matrix<float>& inp
   {
     const StageTimers::Scope time(timers_, "forward");
     const auto labels = job_.targets.labels_of(plan.seeds(minibatch.number));
-    const auto& logits = network_.forward(cpu_, minibatch.blocks, input, pass);
+    const bool gathers = gathers_by_itself(minibatch);
+    if (gathers)
+      job_.features.aggregate(cpu_, minibatch.blocks[0], minibatch.vertices, network_.input_aggregate());
+    const auto& logits = network_.forward(cpu_, minibatch.blocks, input, pass,
+                                          gathers ? InputForm::kAggregated : InputForm::kRows);
     losses_.push_back(softmax_cross_entropy(cpu_, logits, labels, scale, loss_gradient_));
   }
   move_rows();

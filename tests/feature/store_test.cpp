@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "espalier/base/philox.hpp"
+#include "espalier/dense/spmm.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "mpi_test.hpp"
 
@@ -97,6 +98,33 @@ void expect_rows(const Lists& lists, const std::vector<Matrix<float>>& rows) {
         const auto v = lists[m][static_cast<std::size_t>(k)];
         EXPECT_EQ(rows[m](k, j), (std::is_same_v<T, Half> ? to_float(to_half(entry(v, j))) : entry(v, j)));
       }
+  }
+}
+
+template <class T>
+void expect_aggregated(const Grid& grid, std::int64_t n) {
+  const auto store = store_on<T>(grid, n);
+  const Lists ids = {{n - 1, 0, n / 2, 1}};
+  Block block;
+  block.rows = 3;
+  block.columns = 4;
+  block.indptr = {0, 2, 2, 5};
+  block.indices = {0, 3, 1, 2, 0};
+  block.values = {0.25f, 0.75f, 1.0f, 1.0f / 3, -2.0f};
+  std::vector<Matrix<float>> rows;
+  store.fetch({1}, spans_of(ids), rows, "fetch");
+  Matrix<float> expected(block.rows, kWidth), y;
+  spmm<float>(Cpu{1}, block, rows[0], expected);
+  store.aggregate({2}, block, ids[0], y);
+  ASSERT_EQ(y.rows, block.rows);
+  EXPECT_TRUE(std::ranges::equal(y.data, expected.data));
+}
+
+TEST(FeatureStore, AggregatesRowsWhereTheyLie) {
+  const Grid grid(test_world(), test_world().size());
+  for (const std::int64_t n : {2, 50}) {
+    expect_aggregated<float>(grid, n);
+    expect_aggregated<Half>(grid, n);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/partition/row_partition.hpp"
+#include "espalier/sparse/csr.hpp"
 
 namespace espalier {
 
@@ -61,6 +62,14 @@ class FeatureStore {
 
   /// Waits for the rows of a begun fetch and writes them to `rows`, as above. Not collective; every rank must do it.
   void finish_fetch(const Cpu& cpu, PendingFetch& fetch, std::vector<Matrix<float>>& rows) const;
+
+  /// Do all rows of H lie on this rank?
+  bool all_local() const { return partition_.parts() == 1; }
+
+  /// Y = B H[ids]: aggregation fused with the gather of the rows, where all_local(). `block` has a column for each of
+  /// `ids`; y becomes [block.rows, f]. The bits are those of fetching the rows first. Not collective.
+  void aggregate(const Cpu& cpu, const Block& block, std::span<const std::int64_t> ids,
+                 Matrix<float>& y) const;
 
   /// Divides each row by the sum of its absolute values (Kipf and Welling 2017); zero rows stay. Local.
   void normalize_rows();

@@ -15,7 +15,11 @@
 
 namespace espalier {
 
-enum class Order { kAggregateFirst, kMultiplyFirst };
+enum class Order {
+  kAggregateFirst,
+  kMultiplyFirst,
+  kAggregated,  ///< B X is there already: forward only multiplies
+};
 
 /// The cheaper order of a training step, forward and backward, by counting multiply-adds; a function of the
 /// minibatch only. `needs_input_gradient`: false in the first layer, where aggregating first spares the

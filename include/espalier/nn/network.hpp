@@ -39,6 +39,12 @@ struct Pass {
   std::uint64_t seed = 0, epoch = 0, batch = 0;
 };
 
+/// What a network is given of X.
+enum class InputForm {
+  kRows,        ///< all rows of F[0]
+  kAggregated,  ///< the rows of F[1], its first ones; B[1] X is in input_aggregate() already
+};
+
 template <class T>
 class Network {
  public:
@@ -55,11 +61,17 @@ class Network {
   std::int64_t input_width(int layer) const;
   std::int64_t output_width(int layer) const;
 
+  /// Does layer 1 begin with B[1] X, the block times the input as it is? Then a caller may form that product itself,
+  /// while it gathers rows, and hand over InputForm::kAggregated. A function of the shapes only.
+  bool aggregates_input(const Block& first_block) const;
+  /// Room for B[1] X [blocks[0].rows, inputs].
+  Matrix<T>& input_aggregate() { return activations_of(1).product; }
+
   /// The training forward pass. blocks[0] belongs to layer 1 (input side), blocks[L-1] to the seeds;
   /// blocks[l].columns == blocks[l-1].rows; input [blocks[0].columns, inputs]. Returns logits
   /// [blocks[L-1].rows, classes], valid until the next forward.
   const Matrix<T>& forward(const Cpu&, std::span<const Block> blocks, const Matrix<T>& input,
-                           const Pass& pass);
+                           const Pass& pass, InputForm form = InputForm::kRows);
 
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the order of
   /// parameters(), overwritten. Everything else must be as in the forward pass just before: it reads the

@@ -25,7 +25,7 @@ struct SageTensors {
 };
 
 /// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which backward
-/// reads, else X W_neighbour.
+/// reads, else X W_neighbour; it holds B X already with Order::kAggregated, where X_d is all that is read of X.
 template <class T>
 void sage_forward(const Cpu&, const Block& block, Order order, ConstMatrixView<T> x,
                   SageTensors<const Matrix<T>> weights, Matrix<T>& product, Matrix<T>& z);

@@ -81,6 +81,7 @@ class Trainer {
   void sample_ahead(Epoch& epoch);
   void train_step(const EpochPlan& plan, std::int64_t step, const std::vector<Minibatch>& minibatches,
                   double learning_rate);
+  bool gathers_by_itself(const Minibatch& minibatch) const;
   void run_minibatch(const Minibatch& minibatch, const Matrix<float>& input, const EpochPlan& plan,
                      double scale, std::int64_t batches);
   void move_rows();
@@ -95,7 +96,7 @@ class Trainer {
   GradientReduction reduction_;
   GradientReduction statistics_;
   std::vector<Matrix<float>> gradients_, mean_statistics_;
-  Matrix<float> loss_gradient_;  ///< by the logits of the minibatch under way
+  Matrix<float> loss_gradient_;        ///< by the logits of the minibatch under way
   std::vector<Matrix<float>> inputs_;  ///< of the step that computes
   PendingFetch fetch_;                 ///< of the step that was begun
   std::vector<double> losses_;         ///< of this rank's minibatches of the epoch, sums over seeds
