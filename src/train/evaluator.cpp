@@ -34,7 +34,6 @@ Matrix<float> Evaluator::compute_layer(const Cpu& cpu, const Network<float>& net
   const auto chunks = grid_.world().all_reduce((end - begin + step - 1) / step, Reduction::kMax, "evaluate");
 
   Matrix<float> mine(end - begin, network.output_width(layer)), output;
-  std::vector<Matrix<float>> rows;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     const auto from = std::min(begin + chunk * step, end), to = std::min(from + step, end);
     std::vector<std::int64_t> vertices(static_cast<std::size_t>(to - from));
@@ -43,12 +42,14 @@ Matrix<float> Evaluator::compute_layer(const Cpu& cpu, const Network<float>& net
     const auto sampled = whole_rows_.sample(cpu, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
     std::vector<std::span<const std::int64_t>> lists;
     for (const auto& minibatch : sampled) lists.emplace_back(minibatch.vertices);
-    input.fetch(cpu, lists, rows, "evaluate");
+    input.fetch(cpu, lists, rows_, "evaluate");
     for (const auto& minibatch : sampled) {
-      network.evaluate_layer(cpu, layer, minibatch.blocks[0], rows[0], output);
-      std::ranges::copy(output.data, mine.row(from - begin));
+      auto& result = chunks == 1 ? mine : output;
+      network.evaluate_layer(cpu, layer, minibatch.blocks[0], rows_[0], result);
+      if (chunks > 1) std::ranges::copy(output.data, mine.row(from - begin));
     }
   }
+  if (grid_.replication() == 1) return mine;
   Matrix<float> block;
   block.rows = input.partition().size(grid_.row());
   block.columns = mine.columns;

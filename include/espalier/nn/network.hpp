@@ -127,6 +127,7 @@ class Network {
   Matrix<T> dropped_input_;               ///< H[0] when input_dropout > 0
   Matrix<T> gradient_, next_gradient_;    ///< dH on its way back
   Block transposed_;
+  mutable Matrix<T> evaluation_product_;  ///< scratch of evaluate_layer
 };
 
 }  // namespace espalier

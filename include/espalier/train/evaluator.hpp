@@ -51,6 +51,7 @@ class Evaluator {
   double mean_degree_;
   std::int64_t chunk_bytes_;
   RowPartition shares_;  ///< of my block row over the ranks of my process row, offsets relative to the block
+  mutable std::vector<Matrix<float>> rows_;  ///< input rows of the chunk under way; kept for the next
 };
 
 }  // namespace espalier
