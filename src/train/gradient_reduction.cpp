@@ -68,13 +68,11 @@ double largest_magnitude(const float* numbers, std::size_t count) {
   return std::isfinite(magnitude) ? static_cast<double>(magnitude) : std::numeric_limits<double>::infinity();
 }
 
-/// fixed[k] += FixedPointScale::to_fixed of number k, which is passed over when it is not finite. `factor` is the
+/// fixed[k] += FixedPointScale::to_fixed of number k; all are finite and within the scale's bound. `factor` is the
 /// power of two that to_fixed multiplies by; the product of it and a float is exact.
 void add_fixed(const float* numbers, std::size_t count, double factor, std::int64_t* fixed) {
-  for (std::size_t k = 0; k < count; ++k) {
-    const double x = std::isfinite(numbers[k]) ? static_cast<double>(numbers[k]) : 0.0;
-    fixed[k] += static_cast<std::int64_t>(std::rint(x * factor));
-  }
+  for (std::size_t k = 0; k < count; ++k)
+    fixed[k] += static_cast<std::int64_t>(std::rint(static_cast<double>(numbers[k]) * factor));
 }
 
 }  // namespace
@@ -98,6 +96,7 @@ void GradientReduction::finish_exact(std::int64_t contributions, const std::vect
   fixed_.assign(total_size(sums), 0);
   for (std::size_t m = 0; m < contributions_; ++m)
     for_tensors([&](std::size_t t, std::size_t at, std::size_t size) {
+      if (!std::isfinite(bound[t])) return;  // has no scale, and its sums are NaN
       add_fixed(kept_[m].data() + at, size, 1.0 / unit[t], fixed_.data() + at);
     });
   comm_.all_reduce(std::span<std::int64_t>(fixed_), Reduction::kSum, "reduce");

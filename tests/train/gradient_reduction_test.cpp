@@ -81,11 +81,12 @@ TEST(GradientReduction, NotFiniteStaysNotFinite) {
   Matrix<float> tensor(1, 2);
   for (const float bad : {NAN, INFINITY}) {
     for (const bool first : {true, false}) {  // finite numbers before and after it must not hide it
-      tensor.data = {3.0f, 2.0f};
+      tensor.data = {3e38f, -3e38f};          // far outside of any scale that has no bound
+      for (int k = 0; k < 2; ++k) reduction.add({&tensor});
       if (test_world().rank() == 0) tensor.data[first ? 0 : 1] = bad;
       reduction.add({&tensor});
       Matrix<float> sum(1, 2);
-      reduction.finish(test_world().size(), {&sum});
+      reduction.finish(3 * test_world().size(), {&sum});
       EXPECT_TRUE(std::isnan(sum.data[0]) && std::isnan(sum.data[1]));
     }
   }

@@ -12,9 +12,9 @@
 
 namespace espalier {
 
-/// A list of columns, ready to be met by many rows. Beside the list stands a filter of a few cache lines, one bit
-/// for all ids that agree modulo its size. Most entries of a row fail it, and those that pass are looked up in the
-/// list; a row far longer than the list is searched instead.
+/// A list of columns, ready to be met by many rows. Beside the list stands a filter, one bit for all ids that
+/// agree modulo its size: 64 to 128 bits for each column, at most 512 KiB. Most entries of a row fail it, and those that pass
+/// are looked up in the list; a row far longer than the list is searched instead.
 template <class Index>
 class ColumnSelection {
  public:
