@@ -238,9 +238,9 @@ void Network<T>::backward_of_convolution(const Cpu& cpu, int layer, const Block&
 
 template <class T>
 void Network<T>::evaluate_layer(const Cpu& cpu, int layer, const Block& block, const Matrix<T>& input,
-                                Matrix<T>& output) const {
-  convolve(cpu, layer, block, evaluation_order(input_width(layer), output_width(layer)), input,
-           evaluation_product_, output);
+                                Matrix<T>& scratch, Matrix<T>& output) const {
+  convolve(cpu, layer, block, evaluation_order(input_width(layer), output_width(layer)), input, scratch,
+           output);
   if (layer == shape_.layers) return;
   if (normalizes(layer)) {
     const Matrix<T>&scale = value(layer, scale_place(shape_)), &shift = value(layer, scale_place(shape_) + 1);

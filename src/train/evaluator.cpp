@@ -27,7 +27,7 @@ std::int64_t Evaluator::chunk_rows(std::int64_t width) const {
 }
 
 Matrix<float> Evaluator::compute_layer(const Cpu& cpu, const Network<float>& network, int layer,
-                                       const FeatureStore& input) const {
+                                       const FeatureStore& input, Scratch& scratch) const {
   const auto first = input.partition().begin(grid_.row());
   const auto begin = shares_.begin(grid_.column()), end = shares_.end(grid_.column());
   const auto step = chunk_rows(input.width());
@@ -42,10 +42,10 @@ Matrix<float> Evaluator::compute_layer(const Cpu& cpu, const Network<float>& net
     const auto sampled = whole_rows_.sample(cpu, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
     std::vector<std::span<const std::int64_t>> lists;
     for (const auto& minibatch : sampled) lists.emplace_back(minibatch.vertices);
-    input.fetch(cpu, lists, rows_, "evaluate");
+    input.fetch(cpu, lists, scratch.rows, "evaluate");
     for (const auto& minibatch : sampled) {
       auto& result = chunks == 1 ? mine : output;
-      network.evaluate_layer(cpu, layer, minibatch.blocks[0], rows_[0], result);
+      network.evaluate_layer(cpu, layer, minibatch.blocks[0], scratch.rows[0], scratch.product, result);
       if (chunks > 1) std::ranges::copy(output.data, mine.row(from - begin));
     }
   }
@@ -76,12 +76,13 @@ Metrics Evaluator::judge(const Matrix<float>& logits, const Buffer<std::int64_t>
 
 Evaluation Evaluator::evaluate(const Cpu& cpu, const Network<float>& network) const {
   std::optional<FeatureStore> hidden;
+  Scratch scratch;
   const int layers = network.shape().layers;
   for (int layer = 1; layer < layers; ++layer) {
-    auto block = compute_layer(cpu, network, layer, hidden ? *hidden : features_);
+    auto block = compute_layer(cpu, network, layer, hidden ? *hidden : features_, scratch);
     hidden.emplace(grid_, features_.partition(), std::move(block));
   }
-  const auto logits = compute_layer(cpu, network, layers, hidden ? *hidden : features_);
+  const auto logits = compute_layer(cpu, network, layers, hidden ? *hidden : features_, scratch);
   return {judge(logits, targets_.valid), judge(logits, targets_.test)};
 }
 

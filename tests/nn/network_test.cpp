@@ -147,9 +147,9 @@ TEST(Network, AgreesWithPyTorch) {
                                    to_matrix<double>(json.at("running_after").at(k))),
                 1e-12);
     EXPECT_EQ(network.running_statistics().size(), json.at("running_after").size());
-    Matrix<double> at = input, next;
+    Matrix<double> at = input, next, scratch;
     for (int layer = 1; layer <= s.layers; ++layer, std::swap(at, next))
-      network.evaluate_layer(Cpu{1}, layer, blocks[static_cast<std::size_t>(layer - 1)], at, next);
+      network.evaluate_layer(Cpu{1}, layer, blocks[static_cast<std::size_t>(layer - 1)], at, scratch, next);
     EXPECT_LT(largest_difference(at, to_matrix<double>(json.at("evaluated"))), 1e-12);
   }
 }
@@ -209,15 +209,15 @@ TEST(Network, EvaluationOfARowDependsOnTheRowsItNeeds) {
         for (const int layer : {1, 2}) {
           const Block& block = c.blocks[static_cast<std::size_t>(layer - 1)];
           const auto input = random_matrix<float>(block.columns, c.network.input_width(layer), random);
-          Matrix<float> whole, alone;
-          c.network.evaluate_layer(Cpu{2}, layer, block, input, whole);
+          Matrix<float> whole, alone, scratch;
+          c.network.evaluate_layer(Cpu{2}, layer, block, input, scratch, whole);
           for (std::int64_t i = 0; i < block.rows; ++i) {
             std::vector<std::int64_t> needed;
             const Block row = row_alone(block, i, needed);
             Matrix<float> part(row.columns, input.columns);
             for (std::int64_t k = 0; k < row.columns; ++k)
               std::copy_n(input.row(needed[static_cast<std::size_t>(k)]), input.columns, part.row(k));
-            c.network.evaluate_layer(Cpu{1}, layer, row, part, alone);
+            c.network.evaluate_layer(Cpu{1}, layer, row, part, scratch, alone);
             EXPECT_TRUE(std::equal(alone.data.begin(), alone.data.end(), whole.row(i)))
                 << kind << " " << normalize;
           }
@@ -256,9 +256,10 @@ TEST(Network, EvaluationIsTheForwardPassWithoutDropout) {
     for (const std::string normalize : {"none", "layer"}) {
       Case<double> c({kind, 3, 20, 9, 12, 0, 0, normalize}, {60, 40, 25, 12}, 9);
       const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
-      Matrix<double> at = c.input, next;
+      Matrix<double> at = c.input, next, scratch;
       for (int layer = 1; layer <= 3; ++layer, std::swap(at, next))
-        c.network.evaluate_layer(Cpu{1}, layer, c.blocks[static_cast<std::size_t>(layer - 1)], at, next);
+        c.network.evaluate_layer(Cpu{1}, layer, c.blocks[static_cast<std::size_t>(layer - 1)], at, scratch,
+                                 next);
       EXPECT_LT(largest_difference(at, logits), 1e-12);
     }
 }

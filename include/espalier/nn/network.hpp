@@ -81,8 +81,8 @@ class Network {
 
   /// Layer 1 .. L without dropout, with running statistics: normalisation and ReLU included except after the
   /// last layer. input [block.columns, input_width(layer)]; output becomes [block.rows, output_width(layer)];
-  /// may not be the same matrix.
-  void evaluate_layer(const Cpu&, int layer, const Block& block, const Matrix<T>& input,
+  /// no two may be the same matrix. `scratch` is memory to work in, which the next layer may use again.
+  void evaluate_layer(const Cpu&, int layer, const Block& block, const Matrix<T>& input, Matrix<T>& scratch,
                       Matrix<T>& output) const;
 
   /// Batch normalisation's state, saved with the weights: mean and variance [1, hidden] of layers 1 .. L-1,
@@ -127,7 +127,6 @@ class Network {
   Matrix<T> dropped_input_;               ///< H[0] when input_dropout > 0
   Matrix<T> gradient_, next_gradient_;    ///< dH on its way back
   Block transposed_;
-  mutable Matrix<T> evaluation_product_;  ///< scratch of evaluate_layer
 };
 
 }  // namespace espalier

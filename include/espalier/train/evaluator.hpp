@@ -39,8 +39,14 @@ class Evaluator {
   Evaluation evaluate(const Cpu& cpu, const Network<float>& network) const;
 
  private:
+  /// Memory that the layers of one evaluation use one after another.
+  struct Scratch {
+    std::vector<Matrix<float>> rows;
+    Matrix<float> product;
+  };
+
   Matrix<float> compute_layer(const Cpu& cpu, const Network<float>& network, int layer,
-                              const FeatureStore& input) const;
+                              const FeatureStore& input, Scratch& scratch) const;
   std::int64_t chunk_rows(std::int64_t width) const;
   Metrics judge(const Matrix<float>& logits, const Buffer<std::int64_t>& split) const;
 
@@ -51,7 +57,6 @@ class Evaluator {
   double mean_degree_;
   std::int64_t chunk_bytes_;
   RowPartition shares_;  ///< of my block row over the ranks of my process row, offsets relative to the block
-  mutable std::vector<Matrix<float>> rows_;  ///< input rows of the chunk under way; kept for the next
 };
 
 }  // namespace espalier
