@@ -36,6 +36,14 @@ TEST(Gemm, HandChecked) {
   EXPECT_EQ(t.data, (Buffer<float>{17, 22, 27, 22, 29, 36, 27, 36, 45}));
 }
 
+TEST(Gemm, ARowAndNoProductIsTheRow) {
+  Matrix<float> row(1, 2), a(3, 0), b(0, 2), c(3, 2);
+  row.data = {5, -7};
+  c.data = {1, 2, 3, 4, 5, 6};
+  gemm_plus_row<float>(Cpu{1}, row, a, b, c);
+  EXPECT_EQ(c.data, (Buffer<float>{5, -7, 5, -7, 5, -7}));
+}
+
 template <class T>
 void expect_products(std::int64_t m, std::int64_t k, std::int64_t n, std::mt19937_64& random) {
   SCOPED_TRACE(testing::Message() << "m " << m << " k " << k << " n " << n << " bytes " << sizeof(T));

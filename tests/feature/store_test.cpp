@@ -1,11 +1,13 @@
 // ranks: 1 2 3 4 6 8
 // Laws of the feature store: fetched rows are H's rows, bit for bit, on every grid; each distinct row of a
-// minibatch travels once; normalisation does not depend on the grid and equals the direct formula.
+// minibatch travels once, and evenly spread ids move what the model expects; normalisation does not depend on the grid
+// and equals the direct formula.
 #include "espalier/feature/store.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/spmm.hpp"
@@ -81,6 +83,23 @@ TEST(FeatureStore, FetchedRowsEqualTheMatrix) {
       expect_fetch<float>(grid, n);
       expect_fetch<Half>(grid, n);
     }
+}
+
+// Where ids are spread evenly over the block rows, what the model expects is what is counted.
+TEST(FeatureStore, PredictsWhatEvenlySpreadIdsMove) {
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    std::vector<std::int64_t> ids(48);  // as many in each block row at p / c = 1, 2, 3, 4, 6, 8
+    ASSERT_EQ(std::ssize(ids) % grid.rows(), 0);
+    std::iota(ids.begin(), ids.end(), std::int64_t{0});
+    const std::vector<std::span<const std::int64_t>> lists = {ids, std::span(ids).first(0), ids};
+    std::vector<Matrix<float>> rows;
+    grid.traffic().clear();
+    store_on<Half>(grid, std::ssize(ids)).fetch({1}, lists, rows, "fetch");
+    const auto volume = grid.traffic().of("fetch");
+    EXPECT_DOUBLE_EQ(volume.predicted_messages, static_cast<double>(volume.messages)) << "c " << c;
+    EXPECT_DOUBLE_EQ(volume.predicted_bytes, static_cast<double>(volume.bytes_received)) << "c " << c;
+  }
 }
 
 using Lists = std::vector<std::vector<std::int64_t>>;

@@ -166,6 +166,7 @@ TEST(EpochSampler, AThreadSamplesTheWindowsThatAreBegunAhead) {
     SampleAhead ahead{later.ledger, {}};
     EpochSampler expected(grid, now, plan, bulk), sampler(grid, later, plan, bulk, &ahead);
     grid.traffic().clear();
+    later.ledger.book("setup", {.messages = 1});
     for (std::int64_t s = 0; s < plan.steps(); ++s) {
       const auto begin = plan.step_begin(s), end = plan.step_end(s);
       expected.sample_until(Cpu{1}, end);
@@ -182,6 +183,7 @@ TEST(EpochSampler, AThreadSamplesTheWindowsThatAreBegunAhead) {
       ahead.worker.wait();
     }
     EXPECT_TRUE(sampler.all_begun());
+    EXPECT_EQ(grid.traffic().of("setup").messages, 0) << "what came before the windows is not theirs";
     EXPECT_EQ(later.calls, now.calls);
     EXPECT_EQ(sampler.counts().batches, expected.counts().batches);
     EXPECT_NE(later.thread, std::this_thread::get_id());

@@ -3,6 +3,8 @@
 // threads or the width of indices.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "espalier/sample/epoch_sampler.hpp"
 #include "mpi_test.hpp"
 #include "sample/graphsage_cases.hpp"
@@ -66,6 +68,23 @@ TEST(GraphSage, ThreadsThatShareABatchDrawTheSame) {
       digests.push_back(sample_digest(sampler->sample({threads}, {&batch, 1}, 7, 1)[0]));
     EXPECT_EQ(digests[0], digests[1]) << kind;
     EXPECT_EQ(digests[0], digests[2]) << kind;
+  }
+}
+
+// Threads take whole batches when there are enough of them, each with its own scratch.
+TEST(GraphSage, ThreadsThatTakeABatchEachDrawTheSame) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(4000, 10, false, 5), Topology::kReplicated);
+  std::vector<std::int64_t> seeds(300);
+  std::iota(seeds.begin(), seeds.end(), std::int64_t{0});
+  std::vector<SeedBatch> batches;
+  for (std::int64_t number = 0; number < 12; ++number) batches.push_back({number, seeds});
+  const auto sampler = make_sampler("graphsage", a, {.fanout = {5, 5}});
+  const auto one = sampler->sample({1}, batches, 7, 1);
+  for (const int threads : {2, 3}) {
+    const auto many = sampler->sample({threads}, batches, 7, 1);
+    for (std::size_t b = 0; b < batches.size(); ++b)
+      EXPECT_EQ(sample_digest(many[b]), sample_digest(one[b])) << threads << " threads, batch " << b;
   }
 }
 

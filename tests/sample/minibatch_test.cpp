@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "espalier/sample/draw.hpp"
+#include "espalier/sample/draw_few.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "mpi_test.hpp"
 #include "sample/graphsage_cases.hpp"
@@ -97,6 +99,38 @@ TEST(GraphSage, MatrixBlocksAreUnbiasedAndKeepTheDiagonal) {
         EXPECT_NEAR(mean, full, 5 * error + 1e-12) << "entry " << u << (weighted ? " weighted" : " uniform");
     }
   }
+}
+
+// Up to kFewDraws - 1 picks are drawn in a register, with the diagonal beside them kFewDraws; more go another way. The
+// picks of either way are those of draw_uniform.
+TEST(GraphSage, WideRowsTakeTheDrawsOfTheirStreamOnBothSidesOfAFew) {
+  const Grid grid(test_world(), 1);
+  for (const auto aggregation : {Aggregation::kMean, Aggregation::kMatrix})
+    for (std::int64_t fanout = kFewDraws - 2; fanout <= kFewDraws + 2; ++fanout) {
+      SCOPED_TRACE(fanout);
+      const Case c = {{.fanout = {fanout}, .aggregation = aggregation}, true};
+      const auto a = matrix_of<std::int32_t>(grid, c, Topology::kReplicated);
+      const std::int64_t diagonal = aggregation == Aggregation::kMatrix;
+      const auto size = a.local.row_size(0);  // row 0 holds every column
+      std::vector<std::int64_t> expected(static_cast<std::size_t>(fanout + diagonal), 0);
+      for (std::uint64_t epoch = 0; epoch < 5; ++epoch) {
+        const auto minibatch = sample_one(a, c.shape, {0}, epoch);
+        const auto& block = minibatch.blocks[0];
+        expected[0] = 0;  // where the diagonal lies
+        draw_uniform({.seed = 3, .purpose = Purpose::kSample, .epoch = epoch, .batch = 5, .layer = 1}, size,
+                     fanout, diagonal, expected.data());
+        ASSERT_EQ(block.entries(), fanout + diagonal);
+        for (std::size_t k = 0; k < expected.size(); ++k) {
+          const auto position = static_cast<std::size_t>(expected[k]);
+          const auto u = minibatch.vertices[static_cast<std::size_t>(block.indices[k])];
+          EXPECT_EQ(u, a.local.indices[position]);
+          const double full = diagonal > 0 ? a.local.values[position] : 1.0 / static_cast<double>(fanout);
+          const double scale =
+              diagonal == 0 || u == 0 ? 1.0 : static_cast<double>(size - 1) / static_cast<double>(fanout);
+          EXPECT_FLOAT_EQ(block.values[k], static_cast<float>(full * scale)) << "entry " << u;
+        }
+      }
+    }
 }
 
 // All subsets of 2 of the 4 columns of a row, through the whole sampler, over many epochs: chi-square with 5 degrees of

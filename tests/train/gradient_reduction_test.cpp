@@ -76,6 +76,21 @@ TEST(GradientReduction, ReproducibleBitsDoNotDependOnWhoContributes) {
   }
 }
 
+// Each tensor has its own fixed point: neither the largest nor the smallest loses a bit beside the other.
+TEST(GradientReduction, TensorsOfFarApartMagnitudesKeepTheirBits) {
+  const auto ranks = static_cast<float>(test_world().size());
+  for (const auto& [first, second] : {std::pair{0x1.8p60f, 0x1.8p-60f}, {0x1.8p-60f, 0x1.8p60f}}) {
+    GradientReduction reduction(test_world(), true);
+    Matrix<float> tensors[2] = {Matrix<float>(1, 3), Matrix<float>(1, 2)}, sums[2] = {tensors[0], tensors[1]};
+    std::ranges::fill(tensors[0].data, first);
+    std::ranges::fill(tensors[1].data, second);
+    reduction.add({&tensors[0], &tensors[1]});
+    reduction.finish(test_world().size(), {&sums[0], &sums[1]});
+    for (const float x : sums[0].data) EXPECT_EQ(x, ranks * first);
+    for (const float x : sums[1].data) EXPECT_EQ(x, ranks * second);
+  }
+}
+
 TEST(GradientReduction, NotFiniteStaysNotFinite) {
   GradientReduction reduction(test_world(), true);
   Matrix<float> tensor(1, 2);
