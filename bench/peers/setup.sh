@@ -7,7 +7,7 @@
 # Run again it installs only what is missing. What cannot be installed is named with pip's last words, also in the file
 # FOLDER/missing/NAME that compare.py reads; the rest goes on. PYTHON chooses the interpreter.
 #
-# DGL's last release on PyPI is 2.1.0. Its GraphBolt is compiled for PyTorch 2.0.0 to 2.2.1, so all peers share 2.2.1
+# DGL's last release that pip installs is 2.1.0. Its GraphBolt is compiled for PyTorch 2.0.0 to 2.2.1, so all peers share 2.2.1
 # and what was current beside it. torch-scatter and torch-sparse are compiled here, against it and without CUDA; pip's
 # cache may hold them compiled against another PyTorch and is not asked.
 set -uo pipefail

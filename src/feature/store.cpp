@@ -82,7 +82,7 @@ void FeatureStore::plan(std::span<const std::span<const std::int64_t>> lists, Pe
     fetch.sizes_.push_back(std::ssize(list));
     for (const auto id : list) {
       const int owner = partition_.owner(id);
-      fetch.source_.push_back(owner);  // for now
+      fetch.source_.push_back(owner);  // its place follows when all owners are counted
       if (owner != me) ++fetch.counts_[static_cast<std::size_t>(owner)];
     }
   }
