@@ -1,19 +1,82 @@
-# make cuda: for now, nvcc compiles the host-device headers that the GPU kernels will share with the CPU.
+# make cuda, make emulated: the same program with the .cu twins of the leaves.
+#
+#   build/cuda       by nvcc, for GPUs (sm_80, sm_90, and PTX for what comes after)
+#   build/emulated   by the C++ compiler against tests/emulation, which runs kernels on the CPU: how kernels are tested
+#                    where there is no GPU. Needs no CUDA toolkit.
+#
+# Both take the objects of the CPU build; only app/, which may test whether CUDA was built, is compiled again.
 
-CUDA_HOME   ?= /usr/local/cuda
-NVCC        ?= $(shell command -v nvcc 2>/dev/null || ls $(CUDA_HOME)/bin/nvcc 2>/dev/null)
-CUDA_STATUS  = $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p') (make cuda),not found: make builds for the CPU)
+NVCC        ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+CUDA_HOME   ?= $(if $(NVCC),$(abspath $(dir $(realpath $(NVCC)))/..),/usr/local/cuda)
+CUDA_STATUS  = $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p') in $(CUDA_HOME) (make cuda),not found: make builds for the CPU)
 GENCODE     ?= -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90
-NVCCFLAGS   += -std=c++20 -O3 -Xcompiler -fPIC,-Wall,-ffp-contract=off --fmad=false $(GENCODE)
-CUDA_HEADERS := base/philox sample/draw sample/block_value
+# --fmad=false: a product and a sum round twice, as on the CPU (design 4.1).
+NVCCFLAGS   += -std=c++20 -O3 -lineinfo --fmad=false --extended-lambda --expt-relaxed-constexpr -diag-suppress 186 -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 \
+               -Xcompiler -fPIC,-Wall,-ffp-contract=off,-fopenmp,-Wno-unknown-pragmas $(GENCODE)
+MPI_INCLUDES = $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICXX) --showme:compile 2>/dev/null)))
+CUDA_LIBS    = -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcudart -lcublas -lcusparse -lnccl -ldl
 
-cuda:  ## compile for sm_80 and sm_90 (needs nvcc, no GPU)
-ifeq ($(NVCC),)
-	@echo "cuda: nvcc not found (set CUDA_HOME); skipped"
-else
-	@mkdir -p build/cuda
-	@for h in $(CUDA_HEADERS); do echo "nvcc   include/espalier/$$h.hpp"; echo "#include \"espalier/$$h.hpp\"" > build/cuda/header.cu; \
-	  $(NVCC) $(NVCCFLAGS) -Iinclude -c -o build/cuda/header.cu.o build/cuda/header.cu || exit 1; done
-endif
+CUDA_SOURCES := $(foreach room,$(ROOMS),$(sort $(wildcard src/$(room)/*.cu)))
+APP_SOURCES  := $(sort $(wildcard src/app/*.cpp))
+CUDA_TESTS   := $(sort $(wildcard tests/*/*_test.cu))
+CUDA_BENCHES := $(sort $(wildcard bench/*/*_bench.cu))
+EMULATION    := $(sort $(wildcard tests/emulation/*.cpp))
+WITH_MAIN    := src/app/main.cpp
+# The objects of one build: its .cu files and app/.
+cuda_objects  = $(CUDA_SOURCES:src/%=build/$(1)/obj/%.o) $(patsubst src/%,build/$(1)/obj/%.o,$(filter-out $(WITH_MAIN),$(APP_SOURCES)))
 
-.PHONY: cuda
+cuda: $(if $(NVCC),status build/cuda/espalier)  ## build the program for GPUs at build/cuda/espalier (needs nvcc, no GPU)
+	@$(if $(NVCC),:,echo "cuda: nvcc not found (set CUDA_HOME or NVCC); skipped")
+
+emulated: build/emulated/espalier  ## build the GPU program with kernels that run on the CPU, at build/emulated/espalier
+
+build/cuda/obj/%.cu.o: src/%.cu | deps
+	@mkdir -p $(@D) && echo "nvcc   $<"
+	@$(NVCC) $(CPPFLAGS) $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MF $@.d -c -o $@ $<
+
+build/cuda/obj/tests/%.cu.o: tests/%.cu | deps
+	@mkdir -p $(@D) && echo "nvcc   $<"
+	@$(NVCC) $(CPPFLAGS) -Itests $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MF $@.d -c -o $@ $<
+
+EMULATE = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests $(CXXFLAGS) -Wno-unknown-pragmas -Wno-ignored-attributes \
+          -Wno-attributes -MMD -MP
+
+build/emulated/obj/%.cu.o: src/%.cu | deps
+	@mkdir -p $(@D) && echo "c++    $< (emulated)"
+	@$(EMULATE) -c -o $@ -x c++ $<
+
+build/emulated/obj/tests/%.cu.o: tests/%.cu | deps
+	@mkdir -p $(@D) && echo "c++    $< (emulated)"
+	@$(EMULATE) -c -o $@ -x c++ $<
+
+build/emulated/obj/tests/emulation/%.cpp.o: tests/emulation/%.cpp | deps
+	@mkdir -p $(@D) && echo "c++    $<"
+	@$(EMULATE) $(shell pkg-config --cflags openblas) -c -o $@ $<
+
+build/%/obj/tests/cuda_main.cpp.o: tests/mpi_main.cpp | deps
+	@mkdir -p $(@D) && echo "c++    $<"
+	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -Itests -MMD -MP -c -o $@ $<
+
+define CUDA_BUILD  # its name, its libraries, its further objects
+build/$(1)/obj/app/%.cpp.o: src/app/%.cpp | deps
+	@mkdir -p $$(@D) && echo "c++    $$<"
+	@$$(MPICXX) $$(CPPFLAGS) -DESPALIER_WITH_CUDA $$(CXXFLAGS) -MMD -MP -c -o $$@ $$<
+
+build/$(1)/libespalier.a: $(call cuda_objects,$(1)) $(3)
+	@rm -f $$@ && ar rcs $$@ $$^
+
+build/$(1)/espalier: build/$(1)/obj/app/main.cpp.o build/$(1)/libespalier.a $(LIBRARY)
+	@echo "link   $$@"
+	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(2)
+
+build/$(1)/tests/%: build/$(1)/obj/tests/%.cu.o build/$(1)/obj/tests/cuda_main.cpp.o build/$(1)/libespalier.a $(LIBRARY)
+	@mkdir -p $$(@D)
+	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) -lgtest $(2)
+
+-include $(patsubst %.o,%.d,$(call cuda_objects,$(1))) $(patsubst %,build/$(1)/obj/%.d,$(CUDA_TESTS:=.o))
+endef
+$(eval $(call CUDA_BUILD,cuda,$$(CUDA_LIBS),))
+$(eval $(call CUDA_BUILD,emulated,-lopenblas,$(EMULATION:%=build/emulated/obj/%.o)))
+
+.PRECIOUS: build/cuda/obj/%.cu.o build/emulated/obj/%.cu.o build/cuda/obj/tests/%.cu.o build/emulated/obj/tests/%.cu.o
+.PHONY: cuda emulated

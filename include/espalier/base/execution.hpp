@@ -1,6 +1,10 @@
 // Execution spaces: the first argument of every leaf operation says where it runs.
-// `op(const Cpu&, ...)` and `op(const Cuda&, ...)` are declared side by side in one header.
+// `op(const Cpu&, ...)` and `op(const Cuda&, ...)` are declared side by side in one header. Data structures are
+// templates over the space that their memory belongs to, Cpu where nothing is said; callers of leaves are
+// templates over it too.
 #pragma once
+
+#include "espalier/base/buffer.hpp"
 
 namespace espalier {
 
@@ -8,5 +12,27 @@ namespace espalier {
 struct Cpu {
   int threads = 1;
 };
+
+/// Runs on this process's GPU, on its stream: a leaf returns before its work is done (base/cuda.hpp).
+class Cuda;
+
+template <class T>
+class DeviceArray;
+
+template <class Space, class T>
+struct ArrayOf;
+template <class T>
+struct ArrayOf<Cpu, T> {
+  using type = Buffer<T>;
+};
+template <class T>
+struct ArrayOf<Cuda, T> {
+  using type = DeviceArray<T>;
+};
+
+/// Memory of a space that grows: data(), size(), capacity(), resize(), reserve(), clear(). Elements are not filled. A
+/// DeviceArray is for memory that kernels read, and does not keep what it held when it grows.
+template <class Space, class T>
+using Array = typename ArrayOf<Space, T>::type;
 
 }  // namespace espalier

@@ -9,15 +9,15 @@
 #include <span>
 #include <type_traits>
 
-#include "espalier/base/buffer.hpp"
+#include "espalier/base/execution.hpp"
 
 namespace espalier {
 
-template <class T>
+template <class T, class Space = Cpu>
 struct Matrix {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  Buffer<T> data;  ///< [rows * columns]
+  Array<Space, T> data;  ///< [rows * columns], memory of the space
 
   Matrix() = default;
   /// Entries are not initialised.
@@ -43,8 +43,8 @@ struct Matrix {
   }
 };
 
-/// Borrowed rows of a matrix; T may be const. Valid until the matrix is resized.
-template <class T>
+/// Borrowed rows of a matrix; T may be const. Valid until the matrix is resized. Entries are read where the space is.
+template <class T, class Space = Cpu>
 struct MatrixView {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -53,11 +53,11 @@ struct MatrixView {
   MatrixView() = default;
   MatrixView(std::int64_t rows_, std::int64_t columns_, T* data_)
       : rows(rows_), columns(columns_), data(data_) {}
-  MatrixView(Matrix<std::remove_const_t<T>>& m) : MatrixView(m.rows, m.columns, m.data.data()) {}
-  MatrixView(const Matrix<std::remove_const_t<T>>& m) requires std::is_const_v<T>
+  MatrixView(Matrix<std::remove_const_t<T>, Space>& m) : MatrixView(m.rows, m.columns, m.data.data()) {}
+  MatrixView(const Matrix<std::remove_const_t<T>, Space>& m) requires std::is_const_v<T>
       : MatrixView(m.rows, m.columns, m.data.data()) {}
   template <class U>
-  requires std::is_same_v<const U, T> MatrixView(const MatrixView<U>& m)
+  requires std::is_same_v<const U, T> MatrixView(const MatrixView<U, Space>& m)
       : MatrixView(m.rows, m.columns, m.data) {}
 
   T* row(std::int64_t i) const { return data + i * columns; }
@@ -66,8 +66,8 @@ struct MatrixView {
   MatrixView first_rows(std::int64_t count) const { return {count, columns, data}; }
 };
 
-template <class T>
-using ConstMatrixView = MatrixView<const T>;
+template <class T, class Space = Cpu>
+using ConstMatrixView = MatrixView<const T, Space>;
 
 /// Does an operation replace its result or add to it?
 enum class Update { kOverwrite, kAccumulate };

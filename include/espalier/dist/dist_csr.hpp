@@ -28,6 +28,13 @@ struct DistCsr {
   bool is_local(std::int64_t row) const { return row >= partition.begin(part) && row < partition.end(part); }
 };
 
+/// A matrix whose block also lies in memory that the GPU reads. The host's copy must stay.
+template <class Index>
+struct DeviceDistCsr {
+  const DistCsr<Index>* host = nullptr;
+  Csr<Index, Cuda> local;  ///< host->local
+};
+
 /// The adjacency matrix of a file, values as in the file (weights or none). Collective over the grid.
 template <class Index>
 DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, Topology topology);

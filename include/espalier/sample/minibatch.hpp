@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "espalier/sparse/csr.hpp"
@@ -25,8 +27,42 @@ struct Minibatch {
   }
 };
 
+/// A minibatch on a GPU. Its arrays are parts of those of the window it was sampled in, which `memory` keeps.
+struct DeviceMinibatch {
+  std::int64_t number = 0;
+  std::span<const std::int64_t> vertices;  ///< F[0] in device memory
+  std::vector<DeviceBlock> blocks;
+  std::shared_ptr<const void> memory;
+
+  std::int64_t seeds() const { return blocks.back().rows; }
+  std::int64_t sampled_edges() const {
+    std::int64_t edges = 0;
+    for (const auto& block : blocks) edges += block.entries();
+    return edges;
+  }
+};
+
+template <class Space>
+struct MinibatchOf {
+  using type = Minibatch;
+};
+template <>
+struct MinibatchOf<Cuda> {
+  using type = DeviceMinibatch;
+};
+template <class Space>
+using MinibatchOn = typename MinibatchOf<Space>::type;
+
 /// The sum modulo 2^64, over all sampled edges, of a hash of (batch, layer, destination, source, value bits):
 /// equal digests mean equal samples (design, 4.1). Digests of minibatches add up to the digest of an epoch.
 std::uint64_t sample_digest(const Minibatch& minibatch);
+
+/// The sum of the digests of many minibatches.
+std::uint64_t sample_digests(const Cpu& cpu, std::span<const Minibatch> minibatches);
+std::uint64_t sample_digests(const Cuda& cuda, std::span<const DeviceMinibatch> minibatches);
+
+/// Copies; for tests, and for samplers whose arithmetic runs on the host.
+DeviceMinibatch to_device(const Cuda& cuda, const Minibatch& minibatch);
+Minibatch to_host(const Cuda& cuda, const DeviceMinibatch& minibatch);
 
 }  // namespace espalier

@@ -51,18 +51,23 @@ struct SamplerShape {
   double batches_per_rank = 1;  ///< sampled at once
 };
 
-class Sampler {
+/// On a GPU minibatches are made and stay there; the numbers are the same.
+template <class Space>
+class SamplerOn {
  public:
-  virtual ~Sampler() = default;
+  virtual ~SamplerOn() = default;
 
   /// Collective over the grid. Samples this rank's `batches` (possibly none) and returns them in order. A
-  /// minibatch is a function of (seed, epoch, batch number, seeds), of nothing else.
-  virtual std::vector<Minibatch> sample(const Cpu& cpu, std::span<const SeedBatch> batches,
-                                        std::uint64_t seed, std::uint64_t epoch) = 0;
+  /// minibatch is a function of (seed, epoch, batch number, seeds), of nothing else. Seeds are host memory.
+  virtual std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
+                                                 std::uint64_t seed, std::uint64_t epoch) = 0;
 
   /// The schedule of each layer's product, first: next to the batch.
   virtual const std::vector<Schedule>& schedules() const = 0;
 };
+
+using Sampler = SamplerOn<Cpu>;
+using DeviceSampler = SamplerOn<Cuda>;
 
 /// What the rest of the program must know of a sampler.
 struct SamplerKind {
@@ -86,5 +91,12 @@ void check_sampler_keys(const SamplerKind& kind, bool weighted, const std::strin
 template <class Index>
 std::unique_ptr<Sampler> make_sampler(const std::string& kind, const DistCsr<Index>& a,
                                       const SamplerShape& shape);
+
+/// The same on a GPU. Where a sampler has no twin for the topology, its batches are sampled by the CPU and copied:
+/// `on_host` (may be null) says so.
+template <class Index>
+std::unique_ptr<DeviceSampler> make_sampler(const Cuda& cuda, const std::string& kind,
+                                            const DeviceDistCsr<Index>& a, const SamplerShape& shape,
+                                            bool* on_host = nullptr);
 
 }  // namespace espalier

@@ -11,18 +11,25 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
-#include "espalier/base/buffer.hpp"
+#include "espalier/base/execution.hpp"
 
 namespace espalier {
 
-template <class Index>
+/// The arrays may be memory of a GPU; then row_indices and the like give device pointers, and row_begin and the like
+/// may not be called.
+template <class Index, class Space = Cpu>
 struct Csr {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  Buffer<std::int64_t> indptr = Buffer<std::int64_t>(1, 0);  ///< [rows + 1]
-  Buffer<Index> indices;                                     ///< [entries]
-  Buffer<float> values;                                      ///< [entries], or empty: all 1
+  Array<Space, std::int64_t> indptr;  ///< [rows + 1]; on the CPU {0} from the beginning
+  Array<Space, Index> indices;        ///< [entries]
+  Array<Space, float> values;         ///< [entries], or empty: all 1
+
+  Csr() {
+    if constexpr (std::is_same_v<Space, Cpu>) indptr.assign(1, 0);
+  }
 
   std::int64_t entries() const { return static_cast<std::int64_t>(indices.size()); }
   bool has_values() const { return !values.empty(); }
@@ -58,5 +65,46 @@ RowView<Index> row_view(const Csr<Index>& matrix, std::int64_t row) {
 /// What layer l of one minibatch computes with: rows F[l], columns F[l-1], both as positions in those lists.
 /// The rows' vertices are the first `rows` columns (destinations are a prefix of sources).
 using Block = Csr<std::int32_t>;
+
+/// The same on a GPU: borrowed arrays, as the blocks of many minibatches lie in common ones. Row i has the entries
+/// indptr[i] .. indptr[i + 1] of indices and values; indptr[0] need not be 0. All pointers are device pointers.
+struct DeviceBlock {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t entry_count = 0;
+  const std::int64_t* indptr = nullptr;   ///< [rows + 1]
+  const std::int32_t* indices = nullptr;  ///< [indptr[rows]]
+  const float* values = nullptr;          ///< beside indices, or null: all 1
+
+  std::int64_t entries() const { return entry_count; }
+  bool has_values() const { return values != nullptr; }
+
+  DeviceBlock() = default;
+  DeviceBlock(std::int64_t rows_, std::int64_t columns_, std::int64_t entries_, const std::int64_t* indptr_,
+              const std::int32_t* indices_, const float* values_)
+      : rows(rows_),
+        columns(columns_),
+        entry_count(entries_),
+        indptr(indptr_),
+        indices(indices_),
+        values(values_) {}
+  /// All of `block`, which must stay. A template, so that the CPU build needs no device array.
+  template <class Space>
+  requires std::is_same_v<Space, Cuda> DeviceBlock(const Csr<std::int32_t, Space>& block)
+      : DeviceBlock(block.rows, block.columns, block.entries(), block.indptr.data(), block.indices.data(),
+                    block.has_values() ? block.values.data() : nullptr) {}
+};
+
+template <class Space>
+struct BlockOf {
+  using type = Block;
+};
+template <>
+struct BlockOf<Cuda> {
+  using type = DeviceBlock;
+};
+/// What leaves of a space read as a block.
+template <class Space>
+using BlockOn = typename BlockOf<Space>::type;
 
 }  // namespace espalier

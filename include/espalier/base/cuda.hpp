@@ -1,0 +1,93 @@
+// The GPU of this process: its streams, its libraries, and what it says when something fails.
+//
+// Work is put on one stream and runs in order; a launcher returns at once. The host waits only where it reads a
+// result (download, in base/device_array.hpp) or calls synchronize(). Communication runs on a second stream, ordered
+// against the first by events. This header needs no CUDA header.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "espalier/base/execution.hpp"
+
+struct CUstream_st;
+struct CUevent_st;
+struct cublasContext;
+struct cusparseContext;
+
+namespace espalier {
+
+/// How dense products are computed: products of float32 numbers in float32; with the factors rounded to TF32 (10 bits
+/// of mantissa); or to bfloat16 (7 bits). Sums are float32 in each. Storage is float32 in each.
+enum class Precision { kFp32, kTf32, kBf16 };
+
+/// "fp32", "tf32" or "bf16".
+Precision precision_of(const std::string& name);
+
+/// How many GPUs this process sees. With none, `why` (may be null) says what the driver answered.
+int count_gpus(std::string* why = nullptr);
+
+/// A handle to the GPU; copies share it.
+class Cuda {
+ public:
+  /// Takes GPU `device` of count_gpus() for this process. Throws UserError(kUsage) when there is no such GPU.
+  explicit Cuda(int device, Precision precision = Precision::kFp32);
+
+  int device() const;
+  /// "NVIDIA H200".
+  const std::string& name() const;
+  Precision precision() const;
+  int multiprocessors() const;
+  /// Bytes that may still be allocated, and all there are.
+  std::int64_t free_memory() const;
+  std::int64_t total_memory() const;
+  /// The most bytes that arrays have taken at a time.
+  std::int64_t peak_memory() const;
+  /// 16 bytes that tell this GPU from all others of all nodes.
+  std::string unique_id() const;
+
+  CUstream_st* stream() const;
+  /// For transfers between GPUs that run beside kernels.
+  CUstream_st* communication_stream() const;
+  /// From here on the second stream waits for what the first was given so far; or the first for the second.
+  void communication_waits_for_compute() const;
+  void compute_waits_for_communication() const;
+
+  /// Waits until all work on both streams is done.
+  void synchronize() const;
+
+  cublasContext* blas() const;
+  cusparseContext* sparse() const;
+
+  /// After every launch: with ESPALIER_CUDA_SYNC=1 in the environment, waits for it, so that an error is that of
+  /// `launcher`; otherwise returns at once.
+  void launched(const char* launcher) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// A moment of the compute stream. Measures what kernels take without waiting for them.
+class CudaMoment {
+ public:
+  explicit CudaMoment(const Cuda& cuda);
+  ~CudaMoment();
+  CudaMoment(CudaMoment&&) noexcept;
+  CudaMoment& operator=(CudaMoment&&) noexcept;
+  /// Notes the moment that the compute stream has reached when all it was given so far is done.
+  void record(const Cuda& cuda);
+  /// Seconds from `begin` to this moment. Waits until both have passed.
+  double seconds_since(const CudaMoment& begin) const;
+
+ private:
+  CUevent_st* event_ = nullptr;
+};
+
+/// Ends the job with the error's words when `error`, a cudaError_t, is one: `what` names the call or launcher.
+void check_cuda(int error, const char* what, const char* file, int line);
+
+}  // namespace espalier
+
+#define ESPALIER_CUDA(call) ::espalier::check_cuda(static_cast<int>(call), #call, __FILE__, __LINE__)

@@ -1,0 +1,113 @@
+// Collectives of device memory: the twin of Communicator.
+//
+// Two ways. Where every rank of the job has a GPU of its own, NCCL moves the data from GPU to GPU: an all-to-all-v is
+// one group of sends and receives. Ranks that share a GPU, which NCCL refuses, exchange through pinned host memory and
+// the Communicator. Bytes are booked the same either way, in the Communicator's ledger.
+//
+// Every operation runs in the order of the compute stream: it sees what was launched before, and what is launched
+// after sees its result. Counts are host numbers, in elements of T. All are collective over the group.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "espalier/base/cuda.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/comm/grid.hpp"
+
+namespace espalier {
+
+/// An all-to-all-v on its way, on the communication stream. Like PendingExchange: the arrays stay as they are until
+/// finish().
+class DevicePendingExchange {
+ public:
+  DevicePendingExchange();
+  ~DevicePendingExchange();
+  DevicePendingExchange(DevicePendingExchange&&) noexcept;
+  DevicePendingExchange& operator=(DevicePendingExchange&&) noexcept;
+
+  /// What is launched from here on sees what was received; with NCCL the host does not wait. At once when nothing is
+  /// under way.
+  void finish();
+
+ private:
+  friend class DeviceCommunicator;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class DeviceCommunicator {
+ public:
+  /// Collective over `comm`, which must outlive it. `by_nccl`: the same on every rank; every rank then has a GPU of
+  /// its own.
+  DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl);
+  ~DeviceCommunicator();
+  DeviceCommunicator(DeviceCommunicator&&) noexcept;
+
+  int rank() const { return host().rank(); }
+  int size() const { return host().size(); }
+  const Communicator& host() const { return *comm_; }
+
+  /// values[0 .. count) become their sum (largest, least) over the ranks. T: float, double, int64_t, uint64_t. Sums of
+  /// integers wrap.
+  template <class T>
+  void all_reduce(T* values, std::int64_t count, Reduction reduction, std::string_view label) const;
+
+  /// `send` holds the pieces for ranks 0 .. p-1 one after another, `received` those of ranks 0 .. p-1.
+  template <class T>
+  void all_to_all_v(const T* send, std::span<const std::int64_t> send_counts, T* received,
+                    std::span<const std::int64_t> receive_counts, std::string_view label) const {
+    begin_all_to_all_v(send, send_counts, received, receive_counts, label).finish();
+  }
+  template <class T>
+  [[nodiscard]] DevicePendingExchange begin_all_to_all_v(const T* send,
+                                                         std::span<const std::int64_t> send_counts,
+                                                         T* received,
+                                                         std::span<const std::int64_t> receive_counts,
+                                                         std::string_view label) const {
+    return begin_bytes(send, send_counts, received, receive_counts, sizeof(T), label);
+  }
+
+  /// all = the arrays of all ranks one after another; counts[r] elements of rank r, known everywhere.
+  template <class T>
+  void all_gather_v(const T* mine, std::span<const std::int64_t> counts, T* all,
+                    std::string_view label) const {
+    all_gather_v_bytes(mine, counts, all, sizeof(T), label);
+  }
+
+ private:
+  DevicePendingExchange begin_bytes(const void* send, std::span<const std::int64_t> send_counts,
+                                    void* received, std::span<const std::int64_t> receive_counts,
+                                    std::size_t item, std::string_view label) const;
+  void all_gather_v_bytes(const void* mine, std::span<const std::int64_t> counts, void* all, std::size_t item,
+                          std::string_view label) const;
+
+  struct Nccl;
+  Cuda cuda_;
+  const Communicator* comm_;
+  std::unique_ptr<Nccl> nccl_;  ///< null: through the host
+};
+
+/// The three communicators of a grid.
+class DeviceGrid {
+ public:
+  /// Collective over the grid, which must outlive it. Finds out whether ranks share a GPU.
+  DeviceGrid(const Cuda& cuda, const Grid& grid);
+
+  const Grid& host() const { return *grid_; }
+  const DeviceCommunicator& world() const { return world_; }
+  const DeviceCommunicator& row_comm() const { return row_comm_; }
+  const DeviceCommunicator& column_comm() const { return column_comm_; }
+  /// "NCCL" or "host buffers and MPI".
+  const char* transport() const { return by_nccl_ ? "NCCL" : "host buffers and MPI"; }
+
+ private:
+  const Grid* grid_;
+  bool by_nccl_;
+  DeviceCommunicator world_, row_comm_, column_comm_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,271 @@
+#include "espalier/base/cuda.hpp"
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <cusparse.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "espalier/base/device_array.hpp"
+#include "espalier/base/error.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::size_t kBlasWorkspace = std::size_t{32} << 20;
+
+// What device memory is allocated from. One process takes one GPU.
+struct Memory {
+  cudaStream_t stream = nullptr;
+  cudaMemPool_t pool = nullptr;
+  const char* purpose = "arrays";
+};
+Memory& memory() {
+  static Memory of_process;
+  return of_process;
+}
+
+double in_gib(std::size_t bytes) {
+  return static_cast<double>(bytes) / static_cast<double>(std::size_t{1} << 30);
+}
+
+}  // namespace
+
+void check_cuda(int error, const char* what, const char* file, int line) {
+  if (error == cudaSuccess) return;
+  fail_check(file, line, what,
+             fmt::format("CUDA: {}; an error of an earlier kernel may show here: ESPALIER_CUDA_SYNC=1 in the "
+                         "environment names the one",
+                         cudaGetErrorString(static_cast<cudaError_t>(error))));
+}
+
+Precision precision_of(const std::string& name) {
+  if (name == "fp32") return Precision::kFp32;
+  if (name == "tf32") return Precision::kTf32;
+  if (name == "bf16") return Precision::kBf16;
+  usage_error("train.precision = {} is not a precision; use fp32, tf32 or bf16", name);
+}
+
+int count_gpus(std::string* why) {
+  int count = 0;
+  const auto error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return count;
+  cudaGetLastError();  // the error is not one of a later call
+  if (why != nullptr) *why = error == cudaSuccess ? "the driver lists no device" : cudaGetErrorString(error);
+  return 0;
+}
+
+struct Cuda::State {
+  int device = 0;
+  Precision precision = Precision::kFp32;
+  bool synchronous = false;
+  std::string name;
+  int multiprocessors = 1;
+  cudaStream_t compute = nullptr, communication = nullptr;
+  cudaEvent_t computed = nullptr, communicated = nullptr;
+  cublasHandle_t blas = nullptr;
+  cusparseHandle_t sparse = nullptr;
+  void* blas_workspace = nullptr;
+
+  ~State() {
+    cudaStreamSynchronize(compute);
+    cudaStreamSynchronize(communication);
+    cublasDestroy(blas);
+    cusparseDestroy(sparse);
+    cudaFree(blas_workspace);
+    cudaEventDestroy(computed);
+    cudaEventDestroy(communicated);
+    cudaStreamDestroy(communication);
+    // The compute stream stays: arrays that outlive the last Cuda are given back on it.
+  }
+};
+
+Cuda::Cuda(int device, Precision precision) : state_(std::make_shared<State>()) {
+  std::string why = "too few";
+  const int gpus = count_gpus(&why);
+  if (device < 0 || device >= gpus)
+    usage_error(
+        "there is no GPU {} here ({} seen{}{}); use run.device = \"cpu\", or ask the batch system for GPUs",
+        device, gpus, gpus == 0 ? ": " : "", gpus == 0 ? why : "");
+  auto& s = *state_;
+  s.device = device;
+  s.precision = precision;
+  const char* synchronous = std::getenv("ESPALIER_CUDA_SYNC");
+  s.synchronous = synchronous != nullptr && std::strcmp(synchronous, "0") != 0;
+  ESPALIER_CUDA(cudaSetDevice(device));
+  cudaDeviceProp properties;
+  ESPALIER_CUDA(cudaGetDeviceProperties(&properties, device));
+  s.name = properties.name;
+  s.multiprocessors = properties.multiProcessorCount;
+  ESPALIER_CUDA(cudaStreamCreateWithFlags(&s.compute, cudaStreamNonBlocking));
+  ESPALIER_CUDA(cudaStreamCreateWithFlags(&s.communication, cudaStreamNonBlocking));
+  ESPALIER_CUDA(cudaEventCreateWithFlags(&s.computed, cudaEventDisableTiming));
+  ESPALIER_CUDA(cudaEventCreateWithFlags(&s.communicated, cudaEventDisableTiming));
+
+  // The pool keeps what was freed: a training step allocates from memory that the process has.
+  auto& m = memory();
+  m.stream = s.compute;
+  ESPALIER_CUDA(cudaDeviceGetDefaultMemPool(&m.pool, device));
+  std::uint64_t keep = ~std::uint64_t{0};
+  ESPALIER_CUDA(cudaMemPoolSetAttribute(m.pool, cudaMemPoolAttrReleaseThreshold, &keep));
+
+  ESPALIER_CHECK(cublasCreate(&s.blas) == CUBLAS_STATUS_SUCCESS, "cuBLAS does not start on GPU {}", device);
+  ESPALIER_CHECK(cusparseCreate(&s.sparse) == CUSPARSE_STATUS_SUCCESS, "cuSPARSE does not start on GPU {}",
+                 device);
+  cublasSetStream(s.blas, s.compute);
+  cusparseSetStream(s.sparse, s.compute);
+  // A workspace of its own makes the results of one handle the same from run to run.
+  ESPALIER_CUDA(cudaMalloc(&s.blas_workspace, kBlasWorkspace));
+  cublasSetWorkspace(s.blas, s.blas_workspace, kBlasWorkspace);
+}
+
+int Cuda::device() const {
+  return state_->device;
+}
+const std::string& Cuda::name() const {
+  return state_->name;
+}
+Precision Cuda::precision() const {
+  return state_->precision;
+}
+int Cuda::multiprocessors() const {
+  return state_->multiprocessors;
+}
+CUstream_st* Cuda::stream() const {
+  return state_->compute;
+}
+CUstream_st* Cuda::communication_stream() const {
+  return state_->communication;
+}
+cublasContext* Cuda::blas() const {
+  return state_->blas;
+}
+cusparseContext* Cuda::sparse() const {
+  return state_->sparse;
+}
+
+// What the driver has left and what the pool holds without using it.
+std::int64_t Cuda::free_memory() const {
+  std::size_t free = 0, total = 0;
+  ESPALIER_CUDA(cudaMemGetInfo(&free, &total));
+  std::uint64_t reserved = 0, used = 0;
+  ESPALIER_CUDA(cudaMemPoolGetAttribute(memory().pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
+  ESPALIER_CUDA(cudaMemPoolGetAttribute(memory().pool, cudaMemPoolAttrUsedMemCurrent, &used));
+  return static_cast<std::int64_t>(free + (reserved - used));
+}
+
+std::int64_t Cuda::total_memory() const {
+  std::size_t free = 0, total = 0;
+  ESPALIER_CUDA(cudaMemGetInfo(&free, &total));
+  return static_cast<std::int64_t>(total);
+}
+
+std::int64_t Cuda::peak_memory() const {
+  std::uint64_t peak = 0;
+  ESPALIER_CUDA(cudaMemPoolGetAttribute(memory().pool, cudaMemPoolAttrUsedMemHigh, &peak));
+  return static_cast<std::int64_t>(peak);
+}
+
+std::string Cuda::unique_id() const {
+  cudaDeviceProp properties;
+  ESPALIER_CUDA(cudaGetDeviceProperties(&properties, state_->device));
+  return {properties.uuid.bytes, sizeof properties.uuid.bytes};
+}
+
+void Cuda::communication_waits_for_compute() const {
+  ESPALIER_CUDA(cudaEventRecord(state_->computed, state_->compute));
+  ESPALIER_CUDA(cudaStreamWaitEvent(state_->communication, state_->computed, 0));
+}
+
+void Cuda::compute_waits_for_communication() const {
+  ESPALIER_CUDA(cudaEventRecord(state_->communicated, state_->communication));
+  ESPALIER_CUDA(cudaStreamWaitEvent(state_->compute, state_->communicated, 0));
+}
+
+void Cuda::synchronize() const {
+  ESPALIER_CUDA(cudaStreamSynchronize(state_->communication));
+  ESPALIER_CUDA(cudaStreamSynchronize(state_->compute));
+}
+
+void Cuda::launched(const char* launcher) const {
+  if (!state_->synchronous) return;
+  check_cuda(static_cast<int>(cudaStreamSynchronize(state_->compute)), launcher, __FILE__, __LINE__);
+}
+
+CudaMoment::CudaMoment(const Cuda&) {
+  ESPALIER_CUDA(cudaEventCreate(&event_));
+}
+CudaMoment::~CudaMoment() {
+  if (event_ != nullptr) cudaEventDestroy(event_);
+}
+CudaMoment::CudaMoment(CudaMoment&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+CudaMoment& CudaMoment::operator=(CudaMoment&& other) noexcept {
+  std::swap(event_, other.event_);
+  return *this;
+}
+void CudaMoment::record(const Cuda& cuda) {
+  ESPALIER_CUDA(cudaEventRecord(event_, cuda.stream()));
+}
+double CudaMoment::seconds_since(const CudaMoment& begin) const {
+  float milliseconds = 0;
+  ESPALIER_CUDA(cudaEventSynchronize(event_));
+  ESPALIER_CUDA(cudaEventElapsedTime(&milliseconds, begin.event_, event_));
+  return static_cast<double>(milliseconds) * 1e-3;
+}
+
+DevicePurpose::DevicePurpose(const char* what) : before_(std::exchange(memory().purpose, what)) {}
+DevicePurpose::~DevicePurpose() {
+  memory().purpose = before_;
+}
+
+void* allocate_device(std::size_t bytes, Placement placement) {
+  void* allocated = nullptr;
+  ESPALIER_CHECK(memory().stream != nullptr, "device memory is asked for before a GPU was taken");
+  const auto error = placement == Placement::kDevice
+                         ? cudaMallocAsync(&allocated, bytes, memory().stream)
+                         : cudaHostAlloc(&allocated, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
+  if (error == cudaSuccess) return allocated;
+  if (error != cudaErrorMemoryAllocation) ESPALIER_CUDA(error);
+  cudaGetLastError();  // the error is not one of a later call
+  if (placement == Placement::kHost)
+    memory_error("{:.2f} GiB of pinned host memory for {} cannot be had; use more ranks or nodes",
+                 in_gib(bytes), memory().purpose);
+  std::size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  memory_error(
+      "the GPU is full: {:.2f} GiB were asked for ({}), {:.2f} GiB of {:.2f} GiB are free; lower "
+      "sampler.bulk or "
+      "sampler.batch_size, set graph.features_on = \"host\", or use more GPUs",
+      in_gib(bytes), memory().purpose, in_gib(free), in_gib(total));
+}
+
+void free_device(void* allocated, Placement placement) noexcept {
+  if (placement == Placement::kDevice) {
+    cudaFreeAsync(allocated, memory().stream);
+  } else {
+    cudaStreamSynchronize(memory().stream);  // kernels may still read it
+    cudaFreeHost(allocated);
+  }
+}
+
+void copy_bytes_to_device(const Cuda& cuda, const void* from, void* to, std::size_t bytes) {
+  if (bytes > 0) ESPALIER_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cuda.stream()));
+}
+
+void copy_bytes_to_host(const Cuda& cuda, const void* from, void* to, std::size_t bytes) {
+  if (bytes > 0) ESPALIER_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cuda.stream()));
+  ESPALIER_CUDA(cudaStreamSynchronize(cuda.stream()));
+}
+
+void copy_bytes_on_device(const Cuda& cuda, const void* from, void* to, std::size_t bytes) {
+  if (bytes > 0) ESPALIER_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cuda.stream()));
+}
+
+void fill_bytes(const Cuda& cuda, void* memory, int byte, std::size_t bytes) {
+  if (bytes > 0) ESPALIER_CUDA(cudaMemsetAsync(memory, byte, bytes, cuda.stream()));
+}
+
+}  // namespace espalier

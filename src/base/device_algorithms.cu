@@ -1,0 +1,86 @@
+#include "espalier/base/device_algorithms.hpp"
+
+#include <cub/cub.cuh>
+
+#include "espalier/base/launch.hpp"
+
+namespace espalier {
+
+namespace {
+
+// CUB's two calls: how much scratch memory, then the work in it. The scratch goes back to the pool in stream order.
+template <class Call>
+void with_scratch(const Cuda& cuda, const char* name, const Call& call) {
+  std::size_t bytes = 0;
+  check_cuda(static_cast<int>(call(nullptr, bytes)), name, __FILE__, __LINE__);
+  DeviceArray<std::byte> scratch(std::max<std::size_t>(bytes, 1));
+  nvtxRangePushA(name);
+  check_cuda(static_cast<int>(call(scratch.data(), bytes)), name, __FILE__, __LINE__);
+  nvtxRangePop();
+  cuda.launched(name);
+}
+
+}  // namespace
+
+template <class T>
+void exclusive_sum(const Cuda& cuda, const T* in, T* out, std::int64_t count) {
+  if (count == 0) return fill_bytes(cuda, out, 0, sizeof(T));
+  // Inclusive sums that begin one place later: an exclusive sum of count + 1 elements would read one that is not there.
+  with_scratch(cuda, "exclusive_sum", [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceScan::InclusiveSum(scratch, bytes, in, out + 1, count, cuda.stream());
+  });
+  fill_bytes(cuda, out, 0, sizeof(T));
+}
+
+template <class Key, class Value>
+void sort_pairs(const Cuda& cuda, const Key* keys, Key* sorted_keys, const Value* values,
+                Value* sorted_values, std::int64_t count, int bits) {
+  if (count == 0) return;
+  with_scratch(cuda, "sort_pairs", [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, sorted_keys, values, sorted_values, count, 0,
+                                           bits, cuda.stream());
+  });
+}
+
+template <class Key>
+void sort_keys(const Cuda& cuda, const Key* keys, Key* sorted_keys, std::int64_t count, int bits) {
+  if (count == 0) return;
+  with_scratch(cuda, "sort_keys", [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortKeys(scratch, bytes, keys, sorted_keys, count, 0, bits, cuda.stream());
+  });
+}
+
+template <class T>
+void reduce_sum(const Cuda& cuda, const T* in, std::int64_t count, T* result) {
+  with_scratch(cuda, "reduce_sum", [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceReduce::Sum(scratch, bytes, in, result, count, cuda.stream());
+  });
+}
+
+template <class T>
+void reduce_max(const Cuda& cuda, const T* in, std::int64_t count, T* result) {
+  with_scratch(cuda, "reduce_max", [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceReduce::Max(scratch, bytes, in, result, count, cuda.stream());
+  });
+}
+
+#define ESPALIER_INSTANTIATE(T)                                         \
+  template void exclusive_sum(const Cuda&, const T*, T*, std::int64_t); \
+  template void reduce_sum(const Cuda&, const T*, std::int64_t, T*);    \
+  template void reduce_max(const Cuda&, const T*, std::int64_t, T*);
+ESPALIER_INSTANTIATE(std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t)
+ESPALIER_INSTANTIATE(std::uint64_t)
+#undef ESPALIER_INSTANTIATE
+
+#define ESPALIER_INSTANTIATE(Key)                                                                           \
+  template void sort_keys(const Cuda&, const Key*, Key*, std::int64_t, int);                                \
+  template void sort_pairs(const Cuda&, const Key*, Key*, const std::int32_t*, std::int32_t*, std::int64_t, \
+                           int);                                                                            \
+  template void sort_pairs(const Cuda&, const Key*, Key*, const std::int64_t*, std::int64_t*, std::int64_t, \
+                           int);
+ESPALIER_INSTANTIATE(std::uint32_t)
+ESPALIER_INSTANTIATE(std::uint64_t)
+#undef ESPALIER_INSTANTIATE
+
+}  // namespace espalier

@@ -1,0 +1,94 @@
+// The part of CUB that Espalier uses, by the standard library.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "cuda_runtime.h"
+
+namespace cub {
+
+namespace detail {
+inline bool asks_for_size(void* scratch, std::size_t& bytes) {
+  if (scratch == nullptr) bytes = 1;
+  return scratch == nullptr;
+}
+template <class Key>
+Key low_bits(Key key, int begin, int end) {
+  key = static_cast<Key>(key >> begin);
+  return end - begin < static_cast<int>(8 * sizeof(Key))
+             ? static_cast<Key>(key & ((Key{1} << (end - begin)) - 1))
+             : key;
+}
+}  // namespace detail
+
+struct DeviceScan {
+  template <class In, class Out, class N>
+  static cudaError_t InclusiveSum(void* scratch, std::size_t& bytes, In in, Out out, N count,
+                                  cudaStream_t = nullptr) {
+    if (detail::asks_for_size(scratch, bytes)) return cudaSuccess;
+    const espalier_emulation::DeviceAccess access;
+    std::inclusive_scan(in, in + count, out);
+    return cudaSuccess;
+  }
+  template <class In, class Out, class N>
+  static cudaError_t ExclusiveSum(void* scratch, std::size_t& bytes, In in, Out out, N count,
+                                  cudaStream_t = nullptr) {
+    if (detail::asks_for_size(scratch, bytes)) return cudaSuccess;
+    const espalier_emulation::DeviceAccess access;
+    std::exclusive_scan(in, in + count, out, std::remove_reference_t<decltype(*out)>{});
+    return cudaSuccess;
+  }
+};
+
+struct DeviceReduce {
+  template <class In, class Out, class N>
+  static cudaError_t Sum(void* scratch, std::size_t& bytes, In in, Out out, N count, cudaStream_t = nullptr) {
+    if (detail::asks_for_size(scratch, bytes)) return cudaSuccess;
+    const espalier_emulation::DeviceAccess access;
+    *out = std::accumulate(in, in + count, std::remove_reference_t<decltype(*out)>{});
+    return cudaSuccess;
+  }
+  template <class In, class Out, class N>
+  static cudaError_t Max(void* scratch, std::size_t& bytes, In in, Out out, N count, cudaStream_t = nullptr) {
+    if (detail::asks_for_size(scratch, bytes)) return cudaSuccess;
+    const espalier_emulation::DeviceAccess access;
+    *out = *std::max_element(in, in + count);
+    return cudaSuccess;
+  }
+};
+
+struct DeviceRadixSort {
+  template <class Key, class N>
+  static cudaError_t SortKeys(void* scratch, std::size_t& bytes, const Key* keys, Key* sorted, N count,
+                              int begin, int end, cudaStream_t = nullptr) {
+    if (detail::asks_for_size(scratch, bytes)) return cudaSuccess;
+    const espalier_emulation::DeviceAccess access;
+    std::copy(keys, keys + count, sorted);
+    std::stable_sort(sorted, sorted + count, [&](const Key& x, const Key& y) {
+      return detail::low_bits(x, begin, end) < detail::low_bits(y, begin, end);
+    });
+    return cudaSuccess;
+  }
+  template <class Key, class Value, class N>
+  static cudaError_t SortPairs(void* scratch, std::size_t& bytes, const Key* keys, Key* sorted_keys,
+                               const Value* values, Value* sorted_values, N count, int begin, int end,
+                               cudaStream_t = nullptr) {
+    if (detail::asks_for_size(scratch, bytes)) return cudaSuccess;
+    const espalier_emulation::DeviceAccess access;
+    std::vector<N> order(static_cast<std::size_t>(count));
+    std::iota(order.begin(), order.end(), N{0});
+    std::stable_sort(order.begin(), order.end(), [&](N x, N y) {
+      return detail::low_bits(keys[x], begin, end) < detail::low_bits(keys[y], begin, end);
+    });
+    for (N k = 0; k < count; ++k) {
+      sorted_keys[k] = keys[order[static_cast<std::size_t>(k)]];
+      sorted_values[k] = values[order[static_cast<std::size_t>(k)]];
+    }
+    return cudaSuccess;
+  }
+};
+
+}  // namespace cub

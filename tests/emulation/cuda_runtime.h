@@ -1,0 +1,363 @@
+// The part of the CUDA runtime that Espalier uses, on the CPU: .cu files compile with a plain C++ compiler against this
+// folder, and their kernels run thread by thread. What that proves: that kernels and launchers compute what they
+// should, whatever the order of blocks, that no thread leaves a barrier early, that the host touches no device
+// memory and copies go where they should. What it does not prove: anything of speed, of memory ordering between
+// running threads, or of the real libraries.
+//
+//     ESPALIER_EMULATED_GPUS     how many GPUs there are (1)
+//     ESPALIER_EMULATED_MEMORY   bytes of each (8 GiB)
+//     ESPALIER_EMULATED_ORDER    seed of the order of blocks and threads (1)
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+struct uint3 {
+  unsigned x, y, z;
+};
+
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+inline constexpr int warpSize = 32;
+
+// Vector types.
+#define ESPALIER_VECTOR_TYPES(T, name)                              \
+  struct alignas(2 * sizeof(T)) name##2 {                           \
+    T x, y;                                                         \
+  };                                                                \
+  struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) name##4 { \
+    T x, y, z, w;                                                   \
+  };                                                                \
+  inline name##2 make_##name##2(T x, T y) {                         \
+    return {x, y};                                                  \
+  }                                                                 \
+  inline name##4 make_##name##4(T x, T y, T z, T w) {               \
+    return {x, y, z, w};                                            \
+  }
+ESPALIER_VECTOR_TYPES(float, float)
+ESPALIER_VECTOR_TYPES(double, double)
+ESPALIER_VECTOR_TYPES(int, int)
+ESPALIER_VECTOR_TYPES(unsigned, uint)
+ESPALIER_VECTOR_TYPES(unsigned short, ushort)
+ESPALIER_VECTOR_TYPES(long long, longlong)
+ESPALIER_VECTOR_TYPES(unsigned long long, ulonglong)
+#undef ESPALIER_VECTOR_TYPES
+
+namespace espalier_emulation {
+
+enum class Barrier { kBlock, kWarp };
+
+/// Runs invoke(closure) for every thread of the grid.
+void run_grid(dim3 grid, dim3 block, void (*invoke)(void*), void* closure);
+/// Waits at the block's barrier; returns the sum, over its threads, of `value`.
+int wait_for_block(int value);
+/// Waits for the lanes of `mask`; what each of them had: values[lane].
+const std::uint64_t* exchange_in_warp(unsigned mask, std::uint64_t value);
+int lane();
+
+/// While one lives, device memory may be touched by host code (a kernel that runs, a library).
+class DeviceAccess {
+ public:
+  DeviceAccess();
+  ~DeviceAccess();
+};
+
+template <class T>
+std::uint64_t to_bits(T value) {
+  static_assert(sizeof(T) <= 8);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+template <class T>
+T from_bits(std::uint64_t bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+}  // namespace espalier_emulation
+
+// Barriers and warps.
+inline void __syncthreads() {
+  espalier_emulation::wait_for_block(0);
+}
+inline int __syncthreads_count(int predicate) {
+  return espalier_emulation::wait_for_block(predicate != 0);
+}
+inline int __syncthreads_or(int predicate) {
+  return espalier_emulation::wait_for_block(predicate != 0) > 0;
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu) {
+  espalier_emulation::exchange_in_warp(mask, 0);
+}
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = warpSize) {
+  const int lane = espalier_emulation::lane();
+  const auto* values = espalier_emulation::exchange_in_warp(mask, espalier_emulation::to_bits(value));
+  return espalier_emulation::from_bits<T>(values[lane / width * width + ((source % width) + width) % width]);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize) {
+  const int lane = espalier_emulation::lane();
+  const auto* values = espalier_emulation::exchange_in_warp(mask, espalier_emulation::to_bits(value));
+  const int source = lane ^ lanes;
+  return source / width == lane / width ? espalier_emulation::from_bits<T>(values[source]) : value;
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
+  const int lane = espalier_emulation::lane();
+  const auto* values = espalier_emulation::exchange_in_warp(mask, espalier_emulation::to_bits(value));
+  const int source = lane + static_cast<int>(delta);
+  return source / width == lane / width ? espalier_emulation::from_bits<T>(values[source]) : value;
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
+  const int lane = espalier_emulation::lane();
+  const auto* values = espalier_emulation::exchange_in_warp(mask, espalier_emulation::to_bits(value));
+  const int source = lane - static_cast<int>(delta);
+  return lane % width >= static_cast<int>(delta) ? espalier_emulation::from_bits<T>(values[source]) : value;
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate) {
+  const auto* values = espalier_emulation::exchange_in_warp(mask, predicate != 0);
+  unsigned ballot = 0;
+  for (int lane = 0; lane < warpSize; ++lane)
+    if ((mask >> lane & 1u) != 0 && values[lane] != 0) ballot |= 1u << lane;
+  return ballot;
+}
+inline int __any_sync(unsigned mask, int predicate) {
+  return __ballot_sync(mask, predicate) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate) {
+  return __ballot_sync(mask, predicate) == mask;
+}
+inline unsigned __activemask() {
+  return 0xffffffffu;
+}
+
+// Atomics: one thread runs at a time.
+#define ESPALIER_ATOMIC(name, expression)    \
+  template <class T, class U>                \
+  T name(T* at, U operand) {                 \
+    const T old = *at;                       \
+    const T value = static_cast<T>(operand); \
+    *at = (expression);                      \
+    return old;                              \
+  }
+ESPALIER_ATOMIC(atomicAdd, static_cast<T>(old + value))
+ESPALIER_ATOMIC(atomicSub, static_cast<T>(old - value))
+ESPALIER_ATOMIC(atomicOr, static_cast<T>(old | value))
+ESPALIER_ATOMIC(atomicAnd, static_cast<T>(old& value))
+ESPALIER_ATOMIC(atomicMax, old < value ? value : old)
+ESPALIER_ATOMIC(atomicMin, value < old ? value : old)
+ESPALIER_ATOMIC(atomicExch, value)
+#undef ESPALIER_ATOMIC
+template <class T>
+T atomicCAS(T* at, T expected, T desired) {
+  const T old = *at;
+  if (old == expected) *at = desired;
+  return old;
+}
+
+// Intrinsics.
+template <class T>
+T __ldg(const T* at) {
+  return *at;
+}
+template <class T>
+T __ldcs(const T* at) {
+  return *at;
+}
+template <class T>
+void __stcs(T* at, T value) {
+  *at = value;
+}
+inline int __popc(unsigned x) {
+  return __builtin_popcount(x);
+}
+inline int __popcll(unsigned long long x) {
+  return __builtin_popcountll(x);
+}
+inline int __clz(int x) {
+  return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x));
+}
+inline int __clzll(long long x) {
+  return x == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(x));
+}
+inline int __ffs(int x) {
+  return __builtin_ffs(x);
+}
+inline int __ffsll(long long x) {
+  return __builtin_ffsll(x);
+}
+inline unsigned __float_as_uint(float x) {
+  return espalier_emulation::from_bits<unsigned>(espalier_emulation::to_bits(x));
+}
+inline int __float_as_int(float x) {
+  return espalier_emulation::from_bits<int>(espalier_emulation::to_bits(x));
+}
+inline float __uint_as_float(unsigned x) {
+  return espalier_emulation::from_bits<float>(x);
+}
+inline float __int_as_float(int x) {
+  return espalier_emulation::from_bits<float>(espalier_emulation::to_bits(x));
+}
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<unsigned long long>((static_cast<Wide>(a) * b) >> 64);
+}
+inline double __dmul_rn(double a, double b) {
+  return a * b;
+}
+inline double __dadd_rn(double a, double b) {
+  return a + b;
+}
+inline double __ddiv_rn(double a, double b) {
+  return a / b;
+}
+inline float __fmul_rn(float a, float b) {
+  return a * b;
+}
+inline float __fadd_rn(float a, float b) {
+  return a + b;
+}
+inline float __fdiv_rn(float a, float b) {
+  return a / b;
+}
+inline float rsqrtf(float x) {
+  return 1.0f / std::sqrt(x);
+}
+
+// The runtime.
+enum cudaError_t : int {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101
+};
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost,
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault
+};
+typedef struct CUstream_st* cudaStream_t;
+typedef struct CUevent_st* cudaEvent_t;
+typedef struct CUmemPoolHandle_st* cudaMemPool_t;
+struct cudaUUID_t {
+  char bytes[16];
+};
+struct cudaDeviceProp {
+  char name[256];
+  cudaUUID_t uuid;
+  std::size_t totalGlobalMem;
+  int multiProcessorCount, major, minor, l2CacheSize;
+  std::size_t sharedMemPerBlock;
+};
+enum cudaMemPoolAttr {
+  cudaMemPoolAttrReleaseThreshold,
+  cudaMemPoolAttrReservedMemCurrent,
+  cudaMemPoolAttrReservedMemHigh,
+  cudaMemPoolAttrUsedMemCurrent,
+  cudaMemPoolAttrUsedMemHigh
+};
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2, cudaHostAllocPortable = 1,
+                          cudaHostAllocMapped = 2;
+
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaEventCreate(cudaEvent_t* event);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
+cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream);
+cudaError_t cudaMalloc(void** memory, std::size_t bytes);
+cudaError_t cudaFree(void* memory);
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* memory);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cudaStream_t stream);
+
+template <class T>
+cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
+  return cudaMalloc(reinterpret_cast<void**>(memory), bytes);
+}
+
+namespace espalier_emulation {
+bool good_configuration(dim3 grid, dim3 block);
+bool good_argument(const void* pointer);
+template <class T>
+bool good(const T& argument) {
+  if constexpr (std::is_pointer_v<T>)
+    return good_argument(argument);
+  else
+    return true;
+}
+template <class... P, std::size_t... I>
+cudaError_t run_kernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
+                       std::index_sequence<I...>);
+}  // namespace espalier_emulation
+
+template <class... P, std::size_t... I>
+cudaError_t espalier_emulation::run_kernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
+                                           std::index_sequence<I...>) {
+  // A pointer that a kernel is given must be one to device or pinned memory.
+  if (!(good(*static_cast<std::remove_reference_t<P>*>(arguments[I])) && ...)) return cudaErrorInvalidValue;
+  struct Closure {
+    void (*kernel)(P...);
+    void** arguments;
+  } closure{kernel, arguments};
+  run_grid(
+      grid, block,
+      [](void* opaque) {
+        auto& call = *static_cast<Closure*>(opaque);
+        call.kernel(*static_cast<std::remove_reference_t<P>*>(call.arguments[I])...);
+      },
+      &closure);
+  return cudaSuccess;
+}
+
+template <class... P>
+cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, std::size_t,
+                             cudaStream_t) {
+  if (!espalier_emulation::good_configuration(grid, block)) return cudaErrorInvalidConfiguration;
+  return espalier_emulation::run_kernel(kernel, grid, block, arguments, std::index_sequence_for<P...>{});
+}

@@ -1,0 +1,286 @@
+// Memory, streams and events of the emulation. Work is done when it is asked for.
+//
+// Device memory is one range of addresses, without access except while a kernel runs or a copy is made, so host code
+// that follows a device pointer ends with a segmentation fault. New memory holds 0xff bytes (NaN, -1).
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "cuda_runtime.h"
+#include "memory.hpp"
+
+namespace espalier_emulation {
+
+namespace {
+
+constexpr std::size_t kReserved = std::size_t{1} << 38, kAlignment = 512, kPage = std::size_t{2} << 20;
+
+std::size_t number_from(const char* name, std::size_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+struct Memory {
+  std::byte* base = nullptr;
+  std::size_t open = 0;  // bytes from base on that kernels may touch
+  int accesses = 0;
+  std::map<std::size_t, std::size_t> used, unused;  // offset -> bytes
+  std::set<const void*> pinned;
+  std::size_t in_use = 0, peak = 0, size = number_from("ESPALIER_EMULATED_MEMORY", std::size_t{8} << 30);
+
+  Memory() {
+    void* range = mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) std::abort();
+    base = static_cast<std::byte*>(range);
+    unused[0] = kReserved;
+  }
+};
+Memory& memory() {
+  static Memory of_process;
+  return of_process;
+}
+
+void protect(int access) {
+  auto& m = memory();
+  if (m.open > 0 && mprotect(m.base, m.open, access) != 0) std::abort();
+}
+
+}  // namespace
+
+DeviceAccess::DeviceAccess() {
+  if (memory().accesses++ == 0) protect(PROT_READ | PROT_WRITE);
+}
+DeviceAccess::~DeviceAccess() {
+  if (--memory().accesses == 0) protect(PROT_NONE);
+}
+
+bool is_device_memory(const void* pointer) {
+  const auto* at = static_cast<const std::byte*>(pointer);
+  return at >= memory().base && at < memory().base + kReserved;
+}
+
+bool good_argument(const void* pointer) {
+  if (pointer == nullptr || is_device_memory(pointer)) return true;
+  for (const void* begin : memory().pinned) {  // pinned arrays are few
+    const auto* header = static_cast<const std::size_t*>(begin) - 8;
+    if (pointer >= begin && pointer <= static_cast<const std::byte*>(begin) + *header) return true;
+  }
+  std::fprintf(stderr, "emulated CUDA: a kernel is given a pointer to pageable host memory\n");
+  return false;
+}
+
+}  // namespace espalier_emulation
+
+using namespace espalier_emulation;
+
+namespace {
+cudaError_t last_error = cudaSuccess;
+cudaError_t note(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+}  // namespace
+
+struct CUstream_st {};
+struct CUevent_st {
+  std::chrono::steady_clock::time_point time;
+};
+struct CUmemPoolHandle_st {};
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInvalidConfiguration:
+      return "invalid configuration argument";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
+    default:
+      return "invalid argument";
+  }
+}
+cudaError_t cudaGetLastError() {
+  return std::exchange(last_error, cudaSuccess);
+}
+cudaError_t cudaGetDeviceCount(int* count) {
+  const auto gpus = static_cast<int>(number_from("ESPALIER_EMULATED_GPUS", 1));
+  if (gpus == 0) return note(cudaErrorNoDevice);
+  *count = gpus;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || device >= count) return note(cudaErrorInvalidDevice);
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  *properties = {};
+  std::snprintf(properties->name, sizeof properties->name, "emulated GPU");
+  properties->uuid.bytes[0] = static_cast<char>(device + 1);
+  properties->totalGlobalMem = memory().size;
+  properties->multiProcessorCount = 4;
+  properties->major = 9;
+  properties->l2CacheSize = 1 << 20;
+  properties->sharedMemPerBlock = 48 << 10;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = new CUstream_st;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return cudaEventCreate(event);
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  event->time = std::chrono::steady_clock::now();
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) {
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  static CUmemPoolHandle_st of_process;
+  *pool = &of_process;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
+  const auto& m = memory();
+  const bool high = attribute == cudaMemPoolAttrUsedMemHigh || attribute == cudaMemPoolAttrReservedMemHigh;
+  const std::uint64_t bytes = high ? m.peak : m.in_use;
+  std::memcpy(value, &bytes, sizeof bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  *total = memory().size;
+  *free = memory().size - memory().in_use;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** allocated, std::size_t bytes) {
+  auto& m = memory();
+  const std::size_t need =
+      (bytes + kAlignment - 1) / kAlignment * kAlignment + kAlignment;  // a gap behind each array
+  if (m.in_use + need > m.size) return note(cudaErrorMemoryAllocation);
+  for (auto at = m.unused.begin(); at != m.unused.end(); ++at) {
+    if (at->second < need) continue;
+    const auto [offset, size] = *at;
+    m.unused.erase(at);
+    if (size > need) m.unused[offset + need] = size - need;
+    m.used[offset] = need;
+    m.in_use += need;
+    m.peak = std::max(m.peak, m.in_use);
+    if (offset + need > m.open) {
+      const DeviceAccess closed_again;  // what was open stays as it is
+      m.open = (offset + need + kPage - 1) / kPage * kPage;
+      if (mprotect(m.base, m.open, PROT_READ | PROT_WRITE) != 0) std::abort();
+    }
+    const DeviceAccess access;
+    std::memset(m.base + offset, 0xff, need);
+    *allocated = m.base + offset;
+    return cudaSuccess;
+  }
+  return note(cudaErrorMemoryAllocation);
+}
+cudaError_t cudaFree(void* allocated) {
+  if (allocated == nullptr) return cudaSuccess;
+  auto& m = memory();
+  const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(allocated) - m.base);
+  const auto found = m.used.find(offset);
+  if (found == m.used.end()) {
+    std::fprintf(stderr, "emulated CUDA: memory is freed that was not allocated\n");
+    std::abort();
+  }
+  const std::size_t size = found->second;
+  {
+    const DeviceAccess access;
+    std::memset(m.base + offset, 0xff, size);
+  }
+  m.used.erase(found);
+  m.in_use -= size;
+  auto at = m.unused.emplace(offset, size).first;
+  if (const auto next = std::next(at); next != m.unused.end() && at->first + at->second == next->first) {
+    at->second += next->second;
+    m.unused.erase(next);
+  }
+  if (at != m.unused.begin())
+    if (const auto before = std::prev(at); before->first + before->second == at->first) {
+      before->second += at->second;
+      m.unused.erase(at);
+    }
+  return cudaSuccess;
+}
+cudaError_t cudaMallocAsync(void** allocated, std::size_t bytes, cudaStream_t) {
+  return cudaMalloc(allocated, bytes);
+}
+cudaError_t cudaFreeAsync(void* allocated, cudaStream_t) {
+  return cudaFree(allocated);
+}
+cudaError_t cudaHostAlloc(void** allocated, std::size_t bytes, unsigned) {
+  auto* block = static_cast<std::size_t*>(std::aligned_alloc(64, (bytes + 127) / 64 * 64));
+  if (block == nullptr) return note(cudaErrorMemoryAllocation);
+  *block = bytes;
+  *allocated = block + 8;
+  memory().pinned.insert(*allocated);
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* allocated) {
+  if (allocated == nullptr) return cudaSuccess;
+  memory().pinned.erase(allocated);
+  std::free(static_cast<std::size_t*>(allocated) - 8);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t) {
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice,
+             to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  if (kind != cudaMemcpyDefault &&
+      (is_device_memory(from) != from_device || is_device_memory(to) != to_device))
+    return note(cudaErrorInvalidValue);
+  const DeviceAccess access;
+  std::memmove(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* at, int byte, std::size_t bytes, cudaStream_t) {
+  const DeviceAccess access;
+  std::memset(at, byte, bytes);
+  return cudaSuccess;
+}

@@ -1,0 +1,234 @@
+// The threads of a grid, block after block, as fibers on one thread of the process.
+//
+// A thread runs until it ends or waits at a barrier; then another one runs. The order of blocks and of the threads in a
+// block is a shuffle, so that a result which depends on it shows. A fiber whose thread ended takes the next thread of
+// the block, so a kernel without barriers needs one fiber. A barrier that some thread of the block (or lane of the mask)
+// never reaches ends the program.
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "cuda_runtime.h"
+#include "memory.hpp"
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace espalier_emulation {
+
+namespace {
+
+constexpr std::size_t kStackBytes = std::size_t{256} << 10;
+
+[[noreturn]] void give_up(const char* what) {
+  std::fprintf(stderr, "emulated CUDA: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, what);
+  std::abort();
+}
+
+struct Fiber {
+  ucontext_t context;
+  void* stack = nullptr;
+  unsigned thread = 0;  // number in the block
+  // What it waits for.
+  Barrier barrier = Barrier::kBlock;
+  unsigned mask = 0;
+  std::uint64_t value = 0;
+  std::uint64_t values[32] = {};  // what the lanes of its warp had, when it goes on
+  int sum = 0;
+
+  Fiber() {
+    stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                 -1, 0);
+    if (stack == MAP_FAILED) give_up("no memory for a stack");
+  }
+  ~Fiber() { munmap(stack, kStackBytes); }
+};
+
+struct Engine {
+  ucontext_t scheduler;
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  std::vector<Fiber*> idle;
+  std::deque<Fiber*> ready;
+  Fiber* running = nullptr;
+  void (*invoke)(void*) = nullptr;
+  void* closure = nullptr;
+  // Of the block under way.
+  std::vector<unsigned> order;  // of its threads
+  std::size_t started = 0;
+  unsigned threads = 0, ended = 0;
+  std::vector<Fiber*> at_block_barrier;
+  std::vector<std::vector<Fiber*>> at_warp_barrier;
+  std::vector<bool> thread_ended;
+};
+Engine engine;
+
+void set_thread(unsigned thread) {
+  threadIdx.x = thread % blockDim.x;
+  threadIdx.y = thread / blockDim.x % blockDim.y;
+  threadIdx.z = thread / blockDim.x / blockDim.y;
+}
+
+void fiber_main() {
+  for (;;) {
+    Fiber& self = *engine.running;
+    while (engine.started < engine.order.size()) {
+      self.thread = engine.order[engine.started++];
+      set_thread(self.thread);
+      engine.invoke(engine.closure);
+      ++engine.ended;
+      engine.thread_ended[self.thread] = true;
+    }
+    engine.idle.push_back(&self);
+    swapcontext(&self.context, &engine.scheduler);
+  }
+}
+
+Fiber* new_fiber() {
+  engine.fibers.push_back(std::make_unique<Fiber>());
+  Fiber& fiber = *engine.fibers.back();
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack;
+  fiber.context.uc_stack.ss_size = kStackBytes;
+  fiber.context.uc_link = nullptr;
+  makecontext(&fiber.context, fiber_main, 0);
+  return &fiber;
+}
+
+void wait() {
+  Fiber& self = *engine.running;
+  swapcontext(&self.context, &engine.scheduler);
+  set_thread(self.thread);
+}
+
+void resume(Fiber* fiber) {
+  engine.running = fiber;
+  swapcontext(&engine.scheduler, &fiber->context);
+}
+
+void run_block() {
+  engine.started = 0;
+  engine.ended = 0;
+  engine.at_block_barrier.clear();
+  engine.at_warp_barrier.assign((engine.threads + 31) / 32, {});
+  engine.thread_ended.assign(engine.threads, false);
+  while (engine.ended < engine.threads) {
+    if (!engine.ready.empty()) {
+      Fiber* next = engine.ready.front();
+      engine.ready.pop_front();
+      resume(next);
+    } else if (engine.started < engine.order.size()) {
+      Fiber* next = nullptr;
+      if (engine.idle.empty()) {
+        next = new_fiber();
+      } else {
+        next = engine.idle.back();
+        engine.idle.pop_back();
+      }
+      resume(next);
+    } else {
+      give_up("threads wait at a barrier that others of the block, or lanes of the mask, never reach");
+    }
+  }
+}
+
+unsigned seed_of_order() {
+  const char* seed = std::getenv("ESPALIER_EMULATED_ORDER");
+  return seed == nullptr ? 1u : static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
+}
+
+template <class T>
+void shuffle(std::vector<T>& items, std::minstd_rand& random) {
+  for (std::size_t k = items.size(); k > 1; --k) std::swap(items[k - 1], items[random() % k]);
+}
+
+}  // namespace
+
+int lane() {
+  return static_cast<int>(engine.running->thread % 32);
+}
+
+int wait_for_block(int value) {
+  Fiber& self = *engine.running;
+  if (engine.ended > 0) give_up("waits for its block, of which threads have ended");
+  self.barrier = Barrier::kBlock;
+  self.value = static_cast<std::uint64_t>(value);
+  engine.at_block_barrier.push_back(&self);
+  if (engine.at_block_barrier.size() == engine.threads) {
+    int sum = 0;
+    for (const Fiber* fiber : engine.at_block_barrier) sum += static_cast<int>(fiber->value);
+    for (Fiber* fiber : engine.at_block_barrier) {
+      fiber->sum = sum;
+      if (fiber != &self) engine.ready.push_back(fiber);
+    }
+    engine.at_block_barrier.clear();
+    return sum;
+  }
+  wait();
+  return self.sum;
+}
+
+const std::uint64_t* exchange_in_warp(unsigned mask, std::uint64_t value) {
+  Fiber& self = *engine.running;
+  if ((mask >> lane() & 1u) == 0) give_up("waits for lanes of a mask that it is not one of");
+  self.barrier = Barrier::kWarp;
+  self.mask = mask;
+  self.value = value;
+  auto& waiting = engine.at_warp_barrier[self.thread / 32];
+  waiting.push_back(&self);
+  unsigned arrived = 0;
+  for (const Fiber* fiber : waiting)
+    if (fiber->mask == mask) arrived |= 1u << fiber->thread % 32;
+  if (arrived != mask) {
+    wait();
+    return self.values;
+  }
+  std::uint64_t values[32] = {};
+  for (const Fiber* fiber : waiting)
+    if (fiber->mask == mask) values[fiber->thread % 32] = fiber->value;
+  std::vector<Fiber*> others;
+  for (Fiber* fiber : waiting) {
+    if (fiber->mask != mask) {
+      others.push_back(fiber);
+      continue;
+    }
+    std::memcpy(fiber->values, values, sizeof values);
+    if (fiber != &self) engine.ready.push_back(fiber);
+  }
+  waiting = std::move(others);
+  return self.values;
+}
+
+bool good_configuration(dim3 grid, dim3 block) {
+  const auto threads = static_cast<std::uint64_t>(block.x) * block.y * block.z;
+  return grid.x > 0 && grid.x <= 0x7fffffffu && grid.y > 0 && grid.y <= 65535 && grid.z > 0 &&
+         grid.z <= 65535 && threads > 0 && threads <= 1024;
+}
+
+void run_grid(dim3 grid, dim3 block, void (*invoke)(void*), void* closure) {
+  const DeviceAccess access;
+  static std::minstd_rand random(seed_of_order() + 1);
+  gridDim = grid;
+  blockDim = block;
+  engine.invoke = invoke;
+  engine.closure = closure;
+  engine.threads = block.x * block.y * block.z;
+  engine.order.resize(engine.threads);
+  for (unsigned k = 0; k < engine.threads; ++k) engine.order[k] = k;
+  shuffle(engine.order, random);
+  std::vector<std::uint64_t> blocks(static_cast<std::uint64_t>(grid.x) * grid.y * grid.z);
+  for (std::size_t k = 0; k < blocks.size(); ++k) blocks[k] = k;
+  shuffle(blocks, random);
+  for (const auto number : blocks) {
+    blockIdx = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
+                static_cast<unsigned>(number / grid.x / grid.y)};
+    run_block();
+  }
+}
+
+}  // namespace espalier_emulation
