@@ -17,6 +17,8 @@
 
 namespace espalier {
 
+class DeviceGrid;
+
 /// One batch to sample: its number in the epoch and its distinct training vertices.
 struct SeedBatch {
   std::int64_t number = 0;
@@ -92,10 +94,10 @@ template <class Index>
 std::unique_ptr<Sampler> make_sampler(const std::string& kind, const DistCsr<Index>& a,
                                       const SamplerShape& shape);
 
-/// The same on a GPU. Where a sampler has no twin for the topology, its batches are sampled by the CPU and copied:
-/// `on_host` (may be null) says so.
+/// The same on GPUs. Where a sampler has no twin for the topology, its batches are sampled by the CPU and copied:
+/// `on_host` (may be null) says so. `grid` is over a.host->grid.
 template <class Index>
-std::unique_ptr<DeviceSampler> make_sampler(const Cuda& cuda, const std::string& kind,
+std::unique_ptr<DeviceSampler> make_sampler(const Cuda& cuda, const DeviceGrid& grid, const std::string& kind,
                                             const DeviceDistCsr<Index>& a, const SamplerShape& shape,
                                             bool* on_host = nullptr);
 
