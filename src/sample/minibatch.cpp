@@ -66,4 +66,11 @@ std::uint64_t sample_digest(const Minibatch& minibatch) {
   return hashes.sum();
 }
 
+std::uint64_t sample_digests(const Cpu& cpu, std::span<const Minibatch> minibatches) {
+  std::uint64_t digests = 0;
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1) reduction(+ : digests)
+  for (std::size_t b = 0; b < minibatches.size(); ++b) digests += sample_digest(minibatches[b]);
+  return digests;
+}
+
 }  // namespace espalier
