@@ -2,7 +2,7 @@
 // its stream is waited for.
 //
 // Device memory is one range of addresses, without access except while a kernel runs or a copy is made, so host code
-// that follows a device pointer ends with a segmentation fault. New memory holds 0xff bytes (NaN, -1).
+// that follows a device pointer ends with a segmentation fault. The first megabytes of new memory hold 0xff bytes (NaN, -1).
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ namespace espalier_emulation {
 
 namespace {
 
-constexpr std::size_t kReserved = std::size_t{1} << 38, kAlignment = 512, kPage = std::size_t{2} << 20;
+constexpr std::size_t kReserved = std::size_t{1} << 38, kAlignment = 512, kPage = std::size_t{2} << 20,
+                      kFilled = std::size_t{4} << 20;  // pages that nobody touches cost no time
 
 std::size_t number_from(const char* name, std::size_t otherwise) {
   const char* text = std::getenv(name);
@@ -264,7 +265,7 @@ cudaError_t cudaMalloc(void** allocated, std::size_t bytes) {
       if (mprotect(m.base, m.open, PROT_READ | PROT_WRITE) != 0) std::abort();
     }
     const DeviceAccess access;
-    std::memset(m.base + offset, 0xff, need);
+    std::memset(m.base + offset, 0xff, std::min(need, kFilled));
     *allocated = m.base + offset;
     return cudaSuccess;
   }
@@ -283,7 +284,7 @@ cudaError_t cudaFree(void* allocated) {
   expect_no_delivery_to(m.base + offset, size);
   {
     const DeviceAccess access;
-    std::memset(m.base + offset, 0xff, size);
+    std::memset(m.base + offset, 0xff, std::min(size, kFilled));
   }
   m.used.erase(found);
   m.in_use -= size;
