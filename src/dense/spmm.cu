@@ -31,22 +31,26 @@ struct Source {
   }
 };
 
-/// Up to kAhead entries of a row.
+/// Up to kAhead entries of a row. Reads go to the last entry again where there are fewer, so that all are on their way
+/// at once, without a branch between them.
 template <class S>
 struct Entries {
   const S* rows[kAhead];
   float values[kAhead];
-  int count = 0;
+  int count;
 
-  /// Those from `begin` on.
+  /// Those from `begin` < `end` on.
   __device__ void read(const DeviceBlock& block, const Source<S>& x, std::int64_t begin, std::int64_t end) {
     count = end - begin < kAhead ? static_cast<int>(end - begin) : kAhead;
+    std::int32_t columns[kAhead];
 #pragma unroll
-    for (int e = 0; e < kAhead; ++e)
-      if (e < count) {
-        rows[e] = x.row(block.indices[begin + e]);
-        values[e] = block.values == nullptr ? 1.0f : block.values[begin + e];
-      }
+    for (int e = 0; e < kAhead; ++e) {
+      const std::int64_t at = begin + (e < count ? e : count - 1);
+      columns[e] = block.indices[at];
+      values[e] = block.values == nullptr ? 1.0f : block.values[at];
+    }
+#pragma unroll
+    for (int e = 0; e < kAhead; ++e) rows[e] = x.row(columns[e]);
   }
 };
 
@@ -115,7 +119,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   const std::int64_t end = block.indptr[row + 1];
   std::int64_t begin = block.indptr[row];
   Entries<S> next;
-  next.read(block, x, begin, end);
+  if (begin < end) next.read(block, x, begin, end);
   while (begin < end) {
     const Entries<S> now = next;
     Pack<S, N> rows[kPacks][kAhead] = {};
