@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "espalier/base/cuda.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 
