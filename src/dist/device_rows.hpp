@@ -72,6 +72,13 @@ inline Buffer<std::int64_t> read_at(const Cuda& cuda, const std::int64_t* values
   return download(cuda, read);
 }
 
+/// sizes [rows] of rows that begin at `offsets`, as they travel.
+template <class Index>
+void sizes_of_rows(const Cuda& cuda, const std::int64_t* offsets, std::int64_t rows, Index* sizes) {
+  for_each(cuda, "sizes_of_rows", rows,
+           [=] __device__(std::int64_t r) { sizes[r] = static_cast<Index>(offsets[r + 1] - offsets[r]); });
+}
+
 /// offsets [rows + 1] = where rows of these sizes begin.
 template <class Index>
 void offsets_of_sizes(const Cuda& cuda, const Index* sizes, std::int64_t rows,
@@ -95,8 +102,8 @@ void copy_entries(const Cuda& cuda, const RowView<Index>* rows, const std::int64
   });
 }
 
-/// Sizes, then entries of rows that lie one after another, to the ranks of a column: `counts[r]` rows to rank r, which
-/// expects `my_counts[..]`. `sizes` [rows] as they travel. Gives the rows that I get. Collective; books under `label`.
+/// Rows that lie one after another, to the ranks of a column: first their sizes, then their entries; counts[r] of them to
+/// rank r, my_counts[r] from it. Collective; books under `label`.
 template <class Index>
 class RowExchange {
  public:
@@ -107,7 +114,7 @@ class RowExchange {
   /// How many entries I send.
   std::int64_t sent() const { return begins_of(sent_).back(); }
   std::int64_t received() const { return begins_of(received_).back(); }
-  /// values: null where no rank has any.
+  /// mine = the rows that I get. with_values: the same on every rank.
   void send(const Cuda& cuda, const Index* indices, const float* values, bool with_values,
             DeviceRowEntries<Index>& mine);
 
@@ -126,10 +133,8 @@ RowExchange<Index>::RowExchange(const Cuda& cuda, const DeviceCommunicator& colu
   const auto begins = begins_of(counts), my_begins = begins_of(my_counts);
   DeviceArray<Index> sizes(static_cast<std::size_t>(begins.back())),
       my_sizes(static_cast<std::size_t>(my_begins.back()));
-  auto* const to = sizes.data();
-  for_each(cuda, "sizes_of_rows", begins.back(),
-           [=] __device__(std::int64_t r) { to[r] = static_cast<Index>(offsets[r + 1] - offsets[r]); });
-  column.all_to_all_v(to, counts, my_sizes.data(), my_counts, label);
+  sizes_of_rows(cuda, offsets, begins.back(), sizes.data());
+  column.all_to_all_v(sizes.data(), counts, my_sizes.data(), my_counts, label);
   offsets_of_sizes(cuda, my_sizes.data(), my_begins.back(), my_offsets_);
   sent_ = counts_between(read_at(cuda, offsets, begins));
   received_ = counts_between(read_at(cuda, my_offsets_.data(), my_begins));
