@@ -1,6 +1,7 @@
-// The rows of P where they lie: with one block row, all of them here.
+// The rows of P where they lie: with one block row, all of them here. Otherwise see the files of the two schedules.
 #include "espalier/dist/device_product.hpp"
 
+#include "device_rows.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
 
@@ -14,30 +15,28 @@ DeviceArray<RowView<Index>> local_rows(const Cuda& cuda, const RowKey* keys, std
                                        const DeviceDistCsr<Index>& a) {
   DeviceArray<RowView<Index>> rows(static_cast<std::size_t>(count));
   auto* to = rows.data();
-  const auto* indptr = a.local.indptr.data();
-  const auto* indices = a.local.indices.data();
-  const float* values = a.local.has_values() ? a.local.values.data() : nullptr;
+  const auto local = rows_of(a.local);
   const auto first_row = a.host->first_row();
-  for_each(cuda, "local_rows", count, [=] __device__(std::int64_t k) {
-    const auto row = keys[k].vertex - first_row;
-    const auto begin = indptr[row], end = indptr[row + 1];
-    to[k] = {indices + begin, values == nullptr ? nullptr : values + begin, end - begin};
-  });
+  for_each(cuda, "local_rows", count,
+           [=] __device__(std::int64_t k) { to[k] = local[keys[k].vertex - first_row]; });
   return rows;
 }
 
 }  // namespace
 
 template <class Index>
-void apply_product(const Cuda& cuda, const DeviceGrid&, const RowKey* keys, std::int64_t count,
+void apply_product(const Cuda& cuda, const DeviceGrid& grid, const RowKey* keys, std::int64_t count,
                    const DeviceDistCsr<Index>& a, Schedule schedule, std::string_view label,
                    const DeviceRowOperation<Index>& operation, DeviceRowEntries<Index>& out) {
   if (a.host->partition.parts() == 1) {
     const auto rows = local_rows(cuda, keys, count, a);
     return operation.apply(cuda, rows.data(), keys, count, out);
   }
-  // Here pull and push bring rows or results of other block rows.
-  ESPALIER_CHECK(false, "{}: products by schedule {} run on one block row", label, name_of(schedule));
+  ESPALIER_CHECK(schedule == Schedule::kPull || schedule == Schedule::kPush,
+                 "{}: a product on GPUs goes by pull or push, not {}", label, name_of(schedule));
+  (schedule == Schedule::kPull ? pull_product<Index> : push_product<Index>)(cuda, grid.column_comm(), keys,
+                                                                            count, a, std::string(label),
+                                                                            operation, out);
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                        \
