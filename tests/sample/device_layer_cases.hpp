@@ -95,11 +95,12 @@ DistCsr<Index> layer_matrix(const Grid& grid, LayerMatrix which, std::int64_t n,
 
 /// All modes over all matrices; fanouts of one, of more than there is, of all, and some between, in turn.
 template <class Index>
-void expect_same_in_all_modes(const Cuda& gpu, const std::string& kind, const MakeOnGpu<Index>& make) {
+void expect_same_in_all_modes(const Cuda& gpu, const std::string& kind, const MakeOnGpu<Index>& make,
+                              std::initializer_list<std::int64_t> sizes) {
   const Grid grid(test_world(), 1);
   const std::vector<std::vector<std::int64_t>> fanouts = {{5, 1}, {-1, 4}, {20, 7, 12}, {10000, 30}, {40}};
-  std::size_t turn = 0;
-  for (const std::int64_t n : {13, 120})
+  std::size_t turn = 4;
+  for (const auto n : sizes)
     for (const auto which :
          {LayerMatrix::kAdjacency, LayerMatrix::kMean, LayerMatrix::kMeanWithSelf, LayerMatrix::kGcn})
       for (const bool weighted : {false, true}) {
