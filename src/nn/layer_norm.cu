@@ -1,6 +1,6 @@
 // Layer normalisation on the GPU: eight threads have a row, one for each of the eight interleaved sums that the CPU
 // adds, so the bits are the same. They read 32 neighbouring bytes at a time, a sector of memory.
-#include "espalier/base/error.hpp"
+#include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/nn/batch_norm.hpp"
 #include "espalier/nn/layer_norm.hpp"
@@ -19,19 +19,14 @@ __device__ std::int64_t row_of_thread() {
   return static_cast<std::int64_t>(blockIdx.x) * kRowsOfBlock + threadIdx.x / kRowThreads;
 }
 
-/// function(j) for every element of the row that is this thread's.
-template <class Function>
-__device__ void for_part(std::int64_t width, const Function& function) {
-#pragma unroll 4
-  for (std::int64_t j = part_of_row(); j < width; j += kRowThreads) function(j);
-}
-
 /// The mean of term(0) .. term(width - 1), known to the row's eight threads. All lanes of the warp must call it; those
 /// beyond the last row with active_width 0.
 template <class Term>
 __device__ double mean_of(std::int64_t width, std::int64_t active_width, const Term& term) {
   double sum = 0;
-  for_part(active_width, [&](std::int64_t j) { sum += static_cast<double>(term(j)); });
+#pragma unroll 8
+  for (std::int64_t j = part_of_row(); j < active_width; j += kRowThreads)
+    sum += static_cast<double>(term(j));
   // ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)), in every one of the eight.
   for (int lanes = 1; lanes < kRowThreads; lanes *= 2) sum += __shfl_xor_sync(kAllLanes, sum, lanes);
   return sum / static_cast<double>(width);
@@ -50,11 +45,12 @@ __global__ void __launch_bounds__(kBlockThreads)
     return deviation * deviation;
   });
   const float inverse = inverse_deviation_of<float>(variance), center = static_cast<float>(mean);
-  for_part(active, [&](std::int64_t j) {
+#pragma unroll 4
+  for (std::int64_t j = part_of_row(); j < active; j += kRowThreads) {
     const float normalized = (from[j] - center) * inverse;
     if constexpr (kTrain) from[j] = normalized;
     to[j] = scale[j] * normalized + shift[j];
-  });
+  }
   if constexpr (kTrain)
     if (row < rows && part_of_row() == 0) inverse_deviation[row] = inverse;
 }
@@ -71,16 +67,17 @@ __global__ void __launch_bounds__(kBlockThreads)
   const auto correlation =
       static_cast<float>(mean_of(width, active, [&](std::int64_t j) { return d[j] * scale[j] * x[j]; }));
   const float inverse = row < rows ? inverse_deviation[row] : 0;
-  for_part(active,
-           [&](std::int64_t j) { d[j] = (d[j] * scale[j] - mean - x[j] * correlation) * inverse; });
+#pragma unroll 4
+  for (std::int64_t j = part_of_row(); j < active; j += kRowThreads)
+    d[j] = (d[j] * scale[j] - mean - x[j] * correlation) * inverse;
 }
 
 }  // namespace
 
-template <>
-void layer_norm_forward<float>(const Cuda& cuda, Matrix<float, Cuda>& z, const Matrix<float, Cuda>& scale,
-                               const Matrix<float, Cuda>& shift, Matrix<float, Cuda>& output,
-                               Matrix<float, Cuda>& inverse_deviation) {
+template <class T>
+void layer_norm_forward(const Cuda& cuda, Matrix<T, Cuda>& z, const Matrix<T, Cuda>& scale,
+                        const Matrix<T, Cuda>& shift, Matrix<T, Cuda>& output,
+                        Matrix<T, Cuda>& inverse_deviation) {
   output.resize(z.rows, z.columns);
   inverse_deviation.resize(z.rows, 1);
   launch(cuda, "layer_norm_forward", normalize_rows<true>, dim3(blocks_for(z.rows, kRowsOfBlock)),
@@ -88,23 +85,31 @@ void layer_norm_forward<float>(const Cuda& cuda, Matrix<float, Cuda>& z, const M
          output.data.data(), inverse_deviation.data.data());
 }
 
-template <>
-void layer_norm_backward<float>(const Cuda& cuda, const Matrix<float, Cuda>& normalized,
-                                const Matrix<float, Cuda>& inverse_deviation,
-                                const Matrix<float, Cuda>& scale, Matrix<float, Cuda>& gradient,
-                                Matrix<float, Cuda>& dscale, Matrix<float, Cuda>& dshift) {
+template <class T>
+void layer_norm_backward(const Cuda& cuda, const Matrix<T, Cuda>& normalized,
+                         const Matrix<T, Cuda>& inverse_deviation, const Matrix<T, Cuda>& scale,
+                         Matrix<T, Cuda>& gradient, Matrix<T, Cuda>& dscale, Matrix<T, Cuda>& dshift) {
   sum_scale_and_shift(cuda, normalized, gradient, dscale, dshift);
   launch(cuda, "layer_norm_backward", backward_of_rows, dim3(blocks_for(gradient.rows, kRowsOfBlock)),
          dim3(kBlockThreads), gradient.rows, gradient.columns, scale.data.data(), normalized.data.data(),
          inverse_deviation.data.data(), gradient.data.data());
 }
 
-template <>
-void layer_norm_evaluate<float>(const Cuda& cuda, const Matrix<float, Cuda>& scale,
-                                const Matrix<float, Cuda>& shift, Matrix<float, Cuda>& z) {
+template <class T>
+void layer_norm_evaluate(const Cuda& cuda, const Matrix<T, Cuda>& scale, const Matrix<T, Cuda>& shift,
+                         Matrix<T, Cuda>& z) {
   launch(cuda, "layer_norm_evaluate", normalize_rows<false>, dim3(blocks_for(z.rows, kRowsOfBlock)),
          dim3(kBlockThreads), z.rows, z.columns, scale.data.data(), shift.data.data(), z.data.data(),
          z.data.data(), nullptr);
 }
+
+template void layer_norm_forward<float>(const Cuda&, Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
+                                        const Matrix<float, Cuda>&, Matrix<float, Cuda>&,
+                                        Matrix<float, Cuda>&);
+template void layer_norm_backward<float>(const Cuda&, const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
+                                         const Matrix<float, Cuda>&, Matrix<float, Cuda>&,
+                                         Matrix<float, Cuda>&, Matrix<float, Cuda>&);
+template void layer_norm_evaluate<float>(const Cuda&, const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
+                                         Matrix<float, Cuda>&);
 
 }  // namespace espalier
