@@ -143,7 +143,7 @@ template <class Index>
 LayerPicks<Index> FastGcnDraws<Index>::picks(std::size_t batch, std::int64_t layer,
                                              std::int64_t fanout) const {
   return takes_all(fanout)
-             ? picks_of(all_, true)
+             ? whole_support()
              : picks_of(draws_[static_cast<std::size_t>(layer - 1) * batches_ + batch].in_order(), false);
 }
 

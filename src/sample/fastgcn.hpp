@@ -1,4 +1,4 @@
-// The picks of FastGCN: made on the host, by CPU and GPU samplers (fastgcn.cpp says what is drawn). They do not depend on
+// The distribution of FastGCN, and its picks on the host (fastgcn.cpp says what is drawn). Picks do not depend on
 // frontiers, so those of all batches and layers of a bulk are made together.
 #pragma once
 
@@ -45,8 +45,12 @@ class FastGcnDraws {
   /// The picks of one batch of the bulk.
   LayerPicks<Index> picks(std::size_t batch, std::int64_t layer, std::int64_t fanout) const;
 
- private:
+  const SpreadWeights& weights() const { return weights_; }
+  /// Is the support taken whole? Then every batch has the same picks.
   bool takes_all(std::int64_t fanout) const { return fanout < 0 || weights_.support() <= fanout; }
+  LayerPicks<Index> whole_support() const { return picks_of(all_, true); }
+
+ private:
   // One round for every batch and layer; false when nothing was missing anywhere. Collective over the process
   // column.
   bool draw_round(const Cpu& cpu);

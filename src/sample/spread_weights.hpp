@@ -33,6 +33,9 @@ class SpreadWeights {
   /// How many vertices have a positive weight, everywhere.
   std::int64_t support() const { return support_; }
 
+  /// [my vertices + 1] prefix sums of the weights of my block row, from where it begins on the axis.
+  std::span<const std::uint64_t> prefix() const { return prefix_; }
+
   /// The interval of each point (< total). Collective over the process column.
   std::vector<Interval> find(std::span<const std::uint64_t> points, const std::string& label) const;
 

@@ -171,12 +171,28 @@ class WeightTree {
         point -= nodes_[position - 1];
       }
     const auto drawn = weight(position);
-    for (auto i = position + 1; i <= support_; i += i & -i) nodes_[i - 1] -= drawn;
+    subtract(position, drawn);
     left_ -= drawn;
     return position;
   }
 
  private:
+  // Several nodes are read before they are written, so that a GPU waits for memory once for all of them.
+  ESPALIER_HD void subtract(std::int64_t position, std::uint64_t weight) {
+    constexpr int kAtOnce = 8;
+    for (auto i = position + 1; i <= support_;) {
+      std::int64_t at[kAtOnce];
+      std::uint64_t before[kAtOnce];
+      for (int k = 0; k < kAtOnce; ++k) {
+        at[k] = i - 1;
+        before[k] = at[k] < support_ ? nodes_[at[k]] : 0;
+        if (i <= support_) i += i & -i;
+      }
+      for (int k = 0; k < kAtOnce; ++k)
+        if (at[k] < support_) nodes_[at[k]] = before[k] - weight;
+    }
+  }
+
   const std::uint64_t* prefix_;
   std::int64_t support_;
   std::uint64_t* nodes_;
