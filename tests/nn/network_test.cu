@@ -47,6 +47,7 @@ TEST_F(NetworkCuda, AgreesWithTheCpu) {
           for (const double dropout : {0.0, 0.4})
             for (const std::vector<std::int64_t>& sizes :
                  {std::vector<std::int64_t>{13, 12, 11, 9}, {200, 90, 34, 8}}) {
+              if (layers == 1 && normalize != "none") continue;  // the last layer does not normalise
               SCOPED_TRACE(testing::Message()
                            << kind << " " << normalize << " layers " << layers << " inputs " << w.inputs
                            << " dropout " << dropout << " seed " << seed);
@@ -68,7 +69,7 @@ TEST_F(NetworkCuda, TwoRunsHaveTheSameBits) {
   for (const std::string kind : {"sage", "gcn"})
     for (const std::string normalize : {"none", "batch", "layer"}) {
       const NetworkShape shape{kind, 2, 50, 33, 9, 0.5, 0.2, normalize};
-      DeviceCase c(gpu(), shape, {800, 300, 520}, 3), other(gpu(), shape, {800, 300, 520}, 3);
+      DeviceCase c(gpu(), shape, {800, 640, 520}, 3), other(gpu(), shape, {800, 640, 520}, 3);
       const auto first = c.on_gpu();
       expect_same_bits(c.on_gpu(), first);
       expect_same_bits(other.on_gpu(), first);
@@ -78,7 +79,7 @@ TEST_F(NetworkCuda, TwoRunsHaveTheSameBits) {
 TEST_F(NetworkCuda, DropoutIsAFunctionOfThePass) {
   DeviceCase c(gpu(), {"sage", 2, 8, 16, 5, 0.5, 0.5, "none"}, {40, 20, 10}, 6);
   const double loss = c.on_gpu().loss;
-  for (std::uint64_t Pass::*key : {&Pass::seed, &Pass::epoch, &Pass::batch}) {
+  for (const auto key : {&Pass::seed, &Pass::epoch, &Pass::batch}) {
     ++(c.pass.*key);
     EXPECT_NE(c.on_gpu().loss, loss);
     --(c.pass.*key);
