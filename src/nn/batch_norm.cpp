@@ -112,7 +112,7 @@ void update_running_statistic(const Cpu&, const Matrix<T>& of_step, Matrix<T>& r
   template void batch_norm_backward<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&, \
                                        Matrix<T>&, Matrix<T>&, Matrix<T>&);                              \
   template void batch_norm_evaluate<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&, \
-                                       const Matrix<T>&, Matrix<T>&);                                      \
+                                       const Matrix<T>&, Matrix<T>&);                                    \
   template void update_running_statistic<T>(const Cpu&, const Matrix<T>&, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

@@ -46,4 +46,13 @@ void gcn_backward(const Space& space, const BlockOn<Space>& transposed, Order or
   }
 }
 
+#define ESPALIER_INSTANTIATE_GCN(T, Space)                                                                   \
+  template void gcn_forward<T, Space>(const Space&, const BlockOn<Space>&, Order, ConstMatrixView<T, Space>, \
+                                      GcnTensors<const Matrix<T, Space>>, Matrix<T, Space>&,                 \
+                                      Matrix<T, Space>&);                                                    \
+  template void gcn_backward<T, Space>(const Space&, const BlockOn<Space>&, Order,                           \
+                                       ConstMatrixView<T, Space>, GcnTensors<const Matrix<T, Space>>,        \
+                                       Matrix<T, Space>&, const Matrix<T, Space>&,                           \
+                                       GcnTensors<Matrix<T, Space>>, Matrix<T, Space>*);
+
 }  // namespace espalier

@@ -32,8 +32,7 @@ __device__ double mean_of(std::int64_t width, std::int64_t active_width, const T
   return sum / static_cast<double>(width);
 }
 
-/// Row by row, y = scale x^ + shift, where y may be z; for training z becomes x^, and inverse_deviation is written.
-template <bool kTrain>
+/// Row by row, y = scale x^ + shift, where y may be z; unless inverse_deviation is null, z becomes x^ and it is written.
 __global__ void __launch_bounds__(kBlockThreads)
     normalize_rows(std::int64_t rows, std::int64_t width, const float* scale, const float* shift, float* z,
                    float* y, float* inverse_deviation) {
@@ -48,11 +47,10 @@ __global__ void __launch_bounds__(kBlockThreads)
 #pragma unroll 4
   for (std::int64_t j = part_of_row(); j < active; j += kRowThreads) {
     const float normalized = (from[j] - center) * inverse;
-    if constexpr (kTrain) from[j] = normalized;
+    if (inverse_deviation != nullptr) from[j] = normalized;
     to[j] = scale[j] * normalized + shift[j];
   }
-  if constexpr (kTrain)
-    if (row < rows && part_of_row() == 0) inverse_deviation[row] = inverse;
+  if (inverse_deviation != nullptr && row < rows && part_of_row() == 0) inverse_deviation[row] = inverse;
 }
 
 /// Row by row, gradient = dy becomes dz.
@@ -80,7 +78,7 @@ void layer_norm_forward(const Cuda& cuda, Matrix<T, Cuda>& z, const Matrix<T, Cu
                         Matrix<T, Cuda>& inverse_deviation) {
   output.resize(z.rows, z.columns);
   inverse_deviation.resize(z.rows, 1);
-  launch(cuda, "layer_norm_forward", normalize_rows<true>, dim3(blocks_for(z.rows, kRowsOfBlock)),
+  launch(cuda, "layer_norm_forward", normalize_rows, dim3(blocks_for(z.rows, kRowsOfBlock)),
          dim3(kBlockThreads), z.rows, z.columns, scale.data.data(), shift.data.data(), z.data.data(),
          output.data.data(), inverse_deviation.data.data());
 }
@@ -98,7 +96,7 @@ void layer_norm_backward(const Cuda& cuda, const Matrix<T, Cuda>& normalized,
 template <class T>
 void layer_norm_evaluate(const Cuda& cuda, const Matrix<T, Cuda>& scale, const Matrix<T, Cuda>& shift,
                          Matrix<T, Cuda>& z) {
-  launch(cuda, "layer_norm_evaluate", normalize_rows<false>, dim3(blocks_for(z.rows, kRowsOfBlock)),
+  launch(cuda, "layer_norm_evaluate", normalize_rows, dim3(blocks_for(z.rows, kRowsOfBlock)),
          dim3(kBlockThreads), z.rows, z.columns, scale.data.data(), shift.data.data(), z.data.data(),
          z.data.data(), nullptr);
 }

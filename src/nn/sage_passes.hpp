@@ -51,4 +51,13 @@ void sage_backward(const Space& space, const BlockOn<Space>& block, const BlockO
                Update::kAccumulate);
 }
 
+#define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                                \
+  template void sage_forward<T, Space>(const Space&, const BlockOn<Space>&, Order,                         \
+                                       ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>,     \
+                                       Matrix<T, Space>&, Matrix<T, Space>&);                              \
+  template void sage_backward<T, Space>(const Space&, const BlockOn<Space>&, const BlockOn<Space>&, Order, \
+                                        ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>,    \
+                                        Matrix<T, Space>&, const Matrix<T, Space>&,                        \
+                                        SageTensors<Matrix<T, Space>>, Matrix<T, Space>*);
+
 }  // namespace espalier

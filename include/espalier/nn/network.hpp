@@ -10,8 +10,9 @@
 // averages gradients and the statistics of batch normalisation over a step's minibatches and hands both back.
 //
 // Laws: forward and backward are functions of (parameters, blocks, input, Pass) only, bit for bit, for any
-// number of threads. On a GPU all work is put on the stream and the host waits for none. A row of evaluate_layer depends on the rows it needs only, so evaluation does not depend
-// on how rows are spread over ranks.
+// number of threads. A row of evaluate_layer depends on the rows it needs only, so evaluation does not depend
+// on how rows are spread over ranks; on a GPU that holds but for the rounding of products (dense/gemm.hpp).
+// There all work is put on the stream, and the host waits for none.
 #pragma once
 
 #include <cstdint>

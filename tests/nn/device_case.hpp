@@ -1,0 +1,110 @@
+// One minibatch of a small network, on the CPU in double and on a GPU, for tests: the same weights, blocks, input and
+// labels.
+#pragma once
+
+#include "dense/device_matrices.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/nn/network.hpp"
+#include "espalier/nn/softmax_cross_entropy.hpp"
+
+namespace espalier {
+
+inline Matrix<double> in_double(const Matrix<float>& m) {
+  Matrix<double> result(m.rows, m.columns);
+  std::copy(m.data.begin(), m.data.end(), result.data.begin());
+  return result;
+}
+
+/// Euclidean norm of a - b, by that of b or, if b is smaller, by `least`.
+inline double relative_difference(const Matrix<float>& a, const Matrix<double>& b, double least) {
+  EXPECT_TRUE(a.rows == b.rows && a.columns == b.columns);
+  double difference = 0, norm = 0;
+  for (std::size_t e = 0; e < b.data.size(); ++e) {
+    difference += std::pow(static_cast<double>(a.data[e]) - b.data[e], 2);
+    norm += b.data[e] * b.data[e];
+  }
+  return std::sqrt(difference) / std::max(std::sqrt(norm), least);
+}
+
+struct DeviceCase {
+  const Cuda& gpu;
+  Network<float, Cuda> network;
+  Network<float> weights;  ///< what the other two have
+  Network<double> exact;
+  std::vector<Block> blocks;
+  std::vector<SharedBlock> device_storage;
+  std::vector<DeviceBlock> device_blocks;
+  Matrix<float> input;
+  Matrix<float, Cuda> device_input;
+  Buffer<std::int32_t> labels;
+  DeviceArray<std::int32_t> device_labels;
+  Pass pass{11, 3, 2};
+
+  /// Biases, scales and shifts are moved away from their start, where errors could hide.
+  DeviceCase(const Cuda& gpu_, const NetworkShape& shape, const std::vector<std::int64_t>& frontiers,
+             std::uint64_t seed)
+      : gpu(gpu_), network(gpu, shape, seed), weights(shape, seed), exact(shape, seed) {
+    std::mt19937_64 random(seed);
+    for (std::size_t k = 0; k < weights.parameters().size(); ++k) {
+      auto& parameter = weights.parameters()[k];
+      if (!parameter.decays)
+        for (float& x : parameter.value.data) x += 0.3f * random_matrix<float>(1, 1, random).data[0];
+      exact.parameters()[k].value = in_double(parameter.value);
+    }
+    copy_weights(gpu, weights, network);
+    blocks = random_minibatch(frontiers, random);
+    for (const Block& block : blocks) device_storage.emplace_back(gpu, block, 5);
+    for (const auto& stored : device_storage) device_blocks.push_back(stored.block);
+    input = random_matrix<float>(frontiers.front(), shape.inputs, random);
+    device_input = to_device(gpu, input);
+    for (std::int64_t i = 0; i < frontiers.back(); ++i)
+      labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(shape.classes)));
+    device_labels = upload(gpu, labels);
+  }
+
+  struct Result {
+    Matrix<float> logits;
+    double loss = 0;
+    std::vector<Matrix<float>> gradients, statistics;
+  };
+  /// Forward, loss and backward on the GPU, from `given` in `form`.
+  Result on_gpu(const Matrix<float, Cuda>& given, InputForm form = InputForm::kRows) {
+    Matrix<float, Cuda> dlogits;
+    DeviceArray<double> loss(1);
+    std::vector<Matrix<float, Cuda>> gradients;
+    const auto& logits = network.forward(gpu, device_blocks, given, pass, form);
+    softmax_cross_entropy(gpu, logits, device_labels.data(), 1.0, dlogits, loss.data());
+    Result result{to_host(gpu, logits), download(gpu, loss)[0], {}, {}};
+    network.backward(gpu, device_blocks, given, pass, dlogits, gradients);
+    for (const auto& gradient : gradients) result.gradients.push_back(to_host(gpu, gradient));
+    for (const auto& statistic : network.batch_statistics())
+      result.statistics.push_back(to_host(gpu, statistic));
+    return result;
+  }
+  Result on_gpu() { return on_gpu(device_input); }
+
+  struct ExactResult {
+    Matrix<double> logits;
+    double loss = 0;
+    std::vector<Matrix<double>> gradients;
+  };
+  ExactResult on_cpu() {
+    ExactResult result;
+    const auto exact_input = in_double(input);
+    Matrix<double> dlogits;
+    result.logits = exact.forward(Cpu{1}, blocks, exact_input, pass);
+    result.loss = softmax_cross_entropy<double>(Cpu{1}, result.logits, labels, 1.0, dlogits);
+    exact.backward(Cpu{1}, blocks, exact_input, pass, dlogits, result.gradients);
+    return result;
+  }
+};
+
+inline void expect_same_bits(const DeviceCase::Result& a, const DeviceCase::Result& b) {
+  EXPECT_EQ(a.loss, b.loss);
+  EXPECT_TRUE(same_bits(a.logits, b.logits));
+  ASSERT_EQ(a.gradients.size(), b.gradients.size());
+  for (std::size_t k = 0; k < a.gradients.size(); ++k)
+    EXPECT_TRUE(same_bits(a.gradients[k], b.gradients[k])) << "gradient " << k;
+}
+
+}  // namespace espalier
