@@ -65,6 +65,23 @@ TEST_F(SpmmCuda, ALargeBlockTakesManyThreadBlocks) {
   expect_cpu_bits(gpu(), random_block_matrix(3000, 20, 3, random), 5, 0, random);
 }
 
+// What is read beside a row's entries takes no part: infinity times it would not be a number.
+TEST_F(SpmmCuda, OnlyTheEntriesTakePart) {
+  for (int entries = 1; entries <= 9; ++entries) {
+    Block block;
+    block.rows = 1;
+    block.columns = 1;
+    block.indptr = {0, entries};
+    block.indices.assign(static_cast<std::size_t>(entries), 0);
+    block.values.assign(static_cast<std::size_t>(entries), INFINITY);
+    Matrix<float> x(1, 8);
+    std::ranges::fill(x.data, 2.0f);
+    Matrix<float, Cuda> y(1, 8);
+    spmm<float>(gpu(), to_device(gpu(), block), to_device(gpu(), x), y);
+    for (const float sum : to_host(gpu(), y).data) EXPECT_EQ(sum, INFINITY) << entries;
+  }
+}
+
 template <class S>
 Matrix<float> gather_and_multiply(const Cuda& gpu, const Block& block, const Buffer<std::int64_t>& ids,
                                   const Matrix<S>& store, Placement placement, const Matrix<float>& before,
