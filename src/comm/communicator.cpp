@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "mpi_check.hpp"
+#include "volumes.hpp"
 
 namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kPieceBytes = std::int64_t{1} << 30;
 constexpr int kExchangeTag = 7;
 
 template <class T>
@@ -101,10 +101,8 @@ void Communicator::all_reduce(std::span<T> values, Reduction reduction, std::str
     ESPALIER_MPI(MPI_Allreduce(MPI_IN_PLACE, values.data() + at,
                                static_cast<int>(std::min(kPiece, values.size() - at)), mpi_type<T>(),
                                mpi_op(reduction), handle_));
-  const auto bytes = static_cast<std::int64_t>(values.size_bytes());
-  const std::int64_t crossing = 2 * bytes * (size_ - 1) / size_;
   if (size_ > 1)
-    traffic_->book(label, {.messages = 2 * (size_ - 1), .bytes_sent = crossing, .bytes_received = crossing});
+    traffic_->book(label, all_reduce_volume(static_cast<std::int64_t>(values.size_bytes()), size_));
 }
 template void Communicator::all_reduce(std::span<float>, Reduction, std::string_view) const;
 template void Communicator::all_reduce(std::span<double>, Reduction, std::string_view) const;
@@ -117,9 +115,7 @@ void Communicator::broadcast_bytes(std::span<std::byte> bytes, int root, std::st
   for_each_piece(total, [&](std::int64_t offset, int count) {
     ESPALIER_MPI(MPI_Bcast(bytes.data() + offset, count, MPI_BYTE, root, handle_));
   });
-  if (size_ == 1) return;
-  traffic_->book(label, rank_ == root ? Volume{.messages = size_ - 1, .bytes_sent = total * (size_ - 1)}
-                                      : Volume{.bytes_received = total});
+  if (size_ > 1) traffic_->book(label, broadcast_volume(total, size_, rank_ == root));
 }
 
 std::string Communicator::broadcast_text(std::string text, int root, std::string_view label) const {
@@ -179,18 +175,15 @@ PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
   const auto width = static_cast<std::int64_t>(item);
   PendingExchange exchange;
   auto& requests = exchange.requests_;
-  Volume volume;
   std::int64_t own_place = 0;
   for (int peer = 0; peer < size_; ++peer) {
     const std::int64_t bytes = receive_counts[static_cast<std::size_t>(peer)] * width;
     if (peer == rank_) own_place = to - static_cast<std::byte*>(received);
-    if (peer != rank_) {
+    if (peer != rank_)
       for_each_piece(bytes, [&](std::int64_t offset, int count) {
         ESPALIER_MPI(
             MPI_Irecv(to + offset, count, MPI_BYTE, peer, kExchangeTag, handle_, &requests.emplace_back()));
       });
-      volume.bytes_received += bytes;
-    }
     to += bytes;
   }
   for (int peer = 0; peer < size_; ++peer) {
@@ -201,13 +194,11 @@ PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
       for_each_piece(bytes, [&](std::int64_t offset, int count) {
         ESPALIER_MPI(
             MPI_Isend(from + offset, count, MPI_BYTE, peer, kExchangeTag, handle_, &requests.emplace_back()));
-        ++volume.messages;
       });
-      volume.bytes_sent += bytes;
     }
     from += bytes;
   }
-  traffic_->book(label, volume);
+  traffic_->book(label, all_to_all_volume(send_counts, receive_counts, item, rank_));
   return exchange;
 }
 

@@ -1,7 +1,8 @@
-// Memory, streams and events of the emulation. Work is done when it is asked for.
+// Memory, streams and events of the emulation. Work is done when it is asked for; only what other GPUs send arrives when
+// its stream is waited for.
 //
 // Device memory is one range of addresses, without access except while a kernel runs or a copy is made, so host code
-// that follows a device pointer ends with a segmentation fault. New memory holds 0xff bytes (NaN, -1).
+// that follows a device pointer ends with a segmentation fault. The first megabytes of new memory hold 0xff bytes (NaN, -1).
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "cuda_runtime.h"
 #include "memory.hpp"
@@ -20,7 +22,8 @@ namespace espalier_emulation {
 
 namespace {
 
-constexpr std::size_t kReserved = std::size_t{1} << 38, kAlignment = 512, kPage = std::size_t{2} << 20;
+constexpr std::size_t kReserved = std::size_t{1} << 38, kAlignment = 512, kPage = std::size_t{2} << 20,
+                      kFilled = std::size_t{4} << 20;  // pages that nobody touches cost no time
 
 std::size_t number_from(const char* name, std::size_t otherwise) {
   const char* text = std::getenv(name);
@@ -91,8 +94,49 @@ cudaError_t note(cudaError_t error) {
 struct CUstream_st {};
 struct CUevent_st {
   std::chrono::steady_clock::time_point time;
+  CUstream_st* stream = nullptr;
+  std::uint64_t moment = 0;
 };
 struct CUmemPoolHandle_st {};
+
+namespace {
+
+struct Delivery {
+  CUstream_st* stream;
+  std::uint64_t moment;
+  std::byte* to;
+  std::vector<std::byte> data;
+};
+std::vector<Delivery> deliveries;
+std::uint64_t moments = 0;
+
+void deliver_until(const CUstream_st* stream, std::uint64_t moment) {
+  if (deliveries.empty()) return;
+  const DeviceAccess access;
+  std::erase_if(deliveries, [&](const Delivery& d) {
+    if (d.stream != stream || d.moment > moment) return false;
+    if (!d.data.empty()) std::memcpy(d.to, d.data.data(), d.data.size());
+    return true;
+  });
+}
+
+// [begin, begin + bytes) is freed.
+void expect_no_delivery_to(const std::byte* begin, std::size_t bytes) {
+  for (const auto& d : deliveries)
+    if (d.to < begin + bytes && begin < d.to + d.data.size()) {
+      std::fprintf(stderr, "emulated CUDA: memory is freed that another GPU still sends to\n");
+      std::abort();
+    }
+}
+
+}  // namespace
+
+void espalier_emulation::deliver_later(CUstream_st* stream, void* to, std::vector<std::byte> data) {
+  deliveries.push_back({stream, ++moments, static_cast<std::byte*>(to), std::move(data)});
+}
+void espalier_emulation::deliver(CUstream_st* stream) {
+  deliver_until(stream, moments);
+}
 
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {
@@ -140,16 +184,20 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  deliver(stream);
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  deliver(stream);
   return cudaSuccess;
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned) {
+  deliver_until(event->stream, event->moment);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  while (!deliveries.empty()) deliver(deliveries.front().stream);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
@@ -163,11 +211,14 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
   return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->time = std::chrono::steady_clock::now();
+  event->stream = stream;
+  event->moment = moments;
   return cudaSuccess;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t) {
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  deliver_until(event->stream, event->moment);
   return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
@@ -214,7 +265,7 @@ cudaError_t cudaMalloc(void** allocated, std::size_t bytes) {
       if (mprotect(m.base, m.open, PROT_READ | PROT_WRITE) != 0) std::abort();
     }
     const DeviceAccess access;
-    std::memset(m.base + offset, 0xff, need);
+    std::memset(m.base + offset, 0xff, std::min(need, kFilled));
     *allocated = m.base + offset;
     return cudaSuccess;
   }
@@ -230,9 +281,10 @@ cudaError_t cudaFree(void* allocated) {
     std::abort();
   }
   const std::size_t size = found->second;
+  expect_no_delivery_to(m.base + offset, size);
   {
     const DeviceAccess access;
-    std::memset(m.base + offset, 0xff, size);
+    std::memset(m.base + offset, 0xff, std::min(size, kFilled));
   }
   m.used.erase(found);
   m.in_use -= size;
@@ -269,7 +321,8 @@ cudaError_t cudaFreeHost(void* allocated) {
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t) {
+                            cudaStream_t stream) {
+  deliver(stream);
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice,
              to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   if (kind != cudaMemcpyDefault &&

@@ -1,10 +1,12 @@
-// float16 storage (IEEE binary16) for features: half the bytes in memory and on the wire; arithmetic is
+// float16 (IEEE binary16) and bfloat16 storage for features: half the bytes in memory and on the wire; arithmetic is
 // float32.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+
+#include "espalier/base/host_device.hpp"
 
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -17,18 +19,34 @@ struct Half {
   std::uint16_t bits = 0;
 };
 
-inline float to_float(float x) {
+/// The upper 16 bits of a float32 number: its range, with 7 bits of mantissa.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+};
+
+ESPALIER_HD inline float to_float(float x) {
   return x;
 }
 
 /// Exact: every binary16 number is a float32 number.
-inline float to_float(Half h) {
+ESPALIER_HD inline float to_float(Half h) {
+#if defined(__CUDA_ARCH__)
+  float x;  // the processor's own conversion
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits));
+  return x;
+#else
   const std::uint32_t sign = static_cast<std::uint32_t>(h.bits & 0x8000u) << 16;
   const std::uint32_t magnitude = h.bits & 0x7fffu;
   if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
   // Placing the bits as a float32 scales the number by 2^-112; multiplying back also makes subnormals right.
   const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1.0p112f;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
+#endif
+}
+
+/// Exact.
+ESPALIER_HD inline float to_float(BFloat16 b) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(b.bits) << 16);
 }
 
 /// to[k] = from[k] for k < count, with the processor's own conversion (exact as well) where it has one.
@@ -46,7 +64,7 @@ inline void to_floats(const float* from, float* to, std::int64_t count) {
 }
 
 /// Rounds to nearest, ties to even; beyond 65504 gives infinity.
-inline Half to_half(float x) {
+ESPALIER_HD inline Half to_half(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
@@ -58,6 +76,15 @@ inline Half to_half(float x) {
   }
   const std::uint32_t odd = (magnitude >> 13) & 1u;
   return {static_cast<std::uint16_t>(sign | ((magnitude + 0xfffu + odd - 0x38000000u) >> 13))};
+}
+
+/// Rounds to nearest, ties to even; beyond the largest number gives infinity.
+ESPALIER_HD inline BFloat16 to_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u)
+    return {static_cast<std::uint16_t>((bits >> 16) | 0x40u)};  // not a number
+  const std::uint32_t odd = (bits >> 16) & 1u;
+  return {static_cast<std::uint16_t>((bits + 0x7fffu + odd) >> 16)};
 }
 
 }  // namespace espalier

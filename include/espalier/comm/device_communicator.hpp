@@ -20,6 +20,11 @@
 
 namespace espalier {
 
+struct NodePlace;
+
+/// The GPU for the rank at this place of its node: the ranks of a node take the GPUs in turn. 0 where there is none.
+int gpu_for(const NodePlace& place);
+
 /// An all-to-all-v on its way, on the communication stream. Like PendingExchange: the arrays stay as they are until
 /// finish().
 class DevicePendingExchange {
@@ -86,15 +91,19 @@ class DeviceCommunicator {
                           std::string_view label) const;
 
   struct Nccl;
+  struct Staging;
+  friend class DevicePendingExchange;
   Cuda cuda_;
   const Communicator* comm_;
-  std::unique_ptr<Nccl> nccl_;  ///< null: through the host
+  std::unique_ptr<Nccl> nccl_;        ///< null: through the host, or no other rank
+  std::shared_ptr<Staging> staging_;  ///< the host's memory for that
 };
 
 /// The three communicators of a grid.
 class DeviceGrid {
  public:
-  /// Collective over the grid, which must outlive it. Finds out whether ranks share a GPU.
+  /// Collective over the grid, which must outlive it. Finds out whether ranks share a GPU. ESPALIER_NO_NCCL=1 in the
+  /// environment of any rank: as if they did.
   DeviceGrid(const Cuda& cuda, const Grid& grid);
 
   const Grid& host() const { return *grid_; }

@@ -6,6 +6,9 @@
 // The first means that neither i nor the number of rows matters, so it does not matter over which ranks, or
 // in which chunks, the rows of a graph are spread. The sources say how they are kept although BLAS promises
 // neither.
+//
+// On a GPU the product is cuBLAS's, in the precision of `Cuda`: the same bits for the same shapes and data from run to
+// run, but which order it sums in may depend on the number of rows.
 #pragma once
 
 #include "espalier/base/execution.hpp"
@@ -17,21 +20,33 @@ namespace espalier {
 template <class T>
 void gemm(const Cpu&, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c,
           Update = Update::kOverwrite);
+template <class T>
+void gemm(const Cuda&, ConstMatrixView<T, Cuda> a, ConstMatrixView<T, Cuda> b, MatrixView<T, Cuda> c,
+          Update = Update::kOverwrite);
 
 /// C = row + A B: every row of C begins as the bias `row` [1, n], to which the product is added.
 template <class T>
 void gemm_plus_row(const Cpu&, ConstMatrixView<T> row, ConstMatrixView<T> a, ConstMatrixView<T> b,
                    MatrixView<T> c);
+template <class T>
+void gemm_plus_row(const Cuda&, ConstMatrixView<T, Cuda> row, ConstMatrixView<T, Cuda> a,
+                   ConstMatrixView<T, Cuda> b, MatrixView<T, Cuda> c);
 
 /// C = A^T B, the gradient of a weight matrix. A [k, m], B [k, n], C [m, n]; meant for k much larger than m
 /// and n.
 template <class T>
 void gemm_tn(const Cpu&, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c,
              Update = Update::kOverwrite);
+template <class T>
+void gemm_tn(const Cuda&, ConstMatrixView<T, Cuda> a, ConstMatrixView<T, Cuda> b, MatrixView<T, Cuda> c,
+             Update = Update::kOverwrite);
 
 /// C = A B^T, the gradient of a layer's input. A [m, k], B [n, k], C [m, n].
 template <class T>
 void gemm_nt(const Cpu&, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c,
+             Update = Update::kOverwrite);
+template <class T>
+void gemm_nt(const Cuda&, ConstMatrixView<T, Cuda> a, ConstMatrixView<T, Cuda> b, MatrixView<T, Cuda> c,
              Update = Update::kOverwrite);
 
 }  // namespace espalier

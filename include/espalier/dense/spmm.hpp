@@ -1,7 +1,8 @@
 // A block times a dense matrix: y_i = sum of b_ij x_j over the entries of row i, in the row's order.
 //
 // Law: row i of Y depends on row i of B and on the rows of X that it names only, bit for bit, for any number
-// of threads: one thread computes a row, entry after entry, each product and each sum rounded by itself.
+// of threads: one thread computes a row, entry after entry, each product and each sum rounded by itself. A GPU gives
+// the same bits.
 //
 // The transposed product X^ = B^T Y of the backward pass is spmm with transpose(B) (sparse/transpose.hpp): a
 // gather again, no atomics.
@@ -22,12 +23,18 @@ namespace espalier {
 /// entry is 1.
 template <class T>
 void spmm(const Cpu&, const Block& block, ConstMatrixView<T> x, MatrixView<T> y, Update = Update::kOverwrite);
+template <class T>
+void spmm(const Cuda&, const DeviceBlock& block, ConstMatrixView<T, Cuda> x, MatrixView<T, Cuda> y,
+          Update = Update::kOverwrite);
 
 /// Y = B X[ids], or Y += it: column c of B is row ids[c] of X, which is not copied first. Half is converted as it is
 /// read. The bits are those of copying (and converting) the rows and then calling spmm. B [rows, columns], ids
-/// [columns], X [any, f] of float or Half, Y [rows, f].
+/// [columns], X [any, f] of float or Half (on a GPU also BFloat16, and X may be pinned memory of the host), Y [rows, f].
 template <class S>
 void spmm_gathered(const Cpu&, const Block& block, std::span<const std::int64_t> ids, ConstMatrixView<S> x,
                    MatrixView<float> y, Update = Update::kOverwrite);
+template <class S>
+void spmm_gathered(const Cuda&, const DeviceBlock& block, std::span<const std::int64_t> ids,
+                   ConstMatrixView<S, Cuda> x, MatrixView<float, Cuda> y, Update = Update::kOverwrite);
 
 }  // namespace espalier

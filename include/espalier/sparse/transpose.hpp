@@ -13,5 +13,7 @@ Block transpose(const Block& block);
 
 /// The same into `result`, whose memory is reused.
 void transpose(const Cpu&, const Block& block, Block& result);
+/// The same bits on a GPU, by a stable sort of the entries by column; fewer than 2^31 entries. The host does not wait.
+void transpose(const Cuda&, const DeviceBlock& block, Csr<std::int32_t, Cuda>& result);
 
 }  // namespace espalier

@@ -1,0 +1,344 @@
+// Collectives of device memory, by NCCL or through the host.
+//
+// NCCL: everything runs on the communication stream, which waits for what the compute stream was given before, and
+// for which the compute stream waits where the result is wanted. The host waits for nothing. All communicators of a
+// grid use the one stream, so their operations run in the order in which they were called, the same on all ranks.
+//
+// Host: the pieces are copied to pinned memory, the Communicator moves them, and they are copied back. A piece of
+// staging memory may be taken again while a copy from it is under way: whoever takes it waits for the stream first.
+#include "espalier/comm/device_communicator.hpp"
+
+#include <cuda_runtime.h>
+#include <nccl.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <numeric>
+#include <set>
+#include <string>
+#include <type_traits>
+
+#include "espalier/base/device_array.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/comm/session.hpp"
+#include "volumes.hpp"
+
+namespace espalier {
+
+namespace {
+
+void check_nccl(ncclResult_t result, const char* call, const char* file, int line) {
+  if (result == ncclSuccess) [[likely]]
+    return;
+  fail_check(file, line, call,
+             fmt::format("NCCL: {}. {} NCCL_DEBUG=WARN in the environment says more; ESPALIER_NO_NCCL=1 does "
+                         "without NCCL",
+                         ncclGetErrorString(result), ncclGetLastError(nullptr)));
+}
+#define ESPALIER_NCCL(call) check_nccl((call), #call, __FILE__, __LINE__)
+
+template <class T>
+ncclDataType_t nccl_type() {
+  if constexpr (std::is_same_v<T, float>) return ncclFloat32;
+  if constexpr (std::is_same_v<T, double>) return ncclFloat64;
+  if constexpr (std::is_same_v<T, std::int64_t>) return ncclInt64;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return ncclUint64;
+}
+
+ncclRedOp_t nccl_operation(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return ncclSum;
+    case Reduction::kMin:
+      return ncclMin;
+    case Reduction::kMax:
+      return ncclMax;
+  }
+  return ncclSum;
+}
+
+std::int64_t total(std::span<const std::int64_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+void copy_on(cudaStream_t stream, const std::byte* from, std::byte* to, std::int64_t bytes) {
+  if (bytes > 0)
+    ESPALIER_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream));
+}
+
+/// The name of a communication in the profiler.
+struct Range {
+  explicit Range(const char* name) { nvtxRangePushA(name); }
+  ~Range() { nvtxRangePop(); }
+};
+
+}  // namespace
+
+int gpu_for(const NodePlace& place) {
+  return place.place % std::max(count_gpus(), 1);
+}
+
+// ---- The two ways ---------------------------------------------------------------------------------------------
+
+struct DeviceCommunicator::Nccl {
+  ncclComm_t handle = nullptr;
+
+  /// Collective over `comm`.
+  explicit Nccl(const Communicator& comm) {
+    ncclUniqueId id = {};
+    if (comm.rank() == 0) ESPALIER_NCCL(ncclGetUniqueId(&id));
+    comm.broadcast(std::span<char>(id.internal), 0, "setup");
+    ESPALIER_NCCL(ncclCommInitRank(&handle, comm.size(), id, comm.rank()));
+  }
+  // On the way out after an error the others may be waiting elsewhere.
+  ~Nccl() { std::uncaught_exceptions() > 0 ? ncclCommAbort(handle) : ncclCommDestroy(handle); }
+  Nccl(const Nccl&) = delete;
+  Nccl& operator=(const Nccl&) = delete;
+
+  /// An error that an earlier operation met while it ran, here or on another rank.
+  void check() const {
+    ncclResult_t earlier = ncclSuccess;
+    ESPALIER_NCCL(ncclCommGetAsyncError(handle, &earlier));
+    ESPALIER_NCCL(earlier);
+  }
+};
+
+// Pinned memory of the host, kept from one exchange to the next.
+struct DeviceCommunicator::Staging {
+  std::vector<DeviceArray<std::byte>> idle;
+
+  /// The smallest that is large enough; or a larger one instead of the largest.
+  DeviceArray<std::byte> take(std::int64_t bytes) {
+    const auto wanted = static_cast<std::size_t>(bytes);
+    DeviceArray<std::byte> taken(0, Placement::kHost);
+    const auto fits = [&](const auto& x) { return x.capacity() >= wanted; };
+    auto best = idle.begin();
+    for (auto at = idle.begin(); at != idle.end(); ++at)
+      if (fits(*best) ? fits(*at) && at->capacity() < best->capacity() : at->capacity() > best->capacity())
+        best = at;
+    if (best != idle.end()) {
+      taken.swap(*best);
+      idle.erase(best);
+    }
+    if (wanted > taken.capacity()) taken.reserve(wanted + wanted / 8);
+    taken.resize(wanted);
+    return taken;
+  }
+  void give_back(DeviceArray<std::byte>&& array) { idle.push_back(std::move(array)); }
+};
+
+// ---- What is under way ----------------------------------------------------------------------------------------
+
+struct DevicePendingExchange::State {
+  Cuda cuda;
+  // By NCCL: when everything has arrived.
+  cudaEvent_t arrival = nullptr;
+  // Through the host.
+  std::shared_ptr<DeviceCommunicator::Staging> staging;
+  DeviceArray<std::byte> sent, arrived;
+  void* received = nullptr;
+  PendingExchange exchange;  // last: it uses the arrays
+
+  explicit State(const Cuda& cuda_) : cuda(cuda_) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  // An exchange that is dropped: the arrays that it uses go in the order of the compute stream.
+  ~State() { wait_for_arrival(); }
+
+  void wait_for_arrival() {
+    if (arrival == nullptr) return;
+    ESPALIER_CUDA(cudaStreamWaitEvent(cuda.stream(), arrival, 0));
+    ESPALIER_CUDA(cudaEventDestroy(arrival));
+    arrival = nullptr;
+  }
+  void finish() {
+    wait_for_arrival();
+    if (staging == nullptr) return;
+    exchange.finish();
+    copy_bytes_to_device(cuda, arrived.data(), received, arrived.size());
+    staging->give_back(std::move(sent));
+    staging->give_back(std::move(arrived));
+  }
+};
+
+DevicePendingExchange::DevicePendingExchange() = default;
+DevicePendingExchange::~DevicePendingExchange() = default;
+DevicePendingExchange::DevicePendingExchange(DevicePendingExchange&&) noexcept = default;
+DevicePendingExchange& DevicePendingExchange::operator=(DevicePendingExchange&& other) noexcept {
+  ESPALIER_CHECK(state_ == nullptr, "an exchange is under way{}", "");
+  state_.swap(other.state_);
+  return *this;
+}
+
+void DevicePendingExchange::finish() {
+  if (state_ == nullptr) return;
+  state_->finish();
+  state_.reset();
+}
+
+// ---- The collectives ------------------------------------------------------------------------------------------
+
+DeviceCommunicator::DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl)
+    : cuda_(cuda),
+      comm_(&comm),
+      nccl_(by_nccl && comm.size() > 1 ? std::make_unique<Nccl>(comm) : nullptr),
+      staging_(std::make_shared<Staging>()) {}
+DeviceCommunicator::~DeviceCommunicator() = default;
+DeviceCommunicator::DeviceCommunicator(DeviceCommunicator&&) noexcept = default;
+
+template <class T>
+void DeviceCommunicator::all_reduce(T* values, std::int64_t count, Reduction reduction,
+                                    std::string_view label) const {
+  if (size() == 1) return;
+  const Range range("all_reduce");
+  const auto items = static_cast<std::size_t>(count);
+  const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
+  if (nccl_ != nullptr) {
+    nccl_->check();
+    cuda_.communication_waits_for_compute();
+    ESPALIER_NCCL(ncclAllReduce(values, values, items, nccl_type<T>(), nccl_operation(reduction),
+                                nccl_->handle, cuda_.communication_stream()));
+    cuda_.compute_waits_for_communication();
+    comm_->traffic().book(label, all_reduce_volume(bytes, size()));
+    return;
+  }
+  auto staged = staging_->take(bytes);
+  copy_bytes_to_host(cuda_, values, staged.data(), staged.size());
+  comm_->all_reduce(std::span<T>(reinterpret_cast<T*>(staged.data()), items), reduction, label);
+  copy_bytes_to_device(cuda_, staged.data(), values, staged.size());
+  staging_->give_back(std::move(staged));
+}
+template void DeviceCommunicator::all_reduce(float*, std::int64_t, Reduction, std::string_view) const;
+template void DeviceCommunicator::all_reduce(double*, std::int64_t, Reduction, std::string_view) const;
+template void DeviceCommunicator::all_reduce(std::int64_t*, std::int64_t, Reduction, std::string_view) const;
+template void DeviceCommunicator::all_reduce(std::uint64_t*, std::int64_t, Reduction, std::string_view) const;
+
+DevicePendingExchange DeviceCommunicator::begin_bytes(const void* send,
+                                                      std::span<const std::int64_t> send_counts,
+                                                      void* received,
+                                                      std::span<const std::int64_t> receive_counts,
+                                                      std::size_t item, std::string_view label) const {
+  ESPALIER_CHECK(
+      static_cast<int>(send_counts.size()) == size() && static_cast<int>(receive_counts.size()) == size(),
+      "{} and {} counts for {} ranks", send_counts.size(), receive_counts.size(), size());
+  const auto width = static_cast<std::int64_t>(item);
+  const auto* from = static_cast<const std::byte*>(send);
+  auto* to = static_cast<std::byte*>(received);
+  DevicePendingExchange begun;
+  if (size() == 1) {
+    copy_on(cuda_.stream(), from, to, send_counts[0] * width);
+    return begun;
+  }
+  const Range range("all_to_all_v");
+  begun.state_ = std::make_unique<DevicePendingExchange::State>(cuda_);
+  auto& state = *begun.state_;
+  if (nccl_ == nullptr) {
+    state.staging = staging_;
+    state.sent = staging_->take(total(send_counts) * width);
+    state.arrived = staging_->take(total(receive_counts) * width);
+    state.received = received;
+    copy_bytes_to_host(cuda_, send, state.sent.data(), state.sent.size());  // waits, also for nothing
+    state.exchange = comm_->begin_all_to_all_v_bytes(state.sent.data(), send_counts, state.arrived.data(),
+                                                     receive_counts, item, label);
+    return begun;
+  }
+  nccl_->check();
+  cuda_.communication_waits_for_compute();
+  auto* const stream = cuda_.communication_stream();
+  ESPALIER_NCCL(ncclGroupStart());
+  for (int peer = 0; peer < size(); ++peer) {
+    const auto sent = send_counts[static_cast<std::size_t>(peer)] * width;
+    const auto arriving = receive_counts[static_cast<std::size_t>(peer)] * width;
+    if (peer == rank()) {
+      copy_on(stream, from, to, sent);
+    } else {
+      if (sent > 0)
+        ESPALIER_NCCL(ncclSend(from, static_cast<std::size_t>(sent), ncclUint8, peer, nccl_->handle, stream));
+      if (arriving > 0)
+        ESPALIER_NCCL(
+            ncclRecv(to, static_cast<std::size_t>(arriving), ncclUint8, peer, nccl_->handle, stream));
+    }
+    from += sent;
+    to += arriving;
+  }
+  ESPALIER_NCCL(ncclGroupEnd());
+  ESPALIER_CUDA(cudaEventCreateWithFlags(&state.arrival, cudaEventDisableTiming));
+  ESPALIER_CUDA(cudaEventRecord(state.arrival, stream));
+  comm_->traffic().book(label, all_to_all_volume(send_counts, receive_counts, item, rank()));
+  return begun;
+}
+
+void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const std::int64_t> counts, void* all,
+                                            std::size_t item, std::string_view label) const {
+  ESPALIER_CHECK(static_cast<int>(counts.size()) == size(), "{} counts for {} ranks", counts.size(), size());
+  const auto width = static_cast<std::int64_t>(item);
+  const auto own = counts[static_cast<std::size_t>(rank())] * width;
+  auto* to = static_cast<std::byte*>(all);
+  if (size() == 1) return copy_on(cuda_.stream(), static_cast<const std::byte*>(mine), to, own);
+  const Range range("all_gather_v");
+  if (nccl_ == nullptr) {
+    auto sent = staging_->take(own), arrived = staging_->take(total(counts) * width);
+    copy_bytes_to_host(cuda_, mine, sent.data(), sent.size());
+    comm_->all_gather_v_bytes(sent.data(), arrived.data(), {counts.begin(), counts.end()}, item, label);
+    copy_bytes_to_device(cuda_, arrived.data(), all, arrived.size());
+    staging_->give_back(std::move(sent));
+    staging_->give_back(std::move(arrived));
+    return;
+  }
+  nccl_->check();
+  cuda_.communication_waits_for_compute();
+  ESPALIER_NCCL(ncclGroupStart());
+  for (int root = 0; root < size(); ++root) {
+    const auto bytes = counts[static_cast<std::size_t>(root)] * width;
+    if (bytes > 0) {
+      ESPALIER_NCCL(ncclBroadcast(root == rank() ? mine : to, to, static_cast<std::size_t>(bytes), ncclUint8,
+                                  root, nccl_->handle, cuda_.communication_stream()));
+      comm_->traffic().book(label, broadcast_volume(bytes, size(), root == rank()));
+    }
+    to += bytes;
+  }
+  ESPALIER_NCCL(ncclGroupEnd());
+  cuda_.compute_waits_for_communication();
+}
+
+// ---- The grid -------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool nccl_is_forbidden() {
+  const char* text = std::getenv("ESPALIER_NO_NCCL");
+  return text != nullptr && std::strcmp(text, "0") != 0 && std::strcmp(text, "") != 0;
+}
+
+// Does every rank have a GPU of its own, and may NCCL be used? Collective.
+bool can_use_nccl(const Cuda& cuda, const Communicator& world) {
+  struct Gpu {
+    char host[256] = {};
+    char id[16] = {};
+    bool forbidden = false;
+  } mine;
+  failure_context().host.copy(mine.host, sizeof mine.host - 1);
+  cuda.unique_id().copy(mine.id, sizeof mine.id);
+  mine.forbidden = nccl_is_forbidden();
+  std::set<std::string> different;
+  bool forbidden = false;
+  for (const auto& gpu : world.all_gather(mine, "setup")) {
+    different.insert(std::string(gpu.host, sizeof gpu.host) + std::string(gpu.id, sizeof gpu.id));
+    forbidden = forbidden || gpu.forbidden;
+  }
+  return !forbidden && static_cast<int>(different.size()) == world.size();
+}
+
+}  // namespace
+
+DeviceGrid::DeviceGrid(const Cuda& cuda, const Grid& grid)
+    : grid_(&grid),
+      by_nccl_(can_use_nccl(cuda, grid.world())),
+      world_(cuda, grid.world(), by_nccl_),
+      row_comm_(cuda, grid.row_comm(), by_nccl_),
+      column_comm_(cuda, grid.column_comm(), by_nccl_) {}
+
+}  // namespace espalier

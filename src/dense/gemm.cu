@@ -1,0 +1,120 @@
+// By cuBLAS, which reads matrices by columns: the memory of a row-major matrix is that of its transpose. So C = A B is
+// asked for as C^T = B^T A^T, with the factors exchanged and no data moved.
+#include "espalier/dense/gemm.hpp"
+
+#include <cublas_v2.h>
+
+#include <limits>
+
+#include "espalier/base/device_array.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/base/launch.hpp"
+
+namespace espalier {
+namespace {
+
+/// A factor as cuBLAS sees it: the transpose of a matrix in memory, or with kTransposed the matrix.
+struct Factor {
+  const float* data;
+  std::int64_t leading;  ///< columns of the matrix in memory
+  cublasOperation_t op;
+};
+
+cublasComputeType_t compute_type(Precision precision) {
+  switch (precision) {
+    case Precision::kTf32:
+      return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case Precision::kBf16:
+      return CUBLAS_COMPUTE_32F_FAST_16BF;
+    default:
+      return CUBLAS_COMPUTE_32F;
+  }
+}
+
+/// cuBLAS counts in int, and asks for leading dimensions of at least 1.
+int to_int(std::int64_t size) {
+  ESPALIER_CHECK(size <= std::numeric_limits<int>::max(), "a matrix of {} rows or columns", size);
+  return static_cast<int>(size);
+}
+
+/// C (+)= A B, where A has `depth` columns.
+void multiply(const Cuda& cuda, const char* name, const Factor& a, const Factor& b, std::int64_t depth,
+              MatrixView<float, Cuda> c, Update update) {
+  if (c.rows == 0 || c.columns == 0) return;
+  if (depth == 0) {
+    if (update == Update::kOverwrite)
+      fill_bytes(cuda, c.data, 0, static_cast<std::size_t>(c.rows * c.columns) * sizeof(float));
+    return;
+  }
+  const float one = 1, beta = update == Update::kAccumulate ? 1.0f : 0.0f;
+  nvtxRangePushA(name);
+  const auto status =
+      cublasGemmEx(cuda.blas(), b.op, a.op, to_int(c.columns), to_int(c.rows), to_int(depth), &one, b.data,
+                   CUDA_R_32F, to_int(b.leading), a.data, CUDA_R_32F, to_int(a.leading), &beta, c.data,
+                   CUDA_R_32F, to_int(c.columns), compute_type(cuda.precision()), CUBLAS_GEMM_DEFAULT);
+  nvtxRangePop();
+  ESPALIER_CHECK(status == CUBLAS_STATUS_SUCCESS, "cuBLAS answers {} to {}: [{}, {}] of depth {}",
+                 static_cast<int>(status), name, c.rows, c.columns, depth);
+  cuda.launched(name);
+}
+
+void fill_rows(const Cuda& cuda, const float* row, MatrixView<float, Cuda> c) {
+  for_each(cuda, "fill_rows", c.rows * c.columns,
+           [row, to = c.data, columns = c.columns] __device__(std::int64_t e) { to[e] = row[e % columns]; });
+}
+
+void check_product(ConstMatrixView<float, Cuda> a, ConstMatrixView<float, Cuda> b,
+                   MatrixView<float, Cuda> c) {
+  ESPALIER_CHECK(a.columns == b.rows && c.rows == a.rows && c.columns == b.columns,
+                 "[{}, {}] [{}, {}] -> [{}, {}]", a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
+}
+
+}  // namespace
+
+template <class T>
+void gemm(const Cuda& cuda, ConstMatrixView<T, Cuda> a, ConstMatrixView<T, Cuda> b, MatrixView<T, Cuda> c,
+          Update update) {
+  check_product(a, b, c);
+  multiply(cuda, "gemm", {a.data, a.columns, CUBLAS_OP_N}, {b.data, b.columns, CUBLAS_OP_N}, a.columns, c,
+           update);
+}
+
+template <class T>
+void gemm_plus_row(const Cuda& cuda, ConstMatrixView<T, Cuda> row, ConstMatrixView<T, Cuda> a,
+                   ConstMatrixView<T, Cuda> b, MatrixView<T, Cuda> c) {
+  check_product(a, b, c);
+  ESPALIER_CHECK(row.rows == 1 && row.columns == c.columns, "[{}, {}] is not a row of [{}, {}]", row.rows,
+                 row.columns, c.rows, c.columns);
+  fill_rows(cuda, row.data, c);
+  multiply(cuda, "gemm_plus_row", {a.data, a.columns, CUBLAS_OP_N}, {b.data, b.columns, CUBLAS_OP_N},
+           a.columns, c, Update::kAccumulate);
+}
+
+template <class T>
+void gemm_tn(const Cuda& cuda, ConstMatrixView<T, Cuda> a, ConstMatrixView<T, Cuda> b, MatrixView<T, Cuda> c,
+             Update update) {
+  ESPALIER_CHECK(a.rows == b.rows && c.rows == a.columns && c.columns == b.columns,
+                 "[{}, {}]^T [{}, {}] -> [{}, {}]", a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
+  multiply(cuda, "gemm_tn", {a.data, a.columns, CUBLAS_OP_T}, {b.data, b.columns, CUBLAS_OP_N}, a.rows, c,
+           update);
+}
+
+template <class T>
+void gemm_nt(const Cuda& cuda, ConstMatrixView<T, Cuda> a, ConstMatrixView<T, Cuda> b, MatrixView<T, Cuda> c,
+             Update update) {
+  ESPALIER_CHECK(a.columns == b.columns && c.rows == a.rows && c.columns == b.rows,
+                 "[{}, {}] [{}, {}]^T -> [{}, {}]", a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
+  multiply(cuda, "gemm_nt", {a.data, a.columns, CUBLAS_OP_N}, {b.data, b.columns, CUBLAS_OP_T}, a.columns, c,
+           update);
+}
+
+#define ESPALIER_INSTANTIATE(operation)                                                                   \
+  template void operation<float>(const Cuda&, ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>, \
+                                 MatrixView<float, Cuda>, Update);
+ESPALIER_INSTANTIATE(gemm)
+ESPALIER_INSTANTIATE(gemm_tn)
+ESPALIER_INSTANTIATE(gemm_nt)
+template void gemm_plus_row<float>(const Cuda&, ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
+                                   ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
+
+}  // namespace espalier

@@ -1,0 +1,93 @@
+// By a stable sort: entries come in their order, so sorting them by column alone leaves each row of the transpose in
+// ascending column, equal ones in the order they had. What is sorted alongside is all that the transpose keeps of an
+// entry: its row and the bits of its value.
+#include "espalier/sparse/transpose.hpp"
+
+#include <bit>
+
+#include "espalier/base/device_algorithms.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/base/launch.hpp"
+
+namespace espalier {
+namespace {
+
+/// The number of elements of the ascending sorted[0 .. count) that are below `bound`.
+template <class T, class Bound>
+__device__ std::int64_t count_below(const T* sorted, std::int64_t count, Bound bound) {
+  std::int64_t begin = 0;
+  while (count > 0) {
+    const std::int64_t half = count / 2;
+    const bool below = sorted[begin + half] < bound;
+    begin = below ? begin + half + 1 : begin;
+    count = below ? count - half - 1 : half;
+  }
+  return begin;
+}
+
+/// The row of the block's k-th entry.
+__device__ std::int64_t row_of(const DeviceBlock& block, std::int64_t entry) {
+  return count_below(block.indptr + 1, block.rows, entry + 1);
+}
+
+void find_rows(const Cuda& cuda, const DeviceBlock& block, std::uint32_t* columns, std::int32_t* rows) {
+  for_each(cuda, "transpose: rows of entries", block.entries(), [=] __device__(std::int64_t k) {
+    const std::int64_t entry = block.indptr[0] + k;
+    columns[k] = static_cast<std::uint32_t>(block.indices[entry]);
+    rows[k] = static_cast<std::int32_t>(row_of(block, entry));
+  });
+}
+
+/// Row in the upper, value in the lower half of a number.
+void find_rows_and_values(const Cuda& cuda, const DeviceBlock& block, std::uint32_t* columns,
+                          std::int64_t* kept) {
+  for_each(cuda, "transpose: rows and values of entries", block.entries(), [=] __device__(std::int64_t k) {
+    const std::int64_t entry = block.indptr[0] + k;
+    columns[k] = static_cast<std::uint32_t>(block.indices[entry]);
+    kept[k] = row_of(block, entry) << 32 | static_cast<std::int64_t>(__float_as_uint(block.values[entry]));
+  });
+}
+
+void split(const Cuda& cuda, const std::int64_t* kept, std::int64_t entries, std::int32_t* rows,
+           float* values) {
+  for_each(cuda, "transpose: split", entries, [=] __device__(std::int64_t k) {
+    rows[k] = static_cast<std::int32_t>(kept[k] >> 32);
+    values[k] = __uint_as_float(static_cast<unsigned>(kept[k]));
+  });
+}
+
+/// indptr[j] = the number of entries in columns before j.
+void find_row_starts(const Cuda& cuda, const std::uint32_t* sorted, std::int64_t entries,
+                     std::int64_t columns, std::int64_t* indptr) {
+  for_each(cuda, "transpose: row starts", columns + 1, [=] __device__(std::int64_t j) {
+    indptr[j] = count_below(sorted, entries, static_cast<std::uint32_t>(j));
+  });
+}
+
+}  // namespace
+
+void transpose(const Cuda& cuda, const DeviceBlock& block, Csr<std::int32_t, Cuda>& result) {
+  ESPALIER_CHECK(block.entries() < std::int64_t{1} << 31, "a block of {} entries", block.entries());
+  const auto entries = static_cast<std::size_t>(block.entries());
+  result.rows = block.columns;
+  result.columns = block.rows;
+  result.indptr.resize(static_cast<std::size_t>(block.columns) + 1);
+  result.indices.resize(entries);
+  result.values.resize(block.has_values() ? entries : 0);
+  const int bits = std::bit_width(static_cast<std::uint64_t>(block.columns));
+  DeviceArray<std::uint32_t> columns(entries), sorted(entries);
+  if (block.has_values()) {
+    DeviceArray<std::int64_t> kept(entries), sorted_kept(entries);
+    find_rows_and_values(cuda, block, columns.data(), kept.data());
+    sort_pairs(cuda, columns.data(), sorted.data(), kept.data(), sorted_kept.data(), block.entries(), bits);
+    split(cuda, sorted_kept.data(), block.entries(), result.indices.data(), result.values.data());
+  } else {
+    DeviceArray<std::int32_t> rows(entries);
+    find_rows(cuda, block, columns.data(), rows.data());
+    sort_pairs(cuda, columns.data(), sorted.data(), rows.data(), result.indices.data(), block.entries(),
+               bits);
+  }
+  find_row_starts(cuda, sorted.data(), block.entries(), block.columns, result.indptr.data());
+}
+
+}  // namespace espalier
