@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "espalier/base/error.hpp"
 #include "espalier/dense/column_sums.hpp"
 #include "row_sum.hpp"
 
@@ -52,7 +53,7 @@ void batch_norm_forward(const Cpu& cpu, Matrix<T>& z, const Matrix<T>& scale, co
   for (std::size_t j = 0; j < means.size(); ++j) {
     mean.data[j] = static_cast<T>(means[j]);
     unbiased_variance.data[j] = static_cast<T>(variances[j] * unbias);
-    inverse_deviation.data[j] = static_cast<T>(1.0 / std::sqrt(variances[j] + kNormalizationEpsilon));
+    inverse_deviation.data[j] = inverse_deviation_of<T>(variances[j]);
   }
   output.resize(z.rows, z.columns);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (z.rows > 64)
@@ -88,8 +89,7 @@ void batch_norm_evaluate(const Cpu& cpu, const Matrix<T>& mean, const Matrix<T>&
                          const Matrix<T>& scale, const Matrix<T>& shift, Matrix<T>& z) {
   Matrix<T> inverse_deviation(1, z.columns);
   for (std::int64_t j = 0; j < z.columns; ++j)
-    inverse_deviation.row(0)[j] =
-        static_cast<T>(1.0 / std::sqrt(static_cast<double>(variance.row(0)[j]) + kNormalizationEpsilon));
+    inverse_deviation.row(0)[j] = inverse_deviation_of<T>(static_cast<double>(variance.row(0)[j]));
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (z.rows > 64)
   for (std::int64_t i = 0; i < z.rows; ++i) {
     T* x = z.row(i);
@@ -98,13 +98,22 @@ void batch_norm_evaluate(const Cpu& cpu, const Matrix<T>& mean, const Matrix<T>&
   }
 }
 
+template <class T>
+void update_running_statistic(const Cpu&, const Matrix<T>& of_step, Matrix<T>& running) {
+  ESPALIER_CHECK(of_step.data.size() == running.data.size(), "{} columns and {}", of_step.columns,
+                 running.columns);
+  for (std::size_t j = 0; j < running.data.size(); ++j)
+    running.data[j] = moved_statistic(running.data[j], of_step.data[j]);
+}
+
 #define ESPALIER_INSTANTIATE(T)                                                                          \
   template void batch_norm_forward<T>(const Cpu&, Matrix<T>&, const Matrix<T>&, const Matrix<T>&,        \
                                       Matrix<T>&, Matrix<T>&, Matrix<T>&, Matrix<T>&);                   \
   template void batch_norm_backward<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&, \
                                        Matrix<T>&, Matrix<T>&, Matrix<T>&);                              \
   template void batch_norm_evaluate<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&, \
-                                       const Matrix<T>&, Matrix<T>&);
+                                       const Matrix<T>&, Matrix<T>&);                                      \
+  template void update_running_statistic<T>(const Cpu&, const Matrix<T>&, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 

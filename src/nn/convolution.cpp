@@ -4,18 +4,32 @@
 
 namespace espalier {
 
-Order cheaper_order(const Block& block, std::int64_t in, std::int64_t out, bool needs_input_gradient) {
-  // One element gathered by SpMM takes the time of about this many multiply-adds of GEMM (measured: 4 G
-  // gathered elements/s against 220 GFLOP/s on one core).
-  constexpr double kGatherCost = 24;
+namespace {
+
+/// `gather_cost`: one element gathered by SpMM takes the time of about this many multiply-adds of GEMM.
+template <class AnyBlock>
+Order order_of(double gather_cost, const AnyBlock& block, std::int64_t in, std::int64_t out,
+               bool needs_input_gradient) {
   const double gemm_passes = needs_input_gradient ? 3 : 2;  // forward, weight gradient, input gradient
   const double gemm_per_row = gemm_passes * static_cast<double>(in) * static_cast<double>(out);
-  const double gathers = kGatherCost * static_cast<double>(block.entries());
+  const double gathers = gather_cost * static_cast<double>(block.entries());
   const double aggregate_first = gemm_per_row * static_cast<double>(block.rows) +
                                  gathers * static_cast<double>(in) * (needs_input_gradient ? 2 : 1);
   const double multiply_first =
       gemm_per_row * static_cast<double>(block.columns) + gathers * static_cast<double>(out) * 2;
   return multiply_first < aggregate_first ? Order::kMultiplyFirst : Order::kAggregateFirst;
+}
+
+}  // namespace
+
+Order cheaper_order(const Block& block, std::int64_t in, std::int64_t out, bool needs_input_gradient) {
+  // Measured: 4 G gathered elements/s against 220 GFLOP/s on one core.
+  return order_of(24, block, in, out, needs_input_gradient);
+}
+
+Order cheaper_order(const DeviceBlock& block, std::int64_t in, std::int64_t out, bool needs_input_gradient) {
+  // Not measured. On paper an H200 gathers 3 TB/s = 750 G float32/s and does 25 T multiply-adds/s in float32.
+  return order_of(32, block, in, out, needs_input_gradient);
 }
 
 template <class T>

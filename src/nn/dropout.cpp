@@ -10,11 +10,6 @@
 namespace espalier {
 namespace {
 
-template <class T>
-T keep_scale(double rate) {
-  return static_cast<T>(1.0 / (1.0 - rate));
-}
-
 /// Eight of something; on a machine with narrower vectors the compiler splits them.
 template <class T>
 struct EightOf {

@@ -1,7 +1,5 @@
 #include "espalier/nn/layer_norm.hpp"
 
-#include <cmath>
-
 #include "espalier/dense/column_sums.hpp"
 #include "espalier/nn/batch_norm.hpp"
 #include "row_sum.hpp"
@@ -31,7 +29,7 @@ T normalize_row(std::int64_t width, const T* scale, const T* shift, T* z, T* y) 
     const double deviation = static_cast<double>(z[j]) - mean;
     return deviation * deviation;
   });
-  const T inverse = static_cast<T>(1.0 / std::sqrt(variance + kNormalizationEpsilon)),
+  const T inverse = inverse_deviation_of<T>(variance),
           center = static_cast<T>(mean);
   for (std::int64_t j = 0; j < width; ++j) z[j] = (z[j] - center) * inverse;
   for (std::int64_t j = 0; j < width; ++j) y[j] = scale[j] * z[j] + shift[j];

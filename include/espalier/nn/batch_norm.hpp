@@ -6,15 +6,32 @@
 //     dz = scale / (rows sqrt(variance + eps)) (rows dy - dshift - x^ dscale)
 //
 // Evaluation uses running statistics instead: their update takes the unbiased variance, as PyTorch does. Sums
-// are double.
+// are double, in an order that neither threads nor devices change: the GPU's bits are the CPU's.
 #pragma once
 
+#include <cmath>
+
 #include "espalier/base/execution.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/dense/matrix.hpp"
 
 namespace espalier {
 
 inline constexpr double kNormalizationEpsilon = 1e-5;
+
+/// 1 / sqrt(variance + eps).
+template <class T>
+ESPALIER_HD inline T inverse_deviation_of(double variance) {
+  return static_cast<T>(1.0 / std::sqrt(variance + kNormalizationEpsilon));
+}
+
+/// A running statistic after a step.
+template <class T>
+ESPALIER_HD inline T moved_statistic(T running, T of_step) {
+  constexpr double kMomentum = 0.1;
+  return static_cast<T>((1 - kMomentum) * static_cast<double>(running) +
+                        kMomentum * static_cast<double>(of_step));
+}
 
 /// Z [rows, f] becomes x^; output becomes y [rows, f]; inverse_deviation, mean and unbiased_variance [1, f]
 /// of the minibatch.
@@ -22,15 +39,33 @@ template <class T>
 void batch_norm_forward(const Cpu&, Matrix<T>& z, const Matrix<T>& scale, const Matrix<T>& shift,
                         Matrix<T>& output, Matrix<T>& inverse_deviation, Matrix<T>& mean,
                         Matrix<T>& unbiased_variance);
+template <class T>
+void batch_norm_forward(const Cuda&, Matrix<T, Cuda>& z, const Matrix<T, Cuda>& scale,
+                        const Matrix<T, Cuda>& shift, Matrix<T, Cuda>& output,
+                        Matrix<T, Cuda>& inverse_deviation, Matrix<T, Cuda>& mean,
+                        Matrix<T, Cuda>& unbiased_variance);
 
 /// gradient [rows, f] = dy becomes dz; dscale and dshift [1, f] are overwritten.
 template <class T>
 void batch_norm_backward(const Cpu&, const Matrix<T>& normalized, const Matrix<T>& inverse_deviation,
                          const Matrix<T>& scale, Matrix<T>& gradient, Matrix<T>& dscale, Matrix<T>& dshift);
+template <class T>
+void batch_norm_backward(const Cuda&, const Matrix<T, Cuda>& normalized,
+                         const Matrix<T, Cuda>& inverse_deviation, const Matrix<T, Cuda>& scale,
+                         Matrix<T, Cuda>& gradient, Matrix<T, Cuda>& dscale, Matrix<T, Cuda>& dshift);
 
 /// z becomes y by the given statistics: every element by itself.
 template <class T>
 void batch_norm_evaluate(const Cpu&, const Matrix<T>& mean, const Matrix<T>& variance, const Matrix<T>& scale,
                          const Matrix<T>& shift, Matrix<T>& z);
+template <class T>
+void batch_norm_evaluate(const Cuda&, const Matrix<T, Cuda>& mean, const Matrix<T, Cuda>& variance,
+                         const Matrix<T, Cuda>& scale, const Matrix<T, Cuda>& shift, Matrix<T, Cuda>& z);
+
+/// running = 0.9 running + 0.1 of_step, both of one shape: the mean, or the variance, of one layer.
+template <class T>
+void update_running_statistic(const Cpu&, const Matrix<T>& of_step, Matrix<T>& running);
+template <class T>
+void update_running_statistic(const Cuda&, const Matrix<T, Cuda>& of_step, Matrix<T, Cuda>& running);
 
 }  // namespace espalier

@@ -8,12 +8,19 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "espalier/base/execution.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
+
+/// Matrices of a layer, where a function's first argument decides the space.
+template <class Space, class T>
+using MatrixOn = Matrix<T, std::type_identity_t<Space>>;
+template <class Space, class T>
+using ConstViewOn = ConstMatrixView<T, std::type_identity_t<Space>>;
 
 enum class Order {
   kAggregateFirst,
@@ -25,6 +32,7 @@ enum class Order {
 /// minibatch only. `needs_input_gradient`: false in the first layer, where aggregating first spares the
 /// transposed product.
 Order cheaper_order(const Block& block, std::int64_t in, std::int64_t out, bool needs_input_gradient);
+Order cheaper_order(const DeviceBlock& block, std::int64_t in, std::int64_t out, bool needs_input_gradient);
 
 /// The order of exact evaluation, where a rank's block must not decide: by the widths alone.
 inline Order evaluation_order(std::int64_t in, std::int64_t out) {
@@ -34,5 +42,7 @@ inline Order evaluation_order(std::int64_t in, std::int64_t out) {
 /// Every row of z becomes the row `bias` [1, columns of z].
 template <class T>
 void fill_rows(const Cpu&, const Matrix<T>& bias, MatrixView<T> z);
+template <class T>
+void fill_rows(const Cuda&, const Matrix<T, Cuda>& bias, MatrixView<T, Cuda> z);
 
 }  // namespace espalier

@@ -26,18 +26,32 @@ ESPALIER_HD inline bool dropout_keeps(const r123array4x64& words, int position, 
   return static_cast<std::uint32_t>(words.v[position / 2] >> (position % 2 * 32)) >= threshold;
 }
 
+/// What kept elements are multiplied by.
+template <class T>
+ESPALIER_HD inline T keep_scale(double rate) {
+  return static_cast<T>(1.0 / (1.0 - rate));
+}
+
 /// out = dropout(in), resized. `stream` names the mask but for its row, which is the row of the matrix. Eight
 /// zeros in a row cost no random numbers: sparse features stay cheap.
 template <class T>
 void dropout(const Cpu&, const RandomStream& stream, double rate, ConstMatrixView<T> in, Matrix<T>& out);
+template <class T>
+void dropout(const Cuda&, const RandomStream& stream, double rate, ConstMatrixView<T, Cuda> in,
+             Matrix<T, Cuda>& out);
 
 /// h = dropout(relu(h)). With rate 0 it is ReLU alone, and draws nothing. Keeps NaN, so that a diverged run
 /// shows.
 template <class T>
 void relu_dropout(const Cpu&, const RandomStream& stream, double rate, MatrixView<T> h);
+template <class T>
+void relu_dropout(const Cuda&, const RandomStream& stream, double rate, MatrixView<T, Cuda> h);
 
 /// gradient = gradient * [h > 0] / (1 - rate), where h is what relu_dropout returned.
 template <class T>
 void relu_dropout_backward(const Cpu&, double rate, ConstMatrixView<T> h, MatrixView<T> gradient);
+template <class T>
+void relu_dropout_backward(const Cuda&, double rate, ConstMatrixView<T, Cuda> h,
+                           MatrixView<T, Cuda> gradient);
 
 }  // namespace espalier

@@ -21,17 +21,19 @@ struct GcnTensors {
 
 /// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which backward
 /// reads, else X W.
-template <class T>
-void gcn_forward(const Cpu&, const Block& block, Order order, ConstMatrixView<T> x,
-                 GcnTensors<const Matrix<T>> weights, Matrix<T>& product, Matrix<T>& z);
+template <class T, class Space>
+void gcn_forward(const Space&, const BlockOn<Space>& block, Order order, ConstViewOn<Space, T> x,
+                 GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
+                 MatrixOn<Space, T>& z);
 
 /// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to [columns, in]):
 ///     dW = (B X)^T dZ = X^T (B^T dZ)      db = sum over rows of dZ      dX = B^T dZ W^T
 /// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read when
 /// multiplying first or when dx is asked for.
-template <class T>
-void gcn_backward(const Cpu&, const Block& transposed, Order order, ConstMatrixView<T> x,
-                  GcnTensors<const Matrix<T>> weights, Matrix<T>& product, const Matrix<T>& dz,
-                  GcnTensors<Matrix<T>> gradients, Matrix<T>* dx);
+template <class T, class Space>
+void gcn_backward(const Space&, const BlockOn<Space>& transposed, Order order, ConstViewOn<Space, T> x,
+                  GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
+                  const MatrixOn<Space, T>& dz, GcnTensors<MatrixOn<Space, T>> gradients,
+                  MatrixOn<Space, T>* dx);
 
 }  // namespace espalier

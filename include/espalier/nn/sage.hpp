@@ -26,18 +26,20 @@ struct SageTensors {
 
 /// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which backward
 /// reads, else X W_neighbour; it holds B X already with Order::kAggregated, where X_d is all that is read of X.
-template <class T>
-void sage_forward(const Cpu&, const Block& block, Order order, ConstMatrixView<T> x,
-                  SageTensors<const Matrix<T>> weights, Matrix<T>& product, Matrix<T>& z);
+template <class T, class Space>
+void sage_forward(const Space&, const BlockOn<Space>& block, Order order, ConstViewOn<Space, T> x,
+                  SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
+                  MatrixOn<Space, T>& z);
 
 /// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to [columns, in]):
 ///     dW_self = X_d^T dZ      dW_neighbour = (B X)^T dZ = X^T (B^T dZ)      db = sum over rows of dZ
 ///     dX      = B^T dZ W_neighbour^T, and its first rows += dZ W_self^T
 /// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read when
 /// multiplying first or when dx is asked for.
-template <class T>
-void sage_backward(const Cpu&, const Block& block, const Block& transposed, Order order, ConstMatrixView<T> x,
-                   SageTensors<const Matrix<T>> weights, Matrix<T>& product, const Matrix<T>& dz,
-                   SageTensors<Matrix<T>> gradients, Matrix<T>* dx);
+template <class T, class Space>
+void sage_backward(const Space&, const BlockOn<Space>& block, const BlockOn<Space>& transposed, Order order,
+                   ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
+                   MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz,
+                   SageTensors<MatrixOn<Space, T>> gradients, MatrixOn<Space, T>* dx);
 
 }  // namespace espalier

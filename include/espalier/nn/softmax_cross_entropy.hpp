@@ -22,4 +22,10 @@ template <class T>
 double softmax_cross_entropy(const Cpu&, const Matrix<T>& logits, std::span<const std::int32_t> labels,
                              double scale, Matrix<T>& dlogits);
 
+/// The same on a GPU, which the host does not wait for: `labels` [rows] and `loss` [1], which becomes the sum, are device
+/// memory. The rows' losses are added in an order of their number only, which is not the CPU's; a label that is no
+/// class gives NaN.
+void softmax_cross_entropy(const Cuda&, ConstMatrixView<float, Cuda> logits, const std::int32_t* labels,
+                           double scale, Matrix<float, Cuda>& dlogits, double* loss);
+
 }  // namespace espalier

@@ -1,0 +1,30 @@
+#include "espalier/nn/convolution.hpp"
+
+#include "espalier/base/launch.hpp"
+#include "pack.hpp"
+
+namespace espalier {
+
+namespace {
+
+template <int kCount>
+void fill_packs(const Cuda& cuda, const float* bias, MatrixView<float, Cuda> z) {
+  float* const data = z.data;
+  const std::int64_t packs = z.columns / kCount;
+  for_each(cuda, "fill_rows", z.rows * packs, [=] __device__(std::int64_t i) {
+    store_pack(data + i * kCount, load_pack<kCount>(bias + i % packs * kCount));
+  });
+}
+
+}  // namespace
+
+template <>
+void fill_rows<float>(const Cuda& cuda, const Matrix<float, Cuda>& bias, MatrixView<float, Cuda> z) {
+  const float* const row = bias.data.data();
+  if (z.columns % 4 == 0 && holds_packs(row) && holds_packs(z.data))
+    fill_packs<4>(cuda, row, z);
+  else
+    fill_packs<1>(cuda, row, z);
+}
+
+}  // namespace espalier

@@ -1,0 +1,78 @@
+// Softmax and cross-entropy on the GPU: a warp has a row. Exponentials are computed twice, in double, rather than kept.
+#include "espalier/nn/softmax_cross_entropy.hpp"
+
+#include "espalier/base/device_array.hpp"
+#include "espalier/base/launch.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr int kRowsOfBlock = kBlockThreads / kWarp;
+
+/// In every lane, what `combine` makes of all lanes' values.
+template <class T, class Combine>
+__device__ T over_warp(T value, const Combine& combine) {
+  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
+    value = combine(value, __shfl_xor_sync(kAllLanes, value, lanes));
+  return value;
+}
+
+/// losses[row]; the row of `gradient` becomes scale * (softmax - onehot). All lanes of a warp have the same row.
+__global__ void __launch_bounds__(kBlockThreads)
+    losses_of_rows(std::int64_t rows, std::int64_t classes, const float* logits, const std::int32_t* labels,
+                   double scale, float* gradient, double* losses) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kRowsOfBlock + threadIdx.x / kWarp;
+  if (row >= rows) return;  // a whole warp
+  const float* z = logits + row * classes;
+  float* d = gradient + row * classes;
+  const std::int32_t label = labels[row];
+  if (label < 0) {
+    for (std::int64_t j = lane; j < classes; j += kWarp) d[j] = 0;
+    if (lane == 0) losses[row] = 0;
+    return;
+  }
+  float most = z[0];
+  for (std::int64_t j = lane; j < classes; j += kWarp) most = most < z[j] ? z[j] : most;
+  const auto largest =
+      static_cast<double>(over_warp(most, [](float a, float b) { return a < b ? b : a; }));
+  double sum = 0;
+  for (std::int64_t j = lane; j < classes; j += kWarp) sum += exp(static_cast<double>(z[j]) - largest);
+  sum = over_warp(sum, [](double a, double b) { return a + b; });
+  for (std::int64_t j = lane; j < classes; j += kWarp)
+    d[j] = static_cast<float>(
+        scale * (exp(static_cast<double>(z[j]) - largest) / sum - (j == label ? 1.0 : 0.0)));
+  if (lane == 0)
+    losses[row] = label < classes ? log(sum) + largest - static_cast<double>(z[label]) : NAN;
+}
+
+/// *total = the sum of `count` numbers, by one block: each thread adds every 256th, then pairs of threads theirs.
+__global__ void __launch_bounds__(kBlockThreads)
+    add_losses(const double* losses, std::int64_t count, double* total) {
+  __shared__ double sums[kBlockThreads];
+  const auto t = static_cast<int>(threadIdx.x);
+  double sum = 0;
+#pragma unroll 4
+  for (std::int64_t i = t; i < count; i += kBlockThreads) sum += losses[i];
+  sums[t] = sum;
+  for (int half = kBlockThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (t < half) sums[t] += sums[t + half];
+  }
+  if (t == 0) *total = sums[0];
+}
+
+}  // namespace
+
+void softmax_cross_entropy(const Cuda& cuda, ConstMatrixView<float, Cuda> logits, const std::int32_t* labels,
+                           double scale, Matrix<float, Cuda>& dlogits, double* loss) {
+  dlogits.resize(logits.rows, logits.columns);
+  DeviceArray<double> losses(static_cast<std::size_t>(logits.rows));
+  launch(cuda, "softmax_cross_entropy", losses_of_rows, dim3(blocks_for(logits.rows, kRowsOfBlock)),
+         dim3(kBlockThreads), logits.rows, logits.columns, logits.data, labels, scale, dlogits.data.data(),
+         losses.data());
+  launch(cuda, "add_losses", add_losses, dim3(1), dim3(kBlockThreads), losses.data(), logits.rows, loss);
+}
+
+}  // namespace espalier
