@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "espalier/base/host_device.hpp"
+
 namespace espalier {
 
 /// The scale of one fixed-point sum; the same on every rank that contributes to it.
@@ -32,14 +34,14 @@ class FixedPointScale {
 };
 
 /// 2^exponent for -1022 <= exponent <= 1023.
-inline double power_of_two(int exponent) {
+ESPALIER_HD inline double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
 }
 
 /// The integer weight of a weight: round(w * 2^shift), ties to even, at least 1 for any w > 0 so that no support is
 /// lost. With shift = weight_shift(largest weight of the graph) every weight is below 2^32 and a row of 2^31
 /// of them sums exactly in 64 bits.
-inline std::uint64_t fixed_point_weight(double weight, int shift) {
+ESPALIER_HD inline std::uint64_t fixed_point_weight(double weight, int shift) {
   if (!(weight > 0)) return 0;
   const double scaled = weight * power_of_two(shift);  // exact
   // From 2^52 on a double is an integer; below, adding 2^52 rounds the fraction away.

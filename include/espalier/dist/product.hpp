@@ -21,7 +21,6 @@
 // caller's label with a suffix: /ids, /rows, /reduction, /picks.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,9 +29,9 @@
 #include <string_view>
 
 #include "espalier/base/execution.hpp"
-#include "espalier/base/fixed_point.hpp"
 #include "espalier/dist/dist_csr.hpp"
 #include "espalier/dist/schedule.hpp"
+#include "espalier/sparse/entry_weight.hpp"
 #include "espalier/sparse/sum_rows.hpp"
 
 namespace espalier {
@@ -92,18 +91,6 @@ class RowOperation {
   /// Appends one row to `out` for each of `rows`. Called by several threads at once.
   virtual void apply(std::span<const RowView<Index>> rows, std::span<const RowKey> keys,
                      RowEntries<Index>& out) const = 0;
-};
-
-/// The integer that an entry counts in `sum`: 1, or the fixed-point square of its value.
-struct EntryWeight {
-  bool squared = false;
-  bool skip_zeros = false;  ///< an entry of value 0 counts 0
-  int shift = 0;            ///< of fixed_point_weight
-  std::uint64_t operator()(const float* value) const {
-    if (!squared) return skip_zeros && value != nullptr && *value == 0 ? 0 : 1;
-    const double entry = value == nullptr ? 1.0 : static_cast<double>(*value);
-    return fixed_point_weight(entry * entry, shift);
-  }
 };
 
 /// Takes the sum of one batch, by its place in the StackedFrontier. Called by several threads at once, for

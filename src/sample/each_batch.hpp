@@ -1,0 +1,48 @@
+// How a kernel goes through what lies batch by batch in one array. For .cu files only.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "espalier/base/launch.hpp"
+
+namespace espalier {
+
+/// A range of batches.
+struct BatchRange {
+  std::int64_t first = 0, last = 0;
+  std::int64_t count() const { return last - first; }
+};
+
+template <class Function>
+__global__ void __launch_bounds__(kBlockThreads)
+    for_each_in_batches_kernel(const std::int64_t* offsets, std::int64_t first_batch, Function function) {
+  const auto batch = first_batch + blockIdx.y;
+  const auto end = offsets[batch + 1], step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (auto i = offsets[batch] + static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < end;
+       i += step)
+    function(batch, i);
+}
+
+/// function(batch, i) for every i in offsets[batch] .. offsets[batch + 1] of the batches of `range`, each by a thread
+/// of its own. `offsets` in host memory and in device memory.
+template <class Function>
+void for_each_in_batches(const Cuda& cuda, const char* name, BatchRange range,
+                         std::span<const std::int64_t> offsets, const std::int64_t* device_offsets,
+                         const Function& function) {
+  constexpr std::int64_t kMostRows = 65535, kMostColumns = std::int64_t{1} << 20;
+  for (auto first = range.first; first < range.last; first += kMostRows) {
+    const auto last = std::min(range.last, first + kMostRows);
+    std::int64_t most = 0;
+    for (auto batch = first; batch < last; ++batch)
+      most = std::max(
+          most, offsets[static_cast<std::size_t>(batch) + 1] - offsets[static_cast<std::size_t>(batch)]);
+    const auto columns = std::min<std::int64_t>((most + kBlockThreads - 1) / kBlockThreads, kMostColumns);
+    launch(cuda, name, for_each_in_batches_kernel<Function>,
+           dim3(static_cast<unsigned>(columns), static_cast<unsigned>(last - first)), dim3(kBlockThreads),
+           device_offsets, first, function);
+  }
+}
+
+}  // namespace espalier
