@@ -94,7 +94,11 @@ $(eval $(call CUDA_BUILD,emulated,emulated,-lopenblas,$(EMULATION:%=build/emulat
 
 .PRECIOUS: build/cuda/obj/%.cu.o build/emulated/obj/%.cu.o build/cuda/obj/tests/%.cu.o build/emulated/obj/tests/%.cu.o \
   build/cuda/obj/bench/%.cu.o build/emulated/obj/bench/%.cu.o build/%/obj/tests/cuda_main.cpp.o
-.PHONY: cuda emulated bundle
+.PHONY: cuda emulated bundle gpu-check
 
 bundle:  ## the GPU build with all it needs but CUDA, for another machine: build/espalier-bundle.tar.zst
 	@MAKE="$(MAKE)" CUDA_HOME="$(CUDA_HOME)" bash scripts/make_bundle.sh
+
+GPU_CHECK ?=
+gpu-check: all cuda $(if $(NVCC),$(CUDA_TESTS:tests/%.cu=build/cuda/tests/%) $(CUDA_BENCHES:bench/%.cu=build/cuda/bench/%))  ## everything that a GPU can prove, in one table; GPU_CHECK="--record --parts tests,bench" for its options
+	@python3 scripts/gpu_check.py $(GPU_CHECK)

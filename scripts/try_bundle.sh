@@ -17,7 +17,7 @@ FAILED=0
 make_root() {
   [ -x "$ROOT/bin/bash" ] && return
   command -v debootstrap >/dev/null || apt-get install -y -qq --no-install-recommends debootstrap >/dev/null || return 1
-  debootstrap --variant=minbase --include=python3-minimal bookworm "$ROOT" >"$ROOT.log" 2>&1
+  debootstrap --variant=minbase --include=python3 bookworm "$ROOT" >"$ROOT.log" 2>&1
 }
 
 bind() {
