@@ -22,9 +22,6 @@ void refuse(bool asked, const char* key, const std::string& value, const char* i
 // Keys of the design whose feature this version lacks: refused, never ignored.
 void refuse_unavailable(const Config& c) {
   refuse(c.model.kind == "gat", "model.kind", c.model.kind, "use sage or gcn");
-  refuse(c.run.device == "cuda", "run.device", c.run.device,
-         "this program was built for the CPU: use cpu or auto");
-  refuse(c.train.precision != "fp32", "train.precision", c.train.precision, "the CPU computes in fp32");
   refuse(c.run.checkpoint_every > 0, "run.checkpoint_every", std::to_string(c.run.checkpoint_every), "use 0");
   refuse(c.run.checkpoint_minutes > 0, "run.checkpoint_minutes", fmt::format("{}", c.run.checkpoint_minutes),
          "use 0");
@@ -42,6 +39,19 @@ std::int64_t automatic_replication(const Job& job, std::int64_t ranks) {
                               static_cast<double>(job.memory_limit) / 2)
       best = c;
   return best;
+}
+
+void check_gpu_memory(const Job& job, std::int64_t replication) {
+  const auto memory = resident_memory(job.graph, job.config, job.grid->ranks(), replication, job.training);
+  const double needed = memory.evaluation + memory.model + (features_on_device(job) ? memory.features : 0);
+  if (needed <= static_cast<double>(job.device.memory)) return;
+  memory_error(
+      "each rank needs {} of its GPU (features {}, evaluation {}, model {}) and has {}; use more GPUs{}{}",
+      bytes_in_words(needed), bytes_in_words(features_on_device(job) ? memory.features : 0),
+      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
+      bytes_in_words(static_cast<double>(job.device.memory)),
+      features_on_device(job) ? ", graph.features_on = \"host\"" : "",
+      replication > 1 ? fmt::format(", a grid.replication below {}", replication) : "");
 }
 
 void check_memory(const Job& job, std::int64_t ranks, std::int64_t replication) {
@@ -87,6 +97,27 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   return config;
 }
 
+bool features_on_device(const Job& job) {
+  return job.config.graph.features_on == "device";
+}
+
+// Half of the GPU is left to minibatches and activations.
+bool topology_on_device(const Job& job) {
+  const auto memory =
+      resident_memory(job.graph, job.config, job.grid->ranks(), job.grid->replication(), job.training);
+  const double others = memory.evaluation + memory.model + (features_on_device(job) ? memory.features : 0);
+  return memory.topology + others <= static_cast<double>(job.device.memory) / 2;
+}
+
+std::int64_t sample_memory(const Job& job) {
+  if (!job.device.gpu) return job.memory_limit / (job.sampling_grid ? 8 : 4);  // one window, or two
+  const auto memory =
+      resident_memory(job.graph, job.config, job.grid->ranks(), job.grid->replication(), job.training);
+  const double resident = memory.evaluation + memory.model + (features_on_device(job) ? memory.features : 0) +
+                          (topology_on_device(job) ? memory.topology : 0);
+  return static_cast<std::int64_t>(std::max(0.0, static_cast<double>(job.device.memory) - resident) / 4);
+}
+
 Job open_job(const Communicator& world, const Config& config, bool training) {
   Job job;
   job.config = config;
@@ -98,6 +129,7 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
                          ? node_memory() / node.ranks
                          : parse_bytes(config.run.memory_limit, "run.memory_limit");
   job.memory_limit = world.all_reduce(job.memory_limit, Reduction::kMin, "setup");
+  job.device = choose_device(world, node, config);
 
   job.file = std::make_unique<GraphFile>(world, config.graph.file);
   job.graph = job.file->info();
@@ -111,10 +143,12 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
       config.grid.replication.value.value_or(automatic_replication(job, world.size())), world.size());
   job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
   check_memory(job, world.size(), replication);
-  if (training && config.run.overlap && threads_may_communicate())
+  if (job.device.gpu) check_gpu_memory(job, replication);
+  if (training && config.run.overlap && threads_may_communicate() && !job.device.gpu)
     job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));
 
   job.config.run.threads.value = job.cpu.threads;
+  job.config.run.device = job.device.name();
   job.config.grid.replication.value = replication;
   job.config.train.batches_per_step.value = config.train.batches_per_step.value.value_or(world.size());
   const auto batches = count_batches(job.graph.train, config.sampler.batch_size);
@@ -123,8 +157,7 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
   job.config.sampler.bulk.value = job.config.sampler.bulk.value.value_or(
       automatic_bulk(sampler_shape(config, world.size()), sampler_kind_of(config.sampler.kind).layer_wise,
                      config.sampler.batch_size, count_batches(job.graph.train, config.sampler.batch_size),
-                     world.size(), job.graph.nodes, job.graph.edges,
-                     job.memory_limit / (job.sampling_grid ? 8 : 4)));  // one window, or two
+                     world.size(), job.graph.nodes, job.graph.edges, sample_memory(job)));
   return job;
 }
 
@@ -184,32 +217,46 @@ void warn_of_surprises(const Job& job) {
     }
   if (job.training && config.sampler.kind == "ladies" && config.sampler.mode == "paper")
     log::warning("blocks of ladies in mode paper are biased; train with mode debiased or reference");
-  if (job.training && config.run.overlap && !job.sampling_grid)
+  if (job.training && config.run.overlap && job.device.gpu)
+    log::warning("on GPUs run.overlap hides fetching, not sampling");
+  else if (job.training && config.run.overlap && !job.sampling_grid)
     log::warning("this MPI library lets one thread communicate: run.overlap hides fetching, not sampling");
   if (config.grid.topology == "replicated" && config.grid.schedule != "auto")
     log::warning("grid.schedule = {} has nothing to move with grid.topology = \"replicated\"",
                  config.grid.schedule);
 }
 
-std::string schedules_in_words(const Job& job, const Sampler& sampler) {
+std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules) {
   if (job.grid->rows() == 1 || job.config.grid.topology == "replicated") return "no product moves data";
   std::string words;
-  for (const auto schedule : sampler.schedules())
+  for (const auto schedule : schedules)
     words += (words.empty() ? "schedule " : ", ") + std::string(name_of(schedule));
   return words;
 }
 
-RunReport start_report(const Job& job, const char* command, const Sampler& sampler) {
+RunReport start_report(const Job& job, const char* command, const std::vector<Schedule>& schedules) {
   RunReport report;
   report.command = command;
   report.config_json = to_json(job.config);
   report.ranks = job.grid->ranks();
   report.replication = job.grid->replication();
   report.threads = job.cpu.threads;
+  report.device = job.device.name();
   report.graph = job.graph;
   if (job.config.grid.topology == "partitioned" && job.grid->rows() > 1)
-    for (const auto schedule : sampler.schedules()) report.schedules.emplace_back(name_of(schedule));
+    for (const auto schedule : schedules) report.schedules.emplace_back(name_of(schedule));
   return report;
+}
+
+void measure_peak_memory(const Job& job, RunReport& report) {
+  measure_peak_memory(job.grid->world(), report);
+#ifdef ESPALIER_WITH_CUDA
+  if (!job.device.gpu) return;
+  report.peak_device_memory_max = report.peak_device_memory_sum = job.device.gpu->peak_memory();
+  const auto& world = job.grid->world();
+  report.peak_device_memory_max = world.all_reduce(report.peak_device_memory_max, Reduction::kMax, "report");
+  report.peak_device_memory_sum = world.all_reduce(report.peak_device_memory_sum, Reduction::kSum, "report");
+#endif
 }
 
 std::string output_path(const Job& job, const char* name) {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "device.hpp"
 #include "espalier/base/config.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/comm/grid.hpp"
@@ -23,7 +24,8 @@ struct Job {
   Config config;  ///< resolved: threads, replication, bulk and batches_per_step are numbers
   bool training = true;
   Cpu cpu;
-  std::int64_t memory_limit = 0;    ///< bytes per rank
+  Device device;
+  std::int64_t memory_limit = 0;    ///< bytes of host memory per rank
   std::unique_ptr<GraphFile> file;  ///< open until start_output
   GraphInfo graph;
   std::unique_ptr<Grid> grid;
@@ -70,10 +72,21 @@ std::string sampler_in_words(const Config& config);
 void warn_of_surprises(const Job& job);
 
 /// "schedule push, push, pull": one per layer, first: next to the batch.
-std::string schedules_in_words(const Job& job, const Sampler& sampler);
+std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules);
 
 /// The parts of a report that are known before the first epoch.
-RunReport start_report(const Job& job, const char* command, const Sampler& sampler);
+RunReport start_report(const Job& job, const char* command, const std::vector<Schedule>& schedules);
+
+/// Collective. The peaks of memory, of the host and of the GPU.
+void measure_peak_memory(const Job& job, RunReport& report);
+
+/// Bytes that minibatches sampled at once may take on a rank, of the memory that they lie in.
+std::int64_t sample_memory(const Job& job);
+
+/// With GPUs: does the block of the matrix, or of the features, go to the memory of the GPU? Otherwise kernels read it
+/// in pinned memory of the host.
+bool topology_on_device(const Job& job);
+bool features_on_device(const Job& job);
 
 /// Collective. Rank 0 adds the epoch's line to metrics.csv at once, so that a job that is cut off leaves what
 /// it measured; the first epoch starts the file anew.

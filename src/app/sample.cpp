@@ -4,13 +4,15 @@
 #include "espalier/base/log.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "job.hpp"
+#include "job_on_gpu.hpp"
 
 namespace espalier {
 
 namespace {
 
-EpochReport sample_epoch(const Job& job, Sampler& sampler, const Buffer<std::int64_t>& training,
-                         std::int64_t epoch) {
+template <class Space>
+EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& sampler,
+                         const Buffer<std::int64_t>& training, std::int64_t epoch) {
   StageTimers timers;
   job.grid->traffic().clear();
   EpochReport report;
@@ -21,9 +23,9 @@ EpochReport sample_epoch(const Job& job, Sampler& sampler, const Buffer<std::int
                          static_cast<std::uint64_t>(job.config.train.seed),
                          static_cast<std::uint64_t>(epoch));
     const StageTimers::Scope time(timers, "sample");
-    EpochSampler epoch_sampler(*job.grid, sampler, plan, job.bulk());
+    EpochSamplerOn<Space> epoch_sampler(*job.grid, sampler, plan, job.bulk());
     for (std::int64_t step = 0; step < plan.steps(); ++step) {
-      epoch_sampler.sample_until(job.cpu, plan.step_end(step));
+      epoch_sampler.sample_until(space, plan.step_end(step));
       epoch_sampler.take(plan.step_begin(step), plan.step_end(step));
     }
     report.counts = total(epoch_sampler.counts(), job.grid->world());
@@ -43,32 +45,49 @@ void print_epoch(const EpochReport& epoch) {
       epoch.bytes.at("sample").total);
 }
 
+template <class Space>
+void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Buffer<std::int64_t>& training,
+            std::int64_t epochs) {
+  start_output(job);
+  auto report = start_report(job, "sample", sampler.schedules());
+  log::info(
+      "{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank, {}; {}, {} "
+      "batches "
+      "of "
+      "{}, {} in bulk; {}",
+      job.config.graph.file, report.graph.nodes, report.graph.edges, report.ranks, job.grid->rows(),
+      report.replication, job.config.grid.topology, report.threads, job.device.words,
+      sampler_in_words(job.config), count_batches(std::ssize(training), job.config.sampler.batch_size),
+      job.config.sampler.batch_size, job.bulk(), schedules_in_words(job, sampler.schedules()));
+  warn_of_surprises(job);
+  for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
+    report.epochs.push_back(sample_epoch(job, space, sampler, training, epoch));
+    print_epoch(report.epochs.back());
+    append_metrics(job, report.epochs.back());
+  }
+  measure_peak_memory(job, report);
+  write_report(job, report);
+  log::info("\n{}", volume_table(report.epochs, report.ranks));
+  log::info("report: {}", output_path(job, "report.json"));
+}
+
 template <class Index>
 void run(Job& job, std::int64_t epochs) {
   const auto training = job.file->read_split(Split::kTrain);
   const auto a = read_model_matrix<Index>(job);
-  const auto sampler = make_sampler(job.config.sampler.kind, a, sampler_shape(job.config, job.grid->ranks()));
-  start_output(job);
-
-  auto report = start_report(job, "sample", *sampler);
-  log::info(
-      "{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank; {}, {} batches "
-      "of "
-      "{}, {} in bulk; {}",
-      job.config.graph.file, report.graph.nodes, report.graph.edges, report.ranks, job.grid->rows(),
-      report.replication, job.config.grid.topology, report.threads, sampler_in_words(job.config),
-      count_batches(std::ssize(training), job.config.sampler.batch_size), job.config.sampler.batch_size,
-      job.bulk(), schedules_in_words(job, *sampler));
-  warn_of_surprises(job);
-  for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
-    report.epochs.push_back(sample_epoch(job, *sampler, training, epoch));
-    print_epoch(report.epochs.back());
-    append_metrics(job, report.epochs.back());
+  const auto& kind = job.config.sampler.kind;
+  const auto shape = sampler_shape(job.config, job.grid->ranks());
+#ifdef ESPALIER_WITH_CUDA
+  if (const auto& gpu = job.device.gpu) {
+    const DeviceGrid grid(*gpu, *job.grid);
+    const auto matrix = place_matrix(job, a);
+    bool on_host = false;
+    const auto sampler = make_sampler(*gpu, grid, kind, matrix, shape, &on_host);
+    if (on_host) warn_of_host_sampling(job);
+    return sample(job, *gpu, *sampler, training, epochs);
   }
-  measure_peak_memory(job.grid->world(), report);
-  write_report(job, report);
-  log::info("\n{}", volume_table(report.epochs, report.ranks));
-  log::info("report: {}", output_path(job, "report.json"));
+#endif
+  sample(job, job.cpu, *make_sampler(kind, a, shape), training, epochs);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // espalier train CONFIG: minibatch training with exact evaluation, a report at the end.
 #include "espalier/train/trainer.hpp"
 
-#include <bit>
 #include <cstdio>
+#include <optional>
 
 #include "espalier/base/log.hpp"
 #include "job.hpp"
+#include "job_on_gpu.hpp"
 #include "terminal.hpp"
 
 namespace espalier {
@@ -35,67 +36,55 @@ void show_epoch(const EpochReport& epoch) {
   log::info("{})  {:.1f} MB between ranks", line, static_cast<double>(bytes) / 1e6);
 }
 
-std::string digest_of_weights(const Network<float>& network) {
-  std::uint64_t digest = 0xcbf29ce484222325u;  // FNV-1a over the bits of all parameters in order
-  for (const auto& parameter : network.parameters())
-    for (const float x : parameter.value.data)
-      digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * 0x100000001b3u;
-  return hex(digest);
-}
-
-void describe(const Job& job, const RunReport& report, const Sampler& sampler, std::int64_t parameters) {
+void describe(const Job& job, const RunReport& report, const std::vector<Schedule>& schedules,
+              std::int64_t parameters) {
   const auto& config = job.config;
   log::info(
       "graph   {}: {} nodes, {} edges, {} features, {} classes; {} / {} / {} vertices to train / validate / "
       "test",
       config.graph.file, report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
       report.graph.train, report.graph.valid, report.graph.test);
-  log::info("grid    {} rank{} as {} block rows x {} copies, {} topology, {} thread{} per rank, on the CPU",
+  log::info("grid    {} rank{} as {} block rows x {} copies, {} topology, {} thread{} per rank, {}",
             report.ranks, report.ranks == 1 ? "" : "s", job.grid->rows(), report.replication,
-            config.grid.topology, report.threads, report.threads == 1 ? "" : "s");
+            config.grid.topology, report.threads, report.threads == 1 ? "" : "s", job.device.words);
   log::info(
       "job     {} layers of {}, hidden {}, {} parameters; {}, batch {}, {} per step, {} in bulk; "
       "{}",
       config.model.layers, config.model.kind, config.model.hidden, parameters, sampler_in_words(config),
-      config.sampler.batch_size, job.batches_per_step(), job.bulk(), schedules_in_words(job, sampler));
+      config.sampler.batch_size, job.batches_per_step(), job.bulk(), schedules_in_words(job, schedules));
   warn_of_surprises(job);
 }
 
-template <class Index>
-void run(Job& job) {
-  // 1. The matrix on the grid, and what is learnt from it.
-  const auto a = read_model_matrix<Index>(job);
-  const auto targets = read_targets(*job.grid, *job.file);
-  const auto features = read_feature_store(*job.grid, *job.file, job.config.graph.feature_norm);
+// The sampler of training and the one of evaluation, which takes whole rows.
+SamplerShape whole_rows_shape(const SamplerShape& training) {
+  return {.fanout = {-1},
+          .weighted = training.weighted,
+          .aggregation = training.aggregation,
+          .label = "evaluate",
+          .schedule = Schedule::kPull};
+}
 
-  // 2. Samplers: minibatches for training, whole rows for evaluation.
-  const auto shape = sampler_shape(job.config, job.grid->ranks());
-  const auto sampler = make_sampler(job.config.sampler.kind, a, shape);
-  const auto whole_rows = make_sampler("graphsage", a,
-                                       {.fanout = {-1},
-                                        .weighted = shape.weighted,
-                                        .aggregation = shape.aggregation,
-                                        .label = "evaluate",
-                                        .schedule = Schedule::kPull});
-  const Evaluator evaluator(*job.grid, *whole_rows, features, targets, job.graph.edges, job.memory_limit / 8);
+// Trains on a space with what was set up there, and reports.
+template <class Space>
+void train(Job& job, const Space& space, const GridOn<Space>& grid, SamplerOn<Space>& sampler,
+           SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features, const Targets& targets,
+           std::int64_t memory) {
+  const EvaluatorOn<Space> evaluator(grid, whole_rows, features, targets, job.graph.edges, memory / 8);
   start_output(job);
-
-  // 3. Train.
-  Trainer trainer(job.cpu, {*job.grid, job.config, *sampler, features, targets, evaluator, job.bulk(),
-                            job.batches_per_step(), job.sampling_grid.get()});
-  auto report = start_report(job, "train", *sampler);
-  describe(job, report, *sampler, trainer.network().parameter_count());
+  TrainerOn<Space> trainer(space, {grid, job.config, sampler, features, targets, evaluator, job.bulk(),
+                                   job.batches_per_step(), job.sampling_grid.get()});
+  auto report = start_report(job, "train", sampler.schedules());
+  describe(job, report, sampler.schedules(), trainer.network().parameter_count());
   const auto result = trainer.train({show_step, [&](const EpochReport& epoch) {
                                        report.epochs.push_back(epoch);
                                        show_epoch(epoch);
                                        append_metrics(job, epoch);
                                      }});
 
-  // 4. Report.
   report.test = result.test;
   report.best_epoch = result.best_epoch;
-  report.weights_digest = digest_of_weights(trainer.network());
-  measure_peak_memory(job.grid->world(), report);
+  report.weights_digest = hex(trainer.weights_digest());
+  measure_peak_memory(job, report);
   write_report(job, report);
   if (result.stopped_early)
     log::info("stopped early: no better validation accuracy in {} evaluations", job.config.train.early_stop);
@@ -104,6 +93,49 @@ void run(Job& job) {
     log::info("test accuracy {:.4f}, macro-F1 {:.4f}, with the weights of epoch {}", result.test->accuracy,
               result.test->macro_f1, result.best_epoch);
   log::info("report: {}", output_path(job, "report.json"));
+}
+
+#ifdef ESPALIER_WITH_CUDA
+// The same on GPUs: matrix and features move to where kernels read them.
+template <class Index>
+void train_on_gpu(Job& job, const DistCsr<Index>& a, std::optional<FeatureStore> host_features,
+                  const Targets& targets) {
+  const Cuda& gpu = *job.device.gpu;
+  const DeviceGrid grid(gpu, *job.grid);
+  const auto matrix = place_matrix(job, a);
+  const DeviceFeatureStore features(gpu, grid, *host_features,
+                                    features_on_device(job) ? Placement::kDevice : Placement::kHost,
+                                    gpu.precision() == Precision::kBf16);
+  host_features.reset();
+  const auto shape = sampler_shape(job.config, job.grid->ranks());
+  bool on_host = false;
+  const auto sampler = make_sampler(gpu, grid, job.config.sampler.kind, matrix, shape, &on_host);
+  const auto whole_rows = make_sampler(gpu, grid, "graphsage", matrix, whole_rows_shape(shape));
+  if (on_host) warn_of_host_sampling(job);
+  if (job.grid->ranks() > 1) log::info("GPUs exchange by {}", grid.transport());
+  train(job, gpu, grid, *sampler, *whole_rows, features, targets,
+        job.grid->world().all_reduce(gpu.free_memory(), Reduction::kMin, "setup"));
+}
+#endif
+
+template <class Index>
+void run(Job& job) {
+  // 1. The matrix on the grid, and what is learnt from it.
+  const auto a = read_model_matrix<Index>(job);
+  const auto targets = read_targets(*job.grid, *job.file);
+  std::optional<FeatureStore> features =
+      read_feature_store(*job.grid, *job.file, job.config.graph.feature_norm);
+#ifdef ESPALIER_WITH_CUDA
+  if (job.device.gpu) return train_on_gpu(job, a, std::move(features), targets);
+#endif
+
+  // 2. Samplers: minibatches for training, whole rows for evaluation.
+  const auto shape = sampler_shape(job.config, job.grid->ranks());
+  const auto sampler = make_sampler(job.config.sampler.kind, a, shape);
+  const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape));
+
+  // 3. Train and report.
+  train(job, job.cpu, *job.grid, *sampler, *whole_rows, *features, targets, job.memory_limit);
 }
 
 }  // namespace

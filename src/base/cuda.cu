@@ -10,6 +10,7 @@
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/stage_clock.hpp"
 
 namespace espalier {
 
@@ -214,6 +215,19 @@ double CudaMoment::seconds_since(const CudaMoment& begin) const {
   ESPALIER_CUDA(cudaEventSynchronize(event_));
   ESPALIER_CUDA(cudaEventElapsedTime(&milliseconds, begin.event_, event_));
   return static_cast<double>(milliseconds) * 1e-3;
+}
+
+std::size_t StageClock<Cuda>::begin(std::string_view name) {
+  if (used_ == spans_.size()) spans_.push_back({"", CudaMoment(cuda_), CudaMoment(cuda_)});
+  spans_[used_].path = timers_.path_of(name);
+  spans_[used_].begin.record(cuda_);
+  return used_++;
+}
+
+void StageClock<Cuda>::collect() {
+  for (std::size_t k = 0; k < used_; ++k)
+    timers_.add(spans_[k].path, spans_[k].end.seconds_since(spans_[k].begin));
+  used_ = 0;
 }
 
 DevicePurpose::DevicePurpose(const char* what) : before_(std::exchange(memory().purpose, what)) {}

@@ -9,10 +9,13 @@ double StageTimers::seconds(std::string_view path) const {
   return found == seconds_.end() ? 0.0 : found->second;
 }
 
+std::string StageTimers::path_of(std::string_view name) const {
+  return (open_path_.empty() ? "" : open_path_ + '/') + std::string(name);
+}
+
 StageTimers::Scope::Scope(StageTimers& timers, std::string_view name)
     : timers_(timers), parent_length_(timers.open_path_.size()), start_(now()) {
-  if (parent_length_ > 0) timers_.open_path_ += '/';
-  timers_.open_path_ += name;
+  timers_.open_path_ = timers_.path_of(name);
 }
 
 StageTimers::Scope::~Scope() {

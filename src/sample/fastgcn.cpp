@@ -13,13 +13,12 @@
 // before in the round is dropped. That is the law of drawing with replacement and dropping duplicates, and each
 // round brings at least one pick per batch. Points are words of the batch's stream in order, so the picks do not
 // depend on the grid. A support of at most s is taken whole.
+#include "fastgcn.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "espalier/base/id_map.hpp"
-#include "espalier/sample/draw.hpp"
-#include "layer_wise.hpp"
-#include "spread_weights.hpp"
 
 namespace espalier {
 
@@ -63,84 +62,21 @@ void take_roots(std::vector<std::uint64_t>& squares, std::int64_t vertices) {
   for (auto& weight : squares) weight = fixed_point_weight(std::sqrt(static_cast<double>(weight)), shift);
 }
 
-// The draws of one batch and layer.
-class Draws {
- public:
-  Draws(const RandomStream& stream, std::int64_t picks) : words_(stream), missing_(picks) {}
-
-  std::int64_t missing() const { return missing_; }
-  const std::vector<Interval>& in_order() const { return in_order_; }
-
-  // One point for each missing pick on the axis 0 .. total without the removed intervals, as points of the whole axis.
-  void next_points(std::uint64_t total, std::uint64_t* points) {
-    for (std::int64_t k = 0; k < missing_; ++k)
-      points[k] = axis_.on_whole_axis(mulhi(words_.next(), total - axis_.removed()));
-  }
-
-  // Takes the vertices that the points of a round hit, in the order of the points.
-  void take(const Interval* hits) {
-    IdMap seen(missing_);
-    const auto middle = std::ssize(removed_);
-    for (std::int64_t k = 0, round = missing_; k < round; ++k) {
-      const auto distinct = seen.size();
-      seen.insert(hits[k].vertex);
-      if (seen.size() == distinct) continue;  // hit before in this round
-      in_order_.push_back(hits[k]);
-      removed_.push_back(hits[k]);
-      --missing_;
-    }
-    const auto before = [](const Interval& x, const Interval& y) { return x.start < y.start; };
-    std::sort(removed_.begin() + middle, removed_.end(), before);
-    std::inplace_merge(removed_.begin(), removed_.begin() + middle, removed_.end(), before);
-    axis_.clear();
-    for (const auto& interval : removed_) axis_.cut(interval.start, interval.weight);
-  }
-
- private:
-  RandomWords words_;
-  std::int64_t missing_;
-  std::vector<Interval> in_order_;
-  std::vector<Interval> removed_;  // ascending: what earlier rounds took
-  CutAxis axis_;                   // without them
-};
-
 template <class Index>
 class FastGcnDistribution final : public LayerDistribution<Index> {
  public:
-  FastGcnDistribution(const DistCsr<Index>& m, const SamplerShape& shape)
-      : m_(m), mode_(shape.mode), label_(shape.label + "/draws") {
-    auto weights = squared_column_norms(m);
-    if (mode_ == SamplerMode::kReference) take_roots(weights, m.rows());
-    weights_ = SpreadWeights(m, weights);
-    for (const auto fanout : shape.fanout)
-      if (takes_all(fanout) && all_.empty()) all_ = weights_.all("setup");
-  }
+  FastGcnDistribution(const DistCsr<Index>& m, const SamplerShape& shape) : draws_(m, shape) {}
 
-  // The distribution does not depend on frontiers, so the draws of all layers are made together.
   void begin(const Cpu& cpu, std::span<const RandomStream> streams,
              std::span<const std::int64_t> fanout) override {
-    const auto layers = std::ssize(fanout);
-    draws_.clear();
-    for (std::int64_t layer = 1; layer <= layers; ++layer) {
-      const auto picks = fanout[static_cast<std::size_t>(layers - layer)];
-      for (auto stream : streams) {
-        stream.layer = static_cast<std::uint64_t>(layer);
-        draws_.emplace_back(stream, takes_all(picks) ? 0 : picks);
-      }
-    }
-    while (draw_round(cpu)) {
-    }
+    draws_.begin(cpu, streams, fanout);
   }
 
   std::vector<LayerPicks<Index>> pick(const Cpu&, Product<Index>&, const std::vector<Minibatch>& minibatches,
                                       std::span<const RandomStream>, std::int64_t layer,
                                       std::int64_t fanout) override {
-    std::vector<LayerPicks<Index>> picks(minibatches.size());
-    for (std::size_t b = 0; b < minibatches.size(); ++b)
-      picks[b] =
-          takes_all(fanout)
-              ? picks_of(all_, true)
-              : picks_of(draws_[static_cast<std::size_t>(layer - 1) * picks.size() + b].in_order(), false);
+    std::vector<LayerPicks<Index>> picks;
+    for (std::size_t b = 0; b < minibatches.size(); ++b) picks.push_back(draws_.picks(b, layer, fanout));
     return picks;
   }
 
@@ -148,62 +84,115 @@ class FastGcnDistribution final : public LayerDistribution<Index> {
   bool uses_sums() const override { return false; }
 
  private:
-  bool takes_all(std::int64_t fanout) const { return fanout < 0 || weights_.support() <= fanout; }
-
-  // One round for every batch and layer; false when nothing was missing anywhere. Collective over the process
-  // column.
-  bool draw_round(const Cpu& cpu) {
-    std::vector<std::int64_t> begin = {0};
-    for (const auto& draws : draws_) begin.push_back(begin.back() + draws.missing());
-    std::int64_t missing = begin.back();
-    if (const int parts = m_.partition.parts(); parts > 1) {
-      missing = m_.grid->column_comm().all_reduce(missing, Reduction::kMax, label_);
-      m_.grid->traffic().predict(label_, 2.0 * (parts - 1), 2 * 8 * crossing(parts));
-    }
-    if (missing == 0) return false;
-    std::vector<std::uint64_t> points(static_cast<std::size_t>(begin.back()));
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
-    for (std::size_t k = 0; k < draws_.size(); ++k)
-      draws_[k].next_points(weights_.total(), points.data() + begin[k]);
-    const auto found = weights_.find(points, label_);
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
-    for (std::size_t k = 0; k < draws_.size(); ++k) draws_[k].take(found.data() + begin[k]);
-    return true;
-  }
-
-  LayerPicks<Index> picks_of(const std::vector<Interval>& in_order, bool whole) const {
-    std::vector<std::uint64_t> weights;
-    for (const auto& interval : in_order) weights.push_back(interval.weight);
-    auto factors = whole && mode_ == SamplerMode::kDebiased
-                       ? std::vector<double>(in_order.size(), 1.0)
-                       : pick_factors(mode_, weights_.total(), weights, static_cast<double>(in_order.size()));
-    std::vector<std::pair<Index, double>> ascending;
-    for (std::size_t j = 0; j < in_order.size(); ++j)
-      ascending.emplace_back(static_cast<Index>(in_order[j].vertex), factors[j]);
-    std::sort(ascending.begin(), ascending.end());
-    LayerPicks<Index> picks;
-    for (const auto& [column, factor] : ascending) {
-      picks.columns.push_back(column);
-      picks.factors.push_back(factor);
-    }
-    return picks;
-  }
-
-  const DistCsr<Index>& m_;
-  SamplerMode mode_;
-  std::string label_;
-  SpreadWeights weights_;
-  std::vector<Interval> all_;  // the whole support, where a layer takes it
-  std::vector<Draws> draws_;   // [layers][batches] of the current bulk, layer 1 first
+  FastGcnDraws<Index> draws_;
 };
 
 }  // namespace
+
+void BatchDraws::next_points(std::uint64_t total, std::uint64_t* points) {
+  for (std::int64_t k = 0; k < missing_; ++k)
+    points[k] = axis_.on_whole_axis(mulhi(words_.next(), total - axis_.removed()));
+}
+
+void BatchDraws::take(const Interval* hits) {
+  IdMap seen(missing_);
+  const auto middle = std::ssize(removed_);
+  for (std::int64_t k = 0, round = missing_; k < round; ++k) {
+    const auto distinct = seen.size();
+    seen.insert(hits[k].vertex);
+    if (seen.size() == distinct) continue;  // hit before in this round
+    in_order_.push_back(hits[k]);
+    removed_.push_back(hits[k]);
+    --missing_;
+  }
+  const auto before = [](const Interval& x, const Interval& y) { return x.start < y.start; };
+  std::sort(removed_.begin() + middle, removed_.end(), before);
+  std::inplace_merge(removed_.begin(), removed_.begin() + middle, removed_.end(), before);
+  axis_.clear();
+  for (const auto& interval : removed_) axis_.cut(interval.start, interval.weight);
+}
+
+template <class Index>
+FastGcnDraws<Index>::FastGcnDraws(const DistCsr<Index>& m, const SamplerShape& shape)
+    : m_(m), mode_(shape.mode), label_(shape.label + "/draws") {
+  auto weights = squared_column_norms(m);
+  if (mode_ == SamplerMode::kReference) take_roots(weights, m.rows());
+  weights_ = SpreadWeights(m, weights);
+  for (const auto fanout : shape.fanout)
+    if (takes_all(fanout) && all_.empty()) all_ = weights_.all("setup");
+}
+
+template <class Index>
+void FastGcnDraws<Index>::begin(const Cpu& cpu, std::span<const RandomStream> streams,
+                                std::span<const std::int64_t> fanout) {
+  const auto layers = std::ssize(fanout);
+  batches_ = streams.size();
+  draws_.clear();
+  for (std::int64_t layer = 1; layer <= layers; ++layer) {
+    const auto picks = fanout[static_cast<std::size_t>(layers - layer)];
+    for (auto stream : streams) {
+      stream.layer = static_cast<std::uint64_t>(layer);
+      draws_.emplace_back(stream, takes_all(picks) ? 0 : picks);
+    }
+  }
+  while (draw_round(cpu)) {
+  }
+}
+
+template <class Index>
+LayerPicks<Index> FastGcnDraws<Index>::picks(std::size_t batch, std::int64_t layer,
+                                             std::int64_t fanout) const {
+  return takes_all(fanout)
+             ? picks_of(all_, true)
+             : picks_of(draws_[static_cast<std::size_t>(layer - 1) * batches_ + batch].in_order(), false);
+}
+
+template <class Index>
+bool FastGcnDraws<Index>::draw_round(const Cpu& cpu) {
+  std::vector<std::int64_t> begin = {0};
+  for (const auto& draws : draws_) begin.push_back(begin.back() + draws.missing());
+  std::int64_t missing = begin.back();
+  if (const int parts = m_.partition.parts(); parts > 1) {
+    missing = m_.grid->column_comm().all_reduce(missing, Reduction::kMax, label_);
+    m_.grid->traffic().predict(label_, 2.0 * (parts - 1), 2 * 8 * crossing(parts));
+  }
+  if (missing == 0) return false;
+  std::vector<std::uint64_t> points(static_cast<std::size_t>(begin.back()));
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
+  for (std::size_t k = 0; k < draws_.size(); ++k)
+    draws_[k].next_points(weights_.total(), points.data() + begin[k]);
+  const auto found = weights_.find(points, label_);
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
+  for (std::size_t k = 0; k < draws_.size(); ++k) draws_[k].take(found.data() + begin[k]);
+  return true;
+}
+
+template <class Index>
+LayerPicks<Index> FastGcnDraws<Index>::picks_of(const std::vector<Interval>& in_order, bool whole) const {
+  std::vector<std::uint64_t> weights;
+  for (const auto& interval : in_order) weights.push_back(interval.weight);
+  auto factors = whole && mode_ == SamplerMode::kDebiased
+                     ? std::vector<double>(in_order.size(), 1.0)
+                     : pick_factors(mode_, weights_.total(), weights, static_cast<double>(in_order.size()));
+  std::vector<std::pair<Index, double>> ascending;
+  for (std::size_t j = 0; j < in_order.size(); ++j)
+    ascending.emplace_back(static_cast<Index>(in_order[j].vertex), factors[j]);
+  std::sort(ascending.begin(), ascending.end());
+  LayerPicks<Index> picks;
+  for (const auto& [column, factor] : ascending) {
+    picks.columns.push_back(column);
+    picks.factors.push_back(factor);
+  }
+  return picks;
+}
 
 template <class Index>
 std::unique_ptr<Sampler> make_fastgcn(const DistCsr<Index>& m, const SamplerShape& shape) {
   return make_layer_wise<Index>(m, shape, std::make_unique<FastGcnDistribution<Index>>(m, shape));
 }
 
+template class FastGcnDraws<std::int32_t>;
+template class FastGcnDraws<std::int64_t>;
 template std::unique_ptr<Sampler> make_fastgcn(const DistCsr<std::int32_t>&, const SamplerShape&);
 template std::unique_ptr<Sampler> make_fastgcn(const DistCsr<std::int64_t>&, const SamplerShape&);
 

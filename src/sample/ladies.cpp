@@ -35,7 +35,7 @@ template <class Index>
 class LadiesDistribution final : public LayerDistribution<Index> {
  public:
   LadiesDistribution(const DistCsr<Index>& m, SamplerMode mode) : mode_(mode) {
-    weight_ = mode == SamplerMode::kPaper ? EntryWeight{.skip_zeros = true} : square_weight(m);
+    weight_ = ladies_entry_weight(m, mode);
   }
 
   void begin(const Cpu&, std::span<const RandomStream>, std::span<const std::int64_t>) override {}
@@ -126,17 +126,20 @@ class LadiesDistribution final : public LayerDistribution<Index> {
 
 }  // namespace
 
+void check_ladies_weights(bool overflow, std::int64_t support) {
+  ESPALIER_CHECK(!overflow, "the squared edge counts of a batch of support {} do not fit in 64 bits",
+                 support);
+}
+
 template <class Index>
 std::vector<std::uint64_t> ladies_prefix(const SparseSum<Index>& sum, SamplerMode mode) {
   std::vector<std::uint64_t> prefix(sum.sums.size() + 1, 0);
   bool overflow = false;
   for (std::size_t k = 0; k < sum.sums.size(); ++k) {
-    std::uint64_t weight = sum.sums[k];
-    if (mode == SamplerMode::kPaper) overflow |= __builtin_mul_overflow(weight, weight, &weight);
+    const auto weight = ladies_weight(sum.sums[k], mode, &overflow);
     overflow |= __builtin_add_overflow(prefix[k], weight, &prefix[k + 1]);
   }
-  ESPALIER_CHECK(!overflow, "the squared edge counts of a batch of support {} do not fit in 64 bits",
-                 sum.sums.size());
+  check_ladies_weights(overflow, std::ssize(sum.sums));
   return prefix;
 }
 

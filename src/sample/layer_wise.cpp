@@ -16,9 +16,7 @@ class LayerWise final : public Sampler {
   LayerWise(const DistCsr<Index>& m, const SamplerShape& shape,
             std::unique_ptr<LayerDistribution<Index>> distribution)
       : m_(m), shape_(shape), distribution_(std::move(distribution)) {
-    schedules_ = choose_schedules(m, shape,
-                                  layer_wise_work(degree_moments(m, shape.fanout), shape, m.partition.parts(),
-                                                  distribution_->uses_sums()));
+    schedules_ = layer_wise_schedules(m, shape, distribution_->uses_sums());
   }
 
   std::vector<Minibatch> sample(const Cpu& cpu, std::span<const SeedBatch> batches, std::uint64_t seed,
@@ -82,7 +80,7 @@ class LayerWise final : public Sampler {
       for (auto k = from; k < to; ++k) {
         const auto out = static_cast<std::size_t>(k - entries.begin(first));
         block.indices[out] = place[static_cast<std::size_t>(entries.indices[static_cast<std::size_t>(k)])];
-        block.values[out] = static_cast<float>(sum > 0 ? product_of(entries, k, picks) / sum : 0.0);
+        block.values[out] = layer_value(product_of(entries, k, picks), sum);
       }
     }
     return block;
@@ -93,7 +91,7 @@ class LayerWise final : public Sampler {
                            const LayerPicks<Index>& picks) {
     const auto i = static_cast<std::size_t>(k);
     const float value = entries.values.empty() ? 1.0f : entries.values[i];
-    return static_cast<double>(value) * picks.factors[static_cast<std::size_t>(entries.indices[i])];
+    return layer_product(value, picks.factors[static_cast<std::size_t>(entries.indices[i])]);
   }
 
   const DistCsr<Index>& m_;
@@ -120,8 +118,7 @@ std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
   std::uint64_t remaining = total;
   for (std::int64_t j = 1; j <= s; ++j) {
     const auto weight = in_order[static_cast<std::size_t>(j - 1)];
-    factors.push_back(mode == SamplerMode::kDebiased ? des_raj_factor(remaining, weight, j, s)
-                                                     : inverse_probability(total, weight) / divisor);
+    factors.push_back(pick_factor(mode, total, remaining, weight, j, s, divisor));
     remaining -= weight;
   }
   return factors;
@@ -136,14 +133,22 @@ EntryWeight square_weight(const DistCsr<Index>& m) {
 }
 
 template <class Index>
+std::vector<Schedule> layer_wise_schedules(const DistCsr<Index>& m, const SamplerShape& shape,
+                                           bool uses_sums) {
+  return choose_schedules(
+      m, shape, layer_wise_work(degree_moments(m, shape.fanout), shape, m.partition.parts(), uses_sums));
+}
+
+template <class Index>
 std::unique_ptr<Sampler> make_layer_wise(const DistCsr<Index>& m, const SamplerShape& shape,
                                          std::unique_ptr<LayerDistribution<Index>> distribution) {
   return std::make_unique<LayerWise<Index>>(m, shape, std::move(distribution));
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                             \
-  template EntryWeight square_weight(const DistCsr<Index>&);                                    \
-  template std::unique_ptr<Sampler> make_layer_wise(const DistCsr<Index>&, const SamplerShape&, \
+#define ESPALIER_INSTANTIATE(Index)                                                                      \
+  template EntryWeight square_weight(const DistCsr<Index>&);                                             \
+  template std::vector<Schedule> layer_wise_schedules(const DistCsr<Index>&, const SamplerShape&, bool); \
+  template std::unique_ptr<Sampler> make_layer_wise(const DistCsr<Index>&, const SamplerShape&,          \
                                                     std::unique_ptr<LayerDistribution<Index>>);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

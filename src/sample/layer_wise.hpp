@@ -15,6 +15,7 @@
 
 #include "espalier/base/philox.hpp"
 #include "espalier/dist/product.hpp"
+#include "espalier/sample/block_value.hpp"
 #include "espalier/sample/sampler.hpp"
 
 namespace espalier {
@@ -53,13 +54,40 @@ template <class Index>
 std::unique_ptr<Sampler> make_layer_wise(const DistCsr<Index>& m, const SamplerShape& shape,
                                          std::unique_ptr<LayerDistribution<Index>> distribution);
 
+/// The schedules of the layers' products. Collective over the grid.
+template <class Index>
+std::vector<Schedule> layer_wise_schedules(const DistCsr<Index>& m, const SamplerShape& shape,
+                                           bool uses_sums);
+
+/// The factor of draw j of s (from 1), of a column with `weight`: `remaining` of `total` was left before it. debiased:
+/// Des Raj's. Otherwise 1 / probability of a single draw, over `divisor`.
+ESPALIER_HD inline double pick_factor(SamplerMode mode, std::uint64_t total, std::uint64_t remaining,
+                                      std::uint64_t weight, std::int64_t j, std::int64_t s, double divisor) {
+  return mode == SamplerMode::kDebiased ? des_raj_factor(remaining, weight, j, s)
+                                        : inverse_probability(total, weight) / divisor;
+}
+
+/// An entry of M times the factor of its column, and the entry of the block from that: over the row's `sum` of
+/// products where rows are normalised, over 1 elsewhere.
+ESPALIER_HD inline double layer_product(float entry, double factor) {
+  return static_cast<double>(entry) * factor;
+}
+ESPALIER_HD inline float layer_value(double product, double sum) {
+  return static_cast<float>(sum > 0 ? product / sum : 0.0);
+}
+
 /// The factors of draws made one after another without replacement: in_order[j] weighs the j-th, `total` all.
-/// debiased: Des Raj's. Otherwise 1 / probability of a single draw, over `divisor`.
 std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
                                  std::span<const std::uint64_t> in_order, double divisor);
 
 /// Squares of M's entries in fixed point, so that any sum of them, even all, is exact. Collective.
 template <class Index>
 EntryWeight square_weight(const DistCsr<Index>& m);
+
+/// What an entry counts in LADIES: 1 in mode paper unless its value is 0, its square in the others. Collective.
+template <class Index>
+EntryWeight ladies_entry_weight(const DistCsr<Index>& m, SamplerMode mode) {
+  return mode == SamplerMode::kPaper ? EntryWeight{.skip_zeros = true} : square_weight(m);
+}
 
 }  // namespace espalier

@@ -1,25 +1,13 @@
-// The hash of one edge: its five numbers are absorbed one after another by the finaliser of SplitMix64
-// (Steele, Lea, Flood 2014), a bijection of 64 bits in which every input bit flips every output bit with
-// probability near one half.
 #include "espalier/sample/minibatch.hpp"
 
 #include <array>
 #include <bit>
 
+#include "edge_hash.hpp"
+
 namespace espalier {
 
 namespace {
-
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-std::uint64_t absorb(std::uint64_t state, std::int64_t word) {
-  return mix(state ^ static_cast<std::uint64_t>(word));
-}
 
 // Edges wait here until there are enough of them for the vector unit.
 class EdgeHashes {
@@ -36,7 +24,7 @@ class EdgeHashes {
 
  private:
   void flush() {
-    for (std::size_t k = 0; k < count_; ++k) sum_ += mix(mix(keys_[k]) ^ bits_[k]);
+    for (std::size_t k = 0; k < count_; ++k) sum_ += finish_edge(keys_[k], bits_[k]);
     count_ = 0;
   }
 
@@ -53,17 +41,24 @@ std::uint64_t sample_digest(const Minibatch& minibatch) {
   EdgeHashes hashes;
   for (std::size_t l = 0; l < minibatch.blocks.size(); ++l) {
     const auto& block = minibatch.blocks[l];
-    const auto of_layer = absorb(absorb(0, minibatch.number), static_cast<std::int64_t>(l) + 1);
+    const auto of_layer = hash_of_layer(minibatch.number, static_cast<std::int64_t>(l) + 1);
     for (std::int64_t row = 0; row < block.rows; ++row) {
       const auto of_row = absorb(of_layer, minibatch.vertices[static_cast<std::size_t>(row)]);
       for (auto k = static_cast<std::size_t>(block.row_begin(row));
            k < static_cast<std::size_t>(block.row_end(row)); ++k) {
         const auto source = minibatch.vertices[static_cast<std::size_t>(block.indices[k])];
-        hashes.add(of_row ^ static_cast<std::uint64_t>(source), block.values[k]);
+        hashes.add(with_source(of_row, source), block.values[k]);
       }
     }
   }
   return hashes.sum();
+}
+
+std::uint64_t sample_digests(const Cpu& cpu, std::span<const Minibatch> minibatches) {
+  std::uint64_t digests = 0;
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1) reduction(+ : digests)
+  for (std::size_t b = 0; b < minibatches.size(); ++b) digests += sample_digest(minibatches[b]);
+  return digests;
 }
 
 }  // namespace espalier

@@ -36,6 +36,13 @@ void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels
   }
 }
 
+std::vector<std::int64_t> class_counts(const Cpu&, const Matrix<float>& logits,
+                                       std::span<const std::int32_t> labels) {
+  auto counts = empty_class_counts(logits.columns);
+  count_classes(logits, labels, counts);
+  return counts;
+}
+
 double accuracy(std::span<const std::int64_t> counts) {
   std::int64_t right = 0, all = 0;
   for (std::size_t c = 0; c < counts.size(); c += 3) {

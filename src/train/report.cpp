@@ -142,6 +142,9 @@ std::string to_json(const RunReport& report) {
   if (report.best_epoch > 0) json["best_epoch"] = report.best_epoch;
   if (!report.weights_digest.empty()) json["weights_digest"] = report.weights_digest;
   json["peak_memory_bytes"] = {{"max", report.peak_memory_max}, {"sum", report.peak_memory_sum}};
+  if (report.device == "cuda")
+    json["peak_device_memory_bytes"] = {{"max", report.peak_device_memory_max},
+                                        {"sum", report.peak_device_memory_sum}};
   return json.dump(2) + "\n";
 }
 

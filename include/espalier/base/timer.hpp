@@ -15,6 +15,9 @@ class StageTimers {
   /// All paths in alphabetical order.
   const std::map<std::string, double, std::less<>>& all() const { return seconds_; }
   void clear() { seconds_.clear(); }
+  /// The path that a scope `name` opened now would have, and its seconds when they were measured otherwise.
+  std::string path_of(std::string_view name) const;
+  void add(const std::string& path, double seconds) { seconds_[path] += seconds; }
 
   /// Times one scope, from construction to destruction.
   class Scope {

@@ -119,4 +119,27 @@ class DeviceGrid {
   DeviceCommunicator world_, row_comm_, column_comm_;
 };
 
+template <class Space>
+struct CommOf {
+  using Group = Communicator;
+  using Processes = Grid;
+};
+template <>
+struct CommOf<Cuda> {
+  using Group = DeviceCommunicator;
+  using Processes = DeviceGrid;
+};
+inline const Grid& host_grid(const Grid& grid) {
+  return grid;
+}
+inline const Grid& host_grid(const DeviceGrid& grid) {
+  return grid.host();
+}
+
+/// What moves data of a space.
+template <class Space>
+using CommunicatorOn = typename CommOf<Space>::Group;
+template <class Space>
+using GridOn = typename CommOf<Space>::Processes;
+
 }  // namespace espalier

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "espalier/base/execution.hpp"
+#include "espalier/base/host_device.hpp"
 
 namespace espalier {
 
@@ -51,7 +52,7 @@ struct MatrixView {
   T* data = nullptr;  ///< [rows * columns]
 
   MatrixView() = default;
-  MatrixView(std::int64_t rows_, std::int64_t columns_, T* data_)
+  ESPALIER_HD MatrixView(std::int64_t rows_, std::int64_t columns_, T* data_)
       : rows(rows_), columns(columns_), data(data_) {}
   MatrixView(Matrix<std::remove_const_t<T>, Space>& m) : MatrixView(m.rows, m.columns, m.data.data()) {}
   MatrixView(const Matrix<std::remove_const_t<T>, Space>& m) requires std::is_const_v<T>
@@ -60,8 +61,8 @@ struct MatrixView {
   requires std::is_same_v<const U, T> MatrixView(const MatrixView<U, Space>& m)
       : MatrixView(m.rows, m.columns, m.data) {}
 
-  T* row(std::int64_t i) const { return data + i * columns; }
-  T& operator()(std::int64_t i, std::int64_t j) const { return data[i * columns + j]; }
+  ESPALIER_HD T* row(std::int64_t i) const { return data + i * columns; }
+  ESPALIER_HD T& operator()(std::int64_t i, std::int64_t j) const { return data[i * columns + j]; }
   /// The first `count` rows.
   MatrixView first_rows(std::int64_t count) const { return {count, columns, data}; }
 };

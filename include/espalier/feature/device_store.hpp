@@ -70,4 +70,19 @@ class DeviceFeatureStore {
   std::unique_ptr<State> state_;
 };
 
+template <class Space>
+struct FeaturesOf {
+  using Store = FeatureStore;
+  using Pending = PendingFetch;
+};
+template <>
+struct FeaturesOf<Cuda> {
+  using Store = DeviceFeatureStore;
+  using Pending = DevicePendingFetch;
+};
+template <class Space>
+using FeatureStoreOn = typename FeaturesOf<Space>::Store;
+template <class Space>
+using PendingFetchOn = typename FeaturesOf<Space>::Pending;
+
 }  // namespace espalier

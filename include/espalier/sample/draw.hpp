@@ -17,7 +17,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -125,32 +124,63 @@ class CutAxis {
   std::vector<std::uint64_t> width_before_ = {0};  // [intervals + 1]
 };
 
-/// The same draws as draw_weighted with nothing excluded, for many picks: the weights that are left stand in a
-/// Fenwick tree, so a draw takes O(log support) steps instead of one for each position drawn before. A point of
-/// the axis without the removed intervals is the first position whose sum of remaining weights exceeds it, which
-/// is where draw_weighted finds it.
+/// Weights that are drawn and taken away one after another, in a Fenwick tree: a draw takes O(log support) steps
+/// instead of one for each position drawn before. The draws are those of draw_weighted with nothing excluded: a point of
+/// the axis without the removed intervals is the first position whose sum of remaining weights exceeds it, which is
+/// where draw_weighted finds it.
+class WeightTree {
+ public:
+  /// Node i of the tree, 0 < i <= support: the weights of the positions i - (i & -i) .. i - 1. Of prefix sums only
+  /// differences matter, so they may be part of longer ones, and wrap.
+  ESPALIER_HD static std::uint64_t node(const std::uint64_t* prefix, std::int64_t i) {
+    return prefix[i] - prefix[i - (i & -i)];
+  }
+
+  /// prefix: [support + 1] prefix sums of the weights; nodes[i - 1] = node(prefix, i), which draws change. Both must
+  /// stay.
+  ESPALIER_HD WeightTree(const std::uint64_t* prefix, std::int64_t support, std::uint64_t* nodes)
+      : prefix_(prefix), support_(support), nodes_(nodes), left_(prefix[support] - prefix[0]) {
+    while (top_ <= support / 2) top_ *= 2;
+  }
+
+  /// All weights that were not drawn.
+  ESPALIER_HD std::uint64_t left() const { return left_; }
+  ESPALIER_HD std::uint64_t weight(std::int64_t position) const {
+    return prefix_[position + 1] - prefix_[position];
+  }
+
+  /// The position that a random word draws; its weight is taken away. Needs left() > 0.
+  ESPALIER_HD std::int64_t draw(std::uint64_t word) {
+    std::uint64_t point = mulhi(word, left_);
+    std::int64_t position = 0;
+    for (auto step = top_; step > 0; step /= 2)
+      if (position + step <= support_ && nodes_[position + step - 1] <= point) {
+        position += step;
+        point -= nodes_[position - 1];
+      }
+    const auto drawn = weight(position);
+    for (auto i = position + 1; i <= support_; i += i & -i) nodes_[i - 1] -= drawn;
+    left_ -= drawn;
+    return position;
+  }
+
+ private:
+  const std::uint64_t* prefix_;
+  std::int64_t support_;
+  std::uint64_t* nodes_;
+  std::uint64_t left_;
+  std::int64_t top_ = 1;  // the largest power of two that is not above the support
+};
+
+/// The same draws as draw_weighted with nothing excluded, for many picks.
 inline void draw_weighted_many(const RandomStream& stream, const std::uint64_t* prefix, std::int64_t support,
                                std::int64_t picks, std::int64_t* chosen, std::int64_t* in_order) {
-  // tree[i] holds the weights of the positions i - (i & -i) .. i - 1.
-  std::vector<std::uint64_t> tree(static_cast<std::size_t>(support) + 1, 0);
+  std::vector<std::uint64_t> nodes(static_cast<std::size_t>(support));
   for (std::int64_t i = 1; i <= support; ++i)
-    tree[static_cast<std::size_t>(i)] = prefix[i] - prefix[i - (i & -i)];
-  const auto top = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(support)));
+    nodes[static_cast<std::size_t>(i - 1)] = WeightTree::node(prefix, i);
+  WeightTree tree(prefix, support, nodes.data());
   RandomWords words(stream);
-  std::uint64_t total = prefix[support];
-  for (std::int64_t t = 0; t < picks; ++t) {
-    std::uint64_t point = mulhi(words.next(), total);
-    std::int64_t position = 0;
-    for (auto step = top; step > 0; step /= 2)
-      if (position + step <= support && tree[static_cast<std::size_t>(position + step)] <= point) {
-        position += step;
-        point -= tree[static_cast<std::size_t>(position)];
-      }
-    const auto weight = prefix[position + 1] - prefix[position];
-    for (auto i = position + 1; i <= support; i += i & -i) tree[static_cast<std::size_t>(i)] -= weight;
-    total -= weight;
-    in_order[t] = chosen[t] = position;
-  }
+  for (std::int64_t t = 0; t < picks; ++t) in_order[t] = chosen[t] = tree.draw(words.next());
   std::sort(chosen, chosen + picks);
 }
 

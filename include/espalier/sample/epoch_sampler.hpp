@@ -22,7 +22,15 @@ struct SampleCounts {
   std::int64_t sampled_edges = 0;
   std::int64_t input_rows = 0;
 
-  void add(const Cpu& cpu, const std::vector<Minibatch>& minibatches);
+  template <class Space>
+  void add(const Space& space, const std::vector<MinibatchOn<Space>>& minibatches) {
+    digest += sample_digests(space, minibatches);
+    for (const auto& minibatch : minibatches) {
+      ++batches;
+      sampled_edges += minibatch.sampled_edges();
+      input_rows += std::ssize(minibatch.vertices);
+    }
+  }
 };
 
 /// Collective. The sum over all ranks.
@@ -35,20 +43,21 @@ struct SampleAhead {
   Worker worker;
 };
 
-class EpochSampler {
+template <class Space>
+class EpochSamplerOn {
  public:
   /// With `ahead` all windows are sampled by its thread, and what they moved is booked in `grid`'s ledger when they
   /// are waited for, so that bytes belong to the epoch that uses them.
-  EpochSampler(const Grid& grid, Sampler& sampler, const EpochPlan& plan, std::int64_t bulk,
-               SampleAhead* ahead = nullptr);
+  EpochSamplerOn(const Grid& grid, SamplerOn<Space>& sampler, const EpochPlan& plan, std::int64_t bulk,
+                 SampleAhead* ahead = nullptr);
   /// Waits for a window under way.
-  ~EpochSampler();
-  EpochSampler(const EpochSampler&) = delete;
-  EpochSampler& operator=(const EpochSampler&) = delete;
+  ~EpochSamplerOn();
+  EpochSamplerOn(const EpochSamplerOn&) = delete;
+  EpochSamplerOn& operator=(const EpochSamplerOn&) = delete;
 
   /// Collective. Begins the next window, if the epoch has one left: the thread does, or, without one, this call. Nothing may be under
   /// way on the thread. Memory: this window beside what take() has not taken.
-  void begin_window(const Cpu& cpu);
+  void begin_window(const Space& space);
 
   /// Was a window begun that no sample_until has asked for yet?
   bool under_way() const { return begun_ != sampled_; }
@@ -56,10 +65,10 @@ class EpochSampler {
   bool all_begun() const { return begun_ == plan_.batches(); }
 
   /// Collective. Samples windows, or waits for those that are under way, until all batches below `end` are there.
-  void sample_until(const Cpu& cpu, std::int64_t end);
+  void sample_until(const Space& space, std::int64_t end);
 
   /// This rank's batches in [begin, end), ascending; they leave the sampler. Needs sample_until(end) before.
-  std::vector<Minibatch> take(std::int64_t begin, std::int64_t end);
+  std::vector<MinibatchOn<Space>> take(std::int64_t begin, std::int64_t end);
 
   /// What this rank has sampled so far; no window may be under way.
   const SampleCounts& counts() const { return counts_; }
@@ -68,17 +77,20 @@ class EpochSampler {
   void finish_window();
 
   const Grid& grid_;
-  Sampler& sampler_;
+  SamplerOn<Space>& sampler_;
   const EpochPlan& plan_;
   std::int64_t bulk_;
   SampleAhead* ahead_;
   std::int64_t begun_ = 0;    ///< batches below are in windows that were begun
   std::int64_t sampled_ = 0;  ///< batches below are in windows that are there
-  std::map<std::int64_t, Minibatch> waiting_;
-  std::vector<Minibatch> window_;  ///< of batches [sampled_, begun_); the thread's until it was waited for
-  SampleCounts counts_;            ///< the same
-  Traffic moved_;                  ///< the same: what windows moved since the last one was waited for
+  std::map<std::int64_t, MinibatchOn<Space>> waiting_;
+  std::vector<MinibatchOn<Space>>
+      window_;           ///< of batches [sampled_, begun_); the thread's until it was waited for
+  SampleCounts counts_;  ///< the same
+  Traffic moved_;        ///< the same: what windows moved since the last one was waited for
 };
+
+using EpochSampler = EpochSamplerOn<Cpu>;
 
 /// How many minibatches to sample at once: the most that fit in `bytes` on one rank when batches are dealt
 /// out evenly over `ranks`, at least one per rank, at most the epoch's. A frontier is bounded by its picks

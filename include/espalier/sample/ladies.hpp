@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "espalier/base/host_device.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/sparse/sum_rows.hpp"
 
@@ -14,5 +16,21 @@ namespace espalier {
 /// take it as it is (it sums squares). Ends the job when the total does not fit in 64 bits.
 template <class Index>
 std::vector<std::uint64_t> ladies_prefix(const SparseSum<Index>& sum, SamplerMode mode);
+
+/// The weight of a column from the sum over the frontier's rows; `overflow` becomes true when it does not fit in 64 bits.
+ESPALIER_HD inline std::uint64_t ladies_weight(std::uint64_t sum, SamplerMode mode, bool* overflow) {
+  if (mode != SamplerMode::kPaper) return sum;
+  if (sum >> 32 != 0) *overflow = true;
+  return sum * sum;
+}
+
+/// Ends the job when the weights of a batch with this support did not fit.
+void check_ladies_weights(bool overflow, std::int64_t support);
+
+/// LADIES on a GPU, for a matrix whose rows are all there (one block row). The dense sums of a group of batches take
+/// `budget` bytes at most (or those of one batch); 0: a share of the memory that is free.
+template <class Index>
+std::unique_ptr<DeviceSampler> make_ladies(const Cuda& cuda, const DeviceDistCsr<Index>& m,
+                                           const SamplerShape& shape, std::int64_t budget = 0);
 
 }  // namespace espalier

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "espalier/base/execution.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/device_store.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/targets.hpp"
@@ -28,35 +28,40 @@ struct Evaluation {
   Metrics test;
 };
 
-class Evaluator {
+template <class Space>
+class EvaluatorOn {
  public:
   /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on. All must
   /// outlive it. `chunk_bytes`: what one chunk's input rows may take.
-  Evaluator(const Grid& grid, Sampler& whole_rows, const FeatureStore& features, const Targets& targets,
-            std::int64_t edges, std::int64_t chunk_bytes);
+  EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
+              const Targets& targets, std::int64_t edges, std::int64_t chunk_bytes);
 
   /// Collective over the grid.
-  Evaluation evaluate(const Cpu& cpu, const Network<float>& network) const;
+  Evaluation evaluate(const Space& space, const Network<float, Space>& network) const;
 
  private:
   /// Memory that the layers of one evaluation use one after another.
   struct Scratch {
-    std::vector<Matrix<float>> rows;
-    Matrix<float> product;
+    std::vector<Matrix<float, Space>> rows;
+    Matrix<float, Space> product;
   };
 
-  Matrix<float> compute_layer(const Cpu& cpu, const Network<float>& network, int layer,
-                              const FeatureStore& input, Scratch& scratch) const;
+  Matrix<float, Space> compute_layer(const Space& space, const Network<float, Space>& network, int layer,
+                                     const FeatureStoreOn<Space>& input, Scratch& scratch) const;
   std::int64_t chunk_rows(std::int64_t width) const;
-  Metrics judge(const Matrix<float>& logits, const Buffer<std::int64_t>& split) const;
+  Metrics judge(const Space& space, const Matrix<float, Space>& logits,
+                const Buffer<std::int64_t>& split) const;
 
+  const GridOn<Space>& collectives_;
   const Grid& grid_;
-  Sampler& whole_rows_;
-  const FeatureStore& features_;
+  SamplerOn<Space>& whole_rows_;
+  const FeatureStoreOn<Space>& features_;
   const Targets& targets_;
   double mean_degree_;
   std::int64_t chunk_bytes_;
   RowPartition shares_;  ///< of my block row over the ranks of my process row, offsets relative to the block
 };
+
+using Evaluator = EvaluatorOn<Cpu>;
 
 }  // namespace espalier

@@ -26,6 +26,12 @@ template <class T>
 void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels,
                    std::vector<std::int64_t>& counts);
 
+/// The counts of `logits` against `labels` [rows], host memory, by the space's kernels; on a GPU the host waits.
+std::vector<std::int64_t> class_counts(const Cpu&, const Matrix<float>& logits,
+                                       std::span<const std::int32_t> labels);
+std::vector<std::int64_t> class_counts(const Cuda&, const Matrix<float, Cuda>& logits,
+                                       std::span<const std::int32_t> labels);
+
 /// The fraction of counted rows that were predicted right; 0 when none was counted.
 double accuracy(std::span<const std::int64_t> counts);
 

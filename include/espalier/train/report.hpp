@@ -63,6 +63,7 @@ struct RunReport {
   std::int64_t best_epoch = 0;
   std::string weights_digest;  ///< 16 hex digits of the final weights' bits; empty without a network
   std::int64_t peak_memory_max = 0, peak_memory_sum = 0;
+  std::int64_t peak_device_memory_max = 0, peak_device_memory_sum = 0;  ///< with GPUs
 };
 
 /// Collective. This process's peak resident memory, largest and summed over ranks.

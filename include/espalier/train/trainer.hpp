@@ -17,8 +17,8 @@
 #include <string>
 
 #include "espalier/base/config.hpp"
-#include "espalier/base/timer.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/base/stage_clock.hpp"
+#include "espalier/feature/device_store.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluator.hpp"
@@ -30,13 +30,14 @@
 namespace espalier {
 
 /// What a trainer works with; everything must outlive it.
-struct TrainingJob {
-  const Grid& grid;
+template <class Space>
+struct TrainingJobOn {
+  const GridOn<Space>& grid;
   const Config& config;
-  Sampler& sampler;
-  const FeatureStore& features;
+  SamplerOn<Space>& sampler;
+  const FeatureStoreOn<Space>& features;
   const Targets& targets;
-  const Evaluator& evaluator;
+  const EvaluatorOn<Space>& evaluator;
   std::int64_t bulk = 1;              ///< resolved from sampler.bulk
   std::int64_t batches_per_step = 1;  ///< resolved from train.batches_per_step
   /// The grid that `sampler` and the evaluator's sampler are made over, when it is one of its own beside `grid`: with
@@ -56,56 +57,71 @@ struct TrainingResult {
   bool stopped_early = false;
 };
 
-class Trainer {
+using TrainingJob = TrainingJobOn<Cpu>;
+
+/// On a GPU the host does not wait inside of a step, where all rows of H are local: losses stay on the device until the
+/// epoch ends, and a gradient that is not finite is noticed then.
+template <class Space>
+class TrainerOn {
  public:
-  Trainer(const Cpu& cpu, const TrainingJob& job);
+  TrainerOn(const Space& space, const TrainingJobOn<Space>& job);
 
   /// Collective. Trains all epochs (or stops early), leaves the best weights in network(). Throws
   /// UserError(kUsage) when the loss is no longer finite.
   TrainingResult train(const TrainingProgress& progress);
 
-  Network<float>& network() { return network_; }
+  Network<float, Space>& network() { return network_; }
   const StageTimers& timers() const { return timers_; }
+  /// FNV-1a over the bits of all parameters in order.
+  std::uint64_t weights_digest() const;
 
  private:
   /// The batches of an epoch and the sampler that draws them.
   struct Epoch {
     EpochPlan plan;
-    EpochSampler sampler;
-    Epoch(const TrainingJob& job, std::int64_t number, SampleAhead* ahead);
+    EpochSamplerOn<Space> sampler;
+    Epoch(const TrainingJobOn<Space>& job, std::int64_t number, SampleAhead* ahead);
   };
 
   std::unique_ptr<Epoch> open_epoch(std::int64_t number);
   EpochReport train_epoch(std::int64_t epoch, const TrainingProgress& progress);
-  std::vector<Minibatch> begin_step(Epoch& epoch, std::int64_t step);
+  std::vector<MinibatchOn<Space>> begin_step(Epoch& epoch, std::int64_t step);
   void sample_ahead(Epoch& epoch);
-  void train_step(const EpochPlan& plan, std::int64_t step, const std::vector<Minibatch>& minibatches,
-                  double learning_rate);
-  bool gathers_by_itself(const Minibatch& minibatch) const;
-  void run_minibatch(const Minibatch& minibatch, const Matrix<float>& input, const EpochPlan& plan,
-                     double scale, std::int64_t batches);
+  void train_step(const EpochPlan& plan, std::int64_t step,
+                  const std::vector<MinibatchOn<Space>>& minibatches, double learning_rate);
+  bool gathers_by_itself(const MinibatchOn<Space>& minibatch) const;
+  void run_minibatch(const MinibatchOn<Space>& minibatch, const Matrix<float, Space>& input,
+                     const EpochPlan& plan, double scale, std::int64_t batches);
+  std::vector<double> losses_of_epoch() const;
   void move_rows();
   bool evaluate_epoch(EpochReport& report, TrainingResult& result);
+  std::vector<Array<Space, float>*> weights_and_statistics();
   void keep_best();
   void restore_best();
 
-  Cpu cpu_;
-  TrainingJob job_;
-  Network<float> network_;
-  Optimizer<float> optimizer_;
-  GradientReduction reduction_;
-  GradientReduction statistics_;
-  std::vector<Matrix<float>> gradients_, mean_statistics_;
-  Matrix<float> loss_gradient_;        ///< by the logits of the minibatch under way
-  std::vector<Matrix<float>> inputs_;  ///< of the step that computes
-  PendingFetch fetch_;                 ///< of the step that was begun
-  std::vector<double> losses_;         ///< of this rank's minibatches of the epoch, sums over seeds
-  std::vector<Matrix<float>> best_;
+  Space space_;
+  TrainingJobOn<Space> job_;
+  const Grid& grid_;
+  Network<float, Space> network_;
+  Optimizer<float, Space> optimizer_;
+  GradientReduction<Space> reduction_;
+  GradientReduction<Space> statistics_;
+  std::vector<Matrix<float, Space>> gradients_, mean_statistics_;
+  Matrix<float, Space> loss_gradient_;        ///< by the logits of the minibatch under way
+  std::vector<Matrix<float, Space>> inputs_;  ///< of the step that computes
+  PendingFetchOn<Space> fetch_;               ///< of the step that was begun
+  Array<Space, std::int32_t> labels_;         ///< of the minibatch under way
+  Array<Space, double> losses_;               ///< of this rank's minibatches of the epoch, sums over seeds
+  std::size_t losses_count_ = 0;
+  std::vector<Buffer<float>> best_;  ///< host memory
   std::int64_t evaluations_without_gain_ = 0;
   double best_metric_ = -1;
   StageTimers timers_;
+  StageClock<Space> clock_;
   std::optional<SampleAhead> ahead_;   ///< with a sampling grid of its own
   std::unique_ptr<Epoch> next_epoch_;  ///< when its first window was begun ahead
 };
+
+using Trainer = TrainerOn<Cpu>;
 
 }  // namespace espalier

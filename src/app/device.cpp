@@ -1,0 +1,78 @@
+#include "device.hpp"
+
+#include <fmt/format.h>
+
+#include "espalier/base/error.hpp"
+
+namespace espalier {
+
+namespace {
+
+#ifdef ESPALIER_WITH_CUDA
+
+int gpus_seen(std::string& why) {
+  return count_gpus(&why);
+}
+
+std::shared_ptr<const Cuda> take_gpu(int number, Precision precision) {
+  return std::make_shared<const Cuda>(number, precision);
+}
+
+std::int64_t memory_of(const Cuda& gpu) {
+  return gpu.free_memory();
+}
+std::string name_of(const Cuda& gpu) {
+  return gpu.name();
+}
+
+#else
+
+int gpus_seen(std::string& why) {
+  why = "this program was built without CUDA; `make cuda` builds build/cuda/espalier";
+  return 0;
+}
+std::shared_ptr<const Cuda> take_gpu(int, int) {
+  return nullptr;
+}
+std::int64_t memory_of(const Cuda&) {
+  return 0;
+}
+std::string name_of(const Cuda&) {
+  return "";
+}
+int precision_of(const std::string&) {
+  return 0;
+}
+
+#endif
+
+}  // namespace
+
+Device choose_device(const Communicator& world, const NodePlace& node, const Config& config) {
+  Device device;
+  std::string why;
+  const int seen = config.run.device == "cpu" ? 0 : gpus_seen(why);
+  const bool everywhere = world.all_reduce(seen > 0 ? 1 : 0, Reduction::kMin, "setup") == 1;
+  if (seen > 0 && !everywhere) why = "another rank sees none";
+  if (!everywhere) {
+    if (config.run.device == "cuda")
+      usage_error("run.device = cuda, but not every rank has a GPU: {}; use run.device = \"cpu\" or \"auto\"",
+                  why);
+    if (config.train.precision != "fp32")
+      usage_error("train.precision = {} needs GPUs, and this job computes on the CPU ({}); use fp32",
+                  config.train.precision, why.empty() ? "run.device = cpu" : why);
+    device.words = why.empty() ? "on the CPU" : fmt::format("on the CPU (no GPU: {})", why);
+    return device;
+  }
+  device.gpu = take_gpu(node.place % seen, precision_of(config.train.precision));
+  const int sharers = (node.ranks + seen - 1) / seen;
+  world.barrier();  // all have what a GPU takes for itself
+  device.memory = world.all_reduce(memory_of(*device.gpu) / sharers, Reduction::kMin, "setup");
+  device.words =
+      fmt::format("on {} {}{}", sharers > 1 ? fmt::format("a GPU for {} ranks,", sharers) : "a GPU per rank,",
+                  name_of(*device.gpu),
+                  config.train.precision == "fp32" ? "" : ", products in " + config.train.precision);
+  return device;
+}
+
+}  // namespace espalier

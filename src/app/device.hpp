@@ -1,0 +1,27 @@
+// Which processor a job computes on: a GPU for each rank, or the CPU.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "espalier/base/config.hpp"
+#include "espalier/base/cuda.hpp"
+#include "espalier/comm/session.hpp"
+
+namespace espalier {
+
+struct Device {
+  std::shared_ptr<const Cuda> gpu;  ///< null: the CPU
+  std::int64_t memory = 0;          ///< bytes of the GPU for this rank; ranks that share one have equal parts
+  std::string words;                ///< "on the CPU (no GPU: no CUDA-capable device is detected)"
+
+  const char* name() const { return gpu ? "cuda" : "cpu"; }
+};
+
+/// Collective. What run.device asks for: with "auto" GPUs when every rank sees one. Rank r of a node takes GPU r modulo
+/// the number of GPUs that it sees. Throws UserError(kUsage) when GPUs are asked for and a rank has none, and for a
+/// train.precision that the device lacks.
+Device choose_device(const Communicator& world, const NodePlace& node, const Config& config);
+
+}  // namespace espalier

@@ -1,0 +1,72 @@
+// What EpochSamplerOn does, for every space: epoch_sampler.cpp and epoch_sampler.cu instantiate it.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "espalier/base/error.hpp"
+#include "espalier/sample/epoch_sampler.hpp"
+
+namespace espalier {
+
+template <class Space>
+EpochSamplerOn<Space>::EpochSamplerOn(const Grid& grid, SamplerOn<Space>& sampler, const EpochPlan& plan,
+                                      std::int64_t bulk, SampleAhead* ahead)
+    : grid_(grid), sampler_(sampler), plan_(plan), bulk_(bulk), ahead_(ahead) {}
+
+template <class Space>
+EpochSamplerOn<Space>::~EpochSamplerOn() {
+  if (!under_way() || ahead_ == nullptr) return;
+  try {
+    ahead_->worker.wait();
+  } catch (...) {  // the window was not wanted
+  }
+}
+
+template <class Space>
+void EpochSamplerOn<Space>::begin_window(const Space& space) {
+  ESPALIER_CHECK(!under_way(), "the window before batch {} is under way", begun_);
+  if (all_begun()) return;
+  begun_ = std::min(sampled_ + bulk_, plan_.batches());
+  std::vector<SeedBatch> mine;
+  for (auto batch = sampled_; batch < begun_; ++batch)
+    if (plan_.rank_of(batch) == grid_.world().rank()) mine.push_back({batch, plan_.seeds(batch)});
+  const auto sample = [this, space, mine = std::move(mine)] {
+    window_ = sampler_.sample(space, mine, plan_.seed(), plan_.epoch());
+    counts_.add(space, window_);
+  };
+  if (ahead_ == nullptr) return sample();
+  ahead_->worker.start([this, sample] {
+    ahead_->ledger.clear();
+    sample();
+    moved_.take_over(ahead_->ledger);
+  });
+}
+
+template <class Space>
+void EpochSamplerOn<Space>::finish_window() {
+  if (ahead_ != nullptr) ahead_->worker.wait();
+  grid_.traffic().take_over(moved_);
+  for (auto& minibatch : window_) waiting_.emplace(minibatch.number, std::move(minibatch));
+  window_.clear();
+  sampled_ = begun_;
+}
+
+template <class Space>
+void EpochSamplerOn<Space>::sample_until(const Space& space, std::int64_t end) {
+  while (sampled_ < end) {
+    if (!under_way()) begin_window(space);
+    finish_window();
+  }
+}
+
+template <class Space>
+std::vector<MinibatchOn<Space>> EpochSamplerOn<Space>::take(std::int64_t begin, std::int64_t end) {
+  std::vector<MinibatchOn<Space>> taken;
+  const auto first = waiting_.lower_bound(begin), last = waiting_.lower_bound(end);
+  for (auto at = first; at != last; ++at) taken.push_back(std::move(at->second));
+  waiting_.erase(first, last);
+  return taken;
+}
+
+}  // namespace espalier

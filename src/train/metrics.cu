@@ -1,0 +1,51 @@
+#include "espalier/train/metrics.hpp"
+
+#include "espalier/base/device_array.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/base/launch.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr int kTruePositive = 0, kFalsePositive = 1, kFalseNegative = 2;
+
+__device__ void count(unsigned long long* counts, std::int64_t label, int kind) {
+  atomicAdd(counts + 3 * label + kind, 1ull);
+}
+
+// The prediction of a row is its first largest logit. NaN is never larger.
+__device__ std::int32_t prediction(const float* row, std::int64_t classes) {
+  std::int32_t best = 0;
+  for (std::int32_t c = 1; c < classes; ++c)
+    if (row[best] < row[c]) best = c;
+  return best;
+}
+
+void count_on_device(const Cuda& cuda, ConstMatrixView<float, Cuda> logits, const std::int32_t* labels,
+                     unsigned long long* counts) {
+  for_each(cuda, "count_classes", logits.rows, [=] __device__(std::int64_t i) {
+    const auto label = labels[i];
+    if (label < 0) return;
+    const auto predicted = prediction(logits.row(i), logits.columns);
+    if (predicted == label) return count(counts, label, kTruePositive);
+    count(counts, predicted, kFalsePositive);
+    count(counts, label, kFalseNegative);
+  });
+}
+
+}  // namespace
+
+std::vector<std::int64_t> class_counts(const Cuda& cuda, const Matrix<float, Cuda>& logits,
+                                       std::span<const std::int32_t> labels) {
+  ESPALIER_CHECK(std::ssize(labels) == logits.rows, "{} labels for {} rows", labels.size(), logits.rows);
+  DeviceArray<std::int32_t> device_labels;
+  upload(cuda, labels, device_labels);
+  DeviceArray<unsigned long long> counts(static_cast<std::size_t>(3 * logits.columns));
+  fill_zero(cuda, counts);
+  count_on_device(cuda, logits, device_labels.data(), counts.data());
+  const auto sums = download(cuda, counts);
+  return {sums.begin(), sums.end()};
+}
+
+}  // namespace espalier

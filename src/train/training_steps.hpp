@@ -1,0 +1,310 @@
+// What TrainerOn does, for every space: trainer.cpp and trainer.cu instantiate it. The few leaves that only training
+// needs are declared here and defined there.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "espalier/train/learning_rate.hpp"
+#include "espalier/train/trainer.hpp"
+
+namespace espalier {
+
+// Memory of the host to memory of the space, and back.
+template <class T>
+void to_space(const Cpu&, std::span<const T> from, Buffer<T>& to) {
+  to.assign(from.begin(), from.end());
+}
+template <class T>
+Buffer<T> to_host(const Cpu&, const Buffer<T>& from) {
+  return from;
+}
+
+// *loss = the sum over the rows of the cross-entropy, in memory of the space; dlogits = scale * gradient.
+void cross_entropy(const Cpu& cpu, const Matrix<float>& logits, const Buffer<std::int32_t>& labels,
+                   double scale, Matrix<float>& dlogits, double* loss);
+
+// Is every number finite? A GPU is not asked inside of an epoch: true.
+bool all_finite(const Cpu&, const std::vector<Matrix<float>>& gradients);
+
+template <class Space>
+NetworkShape shape_of(const TrainingJobOn<Space>& job) {
+  const auto& model = job.config.model;
+  // Kipf and Welling drop input features as well; GraphSAGE's authors do not.
+  const double automatic = model.kind == "gcn" ? model.dropout : 0.0;
+  return {.kind = model.kind,
+          .layers = static_cast<int>(model.layers),
+          .inputs = job.features.width(),
+          .hidden = model.hidden,
+          .classes = job.targets.classes,
+          .dropout = model.dropout,
+          .input_dropout = model.input_dropout.value.value_or(automatic),
+          .normalize = model.normalize};
+}
+
+inline OptimizerOptions optimizer_of(const TrainConfig& train) {
+  return {.kind = train.optimizer,
+          .momentum = train.momentum,
+          .weight_decay = train.weight_decay,
+          .weight_decay_on = train.weight_decay_on};
+}
+
+inline LearningRateSchedule schedule_of(const TrainConfig& train) {
+  return {.kind = train.lr_schedule,
+          .base = train.learning_rate,
+          .epochs = train.epochs,
+          .warmup = train.lr_warmup,
+          .every = train.lr_step,
+          .factor = train.lr_decay};
+}
+
+// How many batches of an epoch a rank keeps.
+inline std::int64_t batches_of(const EpochPlan& plan, int rank) {
+  std::int64_t count = 0;
+  for (std::int64_t batch = 0; batch < plan.batches(); ++batch) count += plan.rank_of(batch) == rank;
+  return count;
+}
+
+[[noreturn]] inline void refuse_divergence(std::uint64_t epoch, const TrainConfig& train) {
+  usage_error(
+      "the loss is not finite in epoch {}; lower train.learning_rate ({}) or normalise the features "
+      "(graph.feature_norm)",
+      epoch, train.learning_rate);
+}
+
+template <class Matrix, class Matrices>
+std::vector<Matrix*> pointers_to(Matrices& matrices) {
+  std::vector<Matrix*> pointers;
+  for (auto& matrix : matrices) pointers.push_back(&matrix);
+  return pointers;
+}
+
+template <class Space>
+TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
+    : space_(space),
+      job_(job),
+      grid_(host_grid(job.grid)),
+      network_(shape_of(job), static_cast<std::uint64_t>(job.config.train.seed)),
+      optimizer_(optimizer_of(job.config.train), network_.parameters()),
+      reduction_(job.grid.world(), job.config.train.reproducible),
+      statistics_(job.grid.world(), job.config.train.reproducible),
+      clock_(space, timers_) {
+  for (const auto& parameter : network_.parameters())
+    gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
+  for (const auto& statistic : network_.running_statistics())
+    mean_statistics_.emplace_back(statistic.rows, statistic.columns);
+  if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->traffic());
+}
+
+template <class Space>
+TrainingResult TrainerOn<Space>::train(const TrainingProgress& progress) {
+  const auto& train = job_.config.train;
+  TrainingResult result;
+  for (std::int64_t epoch = 1; epoch <= train.epochs && !result.stopped_early; ++epoch) {
+    auto report = train_epoch(epoch, progress);
+    const bool due = epoch == train.epochs || (train.eval_every > 0 && epoch % train.eval_every == 0);
+    if (due) result.stopped_early = evaluate_epoch(report, result);
+    finish_epoch_report(grid_, timers_, kTrainStages, report);
+    if (progress.on_epoch) progress.on_epoch(report);
+  }
+  next_epoch_.reset();
+  restore_best();
+  return result;
+}
+
+template <class Space>
+TrainerOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, std::int64_t number, SampleAhead* ahead)
+    : plan(job.targets.train, job.config.sampler.batch_size, job.batches_per_step,
+           host_grid(job.grid).ranks(), static_cast<std::uint64_t>(job.config.train.seed),
+           static_cast<std::uint64_t>(number)),
+      sampler(host_grid(job.grid), job.sampler, plan, job.bulk, ahead) {}
+
+template <class Space>
+std::unique_ptr<typename TrainerOn<Space>::Epoch> TrainerOn<Space>::open_epoch(std::int64_t number) {
+  return std::make_unique<Epoch>(job_, number, ahead_ ? &*ahead_ : nullptr);
+}
+
+template <class Space>
+EpochReport TrainerOn<Space>::train_epoch(std::int64_t number, const TrainingProgress& progress) {
+  const auto& config = job_.config;
+  timers_.clear();
+  grid_.traffic().clear();
+  EpochReport report;
+  report.epoch = number;
+  const StageTimers::Scope time(timers_, "total");
+
+  const auto epoch = next_epoch_ ? std::move(next_epoch_) : open_epoch(number);
+  const auto& plan = epoch->plan;
+  const double rate = learning_rate(schedule_of(config.train), number - 1);
+  losses_count_ = 0;
+  losses_.resize(static_cast<std::size_t>(batches_of(plan, grid_.world().rank())));
+  auto begun = begin_step(*epoch, 0);
+  for (std::int64_t step = 0; step < plan.steps(); ++step) {
+    const auto minibatches = std::move(begun);
+    {
+      const typename StageClock<Space>::Scope waiting(clock_, "fetch");
+      job_.features.finish_fetch(space_, fetch_, inputs_);
+    }
+    const bool last = step + 1 == plan.steps();
+    if (config.run.overlap && !last) begun = begin_step(*epoch, step + 1);
+    train_step(plan, step, minibatches, rate);
+    if (!config.run.overlap && !last) begun = begin_step(*epoch, step + 1);
+    if (progress.on_step) progress.on_step(number, step + 1, plan.steps());
+  }
+
+  if (ahead_) {  // what comes next, evaluation or the next epoch, needs the grid or the window that is under way
+    const typename StageClock<Space>::Scope waiting(clock_, "sample");
+    ahead_->worker.wait();
+  }
+  report.counts = total(epoch->sampler.counts(), grid_.world());
+  const auto losses = to_host(space_, losses_);
+  clock_.collect();
+  report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
+                static_cast<double>(job_.targets.train.size());
+  if (!std::isfinite(*report.loss)) refuse_divergence(plan.epoch(), config.train);
+  return report;
+}
+
+// Can the first layer read the rows where they lie? Then only those of its destinations are fetched.
+template <class Space>
+bool TrainerOn<Space>::gathers_by_itself(const MinibatchOn<Space>& minibatch) const {
+  return job_.features.all_local() && network_.aggregates_input(minibatch.blocks[0]);
+}
+
+// Takes the minibatches of a step from the sampler and asks for their rows.
+template <class Space>
+std::vector<MinibatchOn<Space>> TrainerOn<Space>::begin_step(Epoch& epoch, std::int64_t step) {
+  const auto begin = epoch.plan.step_begin(step), end = epoch.plan.step_end(step);
+  std::vector<MinibatchOn<Space>> minibatches;
+  {
+    const typename StageClock<Space>::Scope time(clock_, "sample");
+    epoch.sampler.sample_until(space_, end);
+    minibatches = epoch.sampler.take(begin, end);
+    if (ahead_) sample_ahead(epoch);
+  }
+  const typename StageClock<Space>::Scope time(clock_, "fetch");
+  std::vector<std::span<const std::int64_t>> lists;
+  for (const auto& minibatch : minibatches) {
+    const std::span<const std::int64_t> vertices(minibatch.vertices);
+    lists.push_back(gathers_by_itself(minibatch)
+                        ? vertices.first(static_cast<std::size_t>(minibatch.blocks[0].rows))
+                        : vertices);
+  }
+  job_.features.begin_fetch(space_, lists, fetch_, "fetch");
+  return minibatches;
+}
+
+// Keeps one window under way on the sampling thread: the next of this epoch, or the first of the next.
+template <class Space>
+void TrainerOn<Space>::sample_ahead(Epoch& epoch) {
+  const auto next = static_cast<std::int64_t>(epoch.plan.epoch()) + 1;
+  if (epoch.sampler.under_way() || next_epoch_) return;
+  if (!epoch.sampler.all_begun()) return epoch.sampler.begin_window(space_);
+  if (next > job_.config.train.epochs) return;
+  next_epoch_ = open_epoch(next);
+  next_epoch_->sampler.begin_window(space_);
+}
+
+template <class Space>
+void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
+                                  const std::vector<MinibatchOn<Space>>& minibatches, double rate) {
+  const auto begin = plan.step_begin(step), end = plan.step_end(step);
+  const double scale = 1.0 / static_cast<double>(plan.seeds(begin, end).size());
+  for (std::size_t m = 0; m < minibatches.size(); ++m)
+    run_minibatch(minibatches[m], inputs_[m], plan, scale, end - begin);
+  {
+    const typename StageClock<Space>::Scope time(clock_, "reduce");
+    reduction_.finish(end - begin, pointers_to<Matrix<float, Space>>(gradients_));
+    if (!mean_statistics_.empty())
+      statistics_.finish(end - begin, pointers_to<Matrix<float, Space>>(mean_statistics_));
+  }
+  if (!all_finite(space_, gradients_)) refuse_divergence(plan.epoch(), job_.config.train);  // on every rank
+  const typename StageClock<Space>::Scope time(clock_, "optimizer");
+  optimizer_.step(space_, rate, gradients_, network_.parameters());
+  if (!mean_statistics_.empty()) network_.update_running_statistics(mean_statistics_);
+}
+
+template <class Space>
+void TrainerOn<Space>::run_minibatch(const MinibatchOn<Space>& minibatch, const Matrix<float, Space>& input,
+                                     const EpochPlan& plan, double scale, std::int64_t batches) {
+  const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
+  {
+    const typename StageClock<Space>::Scope time(clock_, "forward");
+    to_space<std::int32_t>(space_, job_.targets.labels_of(plan.seeds(minibatch.number)), labels_);
+    const bool gathers = gathers_by_itself(minibatch);
+    if (gathers)
+      job_.features.aggregate(space_, minibatch.blocks[0], minibatch.vertices, network_.input_aggregate());
+    const auto& logits = network_.forward(space_, minibatch.blocks, input, pass,
+                                          gathers ? InputForm::kAggregated : InputForm::kRows);
+    cross_entropy(space_, logits, labels_, scale, loss_gradient_, losses_.data() + losses_count_++);
+  }
+  move_rows();
+  {
+    const typename StageClock<Space>::Scope time(clock_, "backward");
+    network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_);
+    reduction_.add(pointers_to<const Matrix<float, Space>>(std::as_const(gradients_)));
+    if (!mean_statistics_.empty())
+      statistics_.add(pointers_to<const Matrix<float, Space>>(network_.batch_statistics()),
+                      1.0f / static_cast<float>(batches));
+  }
+  move_rows();
+}
+
+// Rows of the next step move while the MPI library is at work, in many libraries only then.
+template <class Space>
+void TrainerOn<Space>::move_rows() {
+  const typename StageClock<Space>::Scope time(clock_, "fetch");
+  fetch_.progress();
+}
+
+// Returns true when training should stop early.
+template <class Space>
+bool TrainerOn<Space>::evaluate_epoch(EpochReport& report, TrainingResult& result) {
+  const StageTimers::Scope time(timers_, "evaluate");
+  const auto evaluation = job_.evaluator.evaluate(space_, network_);
+  if (ahead_) grid_.traffic().take_over(job_.sampling_grid->traffic());
+  if (evaluation.valid.vertices > 0) report.valid = evaluation.valid;
+  const bool better = evaluation.valid.vertices == 0 || evaluation.valid.accuracy > best_metric_;
+  evaluations_without_gain_ = better ? 0 : evaluations_without_gain_ + 1;
+  if (better) {
+    best_metric_ = evaluation.valid.accuracy;
+    result.best_epoch = report.epoch;
+    if (evaluation.test.vertices > 0) result.test = evaluation.test;
+    keep_best();
+  }
+  const auto patience = job_.config.train.early_stop;
+  return patience > 0 && evaluations_without_gain_ >= patience;
+}
+
+template <class Space>
+std::vector<Array<Space, float>*> TrainerOn<Space>::weights_and_statistics() {
+  std::vector<Array<Space, float>*> all;
+  for (auto& parameter : network_.parameters()) all.push_back(&parameter.value.data);
+  for (auto& statistic : network_.running_statistics()) all.push_back(&statistic.data);
+  return all;
+}
+
+template <class Space>
+std::uint64_t TrainerOn<Space>::weights_digest() const {
+  std::uint64_t digest = 0xcbf29ce484222325u;
+  for (const auto& parameter : network_.parameters())
+    for (const float x : to_host(space_, parameter.value.data))
+      digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * 0x100000001b3u;
+  return digest;
+}
+
+template <class Space>
+void TrainerOn<Space>::keep_best() {
+  best_.clear();
+  for (const auto* numbers : weights_and_statistics()) best_.push_back(to_host(space_, *numbers));
+}
+
+template <class Space>
+void TrainerOn<Space>::restore_best() {
+  if (best_.empty()) return;
+  auto from = best_.begin();
+  for (auto* numbers : weights_and_statistics()) to_space<float>(space_, *from++, *numbers);
+}
+
+}  // namespace espalier

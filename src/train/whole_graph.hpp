@@ -1,0 +1,111 @@
+// What EvaluatorOn does, for every space: evaluator.cpp and evaluator.cu instantiate it. They say how the space copies
+// rows and gathers a block (copy_rows_to, gather_block).
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "espalier/train/evaluator.hpp"
+#include "espalier/train/metrics.hpp"
+
+namespace espalier {
+
+// to[..] = all rows of `rows`.
+void copy_rows_to(const Cpu&, const Matrix<float>& rows, float* to);
+void copy_rows_to(const Cuda&, const Matrix<float, Cuda>& rows, float* to);
+
+// block = the rows of all ranks of the group one after another, counts[r] numbers of rank r. Collective.
+void gather_block(const Communicator& group, const Matrix<float>& mine, std::span<const std::int64_t> counts,
+                  Matrix<float>& block);
+void gather_block(const DeviceCommunicator& group, const Matrix<float, Cuda>& mine,
+                  std::span<const std::int64_t> counts, Matrix<float, Cuda>& block);
+
+template <class Space>
+EvaluatorOn<Space>::EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
+                                const FeatureStoreOn<Space>& features, const Targets& targets,
+                                std::int64_t edges, std::int64_t chunk_bytes)
+    : collectives_(grid),
+      grid_(host_grid(grid)),
+      whole_rows_(whole_rows),
+      features_(features),
+      targets_(targets),
+      mean_degree_(static_cast<double>(edges) /
+                   static_cast<double>(std::max<std::int64_t>(1, features.partition().rows()))),
+      chunk_bytes_(chunk_bytes),
+      shares_(block_partition(features.partition().size(grid_.row()), grid_.replication())) {}
+
+// Rows whose distinct neighbours, all remote at worst, fit in chunk_bytes; the same on every rank.
+template <class Space>
+std::int64_t EvaluatorOn<Space>::chunk_rows(std::int64_t width) const {
+  const double bytes_per_row = (mean_degree_ + 1) * (static_cast<double>(width) * 4 + 64);
+  return std::max<std::int64_t>(64,
+                                static_cast<std::int64_t>(static_cast<double>(chunk_bytes_) / bytes_per_row));
+}
+
+template <class Space>
+Matrix<float, Space> EvaluatorOn<Space>::compute_layer(const Space& space,
+                                                       const Network<float, Space>& network, int layer,
+                                                       const FeatureStoreOn<Space>& input,
+                                                       Scratch& scratch) const {
+  const auto first = input.partition().begin(grid_.row());
+  const auto begin = shares_.begin(grid_.column()), end = shares_.end(grid_.column());
+  const auto step = chunk_rows(input.width());
+  const auto chunks = grid_.world().all_reduce((end - begin + step - 1) / step, Reduction::kMax, "evaluate");
+
+  Matrix<float, Space> mine(end - begin, network.output_width(layer)), output;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const auto from = std::min(begin + chunk * step, end), to = std::min(from + step, end);
+    std::vector<std::int64_t> vertices(static_cast<std::size_t>(to - from));
+    std::iota(vertices.begin(), vertices.end(), first + from);
+    const SeedBatch batch = {0, vertices};
+    const auto sampled = whole_rows_.sample(space, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
+    std::vector<std::span<const std::int64_t>> lists;
+    for (const auto& minibatch : sampled) lists.emplace_back(minibatch.vertices);
+    input.fetch(space, lists, scratch.rows, "evaluate");
+    for (const auto& minibatch : sampled) {
+      auto& result = chunks == 1 ? mine : output;
+      network.evaluate_layer(space, layer, minibatch.blocks[0], scratch.rows[0], scratch.product, result);
+      if (chunks > 1) copy_rows_to(space, output, mine.row(from - begin));
+    }
+  }
+  if (grid_.replication() == 1) return mine;
+  Matrix<float, Space> block(input.partition().size(grid_.row()), mine.columns);
+  std::vector<std::int64_t> counts;
+  for (int r = 0; r < grid_.replication(); ++r) counts.push_back(shares_.size(r) * mine.columns);
+  gather_block(collectives_.row_comm(), mine, counts, block);
+  return block;
+}
+
+template <class Space>
+Metrics EvaluatorOn<Space>::judge(const Space& space, const Matrix<float, Space>& logits,
+                                  const Buffer<std::int64_t>& split) const {
+  // My share of the vertices of my block row: labels outside of the split are hidden.
+  const auto first = targets_.partition.begin(grid_.row());
+  const auto begin = shares_.begin(grid_.column()), end = shares_.end(grid_.column());
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(logits.rows), -1);
+  for (auto at = std::lower_bound(split.begin(), split.end(), first + begin);
+       at != split.end() && *at < first + end; ++at)
+    labels[static_cast<std::size_t>(*at - first)] =
+        targets_.local_labels[static_cast<std::size_t>(*at - first)];
+  auto counts = class_counts(space, logits, labels);
+  grid_.world().all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, "evaluate");
+  std::int64_t judged = 0;
+  for (std::size_t c = 0; c < counts.size(); c += 3) judged += counts[c] + counts[c + 2];  // tp + fn
+  return {accuracy(counts), macro_f1(counts), judged};
+}
+
+template <class Space>
+Evaluation EvaluatorOn<Space>::evaluate(const Space& space, const Network<float, Space>& network) const {
+  std::optional<FeatureStoreOn<Space>> hidden;
+  Scratch scratch;
+  const int layers = network.shape().layers;
+  for (int layer = 1; layer < layers; ++layer) {
+    auto block = compute_layer(space, network, layer, hidden ? *hidden : features_, scratch);
+    hidden.emplace(collectives_, features_.partition(), std::move(block));
+  }
+  const auto logits = compute_layer(space, network, layers, hidden ? *hidden : features_, scratch);
+  return {judge(space, logits, targets_.valid), judge(space, logits, targets_.test)};
+}
+
+}  // namespace espalier

@@ -1,0 +1,106 @@
+// Training on GPUs against training on the CPU: the same samples, losses and weights close to the CPU's, and, with
+// train.reproducible, the same bits on every grid.
+// ranks: 1 2 3 4
+#include "espalier/train/trainer.hpp"
+
+#include "cuda_test.hpp"
+#include "espalier/dist/device_product.hpp"
+#include "mpi_test.hpp"
+#include "train/small_training.hpp"
+
+namespace espalier {
+namespace {
+
+class TrainerOnGpu : public CudaTest {};
+
+// What a SmallJob is, on a GPU.
+struct SmallGpuJob {
+  SmallJob host;
+  DeviceGrid grid;
+  DeviceDistCsr<std::int32_t> a;
+  DeviceFeatureStore features;
+  std::unique_ptr<DeviceSampler> sampler, whole_rows;
+  EvaluatorOn<Cuda> evaluator;
+
+  SmallGpuJob(const Cuda& gpu, const Grid& grid_, const SmallProblem& problem, const Config& config, Topology topology,
+              Placement placement)
+      : host(grid_, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology),
+        grid(gpu, grid_),
+        a(to_device(gpu, host.a, placement)),
+        features(gpu, grid, host.features, placement),
+        sampler(make_sampler(gpu, grid, "graphsage", a,
+                             small_shape(config.model.kind, config.sampler.fanout, "sample"))),
+        whole_rows(make_sampler(gpu, grid, "graphsage", a, small_shape(config.model.kind, {-1}, "evaluate"))),
+        evaluator(grid, *whole_rows, features, host.targets, problem.graph.entries(), 4096) {}
+};
+
+struct GpuRun {
+  std::vector<EpochReport> epochs;
+  std::vector<Buffer<float>> weights;
+  std::uint64_t digest = 0;
+};
+
+GpuRun train_on_gpu(const Cuda& gpu, const Grid& grid, const SmallProblem& problem, const Config& config,
+                    Topology topology, Placement placement = Placement::kDevice) {
+  const SmallGpuJob job(gpu, grid, problem, config, topology, placement);
+  TrainerOn<Cuda> trainer(gpu, {job.grid, config, *job.sampler, job.features, job.host.targets, job.evaluator, 5, kStep,
+                                nullptr});
+  GpuRun run;
+  trainer.train({nullptr, [&](const EpochReport& epoch) { run.epochs.push_back(epoch); }});
+  for (const auto& parameter : trainer.network().parameters()) run.weights.push_back(download(gpu, parameter.value.data));
+  run.digest = trainer.weights_digest();
+  return run;
+}
+
+std::vector<int> divisors(int p) {
+  std::vector<int> all;
+  for (int c = 1; c <= p; ++c)
+    if (p % c == 0) all.push_back(c);
+  return all;
+}
+
+TEST_F(TrainerOnGpu, SamplesTheSameAndLearnsTheSameAsTheCpu) {
+  const auto problem = small_problem(83, 7, 3, 11);
+  for (const std::string kind : {"sage", "gcn"})
+    for (const std::string normalize : {"none", "batch", "layer"}) {
+      SCOPED_TRACE(kind + " " + normalize);
+      const auto config = config_of(kind, normalize);
+      const Grid grid(test_world(), 1);
+      const auto expected = train(grid, problem, config);
+      const auto run = train_on_gpu(gpu(), grid, problem, config, Topology::kPartitioned);
+      ASSERT_EQ(run.epochs.size(), expected.epochs.size());
+      for (std::size_t e = 0; e < run.epochs.size(); ++e) {
+        EXPECT_EQ(run.epochs[e].counts.digest, expected.epochs[e].counts.digest);
+        EXPECT_EQ(run.epochs[e].counts.sampled_edges, expected.epochs[e].counts.sampled_edges);
+        // Products differ in rounding, 2^-24 each, over some hundred steps of a small network.
+        EXPECT_NEAR(*run.epochs[e].loss, *expected.epochs[e].loss, 1e-4 * *expected.epochs[e].loss);
+      }
+      for (std::size_t k = 0; k < run.weights.size(); ++k)
+        for (std::size_t i = 0; i < run.weights[k].size(); ++i)
+          EXPECT_NEAR(run.weights[k][i], expected.last[k].data[i], 1e-3) << k << " " << i;
+    }
+}
+
+TEST_F(TrainerOnGpu, HasTheSameBitsOnEveryGrid) {
+  const auto problem = small_problem(61, 5, 3, 4);
+  for (const std::string normalize : {"none", "batch"}) {
+    const auto config = config_of("sage", normalize);
+    std::uint64_t expected = 0;
+    for (const int c : divisors(test_world().size()))
+      for (const auto topology : {Topology::kPartitioned, Topology::kReplicated})
+        for (const auto placement : {Placement::kDevice, Placement::kHost}) {
+          const Grid grid(test_world(), c);
+          const auto run = train_on_gpu(gpu(), grid, problem, config, topology, placement);
+          if (expected == 0) expected = run.digest;
+          EXPECT_EQ(run.digest, expected) << "c = " << c;
+          EXPECT_EQ(test_world().all_reduce(run.digest, Reduction::kMax, "test"), run.digest);
+        }
+    // What one rank by itself finds.
+    const Grid alone(test_world().split(test_world().rank(), 0), 1);
+    const auto run = train_on_gpu(gpu(), alone, problem, config, Topology::kPartitioned);
+    EXPECT_EQ(run.digest, expected);
+  }
+}
+
+}  // namespace
+}  // namespace espalier
