@@ -7,6 +7,7 @@
 
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/dense/spmm.hpp"
+#include "fetch_model.hpp"
 
 namespace espalier {
 
@@ -119,11 +120,7 @@ void FeatureStore::reply(const Cpu& cpu, const Matrix<T>& local, PendingFetch& f
   fetch.exchange_ = column.begin_all_to_all_v(std::span<const std::byte>(fetch.reply_),
                                               times(fetch.asked_counts_, row_bytes),
                                               times(fetch.counts_, row_bytes), fetch.arrived_, label);
-  // The model: rows lie evenly over the block rows, an id and a row for each that lies elsewhere.
-  const double peers = partition_.parts() - 1, wanted = static_cast<double>(fetch.source_.size());
-  column.traffic().predict(
-      label, 3 * peers,
-      8 * peers + wanted * peers / partition_.parts() * (8 + static_cast<double>(row_bytes)));
+  predict_fetch(column, label, std::ssize(fetch.source_), row_bytes);
 }
 
 template <class T>

@@ -48,6 +48,8 @@ class FeatureStore {
   std::int64_t width() const;
   const RowPartition& partition() const { return partition_; }
   std::int64_t bytes() const;
+  /// My rows of H.
+  const std::variant<Matrix<float>, Matrix<Half>>& block() const { return block_; }
 
   /// Collective over the process column. rows[m](k, :) becomes row lists[m][k] of H; the ids of one list are
   /// distinct. A rank may pass no list. `rows` grows to the number of lists and does not shrink, so that matrices keep

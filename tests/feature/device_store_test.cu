@@ -1,0 +1,256 @@
+// ranks: 1 2 3 4 6
+// Laws of the feature store on GPUs: it fetches what the host's store fetches, bit for bit, moves the same bytes under
+// the same label, from device memory and from pinned memory, by both transports; fetches under way keep their rows.
+#include "espalier/feature/device_store.hpp"
+
+#include "comm/device_transports.hpp"
+#include "espalier/base/philox.hpp"
+#include "espalier/dense/spmm.hpp"
+#include "espalier/partition/group_by_owner.hpp"
+
+namespace espalier {
+namespace {
+
+class DeviceFeatureStoreTest : public CudaTest {};
+
+using Lists = std::vector<std::vector<std::int64_t>>;
+
+template <class T>
+T entry(std::int64_t i, std::int64_t j) {
+  const RandomStream stream = {.seed = test_seed(4), .row = static_cast<std::uint64_t>(i)};
+  const auto x = static_cast<float>(to_unit_double(random64(stream, static_cast<std::uint64_t>(j))) * 10 - 3);
+  if constexpr (std::is_same_v<T, Half>)
+    return to_half(x);
+  else
+    return x;
+}
+
+template <class T>
+FeatureStore host_store(const Grid& grid, std::int64_t n, std::int64_t width, bool narrow = false) {
+  const auto partition = block_partition(n, grid.rows());
+  Matrix<T> local(partition.size(grid.row()), width);
+  for (std::int64_t i = 0; i < local.rows; ++i)
+    for (std::int64_t j = 0; j < width; ++j) {
+      local(i, j) = entry<T>(partition.begin(grid.row()) + i, j);
+      if constexpr (std::is_same_v<T, float>)
+        if (narrow) local(i, j) = to_float(to_bfloat16(local(i, j)));
+    }
+  return FeatureStore(grid, partition, std::move(local));
+}
+
+// Lists of different lengths, in no order; some ranks have none, some an empty one.
+Lists lists_of(std::int64_t n, int rank) {
+  if (rank % 3 == 1) return {};
+  std::vector<std::int64_t> first, second;
+  for (std::int64_t i = n - 1; i >= 0; i -= 2) first.push_back(i);
+  for (std::int64_t i = rank % 3; i < n; i += 3) second.push_back(i * 5 % n);
+  std::sort(second.begin(), second.end());
+  second.erase(std::unique(second.begin(), second.end()), second.end());
+  if (!second.empty()) std::swap(second.front(), second.back());
+  return {first, {}, second};
+}
+
+struct DeviceLists {
+  std::vector<DeviceArray<std::int64_t>> arrays;
+  std::vector<std::span<const std::int64_t>> spans;
+  DeviceLists(const Cuda& gpu, const Lists& lists) {
+    for (const auto& list : lists) {
+      arrays.push_back(upload(gpu, Buffer<std::int64_t>(list.begin(), list.end())));
+      spans.emplace_back(arrays.back().data(), list.size());
+    }
+  }
+};
+
+std::vector<Matrix<float>> fetched_by_host(const FeatureStore& store, const Lists& lists) {
+  std::vector<Matrix<float>> rows;
+  store.fetch({1}, std::vector<std::span<const std::int64_t>>(lists.begin(), lists.end()), rows, "host");
+  return rows;
+}
+
+void expect_rows(const std::vector<Matrix<float, Cuda>>& rows, const std::vector<Matrix<float>>& expected) {
+  ASSERT_GE(rows.size(), expected.size());
+  for (std::size_t m = 0; m < expected.size(); ++m) {
+    EXPECT_EQ(rows[m].rows, expected[m].rows);
+    EXPECT_EQ(rows[m].columns, expected[m].columns);
+    EXPECT_EQ(download(own_gpu(), rows[m].data), expected[m].data) << "list " << m;
+  }
+}
+
+struct Case {
+  bool by_nccl;
+  int replication;
+  Placement placement;
+  std::int64_t n, width;
+};
+
+std::string name_of(const Case& c) {
+  return fmt::format("nccl {} c {} pinned {} n {} width {}", c.by_nccl, c.replication,
+                     c.placement == Placement::kHost, c.n, c.width);
+}
+
+/// A grid by either transport: without NCCL each rank says that it may not be used.
+DeviceGrid device_grid(const Grid& grid, bool by_nccl) {
+  setenv("ESPALIER_NO_NCCL", by_nccl ? "0" : "1", 1);
+  DeviceGrid device(own_gpu(), grid);
+  unsetenv("ESPALIER_NO_NCCL");
+  return device;
+}
+
+template <class Check>
+void for_every_case(const Check& check) {
+  for (const bool by_nccl : transports())
+    for (const int c : divisors(test_world().size())) {
+      const Grid grid(test_world(), c);
+      const auto device = device_grid(grid, by_nccl);
+      for (const auto placement : {Placement::kDevice, Placement::kHost})
+        for (const auto& [n, width] : {std::pair{2, 1}, {7, 3}, {50, 32}, {97, 5}}) {
+          const Case of = {by_nccl, c, placement, n, width};
+          SCOPED_TRACE(name_of(of));
+          check(grid, device, of);
+        }
+    }
+}
+
+template <class T>
+void expect_fetch(const Grid& grid, const DeviceGrid& device_grid, const Case& of, bool narrow = false) {
+  const auto& gpu = own_gpu();
+  // Narrow rows have two bytes a number, as the rows of this store of halves: its bytes are those that are expected.
+  const auto host = host_store<T>(grid, of.n, of.width, narrow);
+  const auto halves = host_store<Half>(grid, of.n, of.width);
+  const DeviceFeatureStore store(gpu, device_grid, host, of.placement, narrow);
+  EXPECT_EQ(store.width(), of.width);
+  EXPECT_EQ(store.bytes(), narrow ? halves.bytes() : host.bytes());
+  auto& traffic = grid.traffic();
+  std::vector<Matrix<float, Cuda>> rows;
+  for (int round = 0; round < 2; ++round) {
+    const auto lists = lists_of(of.n, grid.world().rank() + round);
+    const DeviceLists device(gpu, lists);
+    traffic.clear();
+    const auto expected = fetched_by_host(host, lists);
+    if (narrow) {
+      traffic.clear();
+      fetched_by_host(halves, lists);
+    }
+    store.fetch(gpu, device.spans, rows, "device");
+    expect_rows(rows, expected);
+    const auto a = traffic.of("device"), b = traffic.of("host");
+    EXPECT_EQ(a.bytes_received, b.bytes_received);
+    EXPECT_EQ(a.bytes_sent, b.bytes_sent);
+    EXPECT_EQ(a.messages, b.messages);
+    EXPECT_EQ(a.predicted_bytes, b.predicted_bytes);
+    EXPECT_EQ(a.predicted_messages, b.predicted_messages);
+  }
+}
+
+TEST_F(DeviceFeatureStoreTest, FetchesAndBooksWhatTheHostsStoreDoes) {
+  for_every_case([](const Grid& grid, const DeviceGrid& device, const Case& of) {
+    expect_fetch<float>(grid, device, of);
+    expect_fetch<Half>(grid, device, of);
+    expect_fetch<float>(grid, device, of, true);
+  });
+}
+
+TEST_F(DeviceFeatureStoreTest, NarrowRowsAreRoundedOnce) {
+  const Grid grid(test_world(), 1);
+  const DeviceGrid device(own_gpu(), grid);
+  const DeviceFeatureStore narrow(own_gpu(), device, host_store<float>(grid, 31, 6), Placement::kDevice,
+                                  true);
+  const Lists lists = {{30, 0, 17, 1}};
+  std::vector<Matrix<float, Cuda>> rows;
+  narrow.fetch(own_gpu(), DeviceLists(own_gpu(), lists).spans, rows, "x");
+  expect_rows(rows, fetched_by_host(host_store<float>(grid, 31, 6, true), lists));
+}
+
+// A fetch begins before the one before it has finished; the lists are gone by then.
+TEST_F(DeviceFeatureStoreTest, FetchesUnderWayKeepTheirRows) {
+  const auto& gpu = own_gpu();
+  for_every_case([&](const Grid& grid, const DeviceGrid& device, const Case& of) {
+    const auto host = host_store<float>(grid, of.n, of.width);
+    const DeviceFeatureStore store(gpu, device, host, of.placement);
+    DevicePendingFetch pending[2];
+    std::vector<Matrix<float>> expected[2];
+    std::vector<Matrix<float, Cuda>> rows;
+    for (int step = 0; step < 5; ++step) {
+      const auto lists = lists_of(of.n, grid.world().rank() + step);
+      expected[step % 2] = fetched_by_host(host, lists);
+      store.begin_fetch(gpu, DeviceLists(gpu, lists).spans, pending[step % 2], "fetch");
+      if (step == 0) continue;
+      pending[1 - step % 2].progress();
+      store.finish_fetch(gpu, pending[1 - step % 2], rows);
+      expect_rows(rows, expected[1 - step % 2]);
+    }
+    // The last one is given up, and its memory used again.
+    const auto lists = lists_of(of.n, grid.world().rank());
+    store.begin_fetch(gpu, DeviceLists(gpu, lists).spans, pending[0], "fetch");
+    store.finish_fetch(gpu, pending[0], rows);
+    expect_rows(rows, fetched_by_host(host, lists));
+  });
+}
+
+TEST_F(DeviceFeatureStoreTest, TakesRowsThatLieOnTheDevice) {
+  const auto& gpu = own_gpu();
+  const Grid grid(test_world(), 1);
+  const DeviceGrid device(gpu, grid);
+  const auto host = host_store<float>(grid, 41, 4);
+  const auto& local = std::get<Matrix<float>>(host.block());
+  Matrix<float, Cuda> on_device(local.rows, local.columns);
+  on_device.data = upload(gpu, local.data);
+  const DeviceFeatureStore store(device, host.partition(), std::move(on_device));
+  const auto lists = lists_of(41, grid.world().rank());
+  std::vector<Matrix<float, Cuda>> rows;
+  store.fetch(gpu, DeviceLists(gpu, lists).spans, rows, "x");
+  expect_rows(rows, fetched_by_host(host, lists));
+}
+
+template <class T>
+void expect_aggregated(const Grid& grid, const DeviceGrid& device, std::int64_t n, Placement placement) {
+  const auto& gpu = own_gpu();
+  const auto host = host_store<T>(grid, n, 5);
+  const DeviceFeatureStore store(gpu, device, host, placement);
+  const std::vector<std::int64_t> ids = {n - 1, 0, n / 2, 1};
+  Block block;
+  block.rows = 3;
+  block.columns = 4;
+  block.indptr = {0, 2, 2, 5};
+  block.indices = {0, 3, 1, 2, 0};
+  block.values = {0.25f, 0.75f, 1.0f, 1.0f / 3, -2.0f};
+  Csr<std::int32_t, Cuda> on_device;
+  on_device.rows = 3;
+  on_device.columns = 4;
+  on_device.indptr = upload(gpu, block.indptr);
+  on_device.indices = upload(gpu, block.indices);
+  on_device.values = upload(gpu, block.values);
+  Matrix<float> expected;
+  Matrix<float, Cuda> y;
+  host.aggregate({1}, block, ids, expected);
+  store.aggregate(gpu, on_device, DeviceLists(gpu, {ids}).spans[0], y);
+  EXPECT_EQ(download(gpu, y.data), expected.data);
+}
+
+TEST_F(DeviceFeatureStoreTest, AggregatesRowsWhereTheyLie) {
+  const Grid grid(test_world(), test_world().size());
+  const DeviceGrid device(own_gpu(), grid);
+  for (const auto placement : {Placement::kDevice, Placement::kHost})
+    for (const std::int64_t n : {2, 50}) {
+      expect_aggregated<float>(grid, device, n, placement);
+      expect_aggregated<Half>(grid, device, n, placement);
+    }
+}
+
+TEST_F(DeviceFeatureStoreTest, GroupsKeepTheOrderOfTheList) {
+  const auto& gpu = own_gpu();
+  const Buffer<std::int64_t> offsets = {0, 4, 4, 9, 20}, list = {7, 19, 0, 8, 3, 7, 1, 12};
+  const auto device_offsets = upload(gpu, offsets), device_list = upload(gpu, list);
+  OwnerGroups groups;
+  group_by_owner(gpu, device_list.data(), 8, device_offsets.data(), 4, 2, groups);
+  EXPECT_EQ(download(gpu, groups.ids), (Buffer<std::int64_t>{0, 3, 1, 19, 12, 7, 8, 7}));
+  EXPECT_EQ(download(gpu, groups.order), (Buffer<std::int64_t>{2, 4, 6, 1, 7, 0, 3, 5}));
+  EXPECT_EQ(download(gpu, groups.begin), (Buffer<std::int64_t>{0, 3, 3, 3, 5, 8}));
+  group_by_owner(gpu, device_list.data(), 8, device_offsets.data(), 4, -1, groups);
+  EXPECT_EQ(download(gpu, groups.begin), (Buffer<std::int64_t>{0, 3, 3, 6, 8, 8}));
+  group_by_owner(gpu, device_list.data(), 0, device_offsets.data(), 4, -1, groups);
+  EXPECT_EQ(download(gpu, groups.begin), (Buffer<std::int64_t>(6, 0)));
+}
+
+}  // namespace
+}  // namespace espalier
