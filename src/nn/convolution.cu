@@ -1,5 +1,6 @@
 #include "espalier/nn/convolution.hpp"
 
+#include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
 #include "pack.hpp"
 
@@ -18,13 +19,15 @@ void fill_packs(const Cuda& cuda, const float* bias, MatrixView<float, Cuda> z) 
 
 }  // namespace
 
-template <>
-void fill_rows<float>(const Cuda& cuda, const Matrix<float, Cuda>& bias, MatrixView<float, Cuda> z) {
+template <class T>
+void fill_rows(const Cuda& cuda, const Matrix<T, Cuda>& bias, MatrixView<T, Cuda> z) {
   const float* const row = bias.data.data();
   if (z.columns % 4 == 0 && holds_packs(row) && holds_packs(z.data))
     fill_packs<4>(cuda, row, z);
   else
     fill_packs<1>(cuda, row, z);
 }
+
+template void fill_rows<float>(const Cuda&, const Matrix<float, Cuda>&, MatrixView<float, Cuda>);
 
 }  // namespace espalier

@@ -1,5 +1,6 @@
 // Dropout on the GPU: a thread has eight elements of a row, which one Philox block decides. The words, and so the
 // masks, are the CPU's.
+#include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/nn/dropout.hpp"
@@ -148,30 +149,35 @@ void launch_fours(const Cuda& cuda, const char* name, std::int64_t size, bool pa
 
 }  // namespace
 
-template <>
-void dropout<float>(const Cuda& cuda, const RandomStream& stream, double rate,
-                    ConstMatrixView<float, Cuda> in, Matrix<float, Cuda>& out) {
+template <class T>
+void dropout(const Cuda& cuda, const RandomStream& stream, double rate, ConstMatrixView<T, Cuda> in,
+             Matrix<T, Cuda>& out) {
   out.resize(in.rows, in.columns);
   launch_drop<false>(cuda, "dropout", stream, rate, in, out.data.data());
 }
 
-template <>
-void relu_dropout<float>(const Cuda& cuda, const RandomStream& stream, double rate,
-                         MatrixView<float, Cuda> h) {
+template <class T>
+void relu_dropout(const Cuda& cuda, const RandomStream& stream, double rate, MatrixView<T, Cuda> h) {
   if (rate > 0)
     launch_drop<true>(cuda, "relu_dropout", stream, rate, h, h.data);
   else
     launch_fours(cuda, "relu", h.rows * h.columns, holds_packs(h.data), Relu{h.data});
 }
 
-template <>
-void relu_dropout_backward<float>(const Cuda& cuda, double rate, ConstMatrixView<float, Cuda> h,
-                                  MatrixView<float, Cuda> gradient) {
+template <class T>
+void relu_dropout_backward(const Cuda& cuda, double rate, ConstMatrixView<T, Cuda> h,
+                           MatrixView<T, Cuda> gradient) {
   ESPALIER_CHECK(h.rows == gradient.rows && h.columns == gradient.columns, "[{}, {}] and [{}, {}]", h.rows,
                  h.columns, gradient.rows, gradient.columns);
   launch_fours(cuda, "relu_dropout_backward", h.rows * h.columns,
                holds_packs(h.data) && holds_packs(gradient.data),
                ReluDropoutBackward{keep_scale<float>(rate), h.data, gradient.data});
 }
+
+template void dropout<float>(const Cuda&, const RandomStream&, double, ConstMatrixView<float, Cuda>,
+                             Matrix<float, Cuda>&);
+template void relu_dropout<float>(const Cuda&, const RandomStream&, double, MatrixView<float, Cuda>);
+template void relu_dropout_backward<float>(const Cuda&, double, ConstMatrixView<float, Cuda>,
+                                           MatrixView<float, Cuda>);
 
 }  // namespace espalier

@@ -1,6 +1,6 @@
 // Layer normalisation on the GPU: eight threads have a row, one for each of the eight interleaved sums that the CPU
 // adds, so the bits are the same. They read 32 neighbouring bytes at a time, a sector of memory.
-#include "espalier/base/error.hpp"
+#include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/nn/batch_norm.hpp"
 #include "espalier/nn/layer_norm.hpp"
@@ -71,16 +71,15 @@ __global__ void __launch_bounds__(kBlockThreads)
   const auto correlation =
       static_cast<float>(mean_of(width, active, [&](std::int64_t j) { return d[j] * scale[j] * x[j]; }));
   const float inverse = row < rows ? inverse_deviation[row] : 0;
-  for_part(active,
-           [&](std::int64_t j) { d[j] = (d[j] * scale[j] - mean - x[j] * correlation) * inverse; });
+  for_part(active, [&](std::int64_t j) { d[j] = (d[j] * scale[j] - mean - x[j] * correlation) * inverse; });
 }
 
 }  // namespace
 
-template <>
-void layer_norm_forward<float>(const Cuda& cuda, Matrix<float, Cuda>& z, const Matrix<float, Cuda>& scale,
-                               const Matrix<float, Cuda>& shift, Matrix<float, Cuda>& output,
-                               Matrix<float, Cuda>& inverse_deviation) {
+template <class T>
+void layer_norm_forward(const Cuda& cuda, Matrix<T, Cuda>& z, const Matrix<T, Cuda>& scale,
+                        const Matrix<T, Cuda>& shift, Matrix<T, Cuda>& output,
+                        Matrix<T, Cuda>& inverse_deviation) {
   output.resize(z.rows, z.columns);
   inverse_deviation.resize(z.rows, 1);
   launch(cuda, "layer_norm_forward", normalize_rows<true>, dim3(blocks_for(z.rows, kRowsOfBlock)),
@@ -88,23 +87,31 @@ void layer_norm_forward<float>(const Cuda& cuda, Matrix<float, Cuda>& z, const M
          output.data.data(), inverse_deviation.data.data());
 }
 
-template <>
-void layer_norm_backward<float>(const Cuda& cuda, const Matrix<float, Cuda>& normalized,
-                                const Matrix<float, Cuda>& inverse_deviation,
-                                const Matrix<float, Cuda>& scale, Matrix<float, Cuda>& gradient,
-                                Matrix<float, Cuda>& dscale, Matrix<float, Cuda>& dshift) {
+template <class T>
+void layer_norm_backward(const Cuda& cuda, const Matrix<T, Cuda>& normalized,
+                         const Matrix<T, Cuda>& inverse_deviation, const Matrix<T, Cuda>& scale,
+                         Matrix<T, Cuda>& gradient, Matrix<T, Cuda>& dscale, Matrix<T, Cuda>& dshift) {
   sum_scale_and_shift(cuda, normalized, gradient, dscale, dshift);
   launch(cuda, "layer_norm_backward", backward_of_rows, dim3(blocks_for(gradient.rows, kRowsOfBlock)),
          dim3(kBlockThreads), gradient.rows, gradient.columns, scale.data.data(), normalized.data.data(),
          inverse_deviation.data.data(), gradient.data.data());
 }
 
-template <>
-void layer_norm_evaluate<float>(const Cuda& cuda, const Matrix<float, Cuda>& scale,
-                                const Matrix<float, Cuda>& shift, Matrix<float, Cuda>& z) {
+template <class T>
+void layer_norm_evaluate(const Cuda& cuda, const Matrix<T, Cuda>& scale, const Matrix<T, Cuda>& shift,
+                         Matrix<T, Cuda>& z) {
   launch(cuda, "layer_norm_evaluate", normalize_rows<false>, dim3(blocks_for(z.rows, kRowsOfBlock)),
          dim3(kBlockThreads), z.rows, z.columns, scale.data.data(), shift.data.data(), z.data.data(),
          z.data.data(), nullptr);
 }
+
+template void layer_norm_forward<float>(const Cuda&, Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
+                                        const Matrix<float, Cuda>&, Matrix<float, Cuda>&,
+                                        Matrix<float, Cuda>&);
+template void layer_norm_backward<float>(const Cuda&, const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
+                                         const Matrix<float, Cuda>&, Matrix<float, Cuda>&,
+                                         Matrix<float, Cuda>&, Matrix<float, Cuda>&);
+template void layer_norm_evaluate<float>(const Cuda&, const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
+                                         Matrix<float, Cuda>&);
 
 }  // namespace espalier

@@ -17,6 +17,10 @@ void sum_rows(const Cpu& cpu, const Matrix<T>& dz, Matrix<T>& sum) {
   for (std::size_t j = 0; j < sums.size(); ++j) sum.data[j] = static_cast<T>(sums[j]);
 }
 
+/// The same on a GPU, bit for bit.
+template <class T>
+void sum_rows(const Cuda& cuda, const Matrix<T, Cuda>& dz, Matrix<T, Cuda>& sum);
+
 /// Of y = scale x^ + shift, row by row: dscale_j = sum_i dy_ij x^_ij and dshift_j = sum_i dy_ij, both [1,
 /// columns]. Returns the same sums in double, [2 * columns], dscale first, valid until the next call.
 template <class T>
@@ -37,5 +41,10 @@ std::span<double> sum_scale_and_shift(const Cpu& cpu, const Matrix<T>& normalize
   }
   return sums;
 }
+
+/// The same sums on a GPU, bit for bit, without the doubles.
+template <class T>
+void sum_scale_and_shift(const Cuda& cuda, const Matrix<T, Cuda>& normalized, const Matrix<T, Cuda>& dy,
+                         Matrix<T, Cuda>& dscale, Matrix<T, Cuda>& dshift);
 
 }  // namespace espalier

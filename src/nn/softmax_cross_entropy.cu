@@ -35,16 +35,14 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
   float most = z[0];
   for (std::int64_t j = lane; j < classes; j += kWarp) most = most < z[j] ? z[j] : most;
-  const auto largest =
-      static_cast<double>(over_warp(most, [](float a, float b) { return a < b ? b : a; }));
+  const auto largest = static_cast<double>(over_warp(most, [](float a, float b) { return a < b ? b : a; }));
   double sum = 0;
   for (std::int64_t j = lane; j < classes; j += kWarp) sum += exp(static_cast<double>(z[j]) - largest);
   sum = over_warp(sum, [](double a, double b) { return a + b; });
   for (std::int64_t j = lane; j < classes; j += kWarp)
-    d[j] = static_cast<float>(
-        scale * (exp(static_cast<double>(z[j]) - largest) / sum - (j == label ? 1.0 : 0.0)));
-  if (lane == 0)
-    losses[row] = label < classes ? log(sum) + largest - static_cast<double>(z[label]) : NAN;
+    d[j] = static_cast<float>(scale *
+                              (exp(static_cast<double>(z[j]) - largest) / sum - (j == label ? 1.0 : 0.0)));
+  if (lane == 0) losses[row] = label < classes ? log(sum) + largest - static_cast<double>(z[label]) : NAN;
 }
 
 /// *total = the sum of `count` numbers, by one block: each thread adds every 256th, then pairs of threads theirs.

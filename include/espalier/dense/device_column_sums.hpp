@@ -29,33 +29,40 @@ __global__ void __launch_bounds__(kColumnsOfBlock* kChunksOfBlock)
   partials[chunk * width + j] = sum;
 }
 
-/// sums[j] = the sum of the chunks' sums of column j, in their order.
-template <class Unused>
+/// finish(j, the sum of the chunks' sums of column j, in their order).
+template <class Finish>
 __global__ void __launch_bounds__(kBlockThreads)
-    add_chunks(const double* partials, std::int64_t chunks, std::int64_t width, Unused* sums) {
+    add_chunks(const double* partials, std::int64_t chunks, std::int64_t width, Finish finish) {
   const auto j = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (j >= width) return;
   double sum = 0;
 #pragma unroll 8
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += partials[chunk * width + j];
-  sums[j] = sum;
+  finish(j, sum);
 }
 
 }  // namespace column_sums
 
-/// sums[j] = sum over i < rows of value(i, j), for j < width < 2^21. `sums`: device memory. `value`: a __device__
-/// lambda that gives a double.
-template <class Value>
-void sum_over_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, double* sums,
-                   const Value& value) {
+/// finish(j, sum over i < rows of value(i, j)) for j < width < 2^21, also when there are no rows. `value`, which gives a
+/// double, and `finish` are __device__ lambdas.
+template <class Value, class Finish>
+void sum_over_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const Value& value,
+                   const Finish& finish) {
   using namespace column_sums;
   const std::int64_t chunks = (rows + kSummedRows - 1) / kSummedRows;
   DeviceArray<double> partials(static_cast<std::size_t>(chunks * width));
   launch(cuda, "sum_chunks", sum_chunks<Value>,
          dim3(blocks_for(chunks, kChunksOfBlock), blocks_for(width, kColumnsOfBlock)),
          dim3(kColumnsOfBlock, kChunksOfBlock), rows, width, partials.data(), value);
-  launch(cuda, "add_chunks", add_chunks<double>, dim3(blocks_for(width)), dim3(kBlockThreads),
-         partials.data(), chunks, width, sums);
+  launch(cuda, "add_chunks", add_chunks<Finish>, dim3(blocks_for(width)), dim3(kBlockThreads),
+         partials.data(), chunks, width, finish);
+}
+
+/// sums[j], of device memory, = sum over i < rows of value(i, j).
+template <class Value>
+void sum_over_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, double* sums,
+                   const Value& value) {
+  sum_over_rows(cuda, rows, width, value, [=] __device__(std::int64_t j, double sum) { sums[j] = sum; });
 }
 
 /// sums[j] = sum of z(i, j) over the rows. z [rows, width].

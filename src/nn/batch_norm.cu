@@ -1,0 +1,196 @@
+// Batch normalisation on the GPU: sums down the columns in the CPU's order, then one pass over the elements.
+#include "espalier/nn/batch_norm.hpp"
+
+#include "device_row_sum.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/base/launch.hpp"
+#include "pack.hpp"
+
+namespace espalier {
+
+namespace {
+
+__device__ double mean_of(double sum, std::int64_t rows) {
+  return rows > 0 ? sum / static_cast<double>(rows) : 0.0;
+}
+
+/// x^ and y of every element.
+struct Normalize {
+  const float *mean, *inverse_deviation, *scale, *shift;
+  float *z, *y;
+  template <int kCount>
+  __device__ void run(std::int64_t e, std::int64_t j) const {
+    const auto m = load_pack<kCount>(mean + j), r = load_pack<kCount>(inverse_deviation + j),
+               a = load_pack<kCount>(scale + j), b = load_pack<kCount>(shift + j);
+    auto x = load_pack<kCount>(z + e), out = x;
+#pragma unroll
+    for (int p = 0; p < kCount; ++p) {
+      x.at[p] = (x.at[p] - m.at[p]) * r.at[p];
+      out.at[p] = a.at[p] * x.at[p] + b.at[p];
+    }
+    store_pack(z + e, x);
+    store_pack(y + e, out);
+  }
+};
+
+/// dz of every element; `means` [2, width]: of dy x^, and of dy.
+struct Backward {
+  const float *means, *inverse_deviation, *scale, *normalized;
+  float* gradient;
+  std::int64_t width;
+  template <int kCount>
+  __device__ void run(std::int64_t e, std::int64_t j) const {
+    const auto of_product = load_pack<kCount>(means + j), of_gradient = load_pack<kCount>(means + width + j),
+               r = load_pack<kCount>(inverse_deviation + j), a = load_pack<kCount>(scale + j),
+               x = load_pack<kCount>(normalized + e);
+    auto d = load_pack<kCount>(gradient + e);
+#pragma unroll
+    for (int p = 0; p < kCount; ++p)
+      d.at[p] = a.at[p] * r.at[p] * (d.at[p] - of_gradient.at[p] - x.at[p] * of_product.at[p]);
+    store_pack(gradient + e, d);
+  }
+};
+
+/// y of every element, by given statistics.
+struct Evaluate {
+  const float *mean, *inverse_deviation, *scale, *shift;
+  float* z;
+  template <int kCount>
+  __device__ void run(std::int64_t e, std::int64_t j) const {
+    const auto m = load_pack<kCount>(mean + j), r = load_pack<kCount>(inverse_deviation + j),
+               a = load_pack<kCount>(scale + j), b = load_pack<kCount>(shift + j);
+    auto x = load_pack<kCount>(z + e);
+#pragma unroll
+    for (int p = 0; p < kCount; ++p) x.at[p] = a.at[p] * ((x.at[p] - m.at[p]) * r.at[p]) + b.at[p];
+    store_pack(z + e, x);
+  }
+};
+
+template <int kCount, class Elementwise>
+void over_packs(const Cuda& cuda, const char* name, std::int64_t rows, std::int64_t width,
+                const Elementwise& function) {
+  const std::int64_t packs = width / kCount;
+  for_each(cuda, name, rows * packs,
+           [=] __device__(std::int64_t i) { function.template run<kCount>(i * kCount, i % packs * kCount); });
+}
+
+/// function(element number, its column) for the elements of matrices [rows, width], four at a time if rows allow.
+template <class Elementwise>
+void over_elements(const Cuda& cuda, const char* name, std::int64_t rows, std::int64_t width,
+                   const Elementwise& function) {
+  if (width % 4 == 0)
+    over_packs<4>(cuda, name, rows, width, function);
+  else
+    over_packs<1>(cuda, name, rows, width, function);
+}
+
+/// means[j], in double, and mean[j].
+void column_means(const Cuda& cuda, const Matrix<float, Cuda>& z, double* means, float* mean) {
+  const float* const in = z.data.data();
+  const std::int64_t rows = z.rows, width = z.columns;
+  sum_over_rows(
+      cuda, rows, width,
+      [=] __device__(std::int64_t i, std::int64_t j) { return static_cast<double>(in[i * width + j]); },
+      [=] __device__(std::int64_t j, double sum) {
+        means[j] = mean_of(sum, rows);
+        mean[j] = static_cast<float>(means[j]);
+      });
+}
+
+/// From the deviations, not from the squares, which would cancel.
+void column_variances(const Cuda& cuda, const Matrix<float, Cuda>& z, const double* means, float* unbiased,
+                      float* inverse_deviation) {
+  const float* const in = z.data.data();
+  const std::int64_t rows = z.rows, width = z.columns;
+  const double unbias = static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(rows - 1, 1));
+  sum_over_rows(
+      cuda, rows, width,
+      [=] __device__(std::int64_t i, std::int64_t j) {
+        const double deviation = static_cast<double>(in[i * width + j]) - means[j];
+        return deviation * deviation;
+      },
+      [=] __device__(std::int64_t j, double sum) {
+        const double variance = mean_of(sum, rows);
+        unbiased[j] = static_cast<float>(variance * unbias);
+        inverse_deviation[j] = inverse_deviation_of<float>(variance);
+      });
+}
+
+void inverse_deviations(const Cuda& cuda, const Matrix<float, Cuda>& variance, float* inverse_deviation) {
+  const float* const in = variance.data.data();
+  for_each(cuda, "inverse_deviations", variance.columns, [=] __device__(std::int64_t j) {
+    inverse_deviation[j] = inverse_deviation_of<float>(static_cast<double>(in[j]));
+  });
+}
+
+/// dscale, dshift, and both divided by the rows: means [2, width].
+void sums_and_means(const Cuda& cuda, const Matrix<float, Cuda>& normalized, const Matrix<float, Cuda>& dy,
+                    float* dscale, float* dshift, float* means) {
+  const std::int64_t rows = dy.rows, width = dy.columns;
+  sum_scale_and_shift(cuda, normalized, dy, [=] __device__(std::int64_t j, double sum) {
+    (j < width ? dscale[j] : dshift[j - width]) = static_cast<float>(sum);
+    means[j] = static_cast<float>(mean_of(sum, rows));
+  });
+}
+
+}  // namespace
+
+template <class T>
+void batch_norm_forward(const Cuda& cuda, Matrix<T, Cuda>& z, const Matrix<T, Cuda>& scale,
+                        const Matrix<T, Cuda>& shift, Matrix<T, Cuda>& output,
+                        Matrix<T, Cuda>& inverse_deviation, Matrix<T, Cuda>& mean,
+                        Matrix<T, Cuda>& unbiased_variance) {
+  output.resize(z.rows, z.columns);
+  inverse_deviation.resize(1, z.columns);
+  DeviceArray<double> means(static_cast<std::size_t>(z.columns));
+  column_means(cuda, z, means.data(), mean.data.data());
+  column_variances(cuda, z, means.data(), unbiased_variance.data.data(), inverse_deviation.data.data());
+  over_elements(cuda, "batch_norm_forward", z.rows, z.columns,
+                Normalize{mean.data.data(), inverse_deviation.data.data(), scale.data.data(),
+                          shift.data.data(), z.data.data(), output.data.data()});
+}
+
+template <class T>
+void batch_norm_backward(const Cuda& cuda, const Matrix<T, Cuda>& normalized,
+                         const Matrix<T, Cuda>& inverse_deviation, const Matrix<T, Cuda>& scale,
+                         Matrix<T, Cuda>& gradient, Matrix<T, Cuda>& dscale, Matrix<T, Cuda>& dshift) {
+  const std::int64_t width = gradient.columns;
+  DeviceArray<float> means(static_cast<std::size_t>(2 * width));
+  sums_and_means(cuda, normalized, gradient, dscale.data.data(), dshift.data.data(), means.data());
+  over_elements(cuda, "batch_norm_backward", gradient.rows, width,
+                Backward{means.data(), inverse_deviation.data.data(), scale.data.data(),
+                         normalized.data.data(), gradient.data.data(), width});
+}
+
+template <class T>
+void batch_norm_evaluate(const Cuda& cuda, const Matrix<T, Cuda>& mean, const Matrix<T, Cuda>& variance,
+                         const Matrix<T, Cuda>& scale, const Matrix<T, Cuda>& shift, Matrix<T, Cuda>& z) {
+  DeviceArray<float> inverse_deviation(static_cast<std::size_t>(z.columns));
+  inverse_deviations(cuda, variance, inverse_deviation.data());
+  over_elements(cuda, "batch_norm_evaluate", z.rows, z.columns,
+                Evaluate{mean.data.data(), inverse_deviation.data(), scale.data.data(), shift.data.data(),
+                         z.data.data()});
+}
+
+template <class T>
+void update_running_statistic(const Cuda& cuda, const Matrix<T, Cuda>& of_step, Matrix<T, Cuda>& running) {
+  ESPALIER_CHECK(of_step.data.size() == running.data.size(), "{} columns and {}", of_step.columns,
+                 running.columns);
+  const T* const step = of_step.data.data();
+  T* const statistic = running.data.data();
+  for_each(cuda, "update_running_statistic", running.columns,
+           [=] __device__(std::int64_t j) { statistic[j] = moved_statistic(statistic[j], step[j]); });
+}
+
+template void batch_norm_forward<float>(const Cuda&, Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
+                                        const Matrix<float, Cuda>&, Matrix<float, Cuda>&,
+                                        Matrix<float, Cuda>&, Matrix<float, Cuda>&, Matrix<float, Cuda>&);
+template void batch_norm_backward<float>(const Cuda&, const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
+                                         const Matrix<float, Cuda>&, Matrix<float, Cuda>&,
+                                         Matrix<float, Cuda>&, Matrix<float, Cuda>&);
+template void batch_norm_evaluate<float>(const Cuda&, const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
+                                         const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
+                                         Matrix<float, Cuda>&);
+template void update_running_statistic<float>(const Cuda&, const Matrix<float, Cuda>&, Matrix<float, Cuda>&);
+
+}  // namespace espalier
