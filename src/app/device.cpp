@@ -14,8 +14,8 @@ int gpus_seen(std::string& why) {
   return count_gpus(&why);
 }
 
-std::shared_ptr<const Cuda> take_gpu(int number, Precision precision) {
-  return std::make_shared<const Cuda>(number, precision);
+std::shared_ptr<const Cuda> take_gpu(int number, const std::string& precision) {
+  return std::make_shared<const Cuda>(number, precision_of(precision));
 }
 
 std::int64_t memory_of(const Cuda& gpu) {
@@ -31,7 +31,7 @@ int gpus_seen(std::string& why) {
   why = "this program was built without CUDA; `make cuda` builds build/cuda/espalier";
   return 0;
 }
-std::shared_ptr<const Cuda> take_gpu(int, int) {
+std::shared_ptr<const Cuda> take_gpu(int, const std::string&) {
   return nullptr;
 }
 std::int64_t memory_of(const Cuda&) {
@@ -39,9 +39,6 @@ std::int64_t memory_of(const Cuda&) {
 }
 std::string name_of(const Cuda&) {
   return "";
-}
-int precision_of(const std::string&) {
-  return 0;
 }
 
 #endif
@@ -64,7 +61,7 @@ Device choose_device(const Communicator& world, const NodePlace& node, const Con
     device.words = why.empty() ? "on the CPU" : fmt::format("on the CPU (no GPU: {})", why);
     return device;
   }
-  device.gpu = take_gpu(node.place % seen, precision_of(config.train.precision));
+  device.gpu = take_gpu(node.place % seen, config.train.precision);
   const int sharers = (node.ranks + seen - 1) / seen;
   world.barrier();  // all have what a GPU takes for itself
   device.memory = world.all_reduce(memory_of(*device.gpu) / sharers, Reduction::kMin, "setup");

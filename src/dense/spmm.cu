@@ -1,8 +1,8 @@
 // Y = B X on a GPU: a gather, so no atomics. Bound by how fast rows of X come from memory.
 //
-// A group of lanes computes a strip of one row of Y: each lane has up to two packs of neighbouring columns, whose sums
-// stay in registers while the row's entries pass by. The columns and values of four entries are read ahead, then their
-// four rows of X are on their way at once, and are added in the order of the entries. Each product and each sum is
+// A group of lanes computes a strip of one row of Y: each lane has one or two packs of neighbouring columns, whose sums
+// stay in registers while the row's entries pass by. Four rows of X are on their way at once; meanwhile the columns and
+// values of the next four entries are read. They are added in the order of the entries, each product and each sum
 // rounded by itself, as on the CPU: the same bits.
 #include "espalier/dense/spmm.hpp"
 
@@ -31,93 +31,110 @@ struct Source {
   }
 };
 
-/// Some entries of a row; `count` of them are there.
+/// Up to kAhead entries of a row. Reads go to the last entry again where there are fewer, so that all are on their way
+/// at once, without a branch between them.
 template <class S>
 struct Entries {
   const S* rows[kAhead];
   float values[kAhead];
   int count;
 
+  /// Those from `begin` < `end` on.
   __device__ void read(const DeviceBlock& block, const Source<S>& x, std::int64_t begin, std::int64_t end) {
     count = end - begin < kAhead ? static_cast<int>(end - begin) : kAhead;
+    std::int32_t columns[kAhead];
 #pragma unroll
     for (int e = 0; e < kAhead; ++e) {
-      if (e >= count) break;
-      rows[e] = x.row(block.indices[begin + e]);
-      values[e] = block.values == nullptr ? 1.0f : block.values[begin + e];
+      const std::int64_t at = begin + (e < count ? e : count - 1);
+      columns[e] = block.indices[at];
+      values[e] = block.values == nullptr ? 1.0f : block.values[at];
     }
-  }
-};
-
-/// sums += value * x, element by element.
-template <class S, int N>
-__device__ void add(float value, const Pack<S, N>& x, float (&sums)[N]) {
 #pragma unroll
-  for (int k = 0; k < N; ++k) sums[k] += value * to_float(x.element[k]);
-}
-
-/// How the lanes of a group share a strip of kLanes * kPacks packs of N elements.
-template <int N, int kLanes, int kPacks>
-struct Strip {
-  static constexpr int kElements = N * kLanes * kPacks;
-  /// The first column of a lane's pack p.
-  __device__ static std::int64_t column(int p) {
-    return static_cast<std::int64_t>(blockIdx.y) * kElements +
-           (p * kLanes + static_cast<int>(threadIdx.x) % kLanes) * N;
+    for (int e = 0; e < kAhead; ++e) rows[e] = x.row(columns[e]);
   }
 };
 
+/// What a lane computes of a row of Y: packs of N neighbouring columns, kPacks of them, kLanes packs apart.
+template <int N, int kLanes, int kPacks>
+struct Sums {
+  static constexpr int kStrip = N * kLanes * kPacks;  ///< columns of the whole group
+
+  std::int64_t first, columns;  ///< of the lane's first pack; of Y
+  float sums[kPacks][N] = {};
+
+  __device__ Sums(int strip, int lane, std::int64_t columns_)
+      : first(static_cast<std::int64_t>(strip) * kStrip + lane * N), columns(columns_) {}
+  __device__ std::int64_t column(int p) const { return first + p * (kLanes * N); }
+  __device__ bool has(int p) const { return column(p) < columns; }
+
+  __device__ void read(const float* row) {
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p)
+      if (has(p)) {
+        const auto pack = device_rows::load<N>(row + column(p));
+#pragma unroll
+        for (int k = 0; k < N; ++k) sums[p][k] = pack.element[k];
+      }
+  }
+  __device__ void write(float* row) const {
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p)
+      if (has(p)) {
+        Pack<float, N> pack;
+#pragma unroll
+        for (int k = 0; k < N; ++k) pack.element[k] = sums[p][k];
+        device_rows::store(row + column(p), pack);
+      }
+  }
+  template <class S>
+  __device__ void load(const Entries<S>& entries, Pack<S, N> (&x)[kPacks][kAhead]) const {
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p)
+#pragma unroll
+      for (int e = 0; e < kAhead; ++e)
+        if (has(p) && e < entries.count) x[p][e] = device_rows::load<N>(entries.rows[e] + column(p));
+  }
+  /// In the order of the entries.
+  template <class S>
+  __device__ void add(const Entries<S>& entries, const Pack<S, N> (&x)[kPacks][kAhead]) {
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p)
+#pragma unroll
+      for (int e = 0; e < kAhead; ++e)
+        if (e < entries.count)
+#pragma unroll
+          for (int k = 0; k < N; ++k) sums[p][k] += entries.values[e] * to_float(x[p][e].element[k]);
+  }
+};
+
+/// Group g computes strip blockIdx.y of row g.
 template <class S, int N, int kLanes, int kPacks>
 __global__ void __launch_bounds__(kBlockThreads)
     multiply_rows(DeviceBlock block, Source<S> x, float* y, bool accumulate) {
-  using Part = Strip<N, kLanes, kPacks>;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) +
-                           static_cast<int>(threadIdx.x) / kLanes;
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) + thread / kLanes;
   if (row >= block.rows) return;
-  float* const to = y + row * x.columns;
-  float sums[kPacks][N] = {};
-  if (accumulate)
-#pragma unroll
-    for (int p = 0; p < kPacks; ++p)
-      if (Part::column(p) < x.columns) {
-        const auto before = device_rows::load<N>(to + Part::column(p));
-#pragma unroll
-        for (int k = 0; k < N; ++k) sums[p][k] = before.element[k];
-      }
+  Sums<N, kLanes, kPacks> sums(static_cast<int>(blockIdx.y), thread % kLanes, x.columns);
+  if (accumulate) sums.read(y + row * x.columns);
   const std::int64_t end = block.indptr[row + 1];
   std::int64_t begin = block.indptr[row];
-  Entries<S> now, next;
-  next.read(block, x, begin, end);
-  for (; begin < end; begin += kAhead) {
-    now = next;
-    next.read(block, x, begin + kAhead < end ? begin + kAhead : end, end);
-#pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-      const std::int64_t column = Part::column(p);
-      if (column >= x.columns) continue;
-      Pack<S, N> packs[kAhead] = {};
-#pragma unroll
-      for (int e = 0; e < kAhead; ++e)
-        if (e < now.count) packs[e] = device_rows::load<N>(now.rows[e] + column);
-#pragma unroll
-      for (int e = 0; e < kAhead; ++e)
-        if (e < now.count) add(now.values[e], packs[e], sums[p]);
-    }
+  Entries<S> next;
+  if (begin < end) next.read(block, x, begin, end);
+  while (begin < end) {
+    const Entries<S> now = next;
+    Pack<S, N> rows[kPacks][kAhead] = {};
+    sums.load(now, rows);
+    begin += kAhead;
+    if (begin < end) next.read(block, x, begin, end);  // while the rows are on their way
+    sums.add(now, rows);
   }
-#pragma unroll
-  for (int p = 0; p < kPacks; ++p)
-    if (Part::column(p) < x.columns) {
-      Pack<float, N> result;
-#pragma unroll
-      for (int k = 0; k < N; ++k) result.element[k] = sums[p][k];
-      device_rows::store(to + Part::column(p), result);
-    }
+  sums.write(y + row * x.columns);
 }
 
 template <class S, int N, int kLanes, int kPacks>
 void launch_strips(const Cuda& cuda, const DeviceBlock& block, const Source<S>& x, float* y, Update update) {
   const dim3 grid(blocks_for(block.rows, kBlockThreads / kLanes),
-                  blocks_for(x.columns, Strip<N, kLanes, kPacks>::kElements));
+                  blocks_for(x.columns, Sums<N, kLanes, kPacks>::kStrip));
   launch(cuda, "spmm", multiply_rows<S, N, kLanes, kPacks>, grid, dim3(kBlockThreads), block, x, y,
          update == Update::kAccumulate);
 }
@@ -136,6 +153,9 @@ void multiply_packs(const Cuda& cuda, const DeviceBlock& block, const Source<S>&
 template <class S>
 void multiply(const Cuda& cuda, const DeviceBlock& block, const Source<S>& x, float* y, Update update) {
   using device_rows::aligned;
+  if constexpr (sizeof(S) == 2)
+    if (x.columns % 8 == 0 && aligned(x.data, 16) && aligned(y, 32))
+      return multiply_packs<S, 8>(cuda, block, x, y, update);
   if (x.columns % 4 == 0 && aligned(x.data, 4 * sizeof(S)) && aligned(y, 4 * sizeof(float)))
     return multiply_packs<S, 4>(cuda, block, x, y, update);
   multiply_packs<S, 1>(cuda, block, x, y, update);

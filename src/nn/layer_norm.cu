@@ -19,19 +19,14 @@ __device__ std::int64_t row_of_thread() {
   return static_cast<std::int64_t>(blockIdx.x) * kRowsOfBlock + threadIdx.x / kRowThreads;
 }
 
-/// function(j) for every element of the row that is this thread's.
-template <class Function>
-__device__ void for_part(std::int64_t width, const Function& function) {
-#pragma unroll 4
-  for (std::int64_t j = part_of_row(); j < width; j += kRowThreads) function(j);
-}
-
 /// The mean of term(0) .. term(width - 1), known to the row's eight threads. All lanes of the warp must call it; those
 /// beyond the last row with active_width 0.
 template <class Term>
 __device__ double mean_of(std::int64_t width, std::int64_t active_width, const Term& term) {
   double sum = 0;
-  for_part(active_width, [&](std::int64_t j) { sum += static_cast<double>(term(j)); });
+#pragma unroll 8
+  for (std::int64_t j = part_of_row(); j < active_width; j += kRowThreads)
+    sum += static_cast<double>(term(j));
   // ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)), in every one of the eight.
   for (int lanes = 1; lanes < kRowThreads; lanes *= 2) sum += __shfl_xor_sync(kAllLanes, sum, lanes);
   return sum / static_cast<double>(width);
@@ -50,11 +45,12 @@ __global__ void __launch_bounds__(kBlockThreads)
     return deviation * deviation;
   });
   const float inverse = inverse_deviation_of<float>(variance), center = static_cast<float>(mean);
-  for_part(active, [&](std::int64_t j) {
+#pragma unroll 4
+  for (std::int64_t j = part_of_row(); j < active; j += kRowThreads) {
     const float normalized = (from[j] - center) * inverse;
     if constexpr (kTrain) from[j] = normalized;
     to[j] = scale[j] * normalized + shift[j];
-  });
+  }
   if constexpr (kTrain)
     if (row < rows && part_of_row() == 0) inverse_deviation[row] = inverse;
 }
@@ -71,7 +67,9 @@ __global__ void __launch_bounds__(kBlockThreads)
   const auto correlation =
       static_cast<float>(mean_of(width, active, [&](std::int64_t j) { return d[j] * scale[j] * x[j]; }));
   const float inverse = row < rows ? inverse_deviation[row] : 0;
-  for_part(active, [&](std::int64_t j) { d[j] = (d[j] * scale[j] - mean - x[j] * correlation) * inverse; });
+#pragma unroll 4
+  for (std::int64_t j = part_of_row(); j < active; j += kRowThreads)
+    d[j] = (d[j] * scale[j] - mean - x[j] * correlation) * inverse;
 }
 
 }  // namespace

@@ -79,10 +79,8 @@ class GraphSageDraw final : public RowDraw<Index> {
     if (draws_few(layer.fanout, rows)) return draw_few(layer, rows, keys, out);
     Scratch scratch;
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      RandomStream stream = layer.stream;
-      stream.batch = static_cast<std::uint64_t>(keys[r].batch);
-      stream.row = static_cast<std::uint64_t>(keys[r].vertex);
-      draw_row(rows[r], layer.fanout, keys[r].vertex, stream, out, scratch);
+      draw_row(rows[r], layer.fanout, keys[r].vertex,
+               stream_of_row(layer.stream, keys[r].batch, keys[r].vertex), out, scratch);
       out.end_row();
     }
   }
@@ -99,8 +97,7 @@ class GraphSageDraw final : public RowDraw<Index> {
                 RowEntries<Index>& out) const {
     struct Drawn {
       std::int32_t chosen[kFewDraws];
-      std::int64_t count, self_position;
-      bool whole;
+      GraphSageRow rule;
     };
     std::array<Drawn, kWindow> window;
     WordQueue words(layer.stream);
@@ -109,44 +106,33 @@ class GraphSageDraw final : public RowDraw<Index> {
       words.clear();
       for (std::size_t r = 0; r < here.size(); ++r) {
         auto& drawn = window[r];
-        drawn.self_position = diagonal_position(here[r], keys[from + r].vertex, aggregation_);
-        drawn.whole = here[r].size - (drawn.self_position >= 0) <= layer.fanout;
-        drawn.count = std::min(here[r].size, layer.fanout + (drawn.self_position >= 0));
-        if (!drawn.whole) words.ask(keys[from + r], layer.fanout);
-        out.offsets.push_back(out.offsets.back() + drawn.count);
+        const auto self_position = diagonal_position(here[r], keys[from + r].vertex, aggregation_);
+        drawn.rule = {self_position, here[r].size - (self_position >= 0), layer.fanout};
+        if (!drawn.rule.whole()) words.ask(keys[from + r], layer.fanout);
+        out.offsets.push_back(out.offsets.back() + drawn.rule.picks());
       }
       words.fill();
       for (std::size_t r = 0; r < here.size(); ++r) {
-        auto& drawn = window[r];
-        if (drawn.whole)
-          std::iota(drawn.chosen, drawn.chosen + kFewDraws, 0);
+        auto& [chosen, rule] = window[r];
+        if (rule.whole())
+          std::iota(chosen, chosen + kFewDraws, 0);
         else
-          draw_few_uniform(words.take(layer.fanout), here[r].size, layer.fanout, drawn.self_position,
-                           drawn.chosen);
-        for (std::int64_t k = 0; k < drawn.count; ++k) __builtin_prefetch(here[r].indices + drawn.chosen[k]);
+          draw_few_uniform(words.take(layer.fanout), here[r].size, layer.fanout, rule.self_position, chosen);
+        const auto count = rule.picks();
+        for (std::int64_t k = 0; k < count; ++k) __builtin_prefetch(here[r].indices + chosen[k]);
       }
       auto at = out.indices.size();
       out.indices.resize(static_cast<std::size_t>(out.offsets.back()));
       if (has_values()) out.values.resize(out.indices.size());
       for (std::size_t r = 0; r < here.size(); ++r) {
-        const auto& [chosen, count, self_position, whole] = window[r];
+        const auto& [chosen, rule] = window[r];
+        const auto count = rule.picks();
         if (has_values())
-          fill_values(here[r], whole ? -1 : layer.fanout, self_position,
-                      {chosen, static_cast<std::size_t>(count)}, out.values.data() + at);
+          for (std::int64_t k = 0; k < count; ++k)
+            out.values[at + static_cast<std::size_t>(k)] = rule.value(here[r], chosen[k]);
         for (std::int64_t k = 0; k < count; ++k) out.indices[at++] = here[r].indices[chosen[k]];
       }
     }
-  }
-
-  // The values of a row's uniform picks: the diagonal as it is, the others scaled up unless the row was taken whole
-  // (fanout -1).
-  void fill_values(const Row& row, std::int64_t fanout, std::int64_t self_position,
-                   std::span<const std::int32_t> chosen, float* values) const {
-    const auto available = row.size - (self_position >= 0);
-    for (const auto position : chosen)
-      *values++ = position == self_position || fanout < 0
-                      ? row.values[position]
-                      : uniform_value(row.values[position], available, fanout);
   }
 
   // Entries that can be drawn: all but the diagonal, with positive weight when the draw is weighted.
@@ -160,9 +146,9 @@ class GraphSageDraw final : public RowDraw<Index> {
   void draw_row(const Row& row, std::int64_t fanout, std::int64_t self, const RandomStream& stream,
                 RowEntries<Index>& out, Scratch& scratch) const {
     const auto self_position = diagonal_position(row, self, aggregation_);
-    const std::int64_t excluded = self_position >= 0;
-    const auto available = support(row, self_position);
-    if (fanout < 0 || available <= fanout) return take_whole_row(row, self_position, out);
+    const GraphSageRow rule = {self_position, support(row, self_position), fanout};
+    if (rule.whole()) return take_whole_row(row, self_position, out);
+    const auto excluded = rule.excluded();
 
     scratch.chosen.resize(static_cast<std::size_t>(fanout + excluded));
     if (excluded > 0) scratch.chosen[0] = self_position;
@@ -177,11 +163,10 @@ class GraphSageDraw final : public RowDraw<Index> {
     for (const auto position : scratch.chosen) out.indices.push_back(row.indices[position]);
     if (!has_values()) return;
     const auto first = std::ssize(out.values);
-    for (const auto position : scratch.chosen)
-      out.values.push_back(position == self_position
-                               ? row.values[position]
-                               : uniform_value(row.values[position], available, fanout));
-    if (weighted_) weigh_by_des_raj(row, self_position, scratch, out.values.data() + first);
+    for (const auto position : scratch.chosen) out.values.push_back(rule.value(row, position));
+    if (weighted_)
+      weigh_by_des_raj(row, self_position, scratch.prefix.data(), scratch.in_order.data(), fanout,
+                       scratch.chosen.data(), std::ssize(scratch.chosen), out.values.data() + first);
   }
 
   void take_whole_row(const Row& row, std::int64_t self_position, RowEntries<Index>& out) const {
@@ -200,24 +185,6 @@ class GraphSageDraw final : public RowDraw<Index> {
           prefix[static_cast<std::size_t>(k)] + fixed_point_weight(row.values[k], shift_);
   }
 
-  // r_j / p_j of the estimator above is a ratio of exact integers: the weight left before draw j over the
-  // weight drawn.
-  void weigh_by_des_raj(const Row& row, std::int64_t self_position, const Scratch& scratch,
-                        float* values) const {
-    const auto weight = [&](std::int64_t k) {
-      return scratch.prefix[static_cast<std::size_t>(k) + 1] - scratch.prefix[static_cast<std::size_t>(k)];
-    };
-    const auto s = std::ssize(scratch.in_order);
-    std::uint64_t remaining = scratch.prefix.back() - (self_position >= 0 ? weight(self_position) : 0);
-    for (std::int64_t j = 1; j <= s; ++j) {
-      const auto position = scratch.in_order[static_cast<std::size_t>(j - 1)];
-      const auto at =
-          std::lower_bound(scratch.chosen.begin(), scratch.chosen.end(), position) - scratch.chosen.begin();
-      values[at] = scaled_value(row.values[position], des_raj_factor(remaining, weight(position), j, s));
-      remaining -= weight(position);
-    }
-  }
-
   bool weighted_;
   Aggregation aggregation_;
   int shift_;
@@ -226,18 +193,25 @@ class GraphSageDraw final : public RowDraw<Index> {
 }  // namespace
 
 template <class Index>
+int weight_shift_of_entries(const DistCsr<Index>& a) {
+  float largest = 0;
+  for (const float value : a.local.values) largest = std::max(largest, value);
+  largest = a.grid->world().all_reduce(largest, Reduction::kMax, "setup");
+  return largest > 0 ? weight_shift(largest) : 0;
+}
+
+template <class Index>
 std::unique_ptr<Sampler> make_graphsage(const DistCsr<Index>& a, const SamplerShape& shape) {
   if (shape.weighted && !a.has_values)
     input_error(
         "sampler.weighted = true, but the graph has no edge weights; import it with --edge-weight, or draw "
         "uniformly");
-  float largest = 0;
-  for (const float value : a.local.values) largest = std::max(largest, value);
-  largest = a.grid->world().all_reduce(largest, Reduction::kMax, "setup");
-  return make_node_wise<Index>(
-      a, shape, std::make_unique<GraphSageDraw<Index>>(shape, largest > 0 ? weight_shift(largest) : 0));
+  return make_node_wise<Index>(a, shape,
+                               std::make_unique<GraphSageDraw<Index>>(shape, weight_shift_of_entries(a)));
 }
 
+template int weight_shift_of_entries(const DistCsr<std::int32_t>&);
+template int weight_shift_of_entries(const DistCsr<std::int64_t>&);
 template std::unique_ptr<Sampler> make_graphsage(const DistCsr<std::int32_t>&, const SamplerShape&);
 template std::unique_ptr<Sampler> make_graphsage(const DistCsr<std::int64_t>&, const SamplerShape&);
 

@@ -37,12 +37,10 @@ class LaborDraw final : public RowDraw<Index> {
   void draw_row(const LayerDraw& layer, const RowView<Index>& row, const RowKey& key,
                 RowEntries<Index>& out) const {
     const auto self_position = diagonal_position(row, key.vertex, aggregation_);
-    const auto degree = row.size - (self_position >= 0);
-    const auto fanout = layer.fanout < 0 ? degree : std::min(layer.fanout, degree);
-    if (fanout == degree) {
+    const auto rule = labor_row(row, self_position, layer.fanout);
+    if (rule.whole()) {
       out.indices.insert(out.indices.end(), row.indices, row.indices + row.size);
-      for (std::int64_t k = 0; k < row.size; ++k)
-        out.values.push_back(value(row, k, self_position, fanout, degree));
+      for (std::int64_t k = 0; k < row.size; ++k) out.values.push_back(rule.value(row, k, aggregation_));
       return;
     }
     BlockKeys keys;
@@ -58,21 +56,13 @@ class LaborDraw final : public RowDraw<Index> {
       std::int64_t kept[kBlocksAtOnce], kept_count = 0;
       for (std::int64_t i = 0; i < count; ++i) {
         kept[kept_count] = first + i;
-        kept_count += first + i == self_position || mulhi(words[4 * i], static_cast<std::uint64_t>(degree)) <
-                                                        static_cast<std::uint64_t>(fanout);
+        kept_count += rule.keeps(first + i, words[4 * i]);
       }
       for (std::int64_t i = 0; i < kept_count; ++i) {
         out.indices.push_back(row.indices[kept[i]]);
-        out.values.push_back(value(row, kept[i], self_position, fanout, degree));
+        out.values.push_back(rule.value(row, kept[i], aggregation_));
       }
     }
-  }
-
-  float value(const RowView<Index>& row, std::int64_t k, std::int64_t self_position, std::int64_t fanout,
-              std::int64_t degree) const {
-    return k == self_position                   ? row.values[k]
-           : aggregation_ == Aggregation::kMean ? mean_value(fanout)
-                                                : uniform_value(row.values[k], degree, fanout);
   }
 
   Aggregation aggregation_;

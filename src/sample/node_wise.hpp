@@ -6,12 +6,12 @@
 //     B      = EXTRACT(A, F, picks)      batch by batch, F[l-1] = F[l] + new vertices in ascending id
 #pragma once
 
-#include <algorithm>
 #include <memory>
 
 #include "espalier/base/philox.hpp"
 #include "espalier/dist/product.hpp"
 #include "espalier/sample/sampler.hpp"
+#include "row_rules.hpp"
 
 namespace espalier {
 
@@ -33,17 +33,13 @@ class RowDraw {
                     std::span<const RowKey> keys, RowEntries<Index>& out) const = 0;
 };
 
+/// The shift of the integer weights of a's entries (fixed_point_weight). Collective over the grid.
+template <class Index>
+int weight_shift_of_entries(const DistCsr<Index>& a);
+
 /// The sampler that applies `draw` to every frontier vertex, layer by layer. Collective over the grid.
 template <class Index>
 std::unique_ptr<Sampler> make_node_wise(const DistCsr<Index>& a, const SamplerShape& shape,
                                         std::unique_ptr<RowDraw<Index>> draw);
-
-/// Where the entry (self, self) is in its row when it is to be kept out of the draw; -1 otherwise.
-template <class Index>
-std::int64_t diagonal_position(const RowView<Index>& row, std::int64_t self, Aggregation aggregation) {
-  if (aggregation != Aggregation::kMatrix) return -1;
-  const auto* found = std::lower_bound(row.indices, row.indices + row.size, static_cast<Index>(self));
-  return found != row.indices + row.size && *found == self ? found - row.indices : -1;
-}
 
 }  // namespace espalier

@@ -310,7 +310,7 @@ class BadInput(JobTest):
                                 ("sampler.mode=best", ["sampler.mode", "debiased"]),
                                 ("grid.schedule=shove", ["grid.schedule", "push"]),
                                 ("grid.bandwidth_gbs=0", ["grid.bandwidth_gbs"]),
-                                ("run.device=cuda", ["run.device", "CPU"]),
+                                ("run.device=cuda", ["run.device", "without CUDA", "cpu"]),
                                 ("run.memory_limit=lots", ["run.memory_limit", "lots"]),
                                 ("nonsense", ["section.key=value"])):
             self.fail_with(2, words, "train", self.config, override)

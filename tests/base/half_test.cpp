@@ -1,4 +1,4 @@
-// Laws: every binary16 number survives the way to float32 and back; rounding is to nearest, ties to even. The
+// Laws: every binary16 (bfloat16) number survives the way to float32 and back; rounding is to nearest, ties to even. The
 // oracle knows binary16 only as a sorted table of numbers s m 2^e.
 #include "espalier/base/half.hpp"
 
@@ -89,6 +89,40 @@ TEST(Half, TiesAndEdges) {
   EXPECT_EQ(to_half(0x1p-25f).bits, 0) << "half of the least subnormal: to even";
   EXPECT_EQ(to_half(-0.0f).bits, 0x8000);
   EXPECT_EQ(to_half(std::numeric_limits<float>::denorm_min()).bits, 0);
+}
+
+TEST(BFloat16, AllNumbersAreExactAndSurvive) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const BFloat16 number{static_cast<std::uint16_t>(bits)};
+    const std::uint32_t magnitude = bits & 0x7fffu;
+    const float x = to_float(number);
+    EXPECT_EQ(std::signbit(x), bits >= 0x8000);
+    if (magnitude > 0x7f80) {
+      EXPECT_TRUE(std::isnan(x) && std::isnan(to_float(to_bfloat16(x))));
+      continue;
+    }
+    EXPECT_EQ(to_bfloat16(x).bits, number.bits);
+    const auto exponent = static_cast<int>(magnitude >> 7), mantissa = static_cast<int>(magnitude & 0x7f);
+    if (magnitude < 0x7f80)
+      EXPECT_EQ(static_cast<double>(std::abs(x)),
+                exponent == 0 ? std::ldexp(mantissa, -133) : std::ldexp(128 + mantissa, exponent - 134));
+  }
+}
+
+// Between every two neighbours: the tie goes to the even one, a step off it to the nearer one.
+TEST(BFloat16, RoundsToNearestTiesToEven) {
+  for (std::uint16_t bits = 0; bits < 0x7f80; ++bits) {
+    const auto next = static_cast<std::uint16_t>(bits + 1), even = bits % 2 == 0 ? bits : next;
+    const auto above = next == 0x7f80 ? 0x1p128 : static_cast<double>(to_float(BFloat16{next}));
+    const auto tie = static_cast<float>((static_cast<double>(to_float(BFloat16{bits})) + above) / 2);
+    EXPECT_EQ(to_bfloat16(tie).bits, even);
+    EXPECT_EQ(to_bfloat16(std::nextafter(tie, 0.0f)).bits, bits);
+    EXPECT_EQ(to_bfloat16(-std::nextafter(tie, INFINITY)).bits, next | 0x8000);
+  }
+  EXPECT_EQ(to_bfloat16(-INFINITY).bits, 0xff80);
+  EXPECT_EQ(to_bfloat16(-0.0f).bits, 0x8000);
+  EXPECT_TRUE(std::isnan(to_float(to_bfloat16(std::bit_cast<float>(0x7f800001u)))))
+      << "its bits are the lower half's";
 }
 
 }  // namespace

@@ -19,15 +19,15 @@ class FixedPointScale {
  public:
   /// `bound`: the largest |x| over all terms everywhere (finite); `terms`: how many numbers are added, at
   /// most.
-  FixedPointScale(double bound, std::int64_t terms) {
+  ESPALIER_HD FixedPointScale(double bound, std::int64_t terms) {
     int exponent = 0;
     std::frexp(bound, &exponent);  // bound < 2^exponent
     int log_terms = 0;
     while (log_terms < 62 && (std::int64_t{1} << log_terms) < terms) ++log_terms;
     shift_ = bound > 0 ? 62 - exponent - log_terms : 0;
   }
-  std::int64_t to_fixed(double x) const { return std::llrint(std::ldexp(x, shift_)); }
-  double to_double(std::int64_t sum) const { return std::ldexp(static_cast<double>(sum), -shift_); }
+  ESPALIER_HD std::int64_t to_fixed(double x) const { return std::llrint(std::ldexp(x, shift_)); }
+  ESPALIER_HD double to_double(std::int64_t sum) const { return std::ldexp(static_cast<double>(sum), -shift_); }
 
  private:
   int shift_ = 0;

@@ -37,4 +37,8 @@ template <class S>
 void spmm_gathered(const Cuda&, const DeviceBlock& block, std::span<const std::int64_t> ids,
                    ConstMatrixView<S, Cuda> x, MatrixView<float, Cuda> y, Update = Update::kOverwrite);
 
+/// What spmm computes, by cuSPARSE, which sums in an order of its own; fewer than 2^31 entries.
+void spmm_by_cusparse(const Cuda&, const DeviceBlock& block, ConstMatrixView<float, Cuda> x,
+                      MatrixView<float, Cuda> y, Update = Update::kOverwrite);
+
 }  // namespace espalier

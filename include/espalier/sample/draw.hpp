@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "espalier/base/philox.hpp"
@@ -41,18 +42,20 @@ class RandomWords {
 
 /// Inserts `position` into the ascending list chosen[0 .. count); every entry before index `from` is known to
 /// be smaller.
-ESPALIER_HD inline void insert_ascending(std::int64_t* chosen, std::int64_t count, std::int64_t from,
+template <class Position>
+ESPALIER_HD inline void insert_ascending(Position* chosen, std::int64_t count, std::int64_t from,
                                          std::int64_t position) {
   std::int64_t k = count;
   for (; k > from && chosen[k - 1] > position; --k) chosen[k] = chosen[k - 1];
-  chosen[k] = position;
+  chosen[k] = static_cast<Position>(position);
 }
 
 /// Draws `picks` of the positions 0 .. support-1 with equal weights, none of the `excluded` positions that
 /// chosen[] holds already (ascending). Afterwards chosen[0 .. excluded+picks) is ascending. Needs excluded +
-/// picks <= support.
+/// picks <= support. Position: an integer that holds support.
+template <class Position>
 ESPALIER_HD inline void draw_uniform(const RandomStream& stream, std::int64_t support, std::int64_t picks,
-                                     std::int64_t excluded, std::int64_t* chosen) {
+                                     std::int64_t excluded, Position* chosen) {
   RandomWords words(stream);
   for (std::int64_t count = excluded; count < excluded + picks; ++count) {
     auto position =
@@ -63,8 +66,16 @@ ESPALIER_HD inline void draw_uniform(const RandomStream& stream, std::int64_t su
   }
 }
 
-/// The position whose interval [prefix[i], prefix[i+1]) holds `point`; point < prefix[support].
-ESPALIER_HD inline std::int64_t find_interval(const std::uint64_t* prefix, std::int64_t support,
+/// Prefix sums of a part of an array whose sums are known: sums[k] - sums[0].
+struct PrefixOfPart {
+  const std::uint64_t* sums;
+  ESPALIER_HD std::uint64_t operator[](std::int64_t k) const { return sums[k] - sums[0]; }
+};
+
+/// The position whose interval [prefix[i], prefix[i+1]) holds `point`; point < prefix[support]. Prefix: a pointer to
+/// std::uint64_t, or PrefixOfPart.
+template <class Prefix>
+ESPALIER_HD inline std::int64_t find_interval(const Prefix& prefix, std::int64_t support,
                                               std::uint64_t point) {
   std::int64_t low = 0, high = support;  // prefix[low] <= point < prefix[high]
   while (high - low > 1) {
@@ -79,10 +90,11 @@ ESPALIER_HD inline std::int64_t find_interval(const std::uint64_t* prefix, std::
 
 /// Draws `picks` positions in proportion to the weights whose prefix sums are prefix[0 .. support] (prefix[0]
 /// = 0). `chosen` as above; needs at least `picks` positive weights outside of it. in_order[t] is the
-/// position of draw t (may be null); returns nothing else.
-ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const std::uint64_t* prefix,
-                                      std::int64_t support, std::int64_t picks, std::int64_t excluded,
-                                      std::int64_t* chosen, std::int64_t* in_order) {
+/// position of draw t (may be null); returns nothing else. Prefix and Position as above.
+template <class Prefix, class Position>
+ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const Prefix& prefix, std::int64_t support,
+                                      std::int64_t picks, std::int64_t excluded, Position* chosen,
+                                      std::type_identity_t<Position>* in_order) {
   RandomWords words(stream);
   std::uint64_t total = prefix[support];
   for (std::int64_t k = 0; k < excluded; ++k) total -= prefix[chosen[k] + 1] - prefix[chosen[k]];
@@ -93,7 +105,7 @@ ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const std::uin
     const std::int64_t position = find_interval(prefix, support, point);
     total -= prefix[position + 1] - prefix[position];
     insert_ascending(chosen, count, k, position);
-    if (in_order != nullptr) in_order[count - excluded] = position;
+    if (in_order != nullptr) in_order[count - excluded] = static_cast<Position>(position);
   }
 }
 

@@ -37,6 +37,20 @@ class GradientReduction {
   Buffer<std::int64_t> fixed_;       ///< their sum in fixed point
 };
 
+/// The same on GPUs: train/device_gradient_reduction.hpp.
+class DeviceGradientReduction;
+
+template <class Space>
+struct GradientReductionOf {
+  using type = GradientReduction;
+};
+template <>
+struct GradientReductionOf<Cuda> {
+  using type = DeviceGradientReduction;
+};
+template <class Space>
+using GradientReductionOn = typename GradientReductionOf<Space>::type;
+
 /// Collective. The sum of all ranks' numbers, exact in fixed point: independent of which rank holds which.
 /// NaN when any is not finite.
 double reproducible_sum(const Communicator& comm, const std::vector<double>& mine);

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "espalier/base/execution.hpp"
@@ -29,33 +30,38 @@ struct OptimizerOptions {
 };
 
 /// A matrix of the optimiser's state with the name it has in a checkpoint: "layer1.bias/first_moment".
-template <class T>
+template <class T, class Space = Cpu>
 struct NamedMatrix {
   std::string name;
-  Matrix<T> value;
+  Matrix<T, Space> value;
 };
 
-template <class T>
+/// State and parameters are memory of the space; the same bits in each.
+template <class T, class Space = Cpu>
 class Optimizer {
  public:
   /// State of zeros for each parameter. Throws UserError (usage) for an unknown kind.
-  Optimizer(const OptimizerOptions& options, const std::vector<Parameter<T>>& parameters);
+  Optimizer(const Space& space, const OptimizerOptions& options,
+            const std::vector<Parameter<T, Space>>& parameters);
+  Optimizer(const OptimizerOptions& options,
+            const std::vector<Parameter<T, Space>>& parameters) requires std::is_same_v<Space, Cpu>
+      : Optimizer(Cpu{}, options, parameters) {}
 
   /// One update of all parameters; gradients in their order and shapes.
-  void step(const Cpu&, double learning_rate, const std::vector<Matrix<T>>& gradients,
-            std::vector<Parameter<T>>& parameters);
+  void step(const Space&, double learning_rate, const std::vector<Matrix<T, Space>>& gradients,
+            std::vector<Parameter<T, Space>>& parameters);
 
   /// What a checkpoint saves and restores, together with steps(): SGD one matrix per parameter, Adam two.
-  std::vector<NamedMatrix<T>>& state() { return state_; }
-  const std::vector<NamedMatrix<T>>& state() const { return state_; }
+  std::vector<NamedMatrix<T, Space>>& state() { return state_; }
+  const std::vector<NamedMatrix<T, Space>>& state() const { return state_; }
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  private:
-  double decay_of(const Parameter<T>& parameter) const;
+  double decay_of(const Parameter<T, Space>& parameter) const;
 
   OptimizerOptions options_;
-  std::vector<NamedMatrix<T>> state_;
+  std::vector<NamedMatrix<T, Space>> state_;
   std::int64_t steps_ = 0;
 };
 

@@ -1,0 +1,75 @@
+// What the draws of node-wise samplers on a GPU share: rows, their keys, where results begin. For .cu files only.
+#pragma once
+
+#include <memory>
+
+#include "espalier/base/device_algorithms.hpp"
+#include "espalier/base/launch.hpp"
+#include "espalier/dist/device_product.hpp"
+#include "node_wise.hpp"
+#include "row_rules.hpp"
+
+namespace espalier {
+
+/// The rows of P that a draw is applied to.
+template <class Index>
+struct RowsToDraw {
+  const RowView<Index>* views;   ///< [count]
+  const RowKey* keys;            ///< [count]
+  const std::int64_t* diagonal;  ///< [count] of diagonal_position, or null: no row has one
+  std::int64_t count;
+
+  __device__ std::int64_t self_position(std::int64_t row) const {
+    return diagonal == nullptr ? -1 : diagonal[row];
+  }
+};
+
+/// Sampling rows of P on a GPU, layer by layer: what RowDraw is on the CPU.
+template <class Index>
+class DeviceRowDraw {
+ public:
+  virtual ~DeviceRowDraw() = default;
+  virtual bool has_values() const = 0;
+  /// DeviceRowOperation::apply for one layer.
+  virtual void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* rows, const RowKey* keys,
+                    std::int64_t count, DeviceRowEntries<Index>& out) const = 0;
+};
+
+/// The diagonal positions of rows, for kMatrix; empty otherwise.
+template <class Index>
+DeviceArray<std::int64_t> diagonal_positions(const Cuda& cuda, const RowView<Index>* rows, const RowKey* keys,
+                                             std::int64_t count, Aggregation aggregation) {
+  if (aggregation != Aggregation::kMatrix) return {};
+  DeviceArray<std::int64_t> positions(static_cast<std::size_t>(count));
+  auto* to = positions.data();
+  for_each(cuda, "diagonal_positions", count, [=] __device__(std::int64_t row) {
+    to[row] = diagonal_position(rows[row], keys[row].vertex, Aggregation::kMatrix);
+  });
+  return positions;
+}
+
+/// Makes room in `out` for picks_of(row) entries of each of `rows` rows, and values when `values`. The host waits once, for their
+/// number, which is returned.
+template <class Index, class Picks>
+std::int64_t make_room(const Cuda& cuda, std::int64_t rows, bool values, const Picks& picks_of,
+                       DeviceRowEntries<Index>& out) {
+  DeviceArray<std::int64_t> picks(static_cast<std::size_t>(rows));
+  auto* to = picks.data();
+  for_each(cuda, "picks_of_rows", rows, [=] __device__(std::int64_t row) { to[row] = picks_of(row); });
+  out.offsets.resize(static_cast<std::size_t>(rows) + 1);
+  exclusive_sum(cuda, picks.data(), out.offsets.data(), rows);
+  const auto total = download(cuda, out.offsets.data() + rows, 1)[0];
+  out.indices.resize(static_cast<std::size_t>(total));
+  out.values.resize(values ? static_cast<std::size_t>(total) : 0);
+  return total;
+}
+
+/// The sampler that applies `draw` to every frontier vertex of all batches, layer by layer, with A's rows by the
+/// schedules given. Collective over the grid.
+template <class Index>
+std::unique_ptr<DeviceSampler> make_node_wise(const DeviceGrid& grid, const DeviceDistCsr<Index>& a,
+                                              const SamplerShape& shape,
+                                              const std::vector<Schedule>& schedules,
+                                              std::unique_ptr<DeviceRowDraw<Index>> draw);
+
+}  // namespace espalier

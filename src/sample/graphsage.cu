@@ -1,0 +1,337 @@
+// The draws of graphsage.cpp for rows in device memory, a thread for each row. First positions are written where the
+// picks belong; then a thread for each pick turns its position into a vertex and a value, so that as many of these
+// reads, which go anywhere in memory, are under way as the GPU has threads.
+//
+// Weighted draws need the prefix sums of the integer weights of each row that is drawn from: one sum over the entries of
+// many rows, of which a row uses differences. Rows go in groups whose weights fit kMostWeights.
+#include "device_row_draw.hpp"
+#include "device_samplers.hpp"
+#include "espalier/base/fixed_point.hpp"
+#include "espalier/sample/draw.hpp"
+#include "kept_entries.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr int kLanes = 16;  // positions that a thread keeps in registers
+constexpr std::int64_t kMostInLanes = std::numeric_limits<std::int32_t>::max() - 2 * kLanes;
+constexpr int kShortList = 32;                                // positions that it keeps in memory of its own
+constexpr std::int64_t kMostWeights = std::int64_t{1} << 25;  // of one group of rows: 16 bytes each
+constexpr std::int64_t kRowsTogether = 256;                   // rows that are not divided among groups
+
+// draw_uniform for a list that stays below kLanes positions, in the way of draw_few_uniform (sample/draw_few.hpp): below[i] =
+// chosen[i] - i, so a draw is a compare, a shift and a selection. All loops are unrolled: `below` is registers.
+template <class Index>
+__device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, std::int64_t picks,
+                              std::int64_t excluded_position, Index* chosen) {
+  std::int32_t below[kLanes];
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i) below[i] = static_cast<std::int32_t>(kMostInLanes + kLanes);
+  const bool excluded = excluded_position >= 0;
+  if (excluded) below[0] = static_cast<std::int32_t>(excluded_position);
+  const auto bound = static_cast<std::uint64_t>(support - excluded);
+  r123array4x64 words{};
+#pragma unroll
+  for (int t = 0; t < kLanes; ++t) {
+    if (t < picks) {
+      if (t % 4 == 0) words = random_block(stream, static_cast<std::uint64_t>(t / 4));
+      const auto point =
+          static_cast<std::int32_t>(mulhi(words.v[t % 4], bound - static_cast<std::uint64_t>(t)));
+#pragma unroll
+      for (int i = kLanes - 1; i >= 0; --i) {
+        const auto before = i == 0 ? -1 : below[i - 1];
+        const auto behind = before <= point ? point : before - 1;
+        below[i] = below[i] <= point ? below[i] : behind;
+      }
+    }
+  }
+  const auto count = picks + excluded;
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i)
+    if (i < count) chosen[i] = static_cast<Index>(below[i] + i);
+}
+
+// The positions of a row's picks, ascending, to chosen[0 .. rule.picks()).
+template <class Index>
+__device__ void draw_positions(const RandomStream& stream, std::int64_t support, const GraphSageRow& rule,
+                               Index* chosen) {
+  const auto count = rule.picks();
+  if (count <= kLanes && support <= kMostInLanes)
+    return draw_in_lanes(stream, support, rule.fanout, rule.self_position, chosen);
+  if (count <= kShortList) {
+    Index own[kShortList];
+    own[0] = static_cast<Index>(rule.self_position);
+    draw_uniform(stream, support, rule.fanout, rule.excluded(), own);
+    for (std::int64_t k = 0; k < count; ++k) chosen[k] = own[k];
+    return;
+  }
+  if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
+  draw_uniform(stream, support, rule.fanout, rule.excluded(), chosen);
+}
+
+// ---- Uniform ----------------------------------------------------------------------------------------------
+
+template <class Index>
+__device__ inline GraphSageRow uniform_rule(const RowsToDraw<Index>& rows, std::int64_t row,
+                                            std::int64_t fanout) {
+  const auto self_position = rows.self_position(row);
+  return {self_position, rows.views[row].size - (self_position >= 0), fanout};
+}
+
+template <class Index>
+void draw_uniform_positions(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
+                            DeviceRowEntries<Index>& out) {
+  const auto* offsets = out.offsets.data();
+  auto* positions = out.indices.data();
+  for_each(cuda, "draw_uniform", rows.count, [=] __device__(std::int64_t row) {
+    const auto rule = uniform_rule(rows, row, layer.fanout);
+    if (rule.whole()) return;
+    const auto key = rows.keys[row];
+    draw_positions(stream_of_row(layer.stream, key.batch, key.vertex), rows.views[row].size, rule,
+                   positions + offsets[row]);
+  });
+}
+
+template <class Index>
+void take_uniform(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows, std::int64_t total,
+                  DeviceRowEntries<Index>& out) {
+  const auto* offsets = out.offsets.data();
+  auto* indices = out.indices.data();
+  auto* values = out.values.empty() ? nullptr : out.values.data();
+  for_each_entry(
+      cuda, "take_picks", offsets, rows.count, 0, total, [=] __device__(std::int64_t at, std::int64_t row) {
+        const auto view = rows.views[row];
+        const auto rule = uniform_rule(rows, row, layer.fanout);
+        const auto position = rule.whole() ? at - offsets[row] : static_cast<std::int64_t>(indices[at]);
+        indices[at] = view.indices[position];
+        if (values != nullptr) values[at] = rule.value(view, position);
+      });
+}
+
+template <class Index>
+void draw_uniform_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows, bool values,
+                       DeviceRowEntries<Index>& out) {
+  const auto picks_of = [=] __device__(std::int64_t row) {
+    return uniform_rule(rows, row, layer.fanout).picks();
+  };
+  const auto total = make_room(cuda, rows.count, values, picks_of, out);
+  if (layer.fanout >= 0) draw_uniform_positions(cuda, layer, rows, out);
+  take_uniform(cuda, layer, rows, total, out);
+}
+
+// ---- Weighted ---------------------------------------------------------------------------------------------
+
+// Rows of a weighted draw. Kept are entries of positive weight, and diagonals.
+template <class Index>
+struct WeightedRows {
+  RowsToDraw<Index> rows;
+  KeptBits kept;
+  std::int64_t fanout;
+
+  __device__ GraphSageRow rule(std::int64_t row) const {
+    const auto self_position = rows.self_position(row);
+    return {self_position, kept.in_row(row) - (self_position >= 0), fanout};
+  }
+};
+
+template <class Index>
+KeptEntries find_positive(const Cuda& cuda, const RowsToDraw<Index>& rows) {
+  const auto size_of = [=] __device__(std::int64_t row) { return rows.views[row].size; };
+  const auto keeps = [=] __device__(std::int64_t row, std::int64_t position) {
+    return rows.views[row].values[position] > 0 || position == rows.self_position(row);
+  };
+  return find_kept(cuda, rows.count, size_of, keeps);
+}
+
+template <class Index>
+std::int64_t make_room(const Cuda& cuda, const WeightedRows<Index>& rows, bool values,
+                       DeviceRowEntries<Index>& out) {
+  const auto picks_of = [=] __device__(std::int64_t row) { return rows.rule(row).picks(); };
+  return make_room(cuda, rows.rows.count, values, picks_of, out);
+}
+
+// [count + 1] where the weights of each row begin: a row that is taken whole needs none.
+template <class Index>
+DeviceArray<std::int64_t> weight_offsets(const Cuda& cuda, const WeightedRows<Index>& rows) {
+  const auto count = rows.rows.count;
+  DeviceArray<std::int64_t> sizes(static_cast<std::size_t>(count)),
+      offsets(static_cast<std::size_t>(count) + 1);
+  auto* to = sizes.data();
+  for_each(cuda, "weights_of_rows", count, [=] __device__(std::int64_t row) {
+    to[row] = rows.rule(row).whole() ? 0 : rows.rows.views[row].size;
+  });
+  exclusive_sum(cuda, sizes.data(), offsets.data(), count);
+  return offsets;
+}
+
+// Consecutive rows, and their weights among those of all rows.
+struct RowGroup {
+  std::int64_t first_row, last_row, first_weight, last_weight;
+};
+
+// Groups of rows with at most kMostWeights weights each, or of kRowsTogether rows.
+std::vector<RowGroup> groups_of_rows(const Cuda& cuda, const DeviceArray<std::int64_t>& offsets) {
+  const auto rows = std::ssize(offsets) - 1, pieces = (rows + kRowsTogether - 1) / kRowsTogether;
+  DeviceArray<std::int64_t> at_pieces(static_cast<std::size_t>(pieces) + 1);
+  auto* to = at_pieces.data();
+  const auto* from = offsets.data();
+  for_each(cuda, "weights_of_pieces", pieces + 1, [=] __device__(std::int64_t piece) {
+    to[piece] = from[piece * kRowsTogether < rows ? piece * kRowsTogether : rows];
+  });
+  const auto weights = download(cuda, at_pieces);
+  std::vector<RowGroup> groups;
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const auto begin = weights[static_cast<std::size_t>(piece)],
+               end = weights[static_cast<std::size_t>(piece) + 1];
+    const auto last_row = std::min(rows, (piece + 1) * kRowsTogether);
+    if (groups.empty() || end - groups.back().first_weight > kMostWeights)
+      groups.push_back({piece * kRowsTogether, last_row, begin, end});
+    groups.back().last_row = last_row;
+    groups.back().last_weight = end;
+  }
+  return groups;
+}
+
+// Prefix sums of the weights of a group's rows.
+template <class Index>
+DeviceArray<std::uint64_t> prefix_sums(const Cuda& cuda, const RowsToDraw<Index>& rows, const RowGroup& group,
+                                       const std::int64_t* offsets, int shift) {
+  const auto count = group.last_weight - group.first_weight;
+  DeviceArray<std::uint64_t> weights(static_cast<std::size_t>(count)),
+      sums(static_cast<std::size_t>(count) + 1);
+  auto* to = weights.data();
+  for_each_entry(cuda, "integer_weights", offsets, rows.count, group.first_weight, count,
+                 [=] __device__(std::int64_t at, std::int64_t row) {
+                   to[at - group.first_weight] =
+                       fixed_point_weight(rows.views[row].values[at - offsets[row]], shift);
+                 });
+  exclusive_sum(cuda, weights.data(), sums.data(), count);
+  return sums;
+}
+
+// The positions, and with values their weighing, of the group's rows that are not taken whole. in_order: as large
+// as the picks, for their order; null without values.
+template <class Index>
+void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Index>& rows,
+                const RowGroup& group, const std::int64_t* weight_offsets, const std::uint64_t* sums,
+                Index* in_order, DeviceRowEntries<Index>& out) {
+  const auto* offsets = out.offsets.data();
+  auto* positions = out.indices.data();
+  auto* values = out.values.data();
+  for_each(cuda, "draw_weighted", group.last_row - group.first_row, [=] __device__(std::int64_t k) {
+    const auto row = group.first_row + k;
+    const auto rule = rows.rule(row);
+    if (rule.whole()) return;
+    const auto key = rows.rows.keys[row];
+    const auto view = rows.rows.views[row];
+    const PrefixOfPart prefix = {sums + (weight_offsets[row] - group.first_weight)};
+    auto* chosen = positions + offsets[row];
+    auto* order = in_order == nullptr ? nullptr : in_order + offsets[row];
+    if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
+    draw_weighted(stream_of_row(layer.stream, key.batch, key.vertex), prefix, view.size, rule.fanout,
+                  rule.excluded(), chosen, order);
+    if (order != nullptr)
+      weigh_by_des_raj(view, rule.self_position, prefix, order, rule.fanout, chosen, rule.picks(),
+                       values + offsets[row]);
+  });
+}
+
+// Positions become vertices; the diagonal is worth its entry.
+template <class Index>
+void take_weighted(const Cuda& cuda, const WeightedRows<Index>& rows, std::int64_t total,
+                   DeviceRowEntries<Index>& out) {
+  const auto* offsets = out.offsets.data();
+  auto* indices = out.indices.data();
+  auto* values = out.values.empty() ? nullptr : out.values.data();
+  for_each_entry(cuda, "take_picks", offsets, rows.rows.count, 0, total,
+                 [=] __device__(std::int64_t at, std::int64_t row) {
+                   const auto rule = rows.rule(row);
+                   if (rule.whole()) return;
+                   const auto view = rows.rows.views[row];
+                   const auto position = static_cast<std::int64_t>(indices[at]);
+                   indices[at] = view.indices[position];
+                   if (values != nullptr && position == rule.self_position)
+                     values[at] = view.values[position];
+                 });
+}
+
+template <class Index>
+void take_whole_rows(const Cuda& cuda, const WeightedRows<Index>& rows, const KeptEntries& kept,
+                     DeviceRowEntries<Index>& out) {
+  const auto* offsets = out.offsets.data();
+  auto* indices = out.indices.data();
+  auto* values = out.values.empty() ? nullptr : out.values.data();
+  for_each_kept(cuda, "take_whole_rows", kept,
+                [=] __device__(std::int64_t row, std::int64_t position, std::int64_t rank) {
+                  if (!rows.rule(row).whole()) return;
+                  const auto view = rows.rows.views[row];
+                  indices[offsets[row] + rank] = view.indices[position];
+                  if (values != nullptr) values[offsets[row] + rank] = view.values[position];
+                });
+}
+
+template <class Index>
+void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& all, bool values,
+                        int shift, DeviceRowEntries<Index>& out) {
+  const auto kept = find_positive(cuda, all);
+  const WeightedRows<Index> rows = {all, kept.view(), layer.fanout};
+  const auto total = make_room(cuda, rows, values, out);
+  if (layer.fanout >= 0) {
+    DeviceArray<Index> in_order(values ? static_cast<std::size_t>(total) : 0);
+    const auto offsets = weight_offsets(cuda, rows);
+    for (const auto& group : groups_of_rows(cuda, offsets)) {
+      const auto sums = prefix_sums(cuda, all, group, offsets.data(), shift);
+      draw_group(cuda, layer, rows, group, offsets.data(), sums.data(), in_order.data(), out);
+    }
+    take_weighted(cuda, rows, total, out);
+  }
+  take_whole_rows(cuda, rows, kept, out);
+}
+
+// ---- Both -------------------------------------------------------------------------------------------------
+
+template <class Index>
+class GraphSageDraw final : public DeviceRowDraw<Index> {
+ public:
+  GraphSageDraw(const SamplerShape& shape, int weight_shift)
+      : weighted_(shape.weighted), aggregation_(shape.aggregation), shift_(weight_shift) {}
+
+  bool has_values() const override { return aggregation_ == Aggregation::kMatrix; }
+
+  void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* views, const RowKey* keys,
+            std::int64_t count, DeviceRowEntries<Index>& out) const override {
+    const auto diagonal = diagonal_positions(cuda, views, keys, count, aggregation_);
+    const RowsToDraw<Index> rows = {views, keys, diagonal.data(), count};
+    if (weighted_)
+      draw_weighted_rows(cuda, layer, rows, has_values(), shift_, out);
+    else
+      draw_uniform_rows(cuda, layer, rows, has_values(), out);
+  }
+
+ private:
+  bool weighted_;
+  Aggregation aggregation_;
+  int shift_;
+};
+
+}  // namespace
+
+template <class Index>
+std::unique_ptr<DeviceSampler> make_graphsage(const Cuda&, const DeviceGrid& grid,
+                                              const DeviceDistCsr<Index>& a, const SamplerShape& shape,
+                                              const Sampler& on_host) {
+  if (!has_device_product(*a.host, on_host.schedules())) return nullptr;
+  const int shift = shape.weighted ? weight_shift_of_entries(*a.host) : 0;
+  return make_node_wise<Index>(grid, a, shape, on_host.schedules(),
+                               std::make_unique<GraphSageDraw<Index>>(shape, shift));
+}
+
+#define ESPALIER_INSTANTIATE(Index)                       \
+  template std::unique_ptr<DeviceSampler> make_graphsage( \
+      const Cuda&, const DeviceGrid&, const DeviceDistCsr<Index>&, const SamplerShape&, const Sampler&);
+ESPALIER_INSTANTIATE(std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t)
+#undef ESPALIER_INSTANTIATE
+
+}  // namespace espalier

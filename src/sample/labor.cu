@@ -1,0 +1,100 @@
+#include "device_row_draw.hpp"
+#include "device_samplers.hpp"
+#include "kept_entries.hpp"
+
+namespace espalier {
+
+namespace {
+
+template <class Index>
+__device__ inline LaborRow rule_of(const RowsToDraw<Index>& rows, std::int64_t row, std::int64_t fanout) {
+  return labor_row(rows.views[row], rows.self_position(row), fanout);
+}
+
+// The entries that stay, of the rows that are not taken whole.
+template <class Index>
+KeptEntries find_kept_neighbours(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows) {
+  const auto size_of = [=] __device__(std::int64_t row) {
+    return rule_of(rows, row, layer.fanout).whole() ? std::int64_t{0} : rows.views[row].size;
+  };
+  const auto keeps = [=] __device__(std::int64_t row, std::int64_t position) {
+    // The neighbour's stream: shared by all rows of the batch.
+    const auto stream = stream_of_row(layer.stream, rows.keys[row].batch,
+                                      static_cast<std::int64_t>(rows.views[row].indices[position]));
+    return rule_of(rows, row, layer.fanout).keeps(position, random64(stream, 0));
+  };
+  return find_kept(cuda, rows.count, size_of, keeps);
+}
+
+template <class Index>
+std::int64_t make_room(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
+                       const KeptEntries& kept, DeviceRowEntries<Index>& out) {
+  const auto bits = kept.view();
+  const auto picks_of = [=] __device__(std::int64_t row) {
+    return rule_of(rows, row, layer.fanout).whole() ? rows.views[row].size : bits.in_row(row);
+  };
+  return make_room(cuda, rows.count, true, picks_of, out);
+}
+
+template <class Index>
+void write_picks(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
+                 Aggregation aggregation, const KeptEntries& kept, std::int64_t total,
+                 DeviceRowEntries<Index>& out) {
+  const auto* offsets = out.offsets.data();
+  auto* indices = out.indices.data();
+  auto* values = out.values.data();
+  for_each_entry(cuda, "take_whole_rows", offsets, rows.count, 0, total,
+                 [=] __device__(std::int64_t at, std::int64_t row) {
+                   const auto rule = rule_of(rows, row, layer.fanout);
+                   if (!rule.whole()) return;
+                   const auto view = rows.views[row];
+                   const auto position = at - offsets[row];
+                   indices[at] = view.indices[position];
+                   values[at] = rule.value(view, position, aggregation);
+                 });
+  for_each_kept(
+      cuda, "take_kept", kept, [=] __device__(std::int64_t row, std::int64_t position, std::int64_t rank) {
+        const auto view = rows.views[row];
+        indices[offsets[row] + rank] = view.indices[position];
+        values[offsets[row] + rank] = rule_of(rows, row, layer.fanout).value(view, position, aggregation);
+      });
+}
+
+template <class Index>
+class LaborDraw final : public DeviceRowDraw<Index> {
+ public:
+  explicit LaborDraw(Aggregation aggregation) : aggregation_(aggregation) {}
+
+  bool has_values() const override { return true; }
+
+  void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* views, const RowKey* keys,
+            std::int64_t count, DeviceRowEntries<Index>& out) const override {
+    const auto diagonal = diagonal_positions(cuda, views, keys, count, aggregation_);
+    const RowsToDraw<Index> rows = {views, keys, diagonal.data(), count};
+    const auto kept = find_kept_neighbours(cuda, layer, rows);
+    const auto total = make_room(cuda, layer, rows, kept, out);
+    write_picks(cuda, layer, rows, aggregation_, kept, total, out);
+  }
+
+ private:
+  Aggregation aggregation_;
+};
+
+}  // namespace
+
+template <class Index>
+std::unique_ptr<DeviceSampler> make_labor(const Cuda&, const DeviceGrid& grid, const DeviceDistCsr<Index>& a,
+                                          const SamplerShape& shape, const Sampler& on_host) {
+  if (!has_device_product(*a.host, on_host.schedules())) return nullptr;
+  return make_node_wise<Index>(grid, a, shape, on_host.schedules(),
+                               std::make_unique<LaborDraw<Index>>(shape.aggregation));
+}
+
+#define ESPALIER_INSTANTIATE(Index)                   \
+  template std::unique_ptr<DeviceSampler> make_labor( \
+      const Cuda&, const DeviceGrid&, const DeviceDistCsr<Index>&, const SamplerShape&, const Sampler&);
+ESPALIER_INSTANTIATE(std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t)
+#undef ESPALIER_INSTANTIATE
+
+}  // namespace espalier

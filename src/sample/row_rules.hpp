@@ -1,0 +1,93 @@
+// What a node-wise sampler takes of one row of P, and what its picks are worth: the rules that CPU and GPU share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "espalier/base/philox.hpp"
+#include "espalier/sample/block_value.hpp"
+#include "espalier/sample/sampler.hpp"
+#include "espalier/sparse/csr.hpp"
+
+namespace espalier {
+
+/// Where the entry (self, self) is in its row when it is to be kept out of the draw; -1 otherwise.
+template <class Index>
+ESPALIER_HD inline std::int64_t diagonal_position(const RowView<Index>& row, std::int64_t self,
+                                                  Aggregation aggregation) {
+  if (aggregation != Aggregation::kMatrix) return -1;
+  const auto* found = std::lower_bound(row.indices, row.indices + row.size, static_cast<Index>(self));
+  return found != row.indices + row.size && *found == self ? found - row.indices : -1;
+}
+
+/// GraphSAGE: `fanout` of the `available` entries, all when there are no more of them or the fanout is -1, and the
+/// diagonal beside them.
+struct GraphSageRow {
+  std::int64_t self_position;  ///< of the diagonal, or -1
+  std::int64_t available;      ///< entries that can be drawn
+  std::int64_t fanout;
+
+  ESPALIER_HD std::int64_t excluded() const { return self_position >= 0; }
+  ESPALIER_HD bool whole() const { return fanout < 0 || available <= fanout; }
+  ESPALIER_HD std::int64_t picks() const { return (whole() ? available : fanout) + excluded(); }
+  /// The value of a pick of a row with values, made with equal weights.
+  template <class Index>
+  ESPALIER_HD float value(const RowView<Index>& row, std::int64_t position) const {
+    const float entry = row.values[position];
+    return position == self_position || whole() ? entry : uniform_value(entry, available, fanout);
+  }
+};
+
+/// The stream that a row is drawn with.
+ESPALIER_HD inline RandomStream stream_of_row(RandomStream stream, std::int64_t batch, std::int64_t vertex) {
+  stream.batch = static_cast<std::uint64_t>(batch);
+  stream.row = static_cast<std::uint64_t>(vertex);
+  return stream;
+}
+
+/// Des Raj's values of picks drawn in proportion to integer weights with the prefix sums `prefix` [row.size + 1]:
+/// r_j / p_j is a ratio of exact integers, the weight left before draw j over the weight drawn. in_order [s]: the
+/// draws; chosen [count]: the same positions and the diagonal, ascending; values [count] beside `chosen`.
+template <class Index, class Prefix, class Position>
+ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, std::int64_t self_position,
+                                         const Prefix& prefix, const Position* in_order, std::int64_t s,
+                                         const Position* chosen, std::int64_t count, float* values) {
+  std::uint64_t remaining = prefix[row.size] - prefix[0];
+  if (self_position >= 0) remaining -= prefix[self_position + 1] - prefix[self_position];
+  for (std::int64_t j = 1; j <= s; ++j) {
+    const auto position = in_order[j - 1];
+    const auto weight = prefix[position + 1] - prefix[position];
+    const auto at = std::lower_bound(chosen, chosen + count, position) - chosen;
+    values[at] = scaled_value(row.values[position], des_raj_factor(remaining, weight, j, s));
+    remaining -= weight;
+  }
+}
+
+/// LABOR: each of `degree` entries is kept with probability fanout / degree, and the diagonal always.
+struct LaborRow {
+  std::int64_t self_position;  ///< of the diagonal, or -1
+  std::int64_t degree;         ///< entries without it
+  std::int64_t fanout;         ///< at most degree
+
+  ESPALIER_HD bool whole() const { return fanout == degree; }
+  /// `word`: word 0 of the stream of the batch, the layer and the entry's column.
+  ESPALIER_HD bool keeps(std::int64_t position, std::uint64_t word) const {
+    return position == self_position ||
+           mulhi(word, static_cast<std::uint64_t>(degree)) < static_cast<std::uint64_t>(fanout);
+  }
+  template <class Index>
+  ESPALIER_HD float value(const RowView<Index>& row, std::int64_t position, Aggregation aggregation) const {
+    return position == self_position           ? row.values[position]
+           : aggregation == Aggregation::kMean ? mean_value(fanout)
+                                               : uniform_value(row.values[position], degree, fanout);
+  }
+};
+
+template <class Index>
+ESPALIER_HD inline LaborRow labor_row(const RowView<Index>& row, std::int64_t self_position,
+                                      std::int64_t fanout) {
+  const auto degree = row.size - (self_position >= 0);
+  return {self_position, degree, fanout < 0 || fanout > degree ? degree : fanout};
+}
+
+}  // namespace espalier

@@ -1,0 +1,79 @@
+// ranks: 1
+// Law: the products are those of plain loops in double, within the rounding of their precision, for any shape.
+#include "espalier/dense/gemm.hpp"
+
+#include "dense/device_matrices.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+class GemmCuda : public CudaTest {};
+
+Matrix<double> sum_of(Matrix<double> product, const Matrix<float>& before, Update update) {
+  for (std::size_t e = 0; e < product.data.size(); ++e)
+    if (update == Update::kAccumulate) product.data[e] += static_cast<double>(before.data[e]);
+  return product;
+}
+
+// Numbers are below 1: k products are each off by two roundings of the factors, and k sums by one of float32 each.
+double tolerance(std::int64_t k, double rounding) {
+  const auto terms = static_cast<double>(k + 1);
+  return terms * 2 * rounding + terms * terms * 0x1p-24 + 1e-7;
+}
+
+void expect_products(const Cuda& gpu, std::int64_t m, std::int64_t n, std::int64_t k, double rounding,
+                     std::mt19937_64& random) {
+  SCOPED_TRACE(testing::Message() << m << " x " << n << ", depth " << k);
+  const auto a = random_matrix<float>(m, k, random), b = random_matrix<float>(k, n, random),
+             before = random_matrix<float>(m, n, random), row = random_matrix<float>(1, n, random);
+  const auto product = plain_product(a, b);
+  const auto device_a = to_device(gpu, a), device_b = to_device(gpu, b), device_row = to_device(gpu, row);
+  const auto a_t = to_device(gpu, plain_transpose(a)), b_t = to_device(gpu, plain_transpose(b));
+  const double most = tolerance(k, rounding);
+  for (const auto update : {Update::kOverwrite, Update::kAccumulate}) {
+    const auto expected = sum_of(product, before, update);
+    auto c = to_device(gpu, before), c_tn = to_device(gpu, before), c_nt = to_device(gpu, before);
+    gemm<float>(gpu, device_a, device_b, c, update);
+    gemm_tn<float>(gpu, a_t, device_b, c_tn, update);
+    gemm_nt<float>(gpu, device_a, b_t, c_nt, update);
+    EXPECT_LE(largest_difference(to_host(gpu, c), expected), most);
+    EXPECT_LE(largest_difference(to_host(gpu, c_tn), expected), most);
+    EXPECT_LE(largest_difference(to_host(gpu, c_nt), expected), most);
+  }
+  Matrix<float> rows(m, n);
+  for (std::int64_t i = 0; i < m; ++i) std::copy_n(row.row(0), n, rows.row(i));
+  auto c = to_device(gpu, before);
+  gemm_plus_row<float>(gpu, device_row, device_a, device_b, c);
+  EXPECT_LE(largest_difference(to_host(gpu, c), sum_of(product, rows, Update::kAccumulate)), most);
+}
+
+TEST_F(GemmCuda, AgreesWithPlainLoops) {
+  std::mt19937_64 random(test_seed(5));
+  for (const std::int64_t m : {0, 1, 3, 32, 70})
+    for (const std::int64_t n : {0, 1, 31, 47})
+      for (const std::int64_t k : {0, 1, 33, 100}) expect_products(gpu(), m, n, k, 0, random);
+}
+
+TEST_F(GemmCuda, FactorsAreRoundedWhereThatIsAskedFor) {
+  std::mt19937_64 random(test_seed(6));
+  expect_products(Cuda(0, Precision::kTf32), 20, 30, 40, 0x1p-11, random);
+  expect_products(Cuda(0, Precision::kBf16), 20, 30, 40, 0x1p-8, random);
+}
+
+TEST_F(GemmCuda, OverwritingForgetsWhatIsNotANumber) {
+  Matrix<float> nan(3, 2), zeros(3, 2);
+  std::ranges::fill(nan.data, NAN);
+  std::ranges::fill(zeros.data, 0.0f);
+  for (const std::int64_t k : {0, 4}) {
+    Matrix<float> a(3, k), b(k, 2);
+    std::ranges::fill(a.data, 0.0f);
+    std::ranges::fill(b.data, 1.0f);
+    auto c = to_device(gpu(), nan);
+    gemm<float>(gpu(), to_device(gpu(), a), to_device(gpu(), b), c);
+    EXPECT_EQ(to_host(gpu(), c).data, zeros.data);
+  }
+}
+
+}  // namespace
+}  // namespace espalier

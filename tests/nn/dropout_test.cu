@@ -1,0 +1,81 @@
+// ranks: 1
+// Laws: the bits of dropout on a GPU are the CPU's, masks included, for any shape, alignment and contents.
+#include "espalier/nn/dropout.hpp"
+
+#include <limits>
+
+#include "dense/device_matrices.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+class DropoutCuda : public CudaTest {};
+
+constexpr std::int64_t kWidths[] = {1, 3, 4, 7, 8, 9, 12, 31, 32, 33, 100, 256};
+
+/// Numbers of both signs, a quarter of them 0 or -0, half of the rows' eights empty, one NaN.
+Matrix<float> awkward_matrix(std::int64_t rows, std::int64_t columns, std::mt19937_64& random) {
+  auto m = random_matrix<float>(rows, columns, random);
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j)
+      if (random() % 4 == 0 || (i + j / 8) % 2 == 0) m(i, j) = random() % 2 == 0 ? 0.0f : -0.0f;
+  if (!m.data.empty()) m.data[random() % m.data.size()] = std::numeric_limits<float>::quiet_NaN();
+  return m;
+}
+
+/// Rows in device memory that begin `offset` floats behind an address that suits any pack.
+struct OffsetMatrix {
+  DeviceArray<float> memory;
+  MatrixView<float, Cuda> view;
+
+  OffsetMatrix(const Cuda& gpu, const Matrix<float>& from, std::int64_t offset)
+      : memory(from.data.size() + static_cast<std::size_t>(offset)),
+        view(from.rows, from.columns, memory.data() + offset) {
+    copy_bytes_to_device(gpu, from.data.data(), view.data, from.data.size() * sizeof(float));
+  }
+  Matrix<float> back(const Cuda& gpu) const {
+    Matrix<float> m(view.rows, view.columns);
+    m.data = download(gpu, view.data, m.data.size());
+    return m;
+  }
+};
+
+void expect_cpu_bits(const Cuda& gpu, const Matrix<float>& in, double rate, std::int64_t offset) {
+  SCOPED_TRACE(testing::Message() << in.rows << " x " << in.columns << ", rate " << rate << ", offset "
+                                  << offset);
+  const RandomStream stream{7, Purpose::kDropout, 2, 5, 1, 0};
+  Matrix<float> dropped, above = in;
+  dropout<float>(Cpu{1}, stream, rate, in, dropped);
+  for (std::size_t e = 0; e < above.data.size(); ++e) above.data[e] = static_cast<float>(e % 17) - 8;
+  auto activated = in, gradient = above;
+  relu_dropout<float>(Cpu{1}, stream, rate, activated);
+  relu_dropout_backward<float>(Cpu{1}, rate, activated, gradient);
+
+  OffsetMatrix device_in(gpu, in, offset), device_above(gpu, above, offset);
+  Matrix<float, Cuda> device_dropped;
+  dropout<float>(gpu, stream, rate, device_in.view, device_dropped);
+  EXPECT_TRUE(same_bits(to_host(gpu, device_dropped), dropped));
+  relu_dropout<float>(gpu, stream, rate, device_in.view);
+  EXPECT_TRUE(same_bits(device_in.back(gpu), activated));
+  relu_dropout_backward<float>(gpu, rate, device_in.view, device_above.view);
+  EXPECT_TRUE(same_bits(device_above.back(gpu), gradient));
+}
+
+TEST_F(DropoutCuda, HasTheBitsOfTheCpu) {
+  std::mt19937_64 random(test_seed(3));
+  for (const std::int64_t rows : {0, 1, 70})
+    for (const std::int64_t columns : kWidths)
+      for (const double rate : {0.0, 0.4})
+        for (const std::int64_t offset : {0, 1})
+          expect_cpu_bits(gpu(), awkward_matrix(rows, columns, random), rate, offset);
+}
+
+TEST_F(DropoutCuda, KeepsWhatItShouldOfMatricesOfMoreThanOneBlock) {
+  std::mt19937_64 random(test_seed(4));
+  expect_cpu_bits(gpu(), random_matrix<float>(3000, 41, random), 0.5, 0);
+  expect_cpu_bits(gpu(), random_matrix<float>(700, 256, random), 0.999, 0);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,69 @@
+// ranks: 1
+// Laws: loss and gradient on a GPU are the CPU's but for the last bits of exp and log and the order of sums; rows
+// without a label count for nothing; two runs give the same bits; a label that is no class shows.
+#include "espalier/nn/softmax_cross_entropy.hpp"
+
+#include "dense/device_matrices.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+class SoftmaxCrossEntropyCuda : public CudaTest {};
+
+struct Result {
+  double loss;
+  Matrix<float> dlogits;
+};
+
+Result on_gpu(const Cuda& gpu, const Matrix<float>& logits, const Buffer<std::int32_t>& labels,
+              double scale) {
+  const auto device_logits = to_device(gpu, logits);
+  const auto device_labels = upload(gpu, labels);
+  Matrix<float, Cuda> dlogits;
+  DeviceArray<double> loss(1);
+  softmax_cross_entropy(gpu, device_logits, device_labels.data(), scale, dlogits, loss.data());
+  return {download(gpu, loss)[0], to_host(gpu, dlogits)};
+}
+
+TEST_F(SoftmaxCrossEntropyCuda, AgreesWithTheCpu) {
+  std::mt19937_64 random(test_seed(2));
+  for (const std::int64_t rows : {0, 1, 7, 8, 9, 300, 1100})
+    for (const std::int64_t classes : {1, 2, 31, 32, 33, 47, 172}) {
+      SCOPED_TRACE(testing::Message() << rows << " x " << classes);
+      auto logits = random_matrix<float>(rows, classes, random);
+      for (float& z : logits.data) z *= 200;  // exponentials would overflow
+      Buffer<std::int32_t> labels(static_cast<std::size_t>(rows));
+      for (auto& label : labels)
+        label = static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(classes + 1)) - 1;
+      Matrix<float> dlogits;
+      const double loss = softmax_cross_entropy<float>(Cpu{1}, logits, labels, 0.3, dlogits);
+      const auto result = on_gpu(gpu(), logits, labels, 0.3);
+      // Every sum has terms of one sign: each rounding, of at most rows + classes, is relative to it.
+      const double tolerance = static_cast<double>(rows + classes + 8) * 0x1p-52;
+      EXPECT_NEAR(result.loss, loss, tolerance * (loss + 200));
+      ASSERT_EQ(result.dlogits.data.size(), dlogits.data.size());
+      for (std::size_t e = 0; e < dlogits.data.size(); ++e)  // rounded once to float
+        EXPECT_NEAR(result.dlogits.data[e], dlogits.data[e], 0.3 * 0x1p-23);
+      const auto again = on_gpu(gpu(), logits, labels, 0.3);
+      EXPECT_EQ(again.loss, result.loss);
+      EXPECT_TRUE(same_bits(again.dlogits, result.dlogits));
+    }
+}
+
+TEST_F(SoftmaxCrossEntropyCuda, RowsWithoutALabelCountForNothing) {
+  Matrix<float> logits(2, 2);
+  logits.data = {5, 7, 0, 0};
+  const auto result = on_gpu(gpu(), logits, {-1, 1}, 4);
+  EXPECT_DOUBLE_EQ(result.loss, std::log(2.0));
+  EXPECT_EQ(result.dlogits.data, (Buffer<float>{0, 0, 2, -2}));
+}
+
+TEST_F(SoftmaxCrossEntropyCuda, ALabelThatIsNoClassShows) {
+  Matrix<float> logits(1, 2);
+  logits.data = {0, 0};
+  EXPECT_TRUE(std::isnan(on_gpu(gpu(), logits, {2}, 1).loss));
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,213 @@
+// Laws: on a GPU the node-wise samplers make the minibatches that they make on the CPU, entry by entry and value bits
+// included, for any number of batches at once; digests of copies are the CPU's.
+// ranks: 1
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "cuda_test.hpp"
+#include "espalier/comm/device_communicator.hpp"
+#include "espalier/dist/device_dist_csr.hpp"
+#include "mpi_test.hpp"
+#include "sample/graphsage_cases.hpp"
+
+namespace espalier {
+namespace {
+
+// Batches of distinct seeds: none, one, some, many; numbers with gaps.
+struct Seeds {
+  std::vector<std::vector<std::int64_t>> lists;
+  std::vector<SeedBatch> batches;
+
+  Seeds(std::int64_t nodes, const std::vector<std::int64_t>& sizes, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<std::int64_t> all(static_cast<std::size_t>(nodes));
+    std::iota(all.begin(), all.end(), std::int64_t{0});
+    for (const auto size : sizes) {
+      std::shuffle(all.begin(), all.end(), random);
+      lists.emplace_back(all.begin(), all.begin() + std::min(size, nodes));
+    }
+    for (std::size_t b = 0; b < lists.size(); ++b)
+      batches.push_back({static_cast<std::int64_t>(3 * b + 1), lists[b]});
+  }
+};
+
+std::vector<std::uint32_t> bits_of(const Buffer<float>& values) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  return bits;
+}
+
+void expect_equal(const Minibatch& found, const Minibatch& expected) {
+  EXPECT_EQ(found.number, expected.number);
+  EXPECT_EQ(found.vertices, expected.vertices);
+  ASSERT_EQ(found.blocks.size(), expected.blocks.size());
+  for (std::size_t l = 0; l < found.blocks.size(); ++l) {
+    SCOPED_TRACE(testing::Message() << "batch " << expected.number << " block " << l);
+    const auto &block = found.blocks[l], &oracle = expected.blocks[l];
+    EXPECT_EQ(block.rows, oracle.rows);
+    EXPECT_EQ(block.columns, oracle.columns);
+    EXPECT_EQ(block.indptr, oracle.indptr);
+    EXPECT_EQ(block.indices, oracle.indices);
+    EXPECT_EQ(bits_of(block.values), bits_of(oracle.values));
+  }
+}
+
+class DeviceSamplers : public CudaTest {
+ protected:
+  template <class Index>
+  void expect_as_on_cpu(const char* kind, const DistCsr<Index>& a, const SamplerShape& shape,
+                        std::span<const SeedBatch> batches, Placement placement = Placement::kDevice) {
+    const auto oracle = make_sampler(kind, a, shape)->sample({1}, batches, 7, 2);
+    const DeviceGrid device_grid(gpu(), *a.grid);
+    const auto copy = to_device(gpu(), a, placement);
+    bool on_host = true;
+    const auto sampler = make_sampler(gpu(), device_grid, kind, copy, shape, &on_host);
+    EXPECT_FALSE(on_host);
+    const auto minibatches = sampler->sample(gpu(), batches, 7, 2);
+    ASSERT_EQ(minibatches.size(), oracle.size());
+    for (std::size_t b = 0; b < oracle.size(); ++b) expect_equal(to_host(gpu(), minibatches[b]), oracle[b]);
+    EXPECT_EQ(sample_digests(gpu(), minibatches), sample_digests(Cpu{2}, oracle));
+    EXPECT_GT(minibatches.empty() ? 1 : minibatches[0].blocks.size(), 0u);
+  }
+
+  template <class Index>
+  void try_graph(const Grid& grid, std::int64_t nodes, std::int64_t degree,
+                 std::span<const std::int64_t> fanout) {
+    const Seeds seeds(nodes, {0, 1, 5, nodes / 2, 1}, 3);
+    for (const bool weights : {false, true}) {
+      const auto plain =
+          distribute(grid, random_graph<Index>(nodes, degree, weights, 5), Topology::kReplicated);
+      const auto normalised = normalize_with_self_loops(plain);
+      for (const auto s : fanout)
+        for (const char* kind : {"graphsage", "labor"})
+          for (const bool weighted : {false, true}) {
+            if (weighted && (!weights || kind[0] == 'l')) continue;
+            SCOPED_TRACE(testing::Message() << kind << " fanout " << s << " weights " << weights << weighted);
+            SamplerShape shape = {.fanout = {s, 3}, .weighted = weighted};
+            expect_as_on_cpu(kind, plain, shape, seeds.batches);
+            shape.aggregation = Aggregation::kMatrix;
+            expect_as_on_cpu(kind, normalised, shape, seeds.batches);
+          }
+    }
+  }
+};
+
+TEST_F(DeviceSamplers, MakeTheMinibatchesOfTheCpu) {
+  const Grid grid(test_world(), 1);
+  const std::int64_t fanout[] = {-1, 0, 1, 5, 14, 15, 16, 17, 31, 32, 40};
+  try_graph<std::int32_t>(grid, kNodes, 18, fanout);
+}
+
+TEST_F(DeviceSamplers, AndWithWideIndices) {
+  const Grid grid(test_world(), 1);
+  const std::int64_t fanout[] = {-1, 4, 20, 40};
+  try_graph<std::int64_t>(grid, kNodes, 18, fanout);
+}
+
+TEST_F(DeviceSamplers, ManyLayersOfEveryCase) {
+  const Grid grid(test_world(), 1);
+  const Seeds seeds(kNodes, {3, 20, 0, 1}, 8);
+  for (const auto& c : cases())
+    for (const char* kind : {"graphsage", "labor"}) {
+      if (kind[0] == 'l' && c.shape.weighted) continue;
+      expect_as_on_cpu(kind, matrix_of<std::int32_t>(grid, c, Topology::kReplicated), c.shape, seeds.batches);
+      expect_as_on_cpu(kind, matrix_of<std::int64_t>(grid, c, Topology::kPartitioned), c.shape, seeds.batches,
+                       Placement::kHost);
+    }
+}
+
+// Rows with exactly s - 1, s, s + 1 entries, beside hubs that have thousands.
+TEST_F(DeviceSamplers, RowsAroundTheFanoutAndHubs) {
+  const Grid grid(test_world(), 1);
+  constexpr std::int64_t kVertices = 3000;
+  Csr<std::int32_t> whole;
+  whole.rows = whole.columns = kVertices;
+  for (std::int64_t v = 0; v < kVertices; ++v) {
+    const std::int64_t size = v % 1000 == 7 ? kVertices : v < 60 ? v : v % 4;
+    for (std::int64_t k = 0; k < size; ++k)
+      whole.indices.push_back(static_cast<std::int32_t>(size == kVertices ? k : k * 40 + v % 40));
+    whole.indptr.push_back(whole.entries());
+  }
+  for (std::int64_t k = 0; k < whole.entries(); ++k) whole.values.push_back(static_cast<float>(k % 7) * 0.3f);
+  const auto weighted = distribute(grid, whole, Topology::kReplicated);
+  whole.values.clear();
+  const auto plain = distribute(grid, whole, Topology::kReplicated);
+  Seeds seeds(kVertices, {}, 1);
+  seeds.lists = {{7, 1007, 3}, std::vector<std::int64_t>(60), {}, {1}};
+  std::iota(seeds.lists[1].begin(), seeds.lists[1].end(), std::int64_t{0});
+  for (std::size_t b = 0; b < seeds.lists.size(); ++b)
+    seeds.batches.push_back({static_cast<std::int64_t>(b), seeds.lists[b]});
+  for (const std::int64_t s : {1, 15, 16, 40, 300, -1}) {
+    SCOPED_TRACE(s);
+    expect_as_on_cpu("graphsage", plain, {.fanout = {s}}, seeds.batches);
+    expect_as_on_cpu("labor", plain, {.fanout = {s}}, seeds.batches);
+    expect_as_on_cpu("graphsage", weighted, {.fanout = {s}, .weighted = true}, seeds.batches);
+    expect_as_on_cpu("graphsage", normalize_with_self_loops(weighted),
+                     {.fanout = {s}, .weighted = true, .aggregation = Aggregation::kMatrix}, seeds.batches);
+  }
+}
+
+TEST_F(DeviceSamplers, NoBatchAtAll) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 5, true, 5), Topology::kReplicated);
+  expect_as_on_cpu("graphsage", a, {.fanout = {3, 2}}, {});
+  expect_as_on_cpu("graphsage", a, {.fanout = {3, 2}, .weighted = true}, {});
+  expect_as_on_cpu("labor", a, {.fanout = {3, 2}}, {});
+}
+
+TEST_F(DeviceSamplers, OneBatchAtATimeOrAllTogether) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, false, 5), Topology::kReplicated);
+  const DeviceGrid device_grid(gpu(), grid);
+  const auto copy = to_device(gpu(), a);
+  const Seeds seeds(kNodes, {10, 1, 30, 0, 10}, 4);
+  for (const char* kind : {"graphsage", "labor"}) {
+    const auto sampler = make_sampler(gpu(), device_grid, kind, copy, {.fanout = {4, 3, 2}});
+    const auto together = sample_digests(gpu(), sampler->sample(gpu(), seeds.batches, 1, 1));
+    std::uint64_t sum = 0;
+    for (const auto& batch : seeds.batches)
+      sum += sample_digests(gpu(), sampler->sample(gpu(), {&batch, 1}, 1, 1));
+    EXPECT_EQ(sum, together) << kind;
+  }
+}
+
+// Their window may be gone: minibatches keep its memory.
+TEST_F(DeviceSamplers, MinibatchesOutliveTheirWindow) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, false, 5), Topology::kReplicated);
+  const DeviceGrid device_grid(gpu(), grid);
+  const auto copy = to_device(gpu(), a);
+  const Seeds seeds(kNodes, {10, 20}, 4);
+  auto sampler = make_sampler(gpu(), device_grid, "graphsage", copy, {.fanout = {4, 3}});
+  auto kept = std::move(sampler->sample(gpu(), seeds.batches, 1, 1)[1]);
+  sampler->sample(gpu(), seeds.batches, 2, 1);
+  const auto oracle = make_sampler("graphsage", a, {.fanout = {4, 3}})->sample({1}, seeds.batches, 1, 1);
+  expect_equal(to_host(gpu(), kept), oracle[1]);
+}
+
+TEST_F(DeviceSamplers, CopiesKeepTheDigest) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, false, 5), Topology::kReplicated);
+  const Seeds seeds(kNodes, {10, 0, 1, 60}, 4);
+  const auto oracle = make_sampler("ladies", normalize_rows(a, false, false), {.fanout = {20, 10}})
+                          ->sample({1}, seeds.batches, 1, 1);
+  std::vector<DeviceMinibatch> copies;
+  for (const auto& minibatch : oracle) {
+    copies.push_back(to_device(gpu(), minibatch));
+    expect_equal(to_host(gpu(), copies.back()), minibatch);
+  }
+  EXPECT_EQ(sample_digests(gpu(), copies), sample_digests(Cpu{1}, oracle));
+  EXPECT_EQ(sample_digests(gpu(), {}), 0u);
+}
+
+TEST_F(DeviceSamplers, RefuseWhatTheCpuRefuses) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, true, 5), Topology::kReplicated);
+  EXPECT_THROW(make_sampler(gpu(), DeviceGrid(gpu(), grid), "labor", to_device(gpu(), a),
+                            {.fanout = {2}, .weighted = true}),
+               UserError);
+}
+
+}  // namespace
+}  // namespace espalier
