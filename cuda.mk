@@ -3,8 +3,9 @@
 #   build/cuda       by nvcc, for GPUs (sm_80, sm_90, and PTX for what comes after)
 #   build/emulated   by the C++ compiler against tests/emulation, which runs kernels on the CPU: how kernels are tested
 #                    where there is no GPU. Needs no CUDA toolkit.
+#   build/bundle/cuda    the objects of build/cuda/*.cu, linked for another machine (make bundle)
 #
-# Both take the objects of the CPU build; only app/, which may test whether CUDA was built, is compiled again.
+# All take the objects of the CPU build; only app/, which may test whether CUDA was built, is compiled again.
 
 NVCC        ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 CUDA_HOME   ?= $(if $(NVCC),$(abspath $(dir $(realpath $(NVCC)))/..),/usr/local/cuda)
@@ -22,8 +23,8 @@ CUDA_TESTS   := $(sort $(wildcard tests/*/*_test.cu))
 CUDA_BENCHES := $(sort $(wildcard bench/*/*_bench.cu))
 EMULATION    := $(sort $(wildcard tests/emulation/*.cpp))
 WITH_MAIN    := src/app/main.cpp
-# The objects of one build: its .cu files and app/.
-cuda_objects  = $(CUDA_SOURCES:src/%=build/$(1)/obj/%.o) $(patsubst src/%,build/$(1)/obj/%.o,$(filter-out $(WITH_MAIN),$(APP_SOURCES)))
+# The objects of build $(1), whose .cu files are compiled in $(2), and app/.
+cuda_objects  = $(CUDA_SOURCES:src/%=build/$(2)/obj/%.o) $(patsubst src/%,build/$(1)/obj/%.o,$(filter-out $(WITH_MAIN),$(APP_SOURCES)))
 
 cuda: $(if $(NVCC),status build/cuda/espalier)  ## build the program for GPUs at build/cuda/espalier (needs nvcc, no GPU)
 	@$(if $(NVCC),:,echo "cuda: nvcc not found (set CUDA_HOME or NVCC); skipped")
@@ -38,6 +39,10 @@ build/cuda/obj/tests/%.cu.o: tests/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
 	@$(NVCC) $(CPPFLAGS) -Itests $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MF $@.d -c -o $@ $<
 
+build/cuda/obj/bench/%.cu.o: bench/%.cu | deps
+	@mkdir -p $(@D) && echo "nvcc   $<"
+	@$(NVCC) $(CPPFLAGS) -Ibench $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MF $@.d -c -o $@ $<
+
 EMULATE = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests $(CXXFLAGS) -Wno-unknown-pragmas -Wno-ignored-attributes \
           -Wno-attributes -MMD -MP
 
@@ -49,6 +54,10 @@ build/emulated/obj/tests/%.cu.o: tests/%.cu | deps
 	@mkdir -p $(@D) && echo "c++    $< (emulated)"
 	@$(EMULATE) -c -o $@ -x c++ $<
 
+build/emulated/obj/bench/%.cu.o: bench/%.cu | deps
+	@mkdir -p $(@D) && echo "c++    $< (emulated)"
+	@$(EMULATE) -Ibench -c -o $@ -x c++ $<
+
 build/emulated/obj/tests/emulation/%.cpp.o: tests/emulation/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(EMULATE) $(shell pkg-config --cflags openblas) -c -o $@ $<
@@ -57,26 +66,39 @@ build/%/obj/tests/cuda_main.cpp.o: tests/mpi_main.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -Itests -MMD -MP -c -o $@ $<
 
-define CUDA_BUILD  # its name, its libraries, its further objects
+define CUDA_BUILD  # its name, the build that compiles its .cu files, its libraries, its further objects
 build/$(1)/obj/app/%.cpp.o: src/app/%.cpp | deps
 	@mkdir -p $$(@D) && echo "c++    $$<"
 	@$$(MPICXX) $$(CPPFLAGS) -DESPALIER_WITH_CUDA $$(CXXFLAGS) -MMD -MP -c -o $$@ $$<
 
-build/$(1)/libespalier.a: $(call cuda_objects,$(1)) $(3)
+build/$(1)/libespalier.a: $(call cuda_objects,$(1),$(2)) $(4)
 	@rm -f $$@ && ar rcs $$@ $$^
 
 build/$(1)/espalier: build/$(1)/obj/app/main.cpp.o build/$(1)/libespalier.a $(LIBRARY)
 	@echo "link   $$@"
-	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(2)
+	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(3)
 
-build/$(1)/tests/%: build/$(1)/obj/tests/%.cu.o build/$(1)/obj/tests/cuda_main.cpp.o build/$(1)/libespalier.a $(LIBRARY)
+build/$(1)/tests/%: build/$(2)/obj/tests/%.cu.o build/$(1)/obj/tests/cuda_main.cpp.o build/$(1)/libespalier.a $(LIBRARY)
 	@mkdir -p $$(@D)
-	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) -lgtest $(2)
+	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) -lgtest $(3)
 
--include $(patsubst %.o,%.d,$(call cuda_objects,$(1))) $(patsubst %,build/$(1)/obj/%.d,$(CUDA_TESTS:=.o))
+build/$(1)/bench/%: build/$(2)/obj/bench/%.cu.o build/$(1)/libespalier.a $(LIBRARY)
+	@mkdir -p $$(@D)
+	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(3)
+
+-include $(patsubst %.o,%.d,$(call cuda_objects,$(1),$(2))) $(patsubst %,build/$(1)/obj/%.d,$(CUDA_TESTS:=.o) $(CUDA_BENCHES:=.o))
 endef
-$(eval $(call CUDA_BUILD,cuda,$$(CUDA_LIBS),))
-$(eval $(call CUDA_BUILD,emulated,-lopenblas,$(EMULATION:%=build/emulated/obj/%.o)))
+$(eval $(call CUDA_BUILD,cuda,cuda,$$(CUDA_LIBS),))
+$(eval $(call CUDA_BUILD,bundle/cuda,cuda,$$(CUDA_LIBS),))
+$(eval $(call CUDA_BUILD,emulated,emulated,-lopenblas,$(EMULATION:%=build/emulated/obj/%.o)))
 
-.PRECIOUS: build/cuda/obj/%.cu.o build/emulated/obj/%.cu.o build/cuda/obj/tests/%.cu.o build/emulated/obj/tests/%.cu.o
-.PHONY: cuda emulated
+.PRECIOUS: build/cuda/obj/%.cu.o build/emulated/obj/%.cu.o build/cuda/obj/tests/%.cu.o build/emulated/obj/tests/%.cu.o \
+  build/cuda/obj/bench/%.cu.o build/emulated/obj/bench/%.cu.o build/%/obj/tests/cuda_main.cpp.o
+.PHONY: cuda emulated bundle gpu-check
+
+bundle:  ## the GPU build with all it needs but CUDA, for another machine: build/espalier-bundle.tar.zst
+	@MAKE="$(MAKE)" CUDA_HOME="$(CUDA_HOME)" bash scripts/make_bundle.sh
+
+GPU_CHECK ?=
+gpu-check: all cuda $(if $(NVCC),$(CUDA_TESTS:tests/%.cu=build/cuda/tests/%) $(CUDA_BENCHES:bench/%.cu=build/cuda/bench/%))  ## everything that a GPU can prove, in one table; GPU_CHECK="--record --parts tests,bench" for its options
+	@python3 scripts/gpu_check.py $(GPU_CHECK)

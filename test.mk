@@ -1,4 +1,7 @@
 # make test [ONLY=room/op] [NP=n], make test-long
+#
+# Tests of the GPU (OP_test.cu) are built twice: for the emulation, which runs kernels on the CPU, and, where nvcc is, for GPUs;
+# without a GPU the second kind skips itself.
 
 $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
@@ -12,13 +15,18 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(BUILD)/obj/tests/mpi_main.cpp.o $
 $(BUILD)/obj/tests/dist/combblas_test.cpp.o: CPPFLAGS += $(COMBBLAS_FLAGS)
 $(BUILD)/tests/dist/combblas_test: private LDLIBS += $(COMBBLAS_LIBS)
 
-WANTED_TESTS := $(if $(ONLY),$(filter $(BUILD)/tests/$(ONLY)%,$(TESTS)),$(TESTS))
+GPU_TESTS    := $(CUDA_TESTS:tests/%.cu=build/emulated/tests/%) $(if $(NVCC),$(CUDA_TESTS:tests/%.cu=build/cuda/tests/%))
+GPU_BENCHES  := $(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)
+ALL_TESTS    := $(TESTS) $(GPU_TESTS)
+# With ONLY: the tests of that name; the tests of the scripts run the emulated benches, those of app/ its program too.
+WANTED_TESTS := $(if $(ONLY),$(filter $(foreach build,$(BUILD) build/emulated build/cuda,$(build)/tests/$(ONLY)%),$(ALL_TESTS)),$(ALL_TESTS)) \
+  $(if $(or $(if $(ONLY),,all),$(filter scripts%,$(ONLY))),$(GPU_BENCHES)) $(if $(or $(if $(ONLY),,all),$(filter app%,$(ONLY))),build/emulated/espalier)
 RUN_TESTS     = $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP))
 
 test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/draw for one file, NP=3 for one rank count
 	@$(RUN_TESTS)
 
-test-long: all $(TESTS)  ## the heavy cases too: published accuracies, larger graphs
+test-long: all $(WANTED_TESTS)  ## the heavy cases too: published accuracies, larger graphs
 	@$(RUN_TESTS) --long
 
 -include $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))

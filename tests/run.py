@@ -4,6 +4,10 @@
 A C++ test file (tests/ROOM/OP_test.cpp) says in its first lines at which rank counts it runs, `// ranks: 1 2 3`; each test
 counts once per rank count. A Python test file (tests/ROOM/OP_test.py, unittest) runs the built program; it finds
 it in ESPALIER. Tests whose name contains Long run with --long only.
+
+A test file of the GPU (tests/ROOM/OP_test.cu) gives two lines per rank count. `emulated` runs its kernels on the CPU, by
+the program in build/emulated. `cuda` is the program that nvcc made, in build/cuda: without a GPU its tests skip themselves, and
+where it was not built they are counted as skipped.
 """
 
 import argparse
@@ -44,6 +48,8 @@ def run(command, env, timeout):
         done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               errors="replace", timeout=timeout)
         return done.returncode, done.stdout
+    except FileNotFoundError as missing:
+        return 127, f"{missing}\n"
     except subprocess.TimeoutExpired as expired:
         output = expired.stdout or b""
         return 124, (output.decode(errors="replace") if isinstance(output, bytes) else output) + \
@@ -59,6 +65,7 @@ def ranks_of(source, long):
 
 
 def gtest_counts(report):
+    """(passed, failed, skipped) of a JSON report."""
     passed = failed = skipped = 0
     for suite in json.loads(report.read_text())["testsuites"]:
         for test in suite["testsuite"]:
@@ -70,8 +77,11 @@ def gtest_counts(report):
     return passed, failed, skipped
 
 
-def run_cpp(source, ranks, options, env):
-    program = ROOT / options.build / "tests" / source.relative_to(ROOT / "tests").with_suffix("")
+def program_of(source, build):
+    return ROOT / build / "tests" / source.relative_to(ROOT / "tests").with_suffix("")
+
+
+def run_gtest(program, ranks, options, env):
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         command = [str(program), f"--gtest_output=json:{report}", "--gtest_brief=1"]
@@ -87,7 +97,8 @@ def run_cpp(source, ranks, options, env):
 
 
 def run_python(source, options, env):
-    env = dict(env, ESPALIER=str(ROOT / options.build / "espalier"), ESPALIER_LONG="1" if options.long else "")
+    env = dict(env, ESPALIER=str(ROOT / options.build / "espalier"),
+               ESPALIER_EMULATED=str(ROOT / options.emulated / "espalier"), ESPALIER_LONG="1" if options.long else "")
     code, output = run([sys.executable, "-m", "unittest", "-v", str(source.relative_to(ROOT))],
                        dict(env, PYTHONPATH=str(ROOT)), TIMEOUT_SECONDS[options.long])
     ran = re.search(r"^Ran (\d+) test", output, re.M)
@@ -100,26 +111,53 @@ def run_python(source, options, env):
     return (max(total - failed - skipped, 0), failed, skipped), output
 
 
+def skip_reasons(output):
+    """What tests said when they skipped themselves, and how many said it, as lines."""
+    said = re.findall(r": Skipped\n(.+)", output)
+    return [f"skipped: {reason} ({said.count(reason)})" for reason in sorted(set(said))]
+
+
+def count_tests(program, options, env):
+    """How many tests a program has."""
+    command = [str(program), "--gtest_list_tests"] + ([] if options.long else ["--gtest_filter=-*Long*"])
+    code, output = run(command, env, TIMEOUT_SECONDS[False])
+    return sum(line.startswith("  ") for line in output.splitlines()) if code == 0 else 1
+
+
+def run_device(source, ranks, options, env):
+    """The test on a GPU; ((passed, failed, skipped), output, lines to show)."""
+    program = program_of(source, options.cuda)
+    if not program.exists():
+        tests = count_tests(program_of(source, options.emulated), options, env)
+        return (0, 0, tests), "", ["skipped: not built: no nvcc"]
+    counts, output = run_gtest(program, ranks, options, env)
+    return counts, output, skip_reasons(output)
+
+
 def wanted(source, only):
     name = str(source.relative_to(ROOT / "tests"))
     return not only or name.startswith(only)
 
 
-def show(name, counts, seconds, output):
+def show(name, counts, seconds, output, remarks=None):
     words = f"{counts[0]} passed" + (f", {counts[1]} FAILED" if counts[1] else "") + \
         (f", {counts[2]} skipped" if counts[2] else "")
     print(f"{name:<44} {words:<34} {seconds:6.1f} s", flush=True)
     if counts[1]:
         print(output, flush=True)
-    else:
-        for line in output.splitlines():
-            if "skipped" in line.lower() and ("'" in line or "Skipped" in line):
-                print("    " + line.strip(), flush=True)
+        return
+    if remarks is None:
+        remarks = [line.strip() for line in output.splitlines()
+                   if "skipped" in line.lower() and ("'" in line or "Skipped" in line)]
+    for remark in remarks:
+        print("    " + remark, flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build/cpu")
+    parser.add_argument("--emulated", default="build/emulated")
+    parser.add_argument("--cuda", default="build/cuda")
     parser.add_argument("--only", default="")
     parser.add_argument("--np", type=int)
     parser.add_argument("--long", action="store_true")
@@ -128,23 +166,29 @@ def main():
     env = dict(os.environ, **ENVIRONMENT)
     tally = Tally()
 
-    for source in sorted((ROOT / "tests").glob("*/*_test.cpp")):
-        if not wanted(source, options.only):
+    def one(name, work):
+        start = time.time()
+        counts, output, *remarks = work()
+        tally.add(*counts)
+        show(name, counts, time.time() - start, output, *remarks)
+
+    for source in sorted((ROOT / "tests").glob("*/*_test.c*")):
+        if not wanted(source, options.only) or source.suffix not in (".cpp", ".cu"):
             continue
+        name = source.relative_to(ROOT / "tests").with_suffix("")
         for ranks in ranks_of(source, options.long):
             if options.np and ranks != options.np:
                 continue
-            start = time.time()
-            counts, output = run_cpp(source, ranks, options, env)
-            tally.add(*counts)
-            show(f"{source.relative_to(ROOT / 'tests').with_suffix('')} np {ranks}", counts, time.time() - start, output)
+            if source.suffix == ".cpp":
+                one(f"{name} np {ranks}", lambda: run_gtest(program_of(source, options.build), ranks, options, env))
+            else:
+                one(f"{name} emulated np {ranks}",
+                    lambda: run_gtest(program_of(source, options.emulated), ranks, options, env))
+                one(f"{name} cuda np {ranks}", lambda: run_device(source, ranks, options, env))
     for source in sorted((ROOT / "tests").glob("*/*_test.py")):
         if not wanted(source, options.only) or options.np:
             continue
-        start = time.time()
-        counts, output = run_python(source, options, env)
-        tally.add(*counts)
-        show(str(source.relative_to(ROOT / "tests")), counts, time.time() - start, output)
+        one(str(source.relative_to(ROOT / "tests")), lambda: run_python(source, options, env))
 
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed or tally.passed + tally.skipped == 0 else 0

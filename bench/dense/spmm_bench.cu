@@ -1,0 +1,111 @@
+// SpMM on a GPU: Y = B X, B^T dY, and B X[ids] straight from a feature store of float32, float16 or bfloat16.
+//
+// B [rows, columns] has 10 entries per row at uniform columns, 4 columns per row: what layer 1 of a step of GraphSAGE 15,10,5 looks
+// like, without its hubs. Widths: 100 (features of ogbn-products), 256 (hidden), 47 (classes; rows are not aligned).
+//
+// Derivation: an entry reads one row of the source, s f bytes (s: of a stored number), its column id, 4, and its value, 4, where
+// there are values; and its row id, 8, where rows are picked by ids. A row of the result is written once, 4 f, and has an 8-byte
+// offset:
+//
+//     bytes = entries (s f + 4 + 4 [weighted] + 8 [ids]) + rows (4 f + 8)
+//
+// A cache that still holds a row spares reading it again, so the ratio can pass 1: with 10 rows of 40 columns each source row is
+// read 2.5 times, and the second-level cache of an H200 (60 MB) holds a seventh of X at f = 100. Each row is also read in
+// sectors of 32 bytes, so f = 47 (188 bytes, at any offset) reads up to 1.2 times what is counted.
+//
+// Verification: bit for bit against the CPU.
+#include "espalier/dense/spmm.hpp"
+
+#include "espalier/sparse/transpose.hpp"
+#include "gpu_rates.hpp"
+
+namespace espalier::bench {
+namespace {
+
+constexpr std::int64_t kPicks = 10;
+
+double bytes_of(const Block& block, std::int64_t f, std::size_t stored, bool by_ids) {
+  const auto entry =
+      static_cast<std::int64_t>(stored) * f + 4 + (block.has_values() ? 4 : 0) + (by_ids ? 8 : 0);
+  return static_cast<double>(block.entries() * entry + block.rows * (4 * f + 8));
+}
+
+void measure_product(GpuBench& bench, const Cuda& cuda, const std::string& name, const Block& block,
+                     std::int64_t f) {
+  const auto x = random_matrix(block.columns, f, 8);
+  Matrix<float> expected(block.rows, f);
+  spmm<float>(all_cores(), block, x, expected);
+  const auto device_block = on_gpu(cuda, block);
+  const auto device_x = on_gpu(cuda, x);
+  Matrix<float, Cuda> y(block.rows, f);
+  const auto run = [&] { spmm<float>(cuda, DeviceBlock(device_block), device_x, y); };
+  run();
+  const double bytes = bytes_of(block, f, sizeof(float), false);
+  bench.measure(cuda, {fmt::format("{} f={}", name, f), "GB/s", 1e-9 * bytes, bytes, 0,
+                       count_different(download(cuda, y).data, expected.data), run});
+}
+
+template <class S>
+Matrix<S> stored_as(const Matrix<float>& from) {
+  Matrix<S> to(from.rows, from.columns);
+  for (std::size_t k = 0; k < to.data.size(); ++k) {
+    if constexpr (std::is_same_v<S, float>)
+      to.data[k] = from.data[k];
+    else if constexpr (std::is_same_v<S, Half>)
+      to.data[k] = to_half(from.data[k]);
+    else
+      to.data[k] = to_bfloat16(from.data[k]);
+  }
+  return to;
+}
+
+// The features are twice as many rows as the block has columns.
+template <class S>
+void measure_gathered(GpuBench& bench, const Cuda& cuda, const char* type, const Block& block,
+                      std::int64_t f) {
+  const auto features = stored_as<S>(random_matrix(2 * block.columns, f, 9));
+  Buffer<std::int64_t> ids(static_cast<std::size_t>(block.columns));
+  std::minstd_rand random(10);
+  for (auto& id : ids) id = static_cast<std::int64_t>(random()) % features.rows;
+  Matrix<float> copied(block.columns, f), expected(block.rows, f);
+  for (std::int64_t c = 0; c < block.columns; ++c)
+    for (std::int64_t j = 0; j < f; ++j)
+      copied(c, j) = to_float(features(ids[static_cast<std::size_t>(c)], j));
+  spmm<float>(all_cores(), block, copied, expected);
+
+  const auto device_block = on_gpu(cuda, block);
+  Matrix<S, Cuda> x;
+  upload(cuda, features, x);
+  const auto device_ids = upload(cuda, ids);
+  Matrix<float, Cuda> y(block.rows, f);
+  const auto run = [&] {
+    spmm_gathered<S>(cuda, DeviceBlock(device_block), std::span(device_ids.data(), device_ids.size()), x, y);
+  };
+  run();
+  const double bytes = bytes_of(block, f, sizeof(S), true);
+  bench.measure(cuda, {fmt::format("B X[ids] {} f={}", type, f), "GB/s", 1e-9 * bytes, bytes, 0,
+                       count_different(download(cuda, y).data, expected.data), run});
+}
+
+}  // namespace
+}  // namespace espalier::bench
+
+int main(int argc, char** argv) {
+  using namespace espalier;
+  using namespace espalier::bench;
+  GpuBench bench(argc, argv, "SpMM; bound: device-to-device copy, bytes read + written");
+  if (!bench.has_gpu()) return 0;
+  const Cuda cuda(0);
+  const auto rows = bench.size<std::int64_t>(1 << 18, 150);
+  const auto weighted = random_block(rows, 4 * rows, kPicks, true);
+  const auto plain = random_block(rows, 4 * rows, kPicks, false);
+  for (const std::int64_t f : {100, 256, 47}) {
+    measure_product(bench, cuda, "B X weighted", weighted, f);
+    measure_product(bench, cuda, "B X without values", plain, f);
+    measure_product(bench, cuda, "B^T dY", transpose(weighted), f);
+    measure_gathered<float>(bench, cuda, "float32", weighted, f);
+    measure_gathered<Half>(bench, cuda, "float16", weighted, f);
+    measure_gathered<BFloat16>(bench, cuda, "bfloat16", weighted, f);
+  }
+  return bench.finish();
+}
