@@ -17,4 +17,7 @@ void deliver_later(CUstream_st* stream, void* to, std::vector<std::byte> data);
 /// Now.
 void deliver(CUstream_st* stream);
 
+/// Has `stream` waited for what was copied on other streams, or the host?
+bool has_seen_all_copies(CUstream_st* stream);
+
 }  // namespace espalier_emulation

@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -110,6 +111,10 @@ void run(std::vector<Operation>& operations) {
 ncclResult_t enqueue(Operation operation) {
   const auto& o = operation;
   if (o.comm == nullptr || o.peer < 0 || o.peer >= o.comm->ranks) return ncclInvalidArgument;
+  if (!espalier_emulation::has_seen_all_copies(o.stream)) {
+    std::fprintf(stderr, "emulated NCCL: communication does not wait for what was copied before\n");
+    return ncclInvalidUsage;
+  }
   if (o.count > 0 && (!good_argument(o.send) || !good_argument(o.receive))) return ncclInvalidArgument;
   group.push_back(std::move(operation));
   if (group_depth > 0) return ncclSuccess;

@@ -1,7 +1,7 @@
 // The part of NCCL that Espalier uses, over MPI. Ranks must have GPUs of their own, as for the library.
 //
-// What is sent is read, and what is received is written, when the stream is waited for: a result that is used without
-// waiting for the communication stream is not there (new memory holds 0xff bytes).
+// What is received is written when the stream is waited for: a result that is used without waiting for the communication
+// stream is not there (new memory holds 0xff bytes). A stream that has not waited for what was copied on others is refused.
 #pragma once
 
 #include <cstddef>

@@ -91,7 +91,10 @@ cudaError_t note(cudaError_t error) {
 }
 }  // namespace
 
-struct CUstream_st {};
+struct CUstream_st {
+  std::uint64_t copied = 0;                          // the moment of its last copy that nobody has waited for
+  std::map<const CUstream_st*, std::uint64_t> seen;  // until when it has waited for others
+};
 struct CUevent_st {
   std::chrono::steady_clock::time_point time;
   CUstream_st* stream = nullptr;
@@ -109,6 +112,7 @@ struct Delivery {
 };
 std::vector<Delivery> deliveries;
 std::uint64_t moments = 0;
+std::set<CUstream_st*> streams;
 
 void deliver_until(const CUstream_st* stream, std::uint64_t moment) {
   if (deliveries.empty()) return;
@@ -136,6 +140,11 @@ void espalier_emulation::deliver_later(CUstream_st* stream, void* to, std::vecto
 }
 void espalier_emulation::deliver(CUstream_st* stream) {
   deliver_until(stream, moments);
+}
+bool espalier_emulation::has_seen_all_copies(CUstream_st* stream) {
+  return std::all_of(streams.begin(), streams.end(), [&](const CUstream_st* other) {
+    return other == stream || other->copied <= stream->seen[other];
+  });
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
@@ -181,19 +190,23 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new CUstream_st;
+  streams.insert(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   deliver(stream);
+  streams.erase(stream);
   delete stream;
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   deliver(stream);
+  if (stream != nullptr) stream->copied = 0;
   return cudaSuccess;
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   deliver_until(event->stream, event->moment);
+  stream->seen[event->stream] = event->moment;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
@@ -323,6 +336,7 @@ cudaError_t cudaFreeHost(void* allocated) {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   deliver(stream);
+  if (stream != nullptr) stream->copied = ++moments;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice,
              to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   if (kind != cudaMemcpyDefault &&
