@@ -1,7 +1,7 @@
-// A group of lanes copies a row, each lane a pack of neighbouring columns at a time, so that a warp reads whole sectors.
+// A group of lanes copies a row, each lane packs of neighbouring columns, so that a warp reads whole sectors of memory.
 #include "espalier/dense/gather.hpp"
 
-#include <algorithm>
+#include <type_traits>
 
 #include "device_rows.hpp"
 #include "espalier/base/device_array.hpp"
@@ -20,30 +20,52 @@ __device__ To converted(S x) {
     return to_float(x);
 }
 
-/// Thread t copies pack t of the result: of row t / packs.
-template <int N, class S, class To>
-void copy_packs(const Cuda& cuda, const S* from, const std::int64_t* ids, std::int64_t rows,
-                std::int64_t columns, To* to) {
-  const std::int64_t packs = columns / N;
-  for_each(cuda, "gather", rows * packs, [=] __device__(std::int64_t t) {
-    const std::int64_t row = t / packs, column = t % packs * N;
-    const auto read = device_rows::load<N>(from + ids[row] * columns + column);
+/// Group g copies row ids[g] to row g: `packs` packs of N elements, kLanes at a time.
+template <int N, int kLanes, class S, class To>
+__global__ void __launch_bounds__(kBlockThreads)
+    copy_packs(const S* from, const std::int64_t* ids, std::int64_t rows, std::int64_t packs, To* to) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) + thread / kLanes;
+  if (row >= rows) return;
+  const S* const from_row = from + ids[row] * packs * N;
+  To* const to_row = to + row * packs * N;
+#pragma unroll 4
+  for (std::int64_t pack = thread % kLanes; pack < packs; pack += kLanes) {
+    const auto read = device_rows::load<N>(from_row + pack * N);
     Pack<To, N> written;
 #pragma unroll
     for (int k = 0; k < N; ++k) written.element[k] = converted<To>(read.element[k]);
-    device_rows::store(to + row * columns + column, written);
-  });
+    device_rows::store(to_row + pack * N, written);
+  }
+}
+
+template <int N, int kLanes, class S, class To>
+void launch_copy(const Cuda& cuda, const S* from, std::span<const std::int64_t> ids, std::int64_t packs,
+                 To* to) {
+  const auto rows = std::ssize(ids);
+  launch(cuda, "gather", copy_packs<N, kLanes, S, To>, dim3(blocks_for(rows, kBlockThreads / kLanes)),
+         dim3(kBlockThreads), from, ids.data(), rows, packs, to);
+}
+
+/// With as many lanes as a narrow row has packs.
+template <int N, class S, class To>
+void copy_with_packs(const Cuda& cuda, const S* from, std::span<const std::int64_t> ids, std::int64_t columns,
+                     To* to) {
+  const std::int64_t packs = columns / N;
+  if (packs <= 4) return launch_copy<N, 4>(cuda, from, ids, packs, to);
+  if (packs <= 16) return launch_copy<N, 16>(cuda, from, ids, packs, to);
+  launch_copy<N, 32>(cuda, from, ids, packs, to);
 }
 
 template <class S, class To>
 void copy_any_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, std::span<const std::int64_t> ids,
                    MatrixView<To, Cuda> to) {
+  using device_rows::aligned;
   ESPALIER_CHECK(to.rows == std::ssize(ids) && to.columns == from.columns, "{} rows of [{}, {}] -> [{}, {}]",
                  ids.size(), from.rows, from.columns, to.rows, to.columns);
-  const bool packed = from.columns % 4 == 0 && device_rows::aligned(from.data, 4 * sizeof(S)) &&
-                      device_rows::aligned(to.data, 4 * sizeof(To));
-  (packed ? copy_packs<4, S, To> : copy_packs<1, S, To>)(cuda, from.data, ids.data(), to.rows, to.columns,
-                                                         to.data);
+  const bool packed =
+      from.columns % 4 == 0 && aligned(from.data, 4 * sizeof(S)) && aligned(to.data, 4 * sizeof(To));
+  (packed ? copy_with_packs<4, S, To> : copy_with_packs<1, S, To>)(cuda, from.data, ids, to.columns, to.data);
 }
 
 }  // namespace

@@ -13,6 +13,19 @@
 namespace espalier {
 namespace {
 
+constexpr int kFilledRows = 64;  // by a thread block
+
+/// Every row of C becomes `row`. A thread has one column of the block's rows; a warp writes neighbouring columns.
+__global__ void __launch_bounds__(kBlockThreads)
+    fill_rows_kernel(const float* row, std::int64_t rows, std::int64_t columns, float* c) {
+  const auto j = static_cast<std::int64_t>(blockIdx.y) * kWarp + threadIdx.x;
+  if (j >= columns) return;
+  const float value = row[j];
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kFilledRows,
+                     end = begin + kFilledRows < rows ? begin + kFilledRows : rows;
+  for (std::int64_t i = begin + threadIdx.y; i < end; i += blockDim.y) c[i * columns + j] = value;
+}
+
 /// A factor as cuBLAS sees it: the transpose of a matrix in memory, or with kTransposed the matrix.
 struct Factor {
   const float* data;
@@ -59,8 +72,9 @@ void multiply(const Cuda& cuda, const char* name, const Factor& a, const Factor&
 }
 
 void fill_rows(const Cuda& cuda, const float* row, MatrixView<float, Cuda> c) {
-  for_each(cuda, "fill_rows", c.rows * c.columns,
-           [row, to = c.data, columns = c.columns] __device__(std::int64_t e) { to[e] = row[e % columns]; });
+  const dim3 grid(blocks_for(c.rows, kFilledRows), blocks_for(c.columns, kWarp));
+  launch(cuda, "fill_rows", fill_rows_kernel, grid, dim3(kWarp, kBlockThreads / kWarp), row, c.rows,
+         c.columns, c.data);
 }
 
 void check_product(ConstMatrixView<float, Cuda> a, ConstMatrixView<float, Cuda> b,

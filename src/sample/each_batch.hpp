@@ -31,14 +31,16 @@ template <class Function>
 void for_each_in_batches(const Cuda& cuda, const char* name, BatchRange range,
                          std::span<const std::int64_t> offsets, const std::int64_t* device_offsets,
                          const Function& function) {
-  constexpr std::int64_t kMostRows = 65535, kMostColumns = std::int64_t{1} << 20;
-  for (auto first = range.first; first < range.last; first += kMostRows) {
-    const auto last = std::min(range.last, first + kMostRows);
+  constexpr std::int64_t kMostBatches = 65535;
+  const auto begin_of = [&](std::int64_t batch) { return offsets[static_cast<std::size_t>(batch)]; };
+  for (auto first = range.first; first < range.last; first += kMostBatches) {
+    const auto last = std::min(range.last, first + kMostBatches);
     std::int64_t most = 0;
     for (auto batch = first; batch < last; ++batch)
-      most = std::max(
-          most, offsets[static_cast<std::size_t>(batch) + 1] - offsets[static_cast<std::size_t>(batch)]);
-    const auto columns = std::min<std::int64_t>((most + kBlockThreads - 1) / kBlockThreads, kMostColumns);
+      most = std::max(most, begin_of(batch + 1) - begin_of(batch));
+    // Blocks enough for every batch, but one that is much larger than the others goes round.
+    const auto mean = (begin_of(last) - begin_of(first)) / (last - first);
+    const auto columns = std::min<std::int64_t>(blocks_for(most), 4 * (mean / kBlockThreads) + 64);
     launch(cuda, name, for_each_in_batches_kernel<Function>,
            dim3(static_cast<unsigned>(columns), static_cast<unsigned>(last - first)), dim3(kBlockThreads),
            device_offsets, first, function);

@@ -6,11 +6,14 @@
 #include "device_samplers.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/sample/ladies.hpp"
 
 // clang-format off
 #define ESPALIER_DEVICE_SAMPLERS(sampler) \
   sampler(graphsage) \
-  sampler(labor)
+  sampler(labor) \
+  sampler(ladies) \
+  sampler(fastgcn)
 // clang-format on
 
 namespace espalier {
@@ -35,6 +38,19 @@ class SampledOnHost final : public DeviceSampler {
  private:
   std::unique_ptr<Sampler> sampler_;
 };
+
+// The twins of the layer-wise samplers need all rows.
+template <class Index>
+std::unique_ptr<DeviceSampler> make_ladies(const Cuda& cuda, const DeviceGrid&, const DeviceDistCsr<Index>& a,
+                                           const SamplerShape& shape, const Sampler&) {
+  return a.host->partition.parts() == 1 ? make_ladies(cuda, a, shape) : nullptr;
+}
+template <class Index>
+std::unique_ptr<DeviceSampler> make_fastgcn(const Cuda& cuda, const DeviceGrid&,
+                                            const DeviceDistCsr<Index>& a, const SamplerShape& shape,
+                                            const Sampler&) {
+  return a.host->partition.parts() == 1 ? make_fastgcn(cuda, a, shape) : nullptr;
+}
 
 }  // namespace
 

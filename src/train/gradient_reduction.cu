@@ -28,6 +28,7 @@ __device__ std::uint32_t largest_of_warp(std::uint32_t mine) {
 __global__ void __launch_bounds__(kBlockThreads)
     find_bounds_kernel(Tensors<const float> tensors, unsigned long long* bounds) {
   const auto& tensor = tensors.tensor[blockIdx.y];
+  if (static_cast<std::int64_t>(blockIdx.x) * blockDim.x >= tensor.size) return;  // the whole block
   const auto step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   std::uint32_t largest = 0;
   for (auto k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < tensor.size;

@@ -11,10 +11,12 @@ void cross_entropy(const Cpu& cpu, const Matrix<float>& logits, const Buffer<std
   *loss = softmax_cross_entropy(cpu, logits, labels, scale, dlogits);
 }
 
-bool all_finite(const Cpu&, const std::vector<Matrix<float>>& gradients) {
-  return std::ranges::all_of(gradients, [](const Matrix<float>& gradient) {
+bool note_divergence(const Cpu&, const std::vector<Matrix<float>>& gradients, int* flag) {
+  const bool finite = std::ranges::all_of(gradients, [](const Matrix<float>& gradient) {
     return std::ranges::all_of(gradient.data, [](float x) { return std::isfinite(x); });
   });
+  *flag |= finite ? 0 : 1;
+  return !finite;
 }
 
 template class TrainerOn<Cpu>;

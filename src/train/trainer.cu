@@ -1,5 +1,6 @@
 #include "espalier/base/device_array.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
+#include "espalier/train/device_gradient_reduction.hpp"
 
 namespace espalier {
 
@@ -18,9 +19,17 @@ static void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
   softmax_cross_entropy(cuda, logits, labels.data(), scale, dlogits, loss);
 }
 
-// Asking would make the host wait for the step: the loss of the epoch tells.
-static bool all_finite(const Cuda&, const std::vector<Matrix<float, Cuda>>&) {
-  return true;
+static DeviceGradientReduction reduction_over(const Cuda& cuda, const DeviceCommunicator& comm,
+                                              bool reproducible) {
+  return {cuda, comm, reproducible};
+}
+
+// Asking for the answer would make the host wait for the step.
+static bool note_divergence(const Cuda& cuda, const std::vector<Matrix<float, Cuda>>& gradients, int* flag) {
+  std::vector<const Matrix<float, Cuda>*> tensors;
+  for (const auto& gradient : gradients) tensors.push_back(&gradient);
+  note_not_finite(cuda, tensors, flag);
+  return false;
 }
 
 }  // namespace espalier

@@ -25,8 +25,13 @@ Buffer<T> to_host(const Cpu&, const Buffer<T>& from) {
 void cross_entropy(const Cpu& cpu, const Matrix<float>& logits, const Buffer<std::int32_t>& labels,
                    double scale, Matrix<float>& dlogits, double* loss);
 
-// Is every number finite? A GPU is not asked inside of an epoch: true.
-bool all_finite(const Cpu&, const std::vector<Matrix<float>>& gradients);
+inline GradientReduction reduction_over(const Cpu&, const Communicator& comm, bool reproducible) {
+  return {comm, reproducible};
+}
+
+// Notes in *flag when a number is not finite, and returns true when the flag is known to be set. A GPU is not asked
+// inside of an epoch.
+bool note_divergence(const Cpu&, const std::vector<Matrix<float>>& gradients, int* flag);
 
 template <class Space>
 NetworkShape shape_of(const TrainingJobOn<Space>& job) {
@@ -85,15 +90,16 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
     : space_(space),
       job_(job),
       grid_(host_grid(job.grid)),
-      network_(shape_of(job), static_cast<std::uint64_t>(job.config.train.seed)),
-      optimizer_(optimizer_of(job.config.train), network_.parameters()),
-      reduction_(job.grid.world(), job.config.train.reproducible),
-      statistics_(job.grid.world(), job.config.train.reproducible),
+      network_(space, shape_of(job), static_cast<std::uint64_t>(job.config.train.seed)),
+      optimizer_(space, optimizer_of(job.config.train), network_.parameters()),
+      reduction_(reduction_over(space, job.grid.world(), job.config.train.reproducible)),
+      statistics_(reduction_over(space, job.grid.world(), job.config.train.reproducible)),
       clock_(space, timers_) {
   for (const auto& parameter : network_.parameters())
     gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
   for (const auto& statistic : network_.running_statistics())
     mean_statistics_.emplace_back(statistic.rows, statistic.columns);
+  to_space<int>(space, std::vector<int>{0}, diverged_);
   if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->traffic());
 }
 
@@ -162,7 +168,8 @@ EpochReport TrainerOn<Space>::train_epoch(std::int64_t number, const TrainingPro
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
                 static_cast<double>(job_.targets.train.size());
-  if (!std::isfinite(*report.loss)) refuse_divergence(plan.epoch(), config.train);
+  if (!std::isfinite(*report.loss) || to_host(space_, diverged_)[0] != 0)
+    refuse_divergence(plan.epoch(), config.train);
   return report;
 }
 
@@ -219,10 +226,11 @@ void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
     if (!mean_statistics_.empty())
       statistics_.finish(end - begin, pointers_to<Matrix<float, Space>>(mean_statistics_));
   }
-  if (!all_finite(space_, gradients_)) refuse_divergence(plan.epoch(), job_.config.train);  // on every rank
+  if (note_divergence(space_, gradients_, diverged_.data()))  // on every rank
+    refuse_divergence(plan.epoch(), job_.config.train);
   const typename StageClock<Space>::Scope time(clock_, "optimizer");
   optimizer_.step(space_, rate, gradients_, network_.parameters());
-  if (!mean_statistics_.empty()) network_.update_running_statistics(mean_statistics_);
+  if (!mean_statistics_.empty()) network_.update_running_statistics(space_, mean_statistics_);
 }
 
 template <class Space>

@@ -107,6 +107,14 @@ TEST_F(DeviceLocalIds, ManySmallBatches) {
   expect_as_on_cpu(gpu(), 90, batches, 0);
 }
 
+TEST_F(DeviceLocalIds, OneLargeBatchAmongSmallOnes) {
+  std::mt19937_64 random(2);
+  std::vector<Lists<std::int32_t>> batches;
+  for (int b = 0; b < 50; ++b)
+    batches.push_back(random_lists<std::int32_t>(900, 3, b == 31 ? 40'000 : 2, random));
+  expect_as_on_cpu(gpu(), 900, batches, 0);
+}
+
 TEST_F(DeviceLocalIds, EveryIdOfTheGraph) {
   Lists<std::int64_t> all;
   all.vertices.resize(2000);

@@ -1,6 +1,6 @@
 // Laws: on a GPU the node-wise samplers make the minibatches that they make on the CPU, entry by entry and value bits
 // included, for any number of batches at once; digests of copies are the CPU's.
-// ranks: 1
+// ranks: 1 2
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -112,7 +112,7 @@ TEST_F(DeviceSamplers, ManyLayersOfEveryCase) {
     for (const char* kind : {"graphsage", "labor"}) {
       if (kind[0] == 'l' && c.shape.weighted) continue;
       expect_as_on_cpu(kind, matrix_of<std::int32_t>(grid, c, Topology::kReplicated), c.shape, seeds.batches);
-      expect_as_on_cpu(kind, matrix_of<std::int64_t>(grid, c, Topology::kPartitioned), c.shape, seeds.batches,
+      expect_as_on_cpu(kind, matrix_of<std::int64_t>(grid, c, Topology::kReplicated), c.shape, seeds.batches,
                        Placement::kHost);
     }
 }
@@ -199,6 +199,32 @@ TEST_F(DeviceSamplers, CopiesKeepTheDigest) {
   }
   EXPECT_EQ(sample_digests(gpu(), copies), sample_digests(Cpu{1}, oracle));
   EXPECT_EQ(sample_digests(gpu(), {}), 0u);
+}
+
+TEST_F(DeviceSamplers, LayerWiseOnesAreInTheTable) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, true, 5), Topology::kReplicated);
+  const Seeds seeds(kNodes, {10, 0, 1, 60}, 4);
+  for (const char* kind : {"ladies", "fastgcn"})
+    expect_as_on_cpu(kind, normalize_rows(a, false, false), {.fanout = {20, 10}}, seeds.batches);
+}
+
+// Block rows of several ranks, by a schedule that has no twin.
+TEST_F(DeviceSamplers, TheHostSamplesWhatHasNoTwin) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, true, 5), Topology::kPartitioned);
+  const DeviceGrid device_grid(gpu(), grid);
+  const auto copy = to_device(gpu(), a);
+  Seeds seeds(kNodes, {10, 0, 30}, 4);
+  for (auto& batch : seeds.batches) batch.number += 100 * grid.world().rank();
+  const SamplerShape shape = {.fanout = {4, 3}, .schedule = Schedule::kStaged};
+  bool on_host = false;
+  const auto sampler = make_sampler(gpu(), device_grid, "graphsage", copy, shape, &on_host);
+  EXPECT_EQ(on_host, a.partition.parts() > 1);
+  EXPECT_EQ(sampler->schedules(), (std::vector<Schedule>{Schedule::kStaged, Schedule::kStaged}));
+  const auto minibatches = sampler->sample(gpu(), seeds.batches, 7, 2);
+  const auto oracle = make_sampler("graphsage", a, shape)->sample({1}, seeds.batches, 7, 2);
+  for (std::size_t b = 0; b < oracle.size(); ++b) expect_equal(to_host(gpu(), minibatches[b]), oracle[b]);
 }
 
 TEST_F(DeviceSamplers, RefuseWhatTheCpuRefuses) {

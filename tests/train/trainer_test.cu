@@ -4,7 +4,8 @@
 #include "espalier/train/trainer.hpp"
 
 #include "cuda_test.hpp"
-#include "espalier/dist/device_product.hpp"
+#include "espalier/dist/device_dist_csr.hpp"
+#include "espalier/train/device_gradient_reduction.hpp"
 #include "mpi_test.hpp"
 #include "train/small_training.hpp"
 
@@ -22,8 +23,8 @@ struct SmallGpuJob {
   std::unique_ptr<DeviceSampler> sampler, whole_rows;
   EvaluatorOn<Cuda> evaluator;
 
-  SmallGpuJob(const Cuda& gpu, const Grid& grid_, const SmallProblem& problem, const Config& config, Topology topology,
-              Placement placement)
+  SmallGpuJob(const Cuda& gpu, const Grid& grid_, const SmallProblem& problem, const Config& config,
+              Topology topology, Placement placement)
       : host(grid_, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology),
         grid(gpu, grid_),
         a(to_device(gpu, host.a, placement)),
@@ -43,11 +44,12 @@ struct GpuRun {
 GpuRun train_on_gpu(const Cuda& gpu, const Grid& grid, const SmallProblem& problem, const Config& config,
                     Topology topology, Placement placement = Placement::kDevice) {
   const SmallGpuJob job(gpu, grid, problem, config, topology, placement);
-  TrainerOn<Cuda> trainer(gpu, {job.grid, config, *job.sampler, job.features, job.host.targets, job.evaluator, 5, kStep,
-                                nullptr});
+  TrainerOn<Cuda> trainer(gpu, {job.grid, config, *job.sampler, job.features, job.host.targets, job.evaluator,
+                                5, kStep, nullptr});
   GpuRun run;
   trainer.train({nullptr, [&](const EpochReport& epoch) { run.epochs.push_back(epoch); }});
-  for (const auto& parameter : trainer.network().parameters()) run.weights.push_back(download(gpu, parameter.value.data));
+  for (const auto& parameter : trainer.network().parameters())
+    run.weights.push_back(download(gpu, parameter.value.data));
   run.digest = trainer.weights_digest();
   return run;
 }

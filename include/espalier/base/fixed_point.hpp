@@ -27,7 +27,9 @@ class FixedPointScale {
     shift_ = bound > 0 ? 62 - exponent - log_terms : 0;
   }
   ESPALIER_HD std::int64_t to_fixed(double x) const { return std::llrint(std::ldexp(x, shift_)); }
-  ESPALIER_HD double to_double(std::int64_t sum) const { return std::ldexp(static_cast<double>(sum), -shift_); }
+  ESPALIER_HD double to_double(std::int64_t sum) const {
+    return std::ldexp(static_cast<double>(sum), -shift_);
+  }
 
  private:
   int shift_ = 0;

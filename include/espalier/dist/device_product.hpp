@@ -28,7 +28,7 @@ class DeviceRowOperation {
   virtual ~DeviceRowOperation() = default;
   virtual bool has_values() const = 0;
   /// out has one row for each of `rows` [count], keyed by `keys` [count]; both, and what the views point to, are
-  /// memory that kernels read. The host may wait once, for the number of entries.
+  /// memory that kernels read. The host may wait, for numbers of entries.
   virtual void apply(const Cuda& cuda, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
                      DeviceRowEntries<Index>& out) const = 0;
 };

@@ -104,8 +104,8 @@ class TrainerOn {
   const Grid& grid_;
   Network<float, Space> network_;
   Optimizer<float, Space> optimizer_;
-  GradientReduction<Space> reduction_;
-  GradientReduction<Space> statistics_;
+  GradientReductionOn<Space> reduction_;
+  GradientReductionOn<Space> statistics_;
   std::vector<Matrix<float, Space>> gradients_, mean_statistics_;
   Matrix<float, Space> loss_gradient_;        ///< by the logits of the minibatch under way
   std::vector<Matrix<float, Space>> inputs_;  ///< of the step that computes
@@ -113,6 +113,7 @@ class TrainerOn {
   Array<Space, std::int32_t> labels_;         ///< of the minibatch under way
   Array<Space, double> losses_;               ///< of this rank's minibatches of the epoch, sums over seeds
   std::size_t losses_count_ = 0;
+  Array<Space, int> diverged_;       ///< [1] was a gradient not finite?
   std::vector<Buffer<float>> best_;  ///< host memory
   std::int64_t evaluations_without_gain_ = 0;
   double best_metric_ = -1;
