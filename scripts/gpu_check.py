@@ -293,7 +293,7 @@ def sanitizer_command(tool, kind):
 def verdict(output):
     if "Device not supported" in output:
         raise Skip("compute-sanitizer does not support this device here")
-    if "ERROR SUMMARY: 0 errors" not in output and "0 hazards displayed" not in output:
+    if "ERROR SUMMARY: 0 errors" not in output and "RACECHECK SUMMARY: 0 hazards displayed" not in output:
         raise Failure(output[-4000:])
     return {"errors": 0}
 
