@@ -168,7 +168,8 @@ class Check:
 
 
 def show(line):
-    figures = ", ".join(f"{key} {brief(value)}" for key, value in line["figures"].items() if key != "cases")
+    figures = ", ".join(f"{key} {brief(value)}" for key, value in line["figures"].items()
+                        if key not in ("cases", "title", "gpu", "quick"))
     text = figures or line.get("reason", "").split("\n")[0]
     print(f"{line['name']:<44} {line['state']:<8} {line['seconds']:>7.1f} s  {text}", flush=True)
     for case in line["figures"].get("cases", []):
