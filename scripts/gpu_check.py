@@ -168,7 +168,8 @@ class Check:
 
 
 def show(line):
-    figures = ", ".join(f"{key} {brief(value)}" for key, value in line["figures"].items() if key != "cases")
+    figures = ", ".join(f"{key} {brief(value)}" for key, value in line["figures"].items()
+                        if key not in ("cases", "title", "gpu", "quick"))
     text = figures or line.get("reason", "").split("\n")[0]
     print(f"{line['name']:<44} {line['state']:<8} {line['seconds']:>7.1f} s  {text}", flush=True)
     for case in line["figures"].get("cases", []):
@@ -293,7 +294,7 @@ def sanitizer_command(tool, kind):
 def verdict(output):
     if "Device not supported" in output:
         raise Skip("compute-sanitizer does not support this device here")
-    if "ERROR SUMMARY: 0 errors" not in output and "0 hazards displayed" not in output:
+    if "ERROR SUMMARY: 0 errors" not in output and "RACECHECK SUMMARY: 0 hazards displayed" not in output:
         raise Failure(output[-4000:])
     return {"errors": 0}
 

@@ -1,0 +1,126 @@
+"""The proof kit where there is no GPU: benches verify themselves in the emulation, gpu_check.py reports what it ran and what it could not."""
+
+import importlib.util
+import io
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+from contextlib import redirect_stdout
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "gpu_check.py"
+
+specification = importlib.util.spec_from_file_location("gpu_check", SCRIPT)
+gpu_check = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(gpu_check)
+
+
+class EmulatedBenches(unittest.TestCase):
+    def test_every_bench_finds_the_results_of_the_cpu(self):
+        benches = sorted((ROOT / "bench").glob("*/*_bench.cu"))
+        self.assertTrue(benches)
+        for source in benches:
+            name = source.relative_to(ROOT / "bench").with_suffix("")
+            with self.subTest(bench=str(name)), tempfile.TemporaryDirectory() as folder:
+                out = pathlib.Path(folder) / "out.json"
+                done = subprocess.run([ROOT / "build/emulated/bench" / name, "--quick", "--out", out],
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=200)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                cases = json.loads(out.read_text())["cases"]
+                self.assertTrue(cases)
+                self.assertEqual([case["name"] for case in cases if case["wrong"]], [], done.stdout)
+                self.assertTrue(all(case["rate"] > 0 and case["bound"] > 0 and case["bytes"] > 0 for case in cases))
+
+
+class GpuCheck(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="espalier-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        place = types.SimpleNamespace(commands=[], mpirun=["mpirun"], commit=lambda: "abc",
+                                      results=self.folder / "results.json")
+        options = types.SimpleNamespace(json=None, record=False, quick=True, parts=gpu_check.PARTS)
+        self.check = gpu_check.Check(options, place, self.folder)
+
+    def part(self, work):
+        with redirect_stdout(io.StringIO()) as output:
+            self.check.part("a part", work)
+        return self.check.lines[-1], output.getvalue()
+
+    def program(self, text):
+        path = self.folder / "program"
+        path.write_text(f"#!{sys.executable}\nimport sys\n{text}")
+        path.chmod(0o755)
+        return path
+
+    def results(self):
+        with redirect_stdout(io.StringIO()) as output:
+            code = gpu_check.write_results(self.check, {"name": "a GPU"})
+        return code, output.getvalue(), json.loads((self.folder / "results.json").read_text())
+
+    def test_without_a_gpu_every_part_is_skipped(self):
+        if gpu_check.describe_gpu()[0] is not None:
+            self.skipTest("there is a GPU")
+        out = self.folder / "out.json"
+        done = subprocess.run([sys.executable, SCRIPT, "--json", out], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("no GPU", done.stdout)
+        result = json.loads(out.read_text())
+        self.assertEqual((result["passed"], result["failed"], result["skipped"]), (0, 0, len(gpu_check.PARTS)))
+        self.assertIsNone(result["gpu"])
+
+    def test_a_program_that_fails_or_is_missing_fails_its_part_and_the_run(self):
+        line, output = self.part(lambda: self.check.run(self.program("print('why'); sys.exit(3)")))
+        self.assertEqual(line["state"], "failed")
+        self.assertIn("exit code 3", line["reason"])
+        self.assertIn("why", output)
+        self.assertEqual(self.part(lambda: self.check.run(self.folder / "nothing"))[0]["state"], "failed")
+        self.part(lambda: {"tests": 3})
+        code, output, result = self.results()
+        self.assertEqual((code, result["passed"], result["failed"]), (1, 1, 2))
+        self.assertIn("1 passed, 2 failed, 0 skipped", output)
+
+    def test_a_test_program_passes_fails_or_is_skipped_by_its_report(self):
+        report = ("path = next(a.split(':', 1)[1] for a in sys.argv if a.startswith('--gtest_output'))\n"
+                  "open(path, 'w').write('{{\"testsuites\": [{{\"testsuite\": [{}]}}]}}')\n")
+        passes = '{"classname": "S", "name": "A", "result": "COMPLETED"}'
+        fails = '{"classname": "S", "name": "B", "result": "COMPLETED", "failures": [1]}'
+        skips = '{"classname": "S", "name": "C", "result": "SKIPPED"}'
+        states = []
+        for tests in (passes, f"{passes}, {fails}", skips, f"{passes}, {skips}"):
+            program = self.program(report.format(tests))
+            states.append(self.part(lambda: gpu_check.run_test(self.check, program, 1))[0]["state"])
+        self.assertEqual(states, ["passed", "failed", "skipped", "passed"])
+        crash = self.program("sys.exit(139)")
+        self.assertEqual(self.part(lambda: gpu_check.run_test(self.check, crash, 1))[0]["state"], "failed")
+
+    def test_a_digest_or_a_loss_that_differs_is_a_failure(self):
+        def compare(cpu, gpu):
+            reports = iter([cpu, gpu])
+            self.check.place.program = self.check.place.cpu_program = "program"
+            gpu_check.train = lambda *_, **__: {"epochs": [next(reports)]}
+            gpu_check.small_graph = lambda *_: "graph"
+            return self.part(lambda: gpu_check.compare_devices(self.check, [], 1))[0]
+
+        def epoch(loss, digest):
+            return {"loss": loss, "sample_digest": digest, "valid": {"accuracy": 0.5}}
+
+        self.assertEqual(compare(epoch(1.0, "a"), epoch(1.0001, "a"))["state"], "passed")
+        self.assertIn("digest", compare(epoch(1.0, "a"), epoch(1.0, "b"))["reason"])
+        self.assertIn("loss", compare(epoch(1.0, "a"), epoch(1.01, "a"))["reason"])
+        self.assertEqual(compare(epoch(1.0, "a"), epoch(float("nan"), "a"))["state"], "failed")
+
+    def test_the_sanitizer_passes_by_its_summary_only(self):
+        for words, state in (("ERROR SUMMARY: 0 errors", "passed"), ("ERROR SUMMARY: 10 errors", "failed"),
+                             ("RACECHECK SUMMARY: 10 hazards displayed", "failed"),
+                             ("RACECHECK SUMMARY: 0 hazards displayed (0 errors)", "passed"), ("", "failed"),
+                             ("Device not supported", "skipped")):
+            self.assertEqual(self.part(lambda: gpu_check.verdict(words))[0]["state"], state, words)
+
+
+if __name__ == "__main__":
+    unittest.main()
