@@ -33,15 +33,15 @@ emulated: build/emulated/espalier  ## build the GPU program with kernels that ru
 
 build/cuda/obj/%.cu.o: src/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
-	@$(NVCC) $(CPPFLAGS) $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MF $@.d -c -o $@ $<
+	@$(NVCC) $(CPPFLAGS) $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 build/cuda/obj/tests/%.cu.o: tests/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
-	@$(NVCC) $(CPPFLAGS) -Itests $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MF $@.d -c -o $@ $<
+	@$(NVCC) $(CPPFLAGS) -Itests $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 build/cuda/obj/bench/%.cu.o: bench/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
-	@$(NVCC) $(CPPFLAGS) -Ibench $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MF $@.d -c -o $@ $<
+	@$(NVCC) $(CPPFLAGS) -Ibench $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 EMULATE = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests $(CXXFLAGS) -Wno-unknown-pragmas -Wno-ignored-attributes \
           -Wno-attributes -MMD -MP
@@ -86,7 +86,7 @@ build/$(1)/bench/%: build/$(2)/obj/bench/%.cu.o build/$(1)/libespalier.a $(LIBRA
 	@mkdir -p $$(@D)
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(3)
 
--include $(patsubst %.o,%.d,$(call cuda_objects,$(1),$(2))) $(patsubst %,build/$(1)/obj/%.d,$(CUDA_TESTS:=.o) $(CUDA_BENCHES:=.o))
+-include $(patsubst %.o,%.d,$(call cuda_objects,$(1),$(2))) $(patsubst %,build/$(1)/obj/%.d,$(CUDA_TESTS) $(CUDA_BENCHES))
 endef
 $(eval $(call CUDA_BUILD,cuda,cuda,$$(CUDA_LIBS),))
 $(eval $(call CUDA_BUILD,bundle/cuda,cuda,$$(CUDA_LIBS),))
