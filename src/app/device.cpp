@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "espalier/base/error.hpp"
 
 namespace espalier {
@@ -24,6 +26,9 @@ std::int64_t memory_of(const Cuda& gpu) {
 std::string name_of(const Cuda& gpu) {
   return gpu.name();
 }
+std::string id_of(const Cuda& gpu) {
+  return gpu.unique_id();
+}
 
 #else
 
@@ -40,8 +45,28 @@ std::int64_t memory_of(const Cuda&) {
 std::string name_of(const Cuda&) {
   return "";
 }
+std::string id_of(const Cuda&) {
+  return "";
+}
 
 #endif
+
+}  // namespace
+
+namespace {
+
+// How many ranks have the GPU that this one has. A rank may see one GPU only, and that may be its own. Collective.
+int count_sharers(const Communicator& world, const Cuda& gpu) {
+  struct Id {
+    char host[256] = {}, gpu[16] = {};
+  } mine;
+  failure_context().host.copy(mine.host, sizeof mine.host - 1);
+  id_of(gpu).copy(mine.gpu, sizeof mine.gpu);
+  int sharers = 0;
+  for (const auto& other : world.all_gather(mine, "setup"))
+    sharers += std::memcmp(&other, &mine, sizeof mine) == 0;
+  return sharers;
+}
 
 }  // namespace
 
@@ -62,11 +87,13 @@ Device choose_device(const Communicator& world, const NodePlace& node, const Con
     return device;
   }
   device.gpu = take_gpu(node.place % seen, config.train.precision);
-  const int sharers = (node.ranks + seen - 1) / seen;
-  world.barrier();  // all have what a GPU takes for itself
+  const int sharers =
+      count_sharers(world, *device.gpu);  // which all ranks enter with what a GPU takes for itself
   device.memory = world.all_reduce(memory_of(*device.gpu) / sharers, Reduction::kMin, "setup");
+  device.sharers = world.all_reduce(sharers, Reduction::kMax, "setup");
   device.words =
-      fmt::format("on {} {}{}", sharers > 1 ? fmt::format("a GPU for {} ranks,", sharers) : "a GPU per rank,",
+      fmt::format("on {} {}{}",
+                  device.sharers > 1 ? fmt::format("a GPU for {} ranks,", device.sharers) : "a GPU per rank,",
                   name_of(*device.gpu),
                   config.train.precision == "fp32" ? "" : ", products in " + config.train.precision);
   return device;

@@ -13,8 +13,9 @@ namespace espalier {
 
 struct Device {
   std::shared_ptr<const Cuda> gpu;  ///< null: the CPU
-  std::int64_t memory = 0;          ///< bytes of the GPU for this rank; ranks that share one have equal parts
-  std::string words;                ///< "on the CPU (no GPU: no CUDA-capable device is detected)"
+  std::int64_t memory = 0;  ///< free bytes of the GPU for this rank; ranks that share one have equal parts
+  int sharers = 1;          ///< the most ranks that share a GPU
+  std::string words;        ///< "on the CPU (no GPU: no CUDA-capable device is detected)"
 
   const char* name() const { return gpu ? "cuda" : "cpu"; }
 };

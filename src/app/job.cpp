@@ -31,39 +31,63 @@ void refuse_unavailable(const Config& c) {
   refuse(c.run.stall_minutes > 0, "run.stall_minutes", fmt::format("{}", c.run.stall_minutes), "use 0");
 }
 
+// Bytes of a rank that lie in its GPU from beginning to end, apart from the graph.
+double on_gpu(const Job& job, const ResidentMemory& memory) {
+  const double narrow = job.config.train.precision == "bf16" && !job.graph.half_features ? 0.5 : 1.0;
+  return memory.evaluation + memory.model + (features_on_device(job) ? narrow * memory.features : 0);
+}
+
+// May the graph lie there too? Half of the GPU is left to minibatches and activations.
+bool graph_fits_gpu(const Job& job, const ResidentMemory& memory) {
+  return memory.topology + on_gpu(job, memory) <= static_cast<double>(job.device.memory) / 2;
+}
+
+// Bytes of a rank in memory of the host. With a GPU what its kernels read there is a copy beside the one that was read.
+double on_host(const Job& job, const ResidentMemory& memory) {
+  if (!job.device.gpu) return memory.total();
+  const double graph = memory.topology * (graph_fits_gpu(job, memory) ? 1 : 2),
+               features = memory.features * (features_on_device(job) ? 1 : 2);
+  return std::max(graph + features + memory.exchange, memory.topology + memory.loading);
+}
+
 // The most copies that leave half of the memory to samples and activations.
 std::int64_t automatic_replication(const Job& job, std::int64_t ranks) {
   std::int64_t best = 1;
-  for (std::int64_t c = 1; c <= ranks; ++c)
-    if (ranks % c == 0 && resident_memory(job.graph, job.config, ranks, c, job.training).total() <=
-                              static_cast<double>(job.memory_limit) / 2)
-      best = c;
+  for (std::int64_t c = 1; c <= ranks; ++c) {
+    if (ranks % c != 0) continue;
+    const auto memory = resident_memory(job.graph, job.config, ranks, c, job.training);
+    const bool fits_device =
+        !job.device.gpu || on_gpu(job, memory) <= static_cast<double>(job.device.memory) / 2;
+    if (on_host(job, memory) <= static_cast<double>(job.memory_limit) / 2 && fits_device) best = c;
+  }
   return best;
 }
 
 void check_gpu_memory(const Job& job, std::int64_t replication) {
   const auto memory = resident_memory(job.graph, job.config, job.grid->ranks(), replication, job.training);
-  const double needed = memory.evaluation + memory.model + (features_on_device(job) ? memory.features : 0);
+  const double needed = on_gpu(job, memory);
   if (needed <= static_cast<double>(job.device.memory)) return;
   memory_error(
-      "each rank needs {} of its GPU (features {}, evaluation {}, model {}) and has {}; use more GPUs{}{}",
-      bytes_in_words(needed), bytes_in_words(features_on_device(job) ? memory.features : 0),
-      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
-      bytes_in_words(static_cast<double>(job.device.memory)),
+      "each rank needs {} of {} (features {}, evaluation {}, model {}) and has {}; use more GPUs, a smaller "
+      "model.hidden{}{}",
+      bytes_in_words(needed), job.device.sharers > 1 ? "its share of a GPU" : "its GPU",
+      bytes_in_words(features_on_device(job) ? memory.features : 0), bytes_in_words(memory.evaluation),
+      bytes_in_words(memory.model), bytes_in_words(static_cast<double>(job.device.memory)),
       features_on_device(job) ? ", graph.features_on = \"host\"" : "",
       replication > 1 ? fmt::format(", a grid.replication below {}", replication) : "");
 }
 
 void check_memory(const Job& job, std::int64_t ranks, std::int64_t replication) {
   const auto memory = resident_memory(job.graph, job.config, ranks, replication, job.training);
-  if (memory.total() <= static_cast<double>(job.memory_limit)) return;
+  const double needed = on_host(job, memory);
+  if (needed <= static_cast<double>(job.memory_limit)) return;
   std::string cures = "use more ranks";
   if (replication > 1) cures += fmt::format(", a grid.replication below {}", replication);
   if (job.config.grid.topology == "replicated") cures += ", grid.topology = \"partitioned\"";
   if (job.training) cures += ", a smaller model.hidden";
   memory_error(
       "each rank needs {} (graph {}, features {}, evaluation {}, model {}), but run.memory_limit is {}; {}",
-      bytes_in_words(memory.total()), bytes_in_words(memory.topology), bytes_in_words(memory.features),
+      bytes_in_words(needed), bytes_in_words(memory.topology), bytes_in_words(memory.features),
       bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
       bytes_in_words(static_cast<double>(job.memory_limit)), cures);
 }
@@ -101,21 +125,27 @@ bool features_on_device(const Job& job) {
   return job.config.graph.features_on == "device";
 }
 
-// Half of the GPU is left to minibatches and activations.
 bool topology_on_device(const Job& job) {
+  return graph_fits_gpu(
+      job, resident_memory(job.graph, job.config, job.grid->ranks(), job.grid->replication(), job.training));
+}
+
+std::int64_t room_on_gpu(const Job& job) {
   const auto memory =
       resident_memory(job.graph, job.config, job.grid->ranks(), job.grid->replication(), job.training);
-  const double others = memory.evaluation + memory.model + (features_on_device(job) ? memory.features : 0);
-  return memory.topology + others <= static_cast<double>(job.device.memory) / 2;
+  const double resident = on_gpu(job, memory) + (graph_fits_gpu(job, memory) ? memory.topology : 0);
+  return static_cast<std::int64_t>(std::max(0.0, static_cast<double>(job.device.memory) - resident));
 }
 
 std::int64_t sample_memory(const Job& job) {
-  if (!job.device.gpu) return job.memory_limit / (job.sampling_grid ? 8 : 4);  // one window, or two
-  const auto memory =
-      resident_memory(job.graph, job.config, job.grid->ranks(), job.grid->replication(), job.training);
-  const double resident = memory.evaluation + memory.model + (features_on_device(job) ? memory.features : 0) +
-                          (topology_on_device(job) ? memory.topology : 0);
-  return static_cast<std::int64_t>(std::max(0.0, static_cast<double>(job.device.memory) - resident) / 4);
+  if (job.device.gpu) return room_on_gpu(job) / 4;
+  return job.memory_limit / (job.sampling_grid ? 8 : 4);  // one window, or two
+}
+
+std::int64_t evaluation_memory(const Job& job) {
+  constexpr std::int64_t kLeast = std::int64_t{64} << 20, kMost = std::int64_t{1} << 30;
+  if (job.device.gpu) return std::clamp(room_on_gpu(job) / 8, kLeast, kMost);
+  return job.memory_limit / 8;
 }
 
 Job open_job(const Communicator& world, const Config& config, bool training) {
@@ -217,6 +247,9 @@ void warn_of_surprises(const Job& job) {
     }
   if (job.training && config.sampler.kind == "ladies" && config.sampler.mode == "paper")
     log::warning("blocks of ladies in mode paper are biased; train with mode debiased or reference");
+  if (job.device.sharers > 1)
+    log::warning("{} ranks share a GPU; start one rank per GPU, or set run.device = \"cpu\"",
+                 job.device.sharers);
   if (job.training && config.run.overlap && job.device.gpu)
     log::warning("on GPUs run.overlap hides fetching, not sampling");
   else if (job.training && config.run.overlap && !job.sampling_grid)

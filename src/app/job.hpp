@@ -83,6 +83,9 @@ void measure_peak_memory(const Job& job, RunReport& report);
 /// Bytes that minibatches sampled at once may take on a rank, of the memory that they lie in.
 std::int64_t sample_memory(const Job& job);
 
+/// Bytes that the input rows of one chunk of exact evaluation may take.
+std::int64_t evaluation_memory(const Job& job);
+
 /// With GPUs: does the block of the matrix, or of the features, go to the memory of the GPU? Otherwise kernels read it
 /// in pinned memory of the host.
 bool topology_on_device(const Job& job);

@@ -25,6 +25,7 @@ DeviceDistCsr<Index> place_matrix(const Job& job, const DistCsr<Index>& a) {
 }
 
 inline void warn_of_host_sampling(const Job& job) {
+  if (job.grid->world().rank() != 0) return;
   log::warning(
       "{} with this topology and schedule is sampled by the CPU, and its minibatches are copied to the GPU",
       job.config.sampler.kind);

@@ -82,7 +82,7 @@ void run(Job& job, std::int64_t epochs) {
     const DeviceGrid grid(*gpu, *job.grid);
     const auto matrix = place_matrix(job, a);
     bool on_host = false;
-    const auto sampler = make_sampler(*gpu, grid, kind, matrix, shape, &on_host);
+    const auto sampler = make_sampler(*gpu, grid, kind, matrix, shape, &on_host, job.cpu);
     if (on_host) warn_of_host_sampling(job);
     return sample(job, *gpu, *sampler, training, epochs);
   }

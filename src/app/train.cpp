@@ -67,9 +67,9 @@ SamplerShape whole_rows_shape(const SamplerShape& training) {
 // Trains on a space with what was set up there, and reports.
 template <class Space>
 void train(Job& job, const Space& space, const GridOn<Space>& grid, SamplerOn<Space>& sampler,
-           SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features, const Targets& targets,
-           std::int64_t memory) {
-  const EvaluatorOn<Space> evaluator(grid, whole_rows, features, targets, job.graph.edges, memory / 8);
+           SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features, const Targets& targets) {
+  const EvaluatorOn<Space> evaluator(grid, whole_rows, features, targets, job.graph.edges,
+                                     evaluation_memory(job));
   start_output(job);
   TrainerOn<Space> trainer(space, {grid, job.config, sampler, features, targets, evaluator, job.bulk(),
                                    job.batches_per_step(), job.sampling_grid.get()});
@@ -109,12 +109,11 @@ void train_on_gpu(Job& job, const DistCsr<Index>& a, std::optional<FeatureStore>
   host_features.reset();
   const auto shape = sampler_shape(job.config, job.grid->ranks());
   bool on_host = false;
-  const auto sampler = make_sampler(gpu, grid, job.config.sampler.kind, matrix, shape, &on_host);
+  const auto sampler = make_sampler(gpu, grid, job.config.sampler.kind, matrix, shape, &on_host, job.cpu);
   const auto whole_rows = make_sampler(gpu, grid, "graphsage", matrix, whole_rows_shape(shape));
   if (on_host) warn_of_host_sampling(job);
   if (job.grid->ranks() > 1) log::info("GPUs exchange by {}", grid.transport());
-  train(job, gpu, grid, *sampler, *whole_rows, features, targets,
-        job.grid->world().all_reduce(gpu.free_memory(), Reduction::kMin, "setup"));
+  train(job, gpu, grid, *sampler, *whole_rows, features, targets);
 }
 #endif
 
@@ -135,7 +134,7 @@ void run(Job& job) {
   const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape));
 
   // 3. Train and report.
-  train(job, job.cpu, *job.grid, *sampler, *whole_rows, *features, targets, job.memory_limit);
+  train(job, job.cpu, *job.grid, *sampler, *whole_rows, *features, targets);
 }
 
 }  // namespace

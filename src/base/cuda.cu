@@ -22,12 +22,40 @@ constexpr std::size_t kBlasWorkspace = std::size_t{32} << 20;
 struct Memory {
   cudaStream_t stream = nullptr;
   cudaMemPool_t pool = nullptr;
-  const char* purpose = "arrays";
 };
 Memory& memory() {
   static Memory of_process;
   return of_process;
 }
+
+// What the driver has left and what the pool holds without using it.
+std::size_t free_bytes() {
+  std::size_t free = 0, total = 0;
+  ESPALIER_CUDA(cudaMemGetInfo(&free, &total));
+  std::uint64_t reserved = 0, used = 0;
+  ESPALIER_CUDA(cudaMemPoolGetAttribute(memory().pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
+  ESPALIER_CUDA(cudaMemPoolGetAttribute(memory().pool, cudaMemPoolAttrUsedMemCurrent, &used));
+  return free + (reserved - used);
+}
+
+std::size_t total_bytes() {
+  std::size_t free = 0, total = 0;
+  ESPALIER_CUDA(cudaMemGetInfo(&free, &total));
+  return total;
+}
+
+// The oldest architecture that this program has code for: 800 is compute capability 8.0; 0 where that is not known.
+constexpr int oldest_architecture() {
+#if defined(__CUDA_ARCH_LIST__)
+  int oldest = 1 << 30;
+  for (const int architecture : {__CUDA_ARCH_LIST__}) oldest = architecture < oldest ? architecture : oldest;
+  return oldest;
+#else
+  return 0;
+#endif
+}
+
+thread_local const char* purpose_of_memory = "arrays";
 
 double in_gib(std::size_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(std::size_t{1} << 30);
@@ -53,7 +81,15 @@ Precision precision_of(const std::string& name) {
 int count_gpus(std::string* why) {
   int count = 0;
   const auto error = cudaGetDeviceCount(&count);
-  if (error == cudaSuccess && count > 0) return count;
+  cudaDeviceProp first;
+  if (error == cudaSuccess && count > 0 && cudaGetDeviceProperties(&first, 0) == cudaSuccess) {
+    if (10 * (10 * first.major + first.minor) >= oldest_architecture()) return count;
+    if (why != nullptr)
+      *why =
+          fmt::format("{} has compute capability {}.{}, and this program is for {}.{} and later", first.name,
+                      first.major, first.minor, oldest_architecture() / 100, oldest_architecture() / 10 % 10);
+    return 0;
+  }
   cudaGetLastError();  // the error is not one of a later call
   if (why != nullptr) *why = error == cudaSuccess ? "the driver lists no device" : cudaGetErrorString(error);
   return 0;
@@ -72,6 +108,7 @@ struct Cuda::State {
   void* blas_workspace = nullptr;
 
   ~State() {
+    if (compute == nullptr) return;  // there was no such GPU
     cudaStreamSynchronize(compute);
     cudaStreamSynchronize(communication);
     cublasDestroy(blas);
@@ -101,14 +138,14 @@ Cuda::Cuda(int device, Precision precision) : state_(std::make_shared<State>()) 
   ESPALIER_CUDA(cudaGetDeviceProperties(&properties, device));
   s.name = properties.name;
   s.multiprocessors = properties.multiProcessorCount;
-  ESPALIER_CUDA(cudaStreamCreateWithFlags(&s.compute, cudaStreamNonBlocking));
+  auto& m = memory();
+  if (m.stream == nullptr) ESPALIER_CUDA(cudaStreamCreateWithFlags(&m.stream, cudaStreamNonBlocking));
+  s.compute = m.stream;  // of all Cudas of the process, as arrays are given back in its order
   ESPALIER_CUDA(cudaStreamCreateWithFlags(&s.communication, cudaStreamNonBlocking));
   ESPALIER_CUDA(cudaEventCreateWithFlags(&s.computed, cudaEventDisableTiming));
   ESPALIER_CUDA(cudaEventCreateWithFlags(&s.communicated, cudaEventDisableTiming));
 
   // The pool keeps what was freed: a training step allocates from memory that the process has.
-  auto& m = memory();
-  m.stream = s.compute;
   ESPALIER_CUDA(cudaDeviceGetDefaultMemPool(&m.pool, device));
   std::uint64_t keep = ~std::uint64_t{0};
   ESPALIER_CUDA(cudaMemPoolSetAttribute(m.pool, cudaMemPoolAttrReleaseThreshold, &keep));
@@ -148,20 +185,12 @@ cusparseContext* Cuda::sparse() const {
   return state_->sparse;
 }
 
-// What the driver has left and what the pool holds without using it.
 std::int64_t Cuda::free_memory() const {
-  std::size_t free = 0, total = 0;
-  ESPALIER_CUDA(cudaMemGetInfo(&free, &total));
-  std::uint64_t reserved = 0, used = 0;
-  ESPALIER_CUDA(cudaMemPoolGetAttribute(memory().pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
-  ESPALIER_CUDA(cudaMemPoolGetAttribute(memory().pool, cudaMemPoolAttrUsedMemCurrent, &used));
-  return static_cast<std::int64_t>(free + (reserved - used));
+  return static_cast<std::int64_t>(free_bytes());
 }
 
 std::int64_t Cuda::total_memory() const {
-  std::size_t free = 0, total = 0;
-  ESPALIER_CUDA(cudaMemGetInfo(&free, &total));
-  return static_cast<std::int64_t>(total);
+  return static_cast<std::int64_t>(total_bytes());
 }
 
 std::int64_t Cuda::peak_memory() const {
@@ -230,30 +259,38 @@ void StageClock<Cuda>::collect() {
   used_ = 0;
 }
 
-DevicePurpose::DevicePurpose(const char* what) : before_(std::exchange(memory().purpose, what)) {}
+DevicePurpose::DevicePurpose(const char* what) : before_(std::exchange(purpose_of_memory, what)) {}
 DevicePurpose::~DevicePurpose() {
-  memory().purpose = before_;
+  purpose_of_memory = before_;
 }
 
 void* allocate_device(std::size_t bytes, Placement placement) {
   void* allocated = nullptr;
   ESPALIER_CHECK(memory().stream != nullptr, "device memory is asked for before a GPU was taken");
-  const auto error = placement == Placement::kDevice
-                         ? cudaMallocAsync(&allocated, bytes, memory().stream)
-                         : cudaHostAlloc(&allocated, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
+  auto error = placement == Placement::kDevice
+                   ? cudaMallocAsync(&allocated, bytes, memory().stream)
+                   : cudaHostAlloc(&allocated, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
+  if (error == cudaErrorMemoryAllocation && placement == Placement::kDevice) {
+    // The pool may hold enough in pieces that are too small: the driver gets them back, and is asked again.
+    cudaGetLastError();
+    cudaStreamSynchronize(memory().stream);
+    cudaMemPoolTrimTo(memory().pool, 0);
+    error = cudaMallocAsync(&allocated, bytes, memory().stream);
+  }
   if (error == cudaSuccess) return allocated;
   if (error != cudaErrorMemoryAllocation) ESPALIER_CUDA(error);
   cudaGetLastError();  // the error is not one of a later call
   if (placement == Placement::kHost)
-    memory_error("{:.2f} GiB of pinned host memory for {} cannot be had; use more ranks or nodes",
-                 in_gib(bytes), memory().purpose);
-  std::size_t free = 0, total = 0;
-  cudaMemGetInfo(&free, &total);
+    memory_error(
+        "{:.3f} GiB of pinned host memory cannot be had ({}); set graph.features_on = \"device\", or use "
+        "more ranks or "
+        "nodes",
+        in_gib(bytes), purpose_of_memory);
   memory_error(
-      "the GPU is full: {:.2f} GiB were asked for ({}), {:.2f} GiB of {:.2f} GiB are free; lower "
+      "the GPU is full: {:.3f} GiB were asked for ({}), {:.3f} GiB of {:.3f} GiB are free; lower "
       "sampler.bulk or "
       "sampler.batch_size, set graph.features_on = \"host\", or use more GPUs",
-      in_gib(bytes), memory().purpose, in_gib(free), in_gib(total));
+      in_gib(bytes), purpose_of_memory, in_gib(free_bytes()), in_gib(total_bytes()));
 }
 
 void free_device(void* allocated, Placement placement) noexcept {

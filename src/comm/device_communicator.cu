@@ -173,6 +173,10 @@ DevicePendingExchange& DevicePendingExchange::operator=(DevicePendingExchange&& 
   return *this;
 }
 
+void DevicePendingExchange::progress() {
+  if (state_ != nullptr && state_->staging != nullptr) state_->exchange.progress();
+}
+
 void DevicePendingExchange::finish() {
   if (state_ == nullptr) return;
   state_->finish();

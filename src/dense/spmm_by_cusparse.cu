@@ -1,4 +1,4 @@
-// The product by cuSPARSE's deterministic algorithm: an oracle for the kernel of spmm.cu and what its speed is compared
+// The product by cuSPARSE: an oracle for the kernel of spmm.cu and what its speed is compared
 // with. cuSPARSE wants offsets of the type of the column ids, that begin with 0, and a value for each entry.
 #include <cusparse.h>
 

@@ -113,6 +113,10 @@ struct DevicePendingFetch::State {
               std::string_view label);
 };
 
+void DevicePendingFetch::progress() {
+  state_->exchange.progress();
+}
+
 DevicePendingFetch::DevicePendingFetch() : state_(std::make_unique<State>()) {}
 DevicePendingFetch::~DevicePendingFetch() = default;
 DevicePendingFetch::DevicePendingFetch(DevicePendingFetch&&) noexcept = default;
@@ -152,6 +156,11 @@ std::int64_t DeviceFeatureStore::width() const {
 
 const RowPartition& DeviceFeatureStore::partition() const {
   return state_->partition;
+}
+
+bool DeviceFeatureStore::rows_are_near() const {
+  return std::visit([](const auto& local) { return local.data.placement() == Placement::kDevice; },
+                    state_->block);
 }
 
 std::int64_t DeviceFeatureStore::bytes() const {

@@ -58,7 +58,7 @@ void for_each_entry(const Cuda& cuda, const char* name, const std::int64_t* offs
 template <class Function>
 void for_each_entry_by_warp(const Cuda& cuda, const char* name, const std::int64_t* offsets,
                             std::int64_t rows, std::int64_t entries, const Function& function) {
-  constexpr std::int64_t kTile = 8 * kBlockThreads / kWarp;
+  constexpr std::int64_t kTile = 64 * kBlockThreads / kWarp;
   launch(cuda, name, for_each_entry_kernel<Function>, dim3(blocks_for(entries, kTile)), dim3(kBlockThreads),
          offsets, rows, std::int64_t{0}, entries, kTile, kWarp, function);
 }

@@ -1,6 +1,4 @@
 // The table of samplers that run on a GPU. The others, and those whose schedule has no twin, are sampled by the CPU.
-#include <omp.h>
-
 #include <algorithm>
 
 #include "device_samplers.hpp"
@@ -23,12 +21,12 @@ namespace {
 // Batches are sampled by the CPU and copied.
 class SampledOnHost final : public DeviceSampler {
  public:
-  explicit SampledOnHost(std::unique_ptr<Sampler> sampler) : sampler_(std::move(sampler)) {}
+  SampledOnHost(const Cpu& cpu, std::unique_ptr<Sampler> sampler) : cpu_(cpu), sampler_(std::move(sampler)) {}
 
   std::vector<DeviceMinibatch> sample(const Cuda& cuda, std::span<const SeedBatch> batches,
                                       std::uint64_t seed, std::uint64_t epoch) override {
     std::vector<DeviceMinibatch> copies;
-    for (const auto& minibatch : sampler_->sample(Cpu{omp_get_max_threads()}, batches, seed, epoch))
+    for (const auto& minibatch : sampler_->sample(cpu_, batches, seed, epoch))
       copies.push_back(to_device(cuda, minibatch));
     return copies;
   }
@@ -36,6 +34,7 @@ class SampledOnHost final : public DeviceSampler {
   const std::vector<Schedule>& schedules() const override { return sampler_->schedules(); }
 
  private:
+  Cpu cpu_;
   std::unique_ptr<Sampler> sampler_;
 };
 
@@ -57,7 +56,7 @@ std::unique_ptr<DeviceSampler> make_fastgcn(const Cuda& cuda, const DeviceGrid&,
 template <class Index>
 std::unique_ptr<DeviceSampler> make_sampler(const Cuda& cuda, const DeviceGrid& grid, const std::string& kind,
                                             const DeviceDistCsr<Index>& a, const SamplerShape& shape,
-                                            bool* on_host) {
+                                            bool* on_host, const Cpu& cpu) {
   // The CPU's sampler checks what is asked for, chooses the schedules, and samples where there is no twin.
   auto host_sampler = make_sampler(kind, *a.host, shape);
   std::unique_ptr<DeviceSampler> twin;
@@ -66,14 +65,14 @@ std::unique_ptr<DeviceSampler> make_sampler(const Cuda& cuda, const DeviceGrid& 
   ESPALIER_DEVICE_SAMPLERS(ESPALIER_MAKE)
 #undef ESPALIER_MAKE
   if (on_host != nullptr) *on_host = twin == nullptr;
-  if (twin == nullptr) twin = std::make_unique<SampledOnHost>(std::move(host_sampler));
+  if (twin == nullptr) twin = std::make_unique<SampledOnHost>(cpu, std::move(host_sampler));
   return twin;
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                                        \
   template std::unique_ptr<DeviceSampler> make_sampler(const Cuda&, const DeviceGrid&, const std::string&, \
                                                        const DeviceDistCsr<Index>&, const SamplerShape&,   \
-                                                       bool*);
+                                                       bool*, const Cpu&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE

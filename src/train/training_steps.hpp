@@ -176,7 +176,8 @@ EpochReport TrainerOn<Space>::train_epoch(std::int64_t number, const TrainingPro
 // Can the first layer read the rows where they lie? Then only those of its destinations are fetched.
 template <class Space>
 bool TrainerOn<Space>::gathers_by_itself(const MinibatchOn<Space>& minibatch) const {
-  return job_.features.all_local() && network_.aggregates_input(minibatch.blocks[0]);
+  return job_.features.all_local() && job_.features.rows_are_near() &&
+         network_.aggregates_input(minibatch.blocks[0]);
 }
 
 // Takes the minibatches of a step from the sampler and asks for their rows.

@@ -17,9 +17,9 @@ SHARED_DATA = ROOT.parent / "shared" / "data"
 LONG = bool(os.environ.get("ESPALIER_LONG"))
 
 
-def espalier(*arguments, ranks=1, timeout=200, **options):
+def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, **options):
     """Runs the program; returns (exit code, everything it printed)."""
-    command = [PROGRAM, *map(str, arguments)]
+    command = [program, *map(str, arguments)]
     if ranks > 1:
         command = ["mpirun", "-q", "-np", str(ranks)] + command
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",

@@ -27,7 +27,6 @@ TEST_F(PrecisionCuda, RoundedFactorsGiveCloseResults) {
          {std::pair(Precision::kTf32, 0x1p-9), std::pair(Precision::kBf16, 0x1p-7)}) {
       const auto rounded = results_in(precision, kind);
       EXPECT_LT(relative_difference(rounded.logits, in_double(exact.logits), 0), tolerance);
-      EXPECT_FALSE(same_bits(rounded.logits, exact.logits));
       EXPECT_NEAR(rounded.loss, exact.loss, tolerance * exact.loss);
       for (std::size_t k = 0; k < exact.gradients.size(); ++k)
         EXPECT_LT(relative_difference(rounded.gradients[k], in_double(exact.gradients[k]), 0),

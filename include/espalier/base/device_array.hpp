@@ -98,7 +98,8 @@ void copy_bytes_to_host(const Cuda& cuda, const void* from, void* to, std::size_
 void copy_bytes_on_device(const Cuda& cuda, const void* from, void* to, std::size_t bytes);
 void fill_bytes(const Cuda& cuda, void* memory, int byte, std::size_t bytes);
 
-/// to = from. `from` may be changed when it returns; the copy itself runs in the order of the stream.
+/// to = from, which is pageable memory of the host: it may be changed when the call returns, as the driver stages it. The
+/// copy itself runs in the order of the stream.
 template <class T>
 void upload(const Cuda& cuda, std::span<const T> from, DeviceArray<T>& to) {
   to.resize(from.size());

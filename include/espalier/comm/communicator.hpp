@@ -99,6 +99,14 @@ class Communicator {
     return all;
   }
 
+  /// Collective. The same where all ranks know the counts; `all` is resized to their sum.
+  template <class T>
+  void all_gather_v(std::span<const T> mine, std::span<const std::int64_t> counts, Buffer<T>& all,
+                    std::string_view label) const {
+    all.resize(static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0})));
+    all_gather_v_bytes(mine.data(), all.data(), {counts.begin(), counts.end()}, sizeof(T), label);
+  }
+
   /// Collective. `send` holds the pieces for ranks 0..p-1 one after another, send_counts[r] elements for rank
   /// r. The receive counts are exchanged first.
   template <class T>

@@ -38,6 +38,9 @@ class DevicePendingExchange {
   /// under way.
   void finish();
 
+  /// Through host buffers: gives the MPI library an opportunity to move messages. Local.
+  void progress();
+
  private:
   friend class DeviceCommunicator;
   struct State;

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kColumnsOfBlock* kChunksOfBlock)
   if (j >= width || begin >= rows) return;
   const std::int64_t end = begin + kSummedRows < rows ? begin + kSummedRows : rows;
   double sum = 0;
-#pragma unroll 8
+#pragma unroll 32
   for (std::int64_t i = begin; i < end; ++i) sum += value(i, j);
   partials[chunk * width + j] = sum;
 }
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   const auto j = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (j >= width) return;
   double sum = 0;
-#pragma unroll 8
+#pragma unroll 32
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += partials[chunk * width + j];
   finish(j, sum);
 }

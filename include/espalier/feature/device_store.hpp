@@ -27,8 +27,8 @@ class DevicePendingFetch {
   ~DevicePendingFetch();
   DevicePendingFetch(DevicePendingFetch&&) noexcept;
   DevicePendingFetch& operator=(DevicePendingFetch&&) noexcept;
-  /// Nothing: a GPU moves its messages by itself.
-  void progress() {}
+  /// Through host buffers: gives the rows an opportunity to move. With NCCL they move by themselves.
+  void progress();
 
  private:
   friend class DeviceFeatureStore;
@@ -51,6 +51,8 @@ class DeviceFeatureStore {
   /// Of the block on this rank.
   std::int64_t bytes() const;
   bool all_local() const { return partition().parts() == 1; }
+  /// Not in memory of the host: a row comes over the bus each time it is read.
+  bool rows_are_near() const;
 
   /// As FeatureStore: rows[m](k, :) becomes row lists[m][k] of H. The lists are device memory. Collective over the
   /// process column.

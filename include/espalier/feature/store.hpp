@@ -67,6 +67,8 @@ class FeatureStore {
 
   /// Do all rows of H lie on this rank?
   bool all_local() const { return partition_.parts() == 1; }
+  /// Is reading a row here as cheap as reading a copy of it?
+  bool rows_are_near() const { return true; }
 
   /// Y = B H[ids]: aggregation fused with the gather of the rows, where all_local(). `block` has a column for each of
   /// `ids`; y becomes [block.rows, f]. The bits are those of fetching the rows first. Not collective.

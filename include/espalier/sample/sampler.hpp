@@ -95,10 +95,10 @@ std::unique_ptr<Sampler> make_sampler(const std::string& kind, const DistCsr<Ind
                                       const SamplerShape& shape);
 
 /// The same on GPUs. Where a sampler has no twin for the topology, its batches are sampled by the CPU and copied:
-/// `on_host` (may be null) says so. `grid` is over a.host->grid.
+/// `on_host` (may be null) says so, and `cpu` has the threads for it. `grid` is over a.host->grid.
 template <class Index>
 std::unique_ptr<DeviceSampler> make_sampler(const Cuda& cuda, const DeviceGrid& grid, const std::string& kind,
                                             const DeviceDistCsr<Index>& a, const SamplerShape& shape,
-                                            bool* on_host = nullptr);
+                                            bool* on_host = nullptr, const Cpu& cpu = {});
 
 }  // namespace espalier

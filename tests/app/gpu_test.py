@@ -1,0 +1,101 @@
+"""The program on GPUs as a user runs it. Where there is no GPU it is the emulated build, whose kernels run on the CPU.
+
+Laws: the samples, the counts and the bytes between ranks are those of the CPU; losses agree to rounding; with train.reproducible
+the weights of every grid and both ways of exchange have the same bits; a GPU that is missing or full ends with one message.
+"""
+
+import os
+import unittest
+
+from tests.app.program import ROOT, ProgramTest, awkward_graph
+from tests.app.job_test import CONFIG, SAMPLERS
+
+PROGRAM = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
+
+
+@unittest.skipUnless(os.path.exists(PROGRAM), "the emulated program was not built: make emulated")
+class GpuTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph = self.folder / "graph.h5"
+        self.output = self.folder / "out"
+        self.config = self.folder / "job.toml"
+        awkward_graph(self.graph)
+        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
+
+    def run_job(self, command, *overrides, ranks=1, gpus=1, **environment):
+        env = dict(os.environ, ESPALIER_EMULATED_GPUS=str(gpus), **environment)
+        output = self.succeed("-q", command, self.config, *overrides, ranks=ranks, env=env, program=PROGRAM)
+        return self.report(self.output), output
+
+    def same_samples(self, gpu, cpu):
+        self.assertEqual(gpu["device"], "cuda")
+        self.assertEqual(cpu["device"], "cpu")
+        self.assertEqual(gpu["schedules"], cpu["schedules"])
+        for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
+            for key in ("sample_digest", "sampled_edges", "input_rows", "batches", "bytes", "steps"):
+                self.assertEqual(ours.get(key), theirs.get(key), key)
+
+    def test_samples_and_losses_are_those_of_the_cpu(self):
+        for sampler in SAMPLERS + [("sampler.weighted=true",), ("sampler.fanout=[-1,-1]",)]:
+            for ranks in (1, 3):
+                with self.subTest(sampler=sampler, ranks=ranks):
+                    job = (*sampler, "train.epochs=2")
+                    cpu, _ = self.run_job("train", *job, "run.device=cpu", ranks=ranks)
+                    gpu, _ = self.run_job("train", *job, "run.device=cuda", ranks=ranks, gpus=3)
+                    self.same_samples(gpu, cpu)
+                    for ours, theirs in zip(gpu["epochs"], cpu["epochs"]):
+                        self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-5 * theirs["loss"])
+
+    def test_sample_command(self):
+        for ranks in (1, 2):
+            cpu, _ = self.run_job("sample", "run.device=cpu", ranks=ranks)
+            gpu, _ = self.run_job("sample", "run.device=cuda", ranks=ranks)
+            self.same_samples(gpu, cpu)
+
+    def test_weights_have_the_same_bits_on_every_grid(self):
+        expected, _ = self.run_job("train", "run.device=cuda")
+        settings = [(2, 1, "grid.replication=1"), (2, 2, "grid.replication=2"), (4, 4, "grid.replication=2"),
+                    (4, 2, "grid.topology=replicated"), (3, 3, "run.overlap=true"), (3, 3, "graph.features_on=host"),
+                    (3, 3, "sampler.bulk=1"), (2, 2, "grid.schedule=push"), (2, 2, "grid.schedule=pull")]
+        for ranks, gpus, override in settings:
+            with self.subTest(ranks=ranks, gpus=gpus, override=override):
+                report, _ = self.run_job("train", "run.device=cuda", override, ranks=ranks, gpus=gpus)
+                self.assertEqual(report["weights_digest"], expected["weights_digest"])
+                self.assertEqual([e["loss"] for e in report["epochs"]], [e["loss"] for e in expected["epochs"]])
+
+    def test_auto_takes_a_gpu_and_says_so(self):
+        output = self.succeed("train", self.config, "train.epochs=1", program=PROGRAM)
+        self.assertIn("emulated GPU", output)
+        self.assertEqual(self.report(self.output)["config"]["run"]["device"], "cuda")
+        self.assertGreater(self.report(self.output)["peak_device_memory_bytes"]["max"], 0)
+        none = dict(os.environ, ESPALIER_EMULATED_GPUS="0")
+        output = self.succeed("train", self.config, "train.epochs=1", program=PROGRAM, env=none)
+        self.assertIn("on the CPU (no GPU: no CUDA-capable device is detected)", output)
+        self.assertEqual(self.report(self.output)["device"], "cpu")
+
+    def test_a_missing_gpu_ends_with_one_message(self):
+        none = dict(os.environ, ESPALIER_EMULATED_GPUS="0")
+        self.fail_with(2, ["run.device = cuda", "no CUDA-capable device", "cpu"], "train", self.config, "run.device=cuda",
+                       program=PROGRAM, env=none, ranks=2)
+        self.fail_with(2, ["train.precision = bf16", "GPU"], "train", self.config, "train.precision=bf16", program=PROGRAM,
+                       env=none)
+
+    def test_a_full_gpu_ends_with_one_message(self):
+        small = dict(os.environ, ESPALIER_EMULATED_MEMORY=str((32 << 20) + (19 << 18)))
+        self.fail_with(4, ["GPU", "free", "sampler.bulk", "graph.features_on"], "train", self.config, "run.device=cuda",
+                       "model.hidden=4000", program=PROGRAM, env=small)
+
+    def test_precision_and_synchronous_launches(self):
+        exact, _ = self.run_job("train", "run.device=cuda", "train.epochs=1")
+        for precision in ("tf32", "bf16"):
+            rounded, _ = self.run_job("train", "run.device=cuda", "train.epochs=1", f"train.precision={precision}")
+            self.assertEqual(rounded["epochs"][0]["sample_digest"], exact["epochs"][0]["sample_digest"])
+            self.assertNotEqual(rounded["weights_digest"], exact["weights_digest"])
+            self.assertAlmostEqual(rounded["epochs"][0]["loss"], exact["epochs"][0]["loss"], delta=0.05)
+        again, _ = self.run_job("train", "run.device=cuda", "train.epochs=1", ESPALIER_CUDA_SYNC="1")
+        self.assertEqual(again["weights_digest"], exact["weights_digest"])
+
+
+if __name__ == "__main__":
+    unittest.main()
