@@ -29,9 +29,4 @@ std::unique_ptr<DeviceSampler> make_labor(const Cuda& cuda, const DeviceGrid& gr
                                           const DeviceDistCsr<Index>& a, const SamplerShape& shape,
                                           const Sampler& on_host);
 
-/// FastGCN over `m`, whose rows are all local.
-template <class Index>
-std::unique_ptr<DeviceSampler> make_fastgcn(const Cuda& cuda, const DeviceDistCsr<Index>& m,
-                                            const SamplerShape& shape);
-
 }  // namespace espalier

@@ -4,6 +4,7 @@
 #include "device_samplers.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/sample/fastgcn.hpp"
 #include "espalier/sample/ladies.hpp"
 
 // clang-format off

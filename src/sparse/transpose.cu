@@ -6,28 +6,16 @@
 #include <bit>
 
 #include "espalier/base/device_algorithms.hpp"
+#include "espalier/base/device_search.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
 
 namespace espalier {
 namespace {
 
-/// The number of elements of the ascending sorted[0 .. count) that are below `bound`.
-template <class T, class Bound>
-__device__ std::int64_t count_below(const T* sorted, std::int64_t count, Bound bound) {
-  std::int64_t begin = 0;
-  while (count > 0) {
-    const std::int64_t half = count / 2;
-    const bool below = sorted[begin + half] < bound;
-    begin = below ? begin + half + 1 : begin;
-    count = below ? count - half - 1 : half;
-  }
-  return begin;
-}
-
 /// The row of the block's k-th entry.
 __device__ std::int64_t row_of(const DeviceBlock& block, std::int64_t entry) {
-  return count_below(block.indptr + 1, block.rows, entry + 1);
+  return segment_of(block.indptr, block.rows, entry);
 }
 
 void find_rows(const Cuda& cuda, const DeviceBlock& block, std::uint32_t* columns, std::int32_t* rows) {

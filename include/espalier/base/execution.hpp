@@ -4,6 +4,8 @@
 // templates over it too.
 #pragma once
 
+#include <type_traits>
+
 #include "espalier/base/buffer.hpp"
 
 namespace espalier {
@@ -19,20 +21,13 @@ class Cuda;
 template <class T>
 class DeviceArray;
 
-template <class Space, class T>
-struct ArrayOf;
-template <class T>
-struct ArrayOf<Cpu, T> {
-  using type = Buffer<T>;
-};
-template <class T>
-struct ArrayOf<Cuda, T> {
-  using type = DeviceArray<T>;
-};
+/// Of two types the one that belongs to a space.
+template <class Space, class OnCpu, class OnGpu>
+using ForSpace = std::conditional_t<std::is_same_v<Space, Cuda>, OnGpu, OnCpu>;
 
 /// Memory of a space that grows: data(), size(), capacity(), resize(), reserve(), clear(). Elements are not filled. A
 /// DeviceArray is for memory that kernels read, and does not keep what it held when it grows.
 template <class Space, class T>
-using Array = typename ArrayOf<Space, T>::type;
+using Array = ForSpace<Space, Buffer<T>, DeviceArray<T>>;
 
 }  // namespace espalier

@@ -122,16 +122,6 @@ class DeviceGrid {
   DeviceCommunicator world_, row_comm_, column_comm_;
 };
 
-template <class Space>
-struct CommOf {
-  using Group = Communicator;
-  using Processes = Grid;
-};
-template <>
-struct CommOf<Cuda> {
-  using Group = DeviceCommunicator;
-  using Processes = DeviceGrid;
-};
 inline const Grid& host_grid(const Grid& grid) {
   return grid;
 }
@@ -141,8 +131,8 @@ inline const Grid& host_grid(const DeviceGrid& grid) {
 
 /// What moves data of a space.
 template <class Space>
-using CommunicatorOn = typename CommOf<Space>::Group;
+using CommunicatorOn = ForSpace<Space, Communicator, DeviceCommunicator>;
 template <class Space>
-using GridOn = typename CommOf<Space>::Processes;
+using GridOn = ForSpace<Space, Grid, DeviceGrid>;
 
 }  // namespace espalier

@@ -73,18 +73,8 @@ class DeviceFeatureStore {
 };
 
 template <class Space>
-struct FeaturesOf {
-  using Store = FeatureStore;
-  using Pending = PendingFetch;
-};
-template <>
-struct FeaturesOf<Cuda> {
-  using Store = DeviceFeatureStore;
-  using Pending = DevicePendingFetch;
-};
+using FeatureStoreOn = ForSpace<Space, FeatureStore, DeviceFeatureStore>;
 template <class Space>
-using FeatureStoreOn = typename FeaturesOf<Space>::Store;
-template <class Space>
-using PendingFetchOn = typename FeaturesOf<Space>::Pending;
+using PendingFetchOn = ForSpace<Space, PendingFetch, DevicePendingFetch>;
 
 }  // namespace espalier

@@ -43,15 +43,7 @@ struct DeviceMinibatch {
 };
 
 template <class Space>
-struct MinibatchOf {
-  using type = Minibatch;
-};
-template <>
-struct MinibatchOf<Cuda> {
-  using type = DeviceMinibatch;
-};
-template <class Space>
-using MinibatchOn = typename MinibatchOf<Space>::type;
+using MinibatchOn = ForSpace<Space, Minibatch, DeviceMinibatch>;
 
 /// The sum modulo 2^64, over all sampled edges, of a hash of (batch, layer, destination, source, value bits):
 /// equal digests mean equal samples (design, 4.1). Digests of minibatches add up to the digest of an epoch.

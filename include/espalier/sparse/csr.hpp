@@ -17,19 +17,24 @@
 
 namespace espalier {
 
+/// Where the rows of a matrix without rows begin: {0} on the CPU, not said on a GPU.
+template <class Space>
+Array<Space, std::int64_t> no_row_starts() {
+  if constexpr (std::is_same_v<Space, Cpu>)
+    return Array<Space, std::int64_t>(1, 0);
+  else
+    return {};
+}
+
 /// The arrays may be memory of a GPU; then row_indices and the like give device pointers, and row_begin and the like
 /// may not be called.
 template <class Index, class Space = Cpu>
 struct Csr {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  Array<Space, std::int64_t> indptr;  ///< [rows + 1]; on the CPU {0} from the beginning
-  Array<Space, Index> indices;        ///< [entries]
-  Array<Space, float> values;         ///< [entries], or empty: all 1
-
-  Csr() {
-    if constexpr (std::is_same_v<Space, Cpu>) indptr.assign(1, 0);
-  }
+  Array<Space, std::int64_t> indptr = no_row_starts<Space>();  ///< [rows + 1]
+  Array<Space, Index> indices;                                 ///< [entries]
+  Array<Space, float> values;                                  ///< [entries], or empty: all 1
 
   std::int64_t entries() const { return static_cast<std::int64_t>(indices.size()); }
   bool has_values() const { return !values.empty(); }
@@ -95,16 +100,8 @@ struct DeviceBlock {
                     block.has_values() ? block.values.data() : nullptr) {}
 };
 
-template <class Space>
-struct BlockOf {
-  using type = Block;
-};
-template <>
-struct BlockOf<Cuda> {
-  using type = DeviceBlock;
-};
 /// What leaves of a space read as a block.
 template <class Space>
-using BlockOn = typename BlockOf<Space>::type;
+using BlockOn = ForSpace<Space, Block, DeviceBlock>;
 
 }  // namespace espalier

@@ -41,15 +41,7 @@ class GradientReduction {
 class DeviceGradientReduction;
 
 template <class Space>
-struct GradientReductionOf {
-  using type = GradientReduction;
-};
-template <>
-struct GradientReductionOf<Cuda> {
-  using type = DeviceGradientReduction;
-};
-template <class Space>
-using GradientReductionOn = typename GradientReductionOf<Space>::type;
+using GradientReductionOn = ForSpace<Space, GradientReduction, DeviceGradientReduction>;
 
 /// Collective. The sum of all ranks' numbers, exact in fixed point: independent of which rank holds which.
 /// NaN when any is not finite.
