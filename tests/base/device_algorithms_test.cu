@@ -126,7 +126,7 @@ TEST_F(DeviceAlgorithms, AFullGpuNamesWhatWasAskedAndTheKeys) {
   } catch (const UserError& error) {
     const std::string message = error.what();
     EXPECT_EQ(error.code(), ExitCode::kMemory);
-    for (const char* word : {"32768.00 GiB", "a window of minibatches", "sampler.bulk", "graph.features_on"})
+    for (const char* word : {"32768.000 GiB", "a window of minibatches", "sampler.bulk", "graph.features_on"})
       EXPECT_NE(message.find(word), std::string::npos) << message;
   }
 }
