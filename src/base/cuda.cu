@@ -91,7 +91,10 @@ int count_gpus(std::string* why) {
     return 0;
   }
   cudaGetLastError();  // the error is not one of a later call
-  if (why != nullptr) *why = error == cudaSuccess ? "the driver lists no device" : cudaGetErrorString(error);
+  if (why != nullptr)
+    *why = error == cudaErrorInsufficientDriver ? "no driver, or one older than this program's CUDA"
+           : error == cudaSuccess               ? "the driver lists no device"
+                                                : cudaGetErrorString(error);
   return 0;
 }
 
