@@ -33,6 +33,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/dense/device_matrix.hpp"
 #include "espalier/sparse/csr.hpp"
+#include "espalier/sparse/device_csr.hpp"
 
 namespace espalier::bench {
 
@@ -225,13 +226,7 @@ inline Matrix<float, Cuda> on_gpu(const Cuda& cuda, const Matrix<float>& matrix)
 }
 
 inline Csr<std::int32_t, Cuda> on_gpu(const Cuda& cuda, const Block& block) {
-  Csr<std::int32_t, Cuda> result;
-  result.rows = block.rows;
-  result.columns = block.columns;
-  result.indptr = upload(cuda, block.indptr);
-  result.indices = upload(cuda, block.indices);
-  result.values = upload(cuda, block.values);
-  return result;
+  return upload(cuda, block);
 }
 
 /// Elements whose bits differ.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "espalier/base/error.hpp"
+#include "espalier/comm/device_communicator.hpp"
 
 namespace espalier {
 
@@ -16,8 +17,8 @@ int gpus_seen(std::string& why) {
   return count_gpus(&why);
 }
 
-std::shared_ptr<const Cuda> take_gpu(int number, const std::string& precision) {
-  return std::make_shared<const Cuda>(number, precision_of(precision));
+std::shared_ptr<const Cuda> take_gpu(const NodePlace& node, const std::string& precision) {
+  return std::make_shared<const Cuda>(gpu_for(node), precision_of(precision));
 }
 
 std::int64_t memory_of(const Cuda& gpu) {
@@ -36,7 +37,7 @@ int gpus_seen(std::string& why) {
   why = "this program was built without CUDA; `make cuda` builds build/cuda/espalier";
   return 0;
 }
-std::shared_ptr<const Cuda> take_gpu(int, const std::string&) {
+std::shared_ptr<const Cuda> take_gpu(const NodePlace&, const std::string&) {
   return nullptr;
 }
 std::int64_t memory_of(const Cuda&) {
@@ -50,10 +51,6 @@ std::string id_of(const Cuda&) {
 }
 
 #endif
-
-}  // namespace
-
-namespace {
 
 // How many ranks have the GPU that this one has. A rank may see one GPU only, and that may be its own. Collective.
 int count_sharers(const Communicator& world, const Cuda& gpu) {
@@ -86,7 +83,7 @@ Device choose_device(const Communicator& world, const NodePlace& node, const Con
     device.words = why.empty() ? "on the CPU" : fmt::format("on the CPU (no GPU: {})", why);
     return device;
   }
-  device.gpu = take_gpu(node.place % seen, config.train.precision);
+  device.gpu = take_gpu(node, config.train.precision);
   const int sharers =
       count_sharers(world, *device.gpu);  // which all ranks enter with what a GPU takes for itself
   device.memory = world.all_reduce(memory_of(*device.gpu) / sharers, Reduction::kMin, "setup");

@@ -52,9 +52,7 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Buffe
   auto report = start_report(job, "sample", sampler.schedules());
   log::info(
       "{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank, {}; {}, {} "
-      "batches "
-      "of "
-      "{}, {} in bulk; {}",
+      "batches of {}, {} in bulk; {}",
       job.config.graph.file, report.graph.nodes, report.graph.edges, report.ranks, job.grid->rows(),
       report.replication, job.config.grid.topology, report.threads, job.device.words,
       sampler_in_words(job.config), count_batches(std::ssize(training), job.config.sampler.batch_size),

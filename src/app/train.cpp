@@ -55,7 +55,7 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
   warn_of_surprises(job);
 }
 
-// The sampler of training and the one of evaluation, which takes whole rows.
+// What evaluation samples: whole rows of the matrix that training samples.
 SamplerShape whole_rows_shape(const SamplerShape& training) {
   return {.fanout = {-1},
           .weighted = training.weighted,

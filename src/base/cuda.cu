@@ -103,7 +103,6 @@ struct Cuda::State {
   Precision precision = Precision::kFp32;
   bool synchronous = false;
   std::string name;
-  int multiprocessors = 1;
   cudaStream_t compute = nullptr, communication = nullptr;
   cudaEvent_t computed = nullptr, communicated = nullptr;
   cublasHandle_t blas = nullptr;
@@ -140,7 +139,6 @@ Cuda::Cuda(int device, Precision precision) : state_(std::make_shared<State>()) 
   cudaDeviceProp properties;
   ESPALIER_CUDA(cudaGetDeviceProperties(&properties, device));
   s.name = properties.name;
-  s.multiprocessors = properties.multiProcessorCount;
   auto& m = memory();
   if (m.stream == nullptr) ESPALIER_CUDA(cudaStreamCreateWithFlags(&m.stream, cudaStreamNonBlocking));
   s.compute = m.stream;  // of all Cudas of the process, as arrays are given back in its order
@@ -172,9 +170,6 @@ const std::string& Cuda::name() const {
 Precision Cuda::precision() const {
   return state_->precision;
 }
-int Cuda::multiprocessors() const {
-  return state_->multiprocessors;
-}
 CUstream_st* Cuda::stream() const {
   return state_->compute;
 }
@@ -190,10 +185,6 @@ cusparseContext* Cuda::sparse() const {
 
 std::int64_t Cuda::free_memory() const {
   return static_cast<std::int64_t>(free_bytes());
-}
-
-std::int64_t Cuda::total_memory() const {
-  return static_cast<std::int64_t>(total_bytes());
 }
 
 std::int64_t Cuda::peak_memory() const {

@@ -42,14 +42,6 @@ void sort_pairs(const Cuda& cuda, const Key* keys, Key* sorted_keys, const Value
   });
 }
 
-template <class Key>
-void sort_keys(const Cuda& cuda, const Key* keys, Key* sorted_keys, std::int64_t count, int bits) {
-  if (count == 0) return;
-  with_scratch(cuda, "sort_keys", [&](void* scratch, std::size_t& bytes) {
-    return cub::DeviceRadixSort::SortKeys(scratch, bytes, keys, sorted_keys, count, 0, bits, cuda.stream());
-  });
-}
-
 template <class T>
 void reduce_sum(const Cuda& cuda, const T* in, std::int64_t count, T* result) {
   with_scratch(cuda, "reduce_sum", [&](void* scratch, std::size_t& bytes) {
@@ -57,24 +49,15 @@ void reduce_sum(const Cuda& cuda, const T* in, std::int64_t count, T* result) {
   });
 }
 
-template <class T>
-void reduce_max(const Cuda& cuda, const T* in, std::int64_t count, T* result) {
-  with_scratch(cuda, "reduce_max", [&](void* scratch, std::size_t& bytes) {
-    return cub::DeviceReduce::Max(scratch, bytes, in, result, count, cuda.stream());
-  });
-}
-
 #define ESPALIER_INSTANTIATE(T)                                         \
   template void exclusive_sum(const Cuda&, const T*, T*, std::int64_t); \
-  template void reduce_sum(const Cuda&, const T*, std::int64_t, T*);    \
-  template void reduce_max(const Cuda&, const T*, std::int64_t, T*);
+  template void reduce_sum(const Cuda&, const T*, std::int64_t, T*);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 ESPALIER_INSTANTIATE(std::uint64_t)
 #undef ESPALIER_INSTANTIATE
 
 #define ESPALIER_INSTANTIATE(Key)                                                                           \
-  template void sort_keys(const Cuda&, const Key*, Key*, std::int64_t, int);                                \
   template void sort_pairs(const Cuda&, const Key*, Key*, const std::int32_t*, std::int32_t*, std::int64_t, \
                            int);                                                                            \
   template void sort_pairs(const Cuda&, const Key*, Key*, const std::int64_t*, std::int64_t*, std::int64_t, \

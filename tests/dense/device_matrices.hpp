@@ -3,6 +3,7 @@
 
 #include "cuda_test.hpp"
 #include "dense/random_matrices.hpp"
+#include "espalier/sparse/device_csr.hpp"
 
 namespace espalier {
 
@@ -21,13 +22,7 @@ Matrix<T> to_host(const Cuda& cuda, const Matrix<T, Cuda>& matrix) {
 }
 
 inline Csr<std::int32_t, Cuda> to_device(const Cuda& cuda, const Block& block) {
-  Csr<std::int32_t, Cuda> result;
-  result.rows = block.rows;
-  result.columns = block.columns;
-  result.indptr = upload(cuda, block.indptr);
-  result.indices = upload(cuda, block.indices);
-  result.values = upload(cuda, block.values);
-  return result;
+  return upload(cuda, block);
 }
 
 inline Block to_host(const Cuda& cuda, const Csr<std::int32_t, Cuda>& block) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda_test.hpp"
+#include "espalier/sparse/device_csr.hpp"
 #include "espalier/sparse/row_pieces.hpp"
 #include "random_graph.hpp"
 
@@ -9,13 +10,7 @@ namespace espalier {
 
 template <class Index>
 Csr<Index, Cuda> to_gpu(const Cuda& gpu, const Csr<Index>& host) {
-  Csr<Index, Cuda> device;
-  device.rows = host.rows;
-  device.columns = host.columns;
-  device.indptr = upload(gpu, host.indptr);
-  device.indices = upload(gpu, host.indices);
-  device.values = upload(gpu, host.values);
-  return device;
+  return upload(gpu, host);
 }
 
 /// Lists of rows one under the other, on both sides.

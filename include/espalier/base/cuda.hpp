@@ -38,10 +38,8 @@ class Cuda {
   /// "NVIDIA H200".
   const std::string& name() const;
   Precision precision() const;
-  int multiprocessors() const;
-  /// Bytes that may still be allocated, and all there are.
+  /// Bytes that may still be allocated.
   std::int64_t free_memory() const;
-  std::int64_t total_memory() const;
   /// The most bytes that arrays have taken at a time.
   std::int64_t peak_memory() const;
   /// 16 bytes that tell this GPU from all others of all nodes.

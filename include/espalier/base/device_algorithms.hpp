@@ -18,13 +18,9 @@ void exclusive_sum(const Cuda& cuda, const T* in, T* out, std::int64_t count);
 template <class Key, class Value>
 void sort_pairs(const Cuda& cuda, const Key* keys, Key* sorted_keys, const Value* values,
                 Value* sorted_values, std::int64_t count, int bits);
-template <class Key>
-void sort_keys(const Cuda& cuda, const Key* keys, Key* sorted_keys, std::int64_t count, int bits);
 
-/// *result = the sum (the largest) of `count` > 0 elements, all on the device.
+/// *result = the sum of `count` > 0 elements, all on the device.
 template <class T>
 void reduce_sum(const Cuda& cuda, const T* in, std::int64_t count, T* result);
-template <class T>
-void reduce_max(const Cuda& cuda, const T* in, std::int64_t count, T* result);
 
 }  // namespace espalier

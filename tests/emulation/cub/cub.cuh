@@ -33,14 +33,6 @@ struct DeviceScan {
     std::inclusive_scan(in, in + count, out);
     return cudaSuccess;
   }
-  template <class In, class Out, class N>
-  static cudaError_t ExclusiveSum(void* scratch, std::size_t& bytes, In in, Out out, N count,
-                                  cudaStream_t = nullptr) {
-    if (detail::asks_for_size(scratch, bytes)) return cudaSuccess;
-    const espalier_emulation::DeviceAccess access;
-    std::exclusive_scan(in, in + count, out, std::remove_reference_t<decltype(*out)>{});
-    return cudaSuccess;
-  }
 };
 
 struct DeviceReduce {
@@ -51,27 +43,9 @@ struct DeviceReduce {
     *out = std::accumulate(in, in + count, std::remove_reference_t<decltype(*out)>{});
     return cudaSuccess;
   }
-  template <class In, class Out, class N>
-  static cudaError_t Max(void* scratch, std::size_t& bytes, In in, Out out, N count, cudaStream_t = nullptr) {
-    if (detail::asks_for_size(scratch, bytes)) return cudaSuccess;
-    const espalier_emulation::DeviceAccess access;
-    *out = *std::max_element(in, in + count);
-    return cudaSuccess;
-  }
 };
 
 struct DeviceRadixSort {
-  template <class Key, class N>
-  static cudaError_t SortKeys(void* scratch, std::size_t& bytes, const Key* keys, Key* sorted, N count,
-                              int begin, int end, cudaStream_t = nullptr) {
-    if (detail::asks_for_size(scratch, bytes)) return cudaSuccess;
-    const espalier_emulation::DeviceAccess access;
-    std::copy(keys, keys + count, sorted);
-    std::stable_sort(sorted, sorted + count, [&](const Key& x, const Key& y) {
-      return detail::low_bits(x, begin, end) < detail::low_bits(y, begin, end);
-    });
-    return cudaSuccess;
-  }
   template <class Key, class Value, class N>
   static cudaError_t SortPairs(void* scratch, std::size_t& bytes, const Key* keys, Key* sorted_keys,
                                const Value* values, Value* sorted_values, N count, int begin, int end,
