@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "espalier/comm/volumes.hpp"
 #include "mpi_check.hpp"
-#include "volumes.hpp"
 
 namespace espalier {
 

@@ -24,7 +24,7 @@
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/comm/session.hpp"
-#include "volumes.hpp"
+#include "espalier/comm/volumes.hpp"
 
 namespace espalier {
 

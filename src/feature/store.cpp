@@ -7,7 +7,7 @@
 
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/dense/spmm.hpp"
-#include "fetch_model.hpp"
+#include "espalier/feature/fetch_model.hpp"
 
 namespace espalier {
 

@@ -1,0 +1,583 @@
+#include "espalier/sample/counted_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "espalier/base/error.hpp"
+#include "espalier/sample/epoch_plan.hpp"
+#include "espalier/sample/epoch_sampler.hpp"
+#include "expected_work.hpp"
+#include "fastgcn.hpp"
+#include "spread_weights.hpp"
+
+namespace espalier {
+
+namespace {
+
+// Counts of one rank's window and one layer, as far as minibatches were drawn. "Remote" ids lie in another block row
+// than the keeper's; "foreign" ones are served by another rank of the keeper's process row (schedule staged).
+struct LayerCount {
+  double rows = 0, entries = 0;
+  double distinct = 0, distinct_entries = 0;
+  double remote_distinct = 0, remote_distinct_entries = 0;
+  double remote_rows = 0, remote_results = 0, remote_sums = 0, sums = 0;
+  double foreign_rows = 0, foreign_entries = 0, foreign_results = 0, foreign_sums = 0;
+  double picks = 0;
+};
+
+// The same of a process row's window: what the keepers of a row want together, each id once.
+struct UnionCount {
+  double rows = 0, distinct = 0, remote = 0, remote_entries = 0;
+};
+
+// Marks that need no clearing: an id is marked when its number is the current one.
+class Marks {
+ public:
+  explicit Marks(std::int64_t ids) : last_(static_cast<std::size_t>(ids), 0) {}
+  void begin() { ++current_; }
+  bool add(std::int64_t id) {
+    auto& last = last_[static_cast<std::size_t>(id)];
+    if (last == current_) return false;
+    last = current_;
+    return true;
+  }
+
+ private:
+  std::vector<std::uint32_t> last_;
+  std::uint32_t current_ = 0;
+};
+
+// A mean and its error.
+struct Moments {
+  double count = 0, sum = 0, squares = 0;
+  void add(double x) {
+    ++count;
+    sum += x;
+    squares += x * x;
+  }
+  double mean() const { return count > 0 ? sum / count : 0; }
+  double standard_error() const {
+    return count > 1 ? std::sqrt(std::max(0.0, squares / count - mean() * mean()) / (count - 1)) : 0;
+  }
+};
+
+ProductShape product_shape(const PlannedEpoch& job, double rows, double entries, int index_bytes,
+                           int value_bytes) {
+  return {.parts = job.parts(),
+          .replication = job.replication,
+          .rows = rows,
+          .entries = entries,
+          .index_bytes = index_bytes,
+          .value_bytes = value_bytes};
+}
+
+bool has_result_values(const PlannedEpoch& job) {
+  return sampler_kind_of(job.sampler).weighs_picks || job.shape.aggregation == Aggregation::kMatrix;
+}
+
+std::vector<ProductWork> expected_work(const DegreeMoments& degrees, const PlannedEpoch& job,
+                                       const SamplerShape& shape) {
+  const auto& kind = sampler_kind_of(job.sampler);
+  return kind.layer_wise ? layer_wise_work(degrees, shape, job.parts(), kind.sums_rows)
+                         : node_wise_work(degrees, shape, has_result_values(job));
+}
+
+void size_products(EpochWork& work, const PlannedEpoch& job) {
+  for (auto& of_schedule : work.products)
+    of_schedule.assign(job.shape.fanout.size(), std::vector<Cost>(static_cast<std::size_t>(job.ranks)));
+}
+
+// ---- counting ----
+
+template <class Index>
+class EpochCount {
+ public:
+  EpochCount(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
+             std::span<const std::int64_t> training)
+      : cpu_(cpu),
+        a_(a),
+        job_(job),
+        kind_(sampler_kind_of(job.sampler)),
+        layers_(job.shape.fanout.size()),
+        plan_(training, job.shape.batch_size, job.batches_per_step, job.ranks, job.seed, job.epoch),
+        blocks_(block_partition(a.rows(), job.rows())),
+        parts_(block_partition(a.rows(), job.parts())),
+        servers_(block_partition(job.parts(), job.replication)),
+        keeper_marks_(layers_, Marks(a.rows())),
+        row_marks_(layers_, Marks(a.rows())),
+        sum_marks_(a.rows()),
+        sampler_(make_sampler(job.sampler, a, job.shape)) {
+    if (job.sampler == "fastgcn") draws_ = std::make_unique<FastGcnDraws<Index>>(a, job.shape);
+    ESPALIER_CHECK(a.partition.parts() == 1, "{} parts of the matrix to plan with", a.partition.parts());
+  }
+
+  EpochWork count(std::int64_t draw) {
+    const auto moments = degree_moments(a_, job_.shape.fanout);
+    work_.schedules = choose_schedules(shape(), job_.shape, expected_work(moments, job_, job_.shape));
+    work_.batches = plan_.batches();
+    work_.mean = work_.largest = {std::vector<double>(layers_ + 1, 0), std::vector<double>(layers_ + 1, 0)};
+    work_.scanned.assign(layers_ + 1, 0);
+    work_.remote_input_rows.assign(static_cast<std::size_t>(job_.ranks), 0);
+    work_.distinct.assign(layers_, 0);
+    work_.distinct_entries.assign(layers_, 0);
+    work_.row_entries.assign(layers_, 0);
+    work_.sums.assign(layers_, 0);
+    size_products(work_, job_);
+    choose_groups(draw);
+    for (const auto group : groups_) count_group(group / job_.rows(), static_cast<int>(group % job_.rows()));
+    finish();
+    return std::move(work_);
+  }
+
+ private:
+  ProductShape shape() const {
+    return product_shape(job_, static_cast<double>(a_.rows()), static_cast<double>(a_.local.entries()),
+                         sizeof(Index), a_.has_values ? 4 : 0);
+  }
+  std::int64_t windows() const { return count_batches(plan_.batches(), job_.bulk); }
+  double crossing_share(int group) const { return group > 1 ? crossing(group) : 1; }
+
+  // A group is one process row's share of one window. All of them when the epoch is short, else some, spread over it;
+  // a very large group is drawn in part.
+  void choose_groups(std::int64_t draw) {
+    constexpr std::int64_t kFewest = 4, kLeastPerRank = 2;
+    const auto groups = windows() * job_.rows();
+    std::int64_t chosen = groups;
+    if (plan_.batches() > draw) {
+      const double per_group = static_cast<double>(plan_.batches()) / static_cast<double>(groups);
+      chosen = std::clamp<std::int64_t>(std::llround(static_cast<double>(draw) / std::max(per_group, 1e-9)),
+                                        std::min(groups, kFewest), groups);
+      most_per_rank_ = std::max(kLeastPerRank, draw / (chosen * job_.replication));
+    }
+    for (std::int64_t k = 0; k < chosen; ++k) groups_.push_back(k * groups / chosen);
+  }
+
+  void count_group(std::int64_t window, int row) {
+    for (auto& marks : row_marks_) marks.begin();
+    std::vector<UnionCount> together(layers_);
+    std::vector<std::int64_t> kept;
+    std::vector<double> scales;
+    std::vector<std::vector<LayerCount>> counts;
+    double drawn_together = 0, all_together = 0;
+    for (int column = 0; column < job_.replication; ++column) {
+      const int rank = row * job_.replication + column;
+      auto batches = batches_of(window, rank);
+      const auto all = std::ssize(batches);
+      if (most_per_rank_ > 0 && all > most_per_rank_)
+        batches.resize(static_cast<std::size_t>(most_per_rank_));
+      counts.push_back(count_keeper(rank, batches, together));
+      kept.push_back(all);
+      scales.push_back(batches.empty() ? 1
+                                       : static_cast<double>(all) / static_cast<double>(std::ssize(batches)));
+      drawn_together += static_cast<double>(std::ssize(batches));
+      all_together += static_cast<double>(all);
+      represented_ += static_cast<double>(all);
+    }
+    for (int column = 0; column < job_.replication; ++column) {
+      const auto c = static_cast<std::size_t>(column);
+      if (job_.parts() > 1)
+        book(row * job_.replication + column, kept[c], scales[c], counts[c], together, drawn_together,
+             all_together);
+      remember_stack(kept[c], scales[c], counts[c]);
+    }
+  }
+
+  std::vector<std::int64_t> batches_of(std::int64_t window, int rank) const {
+    std::vector<std::int64_t> batches;
+    const auto begin = window * job_.bulk;
+    for (auto batch = begin; batch < plan_.batches() && batch - begin < job_.bulk; ++batch)
+      if (plan_.rank_of(batch) == rank) batches.push_back(batch);
+    return batches;
+  }
+
+  // Draws batches of one rank's window, some at a time, and counts them.
+  std::vector<LayerCount> count_keeper(int rank, const std::vector<std::int64_t>& batches,
+                                       std::vector<UnionCount>& together) {
+    constexpr std::size_t kAtOnce = 8;
+    std::vector<LayerCount> counts(layers_);
+    for (auto& marks : keeper_marks_) marks.begin();
+    for (std::size_t from = 0; from < batches.size(); from += kAtOnce) {
+      std::vector<SeedBatch> some;
+      for (auto b = from; b < std::min(from + kAtOnce, batches.size()); ++b)
+        some.push_back({batches[b], plan_.seeds(batches[b])});
+      const auto minibatches = sampler_->sample(cpu_, some, plan_.seed(), plan_.epoch());
+      totals_.add(cpu_, minibatches);
+      for (const auto& minibatch : minibatches) {
+        note_size(minibatch, rank);
+        if (job_.parts() == 1) continue;
+        for (std::size_t k = 0; k < layers_; ++k) count_layer(minibatch, k, rank, counts[k], together[k]);
+      }
+    }
+    count_draws(batches);
+    return counts;
+  }
+
+  void note_size(const Minibatch& minibatch, int rank) {
+    const auto note = [](MinibatchSize& mean, MinibatchSize& largest, std::size_t layer, double rows,
+                         double entries) {
+      mean.rows[layer] += rows;
+      mean.entries[layer] += entries;
+      largest.rows[layer] = std::max(largest.rows[layer], rows);
+      largest.entries[layer] = std::max(largest.entries[layer], entries);
+    };
+    note(work_.mean, work_.largest, 0, static_cast<double>(std::ssize(minibatch.vertices)), 0);
+    for (std::size_t layer = 1; layer <= layers_; ++layer) {
+      const auto& block = minibatch.blocks[layer - 1];
+      note(work_.mean, work_.largest, layer, static_cast<double>(block.rows),
+           static_cast<double>(block.entries()));
+    }
+    double scanned = 0;
+    std::int64_t at = 0;
+    for (std::size_t layer = layers_; layer >= 1; --layer) {
+      for (; at < minibatch.blocks[layer - 1].rows; ++at)
+        scanned += static_cast<double>(a_.local.row_size(minibatch.vertices[static_cast<std::size_t>(at)]));
+      work_.scanned[layer] += scanned;
+    }
+    const int row = rank / job_.replication;
+    std::int64_t remote = 0;
+    for (const auto v : minibatch.vertices) remote += v < blocks_.begin(row) || v >= blocks_.end(row);
+    work_.remote_input_rows[static_cast<std::size_t>(rank)] += static_cast<double>(remote);
+    input_rows_.add(static_cast<double>(std::ssize(minibatch.vertices)));
+  }
+
+  // Product number k (first: next to the batch) of one minibatch.
+  void count_layer(const Minibatch& minibatch, std::size_t k, int rank, LayerCount& count,
+                   UnionCount& together) {
+    const auto& block = minibatch.blocks[layers_ - 1 - k];
+    const int row = rank / job_.replication, column = rank % job_.replication;
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const auto v = minibatch.vertices[static_cast<std::size_t>(r)];
+      const auto entries = static_cast<double>(a_.local.row_size(v)),
+                 results = static_cast<double>(block.row_size(r));
+      const int part = parts_.owner(v);
+      const bool remote = part != row, foreign = servers_.owner(part) != column;
+      count.rows += 1;
+      count.entries += entries;
+      if (remote) {
+        count.remote_rows += 1;
+        count.remote_results += results;
+      }
+      if (foreign) {
+        count.foreign_rows += 1;
+        count.foreign_entries += entries;
+        count.foreign_results += results;
+      }
+      if (keeper_marks_[k].add(v)) {
+        count.distinct += 1;
+        count.distinct_entries += entries;
+        count.remote_distinct += remote;
+        count.remote_distinct_entries += remote ? entries : 0;
+      }
+      together.rows += 1;
+      if (!row_marks_[k].add(v)) continue;
+      together.distinct += 1;
+      together.remote += remote;
+      together.remote_entries += remote ? entries : 0;
+    }
+    if (!kind_.layer_wise) return;
+    count.picks += count_picks(block, job_.shape.fanout[k]);
+    if (kind_.sums_rows) count_sums(minibatch, block.rows, row, column, count);
+  }
+
+  // Columns that were picked: with a sum of rows each of them meets a row of the frontier.
+  double count_picks(const Block& block, std::int64_t fanout) {
+    if (draws_) return static_cast<double>(draws_->takes_all(fanout) ? draws_->weights().support() : fanout);
+    std::vector<bool> met(static_cast<std::size_t>(block.columns), false);
+    for (const auto column : block.indices) met[static_cast<std::size_t>(column)] = true;
+    return static_cast<double>(std::count(met.begin(), met.end(), true));
+  }
+
+  // Entries of the partial sums that each owner, or each server of the process row, sends.
+  void count_sums(const Minibatch& minibatch, std::int64_t rows, int row, int column, LayerCount& count) {
+    by_part_.assign(static_cast<std::size_t>(job_.parts()), {});
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const auto v = minibatch.vertices[static_cast<std::size_t>(r)];
+      by_part_[static_cast<std::size_t>(parts_.owner(v))].push_back(v);
+    }
+    const auto add_columns = [&](int part) {
+      double fresh = 0;
+      for (const auto v : by_part_[static_cast<std::size_t>(part)])
+        for (const auto u : a_.local.row_indices(v)) fresh += sum_marks_.add(u);
+      return fresh;
+    };
+    for (int part = 0; part < job_.parts(); ++part) {
+      sum_marks_.begin();
+      const double sums = add_columns(part);
+      count.sums += sums;
+      if (part != row) count.remote_sums += sums;
+    }
+    for (int server = 0; server < job_.replication && job_.replication > 1; ++server) {
+      if (server == column) continue;
+      sum_marks_.begin();
+      for (int part = servers_.begin(server); part < servers_.end(server); ++part)
+        count.foreign_sums += add_columns(part);
+    }
+  }
+
+  void count_draws(const std::vector<std::int64_t>& batches) {
+    if (!draws_ || job_.parts() == 1) return;
+    std::vector<RandomStream> streams;
+    for (const auto batch : batches)
+      streams.push_back({.seed = job_.seed,
+                         .purpose = Purpose::kSample,
+                         .epoch = job_.epoch,
+                         .batch = static_cast<std::uint64_t>(batch)});
+    draws_->begin(cpu_, streams, job_.shape.fanout);
+    points_ += static_cast<double>(draws_->points());
+    most_rounds_ = std::max(most_rounds_, draws_->rounds());
+  }
+
+  // The costs of one rank's window, as product_cost says, of each layer and schedule.
+  void book(int rank, std::int64_t kept, double scale, const std::vector<LayerCount>& counts,
+            const std::vector<UnionCount>& together, double drawn_together, double all_together) {
+    const int parts = job_.parts(), c = job_.replication;
+    const double down = crossing_share(parts), along = crossing_share(c);
+    for (std::size_t k = 0; k < layers_; ++k) {
+      const auto& count = counts[k];
+      const double drawn = static_cast<double>(kept) / scale;
+      const double more = count.distinct > 0
+                              ? extrapolated_distinct(count.rows / std::max(drawn, 1.0), drawn,
+                                                      count.distinct, static_cast<double>(kept)) /
+                                    count.distinct
+                              : 1;
+      const double more_together =
+          together[k].distinct > 0
+              ? extrapolated_distinct(together[k].rows / std::max(drawn_together, 1.0), drawn_together,
+                                      together[k].distinct, all_together) /
+                    together[k].distinct
+              : 1;
+      ProductWork pull, push, staged;
+      pull.batches = push.batches = staged.batches = static_cast<double>(kept);
+      pull.distinct = count.remote_distinct * more / down;
+      pull.distinct_entries = count.remote_distinct_entries * more / down;
+      push.rows = count.remote_rows * scale / down;
+      push.results = count.remote_results * scale / down;
+      push.result_value_bytes = has_result_values(job_) ? 4 : 0;
+      push.sums = count.remote_sums * scale / down;
+      push.picks = staged.picks = count.picks * scale;
+      staged.rows = count.foreign_rows * scale / along;
+      staged.row_entries = count.foreign_entries * scale / along;
+      staged.results = count.foreign_results * scale / along;
+      staged.sums = count.foreign_sums * scale / along;
+      // The c ranks of a process row fetch what their keepers want together, each from its own stages.
+      staged.distinct = together[k].remote * more_together / down / c;
+      staged.distinct_entries = together[k].remote_entries * more_together / down / c;
+      const std::array<const ProductWork*, 4> of_schedule = {&pull, &push, &staged, &staged};
+      for (std::size_t s = 0; s < kMovingSchedules.size(); ++s) {
+        const auto cost = product_cost(kMovingSchedules[s], shape(), *of_schedule[s]);
+        auto& booked = work_.products[s][k][static_cast<std::size_t>(rank)];
+        booked.messages += cost.messages;
+        booked.bytes += cost.bytes;
+      }
+    }
+  }
+
+  void remember_stack(std::int64_t kept, double scale, const std::vector<LayerCount>& counts) {
+    if (kept < work_.stacked) return;
+    work_.stacked = kept;
+    const double drawn = static_cast<double>(kept) / scale;
+    for (std::size_t k = 0; k < layers_; ++k) {
+      const auto& count = counts[k];
+      const double distinct = extrapolated_distinct(count.rows / std::max(drawn, 1.0), drawn, count.distinct,
+                                                    static_cast<double>(kept));
+      work_.distinct[k] = std::max(work_.distinct[k], distinct);
+      work_.distinct_entries[k] =
+          std::max(work_.distinct_entries[k],
+                   count.distinct_entries * (count.distinct > 0 ? distinct / count.distinct : 1));
+      work_.row_entries[k] = std::max(work_.row_entries[k], count.entries * scale);
+      work_.sums[k] = std::max(work_.sums[k], count.sums * scale);
+    }
+  }
+
+  // Sums over what was drawn become those of the epoch.
+  void finish() {
+    work_.drawn = totals_.batches;
+    const double drawn = std::max<double>(1, static_cast<double>(totals_.batches));
+    const double all = static_cast<double>(work_.batches), scale = all / drawn;
+    for (auto* sizes : {&work_.mean.rows, &work_.mean.entries, &work_.scanned})
+      for (auto& size : *sizes) size /= drawn;
+    work_.sampled_edges = static_cast<double>(totals_.sampled_edges) * scale;
+    work_.input_rows = static_cast<double>(totals_.input_rows) * scale;
+    if (totals_.batches == work_.batches) work_.digest = totals_.digest;
+    const double unseen = std::sqrt(std::max(0.0, 1 - drawn / all));
+    work_.relative_error = input_rows_.standard_error() / std::max(input_rows_.mean(), 1e-9) * unseen;
+    spread_over_ranks(work_.remote_input_rows, scale);
+    const double windows_seen = all / std::max(represented_, 1.0);
+    for (auto& of_schedule : work_.products)
+      for (auto& of_layer : of_schedule) scale_costs(of_layer, windows_seen);
+    if (!draws_ || job_.parts() == 1) return;
+    // Every rank takes part in every round of a window: a maximum over the column, and points to their owners.
+    const auto rounds = static_cast<double>(most_rounds_ * windows());
+    const auto points = points_ * scale / job_.ranks;
+    auto cost = find_cost(job_.parts(), 0);
+    work_.draws.bytes = rounds * cost.bytes + find_cost(job_.parts(), points).bytes - cost.bytes +
+                        (rounds + static_cast<double>(windows())) * 16 * crossing(job_.parts());
+    work_.draws.messages =
+        rounds * cost.messages + (rounds + static_cast<double>(windows())) * 2 * (job_.parts() - 1);
+  }
+
+  // Where all groups were counted a rank has its own sum, else the mean of all.
+  bool every_rank_counted() const { return std::ssize(groups_) == windows() * job_.rows(); }
+  void spread_over_ranks(std::vector<double>& numbers, double scale) const {
+    double sum = 0;
+    for (auto& number : numbers) sum += number *= scale;
+    if (!every_rank_counted()) std::ranges::fill(numbers, sum / job_.ranks);
+  }
+  void scale_costs(std::vector<Cost>& costs, double scale) const {
+    Cost sum;
+    for (auto& cost : costs) {
+      cost.messages *= scale;
+      cost.bytes *= scale;
+      sum.messages += cost.messages;
+      sum.bytes += cost.bytes;
+    }
+    if (!every_rank_counted())
+      std::ranges::fill(costs, Cost{sum.messages / job_.ranks, sum.bytes / job_.ranks});
+  }
+
+  const Cpu& cpu_;
+  const DistCsr<Index>& a_;
+  const PlannedEpoch& job_;
+  const SamplerKind& kind_;
+  std::size_t layers_;
+  EpochPlan plan_;
+  RowPartition blocks_, parts_, servers_;  // of features, of the matrix, of parts over a row's columns
+  std::vector<Marks> keeper_marks_, row_marks_;
+  Marks sum_marks_;
+  std::vector<std::vector<std::int64_t>> by_part_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<FastGcnDraws<Index>> draws_;
+  std::vector<std::int64_t> groups_;  // window * rows + process row
+  std::int64_t most_per_rank_ = 0;    // batches of a group that are drawn; 0: all
+  double represented_ = 0;            // batches that the chosen groups hold
+  double points_ = 0;
+  std::int64_t most_rounds_ = 0;
+  SampleCounts totals_;
+  Moments input_rows_;
+  EpochWork work_;
+};
+
+}  // namespace
+
+double expected_distinct(double draws, double ids) {
+  return ids > 0 ? ids * -std::expm1(-draws / ids) : 0;
+}
+
+double extrapolated_distinct(double rows, double counted, double distinct, double batches) {
+  if (batches <= counted || counted <= 0) return distinct;
+  const double draws = rows * counted;
+  if (distinct >= draws * (1 - 1e-9)) return distinct * batches / counted;  // nothing met twice yet
+  double low = distinct, high = distinct;
+  while (expected_distinct(draws, high) < distinct) high *= 2;
+  for (int step = 0; step < 60; ++step) {
+    const double middle = (low + high) / 2;
+    (expected_distinct(draws, middle) < distinct ? low : high) = middle;
+  }
+  return expected_distinct(rows * batches, high);
+}
+
+template <class Index>
+EpochWork count_epoch(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
+                      std::span<const std::int64_t> training, std::int64_t draw) {
+  return EpochCount<Index>(cpu, a, job, training).count(draw);
+}
+
+template EpochWork count_epoch(const Cpu&, const DistCsr<std::int32_t>&, const PlannedEpoch&,
+                               std::span<const std::int64_t>, std::int64_t);
+template EpochWork count_epoch(const Cpu&, const DistCsr<std::int64_t>&, const PlannedEpoch&,
+                               std::span<const std::int64_t>, std::int64_t);
+
+// ---- estimating ----
+
+namespace {
+
+DegreeMoments moments_of(std::span<const std::int64_t> degrees, std::span<const std::int64_t> fanout) {
+  DegreeMoments moments;
+  double squares = 0;
+  moments.picks.assign(fanout.size(), 0);
+  moments.neighbour_picks.assign(fanout.size(), 0);
+  for (const auto degree : degrees) {
+    const auto d = static_cast<double>(degree);
+    moments.rows += 1;
+    moments.entries += d;
+    squares += d * d;
+    for (std::size_t k = 0; k < fanout.size(); ++k) {
+      const double picks = fanout[k] < 0 ? d : std::min(static_cast<double>(fanout[k]), d);
+      moments.picks[k] += picks;
+      moments.neighbour_picks[k] += picks * d;
+    }
+  }
+  const double rows = std::max(moments.rows, 1.0), ends = std::max(moments.entries, 1.0);
+  moments.mean = moments.entries / rows;
+  moments.neighbour = squares / ends;
+  for (auto& picks : moments.picks) picks /= rows;
+  for (auto& picks : moments.neighbour_picks) picks /= ends;
+  return moments;
+}
+
+// Sizes of a minibatch as the work of one batch implies them.
+MinibatchSize expected_size(const std::vector<ProductWork>& layers, const PlannedEpoch& job, double nodes) {
+  const auto count = layers.size();
+  MinibatchSize size = {std::vector<double>(count + 1, 0), std::vector<double>(count + 1, 0)};
+  for (std::size_t k = 0; k < count; ++k) {
+    size.rows[count - k] = layers[k].rows;
+    size.entries[count - k] = layers[k].results;
+  }
+  const auto& last = layers.back();
+  const bool layer_wise = sampler_kind_of(job.sampler).layer_wise;
+  size.rows[0] = layer_wise ? std::min(nodes, last.rows + last.picks)
+                            : expected_distinct(last.rows + last.results, nodes);
+  return size;
+}
+
+}  // namespace
+
+EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes, const PlannedEpoch& job,
+                         std::int64_t training) {
+  const auto moments = moments_of(degrees, job.shape.fanout);
+  const int index_bytes = std::ssize(degrees) < (std::int64_t{1} << 31) ? 4 : 8;
+  const auto product = product_shape(job, moments.rows, moments.entries, index_bytes, value_bytes);
+  EpochWork work;
+  work.schedules = choose_schedules(product, job.shape, expected_work(moments, job, job.shape));
+  work.batches = count_batches(training, job.shape.batch_size);
+
+  auto shape = job.shape;
+  shape.batch_size = std::min(shape.batch_size, std::max<std::int64_t>(training, 1));
+  shape.batches_per_rank = 1;
+  const auto of_batch = expected_work(moments, job, shape);
+  work.mean = work.largest = expected_size(of_batch, job, moments.rows);
+  work.scanned.assign(of_batch.size() + 1, 0);
+  for (std::size_t k = 0; k < of_batch.size(); ++k)
+    work.scanned[of_batch.size() - k] = of_batch[k].row_entries;
+  const auto all = static_cast<double>(training) / static_cast<double>(shape.batch_size);
+  work.input_rows = all * work.mean.rows[0];
+  for (const auto entries : work.mean.entries) work.sampled_edges += all * entries;
+  work.remote_input_rows.assign(static_cast<std::size_t>(job.ranks),
+                                job.rows() > 1 ? work.input_rows * crossing(job.rows()) / job.ranks : 0);
+
+  const auto windows = static_cast<double>(count_batches(work.batches, job.bulk));
+  shape.batches_per_rank = all / windows / job.ranks;
+  work.stacked = count_batches(std::min(job.bulk, work.batches), job.ranks);
+  size_products(work, job);
+  const auto of_window = expected_work(moments, job, shape);
+  for (std::size_t k = 0; k < of_window.size(); ++k) {
+    work.distinct.push_back(of_window[k].distinct);
+    work.distinct_entries.push_back(of_window[k].distinct_entries);
+    work.row_entries.push_back(of_window[k].row_entries);
+    work.sums.push_back(of_window[k].sums);
+    for (std::size_t s = 0; s < kMovingSchedules.size(); ++s) {
+      auto cost = product_cost(kMovingSchedules[s], product, of_window[k]);
+      cost.messages *= windows;
+      cost.bytes *= windows;
+      std::ranges::fill(work.products[s][k], cost);
+    }
+  }
+  if (job.sampler == "fastgcn" && job.parts() > 1) {
+    double points = 0;
+    for (const auto fanout : job.shape.fanout) points += std::max<double>(0, static_cast<double>(fanout));
+    work.draws = find_cost(job.parts(), points * all / job.ranks);
+  }
+  return work;
+}
+
+}  // namespace espalier
