@@ -35,7 +35,7 @@ std::vector<MachineKey> bind_keys(Machine& m) {
           {"node.ranks", &m.ranks_per_node, "ranks on a node"},
           {"node.threads", &m.threads, "threads of a rank"},
           {"node.memory", &m.memory, "of a node, for all of its ranks"},
-          {"node.device_memory", &m.device_memory, "of a rank's GPU; 0 without"},
+          {"node.device_memory", &m.device_memory, "of a rank's GPU"},
           {"network.latency_us", &m.network.latency_us, "alpha between nodes: what a message costs"},
           {"network.bandwidth_gbs", &m.network.bandwidth_gbs,
            "1 / beta between nodes, GB/s that a rank receives"},
@@ -132,7 +132,7 @@ Machine read_machine(const std::string& path) {
   if (machine.device != "cpu" && machine.device != "cuda")
     usage_error("{}: node.device = {} is not one of cpu, cuda", path, machine.device);
   parse_bytes(machine.memory, path + ": node.memory");
-  parse_bytes(machine.device_memory, path + ": node.device_memory");
+  if (machine.device == "cuda") parse_bytes(machine.device_memory, path + ": node.device_memory");
   return machine;
 }
 

@@ -13,11 +13,11 @@ namespace espalier {
 
 struct Machine {
   std::string name;
-  std::string device = "cpu";       ///< cpu | cuda: what computes
-  std::int64_t ranks_per_node = 1;  ///< as many as the rates were measured with
-  std::int64_t threads = 1;         ///< of a rank
-  std::string memory = "0";         ///< of a node, for all of its ranks
-  std::string device_memory = "0";  ///< of a rank's GPU
+  std::string device = "cpu";          ///< cpu | cuda: what computes
+  std::int64_t ranks_per_node = 1;     ///< as many as the rates were measured with
+  std::int64_t threads = 1;            ///< of a rank
+  std::string memory = "0";            ///< of a node, for all of its ranks
+  std::string device_memory = "none";  ///< of a rank's GPU
 
   Link network{2, 10};  ///< between nodes, per rank
   Link inside{1, 10};   ///< inside a node, per rank

@@ -46,152 +46,205 @@ struct Estimate {
   double remote() const { return epoch.rows() > 1 ? crossing(epoch.rows()) : 0; }
 };
 
+// Memory of arrays that live at once. The C library takes large ones from the system and gives them back when they are
+// freed; smaller ones come from its heap, which keep_freed_memory() (base/buffer.hpp) lets it keep.
+struct Arrays {
+  double heap = 0, mapped = 0;
+
+  /// `count` arrays of so many bytes each.
+  Arrays& add(double bytes, double count = 1) {
+    constexpr double kMapped = 30 << 20;  // 32 MiB with room to align it to a huge page
+    (bytes >= kMapped ? mapped : heap) += count * bytes;
+    return *this;
+  }
+  Arrays& operator+=(const Arrays& other) {
+    heap += other.heap;
+    mapped += other.mapped;
+    return *this;
+  }
+  double bytes() const { return heap + mapped; }
+};
+
+Arrays operator+(Arrays a, const Arrays& b) {
+  return a += b;
+}
+const Arrays& larger(const Arrays& a, const Arrays& b) {
+  return a.bytes() < b.bytes() ? b : a;
+}
+
 // An open-addressing table for so many ids (base/id_map.hpp).
-double id_map_bytes(double ids) {
-  return 16.0 * static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(2 * ids + 2)));
+Arrays id_map(double ids) {
+  return Arrays().add(16.0 * static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(2 * ids + 2))));
 }
 
-// One minibatch: its vertices and blocks (sample/minibatch.hpp).
-double minibatch_bytes(const MinibatchSize& size) {
-  double bytes = 8 * size.rows[0];
+// The vertices and blocks of `count` minibatches (sample/minibatch.hpp).
+Arrays minibatches(const MinibatchSize& size, double count) {
+  Arrays arrays;
+  arrays.add(8 * std::max(size.rows[0], 2 * size.rows[1]), count);  // a list that grew doubles
   for (std::size_t layer = 1; layer < size.rows.size(); ++layer)
-    bytes += 8 * size.rows[layer] + 8 * size.entries[layer];
-  return bytes;
+    arrays.add(8 * size.rows[layer], count).add(4 * size.entries[layer], 2 * count);
+  return arrays;
 }
 
-double window_bytes(const Estimate& e) {
-  return static_cast<double>(e.work.stacked) * minibatch_bytes(e.work.mean) * (e.job.samples_ahead ? 2 : 1);
+Arrays window(const Estimate& e) {
+  return minibatches(e.work.mean, static_cast<double>(e.work.stacked) * (e.job.samples_ahead ? 2 : 1));
 }
 
 // ---- sampling: dist/{pull,push,staged,fetch_rows,inquiry}.cpp, of the product number k ----
 
-// Results of a product: offsets, ids, values.
-double results_bytes(const Estimate& e, double rows, double entries) {
-  return 8 * rows + (e.id() + e.result_value()) * entries;
+// Offsets, ids and values of so many rows.
+Arrays row_entries(double rows, double entries, double id_bytes, double value_bytes) {
+  return Arrays().add(8 * rows).add(id_bytes * entries).add(value_bytes * entries);
 }
 
-// Rows fetched from their owners, and as many sent to others: asked for, packed, received.
-double fetch_rows_bytes(const Estimate& e, double rows, double distinct, double distinct_entries) {
+// Rows fetched from their owners, and as many packed for others: asked for, packed and received, looked at.
+Arrays fetched_rows(const Estimate& e, double rows, double distinct, double distinct_entries) {
   const double away = crossing(e.epoch.parts());
-  const double packed = (e.id() + e.value()) * distinct_entries * away;
-  const double asking = id_map_bytes(rows) + 24 * distinct;
-  const double fetching = 12 * rows + (2 * e.id() + 16) * distinct * away + 2 * packed;
-  const double working = packed + 24 * distinct + 40 * rows;
-  return 16 * rows + std::max({asking, fetching, working});
+  const auto packed = row_entries(distinct * away, distinct_entries * away, e.id(), e.value());
+  const auto asking = id_map(rows) + Arrays().add(8 * distinct, 2).add(e.id() * distinct).add(4 * distinct);
+  const auto fetching = Arrays().add(8 * rows) + packed + packed;
+  const auto working = Arrays().add(24 * distinct).add(24 * rows).add(16 * rows) + packed;
+  return Arrays().add(8 * rows, 2) + larger(larger(asking, fetching), working);
 }
 
-double served_bytes(const Estimate& e, double rows, double entries, double entry_bytes) {
-  return (8 + 8 + 2 * e.id() + 16 + 24) * rows + 3 * (8 * rows + entry_bytes * entries);
+// A frontier asked of its servers; answers are made and received.
+Arrays served_rows(const Estimate& e, double rows, const Arrays& answers) {
+  return Arrays().add(8 * rows, 2).add(e.id() * rows, 2).add(16 * rows).add(24 * rows) + answers + answers;
 }
 
-double product_bytes(const Estimate& e, std::size_t k) {
+Arrays product(const Estimate& e, std::size_t k) {
   const auto layer = e.layers() - k;
   const auto stacked = static_cast<double>(e.work.stacked);
   const double rows = stacked * e.work.mean.rows[layer], entries = stacked * e.work.mean.entries[layer];
   const bool layer_wise = sampler_kind_of(e.job.config.sampler.kind).layer_wise;
-  const double entry = layer_wise ? 4 + e.value() : e.id() + e.result_value();
-  const double results = (8 * rows + entry * entries) * (e.threads > 1 ? 2 : 1);
-  if (e.epoch.parts() == 1)
-    return layer_wise ? 64 * rows + results + 12 * e.work.sums[k] / std::max(stacked, 1.0)
-                      : e.threads * results / std::max(stacked, 1.0);
-  const double sums = 3.5 * 12 * e.work.sums[k];
+  const auto results = layer_wise ? row_entries(rows, entries, 4, e.value())
+                                  : row_entries(rows, entries, e.id(), e.result_value());
+  if (e.epoch.parts() == 1 && !layer_wise)  // batch by batch: node_wise.cpp, sample_local
+    return row_entries(e.work.largest.rows[layer], e.work.largest.entries[layer], e.id(), e.result_value());
+  const double sums = e.work.sums[k];
+  const auto partial_sums = Arrays().add(12 * sums).add(e.id() * sums, 2).add(8 * sums, 2);
+  const auto twice = e.threads > 1 ? results : Arrays();
+  if (e.epoch.parts() == 1) return Arrays().add(8 * rows, 2).add(24 * rows) + results + twice;
+  const auto fetched = fetched_rows(e, rows, e.work.distinct[k], e.work.distinct_entries[k]);
   switch (e.work.schedules[k]) {
     case Schedule::kPush:
-      return served_bytes(e, rows, entries, entry) + sums;
+      return served_rows(e, rows, results) + results + partial_sums;  // in the order of the frontier
     case Schedule::kStaged:
     case Schedule::kStagedOblivious: {
-      const double fetched = fetch_rows_bytes(e, rows, e.work.distinct[k], e.work.distinct_entries[k]);
-      const double whole = layer_wise ? entries : e.work.row_entries[k];
-      return fetched + served_bytes(e, rows, whole, layer_wise ? entry : e.id() + e.value()) + results + sums;
+      const auto whole = layer_wise ? results : row_entries(rows, e.work.row_entries[k], e.id(), e.value());
+      return fetched + served_rows(e, rows, whole) + results + partial_sums;
     }
     default:
-      return fetch_rows_bytes(e, rows, e.work.distinct[k], e.work.distinct_entries[k]) + results;
+      return fetched + results + twice;
   }
 }
 
-double sampling_bytes(const Estimate& e) {
-  double most = 0;
-  for (std::size_t k = 0; k < e.layers(); ++k) most = std::max(most, product_bytes(e, k));
-  const double marks = e.threads * (2.5 * e.n() / 8 + 4 * e.work.largest.rows[0]);
-  return most + marks;
+Arrays sampling(const Estimate& e) {
+  Arrays most;
+  for (std::size_t k = 0; k < e.layers(); ++k) most = larger(most, product(e, k));
+  if (e.job.config.sampler.kind ==
+      "fastgcn") {  // fastgcn.cpp: points, intervals, those taken, the axis without them
+    double picks = 0;
+    for (const auto fanout : e.job.config.sampler.fanout)
+      picks += std::max<double>(0, static_cast<double>(fanout));
+    most.add(96 * picks, static_cast<double>(e.work.stacked));
+  }
+  return most + Arrays().add(e.n() / 8, 2 * e.threads).add(4 * e.work.largest.rows[0], e.threads);
 }
 
 // ---- a step ----
 
-bool gathers(const Estimate& e) {
-  const double input_dropout = e.job.config.model.input_dropout.value.value_or(
-      e.job.config.model.kind == "gcn" ? e.job.config.model.dropout : 0);
-  const auto& size = e.work.largest;
-  return e.epoch.rows() == 1 && input_dropout == 0 &&
-         cheaper_order(BlockSize{size.rows[1], size.rows[0], size.entries[1]}, e.job.graph.features,
-                       static_cast<std::int64_t>(e.width(1)), false) == Order::kAggregateFirst;
+double input_dropout(const ModelConfig& model) {
+  return model.input_dropout.value.value_or(model.kind == "gcn" ? model.dropout : 0);
 }
 
-// feature/store.cpp: places, ids asked of others and by others, rows packed and received, rows in float32.
-double fetch_bytes(const Estimate& e) {
-  const double rows =
-      e.minibatches_per_step() * (gathers(e) ? e.work.largest.rows[1] : e.work.largest.rows[0]);
-  return 8 * rows * 1.5 + rows * e.remote() * (16 + 2 * e.stored_row()) +
-         4.0 * rows * static_cast<double>(e.job.graph.features) * (e.job.config.run.overlap ? 2 : 1);
+Order order_of_layer(const Estimate& e, const MinibatchSize& size, std::size_t layer) {
+  return cheaper_order(BlockSize{size.rows[layer], size.rows[layer - 1], size.entries[layer]},
+                       static_cast<std::int64_t>(e.width(layer - 1)),
+                       static_cast<std::int64_t>(e.width(layer)), layer > 1);
+}
+
+bool gathers(const Estimate& e) {
+  return e.epoch.rows() == 1 && input_dropout(e.job.config.model) == 0 &&
+         order_of_layer(e, e.work.largest, 1) == Order::kAggregateFirst;
+}
+
+// feature/store.cpp: of `lists` lists of `rows` rows each: places, ids asked of others and by others, rows packed and
+// received, rows in float32.
+Arrays fetch(double lists, double rows, double remote, double stored, double width) {
+  return Arrays()
+      .add(8 * lists * rows)
+      .add(8 * remote, 2)
+      .add(stored * remote, 2)
+      .add(4 * rows * width, lists);
+}
+
+Arrays input_rows(const Estimate& e) {
+  const double lists = e.minibatches_per_step(), rows = e.work.largest.rows[gathers(e) ? 1 : 0];
+  return fetch(lists, rows, lists * rows * e.remote(), e.stored_row(), e.width(0));
 }
 
 // nn/network_passes.hpp: of each layer the product and its result, gradients of two layers, a transposed block.
-double activation_bytes(const Estimate& e) {
+Arrays activations(const Estimate& e) {
   const auto& size = e.work.largest;
   const auto& model = e.job.config.model;
-  double floats = 0, transposed = 0, odd = 0, even = 0;
-  for (std::size_t layer = 1; layer <= e.layers(); ++layer) {
+  Arrays arrays;
+  double transposed_rows = 0, transposed_entries = 0;
+  std::array<double, 2> gradients = {0, 0};
+  for (std::size_t layer = e.layers(); layer >= 1; --layer) {
     const double in = e.width(layer - 1), out = e.width(layer), rows = size.rows[layer],
                  columns = size.rows[layer - 1];
-    const auto order =
-        cheaper_order(BlockSize{rows, columns, size.entries[layer]}, static_cast<std::int64_t>(in),
-                      static_cast<std::int64_t>(out), layer > 1);
-    floats += order == Order::kMultiplyFirst ? columns * out : rows * in;
-    floats += rows * out * (model.normalize != "none" && layer < e.layers() ? 2 : 1);
-    if (layer > 1 || order == Order::kMultiplyFirst)
-      transposed = std::max(transposed, 8 * columns + 8 * size.entries[layer]);
-    if (layer > 1)
-      ((e.layers() - layer) % 2 == 0 ? even : odd) =
-          std::max((e.layers() - layer) % 2 == 0 ? even : odd, columns * in);
+    const bool multiply_first = order_of_layer(e, size, layer) == Order::kMultiplyFirst;
+    arrays.add(4 * (multiply_first ? columns * out : rows * in));
+    arrays.add(4 * rows * out, model.normalize != "none" && layer < e.layers() ? 2 : 1);
+    if (layer > 1 || multiply_first) {
+      transposed_rows = std::max(transposed_rows, columns);
+      transposed_entries = std::max(transposed_entries, size.entries[layer]);
+    }
+    auto& gradient = gradients[layer % 2];
+    if (layer > 1) gradient = std::max(gradient, columns * in);
   }
-  const double dropped = model.input_dropout.value.value_or(model.kind == "gcn" ? model.dropout : 0) > 0
-                             ? size.rows[0] * e.width(0)
-                             : 0;
-  return 4 * (floats + odd + even + dropped) + transposed;
+  for (const double gradient : gradients) arrays.add(4 * gradient);
+  if (input_dropout(model) > 0) arrays.add(4 * size.rows[0] * e.width(0));
+  return arrays.add(8 * transposed_rows).add(4 * transposed_entries, 2);
 }
 
-double model_bytes(const Estimate& e) {
+Arrays network(const Estimate& e) {
   const double parameters = network_size(e.job.graph, e.job.config.model).parameters;
   const bool exact = e.job.config.train.reproducible;
   const double state = e.job.config.train.optimizer == "adam" ? 2 : 1;
   // Weights, optimiser, gradients, best weights; a flat gradient per minibatch of a step, and their sum.
-  return parameters * (4 * (3 + state) + (exact ? 4 * e.minibatches_per_step() + 8 : 4));
+  Arrays arrays;
+  arrays.add(4 * parameters, 3 + state).add(4 * parameters, exact ? e.minibatches_per_step() : 1);
+  return exact ? arrays.add(8 * parameters) : arrays;
 }
 
 // ---- evaluation: train/whole_graph.hpp ----
 
-double evaluation_bytes(const Estimate& e) {
+Arrays evaluation(const Estimate& e) {
   const double c = e.epoch.replication, share = e.block_rows() / c;
-  double most = 0, scratch = 0, kept_fetch = 0;
+  Arrays most, of_features;
+  double widest_rows = 0, widest_product = 0;
   for (std::size_t layer = 1; layer <= e.layers(); ++layer) {
     const auto& chunk = e.evaluations[layer - 1];
     const double in = e.width(layer - 1), out = e.width(layer);
     const double rows = std::min(static_cast<double>(chunk_rows(e.job, e.epoch.replication, layer)), share);
-    const bool multiply_first = out < in;
     const double remote = chunk.most_remote_rows / std::max<double>(1, static_cast<double>(chunk.chunks));
-    const double row = layer == 1 ? e.stored_row() : 4 * in;
-    const double fetch = 12 * chunk.largest_input + remote * (16 + 2 * row);
-    scratch = std::max(
-        scratch, 4 * chunk.largest_input * in + 4 * (multiply_first ? chunk.largest_input * out : rows * in));
-    const double sampled = 8 * chunk.largest_input + 16 * rows + 8 * chunk.largest_entries +
-                           (e.id() + (e.job.config.model.kind == "gcn" ? 4 : 0)) * chunk.largest_entries;
-    const double asking = e.epoch.parts() > 1 ? id_map_bytes(rows) + 80 * rows : 0;
-    const double input = layer == 1 ? 0 : 4 * e.block_rows() * in;
-    const double mine = 4 * share * out, block = c > 1 ? 4 * e.block_rows() * out : 0;
-    const double output = chunk.chunks > 1 ? 4 * rows * out : 0;
-    most = std::max(
-        most, input + mine + kept_fetch + fetch + scratch + std::max({block, sampled + output, asking}));
-    if (layer == 1) kept_fetch = fetch;
+    widest_rows = std::max(widest_rows, 4 * chunk.largest_input * in);
+    widest_product = std::max(widest_product, 4 * (out < in ? chunk.largest_input * out : rows * in));
+    const auto fetching = fetch(1, chunk.largest_input, remote, layer == 1 ? e.stored_row() : 4 * in, 0);
+    const auto block = Arrays().add(8 * chunk.largest_input).add(8 * rows).add(4 * chunk.largest_entries, 2);
+    const auto picks =
+        row_entries(rows, chunk.largest_entries, e.id(), e.job.config.model.kind == "gcn" ? 4 : 0);
+    auto result = Arrays().add(4 * share * out);
+    if (chunk.chunks > 1) result.add(4 * rows * out);
+    auto gathered = Arrays();
+    if (c > 1) gathered.add(4 * e.block_rows() * out);
+    auto live = of_features + result + Arrays().add(widest_rows).add(widest_product) + block +
+                larger(picks, gathered);
+    if (layer > 1) live.add(4 * e.block_rows() * in);
+    most = larger(most, live + fetching);
+    if (layer == 1) of_features = fetching;
   }
   return most;
 }
@@ -210,6 +263,30 @@ double labels_bytes(const Estimate& e) {
 double sampler_bytes(const Estimate& e) {
   return e.job.config.sampler.kind == "fastgcn" ? 8 * e.n() / e.epoch.parts() : 0;
 }
+
+// The phases of a job, each with what lives in it.
+class Phases {
+ public:
+  explicit Phases(double program) : program_(program) {}
+
+  /// From now on.
+  void keep(const char* name, const Arrays& arrays) { stays_.emplace_back(name, arrays); }
+
+  void phase(const char* name, std::vector<std::pair<const char*, Arrays>> items, double freed) {
+    items.insert(items.begin(), stays_.begin(), stays_.end());
+    MemoryPhase phase = {name, {{"program, libraries, MPI", program_}}};
+    for (const auto& [item, arrays] : items)
+      if (arrays.bytes() > 0) phase.items.push_back({item, arrays.bytes()});
+    if (freed > 0) phase.items.push_back({"freed, not reused", freed});
+    phases.push_back(std::move(phase));
+  }
+
+  std::vector<MemoryPhase> phases;
+
+ private:
+  double program_;
+  std::vector<std::pair<const char*, Arrays>> stays_;
+};
 
 }  // namespace
 
@@ -233,37 +310,53 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
                        const std::vector<EvaluationWork>& layers, double program, int threads) {
   const Estimate e{job, epoch, work, layers, threads};
   const auto resident = resident_memory(job.graph, job.config, job.ranks, epoch.replication, job.training);
-  std::vector<MemoryItem> stays = {{"program, libraries, MPI", program}, {"graph", resident.topology}};
-  PeakMemory peak;
-  const auto phase = [&](const char* name, std::vector<MemoryItem> items) {
-    items.insert(items.begin(), stays.begin(), stays.end());
-    std::erase_if(items, [](const MemoryItem& item) { return item.bytes <= 0; });
-    peak.phases.push_back({name, std::move(items)});
-  };
   const double wide =
       job.graph.wide_indices && e.id() == 4 ? 8.0 * static_cast<double>(job.graph.edges) / epoch.parts() : 0;
-  phase("load", {{"graph as read", std::max({resident.loading, wide, 2 * sampler_bytes(e)})}});
-  stays.push_back({"labels, splits", labels_bytes(e) + sampler_bytes(e)});
+  const Arrays nothing;
+  Phases phases(program);
+  phases.keep("graph", Arrays().add(resident.topology));
+  phases.phase(
+      "load", {{"graph as read", Arrays().add(std::max({resident.loading, wide, 2 * sampler_bytes(e)}))}}, 0);
+  phases.keep("labels, splits", Arrays().add(labels_bytes(e)).add(sampler_bytes(e)));
   if (job.training) {
-    stays.push_back({"features", resident.features});
-    stays.push_back({"network and optimiser", model_bytes(e)});
+    phases.keep("features", Arrays().add(resident.features));
+    phases.keep("network and optimiser", network(e));
   }
+  const bool on_host = !job.gpu, network_on_host = on_host && job.training;
+  const auto of_window = on_host ? window(e) : nothing, of_sampling = on_host ? sampling(e) : nothing;
+  const auto of_step = network_on_host ? input_rows(e) : nothing;
+  const auto of_network = network_on_host ? activations(e) : nothing;
+  // Arrays of a step grow with the largest minibatch so far, an eighth at a time, and leave what they outgrew.
+  constexpr double kOutgrown = 0.35;
+  const auto outgrown = Arrays().add(kOutgrown * (of_step + of_network).heap);
+  const auto of_evaluation = network_on_host ? evaluation(e) : nothing;
+  // Of what sampling freed, in pieces of all sizes, the large arrays of evaluation find little to live in.
+  constexpr double kReused = 0.25;
+  const double freed = of_window.heap + of_sampling.heap;
+  const double reused = std::min(of_evaluation.heap, kReused * freed);
   const bool again = job.training && (job.config.train.epochs > 1 || epoch.bulk < work.batches);
-  const double step = job.training && !job.gpu ? fetch_bytes(e) : 0,
-               activations = job.training && !job.gpu ? activation_bytes(e) : 0;
-  const double window = job.gpu ? 0 : window_bytes(e);
-  phase("sample", {{"minibatches of a window", window},
-                   {"sampling", job.gpu ? 0 : sampling_bytes(e)},
-                   {"exchange", resident.exchange},
-                   {"input rows of a step", again ? step : 0},
-                   {"activations", again ? activations : 0}});
-  if (!job.training) return peak;
-  phase("step",
-        {{"minibatches of a window", window}, {"input rows of a step", step}, {"activations", activations}});
-  phase("evaluate", {{"evaluation", job.gpu ? 0 : evaluation_bytes(e)},
-                     {"input rows of a step", step},
-                     {"activations", activations}});
-  return peak;
+  phases.phase("sample",
+               {{"minibatches of a window", of_window},
+                {"sampling", of_sampling},
+                {"exchange", Arrays().add(resident.exchange)},
+                {"input rows of a step", again ? of_step : nothing},
+                {"activations", again ? of_network : nothing},
+                {"outgrown by them", again ? outgrown : nothing}},
+               again ? of_evaluation.heap - reused : 0);
+  if (!job.training) return {std::move(phases.phases)};
+  phases.phase("step",
+               {{"minibatches of a window", of_window},
+                {"input rows of a step", of_step},
+                {"activations", of_network},
+                {"outgrown by them", outgrown}},
+               of_sampling.heap);
+  phases.phase("evaluate",
+               {{"input rows of a step", of_step},
+                {"activations", of_network},
+                {"outgrown by them", outgrown},
+                {"evaluation", of_evaluation}},
+               freed - reused);
+  return {std::move(phases.phases)};
 }
 
 }  // namespace espalier

@@ -43,7 +43,7 @@ bool moves_samples(const Plan& plan) {
 std::string source_of(const Plan& plan) {
   const auto& work = plan.work;
   if (work.drawn == 0)
-    return "estimated from the degrees of the graph: nothing was drawn, expect 10 to 40 % error";
+    return "estimated from the degrees of the graph, nothing was drawn: roughly, within a factor of 3";
   if (work.drawn >= work.batches)
     return fmt::format("counted in all {} of epoch 1", plural(work.batches, "minibatch"));
   return fmt::format("counted in {} of the {} of epoch 1, +- {:.1f} %", grouped(work.drawn),
@@ -175,11 +175,13 @@ std::string seconds(const Plan& plan) {
     return "\nno seconds without --machine FILE (inputs/machines/, or `espalier calibrate`)\n";
   std::string text =
       fmt::format("\nseconds of an epoch on {}: {:.3g}", plan.machine->name, plan.seconds.at("total"));
-  std::string list;
+  std::string names = " ", values = " ";
   for (const auto* stage : kStageNames)
-    if (plan.seconds.contains(stage))
-      list += fmt::format("{}{} {:.3g}", list.empty() ? "" : ", ", stage, plan.seconds.at(stage));
-  text += fmt::format("\n  {}\n", list);
+    if (plan.seconds.contains(stage)) {
+      names += fmt::format("{:>12}", stage);
+      values += fmt::format("{:>12.3g}", plan.seconds.at(stage));
+    }
+  text += fmt::format("\n{}\n{}\n", names, values);
   if (plan.job.training && plan.job.config.run.overlap)
     text += "  (one stage after another: run.overlap will hide a part of sampling and fetching)\n";
   if (!plan.job.training) return text;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "espalier/base/error.hpp"
 #include "espalier/sample/epoch_plan.hpp"
@@ -17,17 +19,17 @@ namespace {
 // Counts of one rank's window and one layer, as far as minibatches were drawn. "Remote" ids lie in another block row
 // than the keeper's; "foreign" ones are served by another rank of the keeper's process row (schedule staged).
 struct LayerCount {
-  double rows = 0, entries = 0;
+  double rows = 0, entries = 0, results = 0, picks = 0;
+  double sums = 0, served_sums = 0;  // as all block rows, or all servers of a process row, send them
   double distinct = 0, distinct_entries = 0;
   double remote_distinct = 0, remote_distinct_entries = 0;
-  double remote_rows = 0, remote_results = 0, remote_sums = 0, sums = 0;
+  double remote_rows = 0, remote_results = 0, remote_sums = 0;
   double foreign_rows = 0, foreign_entries = 0, foreign_results = 0, foreign_sums = 0;
-  double picks = 0;
 };
 
 // The same of a process row's window: what the keepers of a row want together, each id once.
 struct UnionCount {
-  double rows = 0, distinct = 0, remote = 0, remote_entries = 0;
+  double remote = 0, remote_entries = 0;
 };
 
 // Marks that need no clearing: an id is marked when its number is the current one.
@@ -45,6 +47,49 @@ class Marks {
  private:
   std::vector<std::uint32_t> last_;
   std::uint32_t current_ = 0;
+};
+
+// How many different ids k of M drawn batches hold, on average over all choices of k (rarefaction), and more than M by
+// how many ids were met in one and in two batches only (Chao's estimator of the unseen; Colwell et al. 2012, equations
+// 4 and 9, for incidence data). Ids have a weight; unseen ones weigh what those met once do.
+class DistinctCurve {
+ public:
+  explicit DistinctCurve(std::int64_t ids) : met_(static_cast<std::size_t>(ids), 0) {}
+  /// An id of one batch, in which it comes once.
+  void add(std::int64_t id) { ++met_[static_cast<std::size_t>(id)]; }
+
+  /// Ids and their weight in `batches` batches, of `drawn` that were added.
+  template <class Weight>
+  std::pair<double, double> at(double batches, double drawn, const Weight& weight) const {
+    std::pair<double, double> distinct = {0, 0};
+    double once = 0, twice = 0, weight_of_once = 0;
+    for (std::size_t id = 0; id < met_.size(); ++id) {
+      const double times = met_[id];
+      if (times == 0) continue;
+      // The chance that none of k batches is among the `times` of M.
+      const double missed =
+          batches + times > drawn
+              ? 0
+              : std::exp(std::lgamma(drawn - times + 1) - std::lgamma(drawn - times - batches + 1) -
+                         std::lgamma(drawn + 1) + std::lgamma(drawn - batches + 1));
+      const double of_id = weight(static_cast<std::int64_t>(id));
+      distinct.first += 1 - missed;
+      distinct.second += of_id * (1 - missed);
+      once += times == 1;
+      twice += times == 2;
+      weight_of_once += times == 1 ? of_id : 0;
+    }
+    if (batches <= drawn || once == 0) return distinct;
+    const double unseen =
+        (drawn - 1) / drawn * (twice > 0 ? once * once / (2 * twice) : once * (once - 1) / 2);
+    if (unseen <= 0) return distinct;
+    const double fresh =
+        unseen * -std::expm1((batches - drawn) * std::log1p(-once / (drawn * unseen + once)));
+    return {distinct.first + fresh, distinct.second + fresh * weight_of_once / once};
+  }
+
+ private:
+  std::vector<std::uint32_t> met_;
 };
 
 // A mean and its error.
@@ -123,8 +168,10 @@ class EpochCount {
     work_.row_entries.assign(layers_, 0);
     work_.sums.assign(layers_, 0);
     size_products(work_, job_);
-    choose_groups(draw);
-    for (const auto group : groups_) count_group(group / job_.rows(), static_cast<int>(group % job_.rows()));
+    if (plan_.batches() <= draw)
+      count_all();
+    else
+      count_some(draw);
     finish();
     return std::move(work_);
   }
@@ -137,48 +184,26 @@ class EpochCount {
   std::int64_t windows() const { return count_batches(plan_.batches(), job_.bulk); }
   double crossing_share(int group) const { return group > 1 ? crossing(group) : 1; }
 
-  // A group is one process row's share of one window. All of them when the epoch is short, else some, spread over it;
-  // a very large group is drawn in part.
-  void choose_groups(std::int64_t draw) {
-    constexpr std::int64_t kFewest = 4, kLeastPerRank = 2;
-    const auto groups = windows() * job_.rows();
-    std::int64_t chosen = groups;
-    if (plan_.batches() > draw) {
-      const double per_group = static_cast<double>(plan_.batches()) / static_cast<double>(groups);
-      chosen = std::clamp<std::int64_t>(std::llround(static_cast<double>(draw) / std::max(per_group, 1e-9)),
-                                        std::min(groups, kFewest), groups);
-      most_per_rank_ = std::max(kLeastPerRank, draw / (chosen * job_.replication));
-    }
-    for (std::int64_t k = 0; k < chosen; ++k) groups_.push_back(k * groups / chosen);
+  // ---- All minibatches: what lies where is known. A process row's share of a window at a time. ----
+
+  void count_all() {
+    for (std::int64_t window = 0; window < windows(); ++window)
+      for (int row = 0; row < job_.rows(); ++row) count_group(window, row);
   }
 
   void count_group(std::int64_t window, int row) {
     for (auto& marks : row_marks_) marks.begin();
     std::vector<UnionCount> together(layers_);
-    std::vector<std::int64_t> kept;
-    std::vector<double> scales;
     std::vector<std::vector<LayerCount>> counts;
-    double drawn_together = 0, all_together = 0;
-    for (int column = 0; column < job_.replication; ++column) {
-      const int rank = row * job_.replication + column;
-      auto batches = batches_of(window, rank);
-      const auto all = std::ssize(batches);
-      if (most_per_rank_ > 0 && all > most_per_rank_)
-        batches.resize(static_cast<std::size_t>(most_per_rank_));
-      counts.push_back(count_keeper(rank, batches, together));
-      kept.push_back(all);
-      scales.push_back(batches.empty() ? 1
-                                       : static_cast<double>(all) / static_cast<double>(std::ssize(batches)));
-      drawn_together += static_cast<double>(std::ssize(batches));
-      all_together += static_cast<double>(all);
-      represented_ += static_cast<double>(all);
-    }
-    for (int column = 0; column < job_.replication; ++column) {
-      const auto c = static_cast<std::size_t>(column);
-      if (job_.parts() > 1)
-        book(row * job_.replication + column, kept[c], scales[c], counts[c], together, drawn_together,
-             all_together);
-      remember_stack(kept[c], scales[c], counts[c]);
+    const int first = row * job_.replication, c = job_.replication;
+    for (int rank = first; rank < first + c; ++rank)
+      counts.push_back(count_keeper(rank, batches_of(window, rank), together));
+    for (int rank = first; rank < first + c; ++rank) {
+      const auto kept = std::ssize(batches_of(window, rank));
+      const auto& of_rank = counts[static_cast<std::size_t>(rank - first)];
+      for (std::size_t k = 0; k < layers_ && job_.parts() > 1; ++k)
+        book(rank, k, counted_work(static_cast<double>(kept), of_rank[k], together[k]));
+      remember_stack(kept, of_rank);
     }
   }
 
@@ -253,6 +278,7 @@ class EpochCount {
       const bool remote = part != row, foreign = servers_.owner(part) != column;
       count.rows += 1;
       count.entries += entries;
+      count.results += results;
       if (remote) {
         count.remote_rows += 1;
         count.remote_results += results;
@@ -268,9 +294,8 @@ class EpochCount {
         count.remote_distinct += remote;
         count.remote_distinct_entries += remote ? entries : 0;
       }
-      together.rows += 1;
+      if (!curves_.empty()) curves_[k].add(v);
       if (!row_marks_[k].add(v)) continue;
-      together.distinct += 1;
       together.remote += remote;
       together.remote_entries += remote ? entries : 0;
     }
@@ -307,10 +332,11 @@ class EpochCount {
       if (part != row) count.remote_sums += sums;
     }
     for (int server = 0; server < job_.replication && job_.replication > 1; ++server) {
-      if (server == column) continue;
       sum_marks_.begin();
-      for (int part = servers_.begin(server); part < servers_.end(server); ++part)
-        count.foreign_sums += add_columns(part);
+      double sums = 0;
+      for (int part = servers_.begin(server); part < servers_.end(server); ++part) sums += add_columns(part);
+      count.served_sums += sums;
+      if (server != column) count.foreign_sums += sums;
     }
   }
 
@@ -327,65 +353,109 @@ class EpochCount {
     most_rounds_ = std::max(most_rounds_, draws_->rounds());
   }
 
-  // The costs of one rank's window, as product_cost says, of each layer and schedule.
-  void book(int rank, std::int64_t kept, double scale, const std::vector<LayerCount>& counts,
-            const std::vector<UnionCount>& together, double drawn_together, double all_together) {
-    const int parts = job_.parts(), c = job_.replication;
-    const double down = crossing_share(parts), along = crossing_share(c);
-    for (std::size_t k = 0; k < layers_; ++k) {
-      const auto& count = counts[k];
-      const double drawn = static_cast<double>(kept) / scale;
-      const double more = count.distinct > 0
-                              ? extrapolated_distinct(count.rows / std::max(drawn, 1.0), drawn,
-                                                      count.distinct, static_cast<double>(kept)) /
-                                    count.distinct
-                              : 1;
-      const double more_together =
-          together[k].distinct > 0
-              ? extrapolated_distinct(together[k].rows / std::max(drawn_together, 1.0), drawn_together,
-                                      together[k].distinct, all_together) /
-                    together[k].distinct
-              : 1;
-      ProductWork pull, push, staged;
-      pull.batches = push.batches = staged.batches = static_cast<double>(kept);
-      pull.distinct = count.remote_distinct * more / down;
-      pull.distinct_entries = count.remote_distinct_entries * more / down;
-      push.rows = count.remote_rows * scale / down;
-      push.results = count.remote_results * scale / down;
-      push.result_value_bytes = has_result_values(job_) ? 4 : 0;
-      push.sums = count.remote_sums * scale / down;
-      push.picks = staged.picks = count.picks * scale;
-      staged.rows = count.foreign_rows * scale / along;
-      staged.row_entries = count.foreign_entries * scale / along;
-      staged.results = count.foreign_results * scale / along;
-      staged.sums = count.foreign_sums * scale / along;
-      // The c ranks of a process row fetch what their keepers want together, each from its own stages.
-      staged.distinct = together[k].remote * more_together / down / c;
-      staged.distinct_entries = together[k].remote_entries * more_together / down / c;
-      const std::array<const ProductWork*, 4> of_schedule = {&pull, &push, &staged, &staged};
-      for (std::size_t s = 0; s < kMovingSchedules.size(); ++s) {
-        const auto cost = product_cost(kMovingSchedules[s], shape(), *of_schedule[s]);
-        auto& booked = work_.products[s][k][static_cast<std::size_t>(rank)];
-        booked.messages += cost.messages;
-        booked.bytes += cost.bytes;
-      }
+  using WorkOfSchedules = std::array<ProductWork, kMovingSchedules.size()>;
+
+  WorkOfSchedules counted_work(double kept, const LayerCount& count, const UnionCount& together) const {
+    const double down = crossing_share(job_.parts()), along = crossing_share(job_.replication);
+    ProductWork pull, push, staged;
+    pull.batches = push.batches = staged.batches = kept;
+    pull.distinct = count.remote_distinct / down;
+    pull.distinct_entries = count.remote_distinct_entries / down;
+    push.rows = count.remote_rows / down;
+    push.results = count.remote_results / down;
+    push.result_value_bytes = has_result_values(job_) ? 4 : 0;
+    push.sums = count.remote_sums / down;
+    push.picks = staged.picks = count.picks;
+    staged.rows = count.foreign_rows / along;
+    staged.row_entries = count.foreign_entries / along;
+    staged.results = count.foreign_results / along;
+    staged.sums = count.foreign_sums / along;
+    // The c ranks of a process row fetch what their keepers want together, each from its own stages.
+    staged.distinct = together.remote / down / job_.replication;
+    staged.distinct_entries = together.remote_entries / down / job_.replication;
+    return {pull, push, staged, staged};
+  }
+
+  void book(int rank, std::size_t k, const WorkOfSchedules& work) {
+    for (std::size_t s = 0; s < kMovingSchedules.size(); ++s) {
+      const auto cost = product_cost(kMovingSchedules[s], shape(), work[s]);
+      auto& booked = work_.products[s][k][static_cast<std::size_t>(rank)];
+      booked.messages += cost.messages;
+      booked.bytes += cost.bytes;
     }
   }
 
-  void remember_stack(std::int64_t kept, double scale, const std::vector<LayerCount>& counts) {
-    if (kept < work_.stacked) return;
-    work_.stacked = kept;
-    const double drawn = static_cast<double>(kept) / scale;
+  void remember_stack(std::int64_t kept, const std::vector<LayerCount>& counts) {
+    work_.stacked = std::max(work_.stacked, kept);
     for (std::size_t k = 0; k < layers_; ++k) {
-      const auto& count = counts[k];
-      const double distinct = extrapolated_distinct(count.rows / std::max(drawn, 1.0), drawn, count.distinct,
-                                                    static_cast<double>(kept));
-      work_.distinct[k] = std::max(work_.distinct[k], distinct);
-      work_.distinct_entries[k] =
-          std::max(work_.distinct_entries[k],
-                   count.distinct_entries * (count.distinct > 0 ? distinct / count.distinct : 1));
-      work_.row_entries[k] = std::max(work_.row_entries[k], count.entries * scale);
-      work_.sums[k] = std::max(work_.sums[k], count.sums * scale);
+      work_.distinct[k] = std::max(work_.distinct[k], counts[k].distinct);
+      work_.distinct_entries[k] = std::max(work_.distinct_entries[k], counts[k].distinct_entries);
+      work_.row_entries[k] = std::max(work_.row_entries[k], counts[k].entries);
+      work_.sums[k] = std::max(work_.sums[k], counts[k].sums);
+    }
+  }
+
+  // ---- Some minibatches, spread over the epoch: means, and ids spread evenly. ----
+
+  void count_some(std::int64_t draw) {
+    curves_.assign(layers_, DistinctCurve(a_.rows()));
+    std::vector<UnionCount> together(layers_);
+    mean_.assign(layers_, {});
+    std::vector<std::int64_t> some;
+    for (std::int64_t k = 0; k < draw; ++k) some.push_back(k * plan_.batches() / draw);
+    mean_ = count_keeper(0, some, together);
+    for (auto& count : mean_)
+      for (double* number :
+           {&count.rows, &count.entries, &count.results, &count.picks, &count.sums, &count.served_sums})
+        *number /= static_cast<double>(draw);
+    std::ranges::fill(work_.remote_input_rows, 0.0);
+    const double remote = job_.rows() > 1 ? crossing(job_.rows()) * input_rows_.mean() : 0;
+    for (std::int64_t window = 0; window < windows(); ++window)
+      for (int rank = 0; rank < job_.ranks; ++rank) {
+        const auto kept = std::ssize(batches_of(window, rank));
+        const auto r = static_cast<std::size_t>(rank);
+        work_.remote_input_rows[r] += remote * static_cast<double>(kept);
+        for (std::size_t k = 0; k < layers_ && job_.parts() > 1; ++k)
+          book(rank, k, expected_work_of(static_cast<double>(kept), k));
+        if (kept > work_.stacked) remember_expected_stack(kept);
+      }
+  }
+
+  WorkOfSchedules expected_work_of(double kept, std::size_t k) {
+    const auto& mean = mean_[k];
+    ProductWork pull, push, staged;
+    pull.batches = push.batches = staged.batches = kept;
+    std::tie(pull.distinct, pull.distinct_entries) = distinct_of(kept, k);
+    push.rows = staged.rows = kept * mean.rows;
+    push.results = staged.results = kept * mean.results;
+    push.result_value_bytes = has_result_values(job_) ? 4 : 0;
+    push.picks = staged.picks = kept * mean.picks;
+    push.sums = kept * mean.sums;
+    staged.sums = kept * mean.served_sums;
+    staged.row_entries = kept * mean.entries;
+    const auto together = distinct_of(kept * job_.replication, k);
+    staged.distinct = together.first / job_.replication;
+    staged.distinct_entries = together.second / job_.replication;
+    return {pull, push, staged, staged};
+  }
+
+  // Windows are alike, and so are ranks: few numbers of batches occur.
+  std::pair<double, double> distinct_of(double batches, std::size_t k) {
+    const auto known = known_distinct_.find({batches, k});
+    if (known != known_distinct_.end()) return known->second;
+    const auto distinct = curves_[k].at(batches, static_cast<double>(totals_.batches), [&](std::int64_t v) {
+      return static_cast<double>(a_.local.row_size(v));
+    });
+    return known_distinct_[{batches, k}] = distinct;
+  }
+
+  void remember_expected_stack(std::int64_t kept) {
+    work_.stacked = kept;
+    for (std::size_t k = 0; k < layers_; ++k) {
+      const auto batches = static_cast<double>(kept);
+      if (job_.parts() > 1) std::tie(work_.distinct[k], work_.distinct_entries[k]) = distinct_of(batches, k);
+      work_.row_entries[k] = batches * mean_[k].entries;
+      work_.sums[k] = batches * mean_[k].sums;
     }
   }
 
@@ -401,10 +471,6 @@ class EpochCount {
     if (totals_.batches == work_.batches) work_.digest = totals_.digest;
     const double unseen = std::sqrt(std::max(0.0, 1 - drawn / all));
     work_.relative_error = input_rows_.standard_error() / std::max(input_rows_.mean(), 1e-9) * unseen;
-    spread_over_ranks(work_.remote_input_rows, scale);
-    const double windows_seen = all / std::max(represented_, 1.0);
-    for (auto& of_schedule : work_.products)
-      for (auto& of_layer : of_schedule) scale_costs(of_layer, windows_seen);
     if (!draws_ || job_.parts() == 1) return;
     // Every rank takes part in every round of a window: a maximum over the column, and points to their owners.
     const auto rounds = static_cast<double>(most_rounds_ * windows());
@@ -414,25 +480,6 @@ class EpochCount {
                         (rounds + static_cast<double>(windows())) * 16 * crossing(job_.parts());
     work_.draws.messages =
         rounds * cost.messages + (rounds + static_cast<double>(windows())) * 2 * (job_.parts() - 1);
-  }
-
-  // Where all groups were counted a rank has its own sum, else the mean of all.
-  bool every_rank_counted() const { return std::ssize(groups_) == windows() * job_.rows(); }
-  void spread_over_ranks(std::vector<double>& numbers, double scale) const {
-    double sum = 0;
-    for (auto& number : numbers) sum += number *= scale;
-    if (!every_rank_counted()) std::ranges::fill(numbers, sum / job_.ranks);
-  }
-  void scale_costs(std::vector<Cost>& costs, double scale) const {
-    Cost sum;
-    for (auto& cost : costs) {
-      cost.messages *= scale;
-      cost.bytes *= scale;
-      sum.messages += cost.messages;
-      sum.bytes += cost.bytes;
-    }
-    if (!every_rank_counted())
-      std::ranges::fill(costs, Cost{sum.messages / job_.ranks, sum.bytes / job_.ranks});
   }
 
   const Cpu& cpu_;
@@ -447,9 +494,9 @@ class EpochCount {
   std::vector<std::vector<std::int64_t>> by_part_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<FastGcnDraws<Index>> draws_;
-  std::vector<std::int64_t> groups_;  // window * rows + process row
-  std::int64_t most_per_rank_ = 0;    // batches of a group that are drawn; 0: all
-  double represented_ = 0;            // batches that the chosen groups hold
+  std::vector<LayerCount> mean_;  // of a minibatch, where some were drawn
+  std::vector<DistinctCurve> curves_;
+  std::map<std::pair<double, std::size_t>, std::pair<double, double>> known_distinct_;
   double points_ = 0;
   std::int64_t most_rounds_ = 0;
   SampleCounts totals_;
@@ -461,19 +508,6 @@ class EpochCount {
 
 double expected_distinct(double draws, double ids) {
   return ids > 0 ? ids * -std::expm1(-draws / ids) : 0;
-}
-
-double extrapolated_distinct(double rows, double counted, double distinct, double batches) {
-  if (batches <= counted || counted <= 0) return distinct;
-  const double draws = rows * counted;
-  if (distinct >= draws * (1 - 1e-9)) return distinct * batches / counted;  // nothing met twice yet
-  double low = distinct, high = distinct;
-  while (expected_distinct(draws, high) < distinct) high *= 2;
-  for (int step = 0; step < 60; ++step) {
-    const double middle = (low + high) / 2;
-    (expected_distinct(draws, middle) < distinct ? low : high) = middle;
-  }
-  return expected_distinct(rows * batches, high);
 }
 
 template <class Index>

@@ -50,8 +50,7 @@ template EvaluationWork count_evaluation(const Csr<std::int64_t>&, int, int, std
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
                                    std::int64_t step) {
   const double ranks = static_cast<double>(rows) * replication, share = nodes / ranks;
-  const double chunk = std::min(static_cast<double>(step), share),
-               chunks = std::ceil(share / std::max(chunk, 1.0));
+  const double chunks = std::max(1.0, std::ceil(share / static_cast<double>(step))), chunk = share / chunks;
   const double drawn = entries / std::max(nodes, 1.0) * chunk;
   const double distinct = nodes * -std::expm1(-drawn / std::max(nodes, 1.0));
   EvaluationWork work;

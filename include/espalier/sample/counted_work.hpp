@@ -6,7 +6,7 @@
 // without memory for it, degrees alone give an estimate (expected_work.hpp).
 //
 // The model spreads ids evenly. Here it is known where they lie: a count of remote ids is divided by the share
-// crossing(group) that the model will multiply it by.
+// crossing(group) that the model will multiply it by. Where a part of an epoch was drawn, ids are taken as spread evenly.
 #pragma once
 
 #include <array>
@@ -84,9 +84,5 @@ EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes,
 
 /// Different ids among `draws` draws out of `ids` equally likely ones, on average.
 double expected_distinct(double draws, double ids);
-
-/// The same for `batches` stacks when `counted` batches of `rows` rows each had `distinct` different ones: the ids are
-/// taken as equally likely, as many as explain the count.
-double extrapolated_distinct(double rows, double counted, double distinct, double batches);
 
 }  // namespace espalier
