@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 #include "commands.hpp"
@@ -197,8 +198,13 @@ std::int64_t largest_bulk(const Plan& plan, double program) {
     work.stacked = count_batches(bulk, plan.job.ranks);
     const double more =
         static_cast<double>(work.stacked) / static_cast<double>(std::max<std::int64_t>(1, plan.work.stacked));
-    for (auto* counts : {&work.distinct, &work.distinct_entries, &work.row_entries, &work.sums})
-      for (auto& count : *counts) count *= more;
+    const auto scale = [&](std::vector<double>& counts, std::int64_t most) {
+      for (auto& count : counts) count = std::min(count * more, static_cast<double>(most));
+    };
+    scale(work.distinct, plan.job.graph.nodes);
+    scale(work.distinct_entries, plan.job.graph.edges + plan.job.graph.nodes);
+    scale(work.row_entries, std::numeric_limits<std::int64_t>::max());
+    scale(work.sums, std::numeric_limits<std::int64_t>::max());
     return peak_with(plan, program, epoch, work, plan.evaluations).bytes() <=
            static_cast<double>(plan.job.host_memory);
   };

@@ -23,10 +23,8 @@ std::string grouped(double number) {
 }
 
 std::string plural(std::int64_t count, const char* noun) {
-  return fmt::format("{} {}{}", grouped(count), noun,
-                     count == 1                          ? ""
-                     : std::string(noun).ends_with("ch") ? "es"
-                                                         : "s");
+  const std::string word = noun;
+  return fmt::format("{} {}{}", grouped(count), word, count == 1 ? "" : word.ends_with("tch") ? "es" : "s");
 }
 
 std::string schedule_names(const std::vector<Schedule>& schedules) {
@@ -69,7 +67,12 @@ std::string describe(const Plan& plan) {
       plural(plan.work.batches, "batch"), plural(steps, "step"), plan.epoch.batches_per_step, plan.epoch.bulk,
       grouped(plan.work.mean.rows[0]),
       grouped(plan.work.sampled_edges / std::max<double>(1, static_cast<double>(plan.work.batches))));
-  return text + fmt::format("numbers  {}\n", source_of(plan));
+  text += fmt::format("numbers  {}\n", source_of(plan));
+  const auto busy = std::min<std::int64_t>(plan.epoch.batches_per_step, plan.work.batches);
+  if (busy < plan.epoch.ranks)
+    text += fmt::format("note     a step has {}: {} of {} ranks keep none (train.batches_per_step)\n",
+                        plural(busy, "batch"), plan.epoch.ranks - busy, plan.epoch.ranks);
+  return text;
 }
 
 // ---- memory ----

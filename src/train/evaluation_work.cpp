@@ -51,14 +51,16 @@ EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int r
                                    std::int64_t step) {
   const double ranks = static_cast<double>(rows) * replication, share = nodes / ranks;
   const double chunks = std::max(1.0, std::ceil(share / static_cast<double>(step))), chunk = share / chunks;
-  const double drawn = entries / std::max(nodes, 1.0) * chunk;
-  const double distinct = nodes * -std::expm1(-drawn / std::max(nodes, 1.0));
+  const double degree = entries / std::max(nodes, 1.0), largest = std::min(static_cast<double>(step), share);
+  const auto distinct = [&](double of_rows) {
+    return nodes * -std::expm1(-of_rows * degree / std::max(nodes, 1.0));
+  };
   EvaluationWork work;
   work.chunks = static_cast<std::int64_t>(chunks);
-  work.most_remote_rows = chunks * distinct * (rows - 1) / rows;
+  work.most_remote_rows = chunks * distinct(chunk) * (rows - 1) / rows;
   work.remote_rows = work.most_remote_rows * ranks;
-  work.largest_input = chunk + distinct * (1 - chunk / std::max(nodes, 1.0));
-  work.largest_entries = drawn;
+  work.largest_input = largest + distinct(largest) * (1 - largest / std::max(nodes, 1.0));
+  work.largest_entries = largest * degree;
   return work;
 }
 
