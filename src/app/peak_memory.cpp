@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "espalier/nn/convolution.hpp"
 #include "espalier/train/evaluator.hpp"
@@ -223,15 +224,19 @@ Arrays network(const Estimate& e) {
 
 Arrays evaluation(const Estimate& e) {
   const double c = e.epoch.replication, share = e.block_rows() / c;
-  Arrays most, of_features;
+  Arrays most, of_features, outgrown;
   double widest_rows = 0, widest_product = 0;
   for (std::size_t layer = 1; layer <= e.layers(); ++layer) {
     const auto& chunk = e.evaluations[layer - 1];
     const double in = e.width(layer - 1), out = e.width(layer);
     const double rows = std::min(static_cast<double>(chunk_rows(e.job, e.epoch.replication, layer)), share);
     const double remote = chunk.most_remote_rows / std::max<double>(1, static_cast<double>(chunk.chunks));
-    widest_rows = std::max(widest_rows, 4 * chunk.largest_input * in);
-    widest_product = std::max(widest_product, 4 * (out < in ? chunk.largest_input * out : rows * in));
+    // Memory that all layers use: what a wider one has outgrown stays behind.
+    const auto grow = [&](double& widest, double bytes) {
+      if (bytes > widest) outgrown.add(std::exchange(widest, bytes));
+    };
+    grow(widest_rows, 4 * chunk.largest_input * in);
+    grow(widest_product, 4 * (out < in ? chunk.largest_input * out : rows * in));
     const auto fetching = fetch(1, chunk.largest_input, remote, layer == 1 ? e.stored_row() : 4 * in, 0);
     const auto block = Arrays().add(8 * chunk.largest_input).add(8 * rows).add(4 * chunk.largest_entries, 2);
     const auto picks =
@@ -240,7 +245,7 @@ Arrays evaluation(const Estimate& e) {
     if (chunk.chunks > 1) result.add(4 * rows * out);
     auto gathered = Arrays();
     if (c > 1) gathered.add(4 * e.block_rows() * out);
-    auto live = of_features + result + Arrays().add(widest_rows).add(widest_product) + block +
+    auto live = of_features + outgrown + result + Arrays().add(widest_rows).add(widest_product) + block +
                 larger(picks, gathered);
     if (layer > 1) live.add(4 * e.block_rows() * in);
     most = larger(most, live + fetching);
@@ -329,7 +334,9 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
   // Arrays of a step grow with the largest minibatch so far, an eighth at a time, and leave what they outgrew.
   constexpr double kOutgrown = 0.35;
   const auto outgrown = Arrays().add(kOutgrown * (of_step + of_network).heap);
-  const auto of_evaluation = network_on_host ? evaluation(e) : nothing;
+  constexpr double kHoles = 1.08;  // between the arrays of evaluation, which come and go by the layer
+  auto of_evaluation = network_on_host ? evaluation(e) : nothing;
+  of_evaluation.heap *= kHoles;
   // Of what sampling freed, in pieces of all sizes, the large arrays of evaluation find little to live in.
   constexpr double kReused = 0.25;
   const double freed = of_window.heap + of_sampling.heap;
