@@ -43,7 +43,7 @@ from scaling.study import Refusal, Study
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OURS = {"grid.replication": "--replication", "grid.topology": "--topology", "run.threads": "--threads", "output.dir": "--output",
-        "train.epochs": "--epochs", "run.restart": "no restart: a resumed run measures less than a whole one"}
+        "train.epochs": "--epochs", "train.early_stop": "", "run.restart": ""}
 
 
 # ---- The command line ------------------------------------------------------------------------------------------------
@@ -124,8 +124,8 @@ def parse(arguments):
     for key in options.keys:
         name = key.split("=")[0]
         if name in OURS or (name == "graph.file" and options.study == "weak"):
-            raise Refusal(f"{name} is the study's own: use {OURS.get(name, '--generate')}" if name != "run.restart" else
-                          f"{name} is the study's own: {OURS[name]}")
+            instead = OURS.get(name, "--generate")
+            raise Refusal(f"{name} is the study's own" + (f": use {instead}" if instead else ", as all its runs must do the same work"))
     return options
 
 

@@ -69,7 +69,7 @@ def command(study, case):
              "run.restart=never", f"output.dir={study.path(case)}"]
     options = ["--epochs", str(study.epochs)] if study.command == "sample" else []
     if study.command == "train":
-        keys.append(f"train.epochs={study.epochs}")
+        keys += [f"train.epochs={study.epochs}", "train.early_stop=0"]
     return launcher(study, case) + [study.program, study.command, str(study.folder / "config.toml"), *options, *keys]
 
 
@@ -151,8 +151,14 @@ def make_graph(study, case, log, env, limit):
             temporary.unlink()
 
 
+def time_is_up():
+    """Is this the end of a batch job's time, so that the batch system ended the program?"""
+    end = os.environ.get("SLURM_JOB_END_TIME", "")
+    return end.isdigit() and time.time() > int(end) - 5
+
+
 def run_case(study, case, limit=None):
-    """Runs a case and writes its outcome.json, unless it was stopped by a signal and could go on."""
+    """Runs a case and writes its outcome.json, unless it was stopped from outside and could go on."""
     folder = study.path(case)
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("outcome.json", "report.json", "metrics.csv"):  # of an earlier attempt
@@ -164,7 +170,7 @@ def run_case(study, case, limit=None):
         code = make_graph(study, case, log, env, limit) if study.study == "weak" else 0
         if code == 0:
             code = execute(command(study, case), log, env, study.started_in, limit)
-    if code != studies.STOPPED:
+    if code == 0 or not (code == studies.STOPPED or time_is_up()):
         studies.write_json(folder / "outcome.json", {
             "exit_code": code, "wall_seconds": round(time.time() - began, 3), "machine": machine(),
             "began": datetime.datetime.fromtimestamp(began).isoformat(timespec="seconds")})

@@ -78,7 +78,8 @@ def captions(study, points):
     return {
         "stages": f"Where the time goes: {time}. Bars: medians over the runs of the slowest rank in each stage; "
                   "as another rank may be the slowest in each, they can add up to more than the wall time (diamond, with the least "
-                  "and the greatest run). A stage that communicates includes the wait for the other ranks. " +
+                  "and the greatest run). A stage that communicates includes the wait for the other ranks; \"other\" is "
+                  "what no stage accounts for. " +
                   ("Dashed: the base's time, which ideal weak scaling keeps." if weak else
                    "Below: times p, what all ranks together spend; ideal scaling keeps the height of the base (dashed), and what "
                    "stands above it is what scaling costs."),

@@ -70,14 +70,13 @@ def shade_crowded(axis, points, most):
 
 def log_ticks(axis):
     """Ticks of a log axis that are labelled whatever its range: decades, or 1-2-5 where there are few."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_ylim()
     axis.yaxis.set_major_locator(LogLocator(subs=(1,) if high / low > 500 else (1, 2, 5) if high / low > 3
                                             else (1, 1.5, 2, 3, 4, 5, 6, 8)))
     axis.yaxis.set_major_formatter(FuncFormatter(plain))
-    axis.yaxis.set_minor_formatter(NullFormatter())
-    axis.tick_params(which="minor", left=False)
+    axis.yaxis.set_minor_locator(NullLocator())
 
 
 def save(figure, folder, name):
@@ -103,7 +102,7 @@ def draw_stages(pyplot, points, weak, most, folder):
     panels = [(axes[0][0], [factor] * len(bars))]
     if not weak:
         panels.append((axes[1][0], [factor * point.ranks for point in bars]))
-    stages = [name for name in stage_names(points) if name != EVALUATE]
+    stages = [name for name in stage_names(points) if name != EVALUATE and (name != OTHER or other_counts(points))]
     for axis, factors in panels:
         stack(axis, bars, places, factors, stages)
     if weak:
@@ -118,6 +117,11 @@ def draw_stages(pyplot, points, weak, most, folder):
     legend_of_stages(figure, axes[0][0], stages, shaded)
     save(figure, folder, "stages")
     pyplot.close(figure)
+
+
+def other_counts(points):
+    """Is there a bar in which what no stage accounts for could be seen?"""
+    return any(point.seconds[OTHER].median > 0.005 * point.total.median for point in points)
 
 
 def base_of(points):
@@ -224,7 +228,7 @@ def draw_speedup(pyplot, points, weak, most, folder):
     handles.append(Line2D([], [], **IDEAL, label="ideal"))
     if shaded:
         handles.append(Patch(color=CROWDED, label="more ranks than cores"))
-    figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 0.93), ncol=min(len(handles), 5))
+    figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 0.9), ncol=min(len(handles), 5))
     save(figure, folder, "speedup")
     pyplot.close(figure)
 
@@ -242,14 +246,16 @@ def draw_volumes(pyplot, points, folder):
         return False
     all_series = series_of(moving)
     stages = [name for name in stage_names(moving) if any(p.volumes.get(name) and p.volumes[name].counted for p in moving)]
+    predicted = [name for name in stages if any(p.volumes.get(name) and p.volumes[name].predicted for p in moving)]
     figure, axes = pyplot.subplots(2, len(all_series), figsize=(1.6 + 2.5 * len(all_series), 4.9), squeeze=False,
                                    sharex=True, sharey="row", gridspec_kw={"hspace": 0.12, "wspace": 0.1,
                                                                            "height_ratios": [2, 1]})
     for k, series in enumerate(all_series):
         mine = [point for point in moving if point.series == series]
         axes[0][k].set_title(series_words(series, series_of(points)))
-        for i, stage in enumerate(stages):
-            volume_line(axes[0][k], axes[1][k], mine, stage, 2 ** (0.06 * (i - (len(stages) - 1) / 2)))
+        for stage in stages:
+            place = predicted.index(stage) - (len(predicted) - 1) / 2 if stage in predicted else 0
+            volume_line(axes[0][k], axes[1][k], mine, stage, 2 ** (0.08 * place))
         axes[1][k].axhline(0, color="#222222", linewidth=0.8, zorder=1)
         rank_axis(axes[1][k], moving)
         for axis in axes[:, k]:
