@@ -203,6 +203,12 @@ def stage_names(points):
     return known + new + [name for name in (OTHER, EVALUATE) if name in seen]
 
 
+def time_unit(points):
+    """(factor, symbol) in which the slowest point has no leading zeros."""
+    slowest = max(point.total.median for point in points)
+    return (1, "s") if slowest >= 0.5 else (1e3, "ms") if slowest >= 0.5e-3 else (1e6, "µs")
+
+
 def write_rows(path, rows):
     header = list(dict.fromkeys(name for row in rows for name in row))
     with open(path, "w", newline="") as file:

@@ -5,10 +5,11 @@ It refers to nothing outside of its own folder, so it can be mailed, opened with
 import base64
 import html
 import json
+import re
 import shlex
 
 from . import study as studies
-from .figures import EVALUATE, stage_names
+from .figures import EVALUATE, stage_names, time_unit
 
 ALT = {
     "stages": "Time per stage, stacked, for each number of ranks p",
@@ -17,11 +18,11 @@ ALT = {
 }
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 52rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.5rem; margin: .5rem 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-figure { margin: 1rem 0; } .wide { overflow-x: auto; } figure img { display: block; width: 100%; min-width: 34rem; max-width: 48rem; }
+h1 { font-size: 1.5rem; margin: .5rem 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; break-after: avoid; }
+figure { margin: 1rem 0; } .wide { overflow-x: auto; } figure img { display: block; width: 100%; }
 figcaption, .small { font-size: .87rem; color: #444; }
 table { border-collapse: collapse; font-size: .87rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
+th, td { padding: .2rem .5rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
 th { border-bottom: 1px solid #888; vertical-align: bottom; } th:first-child, td.word { text-align: left; }
 table.facts td, table.facts th { text-align: left; white-space: normal; border: 0; vertical-align: top; overflow-wrap: anywhere; }
 table.facts th { white-space: nowrap; }
@@ -30,7 +31,7 @@ pre { background: #f5f5f5; padding: .6rem; overflow-x: auto; font-size: .8rem; w
 .note { border-left: .3rem solid #E69F00; padding: .3rem .8rem; margin: .6rem 0; }
 .error { border-left: .3rem solid #b00020; padding: .3rem .8rem; margin: .6rem 0; background: #fdeaed; color: #b00020; font-weight: 600; }
 @media print { body { max-width: none; font-size: 10.5pt; } figure, table, .error, .note { break-inside: avoid; }
-  figure img { min-width: 0; max-width: 100%; } .wide { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .1rem .3rem; } }
+  figure img { min-width: 0 !important; } .wide { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .1rem .3rem; } }
 """
 
 
@@ -52,8 +53,8 @@ def table(header, rows, words=1):
 
 
 def short(value):
-    """Three digits: 0.0123, 1.23, 123, 12346."""
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    """Three digits: 0.0123, 1.20, 123, 12346."""
+    return f"{value:#.3g}".rstrip(".") if 1e-4 < abs(value) < 999.5 else f"{value:.0f}" if value >= 1 else f"{value:g}"
 
 
 def seconds(value):
@@ -64,8 +65,11 @@ def seconds(value):
 
 
 def figure(name, caption, folder):
-    drawn = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
-    return (f'<figure>\n<div class="wide"><img alt="{ALT[name]}" src="data:image/svg+xml;base64,{drawn}"></div>\n'
+    drawn = (folder / f"{name}.svg").read_bytes()
+    points = float(re.search(rb'<svg[^>]* width="([0-9.]+)pt"', drawn).group(1))
+    width = f"min-width: {0.9 * points:.0f}px; max-width: {1.6 * points:.0f}px"  # narrower than that it scrolls
+    return (f'<figure>\n<div class="wide"><img alt="{ALT[name]}" style="{width}"'
+            f' src="data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}"></div>\n'
             f'<figcaption>{caption} <a href="{name}.png">PNG</a>, <a href="{name}.svg">SVG</a></figcaption>\n</figure>')
 
 
@@ -74,7 +78,7 @@ def captions(study, points):
     weak = study.study == "weak"
     time = ("the time of a minibatch of one rank: the epoch's seconds × p / batches" if weak else
             "the time of an epoch" + (" of training, without evaluation" if study.command == "train" else ""))
-    start = f"p = {base.ranks}, c = {base.replication}"
+    start = name_of(base, points)
     return {
         "stages": f"Where the time goes: {time}. Bars: medians over the runs of the slowest rank in each stage; "
                   "as another rank may be the slowest in each, they can add up to more than the wall time (diamond, with the least "
@@ -106,9 +110,10 @@ def speed_table(points):
 
 def stage_table(points):
     stages = stage_names(points)
-    rows = [[name_of(point, points)] + [seconds(point.seconds[stage].median) if stage in point.seconds else "-"
-                                       for stage in stages] + [seconds(point.total.median)] for point in points]
-    header = ["run"] + ["evaluate (once)" if stage == EVALUATE else stage for stage in stages] + ["wall time"]
+    factor, unit = time_unit(points)
+    rows = [[name_of(point, points)] + [f"{factor * point.seconds[stage].median:.3f}" if stage in point.seconds else "-"
+                                       for stage in stages] + [f"{factor * point.total.median:.3f}"] for point in points]
+    header = [f"medians, {unit}"] + ["one evaluation" if stage == EVALUATE else stage for stage in stages] + ["wall time"]
     return table(header, rows)
 
 
@@ -172,7 +177,7 @@ def facts(study, finished, progresses, machine_note):
     machines = distinct(machine_words(p.outcome["machine"]) for _, p in progresses if p.outcome.get("machine"))
     graphs = distinct(f"{r['graph']['nodes']:,} vertices, {r['graph']['edges']:,} edges, {r['graph']['features']} features"
                       for r in reports)
-    days = distinct(p.outcome["began"][:10] for _, p in progresses if p.outcome.get("began"))
+    days = sorted({p.outcome["began"][:10] for _, p in progresses if p.outcome.get("began")})
     rows = [("machine", "; ".join(([machine_note] if machine_note else []) + machines) or "-"),
             ("program", ", ".join(distinct(f"espalier {r['espalier']}, {r['device']}, {r['threads']} thread"
                                            f"{'s' if r['threads'] > 1 else ''} per rank" for r in reports)) +
@@ -180,8 +185,8 @@ def facts(study, finished, progresses, machine_note):
             ("command", " ".join(map(shlex.quote, study.words))),
             ("graph", "; ".join(graphs) or "-"),
             ("batches per step", ", ".join(distinct(str(r["config"]["train"]["batches_per_step"]) for r in reports)) or "-"),
-            ("measured", ", ".join(days[:1] + days[-1:] if len(days) > 1 else days) +
-             f"; {study.epochs} epoch{'s' if study.epochs > 1 else ''} per run" +
+            ("measured", "".join(f"{day}, " for day in (days[:1] + days[-1:] if len(days) > 1 else days)) +
+             f"{study.epochs} epoch{'s' if study.epochs > 1 else ''} per run" +
              (", the first left out as warm-up" if study.epochs > 1 else ""))]
     lines = "\n".join(f"<tr><th>{name}</th><td>{text(value)}</td></tr>" for name, value in rows)
     return element("table", lines, "facts")

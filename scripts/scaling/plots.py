@@ -5,7 +5,7 @@ stack, a series (topology and c) its own marker and line. Legends stand outside 
 """
 import math
 
-from .figures import EVALUATE, OTHER, stage_names
+from .figures import EVALUATE, OTHER, stage_names, time_unit
 
 STAGES = {"sample": "#0072B2", "fetch": "#56B4E9", "forward": "#009E73", "backward": "#F0E442", "reduce": "#D55E00",
           "optimizer": "#CC79A7", OTHER: "#BBBBBB", EVALUATE: "#555555"}
@@ -40,12 +40,6 @@ def series_words(series, all_series):
 
 def plain(value, _=None):
     return f"{value:g}"
-
-
-def time_unit(points):
-    """(factor, symbol) in which the slowest point has no leading zeros."""
-    slowest = max(point.total.median for point in points)
-    return (1, "s") if slowest >= 0.5 else (1e3, "ms") if slowest >= 0.5e-3 else (1e6, "µs")
 
 
 def rank_axis(axis, points):
@@ -97,7 +91,8 @@ def draw_stages(pyplot, points, weak, most, folder):
         places.append(x)
     factor, unit = time_unit(points)
     rows = 1 if weak else 2
-    figure, axes = pyplot.subplots(rows, 1, figsize=(max(5.2, 1.4 + 0.62 * (x + 1)), 3.0 * rows), sharex=True,
+    inches = 0.62 if len(bars) <= 16 else 0.46
+    figure, axes = pyplot.subplots(rows, 1, figsize=(max(5.2, 1.4 + inches * (x + 1)), 3.0 * rows), sharex=True,
                                    squeeze=False, gridspec_kw={"hspace": 0.12})
     panels = [(axes[0][0], [factor] * len(bars))]
     if not weak:
@@ -221,14 +216,14 @@ def draw_speedup(pyplot, points, weak, most, folder):
     ticks = [tick for tick in ticks if least / 1.15 <= tick <= greatest * 1.15]
     left.set_yticks(ticks, [f"{tick:.2g}" for tick in ticks])
     left.minorticks_off()
-    words = f"over p = {base.ranks}" + ("" if len(all_series) == 1 else f", {series_words(base.series, all_series)}")
+    words = f"over p = {base.ranks}" + ("" if len(all_series) == 1 else f", c = {base.replication}")
     left.set_ylabel(("scaled speed-up " if weak else "speed-up ") + words, fontsize=9.5)
     right.set_ylabel("parallel efficiency, %")
     right.set_ylim(0, max(112, 108 * max(point.efficiency.greatest for point in points)))
     handles.append(Line2D([], [], **IDEAL, label="ideal"))
     if shaded:
         handles.append(Patch(color=CROWDED, label="more ranks than cores"))
-    figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 0.9), ncol=min(len(handles), 5))
+    figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 0.9), ncol=min(len(handles), 4))
     save(figure, folder, "speedup")
     pyplot.close(figure)
 
