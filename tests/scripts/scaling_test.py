@@ -53,15 +53,16 @@ with open({log!r}, "a") as log:
 behaviour = json.loads(pathlib.Path({behaviour!r}).read_text()).get(str(ranks), {{}})
 if behaviour.get("sleep"):
     time.sleep(behaviour["sleep"])
-if behaviour.get("exit"):
+if behaviour.get("exit") and "epochs" not in behaviour or behaviour.get("silent"):
     print("the <first> line\\nthe reason & why")
-    sys.exit(behaviour["exit"])
+    sys.exit(behaviour.get("exit"))
 epochs = [{{"epoch": e, "loss": behaviour.get("loss", 1.0), "sample_digest": behaviour.get("digest", "00") + str(e), "batches": 8,
-           "seconds": {{"total": 1.0 / ranks, "sample": 0.5 / ranks}}, "bytes": {{}}}} for e in range(1, 4)]
+           "seconds": {{"total": 1.0 / ranks, "sample": 0.5 / ranks}}, "bytes": {{}}}} for e in range(1, 1 + behaviour.get("epochs", 3))]
 report = {{"espalier": "0", "ranks": ranks, "replication": int(keys["grid.replication"]), "threads": 1, "device": "cpu",
           "config": {{"train": {{"reproducible": True, "batches_per_step": 1}}}}, "weights_digest": behaviour.get("weights", "w"),
           "graph": {{"nodes": 1, "edges": 1, "features": 1}}, "epochs": epochs}}
 (folder / "report.json").write_text(json.dumps(report)[:behaviour.get("cut")])
+sys.exit(behaviour.get("exit"))
 """
 
 
@@ -225,6 +226,8 @@ class FakeProgram(Studies):
                 self.behave(p2={"cut": cut})
                 code, out, _ = scaling(*self.words())
                 self.assertEqual((code, "report.json is damaged" in out, "report.json is damaged" in self.page()), (1, True, True), out)
+        self.behave(p2={"silent": True})  # the old report does not stand for a run that wrote none
+        self.assertIn("no report.json was written", scaling(*self.words("--retry"))[1])
         self.behave()
         self.assertEqual(scaling(*self.words("--retry"))[0], GOOD)
         # Damaged later, or by a report of another grid, or emptied of epochs: seen as well, by `report` alone too.
@@ -262,9 +265,10 @@ class FakeProgram(Studies):
         self.assertEqual(self.ran(), ["p2-c1-partitioned-run1"])
 
     def test_a_program_that_saved_a_checkpoint_and_stopped_has_not_failed(self):
-        self.behave(p1={"exit": 5})
+        self.behave(p1={"exit": 5, "epochs": 1})  # and has reported what it had done
         code, out, err = scaling(*self.words())
         self.assertEqual(code, 130, out + err)
+        self.assertIn("0 complete, 0 failed, 2 not run", scaling("report", self.study)[1])
         self.behave()
         self.assertEqual(scaling(*self.words())[0], GOOD)
 
