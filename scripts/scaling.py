@@ -106,12 +106,12 @@ def parser():
     case.add_argument("index", type=int, metavar="INDEX", help="in the list of cases of DIR/study.json, from 0")
     report = commands.add_parser("report", help="collect, draw, write the page")
     report.add_argument("output", type=pathlib.Path, metavar="DIR")
-    report.add_argument("--to", type=pathlib.Path, metavar="FOLDER", help="write there (DIR)")
     add_report_options(report)
     return result
 
 
 def add_report_options(report):
+    report.add_argument("--to", type=pathlib.Path, metavar="FOLDER", help="write page, plots and figures there (DIR)")
     report.add_argument("--machine", default="", metavar="TEXT", help="what the page shall say of the machine")
 
 
@@ -224,7 +224,7 @@ def run(options, words):
         show(study, case, progress)
         if progress.state == "not run":
             raise KeyboardInterrupt
-    return report(study, study.folder, options.machine)
+    return report(study, options.to or study.folder, options.machine)
 
 
 def submit(options, words):
@@ -309,7 +309,7 @@ def main(words):
         if options.action == "case":
             return run_one(options)
         study = studies.load(options.output)
-        return report(study, (options.to or options.output).absolute(), options.machine)
+        return report(study, options.to or study.folder, options.machine)
     except Refusal as refusal:
         print(f"scaling.py: {refusal}", file=sys.stderr)
         return 2

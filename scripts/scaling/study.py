@@ -185,9 +185,11 @@ def progress(study, case):
     return Progress("complete", report, outcome)
 
 
-def log_tail(study, case, lines=12):
+def log_tail(study, case, length=12):
+    """The end of its log; before it what the program said, which the launcher's farewells may have pushed up."""
     try:
-        text = (study.path(case) / "log.txt").read_text(errors="replace")
+        lines = (study.path(case) / "log.txt").read_text(errors="replace").rstrip().splitlines()
     except OSError:
         return ""
-    return "\n".join(text.rstrip().splitlines()[-lines:])
+    said = [line for line in lines[:-length] if line.startswith("espalier: ")][:3]
+    return "\n".join(said + (["..."] if said else []) + lines[-length:])

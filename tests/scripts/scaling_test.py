@@ -54,7 +54,7 @@ behaviour = json.loads(pathlib.Path({behaviour!r}).read_text()).get(str(ranks), 
 if behaviour.get("sleep"):
     time.sleep(behaviour["sleep"])
 if behaviour.get("exit") and "epochs" not in behaviour or behaviour.get("silent"):
-    print("the <first> line\\nthe reason & why")
+    print("espalier: the <first> line\\n" + 20 * "farewell\\n" + "the reason & why")
     sys.exit(behaviour.get("exit"))
 epochs = [{{"epoch": e, "loss": behaviour.get("loss", 1.0), "sample_digest": behaviour.get("digest", "00") + str(e), "batches": 8,
            "seconds": {{"total": 1.0 / ranks, "sample": 0.5 / ranks}}, "bytes": {{}}}} for e in range(1, 1 + behaviour.get("epochs", 3))]
@@ -155,6 +155,18 @@ class RealProgram(Studies):
             expected = (epoch["seconds"]["total"] - epoch["seconds"]["evaluate"]) * report["ranks"] / epoch["batches"]
             self.assertAlmostEqual(float(row["seconds"]) / expected, 1, places=4)
 
+    def test_an_rmat_graph_doubles_by_its_scale(self):
+        sys.path.insert(0, str(SCRIPT.parent))
+        self.addCleanup(sys.path.remove, str(SCRIPT.parent))
+        from scaling import launch, study as studies
+
+        for p, scale in ((1, "10"), (2, "11"), (8, "13")):
+            case = studies.Case(p, 1, "partitioned", 1)
+            study = studies.Study("weak", "train", "espalier", "mpirun -np {ranks}", 1, 2, [], "rmat --edge-factor 8 --scale 10", None,
+                                  "", "", "/", [], "", "", [case], self.study)
+            self.assertEqual(launch.generate_command(study, case, "g.h5"), [
+                "mpirun", "-np", str(p), "espalier", "generate", "rmat", "--edge-factor", "8", "--scale", scale, "-o", "g.h5"])
+
     def test_sampling_alone(self):
         code, out, err = scaling("run", self.config(self.generated()), "--command", "sample", "--ranks", "1,2", "--epochs", "2",
                                  "--topology", "partitioned,replicated", "--repeats", "1", "--output", self.study, "--program", PROGRAM)
@@ -207,7 +219,8 @@ class FakeProgram(Studies):
         self.assertIn("1 complete, 1 failed, 0 not run", out)
         self.assertIn("the reason & why", out)
         self.assertIn("p2-c1-partitioned-run1 failed: exit code 3", self.page())
-        self.assertIn("the &lt;first&gt; line\nthe reason &amp; why", self.page())
+        # The end of its log, and the program's own words from before.
+        self.assertRegex(self.page(), r"<pre>espalier: the &lt;first&gt; line\n\.\.\.\n(farewell\n){11}the reason &amp; why</pre>")
         self.assertEqual([(row["state"], row["exit_code"]) for row in self.rows("runs.csv")], [("complete", "0"), ("failed", "3")])
         self.assertEqual([row["ranks"] for row in self.rows("points.csv")], ["1"])
         self.assertEqual(self.ran(), ["p1-c1-partitioned-run1", "p2-c1-partitioned-run1"])
