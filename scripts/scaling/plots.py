@@ -74,7 +74,7 @@ def log_ticks(axis):
 
 
 def save(figure, folder, name):
-    for suffix, options in (("png", {"dpi": 160}), ("svg", {"metadata": {"Date": None}})):
+    for suffix, options in (("png", {"dpi": 160}), ("svg", {"metadata": {"Date": None, "Creator": None}})):
         figure.savefig(folder / f"{name}.{suffix}", bbox_inches="tight", pad_inches=0.08, **options)
 
 
