@@ -24,6 +24,10 @@ class SavePolicy {
   /// is no moment to stop at.
   Next next(const Cursor& cursor, std::int64_t steps, bool last);
 
+  /// Collective. TrainingProgress::goes_on: should an evaluation go on? Time gives it up only where this run has done
+  /// something before it, so that a chain of short runs arrives.
+  bool goes_on();
+
   /// A checkpoint was written, which took so long.
   void saved(double seconds);
 
@@ -31,7 +35,7 @@ class SavePolicy {
   std::string reason() const;
 
  private:
-  bool time_is_up(bool epoch_ends) const;
+  std::int64_t my_vote(double next_seconds);
 
   const Communicator& world_;
   RunConfig run_;
@@ -40,6 +44,7 @@ class SavePolicy {
   bool epoch_ends_ = false;  ///< does what is under way end an epoch?
   std::int64_t stop_vote_ = 0;
   bool saves_end_;
+  bool moved_ = false;  ///< has next() been asked?
 };
 
 }  // namespace espalier
