@@ -29,15 +29,14 @@ bool SavePolicy::time_is_up(bool epoch_ends) const {
 
 Next SavePolicy::next(const Cursor& cursor, std::int64_t steps, bool last) {
   const double moment = now();
-  auto& longest = epoch_ends_ ? epoch_end_seconds_ : step_seconds_;
+  const bool between_epochs = cursor.step == 0, epoch_ends = cursor.step == steps && !between_epochs;
+  auto& longest = between_epochs ? epoch_end_seconds_ : step_seconds_;
   longest = std::max(longest, moment - last_moment_);
-  const bool between_epochs = cursor.step == 0;
-  epoch_ends_ = cursor.step == steps && !between_epochs;
 
   std::int64_t vote = kGoOnVote;
   if (const int signal = stop_signal(); signal != 0)
     vote = kTimeIsUp + signal;
-  else if (world_.rank() == 0 && time_is_up(epoch_ends_))
+  else if (world_.rank() == 0 && time_is_up(epoch_ends))
     vote = kTimeIsUp;
   else if (take_checkpoint_request() || (world_.rank() == 0 && run_.checkpoint_minutes > 0 &&
                                          moment - last_save_ >= 60 * run_.checkpoint_minutes))

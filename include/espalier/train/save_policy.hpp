@@ -37,7 +37,6 @@ class SavePolicy {
   RunConfig run_;
   double last_save_, last_moment_;                                      ///< seconds of the clock
   double step_seconds_ = 0, epoch_end_seconds_ = 0, save_seconds_ = 0;  ///< the longest so far
-  bool epoch_ends_ = false;  ///< does what is under way end an epoch?
   std::int64_t stop_vote_ = 0;
   bool saves_end_;
 };
