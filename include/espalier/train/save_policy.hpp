@@ -31,7 +31,8 @@ class SavePolicy {
   std::string reason() const;
 
  private:
-  bool time_is_up(bool epoch_ends) const;
+  /// Does the epoch's end come next, or a step? Is a checkpoint due in any case, before it?
+  bool time_is_up(bool epoch_ends, bool saves_now) const;
 
   const Communicator& world_;
   RunConfig run_;
