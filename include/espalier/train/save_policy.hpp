@@ -35,13 +35,13 @@ class SavePolicy {
   std::string reason() const;
 
  private:
-  std::int64_t my_vote(double next_seconds);
+  /// Does the epoch's end come next, or a step? Is a checkpoint due in any case, before it?
+  bool time_is_up(bool epoch_ends, bool saves_now) const;
 
   const Communicator& world_;
   RunConfig run_;
   double last_save_, last_moment_;                                      ///< seconds of the clock
   double step_seconds_ = 0, epoch_end_seconds_ = 0, save_seconds_ = 0;  ///< the longest so far
-  bool epoch_ends_ = false;  ///< does what is under way end an epoch?
   std::int64_t stop_vote_ = 0;
   bool saves_end_;
   bool moved_ = false;  ///< has next() been asked?
