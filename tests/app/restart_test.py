@@ -237,7 +237,7 @@ class Cut(RestartTest):
         for first in range(len(grids)):
             folder = self.folder / str(first)
             for k in range(len(MOMENTS)):
-                ranks, copies = grids[(first + 3 * k) % len(grids)]  # 3 and 11 grids have no common divisor
+                ranks, copies = grids[(first + 5 * k) % len(grids)]  # 5 and 12 grids have no common divisor
                 code, said = espalier("train", self.config, ONE_STEP, f"output.dir={folder}", f"grid.replication={copies}", ranks=ranks)
                 self.assertEqual(code, 5 if k + 1 < len(MOMENTS) else 0, said)
             self.assertEqual(self.outcome(folder), expected, folder)
