@@ -196,6 +196,12 @@ stop() { # stop NAME...: TERM, and KILL for what is still there after 10 s
 }
 none_lives() { ! kill -0 "$@" 2>/dev/null; }
 
+something_lives() {
+  local file
+  for file in "$DIR"/run/*.pid; do pid_of "$(basename "$file" .pid)" >/dev/null && return; done
+  return 1
+}
+
 names_of_nodes() { for ((node = 1; node <= NODES; ++node)); do echo "node$node"; done; }
 
 # ---- Commands --------------------------------------------------------------------------------------------------------
@@ -203,12 +209,12 @@ names_of_nodes() { for ((node = 1; node <= NODES; ++node)); do echo "node$node";
 up() {
   local name
   require_machine
-  if [ -e "$DIR/slurm.conf" ] && [ "$(count_nodes)" != "$NODES" ]; then
-    ! pid_of slurmctld >/dev/null || fail "$DIR is up with $(count_nodes) nodes; \`down\` first"
-    rm -f "$DIR/slurm.conf"
-  fi
   prepare_folder
-  pid_of slurmctld >/dev/null || write_configuration
+  if something_lives; then
+    [ "$(count_nodes)" = "$NODES" ] || fail "$DIR is up with $(count_nodes) nodes; \`down\` first"
+  else
+    write_configuration
+  fi
 
   pid_of munged >/dev/null || start munged munged --foreground --force --socket="$DIR/run/munge.socket" --key-file="$DIR/munge.key" \
     --seed-file="$DIR/state/munge.seed" --log-file="$DIR/log/munged.log" --pid-file="$DIR/run/munged.own.pid"
