@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "espalier/base/execution.hpp"
 #include "espalier/feature/device_store.hpp"
@@ -36,8 +37,9 @@ class EvaluatorOn {
   EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
               const Targets& targets, std::int64_t edges, std::int64_t chunk_bytes);
 
-  /// Collective over the grid.
-  Evaluation evaluate(const Space& space, const Network<float, Space>& network) const;
+  /// Collective over the grid. `on_chunk` is called when a chunk of a layer is done.
+  Evaluation evaluate(const Space& space, const Network<float, Space>& network,
+                      const std::function<void()>& on_chunk = {}) const;
 
  private:
   /// Memory that the layers of one evaluation use one after another.
@@ -47,7 +49,8 @@ class EvaluatorOn {
   };
 
   Matrix<float, Space> compute_layer(const Space& space, const Network<float, Space>& network, int layer,
-                                     const FeatureStoreOn<Space>& input, Scratch& scratch) const;
+                                     const FeatureStoreOn<Space>& input, Scratch& scratch,
+                                     const std::function<void()>& on_chunk) const;
   std::int64_t chunk_rows(std::int64_t width) const;
   Metrics judge(const Space& space, const Matrix<float, Space>& logits,
                 const Buffer<std::int64_t>& split) const;
