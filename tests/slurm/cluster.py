@@ -57,6 +57,18 @@ class Cluster:
     def kill_node(self, name):
         os.kill(int((self.folder / "run" / f"{name}.pid").read_text()), 9)
 
+    def processes(self, program, argument):
+        """Ids of the processes that run `program` with that argument, on whichever node."""
+        found = []
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            except OSError:
+                continue  # it has ended
+            if words[0] == str(program) and argument in words:
+                found.append(int(folder.name))
+        return sorted(found)
+
     def state_of_node(self, name):
         return self.run("sinfo", "-h", "-n", name, "-o", "%T").stdout.strip()
 

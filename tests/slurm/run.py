@@ -161,13 +161,13 @@ class JobsTest(unittest.TestCase):
         self.assertGreater(starts[-1][0], 1, "the last start began anew:\n" + job.output())
         self.assertEqual(result_of(self.output_of(job)), expected)
 
-    def test_a_job_whose_node_dies_comes_back_and_ends_as_if_nothing_had_happened(self):
+    def check_that_a_job_survives_the_death_of_a_node(self, which):
         epochs, expected = self.uncut()
         job = self.submit_training("--nodes=2", "--ntasks-per-node=2", "--time=30",
                                    keys=[f"train.epochs={epochs}", f"run.checkpoint_every={max(2, epochs // 10)}"])
         job.wait_for("checkpoint", (self.output_of(job) / "checkpoints" / "latest").exists, 120)
         time.sleep(2)  # some work beyond the checkpoint, which is lost
-        dead = job.nodes()[-1]
+        dead = job.nodes()[which]
         self.cluster.kill_node(dead)
         self.assertEqual(job.wait_for_end(400), "COMPLETED", job.output())
         starts = epochs_by_start(job.output())
@@ -177,6 +177,27 @@ class JobsTest(unittest.TestCase):
         self.assertNotIn(dead, job.nodes())
         self.assertGreater(starts[-1][0], 1, "the last start began anew:\n" + job.output())
         self.assertEqual(result_of(self.output_of(job)), expected)
+
+    def test_a_job_whose_node_dies_comes_back_and_ends_as_if_nothing_had_happened(self):
+        self.check_that_a_job_survives_the_death_of_a_node(-1)
+
+    def test_a_job_whose_first_node_dies_comes_back_too(self):
+        """The batch script runs there, and rank 0, which writes the checkpoints."""
+        self.check_that_a_job_survives_the_death_of_a_node(0)
+
+    def test_a_killed_rank_ends_the_run_and_the_job_comes_back(self):
+        job = self.submit_training("--nodes=2", "--ntasks-per-node=2", "--time=30", keys=["train.epochs=10000", "run.checkpoint_every=1"])
+        job.wait_for_output(r"^epoch +3 ", 60)
+        ranks = self.cluster.processes(PROGRAM, f"output.dir=output/espalier-{job.number}")
+        self.assertEqual(len(ranks), RANKS)
+        os.kill(ranks[-1], 9)
+        start = time.monotonic()
+        job.wait_for_output(r"the run died with exit code \d+, having saved a checkpoint since it started; requeueing, number 1", 60)
+        self.assertLess(time.monotonic() - start, 15, job.output())
+        job.wait_for("second start", lambda: len(epochs_by_start(job.output())) == 2 and epochs_by_start(job.output())[1], 90)
+        self.assertGreaterEqual(epochs_by_start(job.output())[1][0], 3, job.output())
+        job.cancel()
+        job.wait_for_end(60)
 
     def test_requeues_are_bounded(self):
         job = self.submit_training("--nodes=1", "--ntasks-per-node=2", "--time=30", keys=["train.epochs=10000"], MAX_REQUEUES="0")
