@@ -172,8 +172,9 @@ void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochRep
 void JobCheckpoints::leave_interrupted(const Cursor& cursor) const {
   throw UserError(
       ExitCode::kSignal,
-      fmt::format("stopped by {} with {} steps of epoch {} done; saved {}/{}; {} goes on from there",
-                  policy_.reason(), cursor.step, cursor.epoch, folder_.path(), latest_,
+      fmt::format("stopped by {} with {} step{} of epoch {} done; saved {}/{}; {} goes on from there",
+                  policy_.reason(), cursor.step, cursor.step == 1 ? "" : "s", cursor.epoch, folder_.path(),
+                  latest_,
                   job_.config.run.restart == "auto" ? "the same command" : "run.restart = \"auto\""));
 }
 
