@@ -35,7 +35,7 @@ install_packages() {
   say "installing slurm-wlm and munge"
   log=$(mktemp)
   # Packages may start their services or not: no service of theirs is used here.
-  if ! { "${apt[@]}" update && DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y --no-install-recommends slurm-wlm munge; } \
+  if ! { "${apt[@]}" update; DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y --no-install-recommends slurm-wlm munge; } \
     >"$log" 2>&1 </dev/null; then
     tail -n 5 "$log" >&2
     rm -f "$log"

@@ -6,7 +6,9 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -117,6 +119,7 @@ class Job:
 def start_cluster():
     cluster = Cluster(pathlib.Path(tempfile.mkdtemp(prefix="espalier-slurm-", dir="/tmp")))
     atexit.register(cluster.down)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that atexit runs
     cluster.up()
     return cluster
 
