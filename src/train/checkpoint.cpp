@@ -44,7 +44,9 @@ void check_user_block(const std::string& bytes, const std::string& path) {
       0)
     refuse(path, fmt::format("is damaged: it has {} bytes and was written with {}", bytes.size(),
                              found.substr(size_at, found.find('\n', size_at) - size_at)));
-  if (found != user_block(bytes)) refuse(path, "is damaged: its checksum does not fit its bytes");
+  auto block = user_block(bytes);
+  block.resize(kUserBlock, '\0');
+  if (!bytes.starts_with(block)) refuse(path, "is damaged: its checksum does not fit its bytes");
 }
 
 // ---- writing and reading HDF5 in memory ----
@@ -164,14 +166,15 @@ std::string checkpoint_bytes(const Checkpoint& checkpoint) {
 
 namespace {
 
-// Calls visit(name) for every dataset below the group `name`.
-template <class Visit>
-void for_each_dataset(const hdf5::Handle& file, Visit visit) {
+// The names of all datasets.
+std::vector<std::string> dataset_names(const hdf5::Handle& file) {
+  std::vector<std::string> names;
   const auto one = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {
-    if (info->type == H5O_TYPE_DATASET) (*static_cast<Visit*>(data))(std::string(name));
+    if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(data)->emplace_back(name);
     return 0;
   };
-  H5Ovisit(file.id(), H5_INDEX_NAME, H5_ITER_INC, one, &visit);
+  H5Ovisit(file.id(), H5_INDEX_NAME, H5_ITER_INC, one, &names);
+  return names;
 }
 
 NamedTensor read_tensor(const hdf5::Handle& file, const std::string& name, const std::string& path) {
@@ -231,9 +234,8 @@ Checkpoint checkpoint_from(const std::string& bytes, const std::string& path) {
   if (version != 1) refuse(path, fmt::format("is of version {}; this program reads version 1", version));
   visit_numbers(checkpoint, read);
   if (H5Aexists(file.id(), "test_accuracy") > 0) visit_test(state.test.emplace(), read);
-  for_each_dataset(file, [&](const std::string& name) {
+  for (const auto& name : dataset_names(file))
     if (name != "losses") state.tensors.push_back(read_tensor(file, name, path));
-  });
   state.losses = read_losses(file, path);
   checkpoint.config = text("config");
   try {

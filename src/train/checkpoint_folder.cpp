@@ -122,7 +122,8 @@ std::string CheckpointFolder::read(const std::string& name) const {
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::stringstream content;
-  if (!in || !(content << in.rdbuf())) input_error("{}: cannot be read: {}", path, std::strerror(errno));
+  const bool empty = in.peek() == EOF && in.is_open() && !in.bad();
+  if (!empty && !(content << in.rdbuf())) input_error("{}: cannot be read: {}", path, std::strerror(errno));
   return content.str();
 }
 

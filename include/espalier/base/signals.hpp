@@ -15,7 +15,7 @@ void watch_signals(bool speaks);
 /// Was a checkpoint asked for since the last call?
 bool take_checkpoint_request();
 
-/// The signal that asked to stop, 0 while none did.
+/// The signal that asked to stop, the last of several, 0 while none did.
 int stop_signal();
 
 /// "SIGTERM".

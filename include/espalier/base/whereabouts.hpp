@@ -25,7 +25,7 @@ class InCollective {
   InCollective& operator=(const InCollective&) = delete;
 };
 
-/// One line per thread: "epoch 3, step 41 of 117, stage total/fetch, for 12 s inside of all-to-all-v "fetch" of 4 ranks".
+/// One line per thread: "epoch 3, step 41 of 117, stage total/fetch, inside of all-to-all-v "fetch" of 4 ranks for 12 s".
 std::vector<std::string> whereabouts();
 
 }  // namespace espalier

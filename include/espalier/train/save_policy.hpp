@@ -24,6 +24,10 @@ class SavePolicy {
   /// is no moment to stop at.
   Next next(const Cursor& cursor, std::int64_t steps, bool last);
 
+  /// Collective. TrainingProgress::goes_on: should an evaluation go on? Time gives it up only where this run has done
+  /// something before it, so that a chain of short runs arrives.
+  bool goes_on();
+
   /// A checkpoint was written, which took so long.
   void saved(double seconds);
 
@@ -31,15 +35,16 @@ class SavePolicy {
   std::string reason() const;
 
  private:
-  bool time_is_up(bool epoch_ends) const;
+  /// Does the epoch's end come next, or a step? Is a checkpoint due in any case, before it?
+  bool time_is_up(bool epoch_ends, bool saves_now) const;
 
   const Communicator& world_;
   RunConfig run_;
   double last_save_, last_moment_;                                      ///< seconds of the clock
   double step_seconds_ = 0, epoch_end_seconds_ = 0, save_seconds_ = 0;  ///< the longest so far
-  bool epoch_ends_ = false;  ///< does what is under way end an epoch?
   std::int64_t stop_vote_ = 0;
   bool saves_end_;
+  bool moved_ = false;  ///< has next() been asked?
 };
 
 }  // namespace espalier

@@ -51,15 +51,16 @@ enum class Next { kGoOn, kSave, kSaveAndStop };
 
 /// What the caller does while training goes on; each may be empty.
 struct TrainingProgress {
-  std::function<void(std::int64_t epoch, std::int64_t step, std::int64_t steps)> on_step;
-  std::function<void(const EpochReport&)> on_epoch;
+  std::function<void(std::int64_t epoch, std::int64_t step, std::int64_t steps)> on_step = {};
+  std::function<void(const EpochReport&)> on_epoch = {};
   /// Collective, with the same answer on every rank. Asked when a step is done, and when an epoch is, its evaluation
   /// included (step 0 of the next). `steps`: of the cursor's epoch, where it has begun; `last`: training is done.
-  std::function<Next(const Cursor&, std::int64_t steps, bool last)> next;
+  std::function<Next(const Cursor&, std::int64_t steps, bool last)> next = {};
   /// Collective. Given the state where `next` asked to save.
-  std::function<void(const TrainingState&)> save;
-  /// Local. Something moved: a step, a layer of evaluation.
-  std::function<void()> on_movement;
+  std::function<void(const TrainingState&)> save = {};
+  /// Collective, with the same answer on every rank. Asked between two chunks of an evaluation: false gives it up, to
+  /// save and stop where it began.
+  std::function<bool()> goes_on = {};
 };
 
 struct TrainingResult {
@@ -117,7 +118,8 @@ class TrainerOn {
   void run_minibatch(const MinibatchOn<Space>& minibatch, const Matrix<float, Space>& input,
                      const EpochPlan& plan, double scale, std::int64_t batches);
   void move_rows();
-  void evaluate_epoch(EpochReport& report, const TrainingProgress& progress);
+  bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
+  void save_unevaluated(const TrainingProgress& progress, const EpochReport& report);
   /// The trained tensors of the network, and the optimiser's, with their names in a checkpoint.
   struct TensorPlace {
     std::string name;
