@@ -99,6 +99,7 @@ requeue() { # requeue REASON
 }
 
 main() {
+  [ $# -ge 1 ] && [ -n "${SLURM_JOB_ID:-}" ] || { echo "usage, at the end of a job script: exec bash slurm/run_and_requeue.sh COMMAND..." >&2; exit 2; }
   child='' warned='' ending='' signalled='' code=1
   output=$(find_output "$@")
   checkpoint_at_start=$(identify_checkpoint "$output")
