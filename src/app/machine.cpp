@@ -43,7 +43,7 @@ std::vector<MachineKey> bind_keys(Machine& m) {
           {"inside.bandwidth_gbs", &m.inside.bandwidth_gbs, "1 / beta inside a node"},
           {"rates.draws_m", &m.draws, "million picks per second drawn and put into blocks"},
           {"rates.entries_m", &m.entries,
-           "million entries per second of rows summed and searched (ladies, fastgcn)"},
+           "million entries per second of whole rows looked at (all but uniform draws)"},
           {"rates.rows_gbs", &m.rows_gbs, "feature rows copied from anywhere"},
           {"rates.spmm_gbs", &m.spmm_gbs, "dense rows gathered by a block times a matrix"},
           {"rates.gemm_gflops", &m.gemm_gflops, "products of tall dense matrices"},

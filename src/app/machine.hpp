@@ -23,8 +23,9 @@ struct Machine {
   Link inside{1, 10};   ///< inside a node, per rank
 
   // Work per second of a rank.
-  double draws = 0;         ///< M picks drawn and put into blocks
-  double entries = 0;       ///< M entries of rows summed or searched (layer-wise sampling)
+  double draws = 0;  ///< M picks drawn and put into blocks
+  double entries =
+      0;  ///< M entries of whole rows summed, searched or weighed (all sampling but uniform draws)
   double rows_gbs = 0;      ///< GB of feature rows copied from anywhere
   double spmm_gbs = 0;      ///< GB of dense rows gathered by a block times a matrix
   double gemm_gflops = 0;   ///< of products of tall matrices

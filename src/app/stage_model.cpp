@@ -216,8 +216,10 @@ struct SecondsModel {
       scanned += in.work.scanned[layer];
     }
     const auto& kind = sampler_kind_of(in.job.config.sampler.kind);
+    // A uniform draw touches what it picks; labor and weighted draws look at whole rows, ladies also sums them.
+    const bool whole_rows = kind.layer_wise || kind.weighs_picks || in.epoch.shape.weighted;
     const double batch =
-        kind.layer_wise ? scanned * (kind.sums_rows ? 2 : 1) / (m.entries * 1e6) : picks / (m.draws * 1e6);
+        whole_rows ? scanned * (kind.sums_rows ? 2 : 1) / (m.entries * 1e6) : picks / (m.draws * 1e6);
     const auto& moves = costs.at("sample");
     return busy() * batch + moved(moves, column()) + 2 * copied(most_bytes(moves), m);
   }
