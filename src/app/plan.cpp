@@ -175,6 +175,23 @@ PeakMemory peak_with(const Plan& plan, double program, const PlannedEpoch& epoch
   return peak_memory(plan.job, epoch, work, evaluations, program, plan.threads);
 }
 
+// Estimates for another number of copies, as far off as they are for the one that was counted.
+std::vector<EvaluationWork> evaluations_with(const Plan& plan, std::int64_t replication) {
+  auto layers = estimate_evaluations(plan, replication);
+  const auto own = estimate_evaluations(plan, plan.epoch.replication);
+  const auto correct = [](double& estimate, double counted, double estimated) {
+    if (estimated > 0) estimate *= counted / estimated;
+  };
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    const auto& counted = plan.evaluations[k];
+    correct(layers[k].remote_rows, counted.remote_rows, own[k].remote_rows);
+    correct(layers[k].most_remote_rows, counted.most_remote_rows, own[k].most_remote_rows);
+    correct(layers[k].largest_input, counted.largest_input, own[k].largest_input);
+    correct(layers[k].largest_entries, counted.largest_entries, own[k].largest_entries);
+  }
+  return layers;
+}
+
 std::vector<CopiesChoice> compare_copies(const Plan& plan, double program) {
   std::vector<CopiesChoice> choices;
   for (std::int64_t c = 1; c <= plan.job.ranks; ++c) {
@@ -184,7 +201,7 @@ std::vector<CopiesChoice> compare_copies(const Plan& plan, double program) {
     const bool own = c == plan.epoch.replication;
     choices.push_back(
         {c, own ? plan.memory.bytes()
-                : peak_with(plan, program, epoch, plan.work, estimate_evaluations(plan, c)).bytes()});
+                : peak_with(plan, program, epoch, plan.work, evaluations_with(plan, c)).bytes()});
   }
   return choices;
 }
