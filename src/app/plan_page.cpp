@@ -41,7 +41,7 @@ bool moves_samples(const Plan& plan) {
 std::string source_of(const Plan& plan) {
   const auto& work = plan.work;
   if (work.drawn == 0)
-    return "estimated from the degrees of the graph, nothing was drawn: roughly, within a factor of 3";
+    return "estimated from the degrees of the graph, nothing was drawn: rough, at worst by a factor of 3";
   if (work.drawn >= work.batches)
     return fmt::format("counted in all {} of epoch 1", plural(work.batches, "minibatch"));
   return fmt::format("counted in {} of the {} of epoch 1, +- {:.1f} %", grouped(work.drawn),

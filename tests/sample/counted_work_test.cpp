@@ -1,5 +1,5 @@
-// Laws of what a plan expects where it does not draw: different ids among equally likely ones, extrapolated windows, and
-// estimates from degrees that agree with counts where degrees are all there is to know.
+// What a plan expects where it does not draw: an estimate from degrees agrees with the count where degrees are all there
+// is to know.
 #include "espalier/sample/counted_work.hpp"
 
 #include <gtest/gtest.h>
@@ -11,14 +11,6 @@
 
 namespace espalier {
 namespace {
-
-TEST(CountedWork, ExpectedDistinctIsThatOfDrawingOneByOne) {
-  double distinct = 0;
-  for (int draw = 0; draw < 500; ++draw) distinct += 1 - distinct / 1000;
-  EXPECT_NEAR(expected_distinct(500, 1000), distinct, 1e-3 * distinct);
-  EXPECT_EQ(expected_distinct(0, 1000), 0);
-  EXPECT_EQ(expected_distinct(10, 0), 0);
-}
 
 // Every vertex has kDegree random neighbours: what is counted is what degrees say.
 TEST(CountedWork, AnEstimateFromDegreesAgreesWithTheCountOnARegularGraph) {
@@ -52,9 +44,9 @@ TEST(CountedWork, AnEstimateFromDegreesAgreesWithTheCountOnARegularGraph) {
   EXPECT_EQ(counted.batches, 40);
   EXPECT_EQ(counted.drawn, 40);
   EXPECT_EQ(estimated.drawn, 0);
-  // A frontier's vertices are distinct, and so are the picks of a row: the estimate takes both for independent draws.
-  EXPECT_NEAR(estimated.input_rows / counted.input_rows, 1, 0.06);
-  EXPECT_NEAR(estimated.sampled_edges / counted.sampled_edges, 1, 0.06);
+  // The picks of a row are distinct: the estimate takes them for independent draws.
+  EXPECT_NEAR(estimated.input_rows / counted.input_rows, 1, 0.03);
+  EXPECT_NEAR(estimated.sampled_edges / counted.sampled_edges, 1, 0.03);
   for (std::size_t s = 0; s < kMovingSchedules.size(); ++s)
     for (std::size_t k = 0; k < 2; ++k) {
       Cost of_count, of_estimate;

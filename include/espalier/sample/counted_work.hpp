@@ -77,12 +77,9 @@ template <class Index>
 EpochWork count_epoch(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
                       std::span<const std::int64_t> training, std::int64_t draw);
 
-/// The same from degrees[v], the entries of row v: independent draws of vertices in proportion to their degree.
+/// The same from degrees[v], the entries of row v: ends of edges fall on vertices in proportion to their degrees.
 /// `value_bytes`: of an entry of the matrix.
 EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes, const PlannedEpoch& job,
                          std::int64_t training);
-
-/// Different ids among `draws` draws out of `ids` equally likely ones, on average.
-double expected_distinct(double draws, double ids);
 
 }  // namespace espalier
