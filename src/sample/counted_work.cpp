@@ -545,9 +545,10 @@ DegreeMoments moments_of(std::span<const std::int64_t> degrees, std::span<const 
   return moments;
 }
 
-// Vertices of one degree, and how likely one of them is in the frontier of a batch.
+// Vertices of one degree, how likely one of them is in the frontier of a batch, and which share of such a one's
+// neighbours an earlier layer has drawn for it.
 struct DegreeClass {
-  double degree = 0, vertices = 0, included = 0;
+  double degree = 0, vertices = 0, included = 0, covered = 0;
 };
 
 std::vector<DegreeClass> classes_of(std::span<const std::int64_t> degrees, double seeds) {
@@ -556,7 +557,7 @@ std::vector<DegreeClass> classes_of(std::span<const std::int64_t> degrees, doubl
   std::vector<DegreeClass> classes;
   const double share = std::min(1.0, seeds / std::max<double>(1, static_cast<double>(degrees.size())));
   for (const auto& [degree, vertices] : counts)
-    classes.push_back({static_cast<double>(degree), vertices, share});
+    classes.push_back({static_cast<double>(degree), vertices, share, 0});
   return classes;
 }
 
@@ -605,8 +606,15 @@ ProductWork expected_layer(std::vector<DegreeClass>& classes, double fanout, dou
     work.results = batches * entries *
                    sum_over(classes, [&](const auto& of) { return of.degree / edges * met(ends)(of); });
     if (kind.sums_rows) work.sums = batches * job.parts() * sum_over(classes, met(entries / job.parts()));
+  } else {  // who draws from a row again meets some of the same
+    ends = sum_over(classes, [&](const auto& of) { return of.included * picked(of) * (1 - of.covered); });
   }
-  for (auto& of : classes) of.included += (1 - of.included) * met(ends)(of);
+  for (auto& of : classes) {
+    const double before = of.included;
+    of.included += (1 - of.included) * met(ends)(of);
+    const double drawn = of.degree > 0 ? picked(of) / of.degree : 0;
+    of.covered = of.included > 0 ? before * (of.covered + (1 - of.covered) * drawn) / of.included : 0;
+  }
   return work;
 }
 

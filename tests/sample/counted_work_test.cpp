@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
+#include <set>
 
 #include "espalier/base/philox.hpp"
 #include "mpi_test.hpp"
@@ -12,19 +13,19 @@
 namespace espalier {
 namespace {
 
-// Every vertex has kDegree random neighbours: what is counted is what degrees say.
+// Every vertex hears kDegree others and is heard by as many, at shifts that were drawn once.
 TEST(CountedWork, AnEstimateFromDegreesAgreesWithTheCountOnARegularGraph) {
   constexpr std::int64_t kVertices = 4000, kDegree = 12;
+  const RandomStream stream = {.seed = test_seed(7)};
+  std::set<std::int64_t> shifts;
+  for (std::uint64_t k = 0; std::ssize(shifts) < kDegree; ++k)
+    shifts.insert(static_cast<std::int64_t>(random_below(stream, k, kVertices)));
   Csr<std::int32_t> whole;
   whole.rows = whole.columns = kVertices;
   std::vector<std::int64_t> training;
   for (std::int64_t v = 0; v < kVertices; ++v) {
     std::vector<std::int32_t> columns;
-    const RandomStream stream = {.seed = test_seed(7), .row = static_cast<std::uint64_t>(v)};
-    for (std::uint64_t k = 0; std::ssize(columns) < kDegree; ++k) {
-      const auto u = static_cast<std::int32_t>(random_below(stream, k, kVertices));
-      if (std::find(columns.begin(), columns.end(), u) == columns.end()) columns.push_back(u);
-    }
+    for (const auto shift : shifts) columns.push_back(static_cast<std::int32_t>((v + shift) % kVertices));
     std::sort(columns.begin(), columns.end());
     whole.indices.insert(whole.indices.end(), columns.begin(), columns.end());
     whole.indptr.push_back(std::ssize(whole.indices));
@@ -44,9 +45,8 @@ TEST(CountedWork, AnEstimateFromDegreesAgreesWithTheCountOnARegularGraph) {
   EXPECT_EQ(counted.batches, 40);
   EXPECT_EQ(counted.drawn, 40);
   EXPECT_EQ(estimated.drawn, 0);
-  // The picks of a row are distinct: the estimate takes them for independent draws.
-  EXPECT_NEAR(estimated.input_rows / counted.input_rows, 1, 0.03);
-  EXPECT_NEAR(estimated.sampled_edges / counted.sampled_edges, 1, 0.03);
+  EXPECT_NEAR(estimated.input_rows / counted.input_rows, 1, 0.04);
+  EXPECT_NEAR(estimated.sampled_edges / counted.sampled_edges, 1, 0.04);
   for (std::size_t s = 0; s < kMovingSchedules.size(); ++s)
     for (std::size_t k = 0; k < 2; ++k) {
       Cost of_count, of_estimate;
