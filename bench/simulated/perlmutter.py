@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Writes a platform for SimGrid that is like Perlmutter's GPU partition (Tripathy et al. 2024, section 7.2), and its hostfile.
 
-    bench/simulated/perlmutter.py RANKS [--scale S] [--latency F] -o platform.xml --hostfile hosts
+    bench/simulated/perlmutter.py RANKS [--scale S] [--latency F] [--placement cyclic] -o platform.xml --hostfile hosts
 
 A host per GPU, four GPUs to a node. Every pair of GPUs of a node has an NVLink of 100 GB/s in each direction; every GPU has a
 network card of 25 GB/s in each direction; behind the cards stands a switch that never fills (Perlmutter's dragonfly
 has congestion that is left out here). Messages between nodes pass two cards and the switch: 0.9 + 0.2 + 0.9 us.
---scale divides all bandwidths (docs/scaling.md says what for), --latency multiplies all latencies.
+--scale divides all bandwidths (docs/scaling.md says what for), --latency multiplies all latencies. --placement: ranks fill node
+after node (block), or go round the nodes (cyclic), as by srun's --distribution.
 """
 import argparse
 
@@ -34,7 +35,8 @@ def node_zone(node, gpus, scale, latency):
     return lines + ["</zone>"]
 
 
-def platform(ranks, scale=1.0, latency=1.0):
+def platform(ranks, scale=1.0, latency=1.0, placement="block"):
+    """The platform and the hosts of ranks 0, 1, ...: block fills node after node, cyclic goes round the nodes."""
     nodes = [min(GPUS, ranks - first) for first in range(0, ranks, GPUS)]
     lines = ["<?xml version='1.0'?>", '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
              '<platform version="4.1">', '<zone id="cluster" routing="Full">']
@@ -43,7 +45,10 @@ def platform(ranks, scale=1.0, latency=1.0):
     lines += [link("switch", 1e15 / scale, SWITCH_SECONDS * latency, "FATPIPE")]
     lines += [f'<zoneRoute src="node{a}" dst="node{b}" gw_src="card{a}" gw_dst="card{b}"><link_ctn id="switch"/></zoneRoute>'
               for a in range(len(nodes)) for b in range(a + 1, len(nodes))]
-    hosts = [f"gpu{node}.{k}" for node, gpus in enumerate(nodes) for k in range(gpus)]
+    places = [(node, k) for node, gpus in enumerate(nodes) for k in range(gpus)]
+    if placement == "cyclic":
+        places.sort(key=lambda place: (place[1], place[0]))
+    hosts = [f"gpu{node}.{k}" for node, k in places]
     return "\n".join(lines + ["</zone>", "</platform>"]) + "\n", "\n".join(hosts) + "\n"
 
 
@@ -52,10 +57,11 @@ def main():
     parser.add_argument("ranks", type=int)
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--latency", type=float, default=1.0)
+    parser.add_argument("--placement", choices=["block", "cyclic"], default="block")
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--hostfile", required=True)
     arguments = parser.parse_args()
-    xml, hosts = platform(arguments.ranks, arguments.scale, arguments.latency)
+    xml, hosts = platform(arguments.ranks, arguments.scale, arguments.latency, arguments.placement)
     with open(arguments.output, "w") as file:
         file.write(xml)
     with open(arguments.hostfile, "w") as file:

@@ -12,11 +12,10 @@ import csv
 import os
 import sys
 
-SHARE = 0.25  # that of bench/simulated/run.py
 # Okabe and Ito's palette, as in scripts/plot_volumes.py: colour, marker.
 STYLE = {"staged": ("#0072B2", "s"), "pull": ("#56B4E9", "^"), "push": ("#D55E00", "o")}
 NAMES = {"protein": "Protein (degree 149)", "papers": "Papers (degree 14, directed)", "products": "Products (degree 53)"}
-NUMBERS = {"p": int, "c": int, "in_flight": int, "scale": int, "features": int, "share": float, "latency": float, "sample": float,
+NUMBERS = {"p": int, "c": int, "in_flight": int, "scale": int, "features": int, "speed": float, "latency": float, "sample": float,
            "sample_charged": float, "sample_communication": float, "sample_bytes": int, "sample_messages": int, "fetch": float,
            "edges": int, "entries": int, "nodes": int, "input_rows": int, "batches": int, "batch": int}
 
@@ -40,7 +39,7 @@ def select(rows, **wanted):
 def usual(rows, graph):
     """The simulated points of a graph with nothing varied."""
     scale = select(rows, graph=graph)[0]["scale"]
-    return select(rows, graph=graph, scale=scale, share=SHARE, latency=1.0, in_flight=0, machine="simulated")
+    return select(rows, graph=graph, scale=scale, speed=1.0, latency=1.0, in_flight=0, machine="simulated")
 
 
 def sampled(rows, graph):
@@ -120,22 +119,27 @@ def print_varied(rows):
     points = select(rows, graph="protein", topology="partitioned", schedule="push", machine="simulated", in_flight=0)
     scale = points[0]["scale"]
     lines = []
-    for share, latency in ((SHARE, 1.0), (SHARE / 2, 1.0), (2 * SHARE, 1.0), (SHARE, 2.0)):
-        here = select(points, share=share, latency=latency, scale=scale)
+    for speed, latency in ((1.0, 1.0), (2.0, 1.0), (0.5, 1.0), (0.25, 1.0), (1.0, 2.0)):
+        here = select(points, speed=speed, latency=latency, scale=scale)
         base = select(here, p=4, c=1)
         if not base:
             continue
-        line = [f"{share:g}", f"{latency:g} x", ms(base[0]["sample"])]
+        line = [f"{speed:g} x", f"{rate_of(base[0]):.1f}", f"{latency:g} x", ms(base[0]["sample"])]
         for c in (8, 32):
             found = select(here, p=128, c=c)
             line += [f"{ms(found[0]['sample'])} ({efficiency(found[0], base[0]):.2f})" if found else "-"]
         lines.append(line)
-    table(["share of the GPU's bandwidth", "latency", "p = 4", "p = 128, c = 8", "p = 128, c = 32"], lines)
+    table(["computing", "G edges/s of a GPU", "latency", "p = 4", "p = 128, c = 8", "p = 128, c = 32"], lines)
+
+
+def rate_of(row):
+    """Billion edges that a GPU samples in a second of computing."""
+    return row["edges"] * row["scale"] / (row["sample_charged"] * row["p"]) / 1e9
 
 
 def print_scales(rows):
     print("Protein at two scales: ms an epoch\n")
-    points = select(rows, graph="protein", topology="partitioned", share=SHARE, latency=1.0, in_flight=0, machine="simulated")
+    points = select(rows, graph="protein", topology="partitioned", speed=1.0, latency=1.0, in_flight=0, machine="simulated")
     usual_scale = points[0]["scale"]
     lines = []
     for row in points:

@@ -35,26 +35,27 @@ DATASETS = {
 }
 BATCH = 1024
 
-# An A100 (section 7.2: 1552.2 GB/s) of whose memory bandwidth the operations of sampling reach a share.
-GPU_BYTES, SHARE, SECTOR, LAUNCH = 1552.2e9, 0.25, 32, 5e-6
+# An A100 (section 7.2: 1552.2 GB/s): the share of its memory bandwidth that reads at random places reach, a sector of 32
+# bytes each, and the share that reads and writes in order reach; seconds of a kernel launch.
+GPU_BYTES, GATHER_SHARE, STREAM_SHARE, SECTOR, LAUNCH = 1552.2e9, 0.25, 0.75, 32, 5e-6
 
 # One algorithm for each collective of the library; the all-to-all-v is Communicator's own.
 ALGORITHMS = {"alltoall": "bruck", "allreduce": "rdb", "bcast": "binomial_tree", "allgather": "rdb", "barrier": "mpich"}
 OVERHEAD = 0.5e-6  # seconds of a processor for each message sent, and for each received
 EAGER = 8192  # bytes up to which a message is sent without asking
 
-FIELDS = ["graph", "scale", "share", "latency", "in_flight", "machine", "p", "c", "topology", "schedule", "nodes", "entries", "batches", "batch",
+FIELDS = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule", "nodes", "entries", "batches", "batch",
           "features", "edges", "input_rows", "digest", "sample", "sample_charged", "sample_communication",
           "sample_communication_max", "sample_bytes", "sample_messages", "fetch", "fetch_bytes", "fetch_messages", "wrong",
           "wall"]
-KEY = ["graph", "scale", "share", "latency", "in_flight", "machine", "p", "c", "topology", "schedule", "features"]
+KEY = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule", "features"]
 
 
-def point(graph, p, c=1, schedule="push", topology="partitioned", features=0, machine="simulated", share=SHARE, latency=1.0,
-          scale=None, in_flight=0):
+def point(graph, p, c=1, schedule="push", topology="partitioned", features=0, machine="simulated", speed=1.0, latency=1.0,
+          placement="block", scale=None, in_flight=0):
     """features: 0 or 1, whether rows are fetched."""
-    return {"graph": graph, "p": p, "c": c, "schedule": schedule, "topology": topology, "machine": machine, "share": share,
-            "latency": latency, "scale": scale or DATASETS[graph]["scale"], "in_flight": in_flight,
+    return {"graph": graph, "p": p, "c": c, "schedule": schedule, "topology": topology, "machine": machine, "speed": speed,
+            "latency": latency, "placement": placement, "scale": scale or DATASETS[graph]["scale"], "in_flight": in_flight,
             "features": DATASETS[graph]["features"] if features else 0}
 
 
@@ -69,17 +70,23 @@ def all_points():
     points = []
     for graph in ("protein", "papers"):
         # Figure 7: the partitioned graph. c = p / 4 keeps the memory of a rank what it is at p = 4.
-        for p, replications in ((4, (1,)), (16, (1, 2, 4)), (64, (2, 4, 8, 16)), (128, (4, 8, 32))):
+        for p, replications in ((4, (1,)), (16, (1, 2, 4)), (64, (2, 4, 8, 16)), (128, (8, 32))):
             points += [point(graph, p, c, schedule) for c in replications for schedule in ("push", "pull", "staged")
                        if schedule == "push" or c * c <= p]
+        # Process columns inside of nodes, as far as they fit.
+        points += [point(graph, p, c, schedule, placement="cyclic") for p, c in ((16, 4), (64, 4), (64, 16), (128, 8), (128, 32))
+                   for schedule in ("push", "pull", "staged") if schedule == "push" or c * c <= p]
         points += [point(graph, 4, 1, schedule, machine="measured") for schedule in ("push", "staged")]
     for graph in ("protein", "papers", "products"):
         # Figures 4 and 6: the replicated graph, with and without copies of the features.
         points += [point(graph, p, c, topology="replicated", features=1)
                    for p in (4, 8, 16, 32, 64) for c in sorted({1, max(1, p // 8)})]
+        points += [point(graph, p, c, topology="replicated", features=1, placement="cyclic")
+                   for p in (8, 16, 32, 64) for c in (p // 8, p // 4)]
     for p, c in ((4, 1), (128, 8), (128, 32)):  # what the result depends on
-        points += [point("protein", p, c, share=share) for share in (SHARE / 2, 2 * SHARE)]
+        points += [point("protein", p, c, speed=speed) for speed in (2.0, 0.5, 0.25)]
         points += [point("protein", p, c, latency=2.0)]
+    points += [point("protein", 128, 32, speed=2.0, placement="cyclic"), point("protein", 128, 32, latency=2.0, placement="cyclic")]
     points += [point("protein", p, c, schedule, scale=256) for p, c in ((16, 2), (64, 4)) for schedule in ("push", "staged")]
     points += [point("protein", 64, 4, in_flight=8)]
     return points
@@ -91,17 +98,18 @@ def all_points():
 def program_arguments(options):
     """Everything that grows with the graph is divided by the scale, and so are the rates: seconds stay."""
     data, scale = DATASETS[options["graph"]], options["scale"]
-    share = GPU_BYTES * options["share"] / scale
+    rate = GPU_BYTES * options["speed"] / scale
     arguments = ["--nodes", round(data["nodes"] / scale), "--degree", data["degree"], "--batches", data["batches"],
                  "--batch", BATCH // scale, "--replication", options["c"], "--topology", options["topology"],
                  "--schedule", options["schedule"], "--features", options["features"],
-                 "--bytes-per-second", share, "--gathers-per-second", share / SECTOR, "--seconds-per-launch", LAUNCH]
+                 "--bytes-per-second", rate * STREAM_SHARE, "--gathers-per-second", rate * GATHER_SHARE / SECTOR,
+                 "--seconds-per-launch", LAUNCH]
     return [str(a) for a in arguments] + (["--even-rows"] if data.get("even_rows") else [])
 
 
 def smpirun(options, folder):
     scale = options["scale"]
-    xml, hosts = perlmutter.platform(options["p"], scale, options["latency"])
+    xml, hosts = perlmutter.platform(options["p"], scale, options["latency"], options["placement"])
     (folder / "platform.xml").write_text(xml)
     (folder / "hosts").write_text(hosts)
     settings = {"smpi/simulate-computation": "no", "smpi/bw-factor": "0:0.92", "smpi/lat-factor": "0:1",
@@ -152,8 +160,8 @@ def check(row, rows):
 def in_words(options):
     words = f"{options['graph']:<9} {options['machine']:<9} p {options['p']:>3}  c {options['c']:>2}  "
     words += f"{options['topology'] if options['topology'] == 'replicated' else options['schedule']:<16}"
-    changed = [f"{name} {options[name]}" for name, usual in (("share", SHARE), ("latency", 1.0), ("in_flight", 0))
-               if float(options[name]) != usual]
+    changed = [f"{name} {options[name]}" for name, usual in (("speed", 1.0), ("latency", 1.0), ("placement", "block"), ("in_flight", 0))
+               if str(options[name]) != str(usual)]
     return words + " ".join(changed)
 
 

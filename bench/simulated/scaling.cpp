@@ -40,7 +40,7 @@ struct Options {
   std::vector<std::int64_t> fanout = {15, 10, 5};
   int replication = 1;
   std::string topology = "partitioned", schedule = "push";
-  WorkRates rates = {24e9, 776e9, 5e-6};
+  WorkRates rates = {12e9, 1.1e12, 5e-6};
 };
 
 // Nothing when the program is to end at once, as after --help.

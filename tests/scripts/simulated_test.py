@@ -95,7 +95,7 @@ class Simulation(unittest.TestCase):
         self.assertEqual(push["digest"], staged["digest"])
         self.assertEqual(staged["wrong"], 0)
         self.assertEqual(push["sample"], again["sample"], "simulated time is not the machine's")
-        slow = study.run(study.point("small", 4, share=study.SHARE / 1000), 120)
+        slow = study.run(study.point("small", 4, speed=0.001), 120)
         self.assertGreater(slow["sample_charged"], 100 * push["sample_charged"])
         self.assertLess(push["sample_charged"], push["sample"])
 
