@@ -22,13 +22,6 @@ void refuse(bool asked, const char* key, const std::string& value, const char* i
 // Keys of the design whose feature this version lacks: refused, never ignored.
 void refuse_unavailable(const Config& c) {
   refuse(c.model.kind == "gat", "model.kind", c.model.kind, "use sage or gcn");
-  refuse(c.run.checkpoint_every > 0, "run.checkpoint_every", std::to_string(c.run.checkpoint_every), "use 0");
-  refuse(c.run.checkpoint_minutes > 0, "run.checkpoint_minutes", fmt::format("{}", c.run.checkpoint_minutes),
-         "use 0");
-  refuse(c.run.restart != "auto" && c.run.restart != "never", "run.restart", c.run.restart,
-         "use auto or never");
-  refuse(c.run.max_minutes > 0, "run.max_minutes", fmt::format("{}", c.run.max_minutes), "use 0");
-  refuse(c.run.stall_minutes > 0, "run.stall_minutes", fmt::format("{}", c.run.stall_minutes), "use 0");
 }
 
 // Bytes of a rank that lie in its GPU from beginning to end, apart from the graph.

@@ -4,7 +4,10 @@
 #include <cstdio>
 #include <optional>
 
+#include "checkpoints.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/signals.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
 #include "terminal.hpp"
@@ -64,10 +67,23 @@ SamplerShape whole_rows_shape(const SamplerShape& training) {
           .schedule = Schedule::kPull};
 }
 
+// Puts the trainer and the report where the checkpoint was saved.
+template <class Space>
+void go_on_from(const Restart& restart, const Job& job, TrainerOn<Space>& trainer, RunReport& report) {
+  const auto& checkpoint = restart.checkpoint;
+  trainer.restore(checkpoint.state);
+  report.epochs = checkpoint.history;
+  for (const auto& epoch : report.epochs) append_metrics(job, epoch);
+  report.restart = {restart.path, checkpoint.state.cursor.epoch, checkpoint.state.cursor.step,
+                    checkpoint.ranks};
+  log::info("{}", restart_in_words(job, restart));
+}
+
 // Trains on a space with what was set up there, and reports.
 template <class Space>
-void train(Job& job, const Space& space, const GridOn<Space>& grid, SamplerOn<Space>& sampler,
-           SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features, const Targets& targets) {
+void train(Job& job, const std::optional<Restart>& restart, const Space& space, const GridOn<Space>& grid,
+           SamplerOn<Space>& sampler, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
+           const Targets& targets) {
   const EvaluatorOn<Space> evaluator(grid, whole_rows, features, targets, job.graph.edges,
                                      evaluation_memory(job));
   start_output(job);
@@ -75,12 +91,31 @@ void train(Job& job, const Space& space, const GridOn<Space>& grid, SamplerOn<Sp
                                    job.batches_per_step(), job.sampling_grid.get()});
   auto report = start_report(job, "train", sampler.schedules());
   describe(job, report, sampler.schedules(), trainer.network().parameter_count());
-  const auto result = trainer.train({show_step, [&](const EpochReport& epoch) {
-                                       report.epochs.push_back(epoch);
-                                       show_epoch(epoch);
-                                       append_metrics(job, epoch);
-                                     }});
+  if (restart) go_on_from(*restart, job, trainer, report);
+  JobCheckpoints checkpoints(job, restart);
+  Watchdog watchdog(job.config.run.stall_minutes);
+  const auto result =
+      trainer.train({.on_step = show_step,
+                     .on_epoch =
+                         [&](const EpochReport& epoch) {
+                           report.epochs.push_back(epoch);
+                           show_epoch(epoch);
+                           append_metrics(job, epoch);
+                         },
+                     .next =
+                         [&](const Cursor& cursor, std::int64_t steps, bool last) {
+                           watchdog.note_progress();
+                           return checkpoints.next(cursor, steps, last);
+                         },
+                     .save = [&](const TrainingState& state) { checkpoints.save(state, report.epochs); },
+                     .goes_on =
+                         [&] {
+                           watchdog.note_progress();
+                           return checkpoints.goes_on();
+                         }});
+  if (result.interrupted) checkpoints.leave_interrupted(*result.interrupted);
 
+  checkpoints.report(report);
   report.test = result.test;
   report.best_epoch = result.best_epoch;
   report.weights_digest = hex(trainer.weights_digest());
@@ -98,8 +133,8 @@ void train(Job& job, const Space& space, const GridOn<Space>& grid, SamplerOn<Sp
 #ifdef ESPALIER_WITH_CUDA
 // The same on GPUs: matrix and features move to where kernels read them.
 template <class Index>
-void train_on_gpu(Job& job, const DistCsr<Index>& a, std::optional<FeatureStore> host_features,
-                  const Targets& targets) {
+void train_on_gpu(Job& job, const std::optional<Restart>& restart, const DistCsr<Index>& a,
+                  std::optional<FeatureStore> host_features, const Targets& targets) {
   const Cuda& gpu = *job.device.gpu;
   const DeviceGrid grid(gpu, *job.grid);
   const auto matrix = place_matrix(job, a);
@@ -113,19 +148,19 @@ void train_on_gpu(Job& job, const DistCsr<Index>& a, std::optional<FeatureStore>
   const auto whole_rows = make_sampler(gpu, grid, "graphsage", matrix, whole_rows_shape(shape));
   if (on_host) warn_of_host_sampling(job);
   if (job.grid->ranks() > 1) log::info("GPUs exchange by {}", grid.transport());
-  train(job, gpu, grid, *sampler, *whole_rows, features, targets);
+  train(job, restart, gpu, grid, *sampler, *whole_rows, features, targets);
 }
 #endif
 
 template <class Index>
-void run(Job& job) {
+void run(Job& job, const std::optional<Restart>& restart) {
   // 1. The matrix on the grid, and what is learnt from it.
   const auto a = read_model_matrix<Index>(job);
   const auto targets = read_targets(*job.grid, *job.file);
   std::optional<FeatureStore> features =
       read_feature_store(*job.grid, *job.file, job.config.graph.feature_norm);
 #ifdef ESPALIER_WITH_CUDA
-  if (job.device.gpu) return train_on_gpu(job, a, std::move(features), targets);
+  if (job.device.gpu) return train_on_gpu(job, restart, a, std::move(features), targets);
 #endif
 
   // 2. Samplers: minibatches for training, whole rows for evaluation.
@@ -134,19 +169,22 @@ void run(Job& job) {
   const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape));
 
   // 3. Train and report.
-  train(job, job.cpu, *job.grid, *sampler, *whole_rows, *features, targets);
+  train(job, restart, job.cpu, *job.grid, *sampler, *whole_rows, *features, targets);
 }
 
 }  // namespace
 
 void train_command(const Communicator& world, const JobArguments& arguments) {
-  const auto config = load_job_config(world, arguments);
+  auto config = load_job_config(world, arguments);
   if (arguments.dry_run) {
     log::info("{}", to_toml(config));
     return;
   }
+  watch_signals(world.rank() == 0);
+  const auto restart = find_restart(world, config);
   auto job = open_job(world, config, true);
-  with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job); });
+  if (restart) check_restart(job, *restart);
+  with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, restart); });
 }
 
 }  // namespace espalier

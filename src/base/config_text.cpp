@@ -72,6 +72,17 @@ std::string to_json(const Config& config) {
   return out + "}}";
 }
 
+std::vector<KeyDifference> differing_keys(const Config& first, const Config& second) {
+  Config a = first, b = second;
+  const auto keys_of_a = bind_keys(a), keys_of_b = bind_keys(b);
+  std::vector<KeyDifference> differences;
+  for (std::size_t k = 0; k < keys_of_a.size(); ++k) {
+    const auto in_a = value_text(keys_of_a[k].target), in_b = value_text(keys_of_b[k].target);
+    if (in_a != in_b) differences.push_back({keys_of_a[k].name, in_a, in_b});
+  }
+  return differences;
+}
+
 namespace {
 // ": a | b | c" unless the meaning explains the choices itself.
 std::string choices_of(const Key& key) {

@@ -11,6 +11,7 @@
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/stage_clock.hpp"
+#include "espalier/base/whereabouts.hpp"
 
 namespace espalier {
 
@@ -243,6 +244,7 @@ double CudaMoment::seconds_since(const CudaMoment& begin) const {
 std::size_t StageClock<Cuda>::begin(std::string_view name) {
   if (used_ == spans_.size()) spans_.push_back({"", CudaMoment(cuda_), CudaMoment(cuda_)});
   spans_[used_].path = timers_.path_of(name);
+  note_stage(spans_[used_].path);
   spans_[used_].begin.record(cuda_);
   return used_++;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "espalier/base/whereabouts.hpp"
 #include "mpi_check.hpp"
 #include "volumes.hpp"
 
@@ -98,12 +99,14 @@ Communicator Communicator::duplicate() const {
 }
 
 void Communicator::barrier() const {
+  const InCollective here("barrier", "", size_);
   ESPALIER_MPI(MPI_Barrier(handle_));
 }
 
 template <class T>
 void Communicator::all_reduce(std::span<T> values, Reduction reduction, std::string_view label) const {
   constexpr std::size_t kPiece = kPieceBytes / sizeof(T);
+  const InCollective here("all-reduce", label, size_);
   for (std::size_t at = 0; at < values.size(); at += kPiece)
     ESPALIER_MPI(MPI_Allreduce(MPI_IN_PLACE, values.data() + at,
                                static_cast<int>(std::min(kPiece, values.size() - at)), mpi_type<T>(),
@@ -119,6 +122,7 @@ template void Communicator::all_reduce(std::span<std::uint64_t>, Reduction, std:
 
 void Communicator::broadcast_bytes(std::span<std::byte> bytes, int root, std::string_view label) const {
   const auto total = static_cast<std::int64_t>(bytes.size());
+  const InCollective here("broadcast", label, size_);
   for_each_piece(total, [&](std::int64_t offset, int count) {
     ESPALIER_MPI(MPI_Bcast(bytes.data() + offset, count, MPI_BYTE, root, handle_));
   });
@@ -135,6 +139,7 @@ std::string Communicator::broadcast_text(std::string text, int root, std::string
 
 void Communicator::all_gather_bytes(const void* mine, void* all, std::size_t bytes,
                                     std::string_view label) const {
+  const InCollective here("all-gather", label, size_);
   ESPALIER_MPI(MPI_Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE,
                              handle_));
   const auto crossing = static_cast<std::int64_t>(bytes) * (size_ - 1);
@@ -159,6 +164,7 @@ std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int
   ESPALIER_CHECK(static_cast<int>(send_counts.size()) == size_, "{} counts for {} ranks", send_counts.size(),
                  size_);
   std::vector<std::int64_t> receive_counts(send_counts.size());
+  const InCollective here("exchange of counts", label, size_);
   ESPALIER_MPI(
       MPI_Alltoall(send_counts.data(), 1, MPI_INT64_T, receive_counts.data(), 1, MPI_INT64_T, handle_));
   const std::int64_t crossing = 8 * (size_ - 1);
@@ -181,7 +187,7 @@ PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
   const auto from = piece_starts(send_counts, item), to = piece_starts(receive_counts, item);
   const auto* out = static_cast<const std::byte*>(send);
   auto* in = static_cast<std::byte*>(received);
-  PendingExchange exchange;
+  PendingExchange exchange(label, size_);
   auto& requests = exchange.requests_;
   for (int step = 1; step < size_; ++step) {
     const int peer = (rank_ + size_ - step) % size_;

@@ -23,6 +23,7 @@
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/session.hpp"
 #include "volumes.hpp"
 
@@ -202,6 +203,7 @@ void DeviceCommunicator::all_reduce(T* values, std::int64_t count, Reduction red
   const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
   if (nccl_ != nullptr) {
     nccl_->check();
+    const InCollective here("all-reduce by NCCL", label, size());
     cuda_.communication_waits_for_compute();
     ESPALIER_NCCL(ncclAllReduce(values, values, items, nccl_type<T>(), nccl_operation(reduction),
                                 nccl_->handle, cuda_.communication_stream()));
@@ -250,6 +252,7 @@ DevicePendingExchange DeviceCommunicator::begin_bytes(const void* send,
     return begun;
   }
   nccl_->check();
+  const InCollective here("all-to-all-v by NCCL", label, size());
   cuda_.communication_waits_for_compute();
   auto* const stream = cuda_.communication_stream();
   ESPALIER_NCCL(ncclGroupStart());
@@ -293,6 +296,7 @@ void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const st
     return;
   }
   nccl_->check();
+  const InCollective here("all-gather-v by NCCL", label, size());
   cuda_.communication_waits_for_compute();
   ESPALIER_NCCL(ncclGroupStart());
   for (int root = 0; root < size(); ++root) {

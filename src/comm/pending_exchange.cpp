@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "espalier/base/clock.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "mpi_check.hpp"
 
 namespace espalier {
@@ -32,11 +33,13 @@ PendingExchange::~PendingExchange() {
 }
 
 PendingExchange::PendingExchange(PendingExchange&& other) noexcept
-    : requests_(std::exchange(other.requests_, {})) {}
+    : requests_(std::exchange(other.requests_, {})), label_(std::move(other.label_)), ranks_(other.ranks_) {}
 
 PendingExchange& PendingExchange::operator=(PendingExchange&& other) noexcept {
   ESPALIER_CHECK(requests_.empty(), "an exchange of {} messages is under way", requests_.size());
   requests_.swap(other.requests_);
+  label_.swap(other.label_);
+  ranks_ = other.ranks_;
   return *this;
 }
 
@@ -46,6 +49,7 @@ void PendingExchange::progress() {
 
 void PendingExchange::finish() {
   if (requests_.empty()) return;
+  const InCollective here("all-to-all-v", label_, ranks_);
   ESPALIER_MPI(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
   requests_.clear();
 }

@@ -10,7 +10,7 @@
 
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
-#include "hdf5.hpp"
+#include "espalier/graph/hdf5.hpp"
 
 namespace espalier {
 

@@ -1,4 +1,4 @@
-#include "hdf5.hpp"
+#include "espalier/graph/hdf5.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -260,6 +260,16 @@ bool write_text_attribute(const Handle& object, const char* name, const std::str
 
 bool write_integer_attribute(const Handle& object, const char* name, std::int64_t value) {
   return write_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
+}
+
+bool read_number_attribute(const Handle& object, const char* name, double& value) {
+  const auto attribute = open_attribute(object, name);
+  return attribute.handle.valid() && H5Tget_class(attribute.type.id()) == H5T_FLOAT &&
+         H5Aread(attribute.handle.id(), H5T_NATIVE_DOUBLE, &value) >= 0;
+}
+
+bool write_number_attribute(const Handle& object, const char* name, double value) {
+  return write_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
 }
 
 bool write_bool_attribute(const Handle& object, const char* name, bool value) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "espalier/graph/graph_file.hpp"
-#include "hdf5.hpp"
+#include "espalier/graph/hdf5.hpp"
 
 namespace espalier {
 

@@ -12,8 +12,14 @@ namespace espalier {
 
 template <class Space>
 EpochSamplerOn<Space>::EpochSamplerOn(const Grid& grid, SamplerOn<Space>& sampler, const EpochPlan& plan,
-                                      std::int64_t bulk, SampleAhead* ahead)
-    : grid_(grid), sampler_(sampler), plan_(plan), bulk_(bulk), ahead_(ahead) {}
+                                      std::int64_t bulk, SampleAhead* ahead, std::int64_t first)
+    : grid_(grid),
+      sampler_(sampler),
+      plan_(plan),
+      bulk_(bulk),
+      ahead_(ahead),
+      begun_(first),
+      sampled_(first) {}
 
 template <class Space>
 EpochSamplerOn<Space>::~EpochSamplerOn() {
@@ -68,6 +74,16 @@ std::vector<MinibatchOn<Space>> EpochSamplerOn<Space>::take(std::int64_t begin, 
   for (auto at = first; at != last; ++at) taken.push_back(std::move(at->second));
   waiting_.erase(first, last);
   return taken;
+}
+
+template <class Space>
+SampleCounts EpochSamplerOn<Space>::counts_of_taken(const Space& space) const {
+  SampleCounts untaken;
+  untaken.add(space, window_);
+  for (const auto& [number, minibatch] : waiting_) untaken.add(space, {&minibatch, 1});
+  auto counts = counts_;
+  counts.subtract(untaken);
+  return counts;
 }
 
 }  // namespace espalier

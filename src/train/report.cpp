@@ -61,6 +61,7 @@ std::set<std::string> step_labels(const Communicator& comm, const Traffic& traff
 
 Json epoch_json(const EpochReport& epoch) {
   Json json = {{"epoch", epoch.epoch}};
+  if (epoch.resumed_step > 0) json["resumed_step"] = epoch.resumed_step;
   if (epoch.loss) json["loss"] = *epoch.loss;
   if (epoch.valid) json["valid"] = metrics_json(*epoch.valid);
   json["sample_digest"] = hex(epoch.counts.digest);
@@ -141,11 +142,85 @@ std::string to_json(const RunReport& report) {
   if (report.test) json["test"] = metrics_json(*report.test);
   if (report.best_epoch > 0) json["best_epoch"] = report.best_epoch;
   if (!report.weights_digest.empty()) json["weights_digest"] = report.weights_digest;
+  if (report.restart)
+    json["restart"] = {{"checkpoint", report.restart->checkpoint},
+                       {"epoch", report.restart->epoch},
+                       {"step", report.restart->step},
+                       {"ranks", report.restart->ranks}};
+  if (report.checkpoints > 0)
+    json["checkpoints"] = {{"saved", report.checkpoints}, {"seconds", report.checkpoint_seconds}};
   json["peak_memory_bytes"] = {{"max", report.peak_memory_max}, {"sum", report.peak_memory_sum}};
   if (report.device == "cuda")
     json["peak_device_memory_bytes"] = {{"max", report.peak_device_memory_max},
                                         {"sum", report.peak_device_memory_sum}};
   return json.dump(2) + "\n";
+}
+
+// ---- the history in a checkpoint: epochs as in the report, and what the report leaves out ----
+
+namespace {
+
+StageVolume volume_from(const Json& json) {
+  return {json.at("messages"), json.at("total"), json.at("max_rank"), json.at("predicted_messages"),
+          json.at("predicted")};
+}
+
+Json whole_volume(const StageVolume& volume) {
+  return {{"messages", volume.messages},
+          {"total", volume.total},
+          {"max_rank", volume.max_rank},
+          {"predicted_messages", volume.predicted_messages},
+          {"predicted", volume.predicted}};
+}
+
+std::map<std::string, StageVolume> volumes_from(const Json& json) {
+  std::map<std::string, StageVolume> volumes;
+  for (const auto& [label, volume] : json.items()) volumes[label] = volume_from(volume);
+  return volumes;
+}
+
+EpochReport epoch_from(const Json& json) {
+  EpochReport epoch;
+  epoch.epoch = json.at("epoch");
+  epoch.resumed_step = json.value("resumed_step", std::int64_t{0});
+  if (json.contains("loss")) epoch.loss = json.at("loss").get<double>();
+  if (json.contains("valid"))
+    epoch.valid =
+        Metrics{json.at("valid").at("accuracy"), json.at("valid").at("macro_f1"), json.at("judged")};
+  epoch.counts = {std::stoull(json.at("sample_digest").get<std::string>(), nullptr, 16), json.at("batches"),
+                  json.at("sampled_edges"), json.at("input_rows")};
+  for (const auto& [stage, seconds] : json.at("seconds").items())
+    epoch.seconds[stage] = {seconds.at(0), seconds.at(1), seconds.at(2)};
+  epoch.bytes = volumes_from(json.at("bytes"));
+  epoch.steps = volumes_from(json.at("steps"));
+  return epoch;
+}
+
+}  // namespace
+
+std::string history_to_json(std::span<const EpochReport> epochs) {
+  Json history = Json::array();
+  for (const auto& epoch : epochs) {
+    auto json = epoch_json(epoch);
+    if (epoch.valid) json["judged"] = epoch.valid->vertices;
+    json["seconds"] = json["bytes"] = json["steps"] = Json::object();
+    for (const auto& [stage, seconds] : epoch.seconds)
+      json["seconds"][stage] = {seconds.min, seconds.mean, seconds.max};
+    for (const auto& [stage, volume] : epoch.bytes) json["bytes"][stage] = whole_volume(volume);
+    for (const auto& [label, volume] : epoch.steps) json["steps"][label] = whole_volume(volume);
+    history.push_back(std::move(json));
+  }
+  return history.dump();
+}
+
+std::vector<EpochReport> history_from_json(const std::string& text) {
+  try {
+    std::vector<EpochReport> epochs;
+    for (const auto& json : Json::parse(text)) epochs.push_back(epoch_from(json));
+    return epochs;
+  } catch (const std::exception& error) {
+    input_error("the history of epochs cannot be read: {}", error.what());
+  }
 }
 
 std::string metrics_header(const EpochReport& report) {

@@ -4,8 +4,10 @@
 
 #include <bit>
 #include <cmath>
+#include <map>
 #include <utility>
 
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/train/learning_rate.hpp"
 #include "espalier/train/trainer.hpp"
 
@@ -103,51 +105,67 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
   if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->traffic());
 }
 
+// Is there nothing left to train?
+template <class Space>
+bool TrainerOn<Space>::done() const {
+  const auto& train = job_.config.train;
+  return cursor_.epoch > train.epochs ||
+         (train.early_stop > 0 && evaluations_without_gain_ >= train.early_stop && cursor_.step == 0);
+}
+
 template <class Space>
 TrainingResult TrainerOn<Space>::train(const TrainingProgress& progress) {
   const auto& train = job_.config.train;
-  TrainingResult result;
-  for (std::int64_t epoch = 1; epoch <= train.epochs && !result.stopped_early; ++epoch) {
-    auto report = train_epoch(epoch, progress);
-    const bool due = epoch == train.epochs || (train.eval_every > 0 && epoch % train.eval_every == 0);
-    if (due) result.stopped_early = evaluate_epoch(report, result);
+  while (!done()) {
+    EpochReport report;
+    report.epoch = cursor_.epoch;
+    if (!train_epoch(progress, report)) return result_;
+    const bool due =
+        cursor_.epoch == train.epochs || (train.eval_every > 0 && cursor_.epoch % train.eval_every == 0);
+    if (due && !evaluate_epoch(progress, report)) return result_;
     finish_epoch_report(grid_, timers_, kTrainStages, report);
     if (progress.on_epoch) progress.on_epoch(report);
+    cursor_ = {cursor_.epoch + 1, 0};
+    if (!goes_on(progress, 0, nullptr, {})) return result_;
   }
+  result_.stopped_early = cursor_.epoch <= train.epochs;
   next_epoch_.reset();
   restore_best();
-  return result;
+  return result_;
 }
 
 template <class Space>
-TrainerOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, std::int64_t number, SampleAhead* ahead)
+TrainerOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead)
     : plan(job.targets.train, job.config.sampler.batch_size, job.batches_per_step,
            host_grid(job.grid).ranks(), static_cast<std::uint64_t>(job.config.train.seed),
-           static_cast<std::uint64_t>(number)),
-      sampler(host_grid(job.grid), job.sampler, plan, job.bulk, ahead) {}
+           static_cast<std::uint64_t>(start.epoch)),
+      sampler(host_grid(job.grid), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
 
 template <class Space>
-std::unique_ptr<typename TrainerOn<Space>::Epoch> TrainerOn<Space>::open_epoch(std::int64_t number) {
-  return std::make_unique<Epoch>(job_, number, ahead_ ? &*ahead_ : nullptr);
+std::unique_ptr<typename TrainerOn<Space>::Epoch> TrainerOn<Space>::open_epoch(const Cursor& start) {
+  return std::make_unique<Epoch>(job_, start, ahead_ ? &*ahead_ : nullptr);
 }
 
+// Trains what is left of the cursor's epoch; false when `progress` asked to stop.
 template <class Space>
-EpochReport TrainerOn<Space>::train_epoch(std::int64_t number, const TrainingProgress& progress) {
+bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport& report) {
   const auto& config = job_.config;
   timers_.clear();
   grid_.traffic().clear();
-  EpochReport report;
-  report.epoch = number;
+  report.resumed_step = cursor_.step;
   const StageTimers::Scope time(timers_, "total");
 
-  const auto epoch = next_epoch_ ? std::move(next_epoch_) : open_epoch(number);
+  const auto epoch = next_epoch_ ? std::move(next_epoch_) : open_epoch(cursor_);
   const auto& plan = epoch->plan;
-  const double rate = learning_rate(schedule_of(config.train), number - 1);
-  losses_count_ = 0;
-  losses_.resize(static_cast<std::size_t>(batches_of(plan, grid_.world().rank())));
-  auto begun = begin_step(*epoch, 0);
-  for (std::int64_t step = 0; step < plan.steps(); ++step) {
+  const double rate = learning_rate(schedule_of(config.train), cursor_.epoch - 1);
+  take_up_losses(plan);
+  std::vector<MinibatchOn<Space>> begun;
+  if (cursor_.step < plan.steps()) begun = begin_step(*epoch, cursor_.step);
+  while (cursor_.step < plan.steps()) {
+    const auto step = cursor_.step;
+    note_step(cursor_.epoch, step + 1, plan.steps());
     const auto minibatches = std::move(begun);
+    begun.clear();
     {
       const typename StageClock<Space>::Scope waiting(clock_, "fetch");
       job_.features.finish_fetch(space_, fetch_, inputs_);
@@ -155,8 +173,10 @@ EpochReport TrainerOn<Space>::train_epoch(std::int64_t number, const TrainingPro
     const bool last = step + 1 == plan.steps();
     if (config.run.overlap && !last) begun = begin_step(*epoch, step + 1);
     train_step(plan, step, minibatches, rate);
+    ++cursor_.step;
+    if (progress.on_step) progress.on_step(cursor_.epoch, cursor_.step, plan.steps());
+    if (!goes_on(progress, plan.steps(), epoch.get(), begun)) return false;
     if (!config.run.overlap && !last) begun = begin_step(*epoch, step + 1);
-    if (progress.on_step) progress.on_step(number, step + 1, plan.steps());
   }
 
   if (ahead_) {  // what comes next, evaluation or the next epoch, needs the grid or the window that is under way
@@ -164,13 +184,124 @@ EpochReport TrainerOn<Space>::train_epoch(std::int64_t number, const TrainingPro
     ahead_->worker.wait();
   }
   report.counts = total(epoch->sampler.counts(), grid_.world());
+  report.counts.add(restored_counts_);
   const auto losses = to_host(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
                 static_cast<double>(job_.targets.train.size());
+  restored_losses_.clear();
+  restored_counts_ = {};
   if (!std::isfinite(*report.loss) || to_host(space_, diverged_)[0] != 0)
     refuse_divergence(plan.epoch(), config.train);
-  return report;
+  return true;
+}
+
+// Room for the losses of this rank's batches of the epoch; those that another run has done are there already.
+template <class Space>
+void TrainerOn<Space>::take_up_losses(const EpochPlan& plan) {
+  const auto me = grid_.world().rank();
+  Buffer<double> losses(static_cast<std::size_t>(batches_of(plan, me)));
+  losses_count_ = 0;
+  for (std::size_t batch = 0; batch < restored_losses_.size(); ++batch)
+    if (plan.rank_of(static_cast<std::int64_t>(batch)) == me)
+      losses[losses_count_++] = restored_losses_[batch];
+  to_space<double>(space_, losses, losses_);
+}
+
+// Asks what comes next, and saves where that is the answer; false: stop. `begun`: the minibatches of a step whose rows
+// are under way.
+template <class Space>
+bool TrainerOn<Space>::goes_on(const TrainingProgress& progress, std::int64_t steps, Epoch* epoch,
+                               const std::vector<MinibatchOn<Space>>& begun) {
+  if (!progress.next) return true;
+  const Next next = progress.next(cursor_, steps, steps == 0 && done());
+  if (next == Next::kGoOn) return true;
+  if (progress.save) progress.save(state(epoch, begun));
+  if (next == Next::kSave) return true;
+  next_epoch_.reset();
+  result_.interrupted = cursor_;
+  return false;
+}
+
+// Collective.
+template <class Space>
+TrainingState TrainerOn<Space>::state(Epoch* epoch, const std::vector<MinibatchOn<Space>>& begun) {
+  if (to_host(space_, diverged_)[0] != 0)
+    refuse_divergence(static_cast<std::uint64_t>(cursor_.epoch), job_.config.train);
+  TrainingState state;
+  state.cursor = cursor_;
+  const auto add = [&](const std::string& name, const Matrix<float, Space>& shape, Buffer<float> values) {
+    state.tensors.push_back({name, shape.rows, shape.columns, std::move(values)});
+  };
+  const auto places = weights_and_statistics();
+  for (const auto& [name, tensor] : places) add(name, *tensor, to_host(space_, tensor->data));
+  for (std::size_t k = 0; k < best_.size(); ++k) add("best/" + places[k].name, *places[k].tensor, best_[k]);
+  for (const auto& [name, tensor] : optimizer_state()) add(name, *tensor, to_host(space_, tensor->data));
+  state.optimizer_steps = optimizer_.steps();
+  state.best_metric = best_metric_;
+  state.best_epoch = result_.best_epoch;
+  state.evaluations_without_gain = evaluations_without_gain_;
+  state.test = result_.test;
+  if (epoch == nullptr) return state;
+  state.losses = losses_of_done(epoch->plan);
+  state.counts = counts_of_done(*epoch, begun);
+  return state;
+}
+
+// Collective. What was sampled for the steps done: all that was sampled but for what waits.
+template <class Space>
+SampleCounts TrainerOn<Space>::counts_of_done(Epoch& epoch, const std::vector<MinibatchOn<Space>>& begun) {
+  if (ahead_) ahead_->worker.wait();
+  SampleCounts waiting;
+  waiting.add(space_, begun);
+  auto mine = epoch.sampler.counts_of_taken(space_);
+  mine.subtract(waiting);
+  auto counts = total(mine, grid_.world());
+  counts.add(restored_counts_);
+  return counts;
+}
+
+// Collective.
+template <class Space>
+std::vector<double> TrainerOn<Space>::losses_of_done(const EpochPlan& plan) {
+  const auto mine = to_host(space_, losses_);
+  std::vector<double> losses(
+      static_cast<std::size_t>(cursor_.step < plan.steps() ? plan.step_begin(cursor_.step) : plan.batches()));
+  std::size_t next = 0;
+  for (std::size_t batch = 0; batch < losses.size(); ++batch)
+    if (plan.rank_of(static_cast<std::int64_t>(batch)) == grid_.world().rank()) losses[batch] = mine[next++];
+  grid_.world().all_reduce(std::span<double>(losses), Reduction::kSum, "checkpoint");  // one rank has each
+  return losses;
+}
+
+template <class Space>
+void TrainerOn<Space>::restore(const TrainingState& state) {
+  std::map<std::string_view, const NamedTensor*> tensors;
+  for (const auto& tensor : state.tensors) tensors.emplace(tensor.name, &tensor);
+  const auto find = [&](const std::string& name, const Matrix<float, Space>& shape) -> const Buffer<float>& {
+    const auto found = tensors.find(name);
+    if (found == tensors.end())
+      input_error("the checkpoint has no {}; it is of another kind of network", name);
+    const auto& tensor = *found->second;
+    if (tensor.rows != shape.rows || tensor.columns != shape.columns)
+      input_error("{} is {} x {} in the checkpoint and {} x {} in this network", name, tensor.rows,
+                  tensor.columns, shape.rows, shape.columns);
+    return tensor.values;
+  };
+  auto places = weights_and_statistics();
+  best_.clear();
+  if (state.best_epoch > 0)
+    for (const auto& [name, tensor] : places) best_.push_back(find("best/" + name, *tensor));
+  for (auto& place : optimizer_state()) places.push_back(place);
+  for (const auto& [name, tensor] : places) to_space<float>(space_, find(name, *tensor), tensor->data);
+  optimizer_.set_steps(state.optimizer_steps);
+  cursor_ = state.cursor;
+  best_metric_ = state.best_metric;
+  evaluations_without_gain_ = state.evaluations_without_gain;
+  result_.best_epoch = state.best_epoch;
+  result_.test = state.test;
+  restored_losses_ = state.losses;
+  restored_counts_ = state.counts;
 }
 
 // Can the first layer read the rows where they lie? Then only those of its destinations are fetched.
@@ -210,7 +341,7 @@ void TrainerOn<Space>::sample_ahead(Epoch& epoch) {
   if (epoch.sampler.under_way() || next_epoch_) return;
   if (!epoch.sampler.all_begun()) return epoch.sampler.begin_window(space_);
   if (next > job_.config.train.epochs) return;
-  next_epoch_ = open_epoch(next);
+  next_epoch_ = open_epoch({next, 0});
   next_epoch_->sampler.begin_window(space_);
 }
 
@@ -267,30 +398,53 @@ void TrainerOn<Space>::move_rows() {
   fetch_.progress();
 }
 
-// Returns true when training should stop early.
+// False when `progress` asked to stop before its end.
 template <class Space>
-bool TrainerOn<Space>::evaluate_epoch(EpochReport& report, TrainingResult& result) {
+bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochReport& report) {
   const StageTimers::Scope time(timers_, "evaluate");
-  const auto evaluation = job_.evaluator.evaluate(space_, network_);
+  const auto result = job_.evaluator.evaluate(space_, network_, progress.goes_on);
   if (ahead_) grid_.traffic().take_over(job_.sampling_grid->traffic());
+  if (!result) {
+    save_unevaluated(progress, report);
+    return false;
+  }
+  const auto& evaluation = *result;
   if (evaluation.valid.vertices > 0) report.valid = evaluation.valid;
   const bool better = evaluation.valid.vertices == 0 || evaluation.valid.accuracy > best_metric_;
   evaluations_without_gain_ = better ? 0 : evaluations_without_gain_ + 1;
-  if (better) {
-    best_metric_ = evaluation.valid.accuracy;
-    result.best_epoch = report.epoch;
-    if (evaluation.test.vertices > 0) result.test = evaluation.test;
-    keep_best();
-  }
-  const auto patience = job_.config.train.early_stop;
-  return patience > 0 && evaluations_without_gain_ >= patience;
+  if (!better) return true;
+  best_metric_ = evaluation.valid.accuracy;
+  result_.best_epoch = report.epoch;
+  if (evaluation.test.vertices > 0) result_.test = evaluation.test;
+  keep_best();
+  return true;
+}
+
+// All steps of the epoch are done, its evaluation is not.
+template <class Space>
+void TrainerOn<Space>::save_unevaluated(const TrainingProgress& progress, const EpochReport& report) {
+  auto unevaluated = state(nullptr, {});
+  unevaluated.losses = losses_of_done(open_epoch(cursor_)->plan);
+  unevaluated.counts = report.counts;
+  if (progress.save) progress.save(unevaluated);
+  next_epoch_.reset();
+  result_.interrupted = cursor_;
 }
 
 template <class Space>
-std::vector<Array<Space, float>*> TrainerOn<Space>::weights_and_statistics() {
-  std::vector<Array<Space, float>*> all;
-  for (auto& parameter : network_.parameters()) all.push_back(&parameter.value.data);
-  for (auto& statistic : network_.running_statistics()) all.push_back(&statistic.data);
+std::vector<typename TrainerOn<Space>::TensorPlace> TrainerOn<Space>::weights_and_statistics() {
+  std::vector<TensorPlace> all;
+  for (auto& parameter : network_.parameters())
+    all.push_back({"weights/" + parameter.name, &parameter.value});
+  for (auto& statistic : network_.running_statistics())
+    all.push_back({fmt::format("statistics/{}", all.size() - network_.parameters().size()), &statistic});
+  return all;
+}
+
+template <class Space>
+std::vector<typename TrainerOn<Space>::TensorPlace> TrainerOn<Space>::optimizer_state() {
+  std::vector<TensorPlace> all;
+  for (auto& state : optimizer_.state()) all.push_back({"optimizer/" + state.name, &state.value});
   return all;
 }
 
@@ -306,14 +460,14 @@ std::uint64_t TrainerOn<Space>::weights_digest() const {
 template <class Space>
 void TrainerOn<Space>::keep_best() {
   best_.clear();
-  for (const auto* numbers : weights_and_statistics()) best_.push_back(to_host(space_, *numbers));
+  for (const auto& place : weights_and_statistics()) best_.push_back(to_host(space_, place.tensor->data));
 }
 
 template <class Space>
 void TrainerOn<Space>::restore_best() {
   if (best_.empty()) return;
   auto from = best_.begin();
-  for (auto* numbers : weights_and_statistics()) to_space<float>(space_, *from++, *numbers);
+  for (const auto& place : weights_and_statistics()) to_space<float>(space_, *from++, place.tensor->data);
 }
 
 }  // namespace espalier

@@ -7,7 +7,7 @@ the weights of every grid and both ways of exchange have the same bits; a GPU th
 import os
 import unittest
 
-from tests.app.program import ROOT, ProgramTest, awkward_graph
+from tests.app.program import ROOT, ProgramTest, awkward_graph, espalier
 from tests.app.job_test import CONFIG, SAMPLERS
 
 PROGRAM = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
@@ -63,6 +63,22 @@ class GpuTest(ProgramTest):
                 report, _ = self.run_job("train", "run.device=cuda", override, ranks=ranks, gpus=gpus)
                 self.assertEqual(report["weights_digest"], expected["weights_digest"])
                 self.assertEqual([e["loss"] for e in report["epochs"]], [e["loss"] for e in expected["epochs"]])
+
+    def test_stopped_after_every_step_it_arrives_at_the_same_bits(self):
+        job = ("run.device=cuda", "model.normalize=batch", "train.epochs=2")
+        expected, _ = self.run_job("train", *job)
+        stops = 0
+        for ranks, copies in ((1, 1), (2, 1), (4, 2), (3, 3), (1, 1), (2, 2)):
+            code, output = espalier("-q", "train", self.config, *job, "run.max_minutes=1e-9", f"grid.replication={copies}",
+                                    ranks=ranks, program=PROGRAM, env=dict(os.environ, ESPALIER_EMULATED_GPUS="4"))
+            self.assertIn(code, (0, 5), output)
+            stops += code == 5
+        self.assertGreaterEqual(stops, 4)  # two epochs of two steps
+        report, _ = self.run_job("train", *job, "run.max_minutes=0")
+        self.assertEqual(report["weights_digest"], expected["weights_digest"])
+        for ours, theirs in zip(report["epochs"], expected["epochs"], strict=True):
+            for key in ("loss", "valid", "sample_digest", "sampled_edges", "input_rows"):
+                self.assertEqual(ours.get(key), theirs.get(key), key)
 
     def test_auto_takes_a_gpu_and_says_so(self):
         output = self.succeed("train", self.config, "train.epochs=1", program=PROGRAM)

@@ -4,7 +4,7 @@
     python3 tests/scripts/simulated_test.py
 
 Laws: every GPU is a host, of four to a node, with one card and a link to each other GPU of its node; scaling divides
-bandwidths and nothing else; a run that prints no "done" (smpirun exits 0 after a deadlock), a wrong value or another
+bandwidths and nothing else; cyclic placement has process columns inside of nodes; a run that prints no "done" (smpirun exits 0 after a deadlock), a wrong value or another
 digest is an error; the real code on simulated ranks draws the samples of mpirun (where `make simulate` built it).
 """
 
@@ -37,6 +37,15 @@ class Platform(unittest.TestCase):
         self.assertEqual(sum(name.startswith("card") for name in found), 10)
         self.assertEqual(sum(name.startswith("nvlink") for name in found), 6 + 6 + 1)
         self.assertEqual(len(list(xml.fromstring(text).iter("zoneRoute"))), 3)
+
+    def test_cyclic_placement_has_the_columns_of_a_grid_inside_of_nodes(self):
+        """Rank i c + j is P(i, j); with as many copies as nodes a process column is four GPUs of one node."""
+        hosts = perlmutter.platform(32, placement="cyclic")[1].split()
+        self.assertEqual(sorted(hosts), sorted(perlmutter.platform(32)[1].split()))
+        for column in range(8):
+            self.assertEqual({host.split(".")[0] for host in hosts[column::8]}, {f"gpu{column}"})
+        self.assertEqual([host.split(".")[0] for host in perlmutter.platform(6, placement="cyclic")[1].split()],
+                         ["gpu0", "gpu1", "gpu0", "gpu1", "gpu0", "gpu0"])
 
     def test_scaling_divides_bandwidths_and_leaves_latencies(self):
         plain, scaled = links(perlmutter.platform(8)[0]), links(perlmutter.platform(8, scale=128)[0])

@@ -18,6 +18,9 @@ void set_clock(Clock clock);
 /// Seconds since some fixed moment.
 double now();
 
+/// Seconds since set_clock, which is the beginning of the program.
+double seconds_since_start();
+
 /// Charges `seconds` of computing to the simulated time; nothing happens on a real machine.
 void charge(double seconds);
 

@@ -115,6 +115,12 @@ std::string to_toml(const Config& config);
 /// The resolved config as a JSON object text, every key present ("auto" stays a word).
 std::string to_json(const Config& config);
 
+/// A key whose values differ between two configs, as they would stand in a file.
+struct KeyDifference {
+  std::string name, first, second;
+};
+std::vector<KeyDifference> differing_keys(const Config& first, const Config& second);
+
 /// One line per key: name, default, meaning. For `espalier help config`.
 std::string describe_config_keys();
 

@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace espalier {
@@ -28,7 +30,11 @@ class PendingExchange {
 
  private:
   friend class Communicator;
+  PendingExchange(std::string_view label, int ranks) : label_(label), ranks_(ranks) {}
+
   std::vector<MPI_Request> requests_;
+  std::string label_;  ///< for the watchdog, as `ranks_`
+  int ranks_ = 0;
 };
 
 }  // namespace espalier

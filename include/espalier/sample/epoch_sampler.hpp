@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 
 #include "espalier/base/worker.hpp"
 #include "espalier/comm/grid.hpp"
@@ -23,13 +24,25 @@ struct SampleCounts {
   std::int64_t input_rows = 0;
 
   template <class Space>
-  void add(const Space& space, const std::vector<MinibatchOn<Space>>& minibatches) {
+  void add(const Space& space, std::span<const MinibatchOn<Space>> minibatches) {
     digest += sample_digests(space, minibatches);
     for (const auto& minibatch : minibatches) {
       ++batches;
       sampled_edges += minibatch.sampled_edges();
       input_rows += std::ssize(minibatch.vertices);
     }
+  }
+  void add(const SampleCounts& other) {
+    digest += other.digest;
+    batches += other.batches;
+    sampled_edges += other.sampled_edges;
+    input_rows += other.input_rows;
+  }
+  void subtract(const SampleCounts& other) {
+    digest -= other.digest;  // modulo 2^64, as it was added
+    batches -= other.batches;
+    sampled_edges -= other.sampled_edges;
+    input_rows -= other.input_rows;
   }
 };
 
@@ -47,9 +60,9 @@ template <class Space>
 class EpochSamplerOn {
  public:
   /// With `ahead` all windows are sampled by its thread, and what they moved is booked in `grid`'s ledger when they
-  /// are waited for, so that bytes belong to the epoch that uses them.
+  /// are waited for, so that bytes belong to the epoch that uses them. Batches below `first` are left out.
   EpochSamplerOn(const Grid& grid, SamplerOn<Space>& sampler, const EpochPlan& plan, std::int64_t bulk,
-                 SampleAhead* ahead = nullptr);
+                 SampleAhead* ahead = nullptr, std::int64_t first = 0);
   /// Waits for a window under way.
   ~EpochSamplerOn();
   EpochSamplerOn(const EpochSamplerOn&) = delete;
@@ -72,6 +85,9 @@ class EpochSamplerOn {
 
   /// What this rank has sampled so far; no window may be under way.
   const SampleCounts& counts() const { return counts_; }
+
+  /// The part of counts() that take() has taken. The thread must be at rest; a window may be there unasked for.
+  SampleCounts counts_of_taken(const Space& space) const;
 
  private:
   void finish_window();

@@ -38,6 +38,8 @@ struct StageVolume {
 
 struct EpochReport {
   std::int64_t epoch = 0;
+  std::int64_t resumed_step =
+      0;  ///< > 0: seconds and bytes are of the steps from here on, which this run did
   std::optional<double> loss;
   std::optional<Metrics> valid;
   SampleCounts counts;
@@ -49,6 +51,13 @@ struct EpochReport {
 /// Collective. Fills seconds and bytes of `report` from this rank's timers and ledger.
 void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<const char* const> stages,
                          EpochReport& report);
+
+/// Where a run went on from.
+struct RestartNote {
+  std::string checkpoint;  ///< file name
+  std::int64_t epoch = 1, step = 0;
+  int ranks = 1;  ///< of the run that saved it
+};
 
 struct RunReport {
   std::string command;
@@ -62,6 +71,9 @@ struct RunReport {
   std::optional<Metrics> test;
   std::int64_t best_epoch = 0;
   std::string weights_digest;  ///< 16 hex digits of the final weights' bits; empty without a network
+  std::optional<RestartNote> restart;
+  std::int64_t checkpoints = 0;   ///< how many this run has saved
+  double checkpoint_seconds = 0;  ///< and how long it took
   std::int64_t peak_memory_max = 0, peak_memory_sum = 0;
   std::int64_t peak_device_memory_max = 0, peak_device_memory_sum = 0;  ///< with GPUs
 };
@@ -71,6 +83,10 @@ void measure_peak_memory(const Communicator& comm, RunReport& report);
 
 /// Report as JSON text.
 std::string to_json(const RunReport& report);
+
+/// Epochs as JSON text with all that reports are made of, and back, exactly. Throws UserError(kInput) for another text.
+std::string history_to_json(std::span<const EpochReport> epochs);
+std::vector<EpochReport> history_from_json(const std::string& text);
 
 /// One line of metrics.csv per epoch, and the line of names above them.
 std::string metrics_header(const EpochReport& report);

@@ -26,6 +26,7 @@
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/report.hpp"
 #include "espalier/train/targets.hpp"
+#include "espalier/train/training_state.hpp"
 
 namespace espalier {
 
@@ -45,16 +46,29 @@ struct TrainingJobOn {
   const Grid* sampling_grid = nullptr;
 };
 
-/// What the caller may show while training goes on.
+/// What happens between two steps.
+enum class Next { kGoOn, kSave, kSaveAndStop };
+
+/// What the caller does while training goes on; each may be empty.
 struct TrainingProgress {
-  std::function<void(std::int64_t epoch, std::int64_t step, std::int64_t steps)> on_step;
-  std::function<void(const EpochReport&)> on_epoch;
+  std::function<void(std::int64_t epoch, std::int64_t step, std::int64_t steps)> on_step = {};
+  std::function<void(const EpochReport&)> on_epoch = {};
+  /// Collective, with the same answer on every rank. Asked when a step is done, and when an epoch is, its evaluation
+  /// included (step 0 of the next). `steps`: of the cursor's epoch, where it has begun; `last`: training is done.
+  std::function<Next(const Cursor&, std::int64_t steps, bool last)> next = {};
+  /// Collective. Given the state where `next` asked to save.
+  std::function<void(const TrainingState&)> save = {};
+  /// Collective, with the same answer on every rank. Asked between two chunks of an evaluation: false gives it up, to
+  /// save and stop where it began.
+  std::function<bool()> goes_on = {};
 };
 
 struct TrainingResult {
   std::optional<Metrics> test;  ///< with the weights of the best validation metric
   std::int64_t best_epoch = 0;
-  bool stopped_early = false;
+  bool stopped_early = false;  ///< by train.early_stop
+  std::optional<Cursor>
+      interrupted;  ///< where `next` asked to stop: network() holds the weights of that moment
 };
 
 using TrainingJob = TrainingJobOn<Cpu>;
@@ -66,7 +80,11 @@ class TrainerOn {
  public:
   TrainerOn(const Space& space, const TrainingJobOn<Space>& job);
 
-  /// Collective. Trains all epochs (or stops early), leaves the best weights in network(). Throws
+  /// Goes on from here instead of from the beginning. Throws UserError(kInput), on every rank, when the state is not
+  /// one of this network and optimiser.
+  void restore(const TrainingState& state);
+
+  /// Collective. Trains all epochs that are left (or stops early), leaves the best weights in network(). Throws
   /// UserError(kUsage) when the loss is no longer finite.
   TrainingResult train(const TrainingProgress& progress);
 
@@ -80,11 +98,18 @@ class TrainerOn {
   struct Epoch {
     EpochPlan plan;
     EpochSamplerOn<Space> sampler;
-    Epoch(const TrainingJobOn<Space>& job, std::int64_t number, SampleAhead* ahead);
+    Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead);
   };
 
-  std::unique_ptr<Epoch> open_epoch(std::int64_t number);
-  EpochReport train_epoch(std::int64_t epoch, const TrainingProgress& progress);
+  std::unique_ptr<Epoch> open_epoch(const Cursor& start);
+  bool train_epoch(const TrainingProgress& progress, EpochReport& report);
+  bool goes_on(const TrainingProgress& progress, std::int64_t steps, Epoch* epoch,
+               const std::vector<MinibatchOn<Space>>& begun);
+  bool done() const;
+  void take_up_losses(const EpochPlan& plan);
+  TrainingState state(Epoch* epoch, const std::vector<MinibatchOn<Space>>& begun);
+  SampleCounts counts_of_done(Epoch& epoch, const std::vector<MinibatchOn<Space>>& begun);
+  std::vector<double> losses_of_done(const EpochPlan& plan);
   std::vector<MinibatchOn<Space>> begin_step(Epoch& epoch, std::int64_t step);
   void sample_ahead(Epoch& epoch);
   void train_step(const EpochPlan& plan, std::int64_t step,
@@ -92,10 +117,16 @@ class TrainerOn {
   bool gathers_by_itself(const MinibatchOn<Space>& minibatch) const;
   void run_minibatch(const MinibatchOn<Space>& minibatch, const Matrix<float, Space>& input,
                      const EpochPlan& plan, double scale, std::int64_t batches);
-  std::vector<double> losses_of_epoch() const;
   void move_rows();
-  bool evaluate_epoch(EpochReport& report, TrainingResult& result);
-  std::vector<Array<Space, float>*> weights_and_statistics();
+  bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
+  void save_unevaluated(const TrainingProgress& progress, const EpochReport& report);
+  /// The trained tensors of the network, and the optimiser's, with their names in a checkpoint.
+  struct TensorPlace {
+    std::string name;
+    Matrix<float, Space>* tensor;
+  };
+  std::vector<TensorPlace> weights_and_statistics();
+  std::vector<TensorPlace> optimizer_state();
   void keep_best();
   void restore_best();
 
@@ -114,9 +145,13 @@ class TrainerOn {
   Array<Space, double> losses_;               ///< of this rank's minibatches of the epoch, sums over seeds
   std::size_t losses_count_ = 0;
   Array<Space, int> diverged_;       ///< [1] was a gradient not finite?
-  std::vector<Buffer<float>> best_;  ///< host memory
+  std::vector<Buffer<float>> best_;  ///< of weights_and_statistics(), host memory
   std::int64_t evaluations_without_gain_ = 0;
   double best_metric_ = -1;
+  Cursor cursor_;
+  std::vector<double> restored_losses_;  ///< of the batches of the cursor's epoch that another run has done
+  SampleCounts restored_counts_;         ///< the same
+  TrainingResult result_;
   StageTimers timers_;
   StageClock<Space> clock_;
   std::optional<SampleAhead> ahead_;   ///< with a sampling grid of its own

@@ -1,4 +1,4 @@
-// HDF5 as this room uses it: handles that close themselves, reasons as one line, row ranges of a dataset.
+// HDF5 as graph files and checkpoints use it: handles that close themselves, reasons as one line, row ranges of a dataset.
 //
 // Functions return success instead of throwing: a rank must not leave while the others are inside a
 // collective call, so callers collect the status and raise it through agree() (comm/agree.hpp).
@@ -88,7 +88,9 @@ bool read_text_attribute(const Handle& object, const char* name, std::string& va
 /// A scalar number or truth value (h5py writes an enum) of any width; false when it is absent or neither.
 bool read_integer_attribute(const Handle& object, const char* name, std::int64_t& value);
 bool write_text_attribute(const Handle& object, const char* name, const std::string& value);
+bool read_number_attribute(const Handle& object, const char* name, double& value);
 bool write_integer_attribute(const Handle& object, const char* name, std::int64_t value);
+bool write_number_attribute(const Handle& object, const char* name, double value);
 /// As h5py writes numpy.bool_.
 bool write_bool_attribute(const Handle& object, const char* name, bool value);
 

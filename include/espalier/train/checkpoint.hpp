@@ -1,0 +1,41 @@
+// A checkpoint: one HDF5 file, readable with h5py.
+//
+//     bytes 0 .. 511      a user block, text: "espalier-checkpoint 1", the length of the file, CRC-32 of all that follows
+//     /                   attributes format = "espalier-checkpoint", version = 1, espalier (the program's version), epoch,
+//                         step, ranks, seed, optimizer_steps, best_epoch, best_metric, evaluations_without_gain,
+//                         test_accuracy, test_macro_f1, test_vertices (with a best epoch), sample_digest, batches,
+//                         sampled_edges, input_rows (of the epoch under way), config (TOML), history and graph (JSON)
+//     /weights/NAME       float32 [rows, columns]: parameters as they are; /statistics/NUMBER of batch normalisation
+//     /best/...           the same of the best epoch, once one was evaluated
+//     /optimizer/NAME     the state of the optimiser
+//     /losses             float64 [batches done], of the epoch under way
+//
+// The length and the checksum stand before what they protect, so damage is found before HDF5 reads a byte of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/train/report.hpp"
+#include "espalier/train/training_state.hpp"
+
+namespace espalier {
+
+struct Checkpoint {
+  TrainingState state;
+  std::vector<EpochReport> history;  ///< the epochs before the cursor's
+  std::string config;                ///< the resolved config of the run, TOML
+  std::int64_t seed = 0;
+  int ranks = 1;
+  GraphInfo graph;  ///< its numbers
+};
+
+/// The bytes of the file. Throws UserError(kInternal) when HDF5 cannot make them.
+std::string checkpoint_bytes(const Checkpoint& checkpoint);
+
+/// What the bytes say. Throws UserError(kInput), naming `path` and the damage, for bytes that are not, or no longer, a
+/// checkpoint.
+Checkpoint checkpoint_from(const std::string& bytes, const std::string& path);
+
+}  // namespace espalier

@@ -1,0 +1,46 @@
+// All that training knows between two steps: what a checkpoint holds, and enough to go on with the same bits.
+//
+// Random numbers have no state (design 4.1), so the samples, masks and rates of what is left follow from the cursor. The
+// state is the same on every rank, and does not depend on how many there are.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/train/evaluator.hpp"
+
+namespace espalier {
+
+/// `step` steps of epoch `epoch` (from 1) are done; with all of them done the epoch is not yet evaluated.
+struct Cursor {
+  std::int64_t epoch = 1, step = 0;
+  friend bool operator==(const Cursor&, const Cursor&) = default;
+};
+
+struct NamedTensor {
+  std::string name;  ///< "weights/layer1.bias"
+  std::int64_t rows = 0, columns = 0;
+  Buffer<float> values;  ///< [rows * columns]
+};
+
+struct TrainingState {
+  Cursor cursor;
+  /// weights/ and statistics/ (of batch normalisation), the same with best/ before it once an epoch was evaluated,
+  /// optimizer/.
+  std::vector<NamedTensor> tensors;
+  std::int64_t optimizer_steps = 0;
+
+  double best_metric = -1;
+  std::int64_t best_epoch = 0, evaluations_without_gain = 0;
+  std::optional<Metrics> test;  ///< of the best epoch
+
+  /// Of the cursor's epoch: the loss of each batch done, a sum over its seeds, and what was sampled for them.
+  std::vector<double> losses;
+  SampleCounts counts;
+};
+
+}  // namespace espalier

@@ -1,0 +1,191 @@
+#include "checkpoints.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "espalier/base/clock.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/comm/agree.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kFolder = "checkpoints";
+
+std::string folder_of(const Config& config) {
+  return config.output.dir + "/" + kFolder;
+}
+
+struct Found {
+  std::string path, bytes;
+};
+
+Found read_whole(const std::string& path) {
+  Found found{path, read_file(path)};
+  checkpoint_from(found.bytes, path);  // throws what is wrong with it
+  return found;
+}
+
+// The newest checkpoint of the folder that is whole.
+Found newest_in(const std::string& path) {
+  const CheckpointFolder folder(path);
+  const auto names = folder.list();
+  for (const auto& name : names) try {
+      return read_whole(path + "/" + name);
+    } catch (const UserError& error) {
+      log::warning("{}; trying the checkpoint before it", error.what());
+    }
+  if (names.empty()) return {};
+  input_error("no checkpoint in {} is whole; run.restart = \"never\" begins anew, or name another output.dir",
+              path);
+}
+
+// On rank 0.
+Found find(const Config& config) {
+  if (config.run.restart == "never") return {};
+  if (config.run.restart == "auto") return newest_in(folder_of(config));
+  std::error_code error;
+  const std::string path = config.run.restart;
+  if (!std::filesystem::exists(path, error))
+    usage_error("run.restart = {}: there is no such file; it takes auto, never, or the path of a checkpoint",
+                path);
+  if (!std::filesystem::is_directory(path, error)) return read_whole(path);
+  auto found = newest_in(path);
+  if (found.path.empty()) usage_error("run.restart = {}: there is no checkpoint in that folder", path);
+  return found;
+}
+
+bool begins(const std::string& name, std::initializer_list<const char*> beginnings) {
+  return std::ranges::any_of(beginnings, [&](const char* beginning) { return name.starts_with(beginning); });
+}
+
+// Keys that change where a run writes, what it costs or how long it lasts, not where it is going.
+bool may_differ(const std::string& key) {
+  return begins(key, {"run.", "output.", "grid.", "graph.file", "graph.features_on", "sampler.bulk",
+                      "train.epochs", "train.early_stop", "train.eval_every", "train.reproducible"});
+}
+
+// Keys that say which vertices the steps done have seen: within an epoch they cannot change.
+bool deals_batches(const std::string& key) {
+  return begins(key, {"train.seed", "train.batches_per_step", "sampler.batch_size"});
+}
+
+std::string in_words(const KeyDifference& key) {
+  return fmt::format("{} = {} there and {} here", key.name, key.first, key.second);
+}
+
+}  // namespace
+
+std::optional<Restart> find_restart(const Communicator& world, Config& config) {
+  Found found;
+  agree(world, [&] {
+    if (world.rank() == 0) found = find(config);
+  });
+  found.path = world.broadcast_text(found.path, 0, "setup");
+  if (found.path.empty()) return {};
+  found.bytes = world.broadcast_text(std::move(found.bytes), 0, "setup");
+  Restart restart{found.path, checkpoint_from(found.bytes, found.path), {}};
+  restart.config = parse_config(restart.checkpoint.config, found.path, {});
+  if (config.train.batches_per_step.is_auto())
+    config.train.batches_per_step = restart.config.train.batches_per_step;
+  return restart;
+}
+
+void check_restart(const Job& job, const Restart& restart) {
+  const auto& there = restart.checkpoint.graph;
+  const auto& here = job.graph;
+  if (std::tie(there.nodes, there.edges, there.features, there.classes, there.train, there.valid,
+               there.test) !=
+      std::tie(here.nodes, here.edges, here.features, here.classes, here.train, here.valid, here.test))
+    usage_error(
+        "{} was saved in training on another graph ({} nodes, {} edges, {} training vertices; {} has {}, {}, "
+        "{})",
+        restart.path, there.nodes, there.edges, there.train, job.config.graph.file, here.nodes, here.edges,
+        here.train);
+  const bool named = job.config.run.restart != "auto",
+             within_epoch = restart.checkpoint.state.cursor.step > 0;
+  for (const auto& key : differing_keys(restart.config, job.config)) {
+    if (may_differ(key.name)) continue;
+    if (!named)
+      usage_error(
+          "{} is of another job: {}. Put the key back, or set run.restart = \"never\" to begin anew, or name "
+          "another "
+          "output.dir, or name the checkpoint in run.restart to go on from it all the same",
+          restart.path, in_words(key));
+    if (within_epoch && deals_batches(key.name))
+      usage_error("{} was saved within an epoch, and {}: the rest of that epoch would be other vertices",
+                  restart.path, in_words(key));
+    if (job.grid->world().rank() == 0) log::warning("{}: {}", restart.path, in_words(key));
+  }
+}
+
+std::string restart_in_words(const Job& job, const Restart& restart) {
+  const auto& [epoch, step] = restart.checkpoint.state.cursor;
+  const int ranks = restart.checkpoint.ranks;
+  std::string words = fmt::format("restart {} ({} step{} of epoch {} done, saved by {} rank{})", restart.path,
+                                  step, step == 1 ? "" : "s", epoch, ranks, ranks == 1 ? "" : "s");
+  if (step == 0)
+    words = fmt::format("restart {} ({} epoch{} done)", restart.path, epoch - 1, epoch == 2 ? "" : "s");
+  if (ranks != job.grid->ranks() && !job.config.train.reproducible)
+    words +=
+        "; on another number of ranks losses agree to rounding (train.reproducible = true: to the last bit)";
+  return words;
+}
+
+JobCheckpoints::JobCheckpoints(const Job& job, const std::optional<Restart>& restart)
+    : job_(job),
+      folder_(folder_of(job.config)),
+      policy_(job.grid->world(), job.config.run, restart.has_value()) {
+  const auto path = std::filesystem::path(restart ? restart->path : "");
+  if (path.parent_path() == std::filesystem::path(folder_.path())) latest_ = path.filename().string();
+}
+
+Next JobCheckpoints::next(const Cursor& cursor, std::int64_t steps, bool last) {
+  const auto next = policy_.next(cursor, steps, last);
+  stopping_ = next == Next::kSaveAndStop;
+  return next;
+}
+
+bool JobCheckpoints::goes_on() {
+  stopping_ = !policy_.goes_on();
+  return !stopping_;
+}
+
+void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochReport>& history) {
+  const auto& world = job_.grid->world();
+  const double begin = now();
+  try {
+    agree(world, [&] {
+      if (world.rank() != 0) return;
+      latest_ = folder_.save(state.cursor,
+                             checkpoint_bytes({state, history, to_toml(job_.config), job_.config.train.seed,
+                                               job_.grid->ranks(), job_.graph}),
+                             latest_);
+      log::debug("saved {}/{}", folder_.path(), latest_);
+    });
+  } catch (const UserError& error) {
+    if (stopping_) throw;
+    if (world.rank() == 0) log::warning("{}; training goes on without it", error.what());
+    return;
+  }
+  ++saved_;
+  seconds_ += now() - begin;
+  policy_.saved(now() - begin);
+}
+
+void JobCheckpoints::leave_interrupted(const Cursor& cursor) const {
+  throw UserError(
+      ExitCode::kSignal,
+      fmt::format("stopped by {} with {} step{} of epoch {} done; saved {}/{}; {} goes on from there",
+                  policy_.reason(), cursor.step, cursor.step == 1 ? "" : "s", cursor.epoch, folder_.path(),
+                  latest_,
+                  job_.config.run.restart == "auto" ? "the same command" : "run.restart = \"auto\""));
+}
+
+void JobCheckpoints::report(RunReport& report) const {
+  report.checkpoints = saved_;
+  report.checkpoint_seconds = seconds_;
+}
+
+}  // namespace espalier

@@ -1,0 +1,67 @@
+// What a training job goes on from, and what it saves on its way.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "espalier/base/config.hpp"
+#include "espalier/train/checkpoint.hpp"
+#include "espalier/train/checkpoint_folder.hpp"
+#include "espalier/train/save_policy.hpp"
+#include "job.hpp"
+
+namespace espalier {
+
+/// A checkpoint to go on from.
+struct Restart {
+  std::string path;
+  Checkpoint checkpoint;
+  Config config;  ///< of the run that saved it
+};
+
+/// Collective. What run.restart names, the same on every rank; nothing where training begins anew. With "auto" the newest
+/// checkpoint in output.dir that is whole. Where train.batches_per_step is "auto", it becomes that of the checkpoint, so
+/// that another number of ranks goes on with the same steps. Throws UserError.
+std::optional<Restart> find_restart(const Communicator& world, Config& config);
+
+/// Throws UserError(kUsage), on every rank, when the checkpoint is not one of this job: another graph, or keys that lead
+/// elsewhere. A path that was named may change keys that the rest of the training can go on with; a warning says which.
+void check_restart(const Job& job, const Restart& restart);
+
+/// "goes on from out/checkpoints/epoch-0003-step-000040.h5 (40 steps of epoch 3 done, saved by 4 ranks)".
+std::string restart_in_words(const Job& job, const Restart& restart);
+
+/// Saves by run.checkpoint_* and run.max_minutes and when a signal asks (train/save_policy.hpp), in
+/// output.dir/checkpoints. Must not outlive the job.
+class JobCheckpoints {
+ public:
+  JobCheckpoints(const Job& job, const std::optional<Restart>& restart);
+
+  /// Collective. TrainingProgress::next.
+  Next next(const Cursor& cursor, std::int64_t steps, bool last);
+
+  /// Collective. TrainingProgress::goes_on.
+  bool goes_on();
+
+  /// Collective. A checkpoint that cannot be written is a warning while training goes on, and an error where it was to
+  /// end with it.
+  void save(const TrainingState& state, const std::vector<EpochReport>& history);
+
+  /// Ends the command where training was interrupted: UserError(kSignal) that says how to go on.
+  [[noreturn]] void leave_interrupted(const Cursor& cursor) const;
+
+  /// How many were saved, and how long it took.
+  void report(RunReport& report) const;
+
+ private:
+  const Job& job_;
+  CheckpointFolder folder_;
+  SavePolicy policy_;
+  std::string latest_;  ///< name of the file saved last, or gone on from
+  bool stopping_ = false;
+  std::int64_t saved_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace espalier

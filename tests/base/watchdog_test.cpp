@@ -1,0 +1,140 @@
+// Laws: where nothing moves for the given time the watchdog says once where the process is, each thread's stage and collective, and
+// after as long again ends the job with code 1; movement keeps it quiet; 0 minutes watch nothing; it ends with its owner, at once.
+#include "espalier/base/watchdog.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/timer.hpp"
+#include "espalier/base/whereabouts.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr double kLimit = 0.005;  // minutes: 0.3 s
+
+void be_a_rank() {
+  failure_context().rank = 3;
+  failure_context().host = "node7";
+  failure_context().abort_job = nullptr;  // the child of a death test must not end the test's job
+}
+
+void stall_in_a_collective() {
+  be_a_rank();
+  note_step(3, 41, 117);
+  StageTimers timers;
+  const StageTimers::Scope total(timers, "total");
+  const StageTimers::Scope fetch(timers, "fetch");
+  const InCollective collective("all-to-all-v", "fetch/rows", 4);
+  const Watchdog watchdog(kLimit);
+  sleep(60);
+  std::_Exit(0);
+}
+
+void stall_after_a_collective() {
+  be_a_rank();
+  note_step(1, 1, 2);
+  note_stage("total/forward");
+  { const InCollective collective("all-reduce", "reduce", 2); }
+  const Watchdog watchdog(kLimit);
+  sleep(60);
+  std::_Exit(0);
+}
+
+// The thread that samples hangs, the main thread waits for it outside of any collective.
+void stall_on_a_second_thread() {
+  be_a_rank();
+  note_step(2, 5, 9);
+  note_stage("total/sample");
+  std::thread sampling([] {
+    const InCollective collective("all-gather", "sample/ids", 6);
+    sleep(60);
+  });
+  const Watchdog watchdog(kLimit);
+  sleep(60);
+  std::_Exit(0);
+}
+
+void move_for_some_time() {
+  be_a_rank();
+  Watchdog watchdog(4 * kLimit);  // 1.2 s
+  for (int k = 0; k < 60; ++k) {
+    usleep(50000);
+    watchdog.note_progress();
+  }
+  std::_Exit(0);
+}
+
+// Quiet for one and a half limits, twice: told of each, and never ended.
+void stall_and_go_on() {
+  be_a_rank();
+  Watchdog watchdog(2 * kLimit);  // 0.6 s
+  for (int k = 0; k < 2; ++k) {
+    usleep(900000);
+    watchdog.note_progress();
+  }
+  std::_Exit(0);
+}
+
+void watch_nothing() {
+  be_a_rank();
+  Watchdog watchdog(0);
+  usleep(300000);
+  watchdog.note_progress();
+  std::_Exit(0);
+}
+
+class WatchdogTest : public testing::Test {
+ protected:
+  void SetUp() override { testing::GTEST_FLAG(death_test_style) = "fast"; }
+};
+
+// The line of where a process is, once, and the line with which it ends, with the time each took.
+std::string told_once(const std::string& place) {
+  return "^espalier: rank 3 on node7: no step has finished for 0\\.00[5-9][0-9]* minutes: " + place +
+         "\nespalier: rank 3 on node7: no step has finished for 0\\.0[0-9]* minutes \\(run.stall_minutes = "
+         "0.005\\); the job ends[^\n]*\n$";
+}
+
+TEST_F(WatchdogTest, SaysWhereTheProcessIsOnceAndEndsTheJob) {
+  EXPECT_EXIT(stall_in_a_collective(), testing::ExitedWithCode(1),
+              told_once("epoch 3, step 41 of 117, stage total/fetch, inside of all-to-all-v \"fetch/rows\" "
+                        "of 4 ranks for [0-9]+ s"));
+  EXPECT_EXIT(
+      stall_after_a_collective(), testing::ExitedWithCode(1),
+      told_once(
+          "epoch 1, step 1 of 2, stage total/forward, out of all-reduce \"reduce\" of 2 ranks for [0-9]+ s"));
+}
+
+TEST_F(WatchdogTest, SaysItOfEachThread) {
+  EXPECT_EXIT(stall_on_a_second_thread(), testing::ExitedWithCode(1),
+              "stage total/sample, [^\n]*\nespalier: rank 3[^\n]*inside of all-gather "
+              "\"sample/ids\" of 6 ranks");
+}
+
+TEST_F(WatchdogTest, MovementKeepsItQuiet) {
+  EXPECT_EXIT(move_for_some_time(), testing::ExitedWithCode(0), "^$");
+}
+
+TEST_F(WatchdogTest, SaysItAgainAfterAnotherStall) {
+  EXPECT_EXIT(stall_and_go_on(), testing::ExitedWithCode(0),
+              "^(espalier: rank 3[^\n]*no step has finished[^\n]*\n){2}$");
+}
+
+TEST_F(WatchdogTest, NoMinutesWatchNothing) {
+  EXPECT_EXIT(watch_nothing(), testing::ExitedWithCode(0), "^$");
+}
+
+TEST_F(WatchdogTest, EndsWithItsOwnerAtOnce) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (int k = 0; k < 20; ++k) Watchdog(10);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5))
+      << "it looks once a second, and need not be waited for";
+}
+
+}  // namespace
+}  // namespace espalier

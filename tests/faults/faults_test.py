@@ -1,0 +1,238 @@
+"""Ranks that die, stall, run out of memory or fail alone: the job ends within seconds, with a message, and goes on from its
+last checkpoint to the very weights of a run that nothing happened to.
+
+Moments are random; the seed is printed, and taken from ESPALIER_SEED. With --long: 20 moments.
+"""
+
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from tests.app.program import LONG, PROGRAM, ProgramTest
+
+PATIENCE = 10  # seconds that a job may take to end after one of its ranks did
+EPOCHS = 16
+# mpirun of Open MPI 4.1.4 may wait for itself for ever (in PMIx_server_finalize) when a rank is killed while MPI starts. All ranks have
+# ended by then; it is no hang of the program, and is told apart by that.
+LAUNCHER_HUNG = 254
+SEED = int(os.environ.get("ESPALIER_SEED", random.randrange(1 << 30)))
+
+CONFIG = """
+[graph]
+file = "{folder}/graph.h5"
+[sampler]
+fanout = [5, 5]
+batch_size = 50
+[model]
+hidden = 64
+layers = 2
+normalize = "batch"
+[train]
+epochs = {epochs}
+batches_per_step = 4
+reproducible = true
+[run]
+threads = 1
+device = "cpu"
+checkpoint_minutes = 0.005
+[output]
+dir = "{folder}/out"
+"""
+
+
+def children_of(pid):
+    """Process ids of the living children of a process, the ranks of an mpirun."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit():
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+                if int(parent) == pid and state != "Z":
+                    found.append(int(entry.name))
+        except (OSError, IndexError):
+            pass  # it ended while we looked
+    return sorted(found)
+
+
+class Job:
+    """A running job of the program under mpirun."""
+
+    def __init__(self, *arguments, ranks=4, program=PROGRAM):
+        # A file, not a pipe: ranks that outlive mpirun must not keep us waiting for the end of its output.
+        self.output = tempfile.TemporaryFile("w+")
+        self.start = time.monotonic()
+        self.process = subprocess.Popen(["mpirun", "-q", "-np", str(ranks), program, *map(str, arguments)],
+                                        stdout=self.output, stderr=subprocess.STDOUT, text=True)
+        self.ranks = ranks
+
+    def has_begun(self):
+        """Has rank 0 said anything? Then MPI had started on all ranks."""
+        self.output.seek(0)
+        return re.search("^graph ", self.output.read(), re.M) is not None
+
+    def rank_pids(self):
+        return children_of(self.process.pid)
+
+    def signal_one(self, number, choice):
+        """Sends a signal to one rank, which `choice` picks; False when there was none any more."""
+        pids = self.rank_pids()
+        if not pids:
+            return False
+        try:
+            os.kill(choice(pids), number)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def end(self, timeout):
+        """(exit code, text, seconds until the end); the code is None when something did not end in time."""
+        start = time.monotonic()
+        try:
+            code = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            left = self.rank_pids()
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            self.process.kill()
+            self.process.wait()
+            code = None if left or self.has_begun() else LAUNCHER_HUNG
+        seconds = time.monotonic() - start
+        self.output.seek(0)
+        text = self.output.read()
+        self.output.close()
+        return code, text, seconds
+
+
+class FaultTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.config = self.folder / "job.toml"
+        self.config.write_text(CONFIG.format(folder=self.folder, epochs=EPOCHS))
+        self.succeed("-q", "generate", "planted", "--nodes", 20000, "--degree", 8, "--classes", 5, "--features", 16,
+                     "-o", self.folder / "graph.h5")
+
+    def undisturbed(self):
+        """(weights digest, seconds that the job takes)"""
+        job = Job("train", self.config, f"output.dir={self.folder}/undisturbed", "run.checkpoint_minutes=0")
+        code, text, seconds = job.end(200)
+        self.assertEqual(code, 0, text)
+        return self.report(self.folder / "undisturbed")["weights_digest"], seconds
+
+
+class Killed(FaultTest):
+    def kill_and_restart(self, moments):
+        expected, seconds = self.undisturbed()
+        chosen = random.Random(SEED)
+        print(f"\nESPALIER_SEED={SEED}: {moments} moments in {seconds:.1f} s", file=sys.stderr)
+        killed = restarted = hung = 0
+        longest = 0.0
+        for attempt in range(moments):
+            output = self.folder / f"out{attempt}"
+            arguments = ["train", self.config, f"output.dir={output}"]
+            job = Job(*arguments)
+            time.sleep(chosen.uniform(0, seconds))
+            hit = job.signal_one(signal.SIGKILL, chosen.choice)
+            code, text, waited = job.end(PATIENCE if hit else 200)
+            self.assertIsNotNone(code, f"seed {SEED}, attempt {attempt}: hangs {PATIENCE} s after a rank was killed\n{text}")
+            if code == LAUNCHER_HUNG:
+                hung += 1
+            else:
+                longest = max(longest, waited)
+            killed += hit and code != 0
+            if code != 0:
+                self.assertFalse((output / "report.json").exists(), text)
+                code, text, _ = Job(*arguments).end(200)
+                self.assertEqual(code, 0, f"seed {SEED}, attempt {attempt}: {text}")
+                restarted += bool(re.search("^restart ", text, re.M))
+            report = self.report(output)
+            self.assertEqual(report["weights_digest"], expected, f"seed {SEED}, attempt {attempt}")
+            self.assertEqual([epoch["epoch"] for epoch in report["epochs"]], list(range(1, EPOCHS + 1)))
+        print(f"{killed} jobs killed, {restarted} of them went on from a checkpoint; the longest end took {longest:.2f} s; "
+              f"mpirun itself hung {hung} times after its ranks had ended", file=sys.stderr)
+        return killed, restarted
+
+    def test_one_rank_killed_and_restarted_gives_the_same_weights(self):
+        killed, _ = self.kill_and_restart(2)
+        self.assertGreater(killed, 0)
+
+    @unittest.skipUnless(LONG, "heavy: --long")
+    def test_Long_20_moments(self):
+        killed, restarted = self.kill_and_restart(20)
+        self.assertGreaterEqual(killed, 10)  # others hit the job before its ranks started, or after its end
+        self.assertGreaterEqual(restarted, 5)
+
+    def test_killed_again_and_again_by_other_grids_it_still_arrives(self):
+        expected, seconds = self.undisturbed()
+        chosen = random.Random(SEED + 1)
+        arguments = ["train", self.config, f"output.dir={self.folder}/out"]
+        steps = []
+        for ranks, copies in ((4, 2), (3, 1), (2, 2)):
+            job = Job(*arguments, f"grid.replication={copies}", ranks=ranks)
+            time.sleep(0.4 * seconds)
+            job.signal_one(signal.SIGKILL, chosen.choice)
+            code, text, _ = job.end(PATIENCE)
+            self.assertIsNotNone(code, f"seed {SEED}: hangs\n{text}")
+            steps.append(sorted(path.name for path in (self.folder / "out" / "checkpoints").glob("epoch*.h5")))
+        code, text, _ = Job(*arguments, ranks=4).end(200)
+        self.assertEqual(code, 0, text)
+        self.assertEqual(self.report(self.folder / "out")["weights_digest"], expected, f"seed {SEED}: {steps}")
+
+
+class Stalled(FaultTest):
+    def test_the_watchdog_says_where_ranks_are_and_ends_the_job(self):
+        job = Job("train", self.config, "run.stall_minutes=0.03", "train.epochs=100000", ranks=3)
+        time.sleep(2)
+        stopped = job.rank_pids()[-1]
+        os.kill(stopped, signal.SIGSTOP)
+        code, text, seconds = job.end(30)
+        try:
+            os.kill(stopped, signal.SIGKILL)  # a stopped process does not hear that its job has ended
+        except ProcessLookupError:
+            pass
+        self.assertEqual(code, 1, text)
+        places = re.findall(r"rank (\d) on .*: no step has finished for .* minutes: epoch (\d+), step (\d+) of \d+, "
+                            r"stage total\S*, inside of (.+) \"\S*\" of \d ranks for \d+ s", text)
+        # The one that stands still says nothing before the others end the job (which wakes it).
+        self.assertEqual({rank for rank, *_ in places[:2]}, {"0", "1"}, text)
+        self.assertIn("run.stall_minutes = 0.03", text)
+        self.assertLess(seconds, PATIENCE)
+
+    def test_a_job_that_moves_is_left_alone(self):
+        code, text, _ = Job("train", self.config, "run.stall_minutes=0.05", ranks=2).end(200)
+        self.assertEqual(code, 0, text)
+        self.assertNotIn("no step has finished", text)
+
+
+class FailingAlone(FaultTest):
+    def run_apart(self, command_of_last, *arguments):
+        """Three ranks, the last of them started by another command."""
+        start = time.monotonic()
+        done = subprocess.run(["mpirun", "-q", "-np", "2", PROGRAM, *map(str, arguments), ":", "-np", "1", *map(str, command_of_last)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        return done.returncode, done.stdout, time.monotonic() - start
+
+    def test_a_rank_out_of_memory_ends_the_job_with_its_message(self):
+        arguments = ["train", self.config, "model.hidden=6000", "model.layers=3", "sampler.fanout=[2,2,2]"]
+        limited = ["bash", "-c", 'ulimit -v 900000; exec "$@"', "-", PROGRAM, *arguments]
+        code, text, seconds = self.run_apart(limited, *arguments)
+        self.assertEqual(code, 4, text)
+        self.assertRegex(text, r"rank 2 on \S+: out of memory; use more ranks")
+        self.assertLess(seconds, 20)
+
+    def test_a_rank_with_an_error_of_its_own_does_not_leave_the_others_waiting(self):
+        code, text, seconds = self.run_apart([PROGRAM, "train", self.config, "train.epochs=none"], "train", self.config)
+        self.assertEqual(code, 2, text)
+        self.assertRegex(text, r"rank 2 on \S+: .*train.epochs")
+        self.assertLess(seconds, 2 * PATIENCE)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,189 @@
+// Laws: the newest checkpoint and the one before it are kept, `latest` names the newest; what dead runs left half-written goes, what
+// is not a checkpoint stays; where nothing can be written one error says so and what was there is as it was.
+#include "espalier/train/checkpoint_folder.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "espalier/base/error.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Names = std::vector<std::string>;
+
+Names files_in(const std::string& path) {
+  Names names;
+  for (const auto& entry : fs::directory_iterator(path)) names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+void put(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string latest_in(const CheckpointFolder& folder) {
+  return fs::read_symlink(folder.path() + "/latest").string();
+}
+
+TEST(CheckpointFolder, KeepsTheLastTwoAndLatestNamesTheNewest) {
+  CheckpointFolder folder(test_folder("checkpoint-folder") + "/made/by/it");
+  EXPECT_EQ(folder.list(), Names{});
+  EXPECT_FALSE(fs::exists(folder.path())) << "made when something is saved";
+  std::string previous;
+  Names saved;
+  for (const Cursor cursor : {Cursor{1, 7}, {1, 30}, {2, 0}, {3, 0}}) {
+    auto bytes = std::string(100000, '\x80') + fmt::format("{} {}", cursor.epoch, cursor.step);
+    bytes[10] = '\0';
+    previous = folder.save(cursor, bytes, previous);
+    saved.insert(saved.begin(), previous);
+    EXPECT_EQ(latest_in(folder), previous);
+    EXPECT_EQ(folder.read(previous), bytes);
+    EXPECT_EQ(read_file(folder.path() + "/latest"), bytes);
+    EXPECT_EQ(folder.list(),
+              Names(saved.begin(), saved.begin() + std::min<std::ptrdiff_t>(2, std::ssize(saved))));
+    EXPECT_EQ(std::ssize(files_in(folder.path())), std::min<std::int64_t>(2, std::ssize(saved)) + 1)
+        << "no more than these and latest";
+  }
+  EXPECT_EQ(saved, (Names{"epoch-0003-step-000000.h5", "epoch-0002-step-000000.h5",
+                          "epoch-0001-step-000030.h5", "epoch-0001-step-000007.h5"}));
+}
+
+TEST(CheckpointFolder, KeepsTheOneThatTheCallerNamesAsBeforeIt) {
+  CheckpointFolder folder(test_folder("checkpoint-folder"));
+  const auto first = folder.save({1, 0}, "1", ""), second = folder.save({2, 0}, "2", first);
+  const auto third = folder.save({3, 0}, "3", first);  // the second was damaged
+  EXPECT_EQ(folder.list(), (Names{third, first}));
+  EXPECT_EQ(folder.save({3, 0}, "3 again", first), third) << "at the same moment once more";
+  EXPECT_EQ(folder.list(), (Names{third, first}));
+  EXPECT_EQ(folder.read(third), "3 again");
+  const auto alone = folder.save({1, 5}, "a training of its own", "");
+  EXPECT_EQ(folder.list(), Names{alone});
+  EXPECT_EQ(latest_in(folder), alone);
+}
+
+TEST(CheckpointFolder, RemovesWhatDeadRunsLeftAndNothingElse) {
+  CheckpointFolder folder(test_folder("checkpoint-folder"));
+  put(folder.path() + "/epoch-0001-step-000009.h5.partial", "half");
+  put(folder.path() + "/epoch-0002-step-000000.h5.partial", "half of what is written now");
+  fs::create_symlink("epoch-0001-step-000009.h5", folder.path() + "/latest.partial");
+  const Names foreign = {"epoch-0001-step-000002.h5.bak", "epoch-0001.h5",
+                         "epoch-one-step-two.h5",         "mine.h5.partial",
+                         "my epoch-0001-step-000002.h5",  "notes.txt"};
+  for (const auto& name : foreign) put(folder.path() + "/" + name, name);
+  fs::create_directory(folder.path() + "/a folder");
+  const auto saved = folder.save({2, 0}, "whole", "");
+  EXPECT_EQ(folder.list(), Names{saved});
+  EXPECT_EQ(folder.read(saved), "whole");
+  auto expected = foreign;
+  for (const auto& name : {std::string("latest"), std::string("a folder"), saved}) expected.push_back(name);
+  std::ranges::sort(expected);
+  EXPECT_EQ(files_in(folder.path()), expected);
+  for (const auto& name : foreign) EXPECT_EQ(folder.read(name), name);
+}
+
+TEST(CheckpointFolder, ListsWhatLatestNamesFirstThenByEpochAndStep) {
+  CheckpointFolder folder(test_folder("checkpoint-folder"));
+  const Names newest_first = {"epoch-10000-step-000000.h5", "epoch-9999-step-1000000.h5",
+                              "epoch-9999-step-999999.h5",  "epoch-0002-step-000010.h5",
+                              "epoch-0002-step-000009.h5",  "epoch-0001-step-000500.h5"};
+  for (const auto& name : newest_first) put(folder.path() + "/" + name, name);
+  EXPECT_EQ(folder.list(), newest_first);
+  fs::create_symlink("gone.h5", folder.path() + "/latest");
+  EXPECT_EQ(folder.list(), newest_first) << "latest names nothing";
+  for (std::size_t k = 0; k < newest_first.size(); ++k) {
+    fs::remove(folder.path() + "/latest");
+    fs::create_symlink(newest_first[k], folder.path() + "/latest");
+    auto expected = newest_first;
+    std::rotate(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(k),
+                expected.begin() + static_cast<std::ptrdiff_t>(k) + 1);
+    EXPECT_EQ(folder.list(), expected);
+  }
+}
+
+// The message of the error with which `work` ends.
+template <class Work>
+std::string message_of(ExitCode code, Work work) {
+  try {
+    work();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.code(), code);
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+TEST(CheckpointFolder, AFileInItsPlaceIsAnErrorAndStays) {
+  const auto path = test_folder("checkpoint-folder") + "/checkpoints";
+  put(path, "a file");
+  CheckpointFolder folder(path);
+  EXPECT_EQ(folder.list(), Names{});
+  const auto said = message_of(ExitCode::kUsage, [&] { folder.save({1, 0}, "bytes", ""); });
+  EXPECT_NE(said.find(path + "/epoch-0001-step-000000.h5: Not a directory"), std::string::npos) << said;
+  EXPECT_EQ(read_file(path), "a file");
+}
+
+// The checkpoints before are there, with `latest`, and nothing half-written.
+void expect_as_before(const CheckpointFolder& folder, const std::string& newest, const std::string& previous,
+                      const std::string& obstacle) {
+  EXPECT_EQ(latest_in(folder), newest);
+  EXPECT_EQ(folder.read(newest), "2");
+  EXPECT_EQ(folder.read(previous), "1");
+  Names expected = {newest, previous, "latest"};
+  if (!obstacle.empty()) expected.push_back(obstacle);
+  std::ranges::sort(expected);
+  EXPECT_EQ(files_in(folder.path()), expected);
+}
+
+TEST(CheckpointFolder, AFullDiskLeavesTheCheckpointsBefore) {
+  CheckpointFolder folder(test_folder("checkpoint-folder"));
+  const auto first = folder.save({1, 0}, "1", ""), second = folder.save({2, 0}, "2", first);
+  // A limit on the size of a file fails as a full disk does: some bytes are written, then no more.
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before = {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small = {.rlim_cur = 5000, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const auto said = message_of(ExitCode::kUsage, [&] {
+    folder.save({3, 0}, std::string(20000, 'x'), second);
+  });
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_NE(said.find("epoch-0003-step-000000.h5: File too large"), std::string::npos) << said;
+  EXPECT_NE(said.find("free space"), std::string::npos) << said;
+  expect_as_before(folder, second, first, "");
+}
+
+TEST(CheckpointFolder, ANameThatIsTakenLeavesTheCheckpointsBefore) {
+  CheckpointFolder folder(test_folder("checkpoint-folder"));
+  const auto first = folder.save({1, 0}, "1", ""), second = folder.save({2, 0}, "2", first);
+  const std::string name = "epoch-0003-step-000000.h5";
+  fs::create_directories(folder.path() + "/" + name + "/full");
+  const auto said = message_of(ExitCode::kUsage, [&] { folder.save({3, 0}, "3", second); });
+  EXPECT_NE(said.find(name), std::string::npos) << said;
+  expect_as_before(folder, second, first, name);
+}
+
+TEST(CheckpointFolder, WhatCannotBeReadIsAnErrorThatSaysWhy) {
+  CheckpointFolder folder(test_folder("checkpoint-folder"));
+  const auto missing = message_of(ExitCode::kInput, [&] { folder.read("none.h5"); });
+  EXPECT_NE(missing.find(folder.path() + "/none.h5: cannot be read: No such file"), std::string::npos)
+      << missing;
+  fs::create_directory(folder.path() + "/folder.h5");
+  const auto folder_said = message_of(ExitCode::kInput, [&] { folder.read("folder.h5"); });
+  EXPECT_NE(folder_said.find("folder.h5: cannot be read: Is a directory"), std::string::npos) << folder_said;
+  put(folder.path() + "/empty.h5", "");
+  EXPECT_EQ(folder.read("empty.h5"), "") << "a file of no bytes is read, and refused as what it is";
+}
+
+}  // namespace
+}  // namespace espalier

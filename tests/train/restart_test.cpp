@@ -1,0 +1,417 @@
+// ranks: 1 2 3 4
+// Laws: training that is left at any moment, between two steps, between the last step and the evaluation, between two epochs, and gone
+// on with by a new trainer from the bytes of a checkpoint does what it had done undisturbed, to the last bit: losses, samples, metrics,
+// weights, best epoch. So it does when it goes on on another number of ranks, grid, topology or window, left once or at every moment.
+// Saving changes nothing. A state of another network is refused.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "espalier/train/checkpoint.hpp"
+#include "mpi_test.hpp"
+#include "train/small_training.hpp"
+
+namespace espalier {
+namespace {
+
+struct Layout {
+  int ranks = 1, replication = 1;
+  std::int64_t bulk = 1000;
+  Topology topology = Topology::kPartitioned;
+  bool overlap = false;
+};
+
+std::string words(const Layout& layout) {
+  return fmt::format("p {} c {} bulk {} {}{}", layout.ranks, layout.replication, layout.bulk,
+                     layout.topology == Topology::kReplicated ? "replicated" : "partitioned",
+                     layout.overlap ? " overlap" : "");
+}
+
+// What is to come out of training, however often it was left.
+struct Outcome {
+  std::vector<EpochReport> epochs;
+  Weights<float> weights;
+  std::uint64_t digest = 0;
+  std::int64_t best_epoch = 0;
+  std::optional<Metrics> test;
+  bool stopped_early = false;
+};
+
+using Asked = std::function<Next(const Cursor&, std::int64_t steps, bool last)>;
+
+// Some training from a checkpoint (its bytes; empty: from the beginning) to its end, or to where `next` stops it.
+struct Leg {
+  Outcome outcome;
+  std::optional<Cursor> interrupted;
+  std::vector<Cursor> moments;     // where `next` was asked
+  std::vector<std::string> saved;  // bytes of checkpoints
+};
+
+struct Training {
+  SmallProblem problem;
+  Config config;
+  std::int64_t batches_per_step = kStep;
+};
+
+void train_leg(const Communicator& ranks, const Training& training, const Layout& layout,
+               const std::string& from, const Asked& next, Leg& leg, const std::function<bool()>& goes_on) {
+  auto config = training.config;
+  config.run.overlap = layout.overlap;
+  const Grid grid(ranks, layout.replication);
+  std::optional<Grid> beside;
+  if (layout.overlap) beside.emplace(ranks.duplicate(), layout.replication);
+  const Grid* sampling_grid = beside ? &*beside : nullptr;
+  const SmallJob job(grid, training.problem, config.model.kind, config.sampler.fanout, 1 << 20,
+                     layout.topology, sampling_grid);
+  Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.features, job.targets, job.evaluator, layout.bulk,
+                           training.batches_per_step, sampling_grid});
+  auto& epochs = leg.outcome.epochs;
+  std::int64_t resumed_step = 0;
+  if (!from.empty()) {
+    const auto checkpoint = checkpoint_from(from, "checkpoint");
+    epochs = checkpoint.history;
+    resumed_step = checkpoint.state.cursor.step;
+    trainer.restore(checkpoint.state);
+  }
+  const auto result = trainer.train(
+      {.on_epoch =
+           [&](const EpochReport& epoch) {
+             epochs.push_back(epoch);
+             EXPECT_EQ(epoch.resumed_step, resumed_step);
+             resumed_step = 0;
+           },
+       .next =
+           [&](const Cursor& cursor, std::int64_t steps, bool last) {
+             leg.moments.push_back(cursor);
+             return next ? next(cursor, steps, last) : Next::kGoOn;
+           },
+       .save =
+           [&](const TrainingState& state) {
+             leg.saved.push_back(checkpoint_bytes({state, epochs, "", config.train.seed, grid.ranks(), {}}));
+           },
+       .goes_on = goes_on});
+  leg.interrupted = result.interrupted;
+  leg.outcome.weights = weights_of(trainer.network());
+  leg.outcome.digest = trainer.weights_digest();
+  leg.outcome.best_epoch = result.best_epoch;
+  leg.outcome.test = result.test;
+  leg.outcome.stopped_early = result.stopped_early;
+}
+
+// Collective over test_world: the ranks of the layout train, the others learn what came of it.
+Leg train_on(const Training& training, const Layout& layout, const std::string& from, const Asked& next,
+             const std::function<bool()>& goes_on = {}) {
+  const auto& world = test_world();
+  const auto ranks = world.split(world.rank() < layout.ranks ? 0 : 1, world.rank());
+  Leg leg;
+  if (world.rank() < layout.ranks) train_leg(ranks, training, layout, from, next, leg, goes_on);
+  bool interrupted = leg.interrupted.has_value();
+  Cursor cursor = leg.interrupted.value_or(Cursor{});
+  world.broadcast(std::span(&interrupted, 1), 0, "test");
+  world.broadcast(std::span(&cursor, 1), 0, "test");
+  if (interrupted) leg.interrupted = cursor;
+  std::int64_t saved = std::ssize(leg.saved);
+  world.broadcast(std::span(&saved, 1), 0, "test");
+  leg.saved.resize(static_cast<std::size_t>(saved));
+  for (auto& bytes : leg.saved) bytes = world.broadcast_text(bytes, 0, "test");
+  return leg;
+}
+
+void expect_equal(const std::optional<Metrics>& a, const std::optional<Metrics>& b) {
+  ASSERT_EQ(a.has_value(), b.has_value());
+  if (!a) return;
+  EXPECT_EQ(a->accuracy, b->accuracy);
+  EXPECT_EQ(a->macro_f1, b->macro_f1);
+  EXPECT_EQ(a->vertices, b->vertices);
+}
+
+// On the ranks that trained both.
+void expect_equal(const Outcome& a, const Outcome& b) {
+  EXPECT_TRUE(same_weights(a.weights, b.weights));
+  EXPECT_EQ(a.digest, b.digest);
+  EXPECT_EQ(a.best_epoch, b.best_epoch);
+  EXPECT_EQ(a.stopped_early, b.stopped_early);
+  expect_equal(a.test, b.test);
+  ASSERT_EQ(a.epochs.size(), b.epochs.size());
+  for (std::size_t e = 0; e < a.epochs.size(); ++e) {
+    SCOPED_TRACE(fmt::format("epoch {}", e + 1));
+    EXPECT_EQ(a.epochs[e].epoch, b.epochs[e].epoch);
+    EXPECT_EQ(a.epochs[e].loss.value(), b.epochs[e].loss.value());
+    EXPECT_EQ(a.epochs[e].counts.digest, b.epochs[e].counts.digest);
+    EXPECT_EQ(a.epochs[e].counts.batches, b.epochs[e].counts.batches);
+    EXPECT_EQ(a.epochs[e].counts.sampled_edges, b.epochs[e].counts.sampled_edges);
+    EXPECT_EQ(a.epochs[e].counts.input_rows, b.epochs[e].counts.input_rows);
+    expect_equal(a.epochs[e].valid, b.epochs[e].valid);
+  }
+}
+
+void expect_equal_here(const Leg& a, const Leg& b, const Layout& layout_of_b) {
+  if (test_world().rank() < layout_of_b.ranks) expect_equal(a.outcome, b.outcome);
+}
+
+// The answer at the k-th moment (from 0) of a leg, going on at the others.
+Asked at_moment(std::size_t k, Next answer) {
+  return [k, answer, moment = std::size_t{0}](const Cursor&, std::int64_t, bool) mutable {
+    return moment++ == k ? answer : Next::kGoOn;
+  };
+}
+
+Layout layout_of_all(std::int64_t bulk = 1000, bool overlap = false) {
+  return {.ranks = test_world().size(), .bulk = bulk, .overlap = overlap && threads_may_communicate()};
+}
+
+// Left at each moment in turn, gone on with by one other trainer.
+void expect_each_moment_to_be_one_to_leave_at(const Training& training, const Layout& layout) {
+  SCOPED_TRACE(words(layout));
+  const auto whole = train_on(training, layout, "", {});
+  auto moments = std::ssize(whole.moments);
+  test_world().broadcast(std::span(&moments, 1), 0, "test");
+  EXPECT_GT(moments, 3);
+  for (std::int64_t k = 0; k + 1 < moments; ++k) {
+    const auto moment = whole.moments[static_cast<std::size_t>(k)];
+    SCOPED_TRACE(fmt::format("left with {} steps of epoch {} done", moment.step, moment.epoch));
+    const auto first =
+        train_on(training, layout, "", at_moment(static_cast<std::size_t>(k), Next::kSaveAndStop));
+    EXPECT_TRUE(first.interrupted == moment);
+    EXPECT_EQ(std::ssize(first.moments), k + 1) << "it goes no further";
+    EXPECT_EQ(first.saved.size(), 1u);
+    expect_equal_here(train_on(training, layout, first.saved.at(0), {}), whole, layout);
+  }
+}
+
+// Left at every moment, so that each leg is one step or one evaluation, on one layout after another.
+void expect_legs_of_one_moment_to_make_the_whole(const Training& training,
+                                                 const std::vector<Layout>& layouts) {
+  const auto all = layout_of_all();
+  const auto whole = train_on(training, all, "", {});
+  std::string from;
+  for (std::size_t k = 0;; ++k) {
+    const auto& layout = layouts[k % layouts.size()];
+    SCOPED_TRACE(fmt::format("leg {} {}", k, words(layout)));
+    const auto leg = train_on(training, layout, from, [](const Cursor&, std::int64_t, bool last) {
+      return last ? Next::kGoOn : Next::kSaveAndStop;
+    });
+    if (!leg.interrupted) {
+      if (test_world().rank() < layout.ranks) EXPECT_EQ(k + 1, whole.moments.size());
+      expect_equal_here(leg, whole, layout);
+      return;
+    }
+    from = leg.saved.at(0);
+  }
+}
+
+// Every p up to the ranks of the test, every c, windows of one batch, three and all, in an order that mixes them.
+std::vector<Layout> layouts(bool overlap) {
+  std::vector<Layout> all;
+  const std::int64_t bulks[] = {3, 1, 1000};
+  const bool threads = overlap && threads_may_communicate();
+  for (int p = test_world().size(); p >= 1; --p)
+    for (const int c : divisors(p)) {
+      const auto k = all.size();
+      all.push_back({p, c, bulks[k % 3], k % 4 == 3 ? Topology::kReplicated : Topology::kPartitioned,
+                     threads && k % 2 == 0});
+    }
+  return all;
+}
+
+Training small_case(const std::string& optimizer, const std::string& normalize) {
+  Training training{small_problem(66, 5, 3, 20), config_of("sage", normalize)};
+  training.config.train.optimizer = optimizer;
+  training.config.train.epochs = 3;
+  training.config.train.learning_rate = optimizer == "adam" ? 0.03 : 0.3;
+  return training;
+}
+
+TEST(Restart, EachMomentIsOneToLeaveAt) {
+  auto training = small_case("adam", "batch");
+  training.config.train.eval_every = 2;
+  expect_each_moment_to_be_one_to_leave_at(training, layout_of_all(4));
+}
+
+TEST(Restart, EachMomentIsOneToLeaveAtWhileTheNextStepsAreSampledAndFetched) {
+  if (!threads_may_communicate()) GTEST_SKIP() << "this MPI library lets one thread communicate";
+  auto training = small_case("sgd", "none");
+  training.config.train.epochs = 2;
+  expect_each_moment_to_be_one_to_leave_at(training, layout_of_all(4, true));
+}
+
+// The problem has one chunk per layer, so each evaluation is asked three times.
+TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
+  const auto training = small_case("adam", "batch");
+  for (const bool overlap : {false, true}) {
+    const auto layout = layout_of_all(2, overlap);
+    const auto whole = train_on(training, layout, "", {});
+    for (int k = 0; k < 5; ++k) {
+      SCOPED_TRACE(fmt::format("given up at moment {}{}", k, overlap ? ", overlap" : ""));
+      int asked = 0;
+      const auto first = train_on(training, layout, "", {}, [&] { return asked++ != k; });
+      EXPECT_EQ(asked, k + 1) << "it goes no further";
+      ASSERT_TRUE(first.interrupted.has_value());
+      EXPECT_EQ(first.interrupted->epoch, 1 + k / 3);
+      EXPECT_GT(first.interrupted->step, 0);
+      const auto rest = train_on(training, layout, first.saved.at(0), {});
+      expect_equal_here(rest, whole, layout);
+    }
+  }
+}
+
+TEST(Restart, LegsOnEveryNumberOfRanksGridAndWindowMakeTheWhole) {
+  for (const char* optimizer : {"adam", "sgd"})
+    for (const char* normalize : {"batch", "none"}) {
+      const bool overlap = (optimizer == std::string("adam")) == (normalize == std::string("batch"));
+      SCOPED_TRACE(fmt::format("{} normalize {} overlap {}", optimizer, normalize, overlap));
+      auto training = small_case(optimizer, normalize);
+      training.config.train.lr_schedule = "cosine";
+      expect_legs_of_one_moment_to_make_the_whole(training, layouts(overlap));
+    }
+}
+
+TEST(Restart, StepsOfAnyNumberOfBatches) {
+  for (const std::int64_t batches_per_step : {1, 4, 100}) {
+    SCOPED_TRACE(batches_per_step);
+    auto training = small_case("adam", "layer");
+    training.batches_per_step = batches_per_step;
+    training.config.train.epochs = 2;
+    expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
+  }
+}
+
+TEST(Restart, StopsEarlyWhereTheWholeDoesAndKeepsTheBestWeights) {
+  bool stopped = false;
+  for (const std::int64_t patience : {1, 2})
+    for (const std::int64_t every : {1, 2}) {
+      SCOPED_TRACE(fmt::format("patience {} every {}", patience, every));
+      auto training = small_case("sgd", "batch");
+      training.batches_per_step = 5;
+      training.config.train.epochs = 12;
+      training.config.train.learning_rate = 0.5;
+      training.config.train.early_stop = patience;
+      training.config.train.eval_every = every;
+      const auto whole = train_on(training, layout_of_all(), "", {});
+      stopped |= whole.outcome.stopped_early && whole.outcome.best_epoch + patience * every <= 11;
+      expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
+    }
+  EXPECT_TRUE(stopped) << "the case must have told something";
+}
+
+TEST(Restart, WithoutEvaluationUntilTheEndAndWithoutValidation) {
+  auto training = small_case("adam", "none");
+  training.config.train.eval_every = 0;
+  expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
+  training.problem.valid.clear();
+  training.problem.test.clear();
+  training.config.train.eval_every = 1;
+  expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
+}
+
+TEST(Restart, SavingAtEveryMomentChangesNothingAndEachIsOneToGoOnFrom) {
+  for (const bool overlap : {false, true}) {
+    auto training = small_case("adam", "batch");
+    training.config.train.epochs = 2;
+    const auto layout = layout_of_all(2, overlap);
+    SCOPED_TRACE(words(layout));
+    const auto whole = train_on(training, layout, "", {});
+    const auto saving =
+        train_on(training, layout, "", [](const Cursor&, std::int64_t, bool) { return Next::kSave; });
+    EXPECT_FALSE(saving.interrupted);
+    EXPECT_EQ(saving.saved.size(), whole.moments.size());
+    expect_equal_here(saving, whole, layout);
+    for (const auto& bytes : saving.saved)
+      expect_equal_here(train_on(training, layout, bytes, {}), whole, layout);
+  }
+}
+
+TEST(Restart, MomentsAreAskedForOnceEachAndTheLastIsKnown) {
+  const auto training = small_case("sgd", "none");
+  std::vector<Cursor> expected, asked;
+  const auto batches = count_batches(std::ssize(training.problem.train), 4);
+  const auto steps_of_epoch = count_batches(batches, kStep);
+  for (std::int64_t epoch = 1; epoch <= 3; ++epoch) {
+    for (std::int64_t step = 1; step <= steps_of_epoch; ++step) expected.push_back({epoch, step});
+    expected.push_back({epoch + 1, 0});
+  }
+  train_on(training, layout_of_all(), "", [&](const Cursor& cursor, std::int64_t steps, bool last) {
+    asked.push_back(cursor);
+    if (cursor.step > 0) EXPECT_EQ(steps, steps_of_epoch);
+    EXPECT_EQ(last, cursor == (Cursor{4, 0}));
+    return Next::kGoOn;
+  });
+  EXPECT_TRUE(asked == expected);
+}
+
+TEST(Restart, AFinishedTrainingHasNothingLeftAndGoesOnForMoreEpochs) {
+  auto training = small_case("adam", "batch");
+  training.config.train.lr_schedule = "constant";
+  const auto layout = layout_of_all();
+  const auto finished = train_on(training, layout, "", [](const Cursor&, std::int64_t, bool last) {
+    return last ? Next::kSave : Next::kGoOn;
+  });
+  EXPECT_EQ(finished.saved.size(), 1u);
+  const auto again = train_on(training, layout, finished.saved.at(0), {});
+  EXPECT_TRUE(again.moments.empty());
+  expect_equal_here(again, finished, layout);
+  training.config.train.epochs = 5;
+  const auto longer = train_on(training, layout, "", {});
+  expect_equal_here(train_on(training, layout, finished.saved.at(0), {}), longer, layout);
+}
+
+// What restore says of a state that `config` made, in a trainer of `training`.
+std::string refusal(const Training& training, const Config& config,
+                    const std::function<void(TrainingState&)>& change = {}) {
+  auto other = training;
+  other.config = config;
+  const auto saved = train_on(other, layout_of_all(), "", at_moment(5, Next::kSaveAndStop)).saved.at(0);
+  auto state = checkpoint_from(saved, "checkpoint").state;
+  if (change) change(state);
+  const Grid grid(test_world(), 1);
+  const SmallJob job(grid, training.problem, training.config.model.kind, training.config.sampler.fanout,
+                     1 << 20);
+  Trainer trainer(Cpu{1},
+                  {grid, training.config, *job.sampler, job.features, job.targets, job.evaluator, 5, kStep});
+  try {
+    trainer.restore(state);
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kInput);
+    return error.what();
+  }
+  return {};
+}
+
+void expect_words(const std::string& said, const std::vector<std::string>& expected) {
+  for (const auto& word : expected)
+    EXPECT_NE(said.find(word), std::string::npos) << "\"" << said << "\" should say " << word;
+}
+
+TEST(Restart, AStateOfAnotherNetworkIsRefused) {
+  const auto training = small_case("adam", "batch");
+  EXPECT_EQ(refusal(training, training.config), "");
+  auto config = training.config;
+  config.model.hidden = 7;
+  expect_words(refusal(training, config), {"weights/", "7 in the checkpoint", "6 in this network"});
+  config = training.config;
+  config.model.normalize = "none";
+  expect_words(refusal(training, config), {"the checkpoint has no", "another kind of network"});
+  config = training.config;
+  config.train.optimizer = "sgd";
+  expect_words(refusal(training, config), {"the checkpoint has no optimizer/"});
+  const auto without = [&](const std::string& beginning) {
+    return refusal(training, training.config, [&](TrainingState& state) {
+      EXPECT_GT(std::erase_if(state.tensors,
+                              [&](const auto& tensor) { return tensor.name.starts_with(beginning); }),
+                0u);
+    });
+  };
+  for (const char* beginning : {"weights/", "statistics/", "optimizer/", "best/weights/", "best/statistics/"})
+    expect_words(without(beginning), {std::string("the checkpoint has no ") + beginning});
+}
+
+TEST(Restart, LongEachMomentOfEveryLayout) {
+  for (const bool overlap : {false, true})
+    for (const auto& layout : layouts(overlap)) {
+      expect_each_moment_to_be_one_to_leave_at(small_case("adam", "batch"), layout);
+      expect_each_moment_to_be_one_to_leave_at(small_case("sgd", "layer"), layout);
+    }
+}
+
+}  // namespace
+}  // namespace espalier
