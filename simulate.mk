@@ -20,7 +20,7 @@ simulate: deps  ## sample and fetch on simulated ranks of a GPU cluster: build a
 	@if bash scripts/install_deps.sh --simulator; then $(MAKE) --no-print-directory simulated-smoke; \
 	else echo "simulate: SimGrid's smpicxx not found and not installed (Debian: libsimgrid-dev); skipped"; fi
 
-simulate-all: deps  ## all points of docs/scaling.md, p = 4 to 128, with tables and pictures: half an hour on one core, 6 GB
+simulate-all: deps  ## all points of docs/scaling.md, p = 4 to 128, with tables and pictures: most of an hour, 5 GB
 	@if bash scripts/install_deps.sh --simulator; then $(MAKE) --no-print-directory simulated-study; \
 	else echo "simulate-all: SimGrid's smpicxx not found and not installed (Debian: libsimgrid-dev); skipped"; fi
 

@@ -37,9 +37,14 @@ def select(rows, **wanted):
 
 
 def usual(rows, graph):
-    """The simulated points of a graph with nothing varied."""
+    """The simulated points of a graph with nothing varied but the placement of ranks."""
     scale = select(rows, graph=graph)[0]["scale"]
     return select(rows, graph=graph, scale=scale, speed=1.0, latency=1.0, in_flight=0, machine="simulated")
+
+
+def placed(rows, p, c, placement):
+    """On one node placement says nothing."""
+    return select(rows, p=p, c=c, placement="block" if p <= 4 else placement)
 
 
 def sampled(rows, graph):
@@ -55,10 +60,9 @@ def best(rows):
     return min(rows, key=lambda row: row["sample"])
 
 
-def best_by_ranks(rows, schedule):
+def best_by_ranks(rows):
     """The fastest replication at each p."""
-    of_schedule = select(rows, schedule=schedule)
-    return [best(select(of_schedule, p=p)) for p in sorted({row["p"] for row in of_schedule})]
+    return [best(select(rows, p=p)) for p in sorted({row["p"] for row in rows})]
 
 
 def efficiency(row, base):
@@ -79,57 +83,55 @@ def ms(seconds):
     return f"{seconds * 1e3:.3g}" if seconds < 1 else f"{seconds * 1e3:.0f}"
 
 
+def cell(row, base):
+    return f"{ms(row['sample'])} = {ms(row['sample_charged'])} + {ms(row['sample_communication'])} ({efficiency(row, base):.2f})"
+
+
 def print_sampling(rows, graph):
     points = sampled(rows, graph)
-    print(f"{NAMES[graph]}, partitioned, ms an epoch: all, computing, communication; efficiency from p = 4\n")
+    print(f"{NAMES[graph]}, partitioned: ms an epoch = computing + communication (efficiency from p = 4)\n")
     lines = []
-    for row in sorted(points, key=lambda row: (row["p"], row["c"])):
-        if row["schedule"] != "push":
-            continue
-        line = [row["p"], row["c"]]
-        for schedule in ("push", "pull", "staged"):
-            here = select(points, p=row["p"], c=row["c"], schedule=schedule)
-            base = select(points, p=4, c=1, schedule=schedule)
-            if not here or not base:
-                line += ["-", "-"]
-                continue
-            line += [f"{ms(here[0]['sample'])} = {ms(here[0]['sample_charged'])} + {ms(here[0]['sample_communication'])}",
-                     f"{efficiency(here[0], base[0]):.2f}"]
-        staged = select(points, p=row["p"], c=row["c"], schedule="staged")
-        ratio = staged[0]["sample_communication"] / row["sample_communication"] if staged else None
-        lines.append(line + [f"1/{ratio:.0f}" if ratio else "-"])
-    table(["p", "c", "push", "eff.", "pull", "eff.", "staged", "eff.", "communication, push / staged"], lines)
+    for p, c, placement in sorted({(row["p"], row["c"], row["placement"]) for row in points}):
+        here = {row["schedule"]: row for row in select(points, p=p, c=c, placement=placement)}
+        cells = [cell(here[schedule], select(points, p=4, c=1, schedule=schedule)[0]) if schedule in here else "-"
+                 for schedule in ("push", "pull", "staged")]
+        ratio = "-"
+        if "push" in here and "staged" in here:
+            ratio = f"1/{here['staged']['sample_communication'] / here['push']['sample_communication']:.0f}"
+        lines.append([p, c, placement if p > 4 else "one node"] + cells + [ratio])
+    table(["p", "c", "ranks on nodes", "push", "pull", "staged", "communication, push / staged"], lines)
 
 
 def print_replicated(rows, graph):
     points = select(usual(rows, graph), topology="replicated")
-    print(f"{NAMES[graph]}, replicated graph, ms an epoch\n")
-    lines = []
+    print(f"{NAMES[graph]}, replicated graph: ms an epoch\n")
     base = select(points, p=4, c=1)[0]
-    for p in sorted({row["p"] for row in points}):
-        one = select(points, p=p, c=1)[0]
-        copies = max(select(points, p=p), key=lambda row: row["c"])
-        lines.append([p, ms(one["sample"]), f"{base['sample'] / one['sample']:.1f} x", ms(one["fetch"]),
-                      f"{copies['c']}: {ms(copies['fetch'])}"])
-    table(["p", "sampling", "speed-up", "fetch, c = 1", "fetch, c = p/8"], lines)
+    lines = []
+    for one in sorted(select(points, c=1, placement="block"), key=lambda row: row["p"]):
+        p = one["p"]
+        line = [p, ms(one["sample"]), f"{base['sample'] / one['sample']:.1f} x", ms(one["fetch"])]
+        for c, placement in ((p // 8, "block"), (p // 8, "cyclic"), (p // 4, "cyclic")):
+            found = placed(points, p, c, placement) if c else []
+            line.append(ms(found[0]["fetch"]) if found else "-")
+        lines.append(line)
+    table(["p", "sampling", "speed-up", "fetch, c = 1", "c = p/8", "c = p/8, cyclic", "c = p/4, cyclic"], lines)
 
 
 def print_varied(rows):
     print("Protein, partitioned, `push`: ms an epoch and efficiency from p = 4 under other assumptions\n")
     points = select(rows, graph="protein", topology="partitioned", schedule="push", machine="simulated", in_flight=0)
-    scale = points[0]["scale"]
     lines = []
     for speed, latency in ((1.0, 1.0), (2.0, 1.0), (0.5, 1.0), (0.25, 1.0), (1.0, 2.0)):
-        here = select(points, speed=speed, latency=latency, scale=scale)
+        here = select(points, speed=speed, latency=latency, scale=points[0]["scale"])
         base = select(here, p=4, c=1)
         if not base:
             continue
         line = [f"{speed:g} x", f"{rate_of(base[0]):.1f}", f"{latency:g} x", ms(base[0]["sample"])]
-        for c in (8, 32):
-            found = select(here, p=128, c=c)
+        for c, placement in ((8, "block"), (32, "block"), (32, "cyclic")):
+            found = placed(here, 128, c, placement)
             line += [f"{ms(found[0]['sample'])} ({efficiency(found[0], base[0]):.2f})" if found else "-"]
         lines.append(line)
-    table(["computing", "G edges/s of a GPU", "latency", "p = 4", "p = 128, c = 8", "p = 128, c = 32"], lines)
+    table(["computing", "G edges/s of a GPU", "latency", "p = 4", "p = 128, c = 8", "c = 32", "c = 32, cyclic"], lines)
 
 
 def rate_of(row):
@@ -145,7 +147,7 @@ def print_scales(rows):
     for row in points:
         if row["scale"] == usual_scale:
             continue
-        same = select(points, scale=usual_scale, p=row["p"], c=row["c"], schedule=row["schedule"])
+        same = select(points, scale=usual_scale, p=row["p"], c=row["c"], schedule=row["schedule"], placement=row["placement"])
         if same:
             lines.append([row["p"], row["c"], row["schedule"], ms(same[0]["sample"]), ms(row["sample"]),
                           f"{row['sample'] / same[0]['sample']:.3f}"])
@@ -160,8 +162,8 @@ def print_graphs(rows):
             continue
         row = found[0]
         real = select(rows, graph=graph, machine="measured")
-        lines.append([NAMES[graph], f"1/{row['scale']}", row["nodes"], row["entries"], f"{row['entries'] / row['nodes']:.1f}", row["batches"],
-                      row["batch"], row["edges"], row["input_rows"], row["digest"], len(select(found, scale=row["scale"])), len(real)])
+        lines.append([NAMES[graph], f"1/{row['scale']}", row["nodes"], row["entries"],
+                      f"{row['entries'] / row['nodes']:.1f}", row["batches"], row["batch"], row["edges"], row["input_rows"], row["digest"], len(select(found, scale=row["scale"])), len(real)])
     table(["graph", "scale", "vertices", "entries", "degree", "batches", "of seeds", "sampled edges", "input rows", "digest",
            "points with it", "by mpirun"], lines)
 
@@ -190,32 +192,47 @@ def over_ranks(axes, ranks, label):
         axes.spines[side].set_visible(False)
 
 
+def curves(points):
+    """(label, colour, marker, line style, rows): at each p the fastest replication."""
+    for schedule, (colour, marker) in STYLE.items():
+        of_schedule = select(points, schedule=schedule)
+        block = [row for row in of_schedule if row["placement"] == "block"]
+        if schedule == "push":
+            cyclic = [row for row in of_schedule if row["placement"] == "cyclic" or row["p"] == 4]
+            yield "push, ranks cyclic", colour, marker, "-", best_by_ranks(cyclic)
+            yield "push", colour, marker, "--", best_by_ranks(block)
+        else:
+            yield schedule, colour, marker, "--", best_by_ranks(block)
+
+
 def draw_sampling(pyplot, rows, path):
     graphs = graphs_of(rows, "partitioned")
-    figure, panels = pyplot.subplots(len(graphs), 3, figsize=(12, 3.6 * len(graphs)), squeeze=False)
-    for (time, share, stack), graph in zip(panels, graphs):
+    figure, panels = pyplot.subplots(len(graphs), 3, figsize=(13, 3.5 * len(graphs)), squeeze=False)
+    for (time, share, bars), graph in zip(panels, graphs):
         points = sampled(rows, graph)
         ranks = sorted({row["p"] for row in points})
-        for schedule, (colour, marker) in STYLE.items():
-            line = best_by_ranks(points, schedule)
-            base = select(line, p=4)[0]
-            time.plot([row["p"] for row in line], [row["sample"] * 1e3 for row in line], color=colour, marker=marker, label=schedule)
-            share.plot([row["p"] for row in line], [efficiency(row, base) for row in line], color=colour, marker=marker)
-            for row in line:
-                time.annotate(f"c={row['c']}", (row["p"], row["sample"] * 1e3), textcoords="offset points", xytext=(4, 5), fontsize=7,
-                              color=colour)
-            if schedule == "push":
-                time.plot(ranks, [base["sample"] * 4e3 / p for p in ranks], color="#999999", linestyle=":", label="push, ideal")
+        for label, colour, marker, style, line in curves(points):
+            time.plot([row["p"] for row in line], [row["sample"] * 1e3 for row in line], color=colour, marker=marker, linestyle=style,
+                      label=label)
+            share.plot([row["p"] for row in line], [efficiency(row, line[0]) for row in line], color=colour, marker=marker,
+                       linestyle=style)
+            for row in line[1:]:
+                below = label.endswith("cyclic")
+                time.annotate(f"c={row['c']}", (row["p"], row["sample"] * 1e3), textcoords="offset points",
+                              xytext=(-6, -12) if below else (2, 6), fontsize=7, color=colour)
+        base = select(points, p=4, schedule="push")[0]
+        time.plot(ranks, [base["sample"] * 4e3 / p for p in ranks], color="#999999", linestyle=":", label="push, ideal")
         time.set_yscale("log")
         time.set_ylabel("ms an epoch")
-        time.legend(fontsize=8, frameon=False)
+        time.margins(y=0.12)
         over_ranks(time, ranks, f"{NAMES[graph]}: partitioned sampling")
         share.axhline(0.7, color="#999999", linestyle=":")
         share.set_ylim(0, 1.05)
         share.set_ylabel("parallel efficiency from 4")
         over_ranks(share, ranks, "efficiency; dotted: 0.7")
-        draw_communication(stack, select(points, p=64), "communication at p = 64")
-    figure.tight_layout()
+        draw_communication(bars, select(points, p=64, placement="block"), "communication at p = 64")
+    figure.legend(*panels[0][0].get_legend_handles_labels(), fontsize=9, frameon=False, ncols=5, loc="lower center")
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
     figure.savefig(path, dpi=110)
 
 
@@ -224,7 +241,8 @@ def draw_communication(axes, points, label):
     for k, (schedule, (colour, _)) in enumerate(STYLE.items()):
         here = {row["c"]: row["sample_communication"] * 1e3 for row in select(points, schedule=schedule)}
         bars = axes.bar([i + 0.27 * (k - 1) for i in range(len(replications))], [here.get(c, 0) for c in replications], 0.25, color=colour)
-        axes.bar_label(bars, fmt="%.3g", fontsize=7)
+        heights = [bar.get_height() for bar in bars]
+        axes.bar_label(bars, labels=[f"{height:.{0 if height >= 10 else 1}f}" for height in heights], fontsize=7)
     axes.set_yscale("log")
     axes.set_xticks(range(len(replications)), [f"c = {c}" for c in replications])
     axes.set_ylabel("ms, mean over ranks")
@@ -235,21 +253,26 @@ def draw_communication(axes, points, label):
 
 def draw_fetch(pyplot, rows, path):
     graphs = graphs_of(rows, "replicated")
-    figure, panels = pyplot.subplots(1, len(graphs), figsize=(4.1 * len(graphs), 3.8), squeeze=False)
+    figure, panels = pyplot.subplots(1, len(graphs), figsize=(4.2 * len(graphs), 4.2), squeeze=False)
     for axes, graph in zip(panels[0], graphs):
         points = select(usual(rows, graph), topology="replicated")
-        ranks = sorted({row["p"] for row in points})
-        one = [select(points, p=p, c=1)[0] for p in ranks]
-        copies = [max(select(points, p=p), key=lambda row: row["c"]) for p in ranks]
+        one = sorted(select(points, c=1, placement="block"), key=lambda row: row["p"])
+        ranks = [row["p"] for row in one]
         axes.plot(ranks, [row["sample"] * 1e3 for row in one], color="#009E73", marker="D", label="sampling, replicated graph")
         axes.plot(ranks, [one[0]["sample"] * 4e3 / p for p in ranks], color="#999999", linestyle=":", label="sampling, ideal")
         axes.plot(ranks, [row["fetch"] * 1e3 for row in one], color="#CC79A7", marker="v", label="fetch, c = 1")
-        axes.plot(ranks, [row["fetch"] * 1e3 for row in copies], color="#000000", marker="o", label="fetch, c = p/8")
+        for divisor, placement, colour, marker in ((8, "block", "#000000", "o"), (8, "cyclic", "#E69F00", "s"),
+                                                   (4, "cyclic", "#D55E00", "^")):
+            found = [placed(points, p, p // divisor, placement) for p in ranks if p >= divisor]
+            line = [rows_at[0] for rows_at in found if rows_at]
+            axes.plot([row["p"] for row in line], [row["fetch"] * 1e3 for row in line], color=colour, marker=marker,
+                      label=f"fetch, c = p/{divisor}" + (", ranks cyclic" if placement == "cyclic" else ""))
         axes.set_yscale("log")
         axes.set_ylabel("ms an epoch")
-        axes.legend(fontsize=7, frameon=False)
         over_ranks(axes, ranks, NAMES[graph])
-    figure.tight_layout()
+    labels = panels[0][0].get_legend_handles_labels()
+    figure.legend(*labels, fontsize=8, frameon=False, ncols=3, loc="lower center")
+    figure.tight_layout(rect=(0, 0.12, 1, 1))
     figure.savefig(path, dpi=110)
 
 

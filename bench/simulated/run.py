@@ -44,8 +44,8 @@ ALGORITHMS = {"alltoall": "bruck", "allreduce": "rdb", "bcast": "binomial_tree",
 OVERHEAD = 0.5e-6  # seconds of a processor for each message sent, and for each received
 EAGER = 8192  # bytes up to which a message is sent without asking
 
-FIELDS = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule", "nodes", "entries", "batches", "batch",
-          "features", "edges", "input_rows", "digest", "sample", "sample_charged", "sample_communication",
+FIELDS = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule",
+          "nodes", "entries", "batches", "batch", "features", "edges", "input_rows", "digest", "sample", "sample_charged", "sample_communication",
           "sample_communication_max", "sample_bytes", "sample_messages", "fetch", "fetch_bytes", "fetch_messages", "wrong",
           "wall"]
 KEY = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule", "features"]
@@ -83,10 +83,12 @@ def all_points():
                    for p in (4, 8, 16, 32, 64) for c in sorted({1, max(1, p // 8)})]
         points += [point(graph, p, c, topology="replicated", features=1, placement="cyclic")
                    for p in (8, 16, 32, 64) for c in (p // 8, p // 4)]
+    points += [point("products", 4, 2, machine="measured")]
     for p, c in ((4, 1), (128, 8), (128, 32)):  # what the result depends on
         points += [point("protein", p, c, speed=speed) for speed in (2.0, 0.5, 0.25)]
         points += [point("protein", p, c, latency=2.0)]
-    points += [point("protein", 128, 32, speed=2.0, placement="cyclic"), point("protein", 128, 32, latency=2.0, placement="cyclic")]
+    points += [point("protein", 128, 32, speed=speed, placement="cyclic") for speed in (2.0, 0.5, 0.25)]
+    points += [point("protein", 128, 32, latency=2.0, placement="cyclic")]
     points += [point("protein", p, c, schedule, scale=256) for p, c in ((16, 2), (64, 4)) for schedule in ("push", "staged")]
     points += [point("protein", 64, 4, in_flight=8)]
     return points
@@ -184,7 +186,7 @@ def append(path, row):
         return
     first = not os.path.exists(path)
     with open(path, "a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
+        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         if first:
             writer.writeheader()
         writer.writerow({name: row[name] for name in FIELDS})

@@ -174,8 +174,7 @@ std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int
 }
 
 // Receives are posted before sends, empty pairs exchange nothing, and both sides cut a large message at the
-// same places. Each rank begins with its neighbour: were all to begin with rank 0, a network that has a few messages
-// under way per card would serve one rank after another (docs/scaling.md).
+// same places. Each rank begins with its neighbour, so that not all send to rank 0 first.
 PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
                                                        std::span<const std::int64_t> send_counts,
                                                        void* received,
