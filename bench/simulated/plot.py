@@ -4,6 +4,8 @@
     bench/simulated/plot.py bench/simulated/points.csv --tables        Markdown
     bench/simulated/plot.py bench/simulated/points.csv -o docs         docs/scaling-sampling.png and docs/scaling-fetch.png
 
+points.csv there is what docs/scaling.md shows; make simulate-all writes a new one to build/simulated.
+
 The pictures need matplotlib (Debian: python3-matplotlib), the tables nothing.
 Exit codes: 0 done, 1 no matplotlib, 2 usage or unusable file.
 """
@@ -140,18 +142,16 @@ def rate_of(row):
 
 
 def print_scales(rows):
-    print("Protein at two scales: ms an epoch\n")
+    print("Protein at other scales: ms an epoch (over that at the usual one)\n")
     points = select(rows, graph="protein", topology="partitioned", speed=1.0, latency=1.0, in_flight=0, machine="simulated")
     usual_scale = points[0]["scale"]
+    scales = sorted({row["scale"] for row in points}, reverse=True)
     lines = []
-    for row in points:
-        if row["scale"] == usual_scale:
-            continue
-        same = select(points, scale=usual_scale, p=row["p"], c=row["c"], schedule=row["schedule"], placement=row["placement"])
-        if same:
-            lines.append([row["p"], row["c"], row["schedule"], ms(same[0]["sample"]), ms(row["sample"]),
-                          f"{row['sample'] / same[0]['sample']:.3f}"])
-    table(["p", "c", "schedule", f"1/{usual_scale}", "the other scale", "ratio"], lines)
+    for p, c, schedule in sorted({(row["p"], row["c"], row["schedule"]) for row in points if row["scale"] != usual_scale}):
+        same = select(points, p=p, c=c, schedule=schedule, placement="block")
+        at = {row["scale"]: row["sample"] for row in same}
+        lines.append([p, c, schedule] + [f"{ms(at[scale])} ({at[scale] / at[usual_scale]:.3f})" if scale in at else "-" for scale in scales])
+    table(["p", "c", "schedule"] + [f"ms at 1/{scale}" for scale in scales], lines)
 
 
 def print_graphs(rows):

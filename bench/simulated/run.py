@@ -90,6 +90,7 @@ def all_points():
     points += [point("protein", 128, 32, speed=speed, placement="cyclic") for speed in (2.0, 0.5, 0.25)]
     points += [point("protein", 128, 32, latency=2.0, placement="cyclic")]
     points += [point("protein", p, c, schedule, scale=256) for p, c in ((16, 2), (64, 4)) for schedule in ("push", "staged")]
+    points += [point("protein", p, c, scale=32) for p, c in ((16, 2), (64, 4))]
     points += [point("protein", 64, 4, in_flight=8)]
     return points
 

@@ -5,13 +5,15 @@
 
 Laws: every GPU is a host, of four to a node, with one card and a link to each other GPU of its node; scaling divides
 bandwidths and nothing else; cyclic placement has process columns inside of nodes; a run that prints no "done" (smpirun exits 0 after a deadlock), a wrong value or another
-digest is an error; the real code on simulated ranks draws the samples of mpirun (where `make simulate` built it).
+digest is an error; docs/scaling.md shows what bench/simulated/points.csv has; the real code on simulated ranks draws the samples of mpirun (where `make simulate` built it).
 """
 
+import csv
 import os
 import pathlib
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -93,6 +95,25 @@ class Checks(unittest.TestCase):
             self.assertAlmostEqual(float(full[name]) / float(small[name]), 2, places=3, msg=name)
         for name in ("--batches", "--degree", "--seconds-per-launch"):
             self.assertEqual(full[name], small[name], name)
+
+
+class Page(unittest.TestCase):
+    POINTS = ROOT / "bench" / "simulated" / "points.csv"
+
+    def test_the_page_has_the_tables_of_the_points(self):
+        tables = subprocess.run([sys.executable, str(ROOT / "bench/simulated/plot.py"), str(self.POINTS), "--tables"],
+                                stdout=subprocess.PIPE, text=True, check=True).stdout
+        lines = [line for line in tables.splitlines() if line.startswith("|")]
+        self.assertGreater(len(lines), 60)
+        page = (ROOT / "docs" / "scaling.md").read_text().splitlines()
+        self.assertEqual([line for line in lines if line not in page], [])
+
+    def test_points_are_those_of_the_study_and_each_graph_has_one_digest(self):
+        with self.POINTS.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(sorted(map(study.key_of, rows)), sorted(map(study.key_of, study.all_points())))
+        for row in rows:
+            self.assertIsNone(study.check(row, rows))
 
 
 @unittest.skipUnless(study.SIMULATED.exists() and shutil.which("smpirun"), "no build/simulated: make simulate")
