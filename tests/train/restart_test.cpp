@@ -353,6 +353,25 @@ TEST(Restart, ATrainingThatStoppedEarlyHasNothingLeft) {
   expect_equal_here(again, finished, layout);
 }
 
+TEST(Restart, AnEpochThatWasBegunIsFinishedThoughPatienceHasBecomeShorter) {
+  auto training = small_case("sgd", "batch");
+  training.config.train.epochs = 40;
+  training.config.train.learning_rate = 0.5;
+  const auto layout = layout_of_all();
+  std::string saved;  // within the epoch after a first evaluation without a gain
+  const auto all = train_on(training, layout, "", [](const Cursor& cursor, std::int64_t, bool) {
+    return cursor.step == 1 ? Next::kSave : Next::kGoOn;
+  });
+  for (const auto& bytes : all.saved)
+    if (saved.empty() && checkpoint_from(bytes, "checkpoint").state.evaluations_without_gain == 1)
+      saved = bytes;
+  EXPECT_FALSE(saved.empty());
+  training.config.train.early_stop = 1;
+  const auto leg = train_on(training, layout, saved, {});
+  const auto begun = checkpoint_from(saved, "checkpoint").state.cursor.epoch;
+  EXPECT_GE(leg.outcome.epochs.size(), static_cast<std::size_t>(begun)) << "with its evaluation";
+}
+
 // What restore says of a state that `config` made, in a trainer of `training`.
 std::string refusal(const Training& training, const Config& config,
                     const std::function<void(TrainingState&)>& change = {}) {
