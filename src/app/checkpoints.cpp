@@ -150,6 +150,11 @@ Next JobCheckpoints::next(const Cursor& cursor, std::int64_t steps, bool last) {
   return next;
 }
 
+bool JobCheckpoints::goes_on() {
+  stopping_ = !policy_.goes_on();
+  return !stopping_;
+}
+
 void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochReport>& history) {
   const auto& world = job_.grid->world();
   const double begin = now();

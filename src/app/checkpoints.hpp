@@ -41,6 +41,9 @@ class JobCheckpoints {
   /// Collective. TrainingProgress::next.
   Next next(const Cursor& cursor, std::int64_t steps, bool last);
 
+  /// Collective. TrainingProgress::goes_on.
+  bool goes_on();
+
   /// Collective. A checkpoint that cannot be written is a warning while training goes on, and an error where it was to
   /// end with it.
   void save(const TrainingState& state, const std::vector<EpochReport>& history);

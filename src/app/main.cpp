@@ -171,7 +171,7 @@ int run(const Communicator& world, int argc, char** argv) {
 
 // Every rank is expected to leave with the same error. One that leaves alone must not make the others wait.
 int leave(const Communicator& world, const UserError& error) {
-  constexpr double kPatienceSeconds = 10;
+  constexpr double kPatienceSeconds = 5;
   if (!all_arrive_within(world, kPatienceSeconds)) fail_job(error.code(), error.what());
   if (world.rank() == 0) {
     if (error.code() == ExitCode::kSignal)

@@ -102,10 +102,17 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
                            show_epoch(epoch);
                            append_metrics(job, epoch);
                          },
-                     .next = [&](const Cursor& cursor, std::int64_t steps,
-                                 bool last) { return checkpoints.next(cursor, steps, last); },
+                     .next =
+                         [&](const Cursor& cursor, std::int64_t steps, bool last) {
+                           watchdog.note_progress();
+                           return checkpoints.next(cursor, steps, last);
+                         },
                      .save = [&](const TrainingState& state) { checkpoints.save(state, report.epochs); },
-                     .on_movement = [&] { watchdog.note_progress(); }});
+                     .goes_on =
+                         [&] {
+                           watchdog.note_progress();
+                           return checkpoints.goes_on();
+                         }});
   if (result.interrupted) checkpoints.leave_interrupted(*result.interrupted);
 
   checkpoints.report(report);

@@ -28,6 +28,7 @@ bool SavePolicy::time_is_up(bool epoch_ends, bool saves_now) const {
 }
 
 Next SavePolicy::next(const Cursor& cursor, std::int64_t steps, bool last) {
+  moved_ = true;
   const double moment = now();
   const bool between_epochs = cursor.step == 0, epoch_ends = cursor.step == steps && !between_epochs;
   auto& longest = between_epochs ? epoch_end_seconds_ : step_seconds_;
@@ -51,6 +52,17 @@ Next SavePolicy::next(const Cursor& cursor, std::int64_t steps, bool last) {
     return Next::kSaveAndStop;
   }
   return vote == kSaveVote ? Next::kSave : Next::kGoOn;
+}
+
+// A checkpoint that is asked for meanwhile waits for the end of the evaluation.
+bool SavePolicy::goes_on() {
+  const std::int64_t stop = stop_signal() != 0 ? kTimeIsUp + stop_signal() : kGoOnVote;
+  const bool out_of_time = world_.rank() == 0 && run_.max_minutes > 0 && moved_ &&
+                           seconds_since_start() + 1.5 * save_seconds_ > 60 * run_.max_minutes;
+  const auto vote =
+      world_.all_reduce(out_of_time ? std::max(stop, kTimeIsUp) : stop, Reduction::kMax, "checkpoint");
+  if (vote >= kTimeIsUp) stop_vote_ = vote;
+  return vote < kTimeIsUp;
 }
 
 void SavePolicy::saved(double seconds) {

@@ -122,7 +122,7 @@ TrainingResult TrainerOn<Space>::train(const TrainingProgress& progress) {
     if (!train_epoch(progress, report)) return result_;
     const bool due =
         cursor_.epoch == train.epochs || (train.eval_every > 0 && cursor_.epoch % train.eval_every == 0);
-    if (due) evaluate_epoch(report, progress);
+    if (due && !evaluate_epoch(progress, report)) return result_;
     finish_epoch_report(grid_, timers_, kTrainStages, report);
     if (progress.on_epoch) progress.on_epoch(report);
     cursor_ = {cursor_.epoch + 1, 0};
@@ -175,7 +175,6 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
     train_step(plan, step, minibatches, rate);
     ++cursor_.step;
     if (progress.on_step) progress.on_step(cursor_.epoch, cursor_.step, plan.steps());
-    if (progress.on_movement) progress.on_movement();
     if (!goes_on(progress, plan.steps(), epoch.get(), begun)) return false;
     if (!config.run.overlap && !last) begun = begin_step(*epoch, step + 1);
   }
@@ -399,19 +398,37 @@ void TrainerOn<Space>::move_rows() {
   fetch_.progress();
 }
 
+// False when `progress` asked to stop before its end.
 template <class Space>
-void TrainerOn<Space>::evaluate_epoch(EpochReport& report, const TrainingProgress& progress) {
+bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochReport& report) {
   const StageTimers::Scope time(timers_, "evaluate");
-  const auto evaluation = job_.evaluator.evaluate(space_, network_, progress.on_movement);
+  const auto result = job_.evaluator.evaluate(space_, network_, progress.goes_on);
   if (ahead_) grid_.traffic().take_over(job_.sampling_grid->traffic());
+  if (!result) {
+    save_unevaluated(progress, report);
+    return false;
+  }
+  const auto& evaluation = *result;
   if (evaluation.valid.vertices > 0) report.valid = evaluation.valid;
   const bool better = evaluation.valid.vertices == 0 || evaluation.valid.accuracy > best_metric_;
   evaluations_without_gain_ = better ? 0 : evaluations_without_gain_ + 1;
-  if (!better) return;
+  if (!better) return true;
   best_metric_ = evaluation.valid.accuracy;
   result_.best_epoch = report.epoch;
   if (evaluation.test.vertices > 0) result_.test = evaluation.test;
   keep_best();
+  return true;
+}
+
+// All steps of the epoch are done, its evaluation is not.
+template <class Space>
+void TrainerOn<Space>::save_unevaluated(const TrainingProgress& progress, const EpochReport& report) {
+  auto unevaluated = state(nullptr, {});
+  unevaluated.losses = losses_of_done(open_epoch(cursor_)->plan);
+  unevaluated.counts = report.counts;
+  if (progress.save) progress.save(unevaluated);
+  next_epoch_.reset();
+  result_.interrupted = cursor_;
 }
 
 template <class Space>

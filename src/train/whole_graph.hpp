@@ -44,10 +44,9 @@ std::int64_t EvaluatorOn<Space>::chunk_rows(std::int64_t width) const {
 }
 
 template <class Space>
-Matrix<float, Space> EvaluatorOn<Space>::compute_layer(const Space& space,
-                                                       const Network<float, Space>& network, int layer,
-                                                       const FeatureStoreOn<Space>& input, Scratch& scratch,
-                                                       const std::function<void()>& on_chunk) const {
+std::optional<Matrix<float, Space>> EvaluatorOn<Space>::compute_layer(
+    const Space& space, const Network<float, Space>& network, int layer, const FeatureStoreOn<Space>& input,
+    Scratch& scratch, const std::function<bool()>& goes_on) const {
   const auto first = input.partition().begin(grid_.row());
   const auto begin = shares_.begin(grid_.column()), end = shares_.end(grid_.column());
   const auto step = chunk_rows(input.width());
@@ -68,7 +67,7 @@ Matrix<float, Space> EvaluatorOn<Space>::compute_layer(const Space& space,
       network.evaluate_layer(space, layer, minibatch.blocks[0], scratch.rows[0], scratch.product, result);
       if (chunks > 1) copy_rows_to(space, output, mine.row(from - begin));
     }
-    if (on_chunk) on_chunk();
+    if (goes_on && !goes_on()) return {};
   }
   if (grid_.replication() == 1) return mine;
   Matrix<float, Space> block(input.partition().size(grid_.row()), mine.columns);
@@ -97,17 +96,20 @@ Metrics EvaluatorOn<Space>::judge(const Space& space, const Matrix<float, Space>
 }
 
 template <class Space>
-Evaluation EvaluatorOn<Space>::evaluate(const Space& space, const Network<float, Space>& network,
-                                        const std::function<void()>& on_chunk) const {
+std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,
+                                                       const Network<float, Space>& network,
+                                                       const std::function<bool()>& goes_on) const {
   std::optional<FeatureStoreOn<Space>> hidden;
   Scratch scratch;
   const int layers = network.shape().layers;
   for (int layer = 1; layer < layers; ++layer) {
-    auto block = compute_layer(space, network, layer, hidden ? *hidden : features_, scratch, on_chunk);
-    hidden.emplace(collectives_, features_.partition(), std::move(block));
+    auto block = compute_layer(space, network, layer, hidden ? *hidden : features_, scratch, goes_on);
+    if (!block) return {};
+    hidden.emplace(collectives_, features_.partition(), std::move(*block));
   }
-  const auto logits = compute_layer(space, network, layers, hidden ? *hidden : features_, scratch, on_chunk);
-  return {judge(space, logits, targets_.valid), judge(space, logits, targets_.test)};
+  const auto logits = compute_layer(space, network, layers, hidden ? *hidden : features_, scratch, goes_on);
+  if (!logits) return {};
+  return Evaluation{judge(space, *logits, targets_.valid), judge(space, *logits, targets_.test)};
 }
 
 }  // namespace espalier

@@ -54,7 +54,7 @@ struct Training {
 };
 
 void train_leg(const Communicator& ranks, const Training& training, const Layout& layout,
-               const std::string& from, const Asked& next, Leg& leg) {
+               const std::string& from, const Asked& next, Leg& leg, const std::function<bool()>& goes_on) {
   auto config = training.config;
   config.run.overlap = layout.overlap;
   const Grid grid(ranks, layout.replication);
@@ -88,7 +88,8 @@ void train_leg(const Communicator& ranks, const Training& training, const Layout
        .save =
            [&](const TrainingState& state) {
              leg.saved.push_back(checkpoint_bytes({state, epochs, "", config.train.seed, grid.ranks(), {}}));
-           }});
+           },
+       .goes_on = goes_on});
   leg.interrupted = result.interrupted;
   leg.outcome.weights = weights_of(trainer.network());
   leg.outcome.digest = trainer.weights_digest();
@@ -98,11 +99,12 @@ void train_leg(const Communicator& ranks, const Training& training, const Layout
 }
 
 // Collective over test_world: the ranks of the layout train, the others learn what came of it.
-Leg train_on(const Training& training, const Layout& layout, const std::string& from, const Asked& next) {
+Leg train_on(const Training& training, const Layout& layout, const std::string& from, const Asked& next,
+             const std::function<bool()>& goes_on = {}) {
   const auto& world = test_world();
   const auto ranks = world.split(world.rank() < layout.ranks ? 0 : 1, world.rank());
   Leg leg;
-  if (world.rank() < layout.ranks) train_leg(ranks, training, layout, from, next, leg);
+  if (world.rank() < layout.ranks) train_leg(ranks, training, layout, from, next, leg, goes_on);
   bool interrupted = leg.interrupted.has_value();
   Cursor cursor = leg.interrupted.value_or(Cursor{});
   world.broadcast(std::span(&interrupted, 1), 0, "test");
@@ -231,6 +233,26 @@ TEST(Restart, EachMomentIsOneToLeaveAtWhileTheNextStepsAreSampledAndFetched) {
   auto training = small_case("sgd", "none");
   training.config.train.epochs = 2;
   expect_each_moment_to_be_one_to_leave_at(training, layout_of_all(4, true));
+}
+
+// The problem has one chunk per layer, so each evaluation is asked three times.
+TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
+  const auto training = small_case("adam", "batch");
+  for (const bool overlap : {false, true}) {
+    const auto layout = layout_of_all(2, overlap);
+    const auto whole = train_on(training, layout, "", {});
+    for (int k = 0; k < 5; ++k) {
+      SCOPED_TRACE(fmt::format("given up at moment {}{}", k, overlap ? ", overlap" : ""));
+      int asked = 0;
+      const auto first = train_on(training, layout, "", {}, [&] { return asked++ != k; });
+      EXPECT_EQ(asked, k + 1) << "it goes no further";
+      ASSERT_TRUE(first.interrupted.has_value());
+      EXPECT_EQ(first.interrupted->epoch, 1 + k / 3);
+      EXPECT_GT(first.interrupted->step, 0);
+      const auto rest = train_on(training, layout, first.saved.at(0), {});
+      expect_equal_here(rest, whole, layout);
+    }
+  }
 }
 
 TEST(Restart, LegsOnEveryNumberOfRanksGridAndWindowMakeTheWhole) {

@@ -161,6 +161,30 @@ TEST_F(SavePolicyTest, AnEvaluationGoneOnWithIsNoStep) {
   EXPECT_TRUE(training.end == (Cursor{2, kSteps})) << training.end.epoch << " " << training.end.step;
 }
 
+TEST_F(SavePolicyTest, TimeGivesAnEvaluationUpWhereSomethingWasDoneBeforeIt) {
+  RunConfig run;
+  run.max_minutes = 1;
+  set_clock({[] { return fake_seconds; }, [](double seconds) { fake_seconds += seconds; }});
+  SavePolicy policy(test_world(), run, true);
+  charge(3600);
+  EXPECT_TRUE(policy.goes_on()) << "or a chain of short runs would never arrive";
+  EXPECT_EQ(ask(policy, {2, 0}, 0), Next::kSaveAndStop);
+  EXPECT_FALSE(policy.goes_on());
+  EXPECT_EQ(policy.reason(), "run.max_minutes = 1");
+}
+
+TEST_F(SavePolicyTest, AnEvaluationGoesOnWithinItsTimeAndWithoutALimit) {
+  RunConfig run;
+  run.max_minutes = 1;
+  SavePolicy limited(test_world(), run, true), unlimited(test_world(), {}, true);
+  EXPECT_EQ(ask(limited, {1, 1}, kSteps), Next::kGoOn);
+  EXPECT_EQ(ask(unlimited, {1, 1}, kSteps), Next::kGoOn);
+  EXPECT_TRUE(limited.goes_on());
+  charge(3600);
+  EXPECT_FALSE(limited.goes_on());
+  EXPECT_TRUE(unlimited.goes_on());
+}
+
 TEST_F(SavePolicyTest, TheEndOfTrainingIsNoMomentToStopAt) {
   RunConfig run;
   run.max_minutes = 1;

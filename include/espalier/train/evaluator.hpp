@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "espalier/base/execution.hpp"
 #include "espalier/feature/device_store.hpp"
@@ -37,9 +38,14 @@ class EvaluatorOn {
   EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
               const Targets& targets, std::int64_t edges, std::int64_t chunk_bytes);
 
-  /// Collective over the grid. `on_chunk` is called when a chunk of a layer is done.
-  Evaluation evaluate(const Space& space, const Network<float, Space>& network,
-                      const std::function<void()>& on_chunk = {}) const;
+  /// Collective over the grid. `goes_on` is asked when a chunk of a layer is done, on all ranks together; where it
+  /// says false, on all of them, evaluation is given up, and there is no result.
+  std::optional<Evaluation> evaluate(const Space& space, const Network<float, Space>& network,
+                                     const std::function<bool()>& goes_on) const;
+  /// The same, to its end.
+  Evaluation evaluate(const Space& space, const Network<float, Space>& network) const {
+    return *evaluate(space, network, {});
+  }
 
  private:
   /// Memory that the layers of one evaluation use one after another.
@@ -48,9 +54,10 @@ class EvaluatorOn {
     Matrix<float, Space> product;
   };
 
-  Matrix<float, Space> compute_layer(const Space& space, const Network<float, Space>& network, int layer,
-                                     const FeatureStoreOn<Space>& input, Scratch& scratch,
-                                     const std::function<void()>& on_chunk) const;
+  std::optional<Matrix<float, Space>> compute_layer(const Space& space, const Network<float, Space>& network,
+                                                    int layer, const FeatureStoreOn<Space>& input,
+                                                    Scratch& scratch,
+                                                    const std::function<bool()>& goes_on) const;
   std::int64_t chunk_rows(std::int64_t width) const;
   Metrics judge(const Space& space, const Matrix<float, Space>& logits,
                 const Buffer<std::int64_t>& split) const;

@@ -24,6 +24,10 @@ class SavePolicy {
   /// is no moment to stop at.
   Next next(const Cursor& cursor, std::int64_t steps, bool last);
 
+  /// Collective. TrainingProgress::goes_on: should an evaluation go on? Time gives it up only where this run has done
+  /// something before it, so that a chain of short runs arrives.
+  bool goes_on();
+
   /// A checkpoint was written, which took so long.
   void saved(double seconds);
 
@@ -40,6 +44,7 @@ class SavePolicy {
   double step_seconds_ = 0, epoch_end_seconds_ = 0, save_seconds_ = 0;  ///< the longest so far
   std::int64_t stop_vote_ = 0;
   bool saves_end_;
+  bool moved_ = false;  ///< has next() been asked?
 };
 
 }  // namespace espalier

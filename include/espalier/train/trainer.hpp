@@ -58,8 +58,9 @@ struct TrainingProgress {
   std::function<Next(const Cursor&, std::int64_t steps, bool last)> next = {};
   /// Collective. Given the state where `next` asked to save.
   std::function<void(const TrainingState&)> save = {};
-  /// Local. Something moved: a step, a layer of evaluation.
-  std::function<void()> on_movement = {};
+  /// Collective, with the same answer on every rank. Asked between two chunks of an evaluation: false gives it up, to
+  /// save and stop where it began.
+  std::function<bool()> goes_on = {};
 };
 
 struct TrainingResult {
@@ -117,7 +118,8 @@ class TrainerOn {
   void run_minibatch(const MinibatchOn<Space>& minibatch, const Matrix<float, Space>& input,
                      const EpochPlan& plan, double scale, std::int64_t batches);
   void move_rows();
-  void evaluate_epoch(EpochReport& report, const TrainingProgress& progress);
+  bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
+  void save_unevaluated(const TrainingProgress& progress, const EpochReport& report);
   /// The trained tensors of the network, and the optimiser's, with their names in a checkpoint.
   struct TensorPlace {
     std::string name;
