@@ -249,7 +249,9 @@ TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
       ASSERT_TRUE(first.interrupted.has_value());
       EXPECT_EQ(first.interrupted->epoch, 1 + k / 3);
       EXPECT_GT(first.interrupted->step, 0);
-      const auto rest = train_on(training, layout, first.saved.at(0), {});
+      const auto again = train_on(training, layout, first.saved.at(0), {}, [] { return false; });
+      EXPECT_TRUE(again.interrupted == first.interrupted) << "given up once more, with no step between";
+      const auto rest = train_on(training, layout, again.saved.at(0), {});
       expect_equal_here(rest, whole, layout);
     }
   }
