@@ -31,8 +31,8 @@ OBJECTS  := $(patsubst src/%,$(BUILD)/obj/%.o,$(filter-out src/app/main.cpp,$(SO
 TESTS    := $(patsubst tests/%.cpp,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_test.cpp)))
 BENCHES  := $(patsubst bench/%.cpp,$(BUILD)/bench/%,$(sort $(wildcard bench/*/*_bench.cpp)))
 CODE      = $(shell find src include tests bench -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh')
-SHELL_SCRIPTS  = $(wildcard scripts/*.sh bench/*/*.sh slurm/*.sbatch) .ci/run
-PYTHON_SCRIPTS = $(wildcard scripts/*.py tests/*.py tests/*/*.py bench/*/*.py)
+SHELL_SCRIPTS  = $(wildcard scripts/*.sh bench/*/*.sh slurm/*.sh slurm/*.sbatch) .ci/run
+PYTHON_SCRIPTS = $(wildcard scripts/*.py scripts/*/*.py tests/*.py tests/*/*.py bench/*/*.py)
 PROGRAM  := $(BUILD)/espalier
 LIBRARY  := $(BUILD)/libespalier.a
 

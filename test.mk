@@ -1,4 +1,4 @@
-# make test [ONLY=room/op] [NP=n], make test-long
+# make test [ONLY=room/op] [NP=n], make test-long, make test-slurm
 #
 # Tests of the GPU (OP_test.cu) are built twice: for the emulation, which runs kernels on the CPU, and, where nvcc is, for GPUs;
 # without a GPU the second kind skips itself.
@@ -29,6 +29,9 @@ test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/draw for one file, NP=3
 test-long: all $(WANTED_TESTS)  ## the heavy cases too: published accuracies, larger graphs
 	@$(RUN_TESTS) --long
 
+test-slurm: all  ## job scripts on a SLURM of this machine, installed if root may: limits, requeues, a dead node
+	@ESPALIER=$(PROGRAM) $(PYTHON) tests/slurm/run.py $(ONLY)
+
 -include $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
 .PRECIOUS: $(BUILD)/obj/tests/%.cpp.o
-.PHONY: test test-long
+.PHONY: test test-long test-slurm

@@ -36,6 +36,7 @@ Python 3 | python3 | python@3 | python | program python3
 NumPy | python3-numpy | py-numpy | python, scipy-stack | python numpy
 h5py | python3-h5py | py-h5py | h5py | python h5py
 SciPy | python3-scipy | py-scipy | python, scipy-stack | python scipy
+Matplotlib | python3-matplotlib | py-matplotlib | python, scipy-stack | python matplotlib
 clang-format | clang-format | llvm+clang | llvm | program clang-format"
 
 # What the tests, benches and checks need beyond the program itself: its absence is said, but stops no build.
@@ -48,6 +49,7 @@ python3
 python3-numpy
 python3-h5py
 python3-scipy
+python3-matplotlib
 clang-format"
 
 SIMULATOR=libsimgrid-dev

@@ -3,7 +3,7 @@
 
 A C++ test file (tests/ROOM/OP_test.cpp) says in its first lines at which rank counts it runs, `// ranks: 1 2 3`; each test
 counts once per rank count. A Python test file (tests/ROOM/OP_test.py, unittest) runs the built program; it finds
-it in ESPALIER. Tests whose name contains Long run with --long only.
+it in ESPALIER. What it prints behind "note: " is shown. Tests whose name contains Long run with --long only.
 
 A test file of the GPU (tests/ROOM/OP_test.cu) gives two lines per rank count. `emulated` runs its kernels on the CPU, by
 the program in build/emulated. `cuda` is the program that nvcc made, in build/cuda: without a GPU its tests skip themselves, and
@@ -148,7 +148,7 @@ def show(name, counts, seconds, output, remarks=None):
         return
     if remarks is None:
         remarks = [line.strip() for line in output.splitlines()
-                   if "skipped" in line.lower() and ("'" in line or "Skipped" in line)]
+                   if line.startswith("note: ") or "skipped" in line.lower() and ("'" in line or "Skipped" in line)]
     for remark in remarks:
         print("    " + remark, flush=True)
 

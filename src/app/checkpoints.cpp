@@ -137,8 +137,11 @@ JobCheckpoints::JobCheckpoints(const Job& job, const std::optional<Restart>& res
     : job_(job),
       folder_(folder_of(job.config)),
       policy_(job.grid->world(), job.config.run, restart.has_value()) {
-  const auto path = std::filesystem::path(restart ? restart->path : "");
-  if (path.parent_path() == std::filesystem::path(folder_.path())) latest_ = path.filename().string();
+  if (!restart) return;
+  std::error_code error;  // a path that cannot be followed is not in the folder
+  const auto path = std::filesystem::weakly_canonical(restart->path, error);
+  if (path.parent_path() == std::filesystem::weakly_canonical(folder_.path(), error))
+    latest_ = path.filename().string();
 }
 
 Next JobCheckpoints::next(const Cursor& cursor, std::int64_t steps, bool last) {

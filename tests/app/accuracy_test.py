@@ -26,7 +26,7 @@ class LongAccuracy(ProgramTest):
 
     def expect_mean(self, name, accuracies, least):
         mean = statistics.mean(accuracies)
-        print(f"{name}: mean {mean:.4f} of {[round(a, 4) for a in accuracies]}")
+        print(f"\nnote: {name}: mean {mean:.4f} of {[round(a, 4) for a in accuracies]}")
         self.assertGreaterEqual(mean, least, name)
 
     def test_long_gcn_on_cora_and_citeseer(self):
@@ -51,7 +51,7 @@ class LongAccuracy(ProgramTest):
     def test_long_sage_on_debian_at_four_ranks(self):
         start = time.time()
         accuracy = self.train("debian.toml", self.import_graph("debian_bookworm", "random_seed0"), "grid.replication=2", ranks=4)
-        print(f"debian: {accuracy:.4f} in {time.time() - start:.0f} s at np 4")
+        print(f"\nnote: debian: {accuracy:.4f} in {time.time() - start:.0f} s at np 4")
         self.assertGreaterEqual(accuracy, 0.80)
 
 

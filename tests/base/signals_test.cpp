@@ -1,5 +1,5 @@
 // Laws: a first SIGTERM, SIGINT or SIGUSR2 is noted and the process lives on, the last of several is the one told; a second SIGTERM
-// or SIGINT ends it as the signal does by default, a SIGUSR2 counts for neither; SIGUSR1 is a request that is taken once. All in
+// or SIGINT, two seconds later or more, ends it as the signal does by default, a SIGUSR2 counts for neither; SIGUSR1 is a request that is taken once. All in
 // children: notes are for a process's life.
 #include "espalier/base/signals.hpp"
 
@@ -13,10 +13,16 @@
 namespace espalier {
 namespace {
 
+constexpr int kWait = 0;  // long enough for another signal to be a second one
+
 // Sends the signals to this process; says after each what was noted, and leaves.
 void live_through(const std::vector<int>& signals, bool speaks = false) {
   watch_signals(speaks);
   for (const int number : signals) {
+    if (number == kWait) {
+      usleep(2050000);
+      continue;
+    }
     raise(number);
     std::fprintf(stderr, "[%s]", signal_name(stop_signal()));
   }
@@ -35,17 +41,22 @@ TEST_F(Signals, TheFirstIsNotedAndTheProcessLivesOn) {
 }
 
 TEST_F(Signals, ASecondEndsAtOnceByItsOwnName) {
-  EXPECT_EXIT(live_through({SIGTERM, SIGTERM}), testing::KilledBySignal(SIGTERM), "^\\[SIGTERM\\]$");
-  EXPECT_EXIT(live_through({SIGINT, SIGINT}), testing::KilledBySignal(SIGINT), "^\\[SIGINT\\]$");
-  EXPECT_EXIT(live_through({SIGINT, SIGTERM}), testing::KilledBySignal(SIGTERM), "^\\[SIGINT\\]$");
-  EXPECT_EXIT(live_through({SIGTERM, SIGINT}), testing::KilledBySignal(SIGINT), "^\\[SIGTERM\\]$");
+  EXPECT_EXIT(live_through({SIGTERM, kWait, SIGTERM}), testing::KilledBySignal(SIGTERM), "^\\[SIGTERM\\]$");
+  EXPECT_EXIT(live_through({SIGTERM, kWait, SIGINT}), testing::KilledBySignal(SIGINT), "^\\[SIGTERM\\]$");
+}
+
+// A batch system sends SIGTERM to the ranks and to the launcher, which sends it on.
+TEST_F(Signals, TheSameSignalByTwoWaysIsOne) {
+  EXPECT_EXIT(live_through({SIGTERM, SIGTERM, SIGTERM}), testing::ExitedWithCode(7), "^(\\[SIGTERM\\]){3}$");
+  EXPECT_EXIT(live_through({SIGINT, SIGTERM}), testing::ExitedWithCode(7), "^\\[SIGINT\\]\\[SIGTERM\\]$");
 }
 
 TEST_F(Signals, TheWarningOfABatchSystemDoesNotCountAsTheFirst) {
-  EXPECT_EXIT(live_through({SIGUSR2, SIGTERM}), testing::ExitedWithCode(7), "^\\[SIGUSR2\\]\\[SIGTERM\\]$");
-  EXPECT_EXIT(live_through({SIGUSR2, SIGUSR2, SIGUSR2}), testing::ExitedWithCode(7), "^(\\[SIGUSR2\\]){3}$");
-  EXPECT_EXIT(live_through({SIGTERM, SIGUSR2}), testing::ExitedWithCode(7), "^\\[SIGTERM\\]\\[SIGUSR2\\]$");
-  EXPECT_EXIT(live_through({SIGUSR2, SIGTERM, SIGTERM}), testing::KilledBySignal(SIGTERM),
+  EXPECT_EXIT(live_through({SIGUSR2, kWait, SIGTERM}), testing::ExitedWithCode(7),
+              "^\\[SIGUSR2\\]\\[SIGTERM\\]$");
+  EXPECT_EXIT(live_through({SIGTERM, kWait, SIGUSR2}), testing::ExitedWithCode(7),
+              "^\\[SIGTERM\\]\\[SIGUSR2\\]$");
+  EXPECT_EXIT(live_through({SIGUSR2, SIGTERM, kWait, SIGTERM}), testing::KilledBySignal(SIGTERM),
               "^\\[SIGUSR2\\]\\[SIGTERM\\]$");
 }
 

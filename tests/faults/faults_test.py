@@ -131,7 +131,7 @@ class Killed(FaultTest):
     def kill_and_restart(self, moments):
         expected, seconds = self.undisturbed()
         chosen = random.Random(SEED)
-        print(f"\nESPALIER_SEED={SEED}: {moments} moments in {seconds:.1f} s", file=sys.stderr)
+        print(f"\nnote: ESPALIER_SEED={SEED}: {moments} moments in {seconds:.1f} s", file=sys.stderr)
         killed = restarted = hung = 0
         longest = 0.0
         for attempt in range(moments):
@@ -155,7 +155,7 @@ class Killed(FaultTest):
             report = self.report(output)
             self.assertEqual(report["weights_digest"], expected, f"seed {SEED}, attempt {attempt}")
             self.assertEqual([epoch["epoch"] for epoch in report["epochs"]], list(range(1, EPOCHS + 1)))
-        print(f"{killed} jobs killed, {restarted} of them went on from a checkpoint; the longest end took {longest:.2f} s; "
+        print(f"note: {killed} jobs killed, {restarted} of them went on from a checkpoint; the longest end took {longest:.2f} s; "
               f"mpirun itself hung {hung} times after its ranks had ended", file=sys.stderr)
         return killed, restarted
 

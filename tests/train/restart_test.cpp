@@ -160,7 +160,7 @@ Layout layout_of_all(std::int64_t bulk = 1000, bool overlap = false) {
   return {.ranks = test_world().size(), .bulk = bulk, .overlap = overlap && threads_may_communicate()};
 }
 
-// Left at each moment in turn, gone on with by one other trainer.
+// Left at each moment in turn, gone on with by one other trainer. The layout is of all ranks.
 void expect_each_moment_to_be_one_to_leave_at(const Training& training, const Layout& layout) {
   SCOPED_TRACE(words(layout));
   const auto whole = train_on(training, layout, "", {});
@@ -249,7 +249,9 @@ TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
       ASSERT_TRUE(first.interrupted.has_value());
       EXPECT_EQ(first.interrupted->epoch, 1 + k / 3);
       EXPECT_GT(first.interrupted->step, 0);
-      const auto rest = train_on(training, layout, first.saved.at(0), {});
+      const auto again = train_on(training, layout, first.saved.at(0), {}, [] { return false; });
+      EXPECT_TRUE(again.interrupted == first.interrupted) << "given up once more, with no step between";
+      const auto rest = train_on(training, layout, again.saved.at(0), {});
       expect_equal_here(rest, whole, layout);
     }
   }
@@ -258,7 +260,7 @@ TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
 TEST(Restart, LegsOnEveryNumberOfRanksGridAndWindowMakeTheWhole) {
   for (const char* optimizer : {"adam", "sgd"})
     for (const char* normalize : {"batch", "none"}) {
-      const bool overlap = (optimizer == std::string("adam")) == (normalize == std::string("batch"));
+      const bool overlap = optimizer == std::string("adam") && normalize == std::string("batch");
       SCOPED_TRACE(fmt::format("{} normalize {} overlap {}", optimizer, normalize, overlap));
       auto training = small_case(optimizer, normalize);
       training.config.train.lr_schedule = "cosine";
@@ -316,8 +318,12 @@ TEST(Restart, SavingAtEveryMomentChangesNothingAndEachIsOneToGoOnFrom) {
     EXPECT_FALSE(saving.interrupted);
     EXPECT_EQ(saving.saved.size(), whole.moments.size());
     expect_equal_here(saving, whole, layout);
-    for (const auto& bytes : saving.saved)
-      expect_equal_here(train_on(training, layout, bytes, {}), whole, layout);
+    for (std::size_t e = 0; e < whole.outcome.epochs.size(); ++e)
+      for (const auto& [stage, volume] : whole.outcome.epochs[e].bytes)
+        EXPECT_EQ(saving.outcome.epochs.at(e).bytes.at(stage).total, volume.total)
+            << stage << " moves no more";
+    for (std::size_t k = 0; k < saving.saved.size(); k += overlap ? 3 : 1)
+      expect_equal_here(train_on(training, layout, saving.saved[k], {}), whole, layout);
   }
 }
 
@@ -353,6 +359,41 @@ TEST(Restart, AFinishedTrainingHasNothingLeftAndGoesOnForMoreEpochs) {
   training.config.train.epochs = 5;
   const auto longer = train_on(training, layout, "", {});
   expect_equal_here(train_on(training, layout, finished.saved.at(0), {}), longer, layout);
+}
+
+TEST(Restart, ATrainingThatStoppedEarlyHasNothingLeft) {
+  auto training = small_case("sgd", "batch");
+  training.config.train.epochs = 40;
+  training.config.train.learning_rate = 0.5;
+  training.config.train.early_stop = 1;
+  const auto layout = layout_of_all();
+  const auto finished = train_on(training, layout, "", [](const Cursor&, std::int64_t, bool last) {
+    return last ? Next::kSave : Next::kGoOn;
+  });
+  EXPECT_TRUE(finished.outcome.stopped_early);
+  EXPECT_EQ(finished.saved.size(), 1u);
+  const auto again = train_on(training, layout, finished.saved.at(0), {});
+  EXPECT_TRUE(again.moments.empty());
+  expect_equal_here(again, finished, layout);
+}
+
+TEST(Restart, AnEpochThatWasBegunIsFinishedThoughPatienceHasBecomeShorter) {
+  auto training = small_case("sgd", "batch");
+  training.config.train.epochs = 40;
+  training.config.train.learning_rate = 0.5;
+  const auto layout = layout_of_all();
+  std::string saved;  // within the epoch after a first evaluation without a gain
+  const auto all = train_on(training, layout, "", [](const Cursor& cursor, std::int64_t, bool) {
+    return cursor.step == 1 ? Next::kSave : Next::kGoOn;
+  });
+  for (const auto& bytes : all.saved)
+    if (saved.empty() && checkpoint_from(bytes, "checkpoint").state.evaluations_without_gain == 1)
+      saved = bytes;
+  EXPECT_FALSE(saved.empty());
+  training.config.train.early_stop = 1;
+  const auto leg = train_on(training, layout, saved, {});
+  const auto begun = checkpoint_from(saved, "checkpoint").state.cursor.epoch;
+  EXPECT_GE(leg.outcome.epochs.size(), static_cast<std::size_t>(begun)) << "with its evaluation";
 }
 
 // What restore says of a state that `config` made, in a trainer of `training`.
@@ -408,6 +449,7 @@ TEST(Restart, AStateOfAnotherNetworkIsRefused) {
 TEST(Restart, LongEachMomentOfEveryLayout) {
   for (const bool overlap : {false, true})
     for (const auto& layout : layouts(overlap)) {
+      if (layout.ranks < test_world().size()) continue;
       expect_each_moment_to_be_one_to_leave_at(small_case("adam", "batch"), layout);
       expect_each_moment_to_be_one_to_leave_at(small_case("sgd", "layer"), layout);
     }

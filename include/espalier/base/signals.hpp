@@ -2,7 +2,8 @@
 //
 //     SIGUSR1                     save a checkpoint and go on
 //     SIGUSR2, SIGTERM, SIGINT    finish the step, save a checkpoint, end
-//     SIGTERM or SIGINT again     end at once, as the signal does by default
+//     SIGTERM or SIGINT again     two seconds later or more: end at once, as the signal does by default. Sooner it is the same
+//                                 one: at a time limit SLURM sends SIGTERM twice, from its daemon and through srun
 //
 // Handlers only take notes; whoever works in steps asks between two of them.
 #pragma once

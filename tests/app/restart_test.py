@@ -1,0 +1,525 @@
+"""espalier train as a batch job: stopped by signals and limits, gone on with, its checkpoints damaged, moved and refused.
+
+Laws: a job that is cut anywhere and gone on with, on any number of ranks, copies, schedule, topology and bulk, ends with the weights,
+losses, samples, metrics and report of the uncut one, to the last bit; exit codes and messages say how to go on; under the name of a
+checkpoint there is never a part of one, and h5py reads what is there; what does not belong to the job is refused with a reason.
+
+run.max_minutes=1e-9 lets a run do one step, or one evaluation: with it a job is cut at every moment it has.
+"""
+
+import csv
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+import zlib
+
+import h5py
+import numpy as np
+
+from tests.app.program import LONG, PROGRAM, ProgramTest, awkward_graph, espalier
+
+SEED = int(os.environ.get("ESPALIER_SEED", random.randrange(1 << 30)))
+
+# Per epoch 3 steps of 2, 2 and 1 batches, and an evaluation.
+CONFIG = """
+[graph]
+file = "{graph}"
+feature_norm = "standard"
+[sampler]
+fanout = [3, 2]
+batch_size = 5
+[model]
+hidden = 8
+layers = 2
+dropout = 0.25
+normalize = "batch"
+[train]
+epochs = 3
+batches_per_step = 2
+reproducible = true
+learning_rate = 0.05
+[run]
+threads = 1
+device = "cpu"
+[output]
+dir = "{output}"
+"""
+ONE_STEP = "run.max_minutes=1e-9"
+MOMENTS = [(epoch, step) for epoch in (1, 2, 3) for step in (1, 2, 3, 4)]
+MOMENTS = [(epoch + 1, 0) if step == 4 else (epoch, step) for epoch, step in MOMENTS]
+
+
+def damage_of(path):
+    """Why the bytes of this file are no whole checkpoint; None when they are one. By what checkpoint.hpp says, and h5py."""
+    content = path.read_bytes()
+    head = content[:512].rstrip(b"\0").decode(errors="replace").splitlines()
+    if head != ["espalier-checkpoint 1", f"bytes {len(content)}", f"crc32 {zlib.crc32(content[512:]):08x}"]:
+        return f"{path}: {len(content)} bytes, {head}"
+    with h5py.File(path) as file:
+        return None if file.attrs["format"] == "espalier-checkpoint" else f"{path}: not the format"
+
+
+class Running:
+    """A job under way; `pids` are its ranks'."""
+
+    def __init__(self, folder, *arguments, ranks=1):
+        command = [PROGRAM, "train", *map(str, arguments)]
+        if ranks > 1:
+            say_pid = f'echo $$ > {folder}/pid.$OMPI_COMM_WORLD_RANK.part && mv {folder}/pid.$OMPI_COMM_WORLD_RANK.part ' \
+                      f'{folder}/pid.$OMPI_COMM_WORLD_RANK; exec "$@"'
+            command = ["mpirun", "-q", "-np", str(ranks), "bash", "-c", say_pid, "rank", *command]
+            for rank in range(ranks):
+                (folder / f"pid.{rank}").unlink(missing_ok=True)
+        self.folder, self.ranks = folder, ranks
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def wait_for(self, there, what, seconds=60):
+        end = time.monotonic() + seconds
+        while not there():
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.process.kill()
+                raise AssertionError(f"no {what}: {self.process.communicate()[0]}")
+            time.sleep(0.005)
+
+    def pid(self, rank):
+        return self.process.pid if self.ranks == 1 else int((self.folder / f"pid.{rank}").read_text())
+
+    def signal(self, number, rank):
+        os.kill(self.pid(rank), number)
+
+    def end(self, seconds=60):
+        try:
+            output = self.process.communicate(timeout=seconds)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError(f"no end within {seconds} s: {self.process.communicate()[0]}")
+        return self.process.returncode, output
+
+
+class RestartTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph = self.folder / "graph.h5"
+        self.output = self.folder / "out"
+        self.checkpoints = self.output / "checkpoints"
+        self.config = self.folder / "job.toml"
+        awkward_graph(self.graph)
+        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
+
+    def outcome(self, folder=None):
+        """All that must not depend on cuts and grids."""
+        folder = folder or self.output
+        report = self.report(folder)
+        epochs = [{key: value for key, value in epoch.items() if key not in ("seconds", "bytes", "steps", "resumed_step")}
+                  for epoch in report["epochs"]]
+        rows = [{key: value for key, value in row.items() if not key.startswith(("seconds", "bytes"))}
+                for row in csv.DictReader((folder / "metrics.csv").read_text().splitlines())]
+        return {"weights": report["weights_digest"], "test": report["test"], "best": report["best_epoch"], "epochs": epochs, "rows": rows}
+
+    def uncut(self, *overrides, ranks=1):
+        folder = self.folder / "uncut"
+        self.succeed("-q", "train", self.config, f"output.dir={folder}", *overrides, ranks=ranks)
+        outcome = self.outcome(folder)
+        self.assertEqual([row["epoch"] for row in outcome["rows"]], [str(e["epoch"]) for e in outcome["epochs"]])
+        self.assertEqual({"loss", "sample_digest", "batches", "sampled_edges", "input_rows", "epoch", "valid"} - set(outcome["epochs"][-1]), set())
+        return outcome
+
+    def stopped(self, words, *overrides, ranks=1, config=None):
+        """A run that ends with code 5 and one line that says why and how to go on."""
+        code, output = espalier("train", config or self.config, *overrides, ranks=ranks)
+        self.assert_stopped(code, output, words)
+        return output
+
+    def assert_stopped(self, code, output, words):
+        self.assertEqual(code, 5, output)
+        lines = [line for line in output.splitlines() if "stopped by" in line]
+        self.assertEqual(len(lines), 1, output)
+        for word in (*words, "saved", "goes on from there"):
+            self.assertIn(word, lines[0])
+        self.assertFalse((self.output / "report.json").exists(), "of a run that has not ended")
+        self.assertIsNone(damage_of(self.checkpoints / "latest"))
+
+    def names(self):
+        return sorted(path.name for path in self.checkpoints.iterdir())
+
+    def files(self):
+        return sorted(self.checkpoints.glob("epoch-*.h5"))
+
+    def cut(self, times, *overrides):
+        for _ in range(times):
+            self.stopped([], ONE_STEP, *overrides)
+
+
+class Cut(RestartTest):
+    def test_at_every_moment_on_other_grids_and_schedules(self):
+        expected = self.uncut()
+        layouts = ((1,), (2, "grid.schedule=push", "sampler.bulk=1"), (4, "grid.replication=2", "grid.schedule=staged"),
+                   (3, "grid.topology=replicated", "sampler.bulk=2"), (4, "run.threads=2", "grid.schedule=staged-oblivious"),
+                   (2, "grid.replication=2", "sampler.bulk=3"), (2, "run.overlap=true"))
+        ranks_before = None
+        for k, (epoch, step) in enumerate(MOMENTS[:-1]):
+            ranks, *layout = layouts[k % len(layouts)]
+            output = self.stopped(["run.max_minutes = 1e-09", f"{step} step", f"of epoch {epoch} done", "the same command"],
+                                  ONE_STEP, *layout, ranks=ranks)
+            if ranks_before:
+                self.assertRegex(output, "(?m)^restart .*checkpoints/epoch-")
+            with h5py.File(self.checkpoints / "latest") as file:
+                self.assertEqual((file.attrs["epoch"], file.attrs["step"], file.attrs["ranks"]), (epoch, step, ranks))
+                self.assertEqual(len(file["losses"]), min(2 * step, 5))
+                self.assertEqual([e["epoch"] for e in json.loads(file.attrs["history"])], list(range(1, epoch)))
+                self.assertIn("batches_per_step = 2", file.attrs["config"])
+                self.assertTrue(all(np.isfinite(file["weights"][name]).all() for name in file["weights"]))
+                self.assertEqual("best" in file, epoch > 1)
+                self.assertEqual(file.attrs["optimizer_steps"], 3 * (epoch - 1) + step)
+            self.assertEqual(len(self.files()), min(k + 1, 2), "the last two are kept")
+            self.assertEqual(len(self.names()), min(k + 1, 2) + 1)
+            ranks_before = ranks
+        output = self.succeed("train", self.config, ONE_STEP, ranks=3)
+        self.assertEqual(self.outcome(), expected)
+        report = self.report(self.output)
+        self.assertEqual(report["restart"]["ranks"], ranks_before)
+        self.assertEqual((report["restart"]["epoch"], report["restart"]["step"]), MOMENTS[-2])
+        self.assertEqual(report["epochs"][-1]["resumed_step"], MOMENTS[-2][1])
+
+    def test_on_the_same_ranks_without_reproducible_sums(self):
+        job = ("train.reproducible=false", "train.optimizer=sgd", "grid.schedule=pull")
+        expected = self.uncut(*job, ranks=2)
+        for _ in range(6 if LONG else 3):
+            self.stopped([], *job, ONE_STEP, ranks=2)
+        self.assertNotIn("agree to rounding", self.succeed("train", self.config, *job, ranks=2))
+        self.assertEqual(self.outcome(), expected)
+
+    def test_on_other_ranks_without_reproducible_sums_it_is_said(self):
+        self.cut(1, "train.reproducible=false")
+        self.assertIn("agree to rounding", self.succeed("train", self.config, "train.reproducible=false", ranks=2))
+
+    def test_automatic_batches_per_step_stay_those_of_the_first_run(self):
+        auto = "train.batches_per_step=auto"
+        expected = self.uncut(auto, ranks=3)
+        self.assertEqual(self.report(self.folder / "uncut")["config"]["train"]["batches_per_step"], 3)
+        self.stopped([], auto, ONE_STEP, ranks=3)
+        self.stopped([], auto, ONE_STEP, ranks=1)
+        self.succeed("-q", "train", self.config, auto, ranks=2)
+        self.assertEqual(self.outcome(), expected)
+        self.assertEqual(self.report(self.output)["config"]["train"]["batches_per_step"], 3)
+
+    def test_early_stop_and_other_samplers(self):
+        jobs = (("train.epochs=40", "train.early_stop=2", "train.learning_rate=0.2", "sampler.kind=labor"),
+                ("sampler.kind=ladies", "model.kind=gcn", "sampler.fanout=[4,4]", "train.lr_schedule=cosine", "train.eval_every=2"),
+                ("sampler.kind=fastgcn", "model.normalize=layer", "train.lr_warmup=1"))
+        for job in jobs if LONG else jobs[:2]:
+            output = self.folder / job[0]
+            job = (*job, f"output.dir={output}")
+            self.output, self.checkpoints = output, output / "checkpoints"
+            expected = self.uncut(*job[:-1])
+            for k in range(7 if LONG else 4):
+                code, said = espalier("train", self.config, *job, ONE_STEP, ranks=1 + k % 3)
+                self.assertEqual(code, 5, said)
+            self.succeed("-q", "train", self.config, *job, ranks=2)
+            self.assertEqual(self.outcome(), expected, job)
+
+    def test_a_limit_that_is_not_reached_changes_nothing(self):
+        expected = self.uncut()
+        self.succeed("-q", "train", self.config, "run.max_minutes=100", "run.stall_minutes=100")
+        self.assertEqual(self.outcome(), expected)
+        self.assertFalse(self.checkpoints.exists(), "none was asked for")
+
+    @unittest.skipUnless(LONG, "long: every grid at every moment")
+    def test_long_every_grid_at_every_moment(self):
+        expected = self.uncut()
+        grids = [(p, c) for p in (1, 2, 3, 4, 6) for c in range(1, p + 1) if p % c == 0]
+        for first in range(len(grids)):
+            folder = self.folder / str(first)
+            for k in range(len(MOMENTS)):
+                ranks, copies = grids[(first + 5 * k) % len(grids)]  # 5 and 12 grids have no common divisor
+                code, said = espalier("train", self.config, ONE_STEP, f"output.dir={folder}", f"grid.replication={copies}", ranks=ranks)
+                self.assertEqual(code, 5 if k + 1 < len(MOMENTS) else 0, said)
+            self.assertEqual(self.outcome(folder), expected, folder)
+
+
+class Named(RestartTest):
+    def test_never_begins_anew(self):
+        expected = self.uncut()
+        self.cut(5)
+        self.succeed("-q", "train", self.config, "run.restart=never", "run.checkpoint_every=1")
+        self.assertEqual(self.outcome(), expected)
+        self.assertNotIn("restart", self.report(self.output))
+        self.assertEqual(self.report(self.output)["checkpoints"]["saved"], 3)
+        self.stopped(["with 1 step of epoch 1 done", 'run.restart = "auto" goes on from there'], ONE_STEP, "run.restart=never")
+
+    def test_a_file_and_a_folder_by_path(self):
+        expected = self.uncut()
+        self.cut(3)
+        older, newer = self.files()
+        elsewhere = self.folder / "elsewhere"
+        before = {path: path.read_bytes() for path in (older, newer)}
+        for path, used in ((older, older), (newer, newer), (self.checkpoints, newer), (self.checkpoints / "latest", self.checkpoints / "latest")):
+            self.succeed("-q", "train", self.config, f"run.restart={path}", f"output.dir={elsewhere}", ranks=2)
+            self.assertEqual(self.outcome(elsewhere), expected, path)
+            self.assertEqual(self.report(elsewhere)["restart"]["checkpoint"], str(used))
+        self.assertEqual({path: path.read_bytes() for path in self.files()}, before, "what others go on from stays")
+
+    def test_the_last_two_are_kept_however_the_one_gone_on_from_is_named(self):
+        for path in (self.checkpoints / "latest", self.output / "." / "checkpoints" / "latest", self.checkpoints):
+            self.cut(1)
+            used = (self.checkpoints / "latest").resolve()
+            self.stopped([], ONE_STEP, f"run.restart={path}")
+            self.assertEqual(len(self.files()), 2, f"{path} {self.names()}")
+            self.assertIn(used.name, self.names())
+
+    def test_paths_to_nothing_or_to_something_else(self):
+        self.fail_with(2, ["run.restart", "nothing.h5", "no such file"], "train", self.config, f"run.restart={self.folder}/nothing.h5", ranks=2)
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.fail_with(2, ["run.restart", "no checkpoint in that folder"], "train", self.config, f"run.restart={empty}")
+        self.fail_with(3, [str(self.graph), "is no checkpoint"], "train", self.config, f"run.restart={self.graph}", ranks=2)
+        (empty / "epoch-0001-step-000001.h5").write_bytes(b"")
+        self.fail_with(3, ["empty", "is whole"], "train", self.config, f"run.restart={empty}")
+        self.assertFalse(self.output.exists(), "nothing is written for a run that cannot start")
+
+    def test_more_epochs_go_on_from_the_end(self):
+        five = self.uncut("train.epochs=5")
+        self.succeed("-q", "train", self.config, "run.checkpoint_every=1")
+        self.succeed("-q", "train", self.config, "train.epochs=5", ranks=2)
+        self.assertEqual(self.outcome(), five)
+        self.assertEqual(self.report(self.output)["restart"]["epoch"], 4)
+
+    def test_a_finished_run_has_nothing_left(self):
+        self.succeed("-q", "train", self.config, "run.checkpoint_every=2")
+        first, epochs, names = self.outcome(), self.report(self.output)["epochs"], self.names()
+        for ranks in (1, 3):
+            output = self.succeed("train", self.config, ONE_STEP, ranks=ranks)
+            self.assertIn("3 epochs done", output)
+            self.assertNotRegex(output, "(?m)^epoch ", "nothing is trained")
+            self.assertEqual(self.outcome(), first)
+            self.assertEqual(self.report(self.output)["epochs"], epochs, "seconds and bytes too")
+            self.assertEqual(self.names(), names)
+
+
+class Refused(RestartTest):
+    def test_a_changed_key_names_itself(self):
+        self.cut(2)
+        before = {path: path.read_bytes() for path in self.files()}
+        keys = (("train.learning_rate=0.01", ["train.learning_rate", "0.05", "0.01"]), ("sampler.fanout=[2,2]", ["sampler.fanout"]),
+                ("sampler.kind=labor", ["sampler.kind", "graphsage", "labor"]), ("train.batches_per_step=3", ["train.batches_per_step"]),
+                ("model.hidden=9", ["model.hidden", "8", "9"]), ("model.dropout=0", ["model.dropout"]), ("train.optimizer=sgd", ["train.optimizer"]),
+                ("sampler.batch_size=6", ["sampler.batch_size"]), ("graph.feature_norm=none", ["graph.feature_norm"]),
+                ("model.normalize=none", ["model.normalize"]), ("train.lr_schedule=cosine", ["train.lr_schedule"]))
+        for override, words in keys if LONG else keys[:4]:
+            self.fail_with(2, [*words, "of another job", "run.restart", "never"], "train", self.config, override)
+        self.fail_with(2, ["train.seed"], "train", self.config, "train.seed=7", ranks=3)
+        self.assertEqual({path: path.read_bytes() for path in self.files()}, before)
+
+    def test_another_graph(self):
+        self.cut(2)
+        latest = self.checkpoints / "latest"
+        other = self.folder / "other.h5"
+        with h5py.File(self.graph) as file:
+            content = {name: file[name][:] for name in ("graph/indptr", "graph/indices", "graph/weights", "nodes/features", "nodes/labels",
+                                                        "split/train", "split/valid", "split/test")}
+            attributes = dict(file.attrs)
+        with h5py.File(other, "w") as file:
+            file.attrs.update(attributes)
+            for name, values in content.items():
+                file[name] = values[:-1] if name == "split/train" else values
+        self.fail_with(2, ["another graph", "50 nodes", "21 training", str(other), "20"], "train", self.config, f"graph.file={other}", ranks=2)
+        self.fail_with(2, ["another graph"], "train", self.config, f"graph.file={other}", f"run.restart={latest}")
+        self.graph.rename(self.folder / "moved.h5")
+        self.stopped([], ONE_STEP, f"graph.file={self.folder}/moved.h5")
+
+    def test_a_named_checkpoint_may_go_on_otherwise_but_not_within_an_epoch_with_other_batches(self):
+        self.cut(2)
+        latest = self.checkpoints / "latest"
+        elsewhere = f"output.dir={self.folder}/elsewhere"
+        output = self.succeed("train", self.config, f"run.restart={latest}", "train.learning_rate=0.01", elsewhere)
+        self.assertRegex(output, "warning: .*train.learning_rate = 0.05 there and 0.01 here")
+        for override in ("sampler.batch_size=6", "train.batches_per_step=3", "train.seed=7"):
+            self.fail_with(2, [override.partition("=")[0], "within an epoch"], "train", self.config, f"run.restart={latest}", override, elsewhere)
+        self.fail_with(3, ["weights/", "8 in the checkpoint", "9 in this network"], "train", self.config, f"run.restart={latest}",
+                       "model.hidden=9", elsewhere, ranks=2)
+        self.cut(2)  # an epoch is done
+        self.succeed("-q", "train", self.config, f"run.restart={latest}", "sampler.batch_size=6", elsewhere)
+        self.assertEqual(self.report(self.folder / "elsewhere")["epochs"][1]["batches"], 4)
+
+
+class Damaged(RestartTest):
+    def flip(self, path, at):
+        content = bytearray(path.read_bytes())
+        content[at] ^= 32
+        path.write_bytes(content)
+
+    def test_the_one_before_a_damaged_one_is_used(self):
+        expected = self.uncut()
+        self.cut(3)
+        undamaged = self.folder / "undamaged"
+        self.checkpoints.rename(undamaged)
+        for k, harm in enumerate((lambda path: self.flip(path, path.stat().st_size // 2), lambda path: self.flip(path, 3),
+                                  lambda path: path.write_bytes(path.read_bytes()[:-100]), lambda path: path.write_bytes(b""),
+                                  lambda path: path.write_bytes(path.read_bytes()[512:]))):
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
+            shutil.copytree(undamaged, self.checkpoints, symlinks=True)
+            older, newer = self.files()
+            harm(newer)
+            self.assertIsNotNone(damage_of(newer))
+            output = self.succeed("train", self.config, "run.checkpoint_every=1", ranks=1 + k % 2)
+            self.assertRegex(output, f"warning: {re.escape(str(newer))}: is .*; trying the checkpoint before it")
+            self.assertEqual(self.outcome(), expected, k)
+            self.assertEqual(self.report(self.output)["restart"]["checkpoint"], str(older))
+            self.assertEqual([damage_of(path) for path in self.files()], [None, None])
+
+    def test_a_whole_one_follows_a_damaged_one_of_the_same_name(self):
+        self.cut(3)
+        older, newer = self.files()
+        self.flip(newer, 4000)
+        self.cut(1)
+        self.assertEqual(self.files(), [older, newer])
+        self.assertIsNone(damage_of(newer))
+
+    def test_where_none_is_whole_it_is_an_error(self):
+        self.cut(2)
+        for path in self.files():
+            self.flip(path, 1000)
+        self.fail_with(3, [str(self.checkpoints), "is whole", 'run.restart = "never"'], "train", self.config, ranks=2)
+        for path in self.files():
+            self.fail_with(3, [str(path), "damaged"], "train", self.config, f"run.restart={path}", ranks=2)
+
+    def test_a_lost_link_costs_nothing(self):
+        self.cut(3)
+        (self.checkpoints / "latest").unlink()
+        self.assertIn(str(self.files()[1]), self.succeed("train", self.config))
+
+    def test_a_checkpoint_that_cannot_be_written_is_a_warning_on_the_way_and_an_error_at_the_stop(self):
+        expected = self.uncut()
+        self.output.mkdir()
+        self.checkpoints.write_text("a file")
+        output = self.succeed("train", self.config, "run.checkpoint_minutes=1e-9", ranks=2)
+        self.assertEqual(len(re.findall("warning: cannot save the checkpoint .*; training goes on without it", output)), len(MOMENTS))
+        self.assertEqual(self.outcome(), expected)
+        self.fail_with(2, ["cannot save the checkpoint", str(self.checkpoints), "output.dir"], "train", self.config, ONE_STEP, ranks=2)
+        self.assertEqual(self.checkpoints.read_text(), "a file")
+
+
+class Signals(RestartTest):
+    """On a graph whose training takes seconds."""
+
+    def setUp(self):
+        super().setUp()
+        self.succeed("-q", "generate", "planted", "--nodes", 3000, "--classes", 4, "--degree", 10, "--features", 16, "-o", self.graph)
+        text = self.config.read_text().replace("batch_size = 5", "batch_size = 64").replace("fanout = [3, 2]", "fanout = [5, 5]")
+        self.config.write_text(text.replace("hidden = 8", "hidden = 32").replace("epochs = 3", "epochs = 40"))
+
+    def under_way(self, *overrides, ranks=1):
+        """A job that has done some epochs."""
+        job = Running(self.folder, self.config, *overrides, ranks=ranks)
+        metrics = self.output / "metrics.csv"
+        job.wait_for(lambda: metrics.exists() and metrics.read_text().count("\n") >= 3, "epoch")
+        return job
+
+    def test_a_signal_to_one_rank_stops_all_and_the_same_command_goes_on(self):
+        expected = self.uncut()
+        for number, ranks, rank in ((signal.SIGTERM, 1, 0), (signal.SIGINT, 3, 2), (signal.SIGUSR2, 2, 1)):
+            job = self.under_way(ranks=ranks)
+            job.signal(number, rank)
+            code, output = job.end()
+            self.assert_stopped(code, output, [f"stopped by {number.name}", "the same command"])
+            if rank == 0:
+                self.assertIn("espalier: asked to stop", output)
+            self.assertEqual(len(self.files()), 1)
+            self.succeed("-q", "train", self.config, ranks=ranks % 3 + 1)
+            self.assertEqual(self.outcome(), expected, number.name)
+            self.assertGreater(self.report(self.output)["restart"]["epoch"], 2)
+            for path in self.checkpoints.iterdir():
+                path.unlink()
+            (self.output / "metrics.csv").unlink()
+
+    def test_mpirun_passes_a_warning_on(self):
+        job = self.under_way(ranks=2)
+        job.process.send_signal(signal.SIGUSR2)
+        code, output = job.end()
+        self.assert_stopped(code, output, ["stopped by SIGUSR2"])
+
+    def test_sigusr1_saves_once_and_changes_nothing(self):
+        expected = self.uncut()
+        job = self.under_way(ranks=2)
+        self.assertFalse(self.checkpoints.exists())
+        job.signal(signal.SIGUSR1, 1)
+        job.wait_for(lambda: (self.checkpoints / "latest").exists(), "checkpoint")
+        first = (self.checkpoints / "latest").resolve()
+        self.assertIsNone(job.process.poll(), "it goes on")
+        self.assertIsNone(damage_of(first))
+        code, output = job.end()
+        self.assertEqual(code, 0, output)
+        self.assertEqual(self.outcome(), expected)
+        self.assertEqual(self.report(self.output)["checkpoints"]["saved"], 2, "this one and the end")
+        self.assertIn(first, self.files())
+        (self.checkpoints / "latest").unlink()
+        (self.files()[-1]).unlink()
+        self.succeed("-q", "train", self.config)
+        self.assertEqual(self.outcome(), expected, "it is one to go on from")
+
+    def test_a_second_sigterm_ends_at_once_and_leaves_the_last_checkpoint(self):
+        # Rank 1 stands still, so rank 0 finishes no step.
+        job = Running(self.folder, self.config, "run.checkpoint_minutes=1e-9", "train.epochs=100000", ranks=2)
+        job.wait_for(lambda: (self.checkpoints / "latest").exists(), "checkpoint")
+        job.signal(signal.SIGSTOP, 1)
+        time.sleep(0.5)
+        before = {path: path.read_bytes() for path in self.files()}
+        job.signal(signal.SIGTERM, 0)
+        time.sleep(0.1)
+        job.signal(signal.SIGTERM, 0)  # the same, by another way
+        time.sleep(2.1)
+        self.assertIsNone(job.process.poll(), "it finishes its step")
+        begin = time.monotonic()
+        job.signal(signal.SIGTERM, 0)
+        code, output = job.end(10)
+        self.assertEqual(code, 128 + signal.SIGTERM, output)
+        self.assertLess(time.monotonic() - begin, 5)
+        self.assertIn("asked to stop", output)
+        self.assertNotIn("stopped by", output)
+        self.assertEqual({path: path.read_bytes() for path in self.files()}, before)
+        self.assertIsNone(damage_of(self.checkpoints / "latest"))
+
+    def kill_while_saving(self, kills):
+        chosen = random.Random(SEED)
+        save_all = ("run.checkpoint_minutes=1e-9", "train.epochs=1000000")
+        partial = 0
+        for attempt in range(kills):
+            job = Running(self.folder, self.config, *save_all)
+            latest = self.checkpoints / "latest"
+            before = latest.resolve().name if latest.exists() else ""
+            job.wait_for(lambda: latest.exists() and latest.resolve().name != before, f"checkpoint of attempt {attempt}, seed {SEED}")
+            time.sleep(chosen.uniform(0, 0.2))
+            job.process.kill()
+            job.end()
+            partial += any(name.endswith(".partial") for name in self.names())
+            for path in [*self.files(), latest]:
+                self.assertIsNone(damage_of(path), f"attempt {attempt}, seed {SEED}")
+            self.assertIn(len(self.files()), (1, 2, 3), "a kill may come before the oldest goes")
+        return partial
+
+    def test_kills_while_saving_leave_whole_files_only(self):
+        self.kill_while_saving(5)
+        expected = self.uncut()
+        # The job that went on through all kills goes on to the end it would have had.
+        with h5py.File(self.checkpoints / "latest") as file:
+            done = int(file.attrs["epoch"])
+            history = json.loads(file.attrs["history"])
+        self.assertEqual([e["epoch"] for e in history], list(range(1, done)))
+        for epoch, there in zip(expected["epochs"], history):
+            self.assertEqual((there["loss"], there["sample_digest"]), (epoch["loss"], epoch["sample_digest"]), epoch["epoch"])
+        self.stopped([], ONE_STEP, "train.epochs=1000000")
+        self.assertEqual([name for name in self.names() if name.endswith(".partial")], [])
+
+    @unittest.skipUnless(LONG, "long: 100 kills")
+    def test_long_kills_while_saving_leave_whole_files_only(self):
+        self.assertGreater(self.kill_while_saving(100), 0, "none came while a file was half-written")
+
+
+if __name__ == "__main__":
+    unittest.main()
