@@ -54,6 +54,23 @@ struct JobArguments {
   std::int64_t epochs = 0;  ///< sample: epochs to draw, 0 = 1; train: from the config
   bool dry_run = false;     ///< read and resolve the config, print it, do nothing
 };
+struct PlanArguments {
+  JobArguments job;
+  std::int64_t ranks = 0;
+  std::string memory_per_rank;  ///< as 8GiB; empty: of the config, the machine or this node
+  std::string machine;          ///< a machine file; empty: no seconds
+  std::string output;           ///< where the JSON goes; empty: plan.json in output.dir
+  bool sampling = false;        ///< of `espalier sample`, not of `train`
+  std::int64_t draw = 256;      ///< minibatches of the epoch that are drawn; 0: estimate from degrees
+};
+void plan_command(const Communicator& world, const PlanArguments& arguments);
+
+struct CalibrateArguments {
+  std::string output;  ///< the machine file to write; empty: to the screen
+  std::string name;
+};
+void calibrate_command(const Communicator& world, const CalibrateArguments& arguments);
+
 void sample_command(const Communicator& world, const JobArguments& arguments);
 void train_command(const Communicator& world, const JobArguments& arguments);
 

@@ -60,6 +60,17 @@ const std::map<std::string, Words>& words() {
       {"train",
        {"train a network",
         "Example:\n  mpirun -np 4 espalier train inputs/debian.toml grid.replication=2 train.epochs=5"}},
+      {"plan",
+       {"say what a job will need, without running it",
+        "Example:\n  espalier plan inputs/debian.toml --ranks 16 --memory-per-rank 4GiB --machine "
+        "inputs/machines/laptop.toml grid.replication=2\n\n"
+        "Memory of each rank, bytes and messages of each stage for every schedule, and, with a machine file, "
+        "seconds. "
+        "Exit code 4: it does not fit."}},
+      {"calibrate",
+       {"measure this machine for `espalier plan`",
+        "Example:\n  mpirun -np 2 espalier calibrate -o machine.toml\n\n"
+        "Run it as a job will run: so many ranks on a node, with as many threads each (OMP_NUM_THREADS)."}},
       {"help",
        {"explain a command, or the keys of an input file (help config)", "Example:\n  espalier help train"}},
       {"version", {"print the version", "Example:\n  espalier version"}}};
@@ -77,7 +88,7 @@ std::string help_example(const std::string& command) {
 
 void check_command(const std::string& command) {
   if (words().contains(command)) return;
-  for (const char* later : {"partition", "infer", "plan"})
+  for (const char* later : {"partition", "infer"})
     if (command == later)
       usage_error("the command '{}' is not available in this version; see `espalier help`", command);
   std::vector<std::string> names;

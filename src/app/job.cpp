@@ -24,67 +24,6 @@ void refuse_unavailable(const Config& c) {
   refuse(c.model.kind == "gat", "model.kind", c.model.kind, "use sage or gcn");
 }
 
-// Bytes of a rank that lie in its GPU from beginning to end, apart from the graph.
-double on_gpu(const Job& job, const ResidentMemory& memory) {
-  const double narrow = job.config.train.precision == "bf16" && !job.graph.half_features ? 0.5 : 1.0;
-  return memory.evaluation + memory.model + (features_on_device(job) ? narrow * memory.features : 0);
-}
-
-// May the graph lie there too? Half of the GPU is left to minibatches and activations.
-bool graph_fits_gpu(const Job& job, const ResidentMemory& memory) {
-  return memory.topology + on_gpu(job, memory) <= static_cast<double>(job.device.memory) / 2;
-}
-
-// Bytes of a rank in memory of the host. With a GPU what its kernels read there is a copy beside the one that was read.
-double on_host(const Job& job, const ResidentMemory& memory) {
-  if (!job.device.gpu) return memory.total();
-  const double graph = memory.topology * (graph_fits_gpu(job, memory) ? 1 : 2),
-               features = memory.features * (features_on_device(job) ? 1 : 2);
-  return std::max(graph + features + memory.exchange, memory.topology + memory.loading);
-}
-
-// The most copies that leave half of the memory to samples and activations.
-std::int64_t automatic_replication(const Job& job, std::int64_t ranks) {
-  std::int64_t best = 1;
-  for (std::int64_t c = 1; c <= ranks; ++c) {
-    if (ranks % c != 0) continue;
-    const auto memory = resident_memory(job.graph, job.config, ranks, c, job.training);
-    const bool fits_device =
-        !job.device.gpu || on_gpu(job, memory) <= static_cast<double>(job.device.memory) / 2;
-    if (on_host(job, memory) <= static_cast<double>(job.memory_limit) / 2 && fits_device) best = c;
-  }
-  return best;
-}
-
-void check_gpu_memory(const Job& job, std::int64_t replication) {
-  const auto memory = resident_memory(job.graph, job.config, job.grid->ranks(), replication, job.training);
-  const double needed = on_gpu(job, memory);
-  if (needed <= static_cast<double>(job.device.memory)) return;
-  memory_error(
-      "each rank needs {} of {} (features {}, evaluation {}, model {}) and has {}; use more GPUs, a smaller "
-      "model.hidden{}{}",
-      bytes_in_words(needed), job.device.sharers > 1 ? "its share of a GPU" : "its GPU",
-      bytes_in_words(features_on_device(job) ? memory.features : 0), bytes_in_words(memory.evaluation),
-      bytes_in_words(memory.model), bytes_in_words(static_cast<double>(job.device.memory)),
-      features_on_device(job) ? ", graph.features_on = \"host\"" : "",
-      replication > 1 ? fmt::format(", a grid.replication below {}", replication) : "");
-}
-
-void check_memory(const Job& job, std::int64_t ranks, std::int64_t replication) {
-  const auto memory = resident_memory(job.graph, job.config, ranks, replication, job.training);
-  const double needed = on_host(job, memory);
-  if (needed <= static_cast<double>(job.memory_limit)) return;
-  std::string cures = "use more ranks";
-  if (replication > 1) cures += fmt::format(", a grid.replication below {}", replication);
-  if (job.config.grid.topology == "replicated") cures += ", grid.topology = \"partitioned\"";
-  if (job.training) cures += ", a smaller model.hidden";
-  memory_error(
-      "each rank needs {} (graph {}, features {}, evaluation {}, model {}), but run.memory_limit is {}; {}",
-      bytes_in_words(needed), bytes_in_words(memory.topology), bytes_in_words(memory.features),
-      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
-      bytes_in_words(static_cast<double>(job.memory_limit)), cures);
-}
-
 std::int64_t checked_replication(std::int64_t replication, int ranks) {
   if (replication > ranks)
     usage_error("grid.replication = {} is more than the number of ranks, {}", replication, ranks);
@@ -114,31 +53,40 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   return config;
 }
 
+void check_graph(const GraphInfo& graph, const Config& config) {
+  if (graph.train == 0)
+    input_error("{}: /split/train is empty or absent; import the graph with a split", config.graph.file);
+  if (config.sampler.weighted && config.model.kind != "gcn" && !graph.weighted)
+    input_error(
+        "sampler.weighted = true, but {} has no edge weights; import it with --edge-weight, or use false",
+        config.graph.file);
+}
+
+Topology topology_of(const Config& config) {
+  return config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
+}
+
+JobSize size_of(const Job& job, std::int64_t ranks) {
+  return {.graph = job.graph,
+          .config = job.config,
+          .ranks = ranks,
+          .training = job.training,
+          .host_memory = job.memory_limit,
+          .gpu = job.device.gpu != nullptr,
+          .device_memory = job.device.memory,
+          .samples_ahead = job.sampling_grid != nullptr};
+}
+
 bool features_on_device(const Job& job) {
   return job.config.graph.features_on == "device";
 }
 
 bool topology_on_device(const Job& job) {
-  return graph_fits_gpu(
-      job, resident_memory(job.graph, job.config, job.grid->ranks(), job.grid->replication(), job.training));
-}
-
-std::int64_t room_on_gpu(const Job& job) {
-  const auto memory =
-      resident_memory(job.graph, job.config, job.grid->ranks(), job.grid->replication(), job.training);
-  const double resident = on_gpu(job, memory) + (graph_fits_gpu(job, memory) ? memory.topology : 0);
-  return static_cast<std::int64_t>(std::max(0.0, static_cast<double>(job.device.memory) - resident));
-}
-
-std::int64_t sample_memory(const Job& job) {
-  if (job.device.gpu) return room_on_gpu(job) / 4;
-  return job.memory_limit / (job.sampling_grid ? 8 : 4);  // one window, or two
+  return topology_fits_device(size_of(job, job.grid->ranks()), job.grid->replication());
 }
 
 std::int64_t evaluation_memory(const Job& job) {
-  constexpr std::int64_t kLeast = std::int64_t{64} << 20, kMost = std::int64_t{1} << 30;
-  if (job.device.gpu) return std::clamp(room_on_gpu(job) / 8, kLeast, kMost);
-  return job.memory_limit / 8;
+  return evaluation_memory(size_of(job, job.grid->ranks()), job.grid->replication());
 }
 
 Job open_job(const Communicator& world, const Config& config, bool training) {
@@ -156,17 +104,13 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
 
   job.file = std::make_unique<GraphFile>(world, config.graph.file);
   job.graph = job.file->info();
-  if (job.graph.train == 0)
-    input_error("{}: /split/train is empty or absent; import the graph with a split", config.graph.file);
-  if (config.sampler.weighted && config.model.kind != "gcn" && !job.graph.weighted)
-    input_error(
-        "sampler.weighted = true, but {} has no edge weights; import it with --edge-weight, or use false",
-        config.graph.file);
-  const auto replication = checked_replication(
-      config.grid.replication.value.value_or(automatic_replication(job, world.size())), world.size());
+  check_graph(job.graph, config);
+  const auto replication =
+      checked_replication(config.grid.replication.value ? *config.grid.replication.value
+                                                        : automatic_replication(size_of(job, world.size())),
+                          world.size());
   job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
-  check_memory(job, world.size(), replication);
-  if (job.device.gpu) check_gpu_memory(job, replication);
+  check_memory(size_of(job, world.size()), replication);
   if (training && config.run.overlap && threads_may_communicate() && !job.device.gpu)
     job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));
 
@@ -174,13 +118,7 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
   job.config.run.device = job.device.name();
   job.config.grid.replication.value = replication;
   job.config.train.batches_per_step.value = config.train.batches_per_step.value.value_or(world.size());
-  const auto batches = count_batches(job.graph.train, config.sampler.batch_size);
-  if (config.sampler.bulk.value)
-    job.config.sampler.bulk.value = std::min(*config.sampler.bulk.value, batches);
-  job.config.sampler.bulk.value = job.config.sampler.bulk.value.value_or(
-      automatic_bulk(sampler_shape(config, world.size()), sampler_kind_of(config.sampler.kind).layer_wise,
-                     config.sampler.batch_size, count_batches(job.graph.train, config.sampler.batch_size),
-                     world.size(), job.graph.nodes, job.graph.edges, sample_memory(job)));
+  job.config.sampler.bulk.value = resolved_bulk(size_of(job, world.size()), replication);
   return job;
 }
 
@@ -197,19 +135,6 @@ void start_output(Job& job) {
       std::filesystem::remove(output_path(job, of_another_run), error);
     write_file(output_path(job, "config.toml"), to_toml(job.config));
   });
-}
-
-SamplerShape sampler_shape(const Config& config, std::int64_t ranks) {
-  const bool matrix = config.model.kind == "gcn" || sampler_kind_of(config.sampler.kind).layer_wise;
-  const auto bulk = static_cast<double>(config.sampler.bulk.value.value_or(ranks));
-  return {.fanout = config.sampler.fanout,
-          .weighted = config.sampler.weighted && !sampler_kind_of(config.sampler.kind).layer_wise,
-          .aggregation = matrix ? Aggregation::kMatrix : Aggregation::kMean,
-          .mode = sampler_mode_of(config.sampler.mode),
-          .schedule = schedule_of(config.grid.schedule),
-          .link = {config.grid.latency_us, config.grid.bandwidth_gbs},
-          .batch_size = config.sampler.batch_size,
-          .batches_per_rank = bulk / static_cast<double>(ranks)};
 }
 
 std::string sampler_in_words(const Config& config) {

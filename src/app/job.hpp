@@ -13,6 +13,7 @@
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/report.hpp"
+#include "memory.hpp"
 
 namespace espalier {
 
@@ -38,6 +39,12 @@ struct Job {
   std::int64_t batches_per_step() const { return *config.train.batches_per_step.value; }
 };
 
+/// Throws UserError(kInput) when the graph lacks what the job needs of it: a training split, weights.
+void check_graph(const GraphInfo& graph, const Config& config);
+
+/// grid.topology.
+Topology topology_of(const Config& config);
+
 /// Collective. Opens the graph, resolves what "auto" stands for, checks that what stays in memory fits (UserError
 /// kMemory otherwise). Writes nothing.
 Job open_job(const Communicator& world, const Config& config, bool training);
@@ -50,10 +57,8 @@ void start_output(Job& job);
 /// sage A, or the row-normalised A where a layer-wise sampler needs its entries; for ladies in mode reference the
 /// row-normalised A + I of either model (docs/decisions/006). Collective.
 template <class Index>
-DistCsr<Index> read_model_matrix(const Job& job) {
-  const auto& config = job.config;
-  const auto topology = config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
-  auto a = read_dist_csr<Index>(job.matrix_grid(), *job.file, topology);
+DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const Config& config) {
+  auto a = read_dist_csr<Index>(grid, file, topology_of(config));
   if (config.sampler.kind == "ladies" && config.sampler.mode == "reference")
     return normalize_rows(std::move(a), true, config.sampler.weighted || config.model.kind == "gcn");
   if (config.model.kind == "gcn") return normalize_with_self_loops(std::move(a));
@@ -61,9 +66,10 @@ DistCsr<Index> read_model_matrix(const Job& job) {
     return normalize_rows(std::move(a), false, config.sampler.weighted);
   return a;
 }
-
-/// What sampler.*, grid.schedule and model.kind ask for.
-SamplerShape sampler_shape(const Config& config, std::int64_t ranks);
+template <class Index>
+DistCsr<Index> read_model_matrix(const Job& job) {
+  return read_model_matrix<Index>(job.matrix_grid(), *job.file, job.config);
+}
 
 /// "ladies (debiased) fanout 512,512".
 std::string sampler_in_words(const Config& config);
@@ -80,8 +86,8 @@ RunReport start_report(const Job& job, const char* command, const std::vector<Sc
 /// Collective. The peaks of memory, of the host and of the GPU.
 void measure_peak_memory(const Job& job, RunReport& report);
 
-/// Bytes that minibatches sampled at once may take on a rank, of the memory that they lie in.
-std::int64_t sample_memory(const Job& job);
+/// What decides how much memory the job takes on so many ranks (memory.hpp).
+JobSize size_of(const Job& job, std::int64_t ranks);
 
 /// Bytes that the input rows of one chunk of exact evaluation may take.
 std::int64_t evaluation_memory(const Job& job);

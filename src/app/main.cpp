@@ -22,6 +22,8 @@ struct Arguments {
   GenerateArguments generate;
   InfoArguments info;
   JobArguments job;
+  PlanArguments plan;
+  CalibrateArguments calibrate;
   std::string help_topic;
   bool verbose = false;
   bool quiet = false;
@@ -106,6 +108,29 @@ void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
       [&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
 }
 
+void add_plan(CLI::App& app, PlanArguments& a, Action& action) {
+  auto* plan = add_command(app, "plan");
+  plan->add_option("CONFIG", a.job.config, "the input file (TOML)")->required();
+  plan->add_option("KEY=VALUE", a.job.overrides, "section.key=value, wins over the file");
+  plan->add_option("--ranks", a.ranks, "how many ranks the job will have")->required();
+  plan->add_option("--memory-per-rank", a.memory_per_rank, "as 8GiB or 500MB; else that of the machine");
+  plan->add_option("--machine", a.machine,
+                   "a machine file (inputs/machines/, `espalier calibrate`): seconds too");
+  plan->add_option("-o,--output", a.output, "where the plan goes as JSON (plan.json in output.dir)");
+  plan->add_flag("--sampling", a.sampling, "plan `espalier sample` instead of `espalier train`");
+  plan->add_option("--draw", a.draw, "draw at most so many minibatches; 0: estimate from degrees")
+      ->capture_default_str();
+  plan->callback([&action, &a] { action = [&a](const Communicator& world) { plan_command(world, a); }; });
+}
+
+void add_calibrate(CLI::App& app, CalibrateArguments& a, Action& action) {
+  auto* calibrate = add_command(app, "calibrate");
+  calibrate->add_option("-o,--output", a.output, "the machine file to write; else it is printed");
+  calibrate->add_option("--name", a.name, "of the machine; else this host's");
+  calibrate->callback(
+      [&action, &a] { action = [&a](const Communicator& world) { calibrate_command(world, a); }; });
+}
+
 void add_help(CLI::App& app, std::string& topic, const std::string& overview, Action& action) {
   auto* help = add_command(app, "help");
   help->add_option("COMMAND", topic, "a command, or config");
@@ -136,6 +161,8 @@ int run(const Communicator& world, int argc, char** argv) {
   add_info(app, arguments.info, action);
   add_job(app, "sample", arguments.job, action, sample_command);
   add_job(app, "train", arguments.job, action, train_command);
+  add_plan(app, arguments.plan, action);
+  add_calibrate(app, arguments.calibrate, action);
   add_help(app, arguments.help_topic, overview, action);
   add_command(app, "version")->callback([&action] {
     action = [](const Communicator&) { log::info("espalier {}", kVersion); };

@@ -9,7 +9,9 @@
 #include <limits>
 #include <string>
 
-#include "espalier/sample/sampler.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/sample/epoch_plan.hpp"
+#include "espalier/sample/epoch_sampler.hpp"
 
 namespace espalier {
 
@@ -31,21 +33,23 @@ double control_group_limit() {
   return least;
 }
 
-double parameters_of(const GraphInfo& graph, const ModelConfig& model) {
-  const double hidden = static_cast<double>(model.hidden), matrices = model.kind == "sage" ? 2 : 1;
-  double sum = 0;
-  for (std::int64_t layer = 1; layer <= model.layers; ++layer)
-    sum += matrices * (layer == 1 ? static_cast<double>(graph.features) : hidden) *
-           (layer == model.layers ? static_cast<double>(graph.classes) : hidden);
-  return sum;
-}
-
 }  // namespace
 
 std::int64_t node_memory() {
   const double machine =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   return static_cast<std::int64_t>(std::min(machine, control_group_limit()));
+}
+
+std::int64_t process_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (word == "VmRSS:") {
+      std::int64_t kilobytes = 0;
+      status >> kilobytes;
+      return kilobytes * 1024;
+    }
+  return 0;
 }
 
 double topology_bytes(const GraphInfo& graph, bool with_values) {
@@ -64,6 +68,24 @@ std::string bytes_in_words(double bytes) {
   int unit = 0;
   for (; bytes >= 1024 && unit < 5; ++unit) bytes /= 1024;
   return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
+}
+
+NetworkSize network_size(const GraphInfo& graph, const ModelConfig& model) {
+  const double hidden = static_cast<double>(model.hidden), matrices = model.kind == "sage" ? 2 : 1;
+  NetworkSize size;
+  for (std::int64_t layer = 1; layer <= model.layers; ++layer) {
+    const double in = layer == 1 ? static_cast<double>(graph.features) : hidden,
+                 out = layer == model.layers ? static_cast<double>(graph.classes) : hidden;
+    size.parameters += matrices * in * out + out;
+    size.tensors += static_cast<std::int64_t>(matrices) + 1;
+    if (layer == model.layers || model.normalize == "none") continue;
+    size.parameters += 2 * out;
+    size.tensors += 2;
+    if (model.normalize != "batch") continue;
+    size.statistics += 2 * out;
+    size.statistic_tensors += 2;
+  }
+  return size;
 }
 
 ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
@@ -86,8 +108,125 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   const double widest = std::max(hidden, static_cast<double>(graph.classes));
   memory.evaluation = 4 * static_cast<double>(graph.nodes) * share *
                       (hidden + widest * (1 + 1 / static_cast<double>(replication)));
-  memory.model = 6 * 4 * parameters_of(graph, config.model);
+  memory.model = 6 * 4 * network_size(graph, config.model).parameters;
   return memory;
+}
+
+namespace {
+
+ResidentMemory resident(const JobSize& job, std::int64_t replication) {
+  return resident_memory(job.graph, job.config, job.ranks, replication, job.training);
+}
+
+bool features_on_device(const JobSize& job) {
+  return job.config.graph.features_on == "device";
+}
+
+// Bytes of a GPU that minibatches and activations may take.
+double room_on_device(const JobSize& job, std::int64_t replication) {
+  const double graph = topology_fits_device(job, replication) ? resident(job, replication).topology : 0;
+  return std::max(0.0, static_cast<double>(job.device_memory) - bytes_on_device(job, replication) - graph);
+}
+
+}  // namespace
+
+double bytes_on_device(const JobSize& job, std::int64_t replication) {
+  const auto memory = resident(job, replication);
+  const double narrow = job.config.train.precision == "bf16" && !job.graph.half_features ? 0.5 : 1.0;
+  return memory.evaluation + memory.model + (features_on_device(job) ? narrow * memory.features : 0);
+}
+
+bool topology_fits_device(const JobSize& job, std::int64_t replication) {
+  return resident(job, replication).topology + bytes_on_device(job, replication) <=
+         static_cast<double>(job.device_memory) / 2;
+}
+
+double bytes_on_host(const JobSize& job, std::int64_t replication) {
+  const auto memory = resident(job, replication);
+  if (!job.gpu) return memory.total();
+  const double graph = memory.topology * (topology_fits_device(job, replication) ? 1 : 2),
+               features = memory.features * (features_on_device(job) ? 1 : 2);
+  return std::max(graph + features + memory.exchange, memory.topology + memory.loading);
+}
+
+std::int64_t automatic_replication(const JobSize& job) {
+  std::int64_t best = 1;
+  for (std::int64_t c = 1; c <= job.ranks; ++c) {
+    if (job.ranks % c != 0) continue;
+    const bool fits_device =
+        !job.gpu || bytes_on_device(job, c) <= static_cast<double>(job.device_memory) / 2;
+    if (bytes_on_host(job, c) <= static_cast<double>(job.host_memory) / 2 && fits_device) best = c;
+  }
+  return best;
+}
+
+std::int64_t sample_memory(const JobSize& job, std::int64_t replication) {
+  if (job.gpu) return static_cast<std::int64_t>(room_on_device(job, replication)) / 4;
+  return job.host_memory / (job.samples_ahead ? 8 : 4);  // one window, or two
+}
+
+std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication) {
+  constexpr std::int64_t kLeast = std::int64_t{64} << 20, kMost = std::int64_t{1} << 30;
+  if (job.gpu)
+    return std::clamp(static_cast<std::int64_t>(room_on_device(job, replication)) / 8, kLeast, kMost);
+  return job.host_memory / 8;
+}
+
+std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
+  const auto& sampler = job.config.sampler;
+  const auto batches = count_batches(job.graph.train, sampler.batch_size);
+  if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
+  return automatic_bulk(sampler_shape(job.config, job.ranks), sampler_kind_of(sampler.kind).layer_wise,
+                        sampler.batch_size, batches, static_cast<int>(job.ranks), job.graph.nodes,
+                        job.graph.edges, sample_memory(job, replication));
+}
+
+namespace {
+
+void check_device_memory(const JobSize& job, std::int64_t replication) {
+  const double needed = bytes_on_device(job, replication);
+  if (needed <= static_cast<double>(job.device_memory)) return;
+  const auto memory = resident(job, replication);
+  memory_error(
+      "each rank needs {} of its GPU (features {}, evaluation {}, model {}) and has {}; use more GPUs, a "
+      "smaller "
+      "model.hidden{}{}",
+      bytes_in_words(needed), bytes_in_words(features_on_device(job) ? memory.features : 0),
+      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
+      bytes_in_words(static_cast<double>(job.device_memory)),
+      features_on_device(job) ? ", graph.features_on = \"host\"" : "",
+      replication > 1 ? fmt::format(", a grid.replication below {}", replication) : "");
+}
+
+}  // namespace
+
+void check_memory(const JobSize& job, std::int64_t replication) {
+  const double needed = bytes_on_host(job, replication);
+  if (needed <= static_cast<double>(job.host_memory))
+    return job.gpu ? check_device_memory(job, replication) : void();
+  const auto memory = resident(job, replication);
+  std::string cures = "use more ranks";
+  if (replication > 1) cures += fmt::format(", a grid.replication below {}", replication);
+  if (job.config.grid.topology == "replicated") cures += ", grid.topology = \"partitioned\"";
+  if (job.training) cures += ", a smaller model.hidden";
+  memory_error(
+      "each rank needs {} (graph {}, features {}, evaluation {}, model {}), but run.memory_limit is {}; {}",
+      bytes_in_words(needed), bytes_in_words(memory.topology), bytes_in_words(memory.features),
+      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
+      bytes_in_words(static_cast<double>(job.host_memory)), cures);
+}
+
+SamplerShape sampler_shape(const Config& config, std::int64_t ranks) {
+  const bool matrix = config.model.kind == "gcn" || sampler_kind_of(config.sampler.kind).layer_wise;
+  const auto bulk = static_cast<double>(config.sampler.bulk.value.value_or(ranks));
+  return {.fanout = config.sampler.fanout,
+          .weighted = config.sampler.weighted && !sampler_kind_of(config.sampler.kind).layer_wise,
+          .aggregation = matrix ? Aggregation::kMatrix : Aggregation::kMean,
+          .mode = sampler_mode_of(config.sampler.mode),
+          .schedule = schedule_of(config.grid.schedule),
+          .link = {config.grid.latency_us, config.grid.bandwidth_gbs},
+          .batch_size = config.sampler.batch_size,
+          .batches_per_rank = bulk / static_cast<double>(ranks)};
 }
 
 }  // namespace espalier

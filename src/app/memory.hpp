@@ -1,4 +1,5 @@
-// How much memory there is, and what a job holds of it from beginning to end.
+// How much memory there is, what a job holds of it from beginning to end, and what "auto" makes of the rest:
+// `sample`, `train` and `plan` ask here.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/sample/sampler.hpp"
 
 namespace espalier {
 
@@ -14,12 +16,24 @@ namespace espalier {
 /// container) sets a limit.
 std::int64_t node_memory();
 
+/// Bytes that this process holds now.
+std::int64_t process_memory();
+
 /// Bytes of the whole adjacency matrix (indices, indptr, values) and of the whole feature matrix.
 double topology_bytes(const GraphInfo& graph, bool with_values);
 double feature_bytes(const GraphInfo& graph);
 
 /// "512 B", "1.5 GiB".
 std::string bytes_in_words(double bytes);
+
+/// Trained numbers of the network: weights, biases, scales and shifts; and in how many tensors.
+struct NetworkSize {
+  double parameters = 0;
+  std::int64_t tensors = 0;
+  double statistics = 0;  ///< running means and variances of batch normalisation
+  std::int64_t statistic_tensors = 0;
+};
+NetworkSize network_size(const GraphInfo& graph, const ModelConfig& model);
 
 /// Bytes on one rank, apart from minibatches.
 struct ResidentMemory {
@@ -37,5 +51,41 @@ struct ResidentMemory {
 /// With c = `replication` copies on `ranks` ranks. `training` false: sampling alone.
 ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
                                std::int64_t replication, bool training);
+
+/// A job as far as its memory depends on it, and what each rank has.
+struct JobSize {
+  GraphInfo graph;
+  Config config;
+  std::int64_t ranks = 1;
+  bool training = true;
+  std::int64_t host_memory = 0;    ///< bytes per rank
+  bool gpu = false;                ///< does a GPU compute?
+  std::int64_t device_memory = 0;  ///< bytes per rank of its memory
+  bool samples_ahead = false;      ///< are two windows of minibatches in memory?
+};
+
+/// Bytes of a rank in memory of the host, and in its GPU, from beginning to end. The graph lies in the GPU where half of
+/// the memory is left to minibatches and activations; what a kernel reads in memory of the host is a copy there.
+double bytes_on_host(const JobSize& job, std::int64_t replication);
+double bytes_on_device(const JobSize& job, std::int64_t replication);
+bool topology_fits_device(const JobSize& job, std::int64_t replication);
+
+/// What grid.replication = "auto" stands for: the most copies that leave half of the memory to samples and activations.
+std::int64_t automatic_replication(const JobSize& job);
+
+/// Bytes that minibatches sampled at once may take on a rank, of the memory that they lie in, and the input rows of one
+/// chunk of exact evaluation.
+std::int64_t sample_memory(const JobSize& job, std::int64_t replication);
+std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication);
+
+/// What sampler.bulk stands for: as many minibatches as fit in sample_memory when it is "auto"; never more than an epoch
+/// has.
+std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication);
+
+/// Throws UserError(kMemory) where what stays in memory is more than there is.
+void check_memory(const JobSize& job, std::int64_t replication);
+
+/// What sampler.*, grid.schedule and model.kind ask for.
+SamplerShape sampler_shape(const Config& config, std::int64_t ranks);
 
 }  // namespace espalier

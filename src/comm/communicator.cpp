@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/comm/volumes.hpp"
 #include "mpi_check.hpp"
-#include "volumes.hpp"
 
 namespace espalier {
 

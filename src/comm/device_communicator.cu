@@ -25,7 +25,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/session.hpp"
-#include "volumes.hpp"
+#include "espalier/comm/volumes.hpp"
 
 namespace espalier {
 

@@ -15,8 +15,8 @@
 #include "espalier/base/launch.hpp"
 #include "espalier/dense/gather.hpp"
 #include "espalier/dense/spmm.hpp"
+#include "espalier/feature/fetch_model.hpp"
 #include "espalier/partition/group_by_owner.hpp"
-#include "fetch_model.hpp"
 
 namespace espalier {
 

@@ -8,7 +8,7 @@
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/base/work.hpp"
 #include "espalier/dense/spmm.hpp"
-#include "fetch_model.hpp"
+#include "espalier/feature/fetch_model.hpp"
 
 namespace espalier {
 

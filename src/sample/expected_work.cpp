@@ -86,18 +86,23 @@ std::vector<ProductWork> layer_wise_work(const DegreeMoments& degrees, const Sam
   return layers;
 }
 
-template <class Index>
-std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
+std::vector<Schedule> choose_schedules(const ProductShape& product, const SamplerShape& shape,
                                        const std::vector<ProductWork>& work) {
-  const ProductShape product = {.parts = a.partition.parts(),
-                                .replication = a.grid->replication(),
-                                .index_bytes = sizeof(Index),
-                                .value_bytes = a.has_values ? 4 : 0};
   std::vector<Schedule> schedules;
   for (const auto& layer : work)
     schedules.push_back(shape.schedule == Schedule::kAuto ? choose_schedule(shape.link, product, layer)
                                                           : shape.schedule);
   return schedules;
+}
+
+template <class Index>
+std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
+                                       const std::vector<ProductWork>& work) {
+  return choose_schedules({.parts = a.partition.parts(),
+                           .replication = a.grid->replication(),
+                           .index_bytes = sizeof(Index),
+                           .value_bytes = a.has_values ? 4 : 0},
+                          shape, work);
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                            \

@@ -31,6 +31,8 @@ std::vector<ProductWork> layer_wise_work(const DegreeMoments& degrees, const Sam
                                          bool sums);
 
 /// The schedule of each layer: the one that was asked for, or what the model chooses.
+std::vector<Schedule> choose_schedules(const ProductShape& product, const SamplerShape& shape,
+                                       const std::vector<ProductWork>& work);
 template <class Index>
 std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
                                        const std::vector<ProductWork>& work);

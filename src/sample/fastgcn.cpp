@@ -128,6 +128,7 @@ void FastGcnDraws<Index>::begin(const Cpu& cpu, std::span<const RandomStream> st
   const auto layers = std::ssize(fanout);
   batches_ = streams.size();
   draws_.clear();
+  points_ = rounds_ = 0;
   for (std::int64_t layer = 1; layer <= layers; ++layer) {
     const auto picks = fanout[static_cast<std::size_t>(layers - layer)];
     for (auto stream : streams) {
@@ -157,6 +158,8 @@ bool FastGcnDraws<Index>::draw_round(const Cpu& cpu) {
     m_.grid->traffic().predict(label_, 2.0 * (parts - 1), 2 * 8 * crossing(parts));
   }
   if (missing == 0) return false;
+  ++rounds_;
+  points_ += begin.back();
   std::vector<std::uint64_t> points(static_cast<std::size_t>(begin.back()));
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
   for (std::size_t k = 0; k < draws_.size(); ++k)

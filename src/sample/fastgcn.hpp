@@ -45,6 +45,10 @@ class FastGcnDraws {
   /// The picks of one batch of the bulk.
   LayerPicks<Index> picks(std::size_t batch, std::int64_t layer, std::int64_t fanout) const;
 
+  /// How many points begin() had to resolve for this rank's batches, and in how many rounds.
+  std::int64_t points() const { return points_; }
+  std::int64_t rounds() const { return rounds_; }
+
   const SpreadWeights& weights() const { return weights_; }
   /// Is the support taken whole? Then every batch has the same picks.
   bool takes_all(std::int64_t fanout) const { return fanout < 0 || weights_.support() <= fanout; }
@@ -62,6 +66,7 @@ class FastGcnDraws {
   SpreadWeights weights_;
   std::vector<Interval> all_;  // the whole support, where a layer takes it
   std::size_t batches_ = 0;
+  std::int64_t points_ = 0, rounds_ = 0;
   std::vector<BatchDraws> draws_;  // [layers][batches] of the current bulk, layer 1 first
 };
 

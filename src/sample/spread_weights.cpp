@@ -60,9 +60,8 @@ std::vector<Interval> SpreadWeights::find(std::span<const std::uint64_t> points,
   std::ranges::transform(asked.data, answers.begin(), [&](std::uint64_t point) { return find_mine(point); });
   column_->all_to_all_v(std::span<const Interval>(answers), asked.counts, counts, mine, label);
   for (std::size_t k = 0; k < points.size(); ++k) found[k] = mine[place[k]];
-  const double peers = static_cast<double>(parts - 1), share = peers / static_cast<double>(parts);
-  column_->traffic().predict(label, 3 * peers,
-                             8 * peers + share * static_cast<double>(points.size()) * (8 + sizeof(Interval)));
+  const auto cost = find_cost(static_cast<int>(parts), static_cast<double>(points.size()));
+  column_->traffic().predict(label, cost.messages, cost.bytes);
   return found;
 }
 

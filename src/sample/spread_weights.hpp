@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "espalier/dist/dist_csr.hpp"
+#include "espalier/dist/schedule.hpp"
 
 namespace espalier {
 
@@ -20,6 +21,12 @@ struct Interval {
   std::uint64_t start;
   std::uint64_t weight;
 };
+
+/// What a rank of a process column of so many parts receives when it has `points` resolved that are spread evenly:
+/// how many each of the others asks, a point and an Interval each.
+inline Cost find_cost(int parts, double points) {
+  return {3.0 * (parts - 1), 8.0 * (parts - 1) + crossing(parts) * points * (8 + sizeof(Interval))};
+}
 
 class SpreadWeights {
  public:

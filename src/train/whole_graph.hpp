@@ -35,12 +35,9 @@ EvaluatorOn<Space>::EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& who
       chunk_bytes_(chunk_bytes),
       shares_(block_partition(features.partition().size(grid_.row()), grid_.replication())) {}
 
-// Rows whose distinct neighbours, all remote at worst, fit in chunk_bytes; the same on every rank.
 template <class Space>
 std::int64_t EvaluatorOn<Space>::chunk_rows(std::int64_t width) const {
-  const double bytes_per_row = (mean_degree_ + 1) * (static_cast<double>(width) * 4 + 64);
-  return std::max<std::int64_t>(64,
-                                static_cast<std::int64_t>(static_cast<double>(chunk_bytes_) / bytes_per_row));
+  return evaluation_chunk_rows(mean_degree_, width, chunk_bytes_);
 }
 
 template <class Space>

@@ -331,7 +331,7 @@ class BadInput(JobTest):
         self.fail_with(2, ["trian", "train"], "trian", self.config)
         self.fail_with(2, ["CONFIG"], "train")
         self.fail_with(2, ["frobnicate"], "help", "frobnicate")
-        self.fail_with(2, ["plan", "not available"], "plan", self.config)
+        self.fail_with(2, ["infer", "not available"], "infer", self.config)
 
     def test_graph_file(self):
         self.fail_with(3, ["missing.h5"], "train", self.config, "graph.file=missing.h5", ranks=2)
@@ -413,7 +413,7 @@ class Documents(ProgramTest):
             self.assertIn("[sampler]", self.succeed("train", path, "--dry-run"))
 
     def test_help_has_an_example_for_every_command(self):
-        for command in ("import", "generate", "info", "sample", "train", "help", "version"):
+        for command in ("import", "generate", "info", "sample", "train", "plan", "calibrate", "help", "version"):
             self.assertIn("espalier " + command, self.succeed("help", command))
         self.assertIn("sampler.fanout", self.succeed("help", "config"))
         self.assertIn("0.1.0", self.succeed("version"))

@@ -34,6 +34,13 @@ enum class Order {
 Order cheaper_order(const Block& block, std::int64_t in, std::int64_t out, bool needs_input_gradient);
 Order cheaper_order(const DeviceBlock& block, std::int64_t in, std::int64_t out, bool needs_input_gradient);
 
+/// The sizes of a block that is not there; the order that the CPU takes.
+struct BlockSize {
+  double rows = 0, columns = 0, entry_count = 0;
+  double entries() const { return entry_count; }
+};
+Order cheaper_order(const BlockSize& block, std::int64_t in, std::int64_t out, bool needs_input_gradient);
+
 /// The order of exact evaluation, where a rank's block must not decide: by the widths alone.
 inline Order evaluation_order(std::int64_t in, std::int64_t out) {
   return out < in ? Order::kMultiplyFirst : Order::kAggregateFirst;

@@ -75,6 +75,8 @@ using DeviceSampler = SamplerOn<Cuda>;
 struct SamplerKind {
   const char* name;
   bool layer_wise;      ///< draws one set of vertices per layer, and estimates a matrix with values
+  bool sums_rows;       ///< draws from a sum of the frontier's rows, so that the product moves sums
+  bool weighs_picks;    ///< has a value for each pick also where the block is a mean
   bool takes_weighted;  ///< knows sampler.weighted
   bool takes_mode;      ///< knows sampler.mode
   const char* about;    ///< one line for users

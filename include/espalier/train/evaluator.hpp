@@ -7,6 +7,7 @@
 // computed by the same operations in the same order wherever it lies, so metrics do not depend on the grid.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -29,6 +30,14 @@ struct Evaluation {
   Metrics valid;
   Metrics test;
 };
+
+/// Rows of one chunk, the same on every rank: so many that their distinct neighbours, all remote at worst, fit in
+/// `chunk_bytes` with `width` numbers each.
+inline std::int64_t evaluation_chunk_rows(double mean_degree, std::int64_t width, std::int64_t chunk_bytes) {
+  const double bytes_per_row = (mean_degree + 1) * (static_cast<double>(width) * 4 + 64);
+  return std::max<std::int64_t>(64,
+                                static_cast<std::int64_t>(static_cast<double>(chunk_bytes) / bytes_per_row));
+}
 
 template <class Space>
 class EvaluatorOn {

@@ -1,0 +1,27 @@
+// What the model expects of a fetch.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "espalier/comm/communicator.hpp"
+#include "espalier/dist/schedule.hpp"
+
+namespace espalier {
+
+/// What a rank of a process column of so many parts receives for `wanted` rows of `row_bytes`, of which the share
+/// crossing(parts) lies elsewhere: how many each of the others wants, then an id and a row each.
+inline Cost feature_fetch_cost(int parts, double wanted, double row_bytes) {
+  const double peers = parts - 1;
+  return {3 * peers, 8 * peers + wanted * crossing(parts) * (8 + row_bytes)};
+}
+
+/// Books it: rows lie evenly over the block rows.
+inline void predict_fetch(const Communicator& column, std::string_view label, std::int64_t wanted,
+                          std::int64_t row_bytes) {
+  const auto cost =
+      feature_fetch_cost(column.size(), static_cast<double>(wanted), static_cast<double>(row_bytes));
+  column.traffic().predict(label, cost.messages, cost.bytes);
+}
+
+}  // namespace espalier

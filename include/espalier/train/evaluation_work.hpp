@@ -1,0 +1,27 @@
+// What exact evaluation (evaluator.hpp) asks of the network on a grid that need not exist: the distinct neighbours of
+// every chunk that lie in another block row, counted in the matrix, or expected from its degrees.
+#pragma once
+
+#include <cstdint>
+
+#include "espalier/sparse/csr.hpp"
+
+namespace espalier {
+
+struct EvaluationWork {
+  std::int64_t chunks = 0;      ///< of one rank, the most
+  double remote_rows = 0;       ///< rows that the chunks of a layer fetch, over all ranks
+  double most_remote_rows = 0;  ///< of one rank
+  double largest_input = 0;     ///< rows of the largest chunk's input
+  double largest_entries = 0;   ///< of the largest chunk
+};
+
+/// Of one layer, with chunks of `step` rows, on a grid of `rows` block rows and `replication` copies. `a`: all rows.
+template <class Index>
+EvaluationWork count_evaluation(const Csr<Index>& a, int rows, int replication, std::int64_t step);
+
+/// The same for n vertices and so many entries that lie anywhere.
+EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
+                                   std::int64_t step);
+
+}  // namespace espalier

@@ -1,0 +1,255 @@
+// espalier calibrate: measures what a message, a byte and each kind of work cost here, for `espalier plan`.
+//
+// All ranks work at once, as in a job, and what is written is their mean; of several repetitions the least disturbed counts. The
+// operations are those that a job spends its time in, on a graph and matrices larger than the caches. alpha and beta come
+// from exchanges among all ranks of a node, and among ranks of different nodes: 8 bytes to each, then megabytes.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "commands.hpp"
+#include "espalier/base/clock.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/philox.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/comm/session.hpp"
+#include "espalier/dense/gemm.hpp"
+#include "espalier/dense/spmm.hpp"
+#include "espalier/feature/store.hpp"
+#include "espalier/nn/dropout.hpp"
+#include "espalier/sample/sampler.hpp"
+#include "espalier/train/gradient_reduction.hpp"
+#include "espalier/train/optimizer.hpp"
+#include "espalier/train/report.hpp"
+#include "machine.hpp"
+#include "memory.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::int64_t kVertices = 1 << 17, kDegree = 16, kWidth = 128;
+constexpr int kRepetitions = 7;
+
+std::array<double, kRepetitions> seconds_of(const std::function<void()>& work) {
+  std::array<double, kRepetitions> seconds{};
+  work();  // memory is there, and warm, from now on
+  for (auto& time : seconds) {
+    const double start = now();
+    work();
+    time = now() - start;
+  }
+  std::ranges::sort(seconds);
+  return seconds;
+}
+double least_seconds(const std::function<void()>& work) {
+  return std::max(seconds_of(work).front(), 1e-9);
+}
+
+double mean_over_ranks(const Communicator& world, double rate) {
+  return world.all_reduce(rate, Reduction::kSum, "setup") / world.size();
+}
+
+// ---- the network ----
+
+struct HostName {
+  char text[256] = {};
+};
+
+// Ranks of my node; then those that have my place on their nodes.
+std::pair<Communicator, Communicator> split_by_node(const Communicator& world, const NodePlace& node) {
+  HostName mine;
+  failure_context().host.copy(mine.text, sizeof mine.text - 1);
+  const auto hosts = world.all_gather(mine, "setup");
+  const auto first = std::ranges::find_if(
+      hosts, [&](const HostName& host) { return std::strcmp(host.text, mine.text) == 0; });
+  return {world.split(static_cast<int>(first - hosts.begin()), world.rank()),
+          world.split(node.place, world.rank())};
+}
+
+// Every rank sends so many bytes to every other.
+double exchange_seconds(const Communicator& group, std::int64_t bytes) {
+  const Buffer<char> sent(static_cast<std::size_t>(bytes * group.size()), 'x');
+  const std::vector<std::int64_t> counts(static_cast<std::size_t>(group.size()), bytes);
+  Buffer<char> received;
+  constexpr int kAtOnce = 20;
+  const auto seconds = seconds_of([&] {
+    group.barrier();
+    for (int k = 0; k < kAtOnce; ++k)
+      group.all_to_all_v(std::span<const char>(sent), counts, counts, received, "setup");
+  });
+  return std::max(seconds.front() / kAtOnce, 1e-9);  // the least disturbed
+}
+
+Link measure_link(const Communicator& group) {
+  constexpr std::int64_t kLarge = 4 << 20;
+  const double others = group.size() - 1;
+  const double small = exchange_seconds(group, 8), large = exchange_seconds(group, kLarge / group.size());
+  const double bytes = static_cast<double>(kLarge / group.size()) * others;
+  return {1e6 * small / others, bytes / (large > 2 * small ? large - small : large) / 1e9};
+}
+
+// ---- the work ----
+
+// Rows of about kDegree columns, more often low ids.
+DistCsr<std::int32_t> make_graph(const Grid& grid) {
+  Csr<std::int32_t> a;
+  a.rows = a.columns = kVertices;
+  for (std::int64_t v = 0; v < kVertices; ++v) {
+    std::array<std::int32_t, kDegree> columns{};
+    const RandomStream stream = {.seed = 1, .row = static_cast<std::uint64_t>(v)};
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      const double x = to_unit_double(random64(stream, k));
+      columns[k] = static_cast<std::int32_t>(x * x * static_cast<double>(kVertices));
+    }
+    std::ranges::sort(columns);
+    const auto last = std::unique(columns.begin(), columns.end());
+    a.indices.insert(a.indices.end(), columns.begin(), last);
+    a.indptr.push_back(std::ssize(a.indices));
+  }
+  return distribute(grid, a, Topology::kReplicated);
+}
+
+std::vector<std::int64_t> seeds_of(std::uint64_t batch, std::int64_t size) {
+  std::vector<std::int64_t> seeds;
+  for (std::int64_t k = 0; k < size; ++k)
+    seeds.push_back(k * (kVertices / size) + static_cast<std::int64_t>(batch));
+  return seeds;
+}
+
+std::vector<Minibatch> sample_some(const Cpu& cpu, Sampler& sampler, std::int64_t batches,
+                                   std::int64_t size) {
+  std::vector<std::vector<std::int64_t>> seeds;
+  std::vector<SeedBatch> list;
+  for (std::int64_t b = 0; b < batches; ++b) seeds.push_back(seeds_of(static_cast<std::uint64_t>(b), size));
+  for (std::int64_t b = 0; b < batches; ++b) list.push_back({b, seeds[static_cast<std::size_t>(b)]});
+  return sampler.sample(cpu, list, 0, 1);
+}
+
+void measure_sampling(const Cpu& cpu, const DistCsr<std::int32_t>& a, Machine& machine, Block& block) {
+  const auto node_wise = make_sampler("graphsage", a, {.fanout = {15, 10, 5}});
+  std::vector<Minibatch> drawn;
+  const double seconds = least_seconds([&] { drawn = sample_some(cpu, *node_wise, 4, 512); });
+  double picks = 0;
+  for (const auto& minibatch : drawn) picks += static_cast<double>(minibatch.sampled_edges());
+  machine.draws = picks / seconds / 1e6;
+  block = drawn.front().blocks.front();
+
+  const auto m = normalize_rows(a, false, false);
+  const auto layer_wise =
+      make_sampler("ladies", m, {.fanout = {512, 512}, .aggregation = Aggregation::kMatrix});
+  const double layer_seconds = least_seconds([&] { drawn = sample_some(cpu, *layer_wise, 8, 512); });
+  double scanned = 0;
+  for (const auto& minibatch : drawn)
+    for (const auto& layer : minibatch.blocks)
+      for (std::int64_t r = 0; r < layer.rows; ++r)
+        scanned += static_cast<double>(m.local.row_size(minibatch.vertices[static_cast<std::size_t>(r)]));
+  machine.entries = 2 * scanned / layer_seconds / 1e6;  // summed, then searched
+}
+
+Matrix<float> numbers(std::int64_t rows, std::int64_t columns) {
+  Matrix<float> matrix(rows, columns);
+  for (std::size_t k = 0; k < matrix.data.size(); ++k) matrix.data[k] = static_cast<float>(k % 17) - 8.0f;
+  return matrix;
+}
+
+void measure_network(const Cpu& cpu, const Grid& grid, const Block& block, Machine& machine) {
+  const FeatureStore store(grid, block_partition(kVertices, 1), numbers(kVertices, kWidth));
+  std::vector<std::int64_t> ids;
+  for (std::int64_t k = 0; k < kVertices / 4; ++k) ids.push_back(k * 7919 % kVertices);
+  std::vector<Matrix<float>> rows;
+  const std::vector<std::span<const std::int64_t>> lists = {ids};
+  machine.rows_gbs = static_cast<double>(4 * kWidth * std::ssize(ids)) /
+                     least_seconds([&] { store.fetch(cpu, lists, rows, "setup"); }) / 1e9;
+
+  const auto x = numbers(block.columns, kWidth);
+  Matrix<float> y(block.rows, kWidth);
+  machine.spmm_gbs = static_cast<double>(4 * kWidth * block.entries()) /
+                     least_seconds([&] { spmm<float>(cpu, block, x, y); }) / 1e9;
+
+  const std::int64_t tall = 20000;
+  const auto a = numbers(tall, kWidth), w = numbers(kWidth, kWidth);
+  Matrix<float> c(tall, kWidth);
+  machine.gemm_gflops = 2.0 * static_cast<double>(tall * kWidth * kWidth) /
+                        least_seconds([&] { gemm<float>(cpu, a, w, c); }) / 1e9;
+
+  machine.elements_gbs = static_cast<double>(4 * tall * kWidth) /
+                         least_seconds([&] { relu_dropout<float>(cpu, {}, 0.5, c); }) / 1e9;
+}
+
+void measure_update(const Communicator& self, Machine& machine) {
+  constexpr std::int64_t kParameters = 1 << 20;
+  std::vector<Parameter<float>> parameters = {{"weights", 1, true, numbers(1024, kParameters / 1024)}};
+  std::vector<Matrix<float>> gradients = {numbers(1024, kParameters / 1024)};
+  Optimizer<float> optimizer({}, parameters);
+  machine.parameters = static_cast<double>(kParameters) /
+                       least_seconds([&] { optimizer.step({}, 1e-3, gradients, parameters); }) / 1e6;
+  GradientReduction reduction(self, true);  // the slower of the two
+  machine.gradients = static_cast<double>(kParameters) / least_seconds([&] {
+                        reduction.add({&gradients[0]});
+                        reduction.finish(1, {&gradients[0]});
+                      }) /
+                      1e6;
+}
+
+void write_machine(const Communicator& world, const Machine& machine, const std::string& path,
+                   bool one_node) {
+  std::string about = fmt::format(
+      "{}: measured by `espalier calibrate` on {} rank{} with {} thread{} each, all at work at once.\n",
+      machine.name, world.size(), world.size() == 1 ? "" : "s", machine.threads,
+      machine.threads == 1 ? "" : "s");
+  if (world.size() == 1)
+    about +=
+        "One rank has no one to exchange with: network.* and inside.* are assumptions. Run it under mpirun.";
+  else if (one_node)
+    about += "One node: network.* repeats inside.*; edit it for jobs on several nodes.";
+  const auto text = to_toml(machine, about);
+  agree(world, [&] {
+    if (world.rank() == 0 && !path.empty()) write_file(path, text);
+  });
+  log::info("{}{}", text, path.empty() ? "" : "\nmachine: " + path);
+}
+
+}  // namespace
+
+void calibrate_command(const Communicator& world, const CalibrateArguments& arguments) {
+  // 1. Who is here.
+  const auto node = place_on_node(world);
+  Machine machine;
+  machine.name = arguments.name.empty() ? failure_context().host : arguments.name;
+  machine.ranks_per_node = world.all_reduce(std::int64_t{node.ranks}, Reduction::kMax, "setup");
+  machine.threads = std::max(1, node.cores / node.sharers);
+  machine.memory = fmt::format("{:.0f}GB", static_cast<double>(node_memory()) / 1e9);
+  const auto [inside, across] = split_by_node(world, node);
+  const bool one_node = node.ranks == world.size();
+
+  // 2. Messages.
+  if (world.size() > 1) {
+    if (inside.size() > 1) machine.inside = measure_link(inside);
+    machine.network = across.size() > 1 ? measure_link(across) : machine.inside;
+    if (inside.size() == 1) machine.inside = machine.network;
+  }
+
+  // 3. Work, by all ranks at once.
+  const auto self = world.split(world.rank(), 0);
+  const Grid alone(self, 1);
+  const Cpu cpu{static_cast<int>(machine.threads)};
+  const auto graph = make_graph(alone);
+  Block block;
+  world.barrier();
+  measure_sampling(cpu, graph, machine, block);
+  measure_network(cpu, alone, block, machine);
+  measure_update(self, machine);
+  for (double* rate :
+       {&machine.draws, &machine.entries, &machine.rows_gbs, &machine.spmm_gbs, &machine.gemm_gflops,
+        &machine.elements_gbs, &machine.parameters, &machine.gradients, &machine.inside.latency_us,
+        &machine.inside.bandwidth_gbs, &machine.network.latency_us, &machine.network.bandwidth_gbs})
+    *rate = mean_over_ranks(world, *rate);
+
+  // 4. The machine file.
+  write_machine(world, machine, arguments.output, one_node);
+}
+
+}  // namespace espalier

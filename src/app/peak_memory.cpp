@@ -1,0 +1,369 @@
+#include "peak_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "espalier/nn/convolution.hpp"
+#include "espalier/train/evaluator.hpp"
+
+namespace espalier {
+
+namespace {
+
+// What the formulas share. Numbers are doubles, sizes bytes.
+struct Estimate {
+  const JobSize& job;
+  const PlannedEpoch& epoch;
+  const EpochWork& work;
+  const std::vector<EvaluationWork>& evaluations;
+  int threads;
+
+  double n() const { return static_cast<double>(job.graph.nodes); }
+  double block_rows() const { return n() / epoch.rows(); }
+  double id() const { return n() < 2147483648.0 ? 4 : 8; }
+  double value() const { return has_values() ? 4 : 0; }
+  bool has_values() const {
+    return job.graph.weighted || job.config.model.kind == "gcn" ||
+           sampler_kind_of(job.config.sampler.kind).layer_wise;
+  }
+  double result_value() const {
+    return sampler_kind_of(job.config.sampler.kind).weighs_picks || job.config.model.kind == "gcn" ? 4 : 0;
+  }
+  std::size_t layers() const { return job.config.sampler.fanout.size(); }
+  double width(std::size_t layer) const {  // of H[layer]
+    if (layer == 0) return static_cast<double>(job.graph.features);
+    return static_cast<double>(layer == layers() ? job.graph.classes : job.config.model.hidden);
+  }
+  double stored_row() const {
+    return static_cast<double>(job.graph.features) * (job.graph.half_features ? 2 : 4);
+  }
+  double minibatches_per_step() const {
+    const auto per_step = std::min(epoch.batches_per_step, work.batches);
+    return static_cast<double>((per_step + epoch.ranks - 1) / epoch.ranks);
+  }
+  double remote() const { return epoch.rows() > 1 ? crossing(epoch.rows()) : 0; }
+};
+
+// Memory of arrays that live at once. The C library takes large ones from the system and gives them back when they are
+// freed; smaller ones come from its heap, which keep_freed_memory() (base/buffer.hpp) lets it keep.
+struct Arrays {
+  double heap = 0, mapped = 0;
+
+  /// `count` arrays of so many bytes each.
+  Arrays& add(double bytes, double count = 1) {
+    constexpr double kMapped = 30 << 20;  // 32 MiB with room to align it to a huge page
+    (bytes >= kMapped ? mapped : heap) += count * bytes;
+    return *this;
+  }
+  Arrays& operator+=(const Arrays& other) {
+    heap += other.heap;
+    mapped += other.mapped;
+    return *this;
+  }
+  double bytes() const { return heap + mapped; }
+};
+
+Arrays operator+(Arrays a, const Arrays& b) {
+  return a += b;
+}
+const Arrays& larger(const Arrays& a, const Arrays& b) {
+  return a.bytes() < b.bytes() ? b : a;
+}
+
+// An open-addressing table for so many ids (base/id_map.hpp).
+Arrays id_map(double ids) {
+  return Arrays().add(16.0 * static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(2 * ids + 2))));
+}
+
+// The vertices and blocks of `count` minibatches (sample/minibatch.hpp).
+Arrays minibatches(const MinibatchSize& size, double count) {
+  Arrays arrays;
+  arrays.add(8 * std::max(size.rows[0], 2 * size.rows[1]), count);  // a list that grew doubles
+  for (std::size_t layer = 1; layer < size.rows.size(); ++layer)
+    arrays.add(8 * size.rows[layer], count).add(4 * size.entries[layer], 2 * count);
+  return arrays;
+}
+
+Arrays window(const Estimate& e) {
+  return minibatches(e.work.mean, static_cast<double>(e.work.stacked) * (e.job.samples_ahead ? 2 : 1));
+}
+
+// ---- sampling: dist/{pull,push,staged,fetch_rows,inquiry}.cpp, of the product number k ----
+
+// Offsets, ids and values of so many rows.
+Arrays row_entries(double rows, double entries, double id_bytes, double value_bytes) {
+  return Arrays().add(8 * rows).add(id_bytes * entries).add(value_bytes * entries);
+}
+
+// Rows fetched from their owners, and as many packed for others: asked for, packed and received, looked at.
+Arrays fetched_rows(const Estimate& e, double rows, double distinct, double distinct_entries) {
+  const double away = crossing(e.epoch.parts());
+  const auto packed = row_entries(distinct * away, distinct_entries * away, e.id(), e.value());
+  const auto asking = id_map(rows) + Arrays().add(8 * distinct, 2).add(e.id() * distinct).add(4 * distinct);
+  const auto fetching = Arrays().add(8 * rows) + packed + packed;
+  const auto working = Arrays().add(24 * distinct).add(24 * rows).add(16 * rows) + packed;
+  return Arrays().add(8 * rows, 2) + larger(larger(asking, fetching), working);
+}
+
+// A frontier asked of its servers; answers are made and received.
+Arrays served_rows(const Estimate& e, double rows, const Arrays& answers) {
+  return Arrays().add(8 * rows, 2).add(e.id() * rows, 2).add(16 * rows).add(24 * rows) + answers + answers;
+}
+
+Arrays product(const Estimate& e, std::size_t k) {
+  const auto layer = e.layers() - k;
+  const auto stacked = static_cast<double>(e.work.stacked);
+  const double rows = stacked * e.work.mean.rows[layer], entries = stacked * e.work.mean.entries[layer];
+  const bool layer_wise = sampler_kind_of(e.job.config.sampler.kind).layer_wise;
+  const auto results = layer_wise ? row_entries(rows, entries, 4, e.value())
+                                  : row_entries(rows, entries, e.id(), e.result_value());
+  if (e.epoch.parts() == 1 && !layer_wise)  // batch by batch: node_wise.cpp, sample_local
+    return row_entries(e.work.largest.rows[layer], e.work.largest.entries[layer], e.id(), e.result_value());
+  const double sums = e.work.sums[k];
+  const auto partial_sums = Arrays().add(12 * sums).add(e.id() * sums, 2).add(8 * sums, 2);
+  const auto twice = e.threads > 1 ? results : Arrays();
+  if (e.epoch.parts() == 1) return Arrays().add(8 * rows, 2).add(24 * rows) + results + twice;
+  const auto fetched = fetched_rows(e, rows, e.work.distinct[k], e.work.distinct_entries[k]);
+  switch (e.work.schedules[k]) {
+    case Schedule::kPush:
+      return served_rows(e, rows, results) + results + partial_sums;  // in the order of the frontier
+    case Schedule::kStaged:
+    case Schedule::kStagedOblivious: {
+      const auto whole = layer_wise ? results : row_entries(rows, e.work.row_entries[k], e.id(), e.value());
+      return fetched + served_rows(e, rows, whole) + results + partial_sums;
+    }
+    default:
+      return fetched + results + twice;
+  }
+}
+
+Arrays sampling(const Estimate& e) {
+  Arrays most;
+  for (std::size_t k = 0; k < e.layers(); ++k) most = larger(most, product(e, k));
+  if (e.job.config.sampler.kind ==
+      "fastgcn") {  // fastgcn.cpp: points, intervals, those taken, the axis without them
+    double picks = 0;
+    for (const auto fanout : e.job.config.sampler.fanout)
+      picks += std::max<double>(0, static_cast<double>(fanout));
+    most.add(96 * picks, static_cast<double>(e.work.stacked));
+  }
+  return most + Arrays().add(e.n() / 8, 2 * e.threads).add(4 * e.work.largest.rows[0], e.threads);
+}
+
+// ---- a step ----
+
+double input_dropout(const ModelConfig& model) {
+  return model.input_dropout.value.value_or(model.kind == "gcn" ? model.dropout : 0);
+}
+
+Order order_of_layer(const Estimate& e, const MinibatchSize& size, std::size_t layer) {
+  return cheaper_order(BlockSize{size.rows[layer], size.rows[layer - 1], size.entries[layer]},
+                       static_cast<std::int64_t>(e.width(layer - 1)),
+                       static_cast<std::int64_t>(e.width(layer)), layer > 1);
+}
+
+bool gathers(const Estimate& e) {
+  return e.epoch.rows() == 1 && input_dropout(e.job.config.model) == 0 &&
+         order_of_layer(e, e.work.largest, 1) == Order::kAggregateFirst;
+}
+
+// feature/store.cpp: of `lists` lists of `rows` rows each: places, ids asked of others and by others, rows packed and
+// received, rows in float32.
+Arrays fetch(double lists, double rows, double remote, double stored, double width) {
+  return Arrays()
+      .add(8 * lists * rows)
+      .add(8 * remote, 2)
+      .add(stored * remote, 2)
+      .add(4 * rows * width, lists);
+}
+
+Arrays input_rows(const Estimate& e) {
+  const double lists = e.minibatches_per_step(), rows = e.work.largest.rows[gathers(e) ? 1 : 0];
+  return fetch(lists, rows, lists * rows * e.remote(), e.stored_row(), e.width(0));
+}
+
+// nn/network_passes.hpp: of each layer the product and its result, gradients of two layers, a transposed block.
+Arrays activations(const Estimate& e) {
+  const auto& size = e.work.largest;
+  const auto& model = e.job.config.model;
+  Arrays arrays;
+  double transposed_rows = 0, transposed_entries = 0;
+  std::array<double, 2> gradients = {0, 0};
+  for (std::size_t layer = e.layers(); layer >= 1; --layer) {
+    const double in = e.width(layer - 1), out = e.width(layer), rows = size.rows[layer],
+                 columns = size.rows[layer - 1];
+    const bool multiply_first = order_of_layer(e, size, layer) == Order::kMultiplyFirst;
+    arrays.add(4 * (multiply_first ? columns * out : rows * in));
+    arrays.add(4 * rows * out, model.normalize != "none" && layer < e.layers() ? 2 : 1);
+    if (layer > 1 || multiply_first) {
+      transposed_rows = std::max(transposed_rows, columns);
+      transposed_entries = std::max(transposed_entries, size.entries[layer]);
+    }
+    auto& gradient = gradients[layer % 2];
+    if (layer > 1) gradient = std::max(gradient, columns * in);
+  }
+  for (const double gradient : gradients) arrays.add(4 * gradient);
+  if (input_dropout(model) > 0) arrays.add(4 * size.rows[0] * e.width(0));
+  return arrays.add(8 * transposed_rows).add(4 * transposed_entries, 2);
+}
+
+Arrays network(const Estimate& e) {
+  const double parameters = network_size(e.job.graph, e.job.config.model).parameters;
+  const bool exact = e.job.config.train.reproducible;
+  const double state = e.job.config.train.optimizer == "adam" ? 2 : 1;
+  // Weights, optimiser, gradients, best weights; a flat gradient per minibatch of a step, and their sum.
+  Arrays arrays;
+  arrays.add(4 * parameters, 3 + state).add(4 * parameters, exact ? e.minibatches_per_step() : 1);
+  return exact ? arrays.add(8 * parameters) : arrays;
+}
+
+// ---- evaluation: train/whole_graph.hpp ----
+
+Arrays evaluation(const Estimate& e) {
+  const double c = e.epoch.replication, share = e.block_rows() / c;
+  Arrays most, of_features, outgrown;
+  double widest_rows = 0, widest_product = 0;
+  for (std::size_t layer = 1; layer <= e.layers(); ++layer) {
+    const auto& chunk = e.evaluations[layer - 1];
+    const double in = e.width(layer - 1), out = e.width(layer);
+    const double rows = std::min(static_cast<double>(chunk_rows(e.job, e.epoch.replication, layer)), share);
+    const double remote = chunk.most_remote_rows / std::max<double>(1, static_cast<double>(chunk.chunks));
+    // Memory that all layers use: what a wider one has outgrown stays behind.
+    const auto grow = [&](double& widest, double bytes) {
+      if (bytes > widest) outgrown.add(std::exchange(widest, bytes));
+    };
+    grow(widest_rows, 4 * chunk.largest_input * in);
+    grow(widest_product, 4 * (out < in ? chunk.largest_input * out : rows * in));
+    const auto fetching = fetch(1, chunk.largest_input, remote, layer == 1 ? e.stored_row() : 4 * in, 0);
+    const auto block = Arrays().add(8 * chunk.largest_input).add(8 * rows).add(4 * chunk.largest_entries, 2);
+    const auto picks =
+        row_entries(rows, chunk.largest_entries, e.id(), e.job.config.model.kind == "gcn" ? 4 : 0);
+    auto result = Arrays().add(4 * share * out);
+    if (chunk.chunks > 1) result.add(4 * rows * out);
+    auto gathered = Arrays();
+    if (c > 1) gathered.add(4 * e.block_rows() * out);
+    auto live = of_features + outgrown + result + Arrays().add(widest_rows).add(widest_product) + block +
+                larger(picks, gathered);
+    if (layer > 1) live.add(4 * e.block_rows() * in);
+    most = larger(most, live + fetching);
+    if (layer == 1) of_features = fetching;
+  }
+  return most;
+}
+
+// ---- what stays ----
+
+double labels_bytes(const Estimate& e) {
+  const auto& g = e.job.graph;
+  const double splits = 8.0 * static_cast<double>(g.valid + g.test) / e.epoch.rows();
+  const double training = 8.0 * static_cast<double>(g.train);
+  const double order = 8.0 * static_cast<double>(g.train);  // the epoch's shuffle
+  if (!e.job.training) return training + order;
+  return training + order + 4.0 * static_cast<double>(g.train) + 4 * e.block_rows() + splits;
+}
+
+double sampler_bytes(const Estimate& e) {
+  return e.job.config.sampler.kind == "fastgcn" ? 8 * e.n() / e.epoch.parts() : 0;
+}
+
+// The phases of a job, each with what lives in it.
+class Phases {
+ public:
+  explicit Phases(double program) : program_(program) {}
+
+  /// From now on.
+  void keep(const char* name, const Arrays& arrays) { stays_.emplace_back(name, arrays); }
+
+  void phase(const char* name, std::vector<std::pair<const char*, Arrays>> items, double freed) {
+    items.insert(items.begin(), stays_.begin(), stays_.end());
+    MemoryPhase phase = {name, {{"program, libraries, MPI", program_}}};
+    for (const auto& [item, arrays] : items)
+      if (arrays.bytes() > 0) phase.items.push_back({item, arrays.bytes()});
+    if (freed > 0) phase.items.push_back({"freed, not reused", freed});
+    phases.push_back(std::move(phase));
+  }
+
+  std::vector<MemoryPhase> phases;
+
+ private:
+  double program_;
+  std::vector<std::pair<const char*, Arrays>> stays_;
+};
+
+}  // namespace
+
+std::int64_t chunk_rows(const JobSize& job, std::int64_t replication, std::size_t layer) {
+  const double degree =
+      static_cast<double>(job.graph.edges) / static_cast<double>(std::max<std::int64_t>(1, job.graph.nodes));
+  return evaluation_chunk_rows(degree, layer == 1 ? job.graph.features : job.config.model.hidden,
+                               evaluation_memory(job, replication));
+}
+
+double MemoryPhase::total() const {
+  return std::accumulate(items.begin(), items.end(), 0.0,
+                         [](double sum, const MemoryItem& item) { return sum + item.bytes; });
+}
+
+const MemoryPhase& PeakMemory::fullest() const {
+  return *std::ranges::max_element(phases, {}, [](const MemoryPhase& phase) { return phase.total(); });
+}
+
+PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const EpochWork& work,
+                       const std::vector<EvaluationWork>& layers, double program, int threads) {
+  const Estimate e{job, epoch, work, layers, threads};
+  const auto resident = resident_memory(job.graph, job.config, job.ranks, epoch.replication, job.training);
+  const double wide =
+      job.graph.wide_indices && e.id() == 4 ? 8.0 * static_cast<double>(job.graph.edges) / epoch.parts() : 0;
+  const Arrays nothing;
+  Phases phases(program);
+  phases.keep("graph", Arrays().add(resident.topology));
+  phases.phase(
+      "load", {{"graph as read", Arrays().add(std::max({resident.loading, wide, 2 * sampler_bytes(e)}))}}, 0);
+  phases.keep("labels, splits", Arrays().add(labels_bytes(e)).add(sampler_bytes(e)));
+  if (job.training) {
+    phases.keep("features", Arrays().add(resident.features));
+    phases.keep("network and optimiser", network(e));
+  }
+  const bool on_host = !job.gpu, network_on_host = on_host && job.training;
+  const auto of_window = on_host ? window(e) : nothing, of_sampling = on_host ? sampling(e) : nothing;
+  const auto of_step = network_on_host ? input_rows(e) : nothing;
+  const auto of_network = network_on_host ? activations(e) : nothing;
+  // Arrays of a step grow with the largest minibatch so far, an eighth at a time, and leave what they outgrew.
+  constexpr double kOutgrown = 0.35;
+  const auto outgrown = Arrays().add(kOutgrown * (of_step + of_network).heap);
+  constexpr double kHoles = 1.08;  // between the arrays of evaluation, which come and go by the layer
+  auto of_evaluation = network_on_host ? evaluation(e) : nothing;
+  of_evaluation.heap *= kHoles;
+  // Of what sampling freed, in pieces of all sizes, the large arrays of evaluation find little to live in.
+  constexpr double kReused = 0.25;
+  const double freed = of_window.heap + of_sampling.heap;
+  const double reused = std::min(of_evaluation.heap, kReused * freed);
+  const bool again = job.training && (job.config.train.epochs > 1 || epoch.bulk < work.batches);
+  phases.phase("sample",
+               {{"minibatches of a window", of_window},
+                {"sampling", of_sampling},
+                {"exchange", Arrays().add(resident.exchange)},
+                {"input rows of a step", again ? of_step : nothing},
+                {"activations", again ? of_network : nothing},
+                {"outgrown by them", again ? outgrown : nothing}},
+               again ? of_evaluation.heap - reused : 0);
+  if (!job.training) return {std::move(phases.phases)};
+  phases.phase("step",
+               {{"minibatches of a window", of_window},
+                {"input rows of a step", of_step},
+                {"activations", of_network},
+                {"outgrown by them", outgrown}},
+               of_sampling.heap);
+  phases.phase("evaluate",
+               {{"input rows of a step", of_step},
+                {"activations", of_network},
+                {"outgrown by them", outgrown},
+                {"evaluation", of_evaluation}},
+               freed - reused);
+  return {std::move(phases.phases)};
+}
+
+}  // namespace espalier

@@ -1,0 +1,42 @@
+// The most memory that a rank of a job holds at once, item by item: what the kernel will report as VmHWM.
+//
+// A job passes through phases: it loads, then samples windows, computes steps and evaluates. The peak is that of the
+// fullest phase. Sizes of minibatches come from the epoch's own samples (sample/counted_work.hpp); the arrays are
+// those that the sources named beside each formula hold. docs/plan.md says how far it was off.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "espalier/sample/counted_work.hpp"
+#include "espalier/train/evaluation_work.hpp"
+#include "memory.hpp"
+
+namespace espalier {
+
+/// Rows of a chunk of exact evaluation in a layer (from 1).
+std::int64_t chunk_rows(const JobSize& job, std::int64_t replication, std::size_t layer);
+
+struct MemoryItem {
+  std::string name;
+  double bytes = 0;
+};
+
+struct MemoryPhase {
+  std::string name;  ///< "load", "sample", "step", "evaluate"
+  std::vector<MemoryItem> items;
+  double total() const;
+};
+
+struct PeakMemory {
+  std::vector<MemoryPhase> phases;
+  const MemoryPhase& fullest() const;
+  double bytes() const { return fullest().total(); }
+};
+
+/// Of a rank that computes on the CPU; with a GPU what is left in memory of the host. `layers[l]`: evaluation of layer
+/// l + 1. `program`: bytes of the program, its libraries and MPI.
+PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const EpochWork& work,
+                       const std::vector<EvaluationWork>& layers, double program, int threads);
+
+}  // namespace espalier

@@ -1,0 +1,297 @@
+// espalier plan CONFIG --ranks P: memory, bytes, messages and seconds of a job, without running it.
+#include "plan.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <thread>
+
+#include "commands.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/sample/epoch_plan.hpp"
+#include "job.hpp"
+
+namespace espalier {
+
+namespace {
+
+// Beyond what `plan` itself holds at its start: what a running job touches of MPI, HDF5 and the C library.
+constexpr double kRuntimeBytes = 7e6;
+
+std::int64_t memory_of_rank(const PlanArguments& arguments, const Config& config,
+                            const std::optional<Machine>& machine) {
+  if (!arguments.memory_per_rank.empty()) return parse_bytes(arguments.memory_per_rank, "--memory-per-rank");
+  if (config.run.memory_limit != "auto") return parse_bytes(config.run.memory_limit, "run.memory_limit");
+  if (!machine) return node_memory() / arguments.ranks;
+  return parse_bytes(machine->memory, "node.memory") / std::min(arguments.ranks, machine->ranks_per_node);
+}
+
+bool computes_on_gpu(const Config& config, const std::optional<Machine>& machine) {
+  if (config.run.device == "cpu") return false;
+  if (machine && machine->device == "cuda") return true;
+  if (config.run.device == "cuda")
+    usage_error(
+        "run.device = cuda: `plan` knows a GPU by its machine file; give --machine with node.device = "
+        "\"cuda\"");
+  return false;
+}
+
+void check_arguments(const Communicator& world, const PlanArguments& arguments) {
+  constexpr std::int64_t kMostRanks = 1 << 20;
+  if (world.size() > 1)
+    usage_error("plan is a matter of one process: --ranks says how many the job will have");
+  if (arguments.ranks < 1 || arguments.ranks > kMostRanks)
+    usage_error("--ranks {}: give a number from 1 to {}", arguments.ranks, kMostRanks);
+  if (arguments.draw < 0) usage_error("--draw {}: give a number of at least 0", arguments.draw);
+}
+
+void check_training_data(const GraphInfo& graph, const std::string& path) {
+  if (graph.multi_label)
+    input_error("{}: /nodes/labels is multi-label; this version trains single-label classification only",
+                path);
+  if (graph.classes < 1)
+    input_error(
+        "{}: the graph has no labels (/nodes/labels), so there is nothing to learn; `--sampling` plans "
+        "`espalier sample`",
+        path);
+  if (graph.features == 0)
+    input_error(
+        "{}: the graph has no features (/nodes/features), so there is nothing to train on; `--sampling` "
+        "plans `espalier sample`",
+        path);
+}
+
+std::int64_t checked_replication(const JobSize& job) {
+  const auto& asked = job.config.grid.replication.value;
+  const auto replication = asked ? *asked : automatic_replication(job);
+  if (replication > job.ranks || job.ranks % replication != 0)
+    usage_error("grid.replication = {} does not divide the number of ranks, {}; choose a divisor of {}",
+                replication, job.ranks, job.ranks);
+  return replication;
+}
+
+// The config's "auto"s as `sample` and `train` will resolve them (open_job).
+Plan resolve(const PlanArguments& arguments, const Config& config, const GraphInfo& graph) {
+  Plan plan;
+  if (!arguments.machine.empty()) plan.machine = read_machine(arguments.machine);
+  auto& job = plan.job;
+  job.graph = graph;
+  job.config = config;
+  job.ranks = arguments.ranks;
+  job.training = !arguments.sampling;
+  job.host_memory = memory_of_rank(arguments, config, plan.machine);
+  job.gpu = computes_on_gpu(config, plan.machine);
+  if (job.gpu) job.device_memory = parse_bytes(plan.machine->device_memory, "node.device_memory");
+  job.samples_ahead = job.training && config.run.overlap && !job.gpu;
+  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  const auto threads = config.run.threads.value.value_or(
+      plan.machine ? plan.machine->threads : std::max<std::int64_t>(1, cores / arguments.ranks));
+  plan.threads = static_cast<int>(threads);
+  const auto replication = checked_replication(job);
+  job.config.run.threads.value = threads;
+  job.config.run.device = job.gpu ? "cuda" : "cpu";
+  job.config.grid.replication.value = replication;
+  job.config.train.batches_per_step.value = config.train.batches_per_step.value.value_or(job.ranks);
+  job.config.sampler.bulk.value = resolved_bulk(job, replication);
+
+  const auto batches = count_batches(graph.train, config.sampler.batch_size);
+  plan.epoch = {.ranks = static_cast<int>(job.ranks),
+                .replication = static_cast<int>(replication),
+                .topology = topology_of(config),
+                .sampler = config.sampler.kind,
+                .shape = sampler_shape(job.config, job.ranks),
+                .batches_per_step = std::min(*job.config.train.batches_per_step.value, batches),
+                .bulk = *job.config.sampler.bulk.value,
+                .seed = static_cast<std::uint64_t>(config.train.seed)};
+  return plan;
+}
+
+// ---- counting, or estimating ----
+
+// What counting holds: the matrix, marks for each layer, the matrix as read beside it.
+double bytes_to_count(const Plan& plan) {
+  auto config = plan.job.config;
+  config.grid.topology = "replicated";
+  const auto memory = resident_memory(plan.job.graph, config, 1, 1, false);
+  return memory.total() +
+         static_cast<double>(plan.job.graph.nodes) * (8.0 * static_cast<double>(config.model.layers) + 12);
+}
+
+template <class Index>
+void count(Plan& plan, const Communicator& world, const GraphFile& file, std::int64_t draw) {
+  const Grid grid(world, 1);
+  const auto a = read_model_matrix<Index>(grid, file, plan.job.config);
+  const Cpu cpu{static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))};
+  plan.work = count_epoch(cpu, a, plan.epoch, file.read_split(Split::kTrain), draw);
+  for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer) {
+    const auto step = chunk_rows(plan.job, plan.epoch.replication, layer);
+    const bool as_before =
+        layer > 2 || (layer == 2 && step == chunk_rows(plan.job, plan.epoch.replication, 1));
+    plan.evaluations.push_back(
+        as_before ? plan.evaluations.back()
+                  : count_evaluation(a.local, plan.epoch.rows(), plan.epoch.replication, step));
+  }
+}
+
+std::vector<std::int64_t> read_degrees(const GraphFile& file, bool self_loops) {
+  constexpr std::int64_t kEdgesPerPart = std::int64_t{1} << 26;
+  const auto& info = file.info();
+  const auto parts = block_partition(info.nodes, static_cast<int>(1 + info.edges / kEdgesPerPart));
+  std::vector<std::int64_t> degrees;
+  degrees.reserve(static_cast<std::size_t>(info.nodes));
+  for (int part = 0; part < parts.parts(); ++part) {
+    const auto rows = file.read_rows<std::int64_t>(parts.begin(part), parts.end(part));
+    for (std::int64_t v = 0; v < rows.rows; ++v) degrees.push_back(rows.row_size(v) + (self_loops ? 1 : 0));
+  }
+  return degrees;
+}
+
+std::vector<EvaluationWork> estimate_evaluations(const Plan& plan, std::int64_t replication) {
+  std::vector<EvaluationWork> layers;
+  const auto& graph = plan.job.graph;
+  for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer)
+    layers.push_back(estimate_evaluation(static_cast<double>(graph.nodes), static_cast<double>(graph.edges),
+                                         static_cast<int>(plan.job.ranks / replication),
+                                         static_cast<int>(replication),
+                                         chunk_rows(plan.job, replication, layer)));
+  return layers;
+}
+
+void estimate(Plan& plan, const GraphFile& file) {
+  const auto& config = plan.job.config;
+  const bool self_loops =
+      config.model.kind == "gcn" || (config.sampler.kind == "ladies" && config.sampler.mode == "reference");
+  const bool values =
+      plan.job.graph.weighted || self_loops || sampler_kind_of(config.sampler.kind).layer_wise;
+  plan.work =
+      estimate_epoch(read_degrees(file, self_loops), values ? 4 : 0, plan.epoch, plan.job.graph.train);
+  plan.evaluations = estimate_evaluations(plan, plan.epoch.replication);
+}
+
+// ---- memory ----
+
+PeakMemory peak_with(const Plan& plan, double program, const PlannedEpoch& epoch, const EpochWork& work,
+                     const std::vector<EvaluationWork>& evaluations) {
+  return peak_memory(plan.job, epoch, work, evaluations, program, plan.threads);
+}
+
+// Estimates for another number of copies, as far off as they are for the one that was counted.
+std::vector<EvaluationWork> evaluations_with(const Plan& plan, std::int64_t replication) {
+  auto layers = estimate_evaluations(plan, replication);
+  const auto own = estimate_evaluations(plan, plan.epoch.replication);
+  const auto correct = [](double& estimate, double counted, double estimated) {
+    if (estimated > 0) estimate *= counted / estimated;
+  };
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    const auto& counted = plan.evaluations[k];
+    correct(layers[k].remote_rows, counted.remote_rows, own[k].remote_rows);
+    correct(layers[k].most_remote_rows, counted.most_remote_rows, own[k].most_remote_rows);
+    correct(layers[k].largest_input, counted.largest_input, own[k].largest_input);
+    correct(layers[k].largest_entries, counted.largest_entries, own[k].largest_entries);
+  }
+  return layers;
+}
+
+std::vector<CopiesChoice> compare_copies(const Plan& plan, double program) {
+  std::vector<CopiesChoice> choices;
+  for (std::int64_t c = 1; c <= plan.job.ranks; ++c) {
+    if (plan.job.ranks % c != 0) continue;
+    auto epoch = plan.epoch;
+    epoch.replication = static_cast<int>(c);
+    const bool own = c == plan.epoch.replication;
+    choices.push_back(
+        {c, own ? plan.memory.bytes()
+                : peak_with(plan, program, epoch, plan.work, evaluations_with(plan, c)).bytes()});
+  }
+  return choices;
+}
+
+// By bisection; what a window holds grows with its minibatches.
+std::int64_t largest_bulk(const Plan& plan, double program) {
+  const auto fits = [&](std::int64_t bulk) {
+    auto epoch = plan.epoch;
+    epoch.bulk = bulk;
+    auto work = plan.work;
+    work.stacked = count_batches(bulk, plan.job.ranks);
+    const double more =
+        static_cast<double>(work.stacked) / static_cast<double>(std::max<std::int64_t>(1, plan.work.stacked));
+    const auto scale = [&](std::vector<double>& counts, std::int64_t most) {
+      for (auto& count : counts) count = std::min(count * more, static_cast<double>(most));
+    };
+    scale(work.distinct, plan.job.graph.nodes);
+    scale(work.distinct_entries, plan.job.graph.edges + plan.job.graph.nodes);
+    scale(work.row_entries, std::numeric_limits<std::int64_t>::max());
+    scale(work.sums, std::numeric_limits<std::int64_t>::max());
+    return peak_with(plan, program, epoch, work, plan.evaluations).bytes() <=
+           static_cast<double>(plan.job.host_memory);
+  };
+  if (!fits(1)) return 0;
+  std::int64_t low = 1, high = plan.work.batches;
+  if (fits(high)) return high;
+  while (low + 1 < high) {
+    const auto middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+void write_plan(const Plan& plan, const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) usage_error("cannot make the folder {}: {}", folder.string(), error.message());
+  write_file(path, plan_json(plan));
+  log::info("plan: {}", path);
+}
+
+void refuse_what_does_not_fit(const Plan& plan) {
+  if (plan.fits()) return;
+  std::string cures = "use more ranks";
+  if (plan.epoch.replication > 1)
+    cures += fmt::format(", a grid.replication below {}", plan.epoch.replication);
+  if (plan.largest_bulk > 0 && plan.largest_bulk < plan.epoch.bulk)
+    cures += fmt::format(", sampler.bulk = {}", plan.largest_bulk);
+  if (plan.epoch.topology == Topology::kReplicated) cures += ", grid.topology = \"partitioned\"";
+  cures += ", a smaller sampler.batch_size";
+  if (plan.job.training) cures += " or model.hidden";
+  if (plan.memory.bytes() > static_cast<double>(plan.job.host_memory))
+    memory_error("does not fit: a rank needs {} and has {}; {}", bytes_in_words(plan.memory.bytes()),
+                 bytes_in_words(static_cast<double>(plan.job.host_memory)), cures);
+  memory_error("does not fit: a rank needs {} of its GPU and has {}; {}", bytes_in_words(plan.device_bytes()),
+               bytes_in_words(static_cast<double>(plan.job.device_memory)), cures);
+}
+
+}  // namespace
+
+void plan_command(const Communicator& world, const PlanArguments& arguments) {
+  // 1. The job as it will be resolved.
+  check_arguments(world, arguments);
+  const double program = static_cast<double>(process_memory()) + kRuntimeBytes;
+  const auto config = load_job_config(world, arguments.job);
+  const GraphFile file(world, config.graph.file);
+  check_graph(file.info(), config);
+  if (!arguments.sampling) check_training_data(file.info(), config.graph.file);
+  auto plan = resolve(arguments, config, file.info());
+
+  // 2. What an epoch asks for: counted in its own minibatches where this process can hold the matrix.
+  if (arguments.draw == 0 || bytes_to_count(plan) > 0.8 * static_cast<double>(node_memory()))
+    estimate(plan, file);
+  else
+    with_index_type(file.info().nodes,
+                    [&](auto index) { count<decltype(index)>(plan, world, file, arguments.draw); });
+
+  // 3. What that costs.
+  plan.memory = peak_with(plan, program, plan.epoch, plan.work, plan.evaluations);
+  plan.copies = compare_copies(plan, program);
+  plan.largest_bulk = largest_bulk(plan, program);
+  const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations};
+  plan.costs = stage_costs(input);
+  if (plan.machine) plan.seconds = stage_seconds(input, plan.costs, *plan.machine);
+
+  // 4. On screen and as JSON.
+  log::info("{}", plan_page(plan));
+  write_plan(plan, arguments.output.empty() ? config.output.dir + "/plan.json" : arguments.output);
+  refuse_what_does_not_fit(plan);
+}
+
+}  // namespace espalier

@@ -1,0 +1,263 @@
+// A plan as a page for people and as JSON.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "espalier/sample/epoch_plan.hpp"
+#include "job.hpp"
+#include "plan.hpp"
+
+namespace espalier {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// "1,234,567".
+std::string grouped(std::int64_t number) {
+  auto text = std::to_string(number);
+  for (auto at = std::ssize(text) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+std::string grouped(double number) {
+  return grouped(static_cast<std::int64_t>(std::llround(number)));
+}
+
+std::string plural(std::int64_t count, const char* noun) {
+  const std::string word = noun;
+  return fmt::format("{} {}{}", grouped(count), word, count == 1 ? "" : word.ends_with("tch") ? "es" : "s");
+}
+
+std::string schedule_names(const std::vector<Schedule>& schedules) {
+  std::string names;
+  for (const auto schedule : schedules) names += (names.empty() ? "" : ", ") + std::string(name_of(schedule));
+  return names;
+}
+
+bool moves_samples(const Plan& plan) {
+  return plan.epoch.parts() > 1;
+}
+
+// Where the numbers come from.
+std::string source_of(const Plan& plan) {
+  const auto& work = plan.work;
+  if (work.drawn == 0)
+    return "estimated from the degrees of the graph, nothing was drawn: rough, at worst by a factor of 3";
+  if (work.drawn >= work.batches)
+    return fmt::format("counted in all {} of epoch 1", plural(work.batches, "minibatch"));
+  return fmt::format("counted in {} of the {} of epoch 1, +- {:.1f} %", grouped(work.drawn),
+                     plural(work.batches, "minibatch"), 100 * work.relative_error);
+}
+
+std::string describe(const Plan& plan) {
+  const auto& config = plan.job.config;
+  const auto& graph = plan.job.graph;
+  const auto steps = count_batches(plan.work.batches, plan.epoch.batches_per_step);
+  std::string text = fmt::format("graph    {}: {} vertices, {} edges, {} to train\n", config.graph.file,
+                                 grouped(graph.nodes), grouped(graph.edges), grouped(graph.train));
+  text +=
+      fmt::format("job      {}{}, batch {}; {} layers of {}, {} -> {} -> {}, {} parameters\n",
+                  plan.job.training ? "train " : "sample ", sampler_in_words(config),
+                  config.sampler.batch_size, config.model.layers, config.model.kind, graph.features,
+                  config.model.hidden, graph.classes, grouped(network_size(graph, config.model).parameters));
+  text += fmt::format("grid     {} as {} x {}, {} topology, {} each, {}\n", plural(plan.epoch.ranks, "rank"),
+                      plural(plan.epoch.rows(), "block row"), plural(plan.epoch.replication, "column"),
+                      config.grid.topology, plural(plan.threads, "thread"), config.run.device);
+  text += fmt::format(
+      "epoch    {} in {} of {}, windows of {}; a minibatch has {} input rows, {} edges\n",
+      plural(plan.work.batches, "batch"), plural(steps, "step"), plan.epoch.batches_per_step, plan.epoch.bulk,
+      grouped(plan.work.mean.rows[0]),
+      grouped(plan.work.sampled_edges / std::max<double>(1, static_cast<double>(plan.work.batches))));
+  text += fmt::format("numbers  {}\n", source_of(plan));
+  const auto busy = std::min<std::int64_t>(plan.epoch.batches_per_step, plan.work.batches);
+  if (busy < plan.epoch.ranks)
+    text += fmt::format("note     a step has {}: {} of {} ranks keep none (train.batches_per_step)\n",
+                        plural(busy, "batch"), plan.epoch.ranks - busy, plan.epoch.ranks);
+  return text;
+}
+
+// ---- memory ----
+
+double bytes_of(const MemoryPhase& phase, const std::string& item) {
+  for (const auto& entry : phase.items)
+    if (entry.name == item) return entry.bytes;
+  return 0;
+}
+
+std::string memory_table(const Plan& plan) {
+  const auto& phases = plan.memory.phases;
+  std::vector<std::string> items;
+  for (const auto& phase : phases)
+    for (const auto& item : phase.items)
+      if (std::ranges::find(items, item.name) == items.end()) items.push_back(item.name);
+  std::string text = fmt::format("\n{:<28}", "memory of a rank, MB");
+  for (const auto& phase : phases) text += fmt::format("{:>12}", phase.name);
+  for (const auto& item : items) {
+    text += fmt::format("\n  {:<26}", item);
+    for (const auto& phase : phases) {
+      const double bytes = bytes_of(phase, item);
+      text += bytes > 0 ? fmt::format("{:>12.1f}", bytes / 1e6) : fmt::format("{:>12}", "-");
+    }
+  }
+  text += fmt::format("\n  {:<26}", "together");
+  for (const auto& phase : phases) text += fmt::format("{:>12.1f}", phase.total() / 1e6);
+  return text + "\n";
+}
+
+std::string choices(const Plan& plan) {
+  const double has = static_cast<double>(plan.job.host_memory);
+  const auto& fullest = plan.memory.fullest();
+  std::string text =
+      fmt::format("  peak {} ({}), a rank has {}: {}\n", bytes_in_words(plan.memory.bytes()), fullest.name,
+                  bytes_in_words(has), plan.memory.bytes() <= has ? "fits" : "DOES NOT FIT");
+  if (plan.job.gpu)
+    text += fmt::format(
+        "  of its GPU {} without minibatches, it has {}: {}\n", bytes_in_words(plan.device_bytes()),
+        bytes_in_words(static_cast<double>(plan.job.device_memory)),
+        plan.device_bytes() <= static_cast<double>(plan.job.device_memory) ? "fits" : "DOES NOT FIT");
+  constexpr std::size_t kShown = 6;
+  std::int64_t largest = 0;
+  std::string list;
+  for (std::size_t k = 0; k < plan.copies.size(); ++k) {
+    const auto& choice = plan.copies[k];
+    if (choice.bytes <= has) largest = choice.replication;
+    if (k < kShown)
+      list +=
+          fmt::format("{}c = {}: {}", k > 0 ? ", " : "", choice.replication, bytes_in_words(choice.bytes));
+  }
+  if (plan.copies.size() > kShown) list += ", ...";
+  text += fmt::format("  peak with {}\n", list);
+  return text +
+         fmt::format("  largest that fits: grid.replication = {}, sampler.bulk = {}{}; \"auto\" takes {}\n",
+                     largest > 0 ? std::to_string(largest) : "none",
+                     plan.largest_bulk > 0 ? std::to_string(plan.largest_bulk) : "none",
+                     plan.largest_bulk == plan.work.batches ? " (the whole epoch)" : "",
+                     automatic_replication(plan.job));
+}
+
+// ---- bytes ----
+
+std::string volume_line(const std::string& name, const StageVolume& volume, const std::string& remark) {
+  return fmt::format("  {:<26}{:>12}{:>12.3f}{:>14.3f}  {}\n", name, grouped(volume.messages),
+                     static_cast<double>(volume.total) / 1e6, static_cast<double>(volume.max_rank) / 1e6,
+                     remark);
+}
+
+std::string volumes(const Plan& plan) {
+  if (plan.epoch.ranks == 1) return "\nnothing is sent: one rank\n";
+  const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations};
+  std::string text =
+      fmt::format("\n{:<28}{:>12}{:>12}{:>14}\n", "between ranks, an epoch", "messages", "MB", "MB fullest");
+  if (!moves_samples(plan)) {
+    text += volume_line("sample", volume_of(plan.costs.at("sample")), "every rank has all rows");
+  } else {
+    const auto& asked = plan.job.config.grid.schedule;
+    for (const auto schedule : kMovingSchedules) {
+      const std::vector<Schedule> all(plan.work.schedules.size(), schedule);
+      text += volume_line(fmt::format("sample  {}", name_of(schedule)), volume_of(sample_costs(input, all)),
+                          asked == name_of(schedule) ? "<- this job" : "");
+    }
+    if (asked == "auto")
+      text += volume_line("sample  auto", volume_of(plan.costs.at("sample")),
+                          fmt::format("<- this job: {}", schedule_names(plan.work.schedules)));
+  }
+  for (const char* stage : {"fetch", "reduce", "evaluate"})
+    if (plan.costs.contains(stage))
+      text += volume_line(stage, volume_of(plan.costs.at(stage)),
+                          std::string(stage) != "evaluate"        ? ""
+                          : plan.job.config.train.eval_every == 0 ? "after the last epoch"
+                          : plan.job.config.train.eval_every == 1
+                              ? ""
+                              : fmt::format("every {} epochs", plan.job.config.train.eval_every));
+  return text;
+}
+
+// ---- seconds ----
+
+std::string seconds(const Plan& plan) {
+  if (!plan.machine)
+    return "\nno seconds without --machine FILE (inputs/machines/, or `espalier calibrate`)\n";
+  std::string text =
+      fmt::format("\nseconds of an epoch on {}: {:.3g}", plan.machine->name, plan.seconds.at("total"));
+  std::string names = " ", values = " ";
+  for (const auto* stage : kStageNames)
+    if (plan.seconds.contains(stage)) {
+      names += fmt::format("{:>12}", stage);
+      values += fmt::format("{:>12.3g}", plan.seconds.at(stage));
+    }
+  text += fmt::format("\n{}\n{}\n", names, values);
+  if (plan.job.training && plan.job.config.run.overlap)
+    text += "  (one stage after another: run.overlap will hide a part of sampling and fetching)\n";
+  if (!plan.job.training) return text;
+  const auto& train = plan.job.config.train;
+  const double evaluations =
+      train.eval_every > 0 ? static_cast<double>((train.epochs + train.eval_every - 1) / train.eval_every)
+                           : 1;
+  const double all =
+      static_cast<double>(train.epochs) * (plan.seconds.at("total") - plan.seconds.at("evaluate")) +
+      evaluations * plan.seconds.at("evaluate");
+  return text + fmt::format("  {} with {:.0f} evaluations: {:.3g} s, {:.3g} rank hours\n",
+                            plural(train.epochs, "epoch"), evaluations, all, all * plan.epoch.ranks / 3600);
+}
+
+Json volume_json(const StageVolume& volume) {
+  return {{"total", volume.total},
+          {"max_rank", volume.max_rank},
+          {"messages", volume.messages},
+          {"predicted", volume.total},
+          {"predicted_messages", volume.messages}};
+}
+
+}  // namespace
+
+std::string plan_page(const Plan& plan) {
+  return describe(plan) + memory_table(plan) + choices(plan) + volumes(plan) + seconds(plan);
+}
+
+std::string plan_json(const Plan& plan) {
+  RunReport report;
+  report.command = "plan";
+  report.config_json = to_json(plan.job.config);
+  report.ranks = plan.epoch.ranks;
+  report.replication = plan.epoch.replication;
+  report.threads = plan.threads;
+  report.device = "cpu";
+  report.graph = plan.job.graph;
+  if (moves_samples(plan))
+    for (const auto schedule : plan.work.schedules) report.schedules.emplace_back(name_of(schedule));
+  report.peak_memory_max = std::llround(plan.memory.bytes());
+  report.peak_memory_sum = report.peak_memory_max * plan.epoch.ranks;
+  auto json = Json::parse(to_json(report));
+  json["device"] = plan.job.config.run.device;
+
+  Json epoch = {{"epoch", 1}};
+  if (plan.work.drawn == plan.work.batches) epoch["sample_digest"] = hex(plan.work.digest);
+  for (const auto& [stage, time] : plan.seconds) epoch["seconds"][stage] = time;
+  for (const auto& [stage, costs] : plan.costs) epoch["bytes"][stage] = volume_json(volume_of(costs));
+  epoch["batches"] = plan.work.batches;
+  epoch["sampled_edges"] = std::llround(plan.work.sampled_edges);
+  epoch["input_rows"] = std::llround(plan.work.input_rows);
+  json["epochs"] = Json::array({epoch});
+
+  Json details;
+  details["fits"] = plan.fits();
+  details["memory_per_rank"] = plan.job.host_memory;
+  details["drawn"] = plan.work.drawn;
+  details["relative_error"] = plan.work.relative_error;
+  for (const auto& phase : plan.memory.phases)
+    for (const auto& item : phase.items) details["memory"][phase.name][item.name] = std::llround(item.bytes);
+  for (const auto& choice : plan.copies)
+    details["peak_by_replication"][std::to_string(choice.replication)] = std::llround(choice.bytes);
+  details["largest_bulk"] = plan.largest_bulk;
+  if (moves_samples(plan)) {
+    const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations};
+    for (const auto schedule : kMovingSchedules) {
+      const std::vector<Schedule> all(plan.work.schedules.size(), schedule);
+      details["sample_by_schedule"][name_of(schedule)] = volume_json(volume_of(sample_costs(input, all)));
+    }
+  }
+  if (plan.machine) details["machine"] = plan.machine->name;
+  json["plan"] = details;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace espalier

@@ -1,0 +1,284 @@
+#include "stage_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "espalier/comm/volumes.hpp"
+#include "espalier/feature/fetch_model.hpp"
+#include "espalier/nn/convolution.hpp"
+#include "espalier/sample/epoch_plan.hpp"
+
+namespace espalier {
+
+namespace {
+
+Cost operator*(double times, const Cost& cost) {
+  return {times * cost.messages, times * cost.bytes};
+}
+void add(Cost& sum, const Cost& cost) {
+  sum.messages += cost.messages;
+  sum.bytes += cost.bytes;
+}
+
+double steps_of(const StageInput& in) {
+  return static_cast<double>(count_batches(in.work.batches, in.epoch.batches_per_step));
+}
+
+double stored_row_bytes(const GraphInfo& graph) {
+  return static_cast<double>(graph.features) * (graph.half_features ? 2 : 4);
+}
+
+Cost all_reduce_cost(double bytes, int ranks) {
+  if (ranks == 1) return {};
+  const auto volume = all_reduce_volume(static_cast<std::int64_t>(bytes), ranks);
+  return {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received)};
+}
+
+double width_of(const StageInput& in, std::size_t layer) {  // of H[layer]
+  if (layer == 0) return static_cast<double>(in.job.graph.features);
+  return static_cast<double>(layer == in.evaluations.size() ? in.job.graph.classes
+                                                            : in.job.config.model.hidden);
+}
+
+// train/trainer.hpp: every step asks once, for the rows of its minibatches.
+std::vector<Cost> fetch_costs(const StageInput& in) {
+  const int rows = in.epoch.rows();
+  std::vector<Cost> costs(static_cast<std::size_t>(in.epoch.ranks));
+  if (rows == 1) return costs;
+  const auto empty = feature_fetch_cost(rows, 0, 0);
+  for (std::size_t rank = 0; rank < costs.size(); ++rank) {
+    costs[rank] = steps_of(in) * empty;
+    costs[rank].bytes += feature_fetch_cost(rows, in.work.remote_input_rows[rank] / crossing(rows),
+                                            stored_row_bytes(in.job.graph))
+                             .bytes -
+                         empty.bytes;
+  }
+  return costs;
+}
+
+// train/gradient_reduction.cpp: floats, or integers after a bound for each tensor; statistics in the same way.
+Cost reduce_cost(const StageInput& in) {
+  const auto size = network_size(in.job.graph, in.job.config.model);
+  Cost step;
+  const auto reduce = [&](double numbers, std::int64_t tensors) {
+    if (tensors == 0) return;
+    if (in.job.config.train.reproducible)
+      add(step, all_reduce_cost(8.0 * static_cast<double>(tensors), in.epoch.ranks));
+    add(step, all_reduce_cost((in.job.config.train.reproducible ? 8 : 4) * numbers, in.epoch.ranks));
+  };
+  reduce(size.parameters, size.tensors);
+  reduce(size.statistics, size.statistic_tensors);
+  return steps_of(in) * step;
+}
+
+// train/whole_graph.hpp: in each layer the chunks' rows down the column, the block's parts along the row.
+std::vector<Cost> evaluate_costs(const StageInput& in) {
+  const int p = in.epoch.ranks, rows = in.epoch.rows(), c = in.epoch.replication;
+  Cost same, most;
+  for (std::size_t layer = 1; layer <= in.evaluations.size(); ++layer) {
+    const auto& work = in.evaluations[layer - 1];
+    const auto chunks = static_cast<double>(work.chunks);
+    add(same, all_reduce_cost(8, p));
+    if (in.epoch.parts() > 1) add(same, chunks * Cost{1.0 * (rows - 1), 8.0 * (rows - 1)});
+    if (rows > 1) {
+      const double row = layer == 1 ? stored_row_bytes(in.job.graph) : 4 * width_of(in, layer - 1);
+      const auto empty = feature_fetch_cost(rows, 0, 0);
+      add(same, chunks * empty);
+      const auto bytes = [&](double remote) {
+        return feature_fetch_cost(rows, remote / crossing(rows), row).bytes - empty.bytes;
+      };
+      same.bytes += bytes(work.remote_rows / p);
+      most.bytes += bytes(work.most_remote_rows - work.remote_rows / p);
+    }
+    if (c > 1) {
+      const double block = static_cast<double>(in.job.graph.nodes) / rows;
+      add(same, {1.0 * (c - 1), 4 * block * crossing(c) * width_of(in, layer)});
+    }
+  }
+  add(same, 2 * all_reduce_cost(24.0 * static_cast<double>(in.job.graph.classes), p));
+  std::vector<Cost> costs(static_cast<std::size_t>(p), same);
+  // The total is exact; one rank stands for the fullest.
+  if (p > 1 && most.bytes > 0) {
+    costs[0].bytes += most.bytes;
+    for (std::size_t rank = 1; rank < costs.size(); ++rank) costs[rank].bytes -= most.bytes / (p - 1);
+  }
+  return costs;
+}
+
+}  // namespace
+
+std::vector<Cost> sample_costs(const StageInput& in, const std::vector<Schedule>& schedules) {
+  std::vector<Cost> costs(static_cast<std::size_t>(in.epoch.ranks));
+  if (in.epoch.parts() == 1) return costs;
+  for (std::size_t rank = 0; rank < costs.size(); ++rank) {
+    costs[rank] = in.work.draws;
+    for (std::size_t k = 0; k < schedules.size(); ++k) {
+      const auto s = static_cast<std::size_t>(std::ranges::find(kMovingSchedules, schedules[k]) -
+                                              kMovingSchedules.begin());
+      add(costs[rank], in.work.products[s][k][rank]);
+    }
+  }
+  return costs;
+}
+
+StageCosts stage_costs(const StageInput& in) {
+  StageCosts costs;
+  costs["sample"] = sample_costs(in, in.work.schedules);
+  if (!in.job.training) return costs;
+  costs["fetch"] = fetch_costs(in);
+  costs["reduce"].assign(static_cast<std::size_t>(in.epoch.ranks), reduce_cost(in));
+  costs["evaluate"] = evaluate_costs(in);
+  return costs;
+}
+
+StageVolume volume_of(const std::vector<Cost>& ranks) {
+  Cost sum;
+  double most = 0;
+  for (const auto& cost : ranks) {
+    add(sum, cost);
+    most = std::max(most, cost.bytes);
+  }
+  return {.messages = std::llround(sum.messages),
+          .total = std::llround(sum.bytes),
+          .max_rank = std::llround(most),
+          .predicted_messages = sum.messages,
+          .predicted = sum.bytes};
+}
+
+// ---- seconds ----
+
+namespace {
+
+// Work of a layer: multiply-adds of dense products, numbers gathered by sparse ones, numbers passed by activations.
+struct LayerWork {
+  double flops = 0, gathered = 0, elements = 0;
+};
+struct PassWork {
+  LayerWork forward, backward;
+};
+
+PassWork layer_work(const StageInput& in, std::size_t layer) {
+  const auto& size = in.work.mean;
+  const double rows = size.rows[layer], columns = size.rows[layer - 1], entries = size.entries[layer];
+  const double width = width_of(in, layer - 1), out = width_of(in, layer);
+  const bool sage = in.job.config.model.kind == "sage", first = layer == 1;
+  const auto order = cheaper_order(BlockSize{rows, columns, entries}, static_cast<std::int64_t>(width),
+                                   static_cast<std::int64_t>(out), !first);
+  const bool multiply = order == Order::kMultiplyFirst;
+  const double product = 2 * (multiply ? columns : rows) * width * out + (sage ? 2 * rows * width * out : 0);
+  PassWork work;
+  work.forward = {product, entries * (multiply ? out : width), rows * out};
+  work.backward = {product * (first ? 1 : 2), first && !multiply ? 0 : entries * (multiply ? out : width),
+                   2 * rows * out};
+  return work;
+}
+
+double seconds_of(const LayerWork& work, const Machine& m) {
+  return work.flops / (m.gemm_gflops * 1e9) + 4 * work.gathered / (m.spmm_gbs * 1e9) +
+         4 * work.elements / (m.elements_gbs * 1e9);
+}
+
+double copied(double bytes, const Machine& m) {
+  return bytes / (m.rows_gbs * 1e9);
+}
+
+// The largest over ranks of what the messages take.
+double moved(const std::vector<Cost>& costs, const Link& link) {
+  double most = 0;
+  for (const auto& cost : costs) most = std::max(most, link.seconds(cost.messages, cost.bytes));
+  return most;
+}
+
+double most_bytes(const std::vector<Cost>& costs) {
+  double most = 0;
+  for (const auto& cost : costs) most = std::max(most, cost.bytes);
+  return most;
+}
+
+struct SecondsModel {
+  const StageInput& in;
+  const StageCosts& costs;
+  const Machine& m;
+
+  Link column() const { return link_of(m, in.epoch.rows(), in.epoch.replication); }
+  Link world() const { return link_of(m, in.epoch.ranks, 1); }
+  // Minibatches of the busiest rank.
+  double busy() const {
+    const auto p = static_cast<std::int64_t>(in.epoch.ranks);
+    return steps_of(in) *
+           static_cast<double>((std::min(in.epoch.batches_per_step, in.work.batches) + p - 1) / p);
+  }
+
+  double sample() const {
+    double picks = 0, scanned = 0;
+    for (std::size_t layer = 1; layer < in.work.mean.entries.size(); ++layer) {
+      picks += in.work.mean.entries[layer];
+      scanned += in.work.scanned[layer];
+    }
+    const auto& kind = sampler_kind_of(in.job.config.sampler.kind);
+    // A uniform draw touches what it picks; labor and weighted draws look at whole rows, ladies also sums them.
+    const bool whole_rows = kind.layer_wise || kind.weighs_picks || in.epoch.shape.weighted;
+    const double batch =
+        whole_rows ? scanned * (kind.sums_rows ? 2 : 1) / (m.entries * 1e6) : picks / (m.draws * 1e6);
+    const auto& moves = costs.at("sample");
+    return busy() * batch + moved(moves, column()) + 2 * copied(most_bytes(moves), m);
+  }
+  double fetch() const {
+    const auto& moves = costs.at("fetch");
+    const double rows = in.epoch.rows() > 1 || in.job.gpu ? in.work.mean.rows[0] : in.work.mean.rows[1];
+    return busy() * copied(4 * rows * width_of(in, 0), m) + moved(moves, column()) +
+           copied(most_bytes(moves), m);
+  }
+  double network(LayerWork PassWork::*pass) const {
+    double seconds = 0;
+    for (std::size_t layer = 1; layer <= in.evaluations.size(); ++layer)
+      seconds += seconds_of(layer_work(in, layer).*pass, m);
+    return busy() * seconds;
+  }
+  double reduce() const {
+    const double numbers = network_size(in.job.graph, in.job.config.model).parameters;
+    return steps_of(in) * numbers / (m.gradients * 1e6) + moved(costs.at("reduce"), world());
+  }
+  double optimize() const {
+    return steps_of(in) * network_size(in.job.graph, in.job.config.model).parameters / (m.parameters * 1e6);
+  }
+  double evaluate() const {
+    const double share = 1.0 / in.epoch.ranks, nodes = static_cast<double>(in.job.graph.nodes) * share,
+                 edges = static_cast<double>(in.job.graph.edges) * share;
+    double seconds = moved(costs.at("evaluate"), column()) + copied(most_bytes(costs.at("evaluate")), m);
+    for (std::size_t layer = 1; layer <= in.evaluations.size(); ++layer) {
+      const auto& work = in.evaluations[layer - 1];
+      const double width = width_of(in, layer - 1), out = width_of(in, layer);
+      const double input = std::max(nodes, static_cast<double>(work.chunks) * work.largest_input);
+      const bool multiply = out < width, sage = in.job.config.model.kind == "sage";
+      seconds +=
+          seconds_of({2 * (multiply ? input : nodes) * width * out + (sage ? 2 * nodes * width * out : 0),
+                      edges * (multiply ? out : width), nodes * out},
+                     m) +
+          copied(4 * input * width, m) + edges / (m.draws * 1e6);
+    }
+    return seconds;
+  }
+};
+
+}  // namespace
+
+std::map<std::string, double> stage_seconds(const StageInput& input, const StageCosts& costs,
+                                            const Machine& machine) {
+  const SecondsModel model{input, costs, machine};
+  std::map<std::string, double> seconds = {{"sample", model.sample()}};
+  if (input.job.training) {
+    seconds["fetch"] = model.fetch();
+    seconds["forward"] = model.network(&PassWork::forward);
+    seconds["backward"] = model.network(&PassWork::backward);
+    seconds["reduce"] = model.reduce();
+    seconds["optimizer"] = model.optimize();
+    seconds["evaluate"] = model.evaluate();
+  }
+  double total = 0;
+  for (const auto& [stage, time] : seconds) total += time;
+  seconds["total"] = total;
+  return seconds;
+}
+
+}  // namespace espalier

@@ -1,0 +1,691 @@
+#include "espalier/sample/counted_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "espalier/base/error.hpp"
+#include "espalier/sample/epoch_plan.hpp"
+#include "espalier/sample/epoch_sampler.hpp"
+#include "expected_work.hpp"
+#include "fastgcn.hpp"
+#include "spread_weights.hpp"
+
+namespace espalier {
+
+namespace {
+
+// Counts of one rank's window and one layer, as far as minibatches were drawn. "Remote" ids lie in another block row
+// than the keeper's; "foreign" ones are served by another rank of the keeper's process row (schedule staged).
+struct LayerCount {
+  double rows = 0, entries = 0, results = 0, picks = 0;
+  double sums = 0, served_sums = 0;  // as all block rows, or all servers of a process row, send them
+  double distinct = 0, distinct_entries = 0;
+  double remote_distinct = 0, remote_distinct_entries = 0;
+  double remote_rows = 0, remote_results = 0, remote_sums = 0;
+  double foreign_rows = 0, foreign_entries = 0, foreign_results = 0, foreign_sums = 0;
+};
+
+// The same of a process row's window: what the keepers of a row want together, each id once.
+struct UnionCount {
+  double remote = 0, remote_entries = 0;
+};
+
+// Marks that need no clearing: an id is marked when its number is the current one.
+class Marks {
+ public:
+  explicit Marks(std::int64_t ids) : last_(static_cast<std::size_t>(ids), 0) {}
+  void begin() { ++current_; }
+  bool add(std::int64_t id) {
+    auto& last = last_[static_cast<std::size_t>(id)];
+    if (last == current_) return false;
+    last = current_;
+    return true;
+  }
+
+ private:
+  std::vector<std::uint32_t> last_;
+  std::uint32_t current_ = 0;
+};
+
+// How many different ids k of M drawn batches hold, on average over all choices of k (rarefaction), and more than M by
+// how many ids were met in one and in two batches only (Chao's estimator of the unseen; Colwell et al. 2012, equations
+// 4 and 9, for incidence data). Ids have a weight; unseen ones weigh what those met once do.
+class DistinctCurve {
+ public:
+  explicit DistinctCurve(std::int64_t ids) : met_(static_cast<std::size_t>(ids), 0) {}
+  /// An id of one batch, in which it comes once.
+  void add(std::int64_t id) { ++met_[static_cast<std::size_t>(id)]; }
+
+  /// Ids and their weight in `batches` batches, of `drawn` that were added.
+  template <class Weight>
+  std::pair<double, double> at(double batches, double drawn, const Weight& weight) const {
+    std::pair<double, double> distinct = {0, 0};
+    double once = 0, twice = 0, weight_of_once = 0;
+    for (std::size_t id = 0; id < met_.size(); ++id) {
+      const double times = met_[id];
+      if (times == 0) continue;
+      // The chance that none of k batches is among the `times` of M.
+      const double missed =
+          batches + times > drawn
+              ? 0
+              : std::exp(std::lgamma(drawn - times + 1) - std::lgamma(drawn - times - batches + 1) -
+                         std::lgamma(drawn + 1) + std::lgamma(drawn - batches + 1));
+      const double of_id = weight(static_cast<std::int64_t>(id));
+      distinct.first += 1 - missed;
+      distinct.second += of_id * (1 - missed);
+      once += times == 1;
+      twice += times == 2;
+      weight_of_once += times == 1 ? of_id : 0;
+    }
+    if (batches <= drawn || once == 0) return distinct;
+    const double unseen =
+        (drawn - 1) / drawn * (twice > 0 ? once * once / (2 * twice) : once * (once - 1) / 2);
+    if (unseen <= 0) return distinct;
+    const double fresh =
+        unseen * -std::expm1((batches - drawn) * std::log1p(-once / (drawn * unseen + once)));
+    return {distinct.first + fresh, distinct.second + fresh * weight_of_once / once};
+  }
+
+ private:
+  std::vector<std::uint32_t> met_;
+};
+
+// A mean and its error.
+struct Moments {
+  double count = 0, sum = 0, squares = 0;
+  void add(double x) {
+    ++count;
+    sum += x;
+    squares += x * x;
+  }
+  double mean() const { return count > 0 ? sum / count : 0; }
+  double standard_error() const {
+    return count > 1 ? std::sqrt(std::max(0.0, squares / count - mean() * mean()) / (count - 1)) : 0;
+  }
+};
+
+ProductShape product_shape(const PlannedEpoch& job, double rows, double entries, int index_bytes,
+                           int value_bytes) {
+  return {.parts = job.parts(),
+          .replication = job.replication,
+          .rows = rows,
+          .entries = entries,
+          .index_bytes = index_bytes,
+          .value_bytes = value_bytes};
+}
+
+bool has_result_values(const PlannedEpoch& job) {
+  return sampler_kind_of(job.sampler).weighs_picks || job.shape.aggregation == Aggregation::kMatrix;
+}
+
+std::vector<ProductWork> expected_work(const DegreeMoments& degrees, const PlannedEpoch& job,
+                                       const SamplerShape& shape) {
+  const auto& kind = sampler_kind_of(job.sampler);
+  return kind.layer_wise ? layer_wise_work(degrees, shape, job.parts(), kind.sums_rows)
+                         : node_wise_work(degrees, shape, has_result_values(job));
+}
+
+void size_products(EpochWork& work, const PlannedEpoch& job) {
+  for (auto& of_schedule : work.products)
+    of_schedule.assign(job.shape.fanout.size(), std::vector<Cost>(static_cast<std::size_t>(job.ranks)));
+}
+
+// ---- counting ----
+
+template <class Index>
+class EpochCount {
+ public:
+  EpochCount(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
+             std::span<const std::int64_t> training)
+      : cpu_(cpu),
+        a_(a),
+        job_(job),
+        kind_(sampler_kind_of(job.sampler)),
+        layers_(job.shape.fanout.size()),
+        plan_(training, job.shape.batch_size, job.batches_per_step, job.ranks, job.seed, job.epoch),
+        blocks_(block_partition(a.rows(), job.rows())),
+        parts_(block_partition(a.rows(), job.parts())),
+        servers_(block_partition(job.parts(), job.replication)),
+        keeper_marks_(layers_, Marks(a.rows())),
+        row_marks_(layers_, Marks(a.rows())),
+        sum_marks_(a.rows()),
+        sampler_(make_sampler(job.sampler, a, job.shape)) {
+    if (job.sampler == "fastgcn") draws_ = std::make_unique<FastGcnDraws<Index>>(a, job.shape);
+    ESPALIER_CHECK(a.partition.parts() == 1, "{} parts of the matrix to plan with", a.partition.parts());
+  }
+
+  EpochWork count(std::int64_t draw) {
+    const auto moments = degree_moments(a_, job_.shape.fanout);
+    work_.schedules = choose_schedules(shape(), job_.shape, expected_work(moments, job_, job_.shape));
+    work_.batches = plan_.batches();
+    work_.mean = work_.largest = {std::vector<double>(layers_ + 1, 0), std::vector<double>(layers_ + 1, 0)};
+    work_.scanned.assign(layers_ + 1, 0);
+    work_.remote_input_rows.assign(static_cast<std::size_t>(job_.ranks), 0);
+    work_.distinct.assign(layers_, 0);
+    work_.distinct_entries.assign(layers_, 0);
+    work_.row_entries.assign(layers_, 0);
+    work_.sums.assign(layers_, 0);
+    size_products(work_, job_);
+    if (plan_.batches() <= draw)
+      count_all();
+    else
+      count_some(draw);
+    finish();
+    return std::move(work_);
+  }
+
+ private:
+  ProductShape shape() const {
+    return product_shape(job_, static_cast<double>(a_.rows()), static_cast<double>(a_.local.entries()),
+                         sizeof(Index), a_.has_values ? 4 : 0);
+  }
+  std::int64_t windows() const { return count_batches(plan_.batches(), job_.bulk); }
+  double crossing_share(int group) const { return group > 1 ? crossing(group) : 1; }
+
+  // ---- All minibatches: what lies where is known. A process row's share of a window at a time. ----
+
+  void count_all() {
+    for (std::int64_t window = 0; window < windows(); ++window)
+      for (int row = 0; row < job_.rows(); ++row) count_group(window, row);
+  }
+
+  void count_group(std::int64_t window, int row) {
+    for (auto& marks : row_marks_) marks.begin();
+    std::vector<UnionCount> together(layers_);
+    std::vector<std::vector<LayerCount>> counts;
+    const int first = row * job_.replication, c = job_.replication;
+    for (int rank = first; rank < first + c; ++rank)
+      counts.push_back(count_keeper(rank, batches_of(window, rank), together));
+    for (int rank = first; rank < first + c; ++rank) {
+      const auto kept = std::ssize(batches_of(window, rank));
+      const auto& of_rank = counts[static_cast<std::size_t>(rank - first)];
+      for (std::size_t k = 0; k < layers_ && job_.parts() > 1; ++k)
+        book(rank, k, counted_work(static_cast<double>(kept), of_rank[k], together[k]));
+      remember_stack(kept, of_rank);
+    }
+  }
+
+  std::vector<std::int64_t> batches_of(std::int64_t window, int rank) const {
+    std::vector<std::int64_t> batches;
+    const auto begin = window * job_.bulk;
+    for (auto batch = begin; batch < plan_.batches() && batch - begin < job_.bulk; ++batch)
+      if (plan_.rank_of(batch) == rank) batches.push_back(batch);
+    return batches;
+  }
+
+  // Draws batches of one rank's window, some at a time, and counts them.
+  std::vector<LayerCount> count_keeper(int rank, const std::vector<std::int64_t>& batches,
+                                       std::vector<UnionCount>& together) {
+    constexpr std::size_t kAtOnce = 8;
+    std::vector<LayerCount> counts(layers_);
+    for (auto& marks : keeper_marks_) marks.begin();
+    for (std::size_t from = 0; from < batches.size(); from += kAtOnce) {
+      std::vector<SeedBatch> some;
+      for (auto b = from; b < std::min(from + kAtOnce, batches.size()); ++b)
+        some.push_back({batches[b], plan_.seeds(batches[b])});
+      const auto minibatches = sampler_->sample(cpu_, some, plan_.seed(), plan_.epoch());
+      totals_.add(cpu_, minibatches);
+      for (const auto& minibatch : minibatches) {
+        note_size(minibatch, rank);
+        if (job_.parts() == 1) continue;
+        for (std::size_t k = 0; k < layers_; ++k) count_layer(minibatch, k, rank, counts[k], together[k]);
+      }
+    }
+    count_draws(batches);
+    return counts;
+  }
+
+  void note_size(const Minibatch& minibatch, int rank) {
+    const auto note = [](MinibatchSize& mean, MinibatchSize& largest, std::size_t layer, double rows,
+                         double entries) {
+      mean.rows[layer] += rows;
+      mean.entries[layer] += entries;
+      largest.rows[layer] = std::max(largest.rows[layer], rows);
+      largest.entries[layer] = std::max(largest.entries[layer], entries);
+    };
+    note(work_.mean, work_.largest, 0, static_cast<double>(std::ssize(minibatch.vertices)), 0);
+    for (std::size_t layer = 1; layer <= layers_; ++layer) {
+      const auto& block = minibatch.blocks[layer - 1];
+      note(work_.mean, work_.largest, layer, static_cast<double>(block.rows),
+           static_cast<double>(block.entries()));
+    }
+    double scanned = 0;
+    std::int64_t at = 0;
+    for (std::size_t layer = layers_; layer >= 1; --layer) {
+      for (; at < minibatch.blocks[layer - 1].rows; ++at)
+        scanned += static_cast<double>(a_.local.row_size(minibatch.vertices[static_cast<std::size_t>(at)]));
+      work_.scanned[layer] += scanned;
+    }
+    const int row = rank / job_.replication;
+    std::int64_t remote = 0;
+    for (const auto v : minibatch.vertices) remote += v < blocks_.begin(row) || v >= blocks_.end(row);
+    work_.remote_input_rows[static_cast<std::size_t>(rank)] += static_cast<double>(remote);
+    input_rows_.add(static_cast<double>(std::ssize(minibatch.vertices)));
+  }
+
+  // Product number k (first: next to the batch) of one minibatch.
+  void count_layer(const Minibatch& minibatch, std::size_t k, int rank, LayerCount& count,
+                   UnionCount& together) {
+    const auto& block = minibatch.blocks[layers_ - 1 - k];
+    const int row = rank / job_.replication, column = rank % job_.replication;
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const auto v = minibatch.vertices[static_cast<std::size_t>(r)];
+      const auto entries = static_cast<double>(a_.local.row_size(v)),
+                 results = static_cast<double>(block.row_size(r));
+      const int part = parts_.owner(v);
+      const bool remote = part != row, foreign = servers_.owner(part) != column;
+      count.rows += 1;
+      count.entries += entries;
+      count.results += results;
+      if (remote) {
+        count.remote_rows += 1;
+        count.remote_results += results;
+      }
+      if (foreign) {
+        count.foreign_rows += 1;
+        count.foreign_entries += entries;
+        count.foreign_results += results;
+      }
+      if (keeper_marks_[k].add(v)) {
+        count.distinct += 1;
+        count.distinct_entries += entries;
+        count.remote_distinct += remote;
+        count.remote_distinct_entries += remote ? entries : 0;
+      }
+      if (!curves_.empty()) curves_[k].add(v);
+      if (!row_marks_[k].add(v)) continue;
+      together.remote += remote;
+      together.remote_entries += remote ? entries : 0;
+    }
+    if (!kind_.layer_wise) return;
+    count.picks += count_picks(block, job_.shape.fanout[k]);
+    if (kind_.sums_rows) count_sums(minibatch, block.rows, row, column, count);
+  }
+
+  // Columns that were picked: with a sum of rows each of them meets a row of the frontier.
+  double count_picks(const Block& block, std::int64_t fanout) {
+    if (draws_) return static_cast<double>(draws_->takes_all(fanout) ? draws_->weights().support() : fanout);
+    std::vector<bool> met(static_cast<std::size_t>(block.columns), false);
+    for (const auto column : block.indices) met[static_cast<std::size_t>(column)] = true;
+    return static_cast<double>(std::count(met.begin(), met.end(), true));
+  }
+
+  // Entries of the partial sums that each owner, or each server of the process row, sends.
+  void count_sums(const Minibatch& minibatch, std::int64_t rows, int row, int column, LayerCount& count) {
+    by_part_.assign(static_cast<std::size_t>(job_.parts()), {});
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const auto v = minibatch.vertices[static_cast<std::size_t>(r)];
+      by_part_[static_cast<std::size_t>(parts_.owner(v))].push_back(v);
+    }
+    const auto add_columns = [&](int part) {
+      double fresh = 0;
+      for (const auto v : by_part_[static_cast<std::size_t>(part)])
+        for (const auto u : a_.local.row_indices(v)) fresh += sum_marks_.add(u);
+      return fresh;
+    };
+    for (int part = 0; part < job_.parts(); ++part) {
+      sum_marks_.begin();
+      const double sums = add_columns(part);
+      count.sums += sums;
+      if (part != row) count.remote_sums += sums;
+    }
+    for (int server = 0; server < job_.replication && job_.replication > 1; ++server) {
+      sum_marks_.begin();
+      double sums = 0;
+      for (int part = servers_.begin(server); part < servers_.end(server); ++part) sums += add_columns(part);
+      count.served_sums += sums;
+      if (server != column) count.foreign_sums += sums;
+    }
+  }
+
+  void count_draws(const std::vector<std::int64_t>& batches) {
+    if (!draws_ || job_.parts() == 1) return;
+    std::vector<RandomStream> streams;
+    for (const auto batch : batches)
+      streams.push_back({.seed = job_.seed,
+                         .purpose = Purpose::kSample,
+                         .epoch = job_.epoch,
+                         .batch = static_cast<std::uint64_t>(batch)});
+    draws_->begin(cpu_, streams, job_.shape.fanout);
+    points_ += static_cast<double>(draws_->points());
+    most_rounds_ = std::max(most_rounds_, draws_->rounds());
+  }
+
+  using WorkOfSchedules = std::array<ProductWork, kMovingSchedules.size()>;
+
+  WorkOfSchedules counted_work(double kept, const LayerCount& count, const UnionCount& together) const {
+    const double down = crossing_share(job_.parts()), along = crossing_share(job_.replication);
+    ProductWork pull, push, staged;
+    pull.batches = push.batches = staged.batches = kept;
+    pull.distinct = count.remote_distinct / down;
+    pull.distinct_entries = count.remote_distinct_entries / down;
+    push.rows = count.remote_rows / down;
+    push.results = count.remote_results / down;
+    push.result_value_bytes = has_result_values(job_) ? 4 : 0;
+    push.sums = count.remote_sums / down;
+    push.picks = staged.picks = count.picks;
+    staged.rows = count.foreign_rows / along;
+    staged.row_entries = count.foreign_entries / along;
+    staged.results = count.foreign_results / along;
+    staged.sums = count.foreign_sums / along;
+    // The c ranks of a process row fetch what their keepers want together, each from its own stages.
+    staged.distinct = together.remote / down / job_.replication;
+    staged.distinct_entries = together.remote_entries / down / job_.replication;
+    return {pull, push, staged, staged};
+  }
+
+  void book(int rank, std::size_t k, const WorkOfSchedules& work) {
+    for (std::size_t s = 0; s < kMovingSchedules.size(); ++s) {
+      const auto cost = product_cost(kMovingSchedules[s], shape(), work[s]);
+      auto& booked = work_.products[s][k][static_cast<std::size_t>(rank)];
+      booked.messages += cost.messages;
+      booked.bytes += cost.bytes;
+    }
+  }
+
+  void remember_stack(std::int64_t kept, const std::vector<LayerCount>& counts) {
+    work_.stacked = std::max(work_.stacked, kept);
+    for (std::size_t k = 0; k < layers_; ++k) {
+      work_.distinct[k] = std::max(work_.distinct[k], counts[k].distinct);
+      work_.distinct_entries[k] = std::max(work_.distinct_entries[k], counts[k].distinct_entries);
+      work_.row_entries[k] = std::max(work_.row_entries[k], counts[k].entries);
+      work_.sums[k] = std::max(work_.sums[k], counts[k].sums);
+    }
+  }
+
+  // ---- Some minibatches, spread over the epoch: means, and ids spread evenly. ----
+
+  void count_some(std::int64_t draw) {
+    curves_.assign(layers_, DistinctCurve(a_.rows()));
+    std::vector<UnionCount> together(layers_);
+    mean_.assign(layers_, {});
+    std::vector<std::int64_t> some;
+    for (std::int64_t k = 0; k < draw; ++k) some.push_back(k * plan_.batches() / draw);
+    mean_ = count_keeper(0, some, together);
+    for (auto& count : mean_)
+      for (double* number :
+           {&count.rows, &count.entries, &count.results, &count.picks, &count.sums, &count.served_sums})
+        *number /= static_cast<double>(draw);
+    std::ranges::fill(work_.remote_input_rows, 0.0);
+    const double remote = job_.rows() > 1 ? crossing(job_.rows()) * input_rows_.mean() : 0;
+    for (std::int64_t window = 0; window < windows(); ++window)
+      for (int rank = 0; rank < job_.ranks; ++rank) {
+        const auto kept = std::ssize(batches_of(window, rank));
+        const auto r = static_cast<std::size_t>(rank);
+        work_.remote_input_rows[r] += remote * static_cast<double>(kept);
+        for (std::size_t k = 0; k < layers_ && job_.parts() > 1; ++k)
+          book(rank, k, expected_work_of(static_cast<double>(kept), k));
+        if (kept > work_.stacked) remember_expected_stack(kept);
+      }
+  }
+
+  WorkOfSchedules expected_work_of(double kept, std::size_t k) {
+    const auto& mean = mean_[k];
+    ProductWork pull, push, staged;
+    pull.batches = push.batches = staged.batches = kept;
+    std::tie(pull.distinct, pull.distinct_entries) = distinct_of(kept, k);
+    push.rows = staged.rows = kept * mean.rows;
+    push.results = staged.results = kept * mean.results;
+    push.result_value_bytes = has_result_values(job_) ? 4 : 0;
+    push.picks = staged.picks = kept * mean.picks;
+    push.sums = kept * mean.sums;
+    staged.sums = kept * mean.served_sums;
+    staged.row_entries = kept * mean.entries;
+    const auto together = distinct_of(kept * job_.replication, k);
+    staged.distinct = together.first / job_.replication;
+    staged.distinct_entries = together.second / job_.replication;
+    return {pull, push, staged, staged};
+  }
+
+  // Windows are alike, and so are ranks: few numbers of batches occur.
+  std::pair<double, double> distinct_of(double batches, std::size_t k) {
+    const auto known = known_distinct_.find({batches, k});
+    if (known != known_distinct_.end()) return known->second;
+    const auto distinct = curves_[k].at(batches, static_cast<double>(totals_.batches), [&](std::int64_t v) {
+      return static_cast<double>(a_.local.row_size(v));
+    });
+    return known_distinct_[{batches, k}] = distinct;
+  }
+
+  void remember_expected_stack(std::int64_t kept) {
+    work_.stacked = kept;
+    for (std::size_t k = 0; k < layers_; ++k) {
+      const auto batches = static_cast<double>(kept);
+      if (job_.parts() > 1) std::tie(work_.distinct[k], work_.distinct_entries[k]) = distinct_of(batches, k);
+      work_.row_entries[k] = batches * mean_[k].entries;
+      work_.sums[k] = batches * mean_[k].sums;
+    }
+  }
+
+  // Sums over what was drawn become those of the epoch.
+  void finish() {
+    work_.drawn = totals_.batches;
+    const double drawn = std::max<double>(1, static_cast<double>(totals_.batches));
+    const double all = static_cast<double>(work_.batches), scale = all / drawn;
+    for (auto* sizes : {&work_.mean.rows, &work_.mean.entries, &work_.scanned})
+      for (auto& size : *sizes) size /= drawn;
+    work_.sampled_edges = static_cast<double>(totals_.sampled_edges) * scale;
+    work_.input_rows = static_cast<double>(totals_.input_rows) * scale;
+    if (totals_.batches == work_.batches) work_.digest = totals_.digest;
+    const double unseen = std::sqrt(std::max(0.0, 1 - drawn / all));
+    work_.relative_error = input_rows_.standard_error() / std::max(input_rows_.mean(), 1e-9) * unseen;
+    if (!draws_ || job_.parts() == 1) return;
+    // Every rank takes part in every round of a window: a maximum over the column, and points to their owners.
+    const auto rounds = static_cast<double>(most_rounds_ * windows());
+    const auto points = points_ * scale / job_.ranks;
+    auto cost = find_cost(job_.parts(), 0);
+    work_.draws.bytes = rounds * cost.bytes + find_cost(job_.parts(), points).bytes - cost.bytes +
+                        (rounds + static_cast<double>(windows())) * 16 * crossing(job_.parts());
+    work_.draws.messages =
+        rounds * cost.messages + (rounds + static_cast<double>(windows())) * 2 * (job_.parts() - 1);
+  }
+
+  const Cpu& cpu_;
+  const DistCsr<Index>& a_;
+  const PlannedEpoch& job_;
+  const SamplerKind& kind_;
+  std::size_t layers_;
+  EpochPlan plan_;
+  RowPartition blocks_, parts_, servers_;  // of features, of the matrix, of parts over a row's columns
+  std::vector<Marks> keeper_marks_, row_marks_;
+  Marks sum_marks_;
+  std::vector<std::vector<std::int64_t>> by_part_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<FastGcnDraws<Index>> draws_;
+  std::vector<LayerCount> mean_;  // of a minibatch, where some were drawn
+  std::vector<DistinctCurve> curves_;
+  std::map<std::pair<double, std::size_t>, std::pair<double, double>> known_distinct_;
+  double points_ = 0;
+  std::int64_t most_rounds_ = 0;
+  SampleCounts totals_;
+  Moments input_rows_;
+  EpochWork work_;
+};
+
+}  // namespace
+
+template <class Index>
+EpochWork count_epoch(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
+                      std::span<const std::int64_t> training, std::int64_t draw) {
+  return EpochCount<Index>(cpu, a, job, training).count(draw);
+}
+
+template EpochWork count_epoch(const Cpu&, const DistCsr<std::int32_t>&, const PlannedEpoch&,
+                               std::span<const std::int64_t>, std::int64_t);
+template EpochWork count_epoch(const Cpu&, const DistCsr<std::int64_t>&, const PlannedEpoch&,
+                               std::span<const std::int64_t>, std::int64_t);
+
+// ---- estimating ----
+
+namespace {
+
+DegreeMoments moments_of(std::span<const std::int64_t> degrees, std::span<const std::int64_t> fanout) {
+  DegreeMoments moments;
+  double squares = 0;
+  moments.picks.assign(fanout.size(), 0);
+  moments.neighbour_picks.assign(fanout.size(), 0);
+  for (const auto degree : degrees) {
+    const auto d = static_cast<double>(degree);
+    moments.rows += 1;
+    moments.entries += d;
+    squares += d * d;
+    for (std::size_t k = 0; k < fanout.size(); ++k) {
+      const double picks = fanout[k] < 0 ? d : std::min(static_cast<double>(fanout[k]), d);
+      moments.picks[k] += picks;
+      moments.neighbour_picks[k] += picks * d;
+    }
+  }
+  const double rows = std::max(moments.rows, 1.0), ends = std::max(moments.entries, 1.0);
+  moments.mean = moments.entries / rows;
+  moments.neighbour = squares / ends;
+  for (auto& picks : moments.picks) picks /= rows;
+  for (auto& picks : moments.neighbour_picks) picks /= ends;
+  return moments;
+}
+
+// Vertices of one degree, and how likely one of them is in the frontier of a batch.
+struct DegreeClass {
+  double degree = 0, vertices = 0, included = 0;
+};
+
+std::vector<DegreeClass> classes_of(std::span<const std::int64_t> degrees, double seeds) {
+  std::map<std::int64_t, double> counts;
+  for (const auto degree : degrees) counts[degree] += 1;
+  std::vector<DegreeClass> classes;
+  const double share = std::min(1.0, seeds / std::max<double>(1, static_cast<double>(degrees.size())));
+  for (const auto& [degree, vertices] : counts)
+    classes.push_back({static_cast<double>(degree), vertices, share});
+  return classes;
+}
+
+template <class Term>
+double sum_over(const std::vector<DegreeClass>& classes, const Term& term) {
+  double sum = 0;
+  for (const auto& of : classes) sum += of.vertices * term(of);
+  return sum;
+}
+
+// The work of one layer of `batches` batches, after which `classes` are those of the next frontier. Ends of edges fall
+// on vertices in proportion to their degrees.
+ProductWork expected_layer(std::vector<DegreeClass>& classes, double fanout, double batches,
+                           const PlannedEpoch& job) {
+  const auto& kind = sampler_kind_of(job.sampler);
+  const double edges = std::max(1.0, sum_over(classes, [](const auto& of) { return of.degree; }));
+  const auto picked = [&](const DegreeClass& of) {
+    return fanout < 0 ? of.degree : std::min(fanout, of.degree);
+  };
+  const auto met = [&](double ends) {  // by one of so many ends of edges
+    return [=](const DegreeClass& of) { return -std::expm1(-ends * of.degree / edges); };
+  };
+  const auto stacked = [&](const DegreeClass& of) {
+    return -std::expm1(batches * std::log1p(-std::min(of.included, 1 - 1e-12)));
+  };
+  const double rows = sum_over(classes, [](const auto& of) { return of.included; });
+  const double entries = sum_over(classes, [](const auto& of) { return of.included * of.degree; });
+  ProductWork work;
+  work.batches = batches;
+  work.rows = batches * rows;
+  work.row_entries = batches * entries;
+  work.distinct = sum_over(classes, stacked);
+  work.distinct_entries = sum_over(classes, [&](const auto& of) { return of.degree * stacked(of); });
+  work.result_value_bytes = has_result_values(job) ? 4 : 0;
+  double ends = sum_over(classes, [&](const auto& of) { return of.included * picked(of); });
+  work.results = batches * ends;
+  if (kind.layer_wise) {
+    const double support = sum_over(classes, met(kind.sums_rows ? entries : 1e3 * edges));
+    const double picks = fanout < 0 ? support : std::min(fanout, support);
+    double low = 0, high = edges;  // as many ends as meet so many vertices
+    for (int step = 0; step < 60; ++step) {
+      ends = (low + high) / 2;
+      (sum_over(classes, met(ends)) < picks ? low : high) = ends;
+    }
+    work.picks = batches * picks;
+    work.results = batches * entries *
+                   sum_over(classes, [&](const auto& of) { return of.degree / edges * met(ends)(of); });
+    if (kind.sums_rows) work.sums = batches * job.parts() * sum_over(classes, met(entries / job.parts()));
+  }
+  for (auto& of : classes) of.included += (1 - of.included) * met(ends)(of);
+  return work;
+}
+
+std::vector<ProductWork> expected_layers(std::vector<DegreeClass> classes, double batches,
+                                         const PlannedEpoch& job, double* input_rows) {
+  std::vector<ProductWork> layers;
+  for (const auto fanout : job.shape.fanout)
+    layers.push_back(expected_layer(classes, static_cast<double>(fanout), batches, job));
+  *input_rows = sum_over(classes, [](const auto& of) { return of.included; });
+  return layers;
+}
+
+// Sizes of a minibatch as the work of one batch implies them.
+MinibatchSize expected_size(const std::vector<ProductWork>& layers, double input_rows) {
+  const auto count = layers.size();
+  MinibatchSize size = {std::vector<double>(count + 1, 0), std::vector<double>(count + 1, 0)};
+  for (std::size_t k = 0; k < count; ++k) {
+    size.rows[count - k] = layers[k].rows;
+    size.entries[count - k] = layers[k].results;
+  }
+  size.rows[0] = input_rows;
+  return size;
+}
+
+}  // namespace
+
+EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes, const PlannedEpoch& job,
+                         std::int64_t training) {
+  const auto moments = moments_of(degrees, job.shape.fanout);
+  const int index_bytes = std::ssize(degrees) < (std::int64_t{1} << 31) ? 4 : 8;
+  const auto product = product_shape(job, moments.rows, moments.entries, index_bytes, value_bytes);
+  EpochWork work;
+  work.schedules = choose_schedules(product, job.shape, expected_work(moments, job, job.shape));
+  work.batches = count_batches(training, job.shape.batch_size);
+
+  auto shape = job.shape;
+  shape.batch_size = std::min(shape.batch_size, std::max<std::int64_t>(training, 1));
+  const auto classes = classes_of(degrees, static_cast<double>(shape.batch_size));
+  double input_rows = 0;
+  const auto of_batch = expected_layers(classes, 1, job, &input_rows);
+  work.mean = work.largest = expected_size(of_batch, input_rows);
+  work.scanned.assign(of_batch.size() + 1, 0);
+  for (std::size_t k = 0; k < of_batch.size(); ++k)
+    work.scanned[of_batch.size() - k] = of_batch[k].row_entries;
+  const auto all = static_cast<double>(training) / static_cast<double>(shape.batch_size);
+  work.input_rows = all * work.mean.rows[0];
+  for (const auto entries : work.mean.entries) work.sampled_edges += all * entries;
+  work.remote_input_rows.assign(static_cast<std::size_t>(job.ranks),
+                                job.rows() > 1 ? work.input_rows * crossing(job.rows()) / job.ranks : 0);
+
+  const auto windows = static_cast<double>(count_batches(work.batches, job.bulk));
+  work.stacked = count_batches(std::min(job.bulk, work.batches), job.ranks);
+  size_products(work, job);
+  const auto of_window = expected_layers(classes, all / windows / job.ranks, job, &input_rows);
+  // Schedule staged: the c keepers of a process row fetch together.
+  const auto of_row = expected_layers(classes, all / windows / job.rows(), job, &input_rows);
+  for (std::size_t k = 0; k < of_window.size(); ++k) {
+    work.distinct.push_back(of_window[k].distinct);
+    work.distinct_entries.push_back(of_window[k].distinct_entries);
+    work.row_entries.push_back(of_window[k].row_entries);
+    work.sums.push_back(of_window[k].sums);
+    for (std::size_t s = 0; s < kMovingSchedules.size(); ++s) {
+      auto of_schedule = of_window[k];
+      if (kMovingSchedules[s] == Schedule::kStaged) {
+        of_schedule.distinct = of_row[k].distinct / job.replication;
+        of_schedule.distinct_entries = of_row[k].distinct_entries / job.replication;
+      }
+      auto cost = product_cost(kMovingSchedules[s], product, of_schedule);
+      cost.messages *= windows;
+      cost.bytes *= windows;
+      std::ranges::fill(work.products[s][k], cost);
+    }
+  }
+  if (job.sampler == "fastgcn" && job.parts() > 1) {
+    double points = 0;
+    for (const auto fanout : job.shape.fanout) points += std::max<double>(0, static_cast<double>(fanout));
+    work.draws = find_cost(job.parts(), points * all / job.ranks);
+  }
+  return work;
+}
+
+}  // namespace espalier

@@ -1,0 +1,335 @@
+"""espalier plan and calibrate against the runs that they foretell.
+
+Laws: a plan draws the minibatches of the run (equal digests), resolves "auto" as the run does, and its bytes are those that the run
+counts, for every sampler, schedule and grid; its peak memory lies within 20 % of the run's. What does not fit ends with exit code 4 and
+the plan; a wrong argument or machine file with one message.
+"""
+
+import itertools
+import json
+import unittest
+
+import h5py
+
+from tests.app.program import LONG, ROOT, ProgramTest, awkward_graph, espalier
+
+CONFIG = """
+[graph]
+file = "{graph}"
+[sampler]
+fanout = [5, 3]
+batch_size = 64
+[model]
+hidden = 32
+layers = 2
+[train]
+epochs = 1
+[run]
+threads = 1
+[output]
+dir = "{output}"
+"""
+
+SCHEDULES = ("pull", "push", "staged", "staged-oblivious", "auto")
+LAYER_WISE = ("sampler.fanout=[48,48]",)
+SAMPLERS = {"graphsage": ("sampler.kind=graphsage",), "labor": ("sampler.kind=labor",),
+            "ladies": ("sampler.kind=ladies", *LAYER_WISE), "fastgcn": ("sampler.kind=fastgcn", *LAYER_WISE)}
+
+
+class PlanTest(ProgramTest):
+    scale, features = 11, 16
+
+    def setUp(self):
+        super().setUp()
+        self.graph, self.config, self.output = self.folder / "graph.h5", self.folder / "job.toml", self.folder / "out"
+        self.succeed("generate", "rmat", "--scale", self.scale, "--edge-factor", 12, "--symmetrize", "--features", self.features,
+                     "--classes", 5, "--seed", 3, "-o", self.graph)
+        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
+
+    def plan(self, *overrides, ranks=1, options=()):
+        """The plan, whether it fits or not."""
+        code, output = espalier("-q", "plan", self.config, "--ranks", ranks, *options, *overrides)
+        self.assertIn(code, (0, 4), output)
+        return json.loads((self.output / "plan.json").read_text())
+
+    def both(self, command, *overrides, ranks=1, options=(), timeout=200):
+        self.succeed("-q", command, self.config, *overrides, ranks=ranks, timeout=timeout)
+        sampling = ("--sampling",) if command == "sample" else ()
+        return self.report(self.output), self.plan(*overrides, ranks=ranks, options=(*options, *sampling))
+
+    def compare_bytes(self, run, plan, what, off=0.05):
+        """The plan's bytes of each stage are within `off` of the run's."""
+        run, plan = run["epochs"][0], plan["epochs"][0]
+        self.assertEqual(set(run["bytes"]), set(plan["bytes"]), what)
+        for stage in run["bytes"]:
+            counted, said = run["bytes"][stage], plan["bytes"][stage]
+            self.assertLessEqual(abs(said["total"] - counted["total"]), off * counted["total"],
+                                 f"{what}: {stage}: counted {counted}, planned {said}")
+            self.assertLessEqual(said["max_rank"], said["total"])
+
+
+class Bytes(PlanTest):
+    def check(self, command, sampler, *overrides, ranks):
+        run, plan = self.both(command, *SAMPLERS[sampler], *overrides, ranks=ranks)
+        what = (command, sampler, overrides, ranks)
+        self.assertEqual(plan["epochs"][0]["sample_digest"], run["epochs"][0]["sample_digest"], what)
+        self.assertEqual(plan["schedules"], run["schedules"], what)
+        for field in ("batches", "sampled_edges", "input_rows"):
+            self.assertEqual(plan["epochs"][0][field], run["epochs"][0][field], what)
+        self.compare_bytes(run, plan, what, off=0.02)
+        return run, plan
+
+    def test_sampling_by_every_schedule(self):
+        for sampler, schedule in itertools.product(SAMPLERS, SCHEDULES):
+            ranks, copies = (4, 2) if schedule != "pull" else (3, 1)
+            self.check("sample", sampler, f"grid.schedule={schedule}", f"grid.replication={copies}", "sampler.bulk=7", ranks=ranks)
+
+    def test_training(self):
+        for sampler, (job, ranks) in zip(itertools.cycle(SAMPLERS), (
+                (("model.kind=sage", "grid.replication=2", "train.reproducible=true"), 4),
+                (("model.kind=gcn", "train.batches_per_step=3"), 2),
+                (("model.normalize=batch", "grid.topology=replicated"), 2),
+                (("model.kind=gcn", "model.normalize=layer", "run.memory_limit=2MB", "grid.schedule=staged"), 3),
+                (("model.kind=gcn", "grid.replication=2", "grid.topology=replicated", "sampler.batch_size=100"), 2))):
+            run, _ = self.check("train", sampler, *job, ranks=ranks)
+            self.assertGreater(run["epochs"][0]["bytes"]["reduce"]["total"], 0)
+
+    def test_wide_rows_and_one_rank(self):
+        run, plan = self.both("train", "train.epochs=1")
+        for stage in ("sample", "fetch", "reduce", "evaluate"):
+            self.assertEqual((run["epochs"][0]["bytes"][stage]["total"], plan["epochs"][0]["bytes"][stage]["total"]), (0, 0))
+
+    def test_a_part_of_a_long_epoch_stands_for_all(self):
+        for sampler, schedule, bulk in (("graphsage", "pull", "auto"), ("labor", "push", "8"), ("ladies", "staged", "8"),
+                                        ("fastgcn", "auto", "auto")):
+            job = (*SAMPLERS[sampler], "sampler.batch_size=16", f"grid.schedule={schedule}", f"sampler.bulk={bulk}",
+                   "grid.replication=2")
+            run, plan = self.both("train", *job, ranks=4, options=("--draw", 24))
+            batches, drawn = run["epochs"][0]["batches"], plan["plan"]["drawn"]
+            self.assertGreater(batches, 60)
+            self.assertLess(drawn, batches / 2)
+            self.assertGreater(plan["plan"]["relative_error"], 0)
+            self.assertNotIn("sample_digest", plan["epochs"][0])
+            self.compare_bytes(run, plan, job)
+
+    def test_degrees_alone_say_the_order_of_magnitude(self):
+        for sampler, schedule in itertools.product(SAMPLERS, ("pull", "push", "staged")):
+            job = (*SAMPLERS[sampler], f"grid.schedule={schedule}")
+            run, plan = self.both("train", *job, ranks=2, options=("--draw", 0))
+            self.assertEqual(plan["plan"]["drawn"], 0)
+            for stage, volume in run["epochs"][0]["bytes"].items():
+                ratio = plan["epochs"][0]["bytes"][stage]["total"] / volume["total"]
+                self.assertTrue(0.8 < ratio < 2, (job, stage, ratio))
+        self.assertIn("estimated from the degrees", self.succeed("plan", self.config, "--ranks", 2, "--draw", 0))
+
+
+class Memory(PlanTest):
+    """At sizes where minibatches, activations and evaluation matter: at least as much again as the program itself."""
+
+    scale, features = 14, 96
+
+    def check(self, command, *job, ranks, timeout=200):
+        run, plan = self.both(command, *job, "sampler.batch_size=256", "model.hidden=96", ranks=ranks, timeout=timeout)
+        measured, said = run["peak_memory_bytes"]["max"], plan["peak_memory_bytes"]["max"]
+        phases = plan["plan"]["memory"]
+        self.assertAlmostEqual(said, max(sum(items.values()) for items in phases.values()), delta=20)
+        self.assertLessEqual(abs(said - measured), 0.2 * measured, f"{command} {job} np {ranks}: measured {measured}, planned {said}")
+        return measured
+
+    def test_peaks(self):
+        self.assertGreater(self.check("train", "model.kind=sage", "train.epochs=2", ranks=1), 70e6)
+        self.check("train", "model.kind=gcn", "grid.replication=2", "sampler.kind=labor", ranks=2)
+        self.check("sample", "sampler.fanout=[25,25]", ranks=2)
+
+    @unittest.skipUnless(LONG, "long: every sampler, model, grid, topology")
+    def test_long_peaks_and_bytes(self):
+        for command, sampler, model, (ranks, copies, topology) in itertools.product(
+                ("sample", "train"), SAMPLERS, ("sage", "gcn"),
+                ((1, 1, "partitioned"), (2, 1, "partitioned"), (4, 1, "partitioned"), (4, 2, "partitioned"), (2, 2, "replicated"))):
+            job = (*SAMPLERS[sampler], f"model.kind={model}", f"grid.replication={copies}", f"grid.topology={topology}", "train.epochs=2")
+            self.check(command, *job, ranks=ranks)
+            self.compare_bytes(*self.both(command, *job, ranks=ranks), (command, job, ranks))
+
+
+class Choices(PlanTest):
+    def test_auto_is_resolved_as_in_a_run(self):
+        for command, job in itertools.product(("sample", "train"), (("run.memory_limit=8GB",), ("run.memory_limit=1MB",),
+                                                                    ("run.memory_limit=900KB", "model.kind=gcn"),
+                                                                    ("run.memory_limit=600KB", "sampler.batch_size=9", "sampler.kind=labor"))):
+            job = (*job, "grid.replication=auto", "sampler.bulk=auto")
+            self.succeed("-q", command, self.config, *job, ranks=4)
+            run = self.report(self.output)
+            options = ("--sampling",) if command == "sample" else ()
+            plan = self.plan(*job, ranks=4, options=options)
+            for section, key in (("grid", "replication"), ("sampler", "bulk"), ("train", "batches_per_step")):
+                self.assertEqual(plan["config"][section][key], run["config"][section][key], (command, job, key))
+
+    def test_what_does_not_fit_is_planned_and_refused(self):
+        output = self.fail_with(4, ["does not fit", "has 20.0 MiB", "use more ranks", "grid.replication below 2"], "plan", self.config,
+                                "--ranks", 4, "--memory-per-rank", "20MiB", "grid.replication=2")
+        self.assertIn("DOES NOT FIT", output)
+        self.assertIn("between ranks", output)
+        plan = json.loads((self.output / "plan.json").read_text())
+        self.assertFalse(plan["plan"]["fits"])
+        self.assertTrue(self.plan("grid.replication=2", ranks=4, options=("--memory-per-rank", "2GiB"))["plan"]["fits"])
+
+    def test_the_largest_bulk_fits_and_the_next_does_not(self):
+        job, sampling = ("sampler.batch_size=16", "sampler.fanout=[40,40]"), ("--sampling",)
+        few, all_of_them = (self.plan(*job, f"sampler.bulk={bulk}", ranks=2, options=sampling)["peak_memory_bytes"]["max"]
+                            for bulk in (2, 1000))
+        limited = (*sampling, "--memory-per-rank", (few + all_of_them) // 2)
+        largest = self.plan(*job, "sampler.bulk=10", ranks=2, options=limited)["plan"]["largest_bulk"]
+        batches = self.plan(*job, ranks=2, options=sampling)["epochs"][0]["batches"]
+        self.assertTrue(batches / 4 < largest < batches * 3 / 4, (largest, batches))
+        # A plan with that bulk counts where this one scaled: some slack.
+        self.assertTrue(self.plan(*job, f"sampler.bulk={largest * 4 // 5}", ranks=2, options=limited)["plan"]["fits"])
+        self.fail_with(4, ["does not fit", "sampler.bulk = "], "plan", self.config, "--ranks", 2, *limited, *job,
+                       f"sampler.bulk={largest * 5 // 4}")
+
+
+class Page(PlanTest):
+    def test_it_is_a_page(self):
+        output = self.succeed("plan", self.config, "--ranks", 16, "--machine", ROOT / "inputs/machines/perlmutter.toml",
+                              "grid.replication=4", "run.device=cpu")
+        lines = output.splitlines()
+        self.assertLess(len(lines), 55)
+        for line in lines:
+            if str(self.folder) not in line:
+                self.assertLessEqual(len(line), 100, line)
+        for word in ("memory of a rank", "together", "fits", "staged-oblivious", "<- this job", "seconds of an epoch on"):
+            self.assertIn(word, output)
+
+    def test_the_json_has_the_fields_of_a_report(self):
+        self.succeed("-q", "train", self.config, ranks=2)
+        report = self.report(self.output)
+        plan = self.plan(ranks=2, options=("--machine", ROOT / "inputs/machines/laptop.toml"))
+        self.assertEqual(plan["command"], "plan")
+        self.assertLessEqual(set(report) - {"test", "best_epoch", "weights_digest"}, set(plan))
+        self.assertEqual({key: plan[key] for key in ("ranks", "replication", "graph", "threads", "device")},
+                         {key: report[key] for key in ("ranks", "replication", "graph", "threads", "device")})
+        self.assertEqual(set(plan["epochs"][0]["seconds"]), set(report["epochs"][0]["seconds"]))
+        self.assertAlmostEqual(plan["epochs"][0]["seconds"]["total"],
+                               sum(s for stage, s in plan["epochs"][0]["seconds"].items() if stage != "total"))
+        self.assertEqual(set(plan["epochs"][0]["bytes"]["fetch"]), set(report["epochs"][0]["bytes"]["fetch"]))
+        elsewhere = self.folder / "deep" / "down.json"
+        self.succeed("-q", "plan", self.config, "--ranks", 2, "-o", elsewhere)
+        self.assertEqual(json.loads(elsewhere.read_text())["command"], "plan")
+
+
+MACHINE = """format = "espalier-machine"
+version = 1
+name = "paper"
+[node]
+device = "cpu"
+ranks = {ranks}
+threads = 1
+memory = "8GB"
+device_memory = "none"
+[network]
+latency_us = 5.0
+bandwidth_gbs = 2
+[inside]
+latency_us = 1.0
+bandwidth_gbs = 10
+[rates]
+draws_m = 1e12
+entries_m = 1e12
+rows_gbs = 1e12
+spmm_gbs = 1e12
+gemm_gflops = {gemm}
+elements_gbs = 1e12
+parameters_m = 1e12
+gradients_m = 1e12
+"""
+
+
+class Seconds(PlanTest):
+    def seconds(self, *overrides, machine, ranks):
+        path = self.folder / "machine.toml"
+        path.write_text(machine)
+        return self.plan(*overrides, ranks=ranks, options=("--machine", path))["epochs"][0]
+
+    def test_they_follow_from_alpha_beta_and_gamma(self):
+        for on_a_node, alpha, beta in ((1, 5e-6, 1 / 2e9), (4, 1e-6, 1 / 10e9), (2, (1 + 2 * 5) / 3 * 1e-6, (1 / 10e9 + 2 / 2e9) / 3)):
+            epoch = self.seconds(machine=MACHINE.format(ranks=on_a_node, gemm="1e12"), ranks=4)
+            reduce = epoch["bytes"]["reduce"]
+            expected = alpha * reduce["messages"] / 4 + beta * reduce["max_rank"]
+            self.assertAlmostEqual(epoch["seconds"]["reduce"] / expected, 1, places=6)
+        epoch = self.seconds("model.layers=1", "sampler.fanout=[1]", machine=MACHINE.format(ranks=1, gemm="1"), ranks=1)
+        # One layer of sage that multiplies first: the input's rows by one matrix, the seeds' by another; backward two gradients.
+        with h5py.File(self.graph) as file:
+            seeds = len(file["split/train"])
+        flops = 2 * (epoch["input_rows"] + seeds) * self.features * 5
+        self.assertAlmostEqual(epoch["seconds"]["forward"] / (flops / 1e9), 1, places=3)
+        self.assertAlmostEqual(epoch["seconds"]["backward"] / (flops / 1e9), 1, places=3)
+
+    def test_machine_files(self):
+        path = self.folder / "machine.toml"
+        good = MACHINE.format(ranks=1, gemm="1")
+        for change, words in ((("version = 1", "version = 2"), ["version 2", "version 1"]),
+                              (("espalier-machine", "toaster"), ["not a machine file", "calibrate"]),
+                              (("draws_m", "drawz_m"), ["machine.toml:17", "unknown key rates.drawz_m", "rates.draws_m"]),
+                              (("gemm_gflops = 1\n", ""), ["rates.gemm_gflops is missing"]),
+                              (("gemm_gflops = 1", "gemm_gflops = 0"), ["rates.gemm_gflops", "above 0"]),
+                              (("ranks = 1", "ranks = 0"), ["node.ranks", "at least 1"]),
+                              (('"8GB"', '"lots"'), ["node.memory", "lots"]),
+                              (('"cpu"', '"abacus"'), ["node.device", "cuda"]),
+                              (("[rates]", "[rates"), ["machine.toml:16"])):
+            path.write_text(good.replace(*change))
+            self.fail_with(2, words, "plan", self.config, "--ranks", 2, "--machine", path)
+        self.fail_with(2, ["cannot read", "nowhere.toml"], "plan", self.config, "--ranks", 2, "--machine", self.folder / "nowhere.toml")
+
+    def test_calibrate_writes_what_plan_reads(self):
+        path = self.folder / "here.toml"
+        output = self.succeed("calibrate", "-o", path, "--name", "here", ranks=2, timeout=300)
+        self.assertIn("latency_us", output)
+        epoch = self.plan(ranks=2, options=("--machine", path))
+        self.assertEqual(epoch["plan"]["machine"], "here")
+        self.assertGreater(epoch["epochs"][0]["seconds"]["total"], 0)
+        self.assertEqual(path.read_text().count("ranks = 2"), 1)
+        self.fail_with(2, ["cannot write"], "calibrate", "-o", self.folder / "no" / "such" / "folder.toml", timeout=300)
+
+
+class BadInput(ProgramTest):
+    def test_arguments_and_files(self):
+        graph, config = self.folder / "graph.h5", self.folder / "job.toml"
+        awkward_graph(graph)
+        config.write_text(CONFIG.format(graph=graph, output=self.folder / "out"))
+        for code, words, arguments in (
+                (2, ["--ranks 0"], ["--ranks", 0]),
+                (2, ["--ranks"], []),
+                (2, ["--ranks -3"], ["--ranks=-3"]),
+                (2, ["grid.replication = 2", "number of ranks, 3"], ["--ranks", 3, "grid.replication=2"]),
+                (2, ["grid.replication = 8"], ["--ranks", 4, "grid.replication=8"]),
+                (2, ["--memory-per-rank", "plenty"], ["--ranks", 2, "--memory-per-rank", "plenty"]),
+                (2, ["unknown key train.epoch", "train.epochs"], ["--ranks", 2, "train.epoch=1"]),
+                (2, ["--draw"], ["--ranks", 2, "--draw=-1"]),
+                (2, ["run.device = cuda", "--machine"], ["--ranks", 2, "run.device=cuda"]),
+                (3, ["missing.h5"], ["--ranks", 2, "graph.file=missing.h5"])):
+            self.fail_with(code, words, "plan", config, *arguments)
+        self.fail_with(2, ["one process", "--ranks"], "plan", config, "--ranks", 2, ranks=2)
+        self.assertIn("fits", self.succeed("plan", config, "--ranks", 100))
+        self.assertFalse((self.folder / "out" / "report.json").exists(), "a plan is no run")
+
+
+class Documents(ProgramTest):
+    def test_the_machines_of_the_repository_are_read(self):
+        graph, config = self.folder / "graph.h5", self.folder / "job.toml"
+        awkward_graph(graph)
+        config.write_text(CONFIG.format(graph=graph, output=self.folder / "out"))
+        machines = sorted((ROOT / "inputs" / "machines").glob("*.toml"))
+        self.assertGreaterEqual(len(machines), 2)
+        for machine in machines:
+            self.assertIn("seconds of an epoch", self.succeed("plan", config, "--ranks", 8, "--machine", machine))
+
+    def test_the_examples_of_help_work(self):
+        graph = self.folder / "graph.h5"
+        self.succeed("generate", "planted", "--nodes", 3000, "--features", 8, "--classes", 4, "-o", graph)
+        lines = [line.split() for line in self.succeed("help", "plan").splitlines() if line.startswith("  espalier plan ")]
+        self.assertEqual(len(lines), 1)
+        self.succeed(*lines[0][1:], f"graph.file={graph}", f"output.dir={self.folder}", cwd=ROOT)
+        self.assertIn("calibrate -o machine.toml", self.succeed("help", "calibrate"))
+
+
+if __name__ == "__main__":
+    unittest.main()
