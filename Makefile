@@ -38,7 +38,7 @@ LIBRARY  := $(BUILD)/libespalier.a
 
 all: status $(PROGRAM)  ## build the CPU program at build/cpu/espalier (the default)
 
-include cuda.mk test.mk bench.mk
+include cuda.mk test.mk bench.mk simulate.mk
 
 $(PROGRAM): $(BUILD)/obj/app/main.cpp.o $(LIBRARY)
 	@echo "link   $@"

@@ -3,6 +3,7 @@
 #
 #   scripts/install_deps.sh            installs with apt as root or by `sudo -n`; silent when nothing is missing
 #   scripts/install_deps.sh --check    only reports, CUDA included
+#   scripts/install_deps.sh --simulator   SimGrid, for `make simulate` alone; 1 where it is missing in the end
 #
 # On Debian and its kin dpkg knows what is there. What dpkg lacks and apt cannot bring may still come from a module or
 # from Spack, so it is looked for as on any other system: headers by asking the compiler (CPATH and pkg-config count),
@@ -50,6 +51,8 @@ python3-h5py
 python3-scipy
 python3-matplotlib
 clang-format"
+
+SIMULATOR=libsimgrid-dev
 
 # package_names: the Debian names of all needs, which serve as their keys
 package_names() { awk -F ' [|] ' '{print $2}' <<<"$NEEDS"; }
@@ -207,11 +210,19 @@ report_missing() {
   command -v apt-get >/dev/null && echo "as root: apt-get install --no-install-recommends ${1//$'\n'/ }"
 }
 
+# Silent when it is there; nothing else needs it.
+install_simulator() {
+  command -v smpicxx >/dev/null && command -v smpirun >/dev/null && return 0
+  command -v apt-get >/dev/null && can_be_root && install_with_apt "$SIMULATOR"
+  command -v smpicxx >/dev/null && command -v smpirun >/dev/null
+}
+
 main() {
   local option=${1:-} missing names
   case "$#$option" in
     0 | 1--check) ;;
-    *) echo "usage: scripts/install_deps.sh [--check]" >&2; return 2 ;;
+    1--simulator) install_simulator; return ;;
+    *) echo "usage: scripts/install_deps.sh [--check | --simulator]" >&2; return 2 ;;
   esac
 
   # 1. What does dpkg lack? Elsewhere everything is yet to be found.

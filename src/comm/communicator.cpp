@@ -55,6 +55,13 @@ void for_each_piece(std::int64_t bytes, Piece piece) {
     piece(offset, static_cast<int>(std::min(kPieceBytes, bytes - offset)));
 }
 
+// Where the piece of each rank begins, in bytes, and where the last one ends.
+std::vector<std::int64_t> piece_starts(std::span<const std::int64_t> counts, std::size_t item) {
+  std::vector<std::int64_t> starts(1, 0);
+  for (const auto count : counts) starts.push_back(starts.back() + count * static_cast<std::int64_t>(item));
+  return starts;
+}
+
 }  // namespace
 
 Communicator::Communicator(MPI_Comm handle, bool owned, std::shared_ptr<Traffic> traffic)
@@ -167,7 +174,7 @@ std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int
 }
 
 // Receives are posted before sends, empty pairs exchange nothing, and both sides cut a large message at the
-// same places.
+// same places. Each rank begins with its neighbour, so that not all send to rank 0 first.
 PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
                                                        std::span<const std::int64_t> send_counts,
                                                        void* received,
@@ -176,34 +183,29 @@ PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
   ESPALIER_CHECK(
       static_cast<int>(send_counts.size()) == size_ && static_cast<int>(receive_counts.size()) == size_,
       "{} and {} counts for {} ranks", send_counts.size(), receive_counts.size(), size_);
-  const auto* from = static_cast<const std::byte*>(send);
-  auto* to = static_cast<std::byte*>(received);
-  const auto width = static_cast<std::int64_t>(item);
+  const auto from = piece_starts(send_counts, item), to = piece_starts(receive_counts, item);
+  const auto* out = static_cast<const std::byte*>(send);
+  auto* in = static_cast<std::byte*>(received);
   PendingExchange exchange(label, size_);
   auto& requests = exchange.requests_;
-  std::int64_t own_place = 0;
-  for (int peer = 0; peer < size_; ++peer) {
-    const std::int64_t bytes = receive_counts[static_cast<std::size_t>(peer)] * width;
-    if (peer == rank_) own_place = to - static_cast<std::byte*>(received);
-    if (peer != rank_)
-      for_each_piece(bytes, [&](std::int64_t offset, int count) {
-        ESPALIER_MPI(
-            MPI_Irecv(to + offset, count, MPI_BYTE, peer, kExchangeTag, handle_, &requests.emplace_back()));
-      });
-    to += bytes;
+  for (int step = 1; step < size_; ++step) {
+    const int peer = (rank_ + size_ - step) % size_;
+    const auto p = static_cast<std::size_t>(peer);
+    for_each_piece(to[p + 1] - to[p], [&](std::int64_t offset, int count) {
+      ESPALIER_MPI(MPI_Irecv(in + to[p] + offset, count, MPI_BYTE, peer, kExchangeTag, handle_,
+                             &requests.emplace_back()));
+    });
   }
-  for (int peer = 0; peer < size_; ++peer) {
-    const std::int64_t bytes = send_counts[static_cast<std::size_t>(peer)] * width;
-    if (peer == rank_) {
-      if (bytes > 0) std::copy_n(from, bytes, static_cast<std::byte*>(received) + own_place);
-    } else {
-      for_each_piece(bytes, [&](std::int64_t offset, int count) {
-        ESPALIER_MPI(
-            MPI_Isend(from + offset, count, MPI_BYTE, peer, kExchangeTag, handle_, &requests.emplace_back()));
-      });
-    }
-    from += bytes;
+  for (int step = 1; step < size_; ++step) {
+    const int peer = (rank_ + step) % size_;
+    const auto p = static_cast<std::size_t>(peer);
+    for_each_piece(from[p + 1] - from[p], [&](std::int64_t offset, int count) {
+      ESPALIER_MPI(MPI_Isend(out + from[p] + offset, count, MPI_BYTE, peer, kExchangeTag, handle_,
+                             &requests.emplace_back()));
+    });
   }
+  const auto me = static_cast<std::size_t>(rank_);
+  std::copy_n(out + from[me], from[me + 1] - from[me], in + to[me]);
   traffic_->book(label, all_to_all_volume(send_counts, receive_counts, item, rank_));
   return exchange;
 }

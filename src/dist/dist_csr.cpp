@@ -7,16 +7,6 @@ namespace espalier {
 
 namespace {
 
-template <class Index>
-DistCsr<Index> empty_on(const Grid& grid, std::int64_t rows, Topology topology) {
-  DistCsr<Index> a;
-  a.grid = &grid;
-  const bool spread = topology == Topology::kPartitioned;
-  a.partition = block_partition(rows, spread ? grid.rows() : 1);
-  a.part = spread ? grid.row() : 0;
-  return a;
-}
-
 // A + I of the local rows: the diagonal entry is inserted where it belongs, or 1 is added to it.
 template <class Index>
 Csr<Index> add_identity(const DistCsr<Index>& a) {
@@ -79,16 +69,18 @@ void scale_columns(Csr<Index>& a, const std::vector<double>& row_sum, std::int64
 }  // namespace
 
 template <class Index>
-DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, Topology topology) {
-  auto a = empty_on<Index>(grid, file.info().nodes, topology);
-  a.has_values = file.info().weighted;
-  a.local = file.read_rows<Index>(a.partition.begin(a.part), a.partition.end(a.part));
+DistCsr<Index> empty_dist_csr(const Grid& grid, std::int64_t rows, Topology topology) {
+  DistCsr<Index> a;
+  a.grid = &grid;
+  const bool spread = topology == Topology::kPartitioned;
+  a.partition = block_partition(rows, spread ? grid.rows() : 1);
+  a.part = spread ? grid.row() : 0;
   return a;
 }
 
 template <class Index>
 DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology topology) {
-  auto a = empty_on<Index>(grid, whole.rows, topology);
+  auto a = empty_dist_csr<Index>(grid, whole.rows, topology);
   const auto first = a.partition.begin(a.part), last = a.partition.end(a.part);
   const auto from = whole.indptr[static_cast<std::size_t>(first)],
              to = whole.indptr[static_cast<std::size_t>(last)];
@@ -133,10 +125,10 @@ DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted) 
   return a;
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                               \
-  template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);             \
-  template DistCsr<Index> read_dist_csr(const Grid&, const GraphFile&, Topology); \
-  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, Topology);   \
+#define ESPALIER_INSTANTIATE(Index)                                             \
+  template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);           \
+  template DistCsr<Index> empty_dist_csr(const Grid&, std::int64_t, Topology);  \
+  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, Topology); \
   template DistCsr<Index> normalize_with_self_loops(DistCsr<Index>);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "cost_model.hpp"
+#include "espalier/base/work.hpp"
 
 namespace espalier {
 
@@ -29,6 +30,10 @@ DistinctIds<Index>::DistinctIds(std::span<const std::int64_t> list, const RowPar
     ids[static_cast<std::size_t>(sorted_place[k])] = static_cast<Index>(distinct[k]);
   }
   for (auto& place : place_of) place = sorted_place[static_cast<std::size_t>(place)];
+  // A table of ids, filled and read; distinct ids grouped by owner.
+  charge(Work{.gathers = 3.0 * static_cast<double>(list.size()) + static_cast<double>(ids.size()),
+              .bytes = 16.0 * static_cast<double>(list.size()) + 24.0 * static_cast<double>(ids.size()),
+              .launches = 6});
 }
 
 namespace {
@@ -69,6 +74,10 @@ Reply<Index> make_reply(const Cpu& cpu, const Received<Index>& asked, const Dist
     if (a.local.has_values())
       std::ranges::copy(a.local.row_values(row), reply.values.begin() + offsets[static_cast<std::size_t>(k)]);
   }
+  charge(Work{.gathers = 2.0 * static_cast<double>(rows),
+              .bytes = 2.0 * static_cast<double>(reply.indices.size() * sizeof(Index) +
+                                                 reply.values.size() * sizeof(float)),
+              .launches = rows > 0 ? 3 : 0});
   return reply;
 }
 

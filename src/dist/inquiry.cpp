@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "cost_model.hpp"
+#include "espalier/base/work.hpp"
 
 namespace espalier {
 
@@ -57,6 +58,8 @@ Inquiry<Index>::Inquiry(const Communicator& group, const StackedFrontier& q,
     place_of_[r] = next[static_cast<std::size_t>(server[r])]++;
     ids[static_cast<std::size_t>(place_of_[r])] = static_cast<Index>(q.vertices[r]);
   }
+  // Owner, count, scatter of ids and places.
+  charge(Work{.gathers = rows_, .bytes = 24 * rows_, .launches = 4});
 
   // 2. Lines, then ids.
   Buffer<Line> all_lines;
@@ -76,6 +79,7 @@ Inquiry<Index>::Inquiry(const Communicator& group, const StackedFrontier& q,
   for (std::size_t s = 0; s + 1 < segments_.size(); ++s)
     for (auto r = segments_[s]; r < segments_[s + 1]; ++r)
       keys_[static_cast<std::size_t>(r)] = {asked_[static_cast<std::size_t>(r)], asked_lines.data[s].batch};
+  charge(Work{.bytes = 20 * static_cast<double>(asked_.size()), .launches = 2});
 
   const auto expected = inquiry_cost(group.size(), batches_, rows_, shape_);
   group.traffic().predict(label + "/ids", expected.messages, expected.bytes);
@@ -104,6 +108,7 @@ RowEntries<Id> Inquiry<Index>::send_back(const RowEntries<Id>& answers, bool val
   const auto sent = sum_by_rank(asked_counts_, sizes), received = sum_by_rank(counts_, my_sizes);
   group_.all_to_all_v(std::span<const Id>(answers.indices), sent, received, mine.indices, back);
   if (values) group_.all_to_all_v(std::span<const float>(answers.values), sent, received, mine.values, back);
+  charge(Work{.bytes = 12 * static_cast<double>(sizes.size() + my_sizes.size()), .launches = 3});
 
   const auto expected = rows_cost(group_.size(), rows_, static_cast<double>(mine.offsets.back()), sizeof(Id),
                                   values ? 4 : 0, shape_);
@@ -209,6 +214,9 @@ RowEntries<Id> in_order(const Cpu& cpu, const RowEntries<Id>& answers,
     if (!answers.values.empty())
       std::copy_n(answers.values.begin() + from, result.size(q), result.values.begin() + result.begin(q));
   }
+  charge(Work{.gathers = 2.0 * static_cast<double>(rows),
+              .bytes = 8.0 * static_cast<double>(rows) + 2.0 * entry_bytes(answers),
+              .launches = 2});
   return result;
 }
 

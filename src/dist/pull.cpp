@@ -6,6 +6,7 @@
 //   row sizes, then rows           ◄── those rows, one after another
 #include <numeric>
 
+#include "espalier/base/work.hpp"
 #include "fetch_rows.hpp"
 #include "local_rows.hpp"
 #include "schedules.hpp"
@@ -29,6 +30,8 @@ class PulledProduct final : public Product<Index> {
     predict_fetch(std::span<const RowView<Index>>(views), a.partition.parts(), 1, a, label);
     for (std::size_t k = 0; k < rows_.size(); ++k)
       rows_[k] = views[static_cast<std::size_t>(wanted.place_of[k])];
+    charge(Work{.gathers = static_cast<double>(rows_.size()),
+                .bytes = 32.0 * static_cast<double>(rows_.size())});
   }
 
   RowEntries<Index> apply(const Cpu& cpu, const RowOperation<Index>& operation) override {

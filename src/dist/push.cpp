@@ -2,6 +2,7 @@
 // send back only what remains.
 //
 // A draw is possible there because it depends on its key alone (design, 4.1).
+#include "espalier/base/work.hpp"
 #include "fetch_rows.hpp"
 #include "schedules.hpp"
 #include "served_product.hpp"
@@ -19,6 +20,8 @@ class PushedProduct final : public ServedProduct<Index> {
             label, label + "/rows") {
     for (const auto id : this->inquiry_.asked())
       this->served_.push_back(row_view(a.local, id - a.first_row()));
+    const auto served = static_cast<double>(this->served_.size());
+    charge(Work{.gathers = served, .bytes = 24 * served});
   }
 
   RowEntries<Index> apply(const Cpu& cpu, const RowOperation<Index>& operation) override {

@@ -16,6 +16,7 @@
 // concatenation), merged partial sums for `sum`, and the entries that meet the picks for `columns`, for which
 // the rows fetched in step 2 are used again.
 #include "cost_model.hpp"
+#include "espalier/base/work.hpp"
 #include "fetch_rows.hpp"
 #include "schedules.hpp"
 #include "served_product.hpp"
@@ -43,6 +44,8 @@ class StagedProduct final : public ServedProduct<Index> {
             out.end_row();
           }
         });
+    charge(
+        Work{.gathers = static_cast<double>(whole.rows()), .bytes = 2 * entry_bytes(whole), .launches = 3});
     const auto mine = inquiry.send_back(whole, this->a_.has_values, this->label_back_);
     std::vector<RowView<Index>> rows;
     for (const auto place : inquiry.place_of())
@@ -74,6 +77,8 @@ class StagedProduct final : public ServedProduct<Index> {
     if (!oblivious && last > first)
       predict_fetch(std::span<const RowView<Index>>(views), last - first, last - first, a, label);
     for (const auto place : wanted.place_of) this->served_.push_back(views[static_cast<std::size_t>(place)]);
+    const auto served = static_cast<double>(this->served_.size());
+    charge(Work{.gathers = served, .bytes = 32 * served});
   }
 
   // The stage's whole block row goes down the column; the wanted rows are kept.

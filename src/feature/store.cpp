@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "espalier/base/fixed_point.hpp"
+#include "espalier/base/work.hpp"
 #include "espalier/dense/spmm.hpp"
 #include "espalier/feature/fetch_model.hpp"
 
@@ -102,6 +103,8 @@ void FeatureStore::plan(std::span<const std::span<const std::int64_t>> lists, Pe
       }
       ++source;
     }
+  const auto wanted = static_cast<double>(fetch.source_.size());
+  charge(Work{.gathers = wanted, .bytes = 24 * wanted, .launches = 4});
 }
 
 // Sends the rows that were asked for.
@@ -116,6 +119,8 @@ void FeatureStore::reply(const Cpu& cpu, const Matrix<T>& local, PendingFetch& f
     std::copy_n(
         reinterpret_cast<const std::byte*>(local.row(fetch.asked_[static_cast<std::size_t>(k)] - first)),
         row_bytes, fetch.reply_.data() + k * row_bytes);
+  charge(Work{.gathers = static_cast<double>(fetch.asked_.size()),
+              .bytes = 2.0 * static_cast<double>(fetch.reply_.size())});
   const auto& column = grid_->column_comm();
   fetch.exchange_ = column.begin_all_to_all_v(std::span<const std::byte>(fetch.reply_),
                                               times(fetch.asked_counts_, row_bytes),
@@ -137,6 +142,8 @@ void FeatureStore::place(const Cpu& cpu, const Matrix<T>& local, const PendingFe
                 local.columns);
     source += rows[m].rows;
   }
+  const auto placed = static_cast<double>(fetch.source_.size());
+  charge(Work{.gathers = placed, .bytes = placed * static_cast<double>(local.columns) * (sizeof(T) + 4.0)});
 }
 
 void FeatureStore::normalize_rows() {
@@ -202,20 +209,6 @@ void FeatureStore::standardize() {
           }
       },
       block_);
-}
-
-FeatureStore read_feature_store(const Grid& grid, const GraphFile& file, const std::string& feature_norm) {
-  const auto& info = file.info();
-  if (info.features == 0)
-    input_error("{}: the graph has no features (/nodes/features), so there is nothing to train on",
-                file.path());
-  auto partition = block_partition(info.nodes, grid.rows());
-  const auto begin = partition.begin(grid.row()), end = partition.end(grid.row());
-  auto store = info.half_features ? FeatureStore(grid, partition, file.read_features<Half>(begin, end))
-                                  : FeatureStore(grid, partition, file.read_features<float>(begin, end));
-  if (feature_norm == "row") store.normalize_rows();
-  if (feature_norm == "standard") store.standardize();
-  return store;
 }
 
 }  // namespace espalier

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "espalier/base/work.hpp"
 #include "espalier/dist/collect_rows.hpp"
 #include "expected_work.hpp"
 #include "extract.hpp"
@@ -11,6 +12,22 @@
 namespace espalier {
 
 namespace {
+
+// A draw reads where each row begins, its key and the column of each pick, and writes the picks.
+void charge_draw(std::int64_t rows, std::int64_t picks) {
+  const auto r = static_cast<double>(rows), e = static_cast<double>(picks);
+  charge(Work{.gathers = r + e, .bytes = 32 * r + 4 * e, .launches = 3});
+}
+
+// An extraction sets a mark for each pick, ranks the marks of all ids batch by batch, and looks each pick up: its
+// word of marks and its place.
+void charge_extract(std::int64_t rows, std::int64_t picks, std::int64_t vertices, std::int64_t words) {
+  const auto e = static_cast<double>(picks);
+  charge(Work{.gathers = 3 * e + static_cast<double>(rows),
+              .bytes = 12 * e + 8.0 * static_cast<double>(rows) + 12.0 * static_cast<double>(vertices) +
+                       40.0 * static_cast<double>(words),
+              .launches = 8});
+}
 
 // A RowDraw as the operation that the product applies where the row lies.
 template <class Index>
@@ -20,7 +37,9 @@ class DrawOperation final : public RowOperation<Index> {
   bool has_values() const override { return draw_.has_values(); }
   void apply(std::span<const RowView<Index>> rows, std::span<const RowKey> keys,
              RowEntries<Index>& out) const override {
+    const auto before = std::ssize(out.indices);
     draw_.draw(layer_, rows, keys, out);
+    charge_draw(std::ssize(rows), std::ssize(out.indices) - before);
   }
 
  private:
@@ -73,6 +92,7 @@ class NodeWise final : public Sampler {
       auto& minibatch = minibatches[static_cast<std::size_t>(b)];
       minibatch.blocks[block] = extract(inner, offsets, picks, scratch.ids, minibatch);
     });
+    charge_layer(block, minibatches, false);
   }
 
   // Every row lies on this rank: P is not formed. A batch goes through all its layers while what it touches is in
@@ -88,6 +108,21 @@ class NodeWise final : public Sampler {
             extract(inner, scratch.picks.offsets, scratch.picks, scratch.ids, minibatch);
       }
     });
+    for (auto block = shape_.fanout.size(); block-- > 0;) charge_layer(block, minibatches, true);
+  }
+
+  // What extracting (and drawing) the blocks of one layer takes, all batches together.
+  void charge_layer(std::size_t block, const std::vector<Minibatch>& minibatches, bool with_draw) const {
+    std::int64_t rows = 0, picks = 0, vertices = 0, words = 0;
+    for (const auto& minibatch : minibatches) {
+      const auto& b = minibatch.blocks[block];
+      rows += b.rows;
+      picks += b.entries();
+      vertices += b.columns;
+      if (LocalIds::prefers_marks(a_.rows(), b.rows + b.entries())) words += a_.rows() / 64 + 1;
+    }
+    if (with_draw) charge_draw(rows, picks);
+    charge_extract(rows, picks, vertices, words);
   }
 
   void draw_local(const Cpu& cpu, const LayerDraw& layer, const Minibatch& minibatch,

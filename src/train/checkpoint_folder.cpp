@@ -25,12 +25,11 @@ std::string name_of(const Cursor& cursor) {
   return fmt::format("epoch-{:04}-step-{:06}.h5", cursor.epoch, cursor.step);
 }
 
-bool is_checkpoint(const std::string& name, Cursor* cursor = nullptr) {
-  long epoch = 0, step = 0;
-  int length = 0;
-  if (std::sscanf(name.c_str(), "epoch-%ld-step-%ld.h5%n", &epoch, &step, &length) != 2) return false;
-  if (cursor != nullptr) *cursor = {epoch, step};
-  return length == static_cast<int>(name.size());
+bool is_checkpoint(const std::string& name, Cursor* found = nullptr) {
+  Cursor cursor;
+  if (std::sscanf(name.c_str(), "epoch-%ld-step-%ld", &cursor.epoch, &cursor.step) != 2) return false;
+  if (found != nullptr) *found = cursor;
+  return name == name_of(cursor);
 }
 
 // On the disk, not only in the system's memory: a node may die the moment after.

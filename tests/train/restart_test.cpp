@@ -160,7 +160,7 @@ Layout layout_of_all(std::int64_t bulk = 1000, bool overlap = false) {
   return {.ranks = test_world().size(), .bulk = bulk, .overlap = overlap && threads_may_communicate()};
 }
 
-// Left at each moment in turn, gone on with by one other trainer.
+// Left at each moment in turn, gone on with by one other trainer. The layout is of all ranks.
 void expect_each_moment_to_be_one_to_leave_at(const Training& training, const Layout& layout) {
   SCOPED_TRACE(words(layout));
   const auto whole = train_on(training, layout, "", {});
@@ -249,7 +249,9 @@ TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
       ASSERT_TRUE(first.interrupted.has_value());
       EXPECT_EQ(first.interrupted->epoch, 1 + k / 3);
       EXPECT_GT(first.interrupted->step, 0);
-      const auto rest = train_on(training, layout, first.saved.at(0), {});
+      const auto again = train_on(training, layout, first.saved.at(0), {}, [] { return false; });
+      EXPECT_TRUE(again.interrupted == first.interrupted) << "given up once more, with no step between";
+      const auto rest = train_on(training, layout, again.saved.at(0), {});
       expect_equal_here(rest, whole, layout);
     }
   }
@@ -375,6 +377,25 @@ TEST(Restart, ATrainingThatStoppedEarlyHasNothingLeft) {
   expect_equal_here(again, finished, layout);
 }
 
+TEST(Restart, AnEpochThatWasBegunIsFinishedThoughPatienceHasBecomeShorter) {
+  auto training = small_case("sgd", "batch");
+  training.config.train.epochs = 40;
+  training.config.train.learning_rate = 0.5;
+  const auto layout = layout_of_all();
+  std::string saved;  // within the epoch after a first evaluation without a gain
+  const auto all = train_on(training, layout, "", [](const Cursor& cursor, std::int64_t, bool) {
+    return cursor.step == 1 ? Next::kSave : Next::kGoOn;
+  });
+  for (const auto& bytes : all.saved)
+    if (saved.empty() && checkpoint_from(bytes, "checkpoint").state.evaluations_without_gain == 1)
+      saved = bytes;
+  EXPECT_FALSE(saved.empty());
+  training.config.train.early_stop = 1;
+  const auto leg = train_on(training, layout, saved, {});
+  const auto begun = checkpoint_from(saved, "checkpoint").state.cursor.epoch;
+  EXPECT_GE(leg.outcome.epochs.size(), static_cast<std::size_t>(begun)) << "with its evaluation";
+}
+
 // What restore says of a state that `config` made, in a trainer of `training`.
 std::string refusal(const Training& training, const Config& config,
                     const std::function<void(TrainingState&)>& change = {}) {
@@ -428,6 +449,7 @@ TEST(Restart, AStateOfAnotherNetworkIsRefused) {
 TEST(Restart, LongEachMomentOfEveryLayout) {
   for (const bool overlap : {false, true})
     for (const auto& layout : layouts(overlap)) {
+      if (layout.ranks < test_world().size()) continue;
       expect_each_moment_to_be_one_to_leave_at(small_case("adam", "batch"), layout);
       expect_each_moment_to_be_one_to_leave_at(small_case("sgd", "layer"), layout);
     }

@@ -199,6 +199,7 @@ TEST_F(SavePolicyTest, SIGUSR1ToOneRankSavesOnceOnAllAndGoesOn) {
     SavePolicy policy(test_world(), {}, false);
     EXPECT_EQ(ask(policy, {1, 1}, kSteps), Next::kGoOn);
     if (test_world().rank() == rank) raise(SIGUSR1);
+    EXPECT_TRUE(policy.goes_on()) << "no reason to give an evaluation up, nor forgotten by its end";
     EXPECT_EQ(ask(policy, {1, 2}, kSteps), Next::kSave);
     EXPECT_EQ(ask(policy, {1, 3}, kSteps), Next::kGoOn);
     EXPECT_EQ(ask(policy, {2, 0}, 0, true), Next::kGoOn) << "nothing was written";
@@ -221,9 +222,12 @@ TEST_F(SavePolicyTest, TheTimeOfAnotherRankThanTheFirstIsNotAsked) {
 TEST_F(SavePolicyTest, ZASignalToTheLastRankStopsAllAtTheSameStep) {
   SavePolicy policy(test_world(), {}, false);
   EXPECT_EQ(ask(policy, {1, 1}, kSteps), Next::kGoOn);
+  EXPECT_TRUE(policy.goes_on());
   const bool chosen = test_world().rank() == test_world().size() - 1;
   if (chosen) raise(SIGTERM);
   if (chosen) raise(SIGUSR1);
+  EXPECT_FALSE(policy.goes_on()) << "an evaluation is given up on every rank";
+  EXPECT_EQ(policy.reason(), "SIGTERM");
   EXPECT_EQ(ask(policy, {1, 2}, kSteps), Next::kSaveAndStop);
   EXPECT_EQ(policy.reason(), "SIGTERM") << "on every rank";
   EXPECT_EQ(ask(policy, {1, 3}, kSteps), Next::kSaveAndStop) << "a wish to stop stays";

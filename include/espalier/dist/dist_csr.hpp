@@ -35,6 +35,11 @@ struct DeviceDistCsr {
   Csr<Index, Cuda> local;  ///< host->local
 };
 
+/// The shape of a matrix of `rows` rows on the grid: its partition and which part is mine; `local` is yet to be
+/// filled. Not collective.
+template <class Index>
+DistCsr<Index> empty_dist_csr(const Grid& grid, std::int64_t rows, Topology topology);
+
 /// The adjacency matrix of a file, values as in the file (weights or none). Collective over the grid.
 template <class Index>
 DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, Topology topology);

@@ -81,6 +81,12 @@ struct RowEntries {
   }
 };
 
+/// The bytes of all entries.
+template <class Id>
+double entry_bytes(const RowEntries<Id>& rows) {
+  return static_cast<double>(rows.indices.size() * sizeof(Id) + rows.values.size() * sizeof(float));
+}
+
 /// What becomes of a finished row of P, on whichever rank holds it: a pure function of the row and its key.
 template <class Index>
 class RowOperation {

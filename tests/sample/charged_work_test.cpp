@@ -1,0 +1,95 @@
+// ranks: 1 2 3 4 6 8
+// Laws of charged computing (base/work.hpp): without rates nothing is charged; gathers, bytes and launches are each charged
+// at their own rate; what `push` charges over all ranks is the same on every grid, as every row and pick is handled once
+// wherever it lies; `staged`, which copies whole rows, charges more.
+#include <gtest/gtest.h>
+
+#include "espalier/base/clock.hpp"
+#include "espalier/base/work.hpp"
+#include "espalier/sample/epoch_plan.hpp"
+#include "mpi_test.hpp"
+#include "sample/graphsage_cases.hpp"
+
+namespace espalier {
+namespace {
+
+// Counts what is charged while it lives.
+class Charges {
+ public:
+  explicit Charges(const std::optional<WorkRates>& rates) {
+    set_clock({[] { return 0.0; }, [this](double seconds) { seconds_ += seconds; }});
+    set_work_rates(rates);
+  }
+  ~Charges() {
+    set_work_rates({});
+    set_clock({[] { return MPI_Wtime(); }, [](double) {}});
+  }
+  Charges(const Charges&) = delete;
+  Charges& operator=(const Charges&) = delete;
+  double seconds() const { return seconds_; }
+
+ private:
+  double seconds_ = 0;
+};
+
+TEST(ChargedWork, NothingWithoutRates) {
+  const Charges charges({});
+  charge(Work{.gathers = 1e9, .bytes = 1e9, .launches = 7});
+  EXPECT_EQ(charges.seconds(), 0);
+}
+
+TEST(ChargedWork, EachKindAtItsOwnRate) {
+  const Charges charges(WorkRates{10, 100, 0.5});
+  charge(Work{.gathers = 20, .bytes = 300, .launches = 4});
+  EXPECT_DOUBLE_EQ(charges.seconds(), 20 / 10.0 + 300 / 100.0 + 4 * 0.5);
+}
+
+struct Sampled {
+  double seconds = 0;  // charged on all ranks, at 1 gather and 32 bytes a second; launches cost nothing
+  double rows = 0, picks = 0, vertices = 0, blocks = 0;
+};
+
+Sampled sample_by(Schedule schedule, int copies) {
+  const Case c = cases().front();
+  const Grid grid(test_world(), copies);
+  const auto a = matrix_of<std::int32_t>(grid, c, Topology::kPartitioned);
+  auto shape = c.shape;
+  shape.schedule = schedule;
+  const auto sampler = make_sampler("graphsage", a, shape);
+  const EpochPlan plan(training_vertices(), 10, grid.ranks(), grid.ranks(), 7, 1);
+  std::vector<SeedBatch> mine;
+  for (std::int64_t b = 0; b < plan.batches(); ++b)
+    if (plan.rank_of(b) == grid.world().rank()) mine.push_back({b, plan.seeds(b)});
+  double sums[5] = {};
+  {
+    const Charges charges(WorkRates{1, 32, 0});
+    for (const auto& minibatch : sampler->sample({1}, mine, 7, 1))
+      for (const auto& block : minibatch.blocks) {
+        sums[1] += static_cast<double>(block.rows);
+        sums[2] += static_cast<double>(block.entries());
+        sums[3] += static_cast<double>(block.columns);
+        sums[4] += 1;
+      }
+    sums[0] = charges.seconds();
+  }
+  grid.world().all_reduce(std::span<double>(sums), Reduction::kSum, "test");
+  return {sums[0], sums[1], sums[2], sums[3], sums[4]};
+}
+
+// The table of docs/scaling.md: 6 gathers and 140 bytes for a row, 4 and 24 for a pick, 12 bytes for a vertex, and 40 for
+// each word of marks of a batch (n = 157: 3 words).
+TEST(ChargedWork, PushChargesTheSameOnEveryGridAndCopyingRowsCostsMore) {
+  for (const int copies : divisors(test_world().size())) {
+    if (copies == test_world().size()) continue;  // one block row: nothing is asked of others
+    const auto push = sample_by(Schedule::kPush, copies);
+    EXPECT_NEAR(push.seconds,
+                push.rows * (6 + 140 / 32.0) + push.picks * (4 + 24 / 32.0) + push.vertices * 12 / 32.0 +
+                    push.blocks * 3 * 40 / 32.0,
+                1e-9 * push.seconds)
+        << "c " << copies;
+    EXPECT_GT(sample_by(Schedule::kStaged, copies).seconds, push.seconds) << "c " << copies;
+  }
+}
+
+}  // namespace
+}  // namespace espalier
