@@ -1,0 +1,189 @@
+// What an epoch asks for when nothing can be drawn: from the degrees of the matrix (counted_work.hpp).
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "espalier/sample/epoch_plan.hpp"
+#include "planned_epoch.hpp"
+#include "spread_weights.hpp"
+
+namespace espalier {
+
+namespace {
+
+DegreeMoments moments_of(std::span<const std::int64_t> degrees, std::span<const std::int64_t> fanout) {
+  DegreeMoments moments;
+  double squares = 0;
+  moments.picks.assign(fanout.size(), 0);
+  moments.neighbour_picks.assign(fanout.size(), 0);
+  for (const auto degree : degrees) {
+    const auto d = static_cast<double>(degree);
+    moments.rows += 1;
+    moments.entries += d;
+    squares += d * d;
+    for (std::size_t k = 0; k < fanout.size(); ++k) {
+      const double picks = fanout[k] < 0 ? d : std::min(static_cast<double>(fanout[k]), d);
+      moments.picks[k] += picks;
+      moments.neighbour_picks[k] += picks * d;
+    }
+  }
+  const double rows = std::max(moments.rows, 1.0), ends = std::max(moments.entries, 1.0);
+  moments.mean = moments.entries / rows;
+  moments.neighbour = squares / ends;
+  for (auto& picks : moments.picks) picks /= rows;
+  for (auto& picks : moments.neighbour_picks) picks /= ends;
+  return moments;
+}
+
+// Vertices of one degree, how likely one of them is in the frontier of a batch, and which share of such a one's
+// neighbours an earlier layer has drawn for it.
+struct DegreeClass {
+  double degree = 0, vertices = 0, included = 0, covered = 0;
+};
+
+std::vector<DegreeClass> classes_of(std::span<const std::int64_t> degrees, double seeds) {
+  std::map<std::int64_t, double> counts;
+  for (const auto degree : degrees) counts[degree] += 1;
+  std::vector<DegreeClass> classes;
+  const double share = std::min(1.0, seeds / std::max<double>(1, static_cast<double>(degrees.size())));
+  for (const auto& [degree, vertices] : counts)
+    classes.push_back({static_cast<double>(degree), vertices, share, 0});
+  return classes;
+}
+
+template <class Term>
+double sum_over(const std::vector<DegreeClass>& classes, const Term& term) {
+  double sum = 0;
+  for (const auto& of : classes) sum += of.vertices * term(of);
+  return sum;
+}
+
+// The work of one layer of `batches` batches, after which `classes` are those of the next frontier. Ends of edges fall
+// on vertices in proportion to their degrees.
+ProductWork expected_layer(std::vector<DegreeClass>& classes, double fanout, double batches,
+                           const PlannedEpoch& job) {
+  const auto& kind = sampler_kind_of(job.sampler);
+  const double edges = std::max(1.0, sum_over(classes, [](const auto& of) { return of.degree; }));
+  const auto picked = [&](const DegreeClass& of) {
+    return fanout < 0 ? of.degree : std::min(fanout, of.degree);
+  };
+  const auto met = [&](double ends) {  // by one of so many ends of edges
+    return [=](const DegreeClass& of) { return -std::expm1(-ends * of.degree / edges); };
+  };
+  const auto stacked = [&](const DegreeClass& of) {
+    return -std::expm1(batches * std::log1p(-std::min(of.included, 1 - 1e-12)));
+  };
+  const double rows = sum_over(classes, [](const auto& of) { return of.included; });
+  const double entries = sum_over(classes, [](const auto& of) { return of.included * of.degree; });
+  ProductWork work;
+  work.batches = batches;
+  work.rows = batches * rows;
+  work.row_entries = batches * entries;
+  work.distinct = sum_over(classes, stacked);
+  work.distinct_entries = sum_over(classes, [&](const auto& of) { return of.degree * stacked(of); });
+  work.result_value_bytes = has_result_values(job) ? 4 : 0;
+  double ends = sum_over(classes, [&](const auto& of) { return of.included * picked(of); });
+  work.results = batches * ends;
+  if (kind.layer_wise) {
+    const double support = sum_over(classes, met(kind.sums_rows ? entries : 1e3 * edges));
+    const double picks = fanout < 0 ? support : std::min(fanout, support);
+    double low = 0, high = edges;  // as many ends as meet so many vertices
+    for (int step = 0; step < 60; ++step) {
+      ends = (low + high) / 2;
+      (sum_over(classes, met(ends)) < picks ? low : high) = ends;
+    }
+    work.picks = batches * picks;
+    work.results = batches * entries *
+                   sum_over(classes, [&](const auto& of) { return of.degree / edges * met(ends)(of); });
+    if (kind.sums_rows) work.sums = batches * job.parts() * sum_over(classes, met(entries / job.parts()));
+  } else {  // who draws from a row again meets some of the same
+    ends = sum_over(classes, [&](const auto& of) { return of.included * picked(of) * (1 - of.covered); });
+  }
+  for (auto& of : classes) {
+    const double before = of.included;
+    of.included += (1 - of.included) * met(ends)(of);
+    const double drawn = of.degree > 0 ? picked(of) / of.degree : 0;
+    of.covered = of.included > 0 ? before * (of.covered + (1 - of.covered) * drawn) / of.included : 0;
+  }
+  return work;
+}
+
+std::vector<ProductWork> expected_layers(std::vector<DegreeClass> classes, double batches,
+                                         const PlannedEpoch& job, double* input_rows) {
+  std::vector<ProductWork> layers;
+  for (const auto fanout : job.shape.fanout)
+    layers.push_back(expected_layer(classes, static_cast<double>(fanout), batches, job));
+  *input_rows = sum_over(classes, [](const auto& of) { return of.included; });
+  return layers;
+}
+
+// Sizes of a minibatch as the work of one batch implies them.
+MinibatchSize expected_size(const std::vector<ProductWork>& layers, double input_rows) {
+  const auto count = layers.size();
+  MinibatchSize size = {std::vector<double>(count + 1, 0), std::vector<double>(count + 1, 0)};
+  for (std::size_t k = 0; k < count; ++k) {
+    size.rows[count - k] = layers[k].rows;
+    size.entries[count - k] = layers[k].results;
+  }
+  size.rows[0] = input_rows;
+  return size;
+}
+
+}  // namespace
+
+EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes, const PlannedEpoch& job,
+                         std::int64_t training) {
+  const auto moments = moments_of(degrees, job.shape.fanout);
+  const int index_bytes = std::ssize(degrees) < (std::int64_t{1} << 31) ? 4 : 8;
+  const auto product = product_shape(job, moments.rows, moments.entries, index_bytes, value_bytes);
+  EpochWork work;
+  work.schedules = choose_schedules(product, job.shape, expected_work(moments, job, job.shape));
+  work.batches = count_batches(training, job.shape.batch_size);
+
+  auto shape = job.shape;
+  shape.batch_size = std::min(shape.batch_size, std::max<std::int64_t>(training, 1));
+  const auto classes = classes_of(degrees, static_cast<double>(shape.batch_size));
+  double input_rows = 0;
+  const auto of_batch = expected_layers(classes, 1, job, &input_rows);
+  work.mean = work.largest = expected_size(of_batch, input_rows);
+  work.scanned.assign(of_batch.size() + 1, 0);
+  for (std::size_t k = 0; k < of_batch.size(); ++k)
+    work.scanned[of_batch.size() - k] = of_batch[k].row_entries;
+  const auto all = static_cast<double>(training) / static_cast<double>(shape.batch_size);
+  work.input_rows = all * work.mean.rows[0];
+  for (const auto entries : work.mean.entries) work.sampled_edges += all * entries;
+  work.remote_input_rows.assign(static_cast<std::size_t>(job.ranks),
+                                job.rows() > 1 ? work.input_rows * crossing(job.rows()) / job.ranks : 0);
+
+  const auto windows = static_cast<double>(count_batches(work.batches, job.bulk));
+  work.stacked = count_batches(std::min(job.bulk, work.batches), job.ranks);
+  size_products(work, job);
+  const auto of_window = expected_layers(classes, all / windows / job.ranks, job, &input_rows);
+  // Schedule staged: the c keepers of a process row fetch together.
+  const auto of_row = expected_layers(classes, all / windows / job.rows(), job, &input_rows);
+  for (std::size_t k = 0; k < of_window.size(); ++k) {
+    work.distinct.push_back(of_window[k].distinct);
+    work.distinct_entries.push_back(of_window[k].distinct_entries);
+    work.row_entries.push_back(of_window[k].row_entries);
+    work.sums.push_back(of_window[k].sums);
+    for (std::size_t s = 0; s < kMovingSchedules.size(); ++s) {
+      auto of_schedule = of_window[k];
+      if (kMovingSchedules[s] == Schedule::kStaged) {
+        of_schedule.distinct = of_row[k].distinct / job.replication;
+        of_schedule.distinct_entries = of_row[k].distinct_entries / job.replication;
+      }
+      auto cost = product_cost(kMovingSchedules[s], product, of_schedule);
+      cost.messages *= windows;
+      cost.bytes *= windows;
+      std::ranges::fill(work.products[s][k], cost);
+    }
+  }
+  if (job.sampler == "fastgcn" && job.parts() > 1) {
+    double points = 0;
+    for (const auto fanout : job.shape.fanout) points += std::max<double>(0, static_cast<double>(fanout));
+    work.draws = find_cost(job.parts(), points * all / job.ranks);
+  }
+  return work;
+}
+
+}  // namespace espalier
