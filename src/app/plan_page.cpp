@@ -12,6 +12,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
+constexpr double kMiB = 1 << 20;
+
 // "1,234,567".
 std::string grouped(std::int64_t number) {
   auto text = std::to_string(number);
@@ -89,17 +91,17 @@ std::string memory_table(const Plan& plan) {
   for (const auto& phase : phases)
     for (const auto& item : phase.items)
       if (std::ranges::find(items, item.name) == items.end()) items.push_back(item.name);
-  std::string text = fmt::format("\n{:<28}", "memory of a rank, MB");
+  std::string text = fmt::format("\n{:<28}", "memory of a rank, MiB");
   for (const auto& phase : phases) text += fmt::format("{:>12}", phase.name);
   for (const auto& item : items) {
     text += fmt::format("\n  {:<26}", item);
     for (const auto& phase : phases) {
       const double bytes = bytes_of(phase, item);
-      text += bytes > 0 ? fmt::format("{:>12.1f}", bytes / 1e6) : fmt::format("{:>12}", "-");
+      text += bytes > 0 ? fmt::format("{:>12.1f}", bytes / kMiB) : fmt::format("{:>12}", "-");
     }
   }
   text += fmt::format("\n  {:<26}", "together");
-  for (const auto& phase : phases) text += fmt::format("{:>12.1f}", phase.total() / 1e6);
+  for (const auto& phase : phases) text += fmt::format("{:>12.1f}", phase.total() / kMiB);
   return text + "\n";
 }
 
@@ -137,9 +139,9 @@ std::string choices(const Plan& plan) {
 // ---- bytes ----
 
 std::string volume_line(const std::string& name, const StageVolume& volume, const std::string& remark) {
-  return fmt::format("  {:<26}{:>12}{:>12.3f}{:>14.3f}  {}\n", name, grouped(volume.messages),
+  return fmt::format("  {:<26}{:>12}{:>12.3f}{:>14.3f}{}{}\n", name, grouped(volume.messages),
                      static_cast<double>(volume.total) / 1e6, static_cast<double>(volume.max_rank) / 1e6,
-                     remark);
+                     remark.empty() ? "" : "  ", remark);
 }
 
 std::string volumes(const Plan& plan) {
