@@ -57,7 +57,7 @@ void Watchdog::watch() {
     if (quiet >= 2 * seconds_)
       fail_job(ExitCode::kInternal,
                fmt::format("no step has finished for {:.3g} minutes (run.stall_minutes = {:.3g}); the job "
-                           "ends, and the same command continues from its last checkpoint",
+                           "ends; the same command goes on from its last checkpoint, if it saved one",
                            quiet / 60, seconds_ / 60));
   }
 }
