@@ -313,6 +313,9 @@ def main(words):
     except Refusal as refusal:
         print(f"scaling.py: {refusal}", file=sys.stderr)
         return 2
+    except OSError as error:
+        print(f"scaling.py: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("\nscaling.py: interrupted; complete cases are kept, and the same command goes on from there", file=sys.stderr)
         return 130

@@ -104,6 +104,8 @@ main() {
   checkpoint_at_start=$(identify_checkpoint "$output")
 
   # 1. Run. In the background: a shell takes signals only while it waits.
+  # A requeued job goes on, also where the first start was told to begin anew or from a certain checkpoint: the last key wins.
+  [ "${SLURM_RESTART_COUNT:-0}" = 0 ] || set -- "$@" run.restart=auto
   trap warn_program USR1
   trap note_end TERM
   "$@" &

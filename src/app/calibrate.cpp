@@ -218,6 +218,8 @@ void calibrate_command(const Communicator& world, const CalibrateArguments& argu
   // 1. Who is here.
   const auto node = place_on_node(world);
   Machine machine;
+  if (arguments.name.find_first_of("\"\\\n") != std::string::npos)
+    usage_error("--name {}: give a name without quotes and backslashes", arguments.name);
   machine.name = arguments.name.empty() ? failure_context().host : arguments.name;
   machine.ranks_per_node = world.all_reduce(std::int64_t{node.ranks}, Reduction::kMax, "setup");
   machine.threads = std::max(1, node.cores / node.sharers);

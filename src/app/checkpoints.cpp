@@ -71,6 +71,11 @@ bool deals_batches(const std::string& key) {
   return begins(key, {"train.seed", "train.batches_per_step", "sampler.batch_size"});
 }
 
+// Keys without which the tensors of a checkpoint mean nothing.
+bool shapes_state(const std::string& key) {
+  return begins(key, {"model.kind", "model.layers", "model.hidden", "model.normalize", "train.optimizer"});
+}
+
 std::string in_words(const KeyDifference& key) {
   return fmt::format("{} = {} there and {} here", key.name, key.first, key.second);
 }
@@ -100,13 +105,24 @@ void check_restart(const Job& job, const Restart& restart) {
       std::tie(here.nodes, here.edges, here.features, here.classes, here.train, here.valid, here.test))
     usage_error(
         "{} was saved in training on another graph ({} nodes, {} edges, {} training vertices; {} has {}, {}, "
-        "{})",
+        "{}); name that graph or another output.dir, or set run.restart = \"never\" to begin anew",
         restart.path, there.nodes, there.edges, there.train, job.config.graph.file, here.nodes, here.edges,
         here.train);
   const bool named = job.config.run.restart != "auto",
              within_epoch = restart.checkpoint.state.cursor.step > 0;
   for (const auto& key : differing_keys(restart.config, job.config)) {
+    if (key.name == "train.epochs" && job.config.train.lr_schedule == "cosine" &&
+        job.grid->world().rank() == 0)
+      log::warning("{}: {}: the cosine of the learning rate is another one from here on", restart.path,
+                   in_words(key));
     if (may_differ(key.name)) continue;
+    if (shapes_state(key.name))
+      usage_error(
+          "{} is of another job, whose tensors do not fit: {}. Put the key back, or set run.restart = "
+          "\"never\" to "
+          "begin anew, or name another "
+          "output.dir",
+          restart.path, in_words(key));
     if (!named)
       usage_error(
           "{} is of another job: {}. Put the key back, or set run.restart = \"never\" to begin anew, or name "
@@ -123,6 +139,10 @@ void check_restart(const Job& job, const Restart& restart) {
 std::string restart_in_words(const Job& job, const Restart& restart) {
   const auto& [epoch, step] = restart.checkpoint.state.cursor;
   const int ranks = restart.checkpoint.ranks;
+  if (epoch > job.config.train.epochs)
+    return fmt::format(
+        "restart {}: all {} epochs are done, nothing is left to train; run.restart = \"never\" begins anew",
+        restart.path, epoch - 1);
   std::string words = fmt::format("restart {} ({} step{} of epoch {} done, saved by {} rank{})", restart.path,
                                   step, step == 1 ? "" : "s", epoch, ranks, ranks == 1 ? "" : "s");
   if (step == 0)
@@ -137,11 +157,13 @@ JobCheckpoints::JobCheckpoints(const Job& job, const std::optional<Restart>& res
     : job_(job),
       folder_(folder_of(job.config)),
       policy_(job.grid->world(), job.config.run, restart.has_value()) {
+  if (job.config.run.restart == "never" && job.grid->world().rank() == 0) folder_.clear();
   if (!restart) return;
   std::error_code error;  // a path that cannot be followed is not in the folder
   const auto path = std::filesystem::weakly_canonical(restart->path, error);
   if (path.parent_path() == std::filesystem::weakly_canonical(folder_.path(), error))
     latest_ = path.filename().string();
+  if (job.config.run.restart != "auto") named_ = latest_;
 }
 
 Next JobCheckpoints::next(const Cursor& cursor, std::int64_t steps, bool last) {
@@ -164,8 +186,9 @@ void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochRep
       latest_ = folder_.save(state.cursor,
                              checkpoint_bytes({state, history, to_toml(job_.config), job_.config.train.seed,
                                                job_.grid->ranks(), job_.graph}),
-                             latest_);
-      log::debug("saved {}/{}", folder_.path(), latest_);
+                             latest_, named_);
+      log::write(policy_.was_asked() ? log::Level::kInfo : log::Level::kDebug,
+                 fmt::format("saved {}/{}", folder_.path(), latest_));
     });
   } catch (const UserError& error) {
     if (stopping_) throw;

@@ -59,6 +59,7 @@ class JobCheckpoints {
   CheckpointFolder folder_;
   SavePolicy policy_;
   std::string latest_;  ///< name of the file saved last, or gone on from
+  std::string named_;   ///< the one that run.restart names, which stays
   bool stopping_ = false;
   std::int64_t saved_ = 0;
   double seconds_ = 0;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <thread>
+#include <tuple>
 
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
@@ -18,12 +19,16 @@ namespace {
 // Beyond what `plan` itself holds at its start: what a running job touches of MPI, HDF5 and the C library.
 constexpr double kRuntimeBytes = 7e6;
 
-std::int64_t memory_of_rank(const PlanArguments& arguments, const Config& config,
-                            const std::optional<Machine>& machine) {
-  if (!arguments.memory_per_rank.empty()) return parse_bytes(arguments.memory_per_rank, "--memory-per-rank");
-  if (config.run.memory_limit != "auto") return parse_bytes(config.run.memory_limit, "run.memory_limit");
-  if (!machine) return node_memory() / arguments.ranks;
-  return parse_bytes(machine->memory, "node.memory") / std::min(arguments.ranks, machine->ranks_per_node);
+// What a rank has, and by whose word.
+std::pair<std::int64_t, std::string> memory_of_rank(const PlanArguments& arguments, const Config& config,
+                                                    const std::optional<Machine>& machine) {
+  if (!arguments.memory_per_rank.empty())
+    return {parse_bytes(arguments.memory_per_rank, "--memory-per-rank"), "--memory-per-rank"};
+  if (config.run.memory_limit != "auto")
+    return {parse_bytes(config.run.memory_limit, "run.memory_limit"), "run.memory_limit"};
+  if (!machine) return {node_memory() / arguments.ranks, "this node's over all ranks, or --memory-per-rank"};
+  const auto ranks = std::min(arguments.ranks, machine->ranks_per_node);
+  return {parse_bytes(machine->memory, "node.memory") / ranks, "a node's, by the machine file"};
 }
 
 bool computes_on_gpu(const Config& config, const std::optional<Machine>& machine) {
@@ -79,7 +84,7 @@ Plan resolve(const PlanArguments& arguments, const Config& config, const GraphIn
   job.config = config;
   job.ranks = arguments.ranks;
   job.training = !arguments.sampling;
-  job.host_memory = memory_of_rank(arguments, config, plan.machine);
+  std::tie(job.host_memory, plan.memory_source) = memory_of_rank(arguments, config, plan.machine);
   job.gpu = computes_on_gpu(config, plan.machine);
   if (job.gpu) job.device_memory = parse_bytes(plan.machine->device_memory, "node.device_memory");
   job.samples_ahead = job.training && config.run.overlap && !job.gpu;

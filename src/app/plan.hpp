@@ -19,7 +19,9 @@ struct CopiesChoice {
 };
 
 struct Plan {
-  JobSize job;  ///< its config resolved: replication, bulk and batches_per_step are numbers
+  JobSize job;
+  std::string
+      memory_source;  ///< who says what a rank has  ///< its config resolved: replication, bulk and batches_per_step are numbers
   PlannedEpoch epoch;
   EpochWork work;
   std::vector<EvaluationWork> evaluations;

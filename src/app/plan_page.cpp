@@ -46,8 +46,9 @@ std::string source_of(const Plan& plan) {
     return "estimated from the degrees of the graph, nothing was drawn: rough, at worst by a factor of 3";
   if (work.drawn >= work.batches)
     return fmt::format("counted in all {} of epoch 1", plural(work.batches, "minibatch"));
-  return fmt::format("counted in {} of the {} of epoch 1, +- {:.1f} %", grouped(work.drawn),
-                     plural(work.batches, "minibatch"), 100 * work.relative_error);
+  const auto error = work.drawn > 1 ? fmt::format("+- {:.1f} %", 100 * work.relative_error) : "error unknown";
+  return fmt::format("counted in {} of the {} of epoch 1, {}", grouped(work.drawn),
+                     plural(work.batches, "minibatch"), error);
 }
 
 std::string describe(const Plan& plan) {
@@ -108,9 +109,9 @@ std::string memory_table(const Plan& plan) {
 std::string choices(const Plan& plan) {
   const double has = static_cast<double>(plan.job.host_memory);
   const auto& fullest = plan.memory.fullest();
-  std::string text =
-      fmt::format("  peak {} ({}), a rank has {}: {}\n", bytes_in_words(plan.memory.bytes()), fullest.name,
-                  bytes_in_words(has), plan.memory.bytes() <= has ? "fits" : "DOES NOT FIT");
+  std::string text = fmt::format("  peak {} ({}), a rank has {} ({}): {}\n",
+                                 bytes_in_words(plan.memory.bytes()), fullest.name, bytes_in_words(has),
+                                 plan.memory_source, plan.memory.bytes() <= has ? "fits" : "DOES NOT FIT");
   if (plan.job.gpu)
     text += fmt::format(
         "  of its GPU {} without minibatches, it has {}: {}\n", bytes_in_words(plan.device_bytes()),
@@ -127,7 +128,7 @@ std::string choices(const Plan& plan) {
           fmt::format("{}c = {}: {}", k > 0 ? ", " : "", choice.replication, bytes_in_words(choice.bytes));
   }
   if (plan.copies.size() > kShown) list += ", ...";
-  text += fmt::format("  peak with {}\n", list);
+  text += fmt::format("  about {}\n", list);
   return text +
          fmt::format("  largest that fits: grid.replication = {}, sampler.bulk = {}{}; \"auto\" takes {}\n",
                      largest > 0 ? std::to_string(largest) : "none",

@@ -133,7 +133,8 @@ std::vector<Key> bind_keys(Config& c) {
        0,
        kNoLimit},
       {"run.restart", &c.run.restart,
-       "auto (go on from the newest checkpoint in output.dir, if any) | never | the path of a checkpoint"},
+       "auto (go on from the newest checkpoint in output.dir, if any) | never (begin anew, removing them) | "
+       "the path of a checkpoint or of a folder of them"},
       {"run.max_minutes",
        &c.run.max_minutes,
        "save a checkpoint and end (exit code 5) before so many minutes have passed; 0 = no limit",

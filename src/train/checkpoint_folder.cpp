@@ -61,7 +61,7 @@ void sync_folder(const std::string& path) {
 }  // namespace
 
 std::string CheckpointFolder::save(const Cursor& cursor, const std::string& bytes,
-                                   const std::string& previous) {
+                                   const std::string& previous, const std::string& kept) {
   const auto name = name_of(cursor);
   const auto partial = file(name + kPartial), link = file(std::string(kLatest) + kPartial);
   std::error_code error;
@@ -81,19 +81,25 @@ std::string CheckpointFolder::save(const Cursor& cursor, const std::string& byte
                 why);
   }
   sync_folder(path_);
-  remove_all_but(name, previous);
+  remove_all_but({name, previous, kept});
   return name;
 }
 
-void CheckpointFolder::remove_all_but(const std::string& newest, const std::string& previous) const {
+void CheckpointFolder::remove_all_but(std::initializer_list<std::string> kept) const {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path_, error)) {
     const auto name = entry.path().filename().string();
     const bool partial =
         name.ends_with(kPartial) && is_checkpoint(name.substr(0, name.size() - std::strlen(kPartial)));
-    if (partial || (is_checkpoint(name) && name != newest && name != previous))
+    if (partial || (is_checkpoint(name) && std::ranges::find(kept, name) == kept.end()))
       fs::remove(entry.path(), error);
   }
+}
+
+void CheckpointFolder::clear() const {
+  std::error_code error;
+  fs::remove(file(kLatest), error);
+  remove_all_but({});
 }
 
 std::vector<std::string> CheckpointFolder::list() const {

@@ -315,7 +315,7 @@ void write_file(const std::string& path, const std::string& text) {
   if (file && !error) return;
   std::error_code ignored;
   std::filesystem::remove(temporary, ignored);
-  usage_error("cannot write {}: check output.dir and the free space there", path);
+  usage_error("cannot write {}: check its folder and the free space there", path);
 }
 
 }  // namespace espalier

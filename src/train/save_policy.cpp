@@ -10,7 +10,7 @@ namespace espalier {
 namespace {
 
 // What ranks vote for; the largest vote counts. Beyond kTimeIsUp: the number of a signal.
-constexpr std::int64_t kGoOnVote = 0, kSaveVote = 1, kTimeIsUp = 2;
+constexpr std::int64_t kGoOnVote = 0, kSaveVote = 1, kAskedVote = 2, kTimeIsUp = 3;
 
 }  // namespace
 
@@ -38,8 +38,8 @@ Next SavePolicy::next(const Cursor& cursor, std::int64_t steps, bool last) {
       run_.checkpoint_every > 0 && between_epochs && (cursor.epoch - 1) % run_.checkpoint_every == 0;
   const bool by_minutes = world_.rank() == 0 && run_.checkpoint_minutes > 0 &&
                           moment - last_save_ >= 60 * run_.checkpoint_minutes;
-  const bool saves = take_checkpoint_request() || by_epochs || by_minutes;
-  std::int64_t vote = saves ? kSaveVote : kGoOnVote;
+  const bool asked = take_checkpoint_request(), saves = asked || by_epochs || by_minutes;
+  std::int64_t vote = asked ? kAskedVote : saves ? kSaveVote : kGoOnVote;
   if (const int signal = stop_signal(); signal != 0)
     vote = kTimeIsUp + signal;
   else if (world_.rank() == 0 && time_is_up(epoch_ends, saves))
@@ -51,7 +51,8 @@ Next SavePolicy::next(const Cursor& cursor, std::int64_t steps, bool last) {
     stop_vote_ = vote;
     return Next::kSaveAndStop;
   }
-  return vote == kSaveVote ? Next::kSave : Next::kGoOn;
+  was_asked_ = vote == kAskedVote;
+  return vote > kGoOnVote ? Next::kSave : Next::kGoOn;
 }
 
 // A checkpoint that is asked for meanwhile waits for the end of the evaluation.

@@ -129,8 +129,10 @@ class Memory(PlanTest):
     scale, features = 14, 96
 
     def check(self, command, *job, ranks, timeout=200):
-        run, plan = self.both(command, *job, "sampler.batch_size=256", "model.hidden=96", ranks=ranks, timeout=timeout)
-        measured, said = run["peak_memory_bytes"]["max"], plan["peak_memory_bytes"]["max"]
+        # The peak of one and the same job differs from run to run, by how the heap happens to be laid out: the median of three.
+        runs = [self.both(command, *job, "sampler.batch_size=256", "model.hidden=96", ranks=ranks, timeout=timeout) for _ in range(3)]
+        plan = runs[0][1]
+        measured, said = sorted(run["peak_memory_bytes"]["max"] for run, _ in runs)[1], plan["peak_memory_bytes"]["max"]
         phases = plan["plan"]["memory"]
         self.assertAlmostEqual(said, max(sum(items.values()) for items in phases.values()), delta=20)
         self.assertLessEqual(abs(said - measured), 0.2 * measured, f"{command} {job} np {ranks}: measured {measured}, planned {said}")

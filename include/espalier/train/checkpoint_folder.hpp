@@ -7,6 +7,7 @@
 // process of the job, rank 0.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,13 @@ class CheckpointFolder {
 
   const std::string& path() const { return path_; }
 
-  /// Writes a file, lets `latest` name it, and removes all but it and `previous`; the file's name. Throws
+  /// Writes a file, lets `latest` name it, and removes all but it, `previous` and `kept`; the file's name. Throws
   /// UserError(kUsage), with the checkpoints before untouched, when the folder cannot be written.
-  std::string save(const Cursor& cursor, const std::string& bytes, const std::string& previous);
+  std::string save(const Cursor& cursor, const std::string& bytes, const std::string& previous,
+                   const std::string& kept = "");
+
+  /// Removes all checkpoints.
+  void clear() const;
 
   /// Names of files, the newest first: what `latest` names, then by epoch and step.
   std::vector<std::string> list() const;
@@ -33,7 +38,7 @@ class CheckpointFolder {
 
  private:
   std::string file(const std::string& name) const { return path_ + "/" + name; }
-  void remove_all_but(const std::string& newest, const std::string& previous) const;
+  void remove_all_but(std::initializer_list<std::string> kept) const;
 
   std::string path_;
 };

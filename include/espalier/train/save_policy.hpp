@@ -28,6 +28,9 @@ class SavePolicy {
   /// something before it, so that a chain of short runs arrives.
   bool goes_on();
 
+  /// Was the last checkpoint asked for by a signal?
+  bool was_asked() const { return was_asked_; }
+
   /// A checkpoint was written, which took so long.
   void saved(double seconds);
 
@@ -43,6 +46,7 @@ class SavePolicy {
   double last_save_, last_moment_;                                      ///< seconds of the clock
   double step_seconds_ = 0, epoch_end_seconds_ = 0, save_seconds_ = 0;  ///< the longest so far
   std::int64_t stop_vote_ = 0;
+  bool was_asked_ = false;
   bool saves_end_;
   bool moved_ = false;  ///< has next() been asked?
 };
