@@ -128,7 +128,7 @@ std::string choices(const Plan& plan) {
           fmt::format("{}c = {}: {}", k > 0 ? ", " : "", choice.replication, bytes_in_words(choice.bytes));
   }
   if (plan.copies.size() > kShown) list += ", ...";
-  text += fmt::format("  about {}\n", list);
+  text += fmt::format("  peak, about: {}\n", list);
   return text +
          fmt::format("  largest that fits: grid.replication = {}, sampler.bulk = {}{}; \"auto\" takes {}\n",
                      largest > 0 ? std::to_string(largest) : "none",
