@@ -41,17 +41,6 @@ std::int64_t node_memory() {
   return static_cast<std::int64_t>(std::min(machine, control_group_limit()));
 }
 
-std::int64_t process_memory() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-    if (word == "VmRSS:") {
-      std::int64_t kilobytes = 0;
-      status >> kilobytes;
-      return kilobytes * 1024;
-    }
-  return 0;
-}
-
 double topology_bytes(const GraphInfo& graph, bool with_values) {
   const double index = graph.nodes < (std::int64_t{1} << 31) ? 4 : 8;
   return static_cast<double>(graph.edges) * (index + (with_values ? 4 : 0)) +

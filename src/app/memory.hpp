@@ -16,9 +16,6 @@ namespace espalier {
 /// container) sets a limit.
 std::int64_t node_memory();
 
-/// Bytes that this process holds now.
-std::int64_t process_memory();
-
 /// Bytes of the whole adjacency matrix (indices, indptr, values) and of the whole feature matrix.
 double topology_bytes(const GraphInfo& graph, bool with_values);
 double feature_bytes(const GraphInfo& graph);

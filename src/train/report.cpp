@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "espalier/base/process_memory.hpp"
 #include "espalier/base/version.hpp"
 
 namespace espalier {
@@ -101,25 +102,8 @@ void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<
     report.steps[label] = over_ranks(world, traffic.of(label));
 }
 
-namespace {
-
-// The peak of this process in bytes, 0 where the system does not say. (getrusage's ru_maxrss would also know the
-// process that started this one.)
-std::int64_t peak_memory() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-    if (word == "VmHWM:") {
-      std::int64_t kilobytes = 0;
-      status >> kilobytes;
-      return kilobytes * 1024;
-    }
-  return 0;
-}
-
-}  // namespace
-
 void measure_peak_memory(const Communicator& comm, RunReport& report) {
-  const auto peak = peak_memory();
+  const auto peak = process_memory("VmHWM");
   report.peak_memory_max = comm.all_reduce(peak, Reduction::kMax, "report");
   report.peak_memory_sum = comm.all_reduce(peak, Reduction::kSum, "report");
 }

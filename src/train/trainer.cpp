@@ -1,4 +1,4 @@
-#include "training_steps.hpp"
+#include "training_restart.hpp"
 
 #include <algorithm>
 

@@ -34,7 +34,7 @@ static bool note_divergence(const Cuda& cuda, const std::vector<Matrix<float, Cu
 
 }  // namespace espalier
 
-#include "training_steps.hpp"
+#include "training_restart.hpp"
 
 namespace espalier {
 

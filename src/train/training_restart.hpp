@@ -1,0 +1,132 @@
+// How TrainerOn gives its state away between two steps and goes on from one: training_state.hpp says what belongs to it.
+#pragma once
+
+#include <map>
+#include <string_view>
+
+#include "training_steps.hpp"
+
+namespace espalier {
+
+template <class Space>
+std::vector<typename TrainerOn<Space>::TensorPlace> TrainerOn<Space>::weights_and_statistics() {
+  std::vector<TensorPlace> all;
+  for (auto& parameter : network_.parameters())
+    all.push_back({"weights/" + parameter.name, &parameter.value});
+  for (auto& statistic : network_.running_statistics())
+    all.push_back({fmt::format("statistics/{}", all.size() - network_.parameters().size()), &statistic});
+  return all;
+}
+
+template <class Space>
+std::vector<typename TrainerOn<Space>::TensorPlace> TrainerOn<Space>::optimizer_state() {
+  std::vector<TensorPlace> all;
+  for (auto& state : optimizer_.state()) all.push_back({"optimizer/" + state.name, &state.value});
+  return all;
+}
+
+// Collective.
+template <class Space>
+TrainingState TrainerOn<Space>::state(Epoch* epoch, const std::vector<MinibatchOn<Space>>& begun) {
+  if (to_host(space_, diverged_)[0] != 0)
+    refuse_divergence(static_cast<std::uint64_t>(cursor_.epoch), job_.config.train);
+  TrainingState state;
+  state.cursor = cursor_;
+  const auto add = [&](const std::string& name, const Matrix<float, Space>& shape, Buffer<float> values) {
+    state.tensors.push_back({name, shape.rows, shape.columns, std::move(values)});
+  };
+  const auto places = weights_and_statistics();
+  for (const auto& [name, tensor] : places) add(name, *tensor, to_host(space_, tensor->data));
+  for (std::size_t k = 0; k < best_.size(); ++k) add("best/" + places[k].name, *places[k].tensor, best_[k]);
+  for (const auto& [name, tensor] : optimizer_state()) add(name, *tensor, to_host(space_, tensor->data));
+  state.optimizer_steps = optimizer_.steps();
+  state.best_metric = best_metric_;
+  state.best_epoch = result_.best_epoch;
+  state.evaluations_without_gain = evaluations_without_gain_;
+  state.test = result_.test;
+  if (epoch == nullptr) return state;
+  state.losses = losses_of_done(epoch->plan);
+  state.counts = counts_of_done(*epoch, begun);
+  return state;
+}
+
+// Collective. What was sampled for the steps done: all that was sampled but for what waits.
+template <class Space>
+SampleCounts TrainerOn<Space>::counts_of_done(Epoch& epoch, const std::vector<MinibatchOn<Space>>& begun) {
+  if (ahead_) ahead_->worker.wait();
+  SampleCounts waiting;
+  waiting.add(space_, begun);
+  auto mine = epoch.sampler.counts_of_taken(space_);
+  mine.subtract(waiting);
+  auto counts = total(mine, grid_.world());
+  counts.add(restored_counts_);
+  return counts;
+}
+
+// Collective.
+template <class Space>
+std::vector<double> TrainerOn<Space>::losses_of_done(const EpochPlan& plan) {
+  const auto mine = to_host(space_, losses_);
+  std::vector<double> losses(
+      static_cast<std::size_t>(cursor_.step < plan.steps() ? plan.step_begin(cursor_.step) : plan.batches()));
+  std::size_t next = 0;
+  for (std::size_t batch = 0; batch < losses.size(); ++batch)
+    if (plan.rank_of(static_cast<std::int64_t>(batch)) == grid_.world().rank()) losses[batch] = mine[next++];
+  grid_.world().all_reduce(std::span<double>(losses), Reduction::kSum, "checkpoint");  // one rank has each
+  return losses;
+}
+
+// All steps of the epoch are done, its evaluation is not.
+template <class Space>
+void TrainerOn<Space>::save_unevaluated(const TrainingProgress& progress, const EpochReport& report) {
+  auto unevaluated = state(nullptr, {});
+  unevaluated.losses = losses_of_done(open_epoch(cursor_)->plan);
+  unevaluated.counts = report.counts;
+  if (progress.save) progress.save(unevaluated);
+  next_epoch_.reset();
+  result_.interrupted = cursor_;
+}
+
+template <class Space>
+void TrainerOn<Space>::restore(const TrainingState& state) {
+  std::map<std::string_view, const NamedTensor*> tensors;
+  for (const auto& tensor : state.tensors) tensors.emplace(tensor.name, &tensor);
+  const auto find = [&](const std::string& name, const Matrix<float, Space>& shape) -> const Buffer<float>& {
+    const auto found = tensors.find(name);
+    if (found == tensors.end())
+      input_error("the checkpoint has no {}; it is of another kind of network", name);
+    const auto& tensor = *found->second;
+    if (tensor.rows != shape.rows || tensor.columns != shape.columns)
+      input_error("{} is {} x {} in the checkpoint and {} x {} in this network", name, tensor.rows,
+                  tensor.columns, shape.rows, shape.columns);
+    return tensor.values;
+  };
+  auto places = weights_and_statistics();
+  best_.clear();
+  if (state.best_epoch > 0)
+    for (const auto& [name, tensor] : places) best_.push_back(find("best/" + name, *tensor));
+  for (auto& place : optimizer_state()) places.push_back(place);
+  for (const auto& [name, tensor] : places) to_space<float>(space_, find(name, *tensor), tensor->data);
+  optimizer_.set_steps(state.optimizer_steps);
+  cursor_ = state.cursor;
+  best_metric_ = state.best_metric;
+  evaluations_without_gain_ = state.evaluations_without_gain;
+  result_.best_epoch = state.best_epoch;
+  result_.test = state.test;
+  restored_losses_ = state.losses;
+  restored_counts_ = state.counts;
+}
+
+// Room for the losses of this rank's batches of the epoch; those that another run has done are there already.
+template <class Space>
+void TrainerOn<Space>::take_up_losses(const EpochPlan& plan) {
+  const auto me = grid_.world().rank();
+  Buffer<double> losses(static_cast<std::size_t>(batches_of(plan, me)));
+  losses_count_ = 0;
+  for (std::size_t batch = 0; batch < restored_losses_.size(); ++batch)
+    if (plan.rank_of(static_cast<std::int64_t>(batch)) == me)
+      losses[losses_count_++] = restored_losses_[batch];
+  to_space<double>(space_, losses, losses_);
+}
+
+}  // namespace espalier
