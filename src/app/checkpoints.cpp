@@ -108,6 +108,7 @@ void check_restart(const Job& job, const Restart& restart) {
         "{}); name that graph or another output.dir, or set run.restart = \"never\" to begin anew",
         restart.path, there.nodes, there.edges, there.train, job.config.graph.file, here.nodes, here.edges,
         here.train);
+  check_same_content(job, here.content, restart);
   const bool named = job.config.run.restart != "auto",
              within_epoch = restart.checkpoint.state.cursor.step > 0;
   for (const auto& key : differing_keys(restart.config, job.config)) {
@@ -134,6 +135,18 @@ void check_restart(const Job& job, const Restart& restart) {
                   restart.path, in_words(key));
     if (job.grid->world().rank() == 0) log::warning("{}: {}", restart.path, in_words(key));
   }
+}
+
+void check_same_content(const Job& job, const ContentDigests& here, const Restart& restart) {
+  const auto& there = restart.checkpoint.graph.content;
+  if (there.datasets.empty() || !here.file) return;
+  const auto difference = describe_difference(there, here);
+  if (difference.empty()) return;
+  usage_error(
+      "{} was saved in training on another graph: {} holds other data in {}; name that graph or another "
+      "output.dir, or "
+      "set run.restart = \"never\" to begin anew",
+      restart.path, job.config.graph.file, difference);
 }
 
 std::string restart_in_words(const Job& job, const Restart& restart) {

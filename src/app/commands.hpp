@@ -41,6 +41,12 @@ struct GenerateArguments {
 };
 void generate_command(const Communicator& world, const GenerateArguments& arguments);
 
+struct DigestArguments {
+  std::string file;
+  bool write = false;  ///< put what was found into the file
+};
+void digest_command(const Communicator& world, const DigestArguments& arguments);
+
 struct InfoArguments {
   std::string file;
   std::int64_t ranks = 1;  ///< p and c for which memory per rank is shown

@@ -40,7 +40,8 @@ const std::map<std::string, Words>& words() {
         "  /graph/weights   float32 [m], optional\n"
         "  /nodes/features  float32 or float16 [n, f]\n"
         "  /nodes/labels    int32 [n]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per class\n"
-        "  /split/train, /split/valid, /split/test   int64, ascending ids"}},
+        "  /split/train, /split/valid, /split/test   int64, ascending ids\n"
+        "`espalier digest FILE --write` then adds the digests by which damage and changes are noticed."}},
       {"generate",
        {"make a graph file from a random model",
         "Examples:\n"
@@ -48,6 +49,9 @@ const std::map<std::string, Words>& words() {
         "--seed 1 -o planted.h5\n"
         "  mpirun -np 4 espalier generate rmat --scale 16 --edge-factor 16 --features 32 --classes 8 --seed "
         "1 -o rmat.h5"}},
+      {"digest",
+       {"check the digests of a graph file, or write them into one that another program made",
+        "Examples:\n  espalier digest planted.h5\n  espalier digest made_by_h5py.h5 --write"}},
       {"info",
        {"describe a graph file and the memory it takes",
         "Example:\n  espalier info planted.h5 --ranks 64 --replication 4"}},

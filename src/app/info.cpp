@@ -29,6 +29,7 @@ struct Degrees {
   std::vector<std::int64_t> in;  // of my rows, sorted
   std::int64_t self_loops = 0;
   std::int64_t isolated = 0;  // vertices without an edge in either direction
+  bool symmetric = true;      // is every edge there in both directions?
 };
 
 // One bit per vertex, grouped by the rank that owns the vertex.
@@ -69,6 +70,10 @@ class VertexMarks {
   std::vector<std::uint8_t> bits_;
 };
 
+std::uint64_t edge_hash(std::int64_t row, std::int64_t column) {
+  return absorb(absorb(0, row), column);
+}
+
 Degrees read_degrees(const Communicator& world, const GraphFile& file) {
   constexpr std::int64_t kEdgesPerPart = std::int64_t{1} << 26;
   const auto& info = file.info();
@@ -76,6 +81,7 @@ Degrees read_degrees(const Communicator& world, const GraphFile& file) {
   const auto parts = 1 + info.edges / world.size() / kEdgesPerPart;
   VertexMarks has_out_edge(info.nodes, world.size());
   Degrees degrees;
+  std::uint64_t forward = 0, backward = 0;  // sums over all edges are equal when reversing changes nothing
   for (std::int64_t part = 0; part < parts; ++part) {
     const auto rows = even_range(mine.size(), parts, part);
     const auto a = file.read_rows<std::int64_t>(mine.begin + rows.begin, mine.begin + rows.end);
@@ -83,9 +89,16 @@ Degrees read_degrees(const Communicator& world, const GraphFile& file) {
       degrees.in.push_back(a.row_size(v));
       const auto columns = a.row_indices(v);
       degrees.self_loops += std::binary_search(columns.begin(), columns.end(), mine.begin + rows.begin + v);
-      for (const auto u : columns) has_out_edge.mark(u);
+      const auto row = mine.begin + rows.begin + v;
+      for (const auto u : columns) {
+        has_out_edge.mark(u);
+        forward += edge_hash(row, u);
+        backward += edge_hash(u, row);
+      }
     }
   }
+  degrees.symmetric = world.all_reduce(forward, Reduction::kSum, kLabel) ==
+                      world.all_reduce(backward, Reduction::kSum, kLabel);
   const auto marked = has_out_edge.of_mine(world);
   for (std::size_t v = 0; v < marked.size(); ++v) degrees.isolated += degrees.in[v] == 0 && !marked[v];
   std::sort(degrees.in.begin(), degrees.in.end());
@@ -119,9 +132,19 @@ std::array<std::int64_t, 7> find_quantiles(const Communicator& world, const std:
   return low;
 }
 
-void show_degrees(const Communicator& world, const GraphFile& file) {
+// Directed or not is what the edges say; the attribute only claims it.
+std::string direction_in_words(const GraphInfo& info, bool symmetric) {
+  std::string words = symmetric ? "undirected (each both ways)" : "directed";
+  if (info.directed && *info.directed == symmetric)
+    words += fmt::format(" (its attribute directed says {}, wrongly)", *info.directed ? "true" : "false");
+  return words;
+}
+
+void show_edges(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   const auto degrees = read_degrees(world, file);
+  line("edges", fmt::format("{}, {}, {}, {}-bit ids", info.edges, direction_in_words(info, degrees.symmetric),
+                            info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
   const auto q = find_quantiles(world, degrees.in, info.nodes);
   line("in-degree", fmt::format("min {}, 25 % {}, median {}, 75 % {}, 90 % {}, 99 % {}, max {}, mean {:.3f}",
                                 q[0], q[1], q[2], q[3], q[4], q[5], q[6],
@@ -228,13 +251,16 @@ void info_command(const Communicator& world, const InfoArguments& arguments) {
   line("name", info.name);
   line("source", info.source);
   line("vertices", std::to_string(info.nodes));
-  line("edges", fmt::format("{}, {}, {}, {}-bit ids", info.edges,
-                            info.directed ? "directed" : "undirected (each both ways)",
-                            info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
   // 2. What the arrays say.
-  show_degrees(world, file);
+  show_edges(world, file);
   show_vertices(world, file);
   check_splits(world, file);
+  const auto digest = file.content().file;
+  line("digest",
+       (digest ? hex(*digest) : "unknown") +
+           (file.has_digest()
+                ? ", as it stands in the file"
+                : fmt::format("; the file has none, `espalier digest {} --write` adds it", arguments.file)));
   // 3. What a job will need.
   show_memory(info, arguments);
 }

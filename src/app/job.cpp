@@ -102,7 +102,8 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
   job.memory_limit = world.all_reduce(job.memory_limit, Reduction::kMin, "setup");
   job.device = choose_device(world, node, config);
 
-  job.file = std::make_unique<GraphFile>(world, config.graph.file);
+  job.file =
+      std::make_unique<GraphFile>(world, config.graph.file, config.graph.verify ? Verify::kYes : Verify::kNo);
   job.graph = job.file->info();
   check_graph(job.graph, config);
   const auto replication =
@@ -123,6 +124,8 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
 }
 
 void start_output(Job& job) {
+  job.graph.content = job.file->content();
+  job.verified = job.config.graph.verify && job.file->has_digest();
   job.file.reset();
   log::debug("resolved config:\n\n{}", to_toml(job.config));
   agree(job.grid->world(), [&] {
@@ -172,6 +175,15 @@ void warn_of_surprises(const Job& job) {
     log::warning("on GPUs run.overlap hides fetching, not sampling");
   else if (job.training && config.run.overlap && !job.sampling_grid)
     log::warning("this MPI library lets one thread communicate: run.overlap hides fetching, not sampling");
+  if (!config.graph.verify)
+    log::info("graph   {} is not checked against its digests (graph.verify = false)", config.graph.file);
+  else if (!job.verified)
+    log::info(
+        "graph   {} has no digest: damage and changes cannot be noticed; `espalier digest {} --write` adds "
+        "one",
+        config.graph.file, config.graph.file);
+  if (job.training && job.graph.test == 0)
+    log::warning("{}: /split/test is empty or absent: there will be no test accuracy", config.graph.file);
   if (config.grid.topology == "replicated" && config.grid.schedule != "auto")
     log::warning("grid.schedule = {} has nothing to move with grid.topology = \"replicated\"",
                  config.grid.schedule);
@@ -194,6 +206,7 @@ RunReport start_report(const Job& job, const char* command, const std::vector<Sc
   report.threads = job.cpu.threads;
   report.device = job.device.name();
   report.graph = job.graph;
+  report.verified = job.verified;
   if (job.config.grid.topology == "partitioned" && job.grid->rows() > 1)
     for (const auto schedule : schedules) report.schedules.emplace_back(name_of(schedule));
   return report;

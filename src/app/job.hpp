@@ -29,6 +29,8 @@ struct Job {
   std::int64_t memory_limit = 0;    ///< bytes of host memory per rank
   std::unique_ptr<GraphFile> file;  ///< open until start_output
   GraphInfo graph;
+  bool verified =
+      false;  ///< was what was read checked against digests in the file? Known from start_output on
   std::unique_ptr<Grid> grid;
   std::unique_ptr<Grid>
       sampling_grid;  ///< a second one for the thread that samples ahead (run.overlap), or null

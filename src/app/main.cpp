@@ -21,6 +21,7 @@ struct Arguments {
   ImportArguments import;
   GenerateArguments generate;
   InfoArguments info;
+  DigestArguments digest;
   JobArguments job;
   PlanArguments plan;
   CalibrateArguments calibrate;
@@ -95,6 +96,13 @@ void add_info(CLI::App& app, InfoArguments& a, Action& action) {
   info->callback([&action, &a] { action = [&a](const Communicator& world) { info_command(world, a); }; });
 }
 
+void add_digest(CLI::App& app, DigestArguments& a, Action& action) {
+  auto* digest = add_command(app, "digest");
+  digest->add_option("FILE", a.file, "a graph file")->required();
+  digest->add_flag("--write", a.write, "write the digests into the file, in place of those that stand there");
+  digest->callback([&action, &a] { action = [&a](const Communicator& world) { digest_command(world, a); }; });
+}
+
 void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
              void (*command)(const Communicator&, const JobArguments&)) {
   auto* job = add_command(app, name);
@@ -159,6 +167,7 @@ int run(const Communicator& world, int argc, char** argv) {
   add_import(app, arguments.import, action);
   add_generate(app, arguments.generate, action);
   add_info(app, arguments.info, action);
+  add_digest(app, arguments.digest, action);
   add_job(app, "sample", arguments.job, action, sample_command);
   add_job(app, "train", arguments.job, action, train_command);
   add_plan(app, arguments.plan, action);

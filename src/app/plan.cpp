@@ -274,7 +274,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   check_arguments(world, arguments);
   const double program = static_cast<double>(process_memory("VmRSS")) + kRuntimeBytes;
   const auto config = load_job_config(world, arguments.job);
-  const GraphFile file(world, config.graph.file);
+  const GraphFile file(world, config.graph.file, config.graph.verify ? Verify::kYes : Verify::kNo);
   check_graph(file.info(), config);
   if (!arguments.sampling) check_training_data(file.info(), config.graph.file);
   auto plan = resolve(arguments, config, file.info());

@@ -225,6 +225,7 @@ std::string plan_json(const Plan& plan) {
   report.threads = plan.threads;
   report.device = "cpu";
   report.graph = plan.job.graph;
+  report.verified = plan.job.config.graph.verify && plan.job.graph.content.file;
   if (moves_samples(plan))
     for (const auto schedule : plan.work.schedules) report.schedules.emplace_back(name_of(schedule));
   report.peak_memory_max = std::llround(plan.memory.bytes());

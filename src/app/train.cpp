@@ -77,6 +77,9 @@ void go_on_from(const Restart& restart, const Job& job, TrainerOn<Space>& traine
   report.restart = {restart.path, checkpoint.state.cursor.epoch, checkpoint.state.cursor.step,
                     checkpoint.ranks};
   log::info("{}", restart_in_words(job, restart));
+  if (checkpoint.graph.content.datasets.empty() || !job.graph.content.file)
+    log::info("        whether its graph is this one is judged by counts: {} has no digests",
+              checkpoint.graph.content.datasets.empty() ? "the checkpoint" : "the graph file");
 }
 
 // Trains on a space with what was set up there, and reports.
@@ -159,6 +162,7 @@ void run(Job& job, const std::optional<Restart>& restart) {
   const auto targets = read_targets(*job.grid, *job.file);
   std::optional<FeatureStore> features =
       read_feature_store(*job.grid, *job.file, job.config.graph.feature_norm);
+  if (restart) check_same_content(job, job.file->content(), *restart);
 #ifdef ESPALIER_WITH_CUDA
   if (job.device.gpu) return train_on_gpu(job, restart, a, std::move(features), targets);
 #endif

@@ -12,6 +12,7 @@ std::vector<Key> bind_keys(Config& c) {
        "none | row (each row sums to 1) | standard (mean 0, deviation 1 per column)",
        {"none", "row", "standard"}},
       {"graph.features_on", &c.graph.features_on, "where a GPU run keeps the features", {"device", "host"}},
+      {"graph.verify", &c.graph.verify, "check what is read of the graph file against the digests that stand in it"},
       {"grid.replication",
        &c.grid.replication,
        "c: how many ranks hold each block row; divides the number of ranks; auto: by memory",

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "espalier/base/cpu_limit.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "open_graph_file.hpp"
@@ -53,6 +54,27 @@ void check_is_hdf5(const std::string& path) {
   if (size == 0) input_error("graph file {}: is empty; {}", path, kWriteAgain);
   if (!has_hdf5_signature(file, size))
     input_error("graph file {}: is not an HDF5 file; {}", path, kWriteAgain);
+}
+
+// Reads the structure once, alone and under a limit: of one wrong byte HDF5 may make a loop without
+// end. What is wrong otherwise, the ranks find together.
+void read_structure_alone(const std::string& path) {
+  constexpr double kSeconds = 5;
+  const CpuLimit limit(kSeconds,
+                       fmt::format("graph file {}: its structure is damaged: HDF5 does not find its way "
+                                   "through it in {} s; {}",
+                                   path, kSeconds, kWriteAgain));
+  const auto file = hdf5::open_file_alone(path, false);
+  if (!file.valid()) return;
+  std::string text;
+  for (const char* name : {"format", "version", "name", "source", "directed", "digest"})
+    hdf5::read_text_attribute(file, name, text);
+  for (const char* name : kDatasetNames) {
+    const auto dataset = hdf5::open_dataset(file, name);
+    if (!dataset.exists()) continue;
+    hdf5::read_text_attribute(dataset.handle, "digest", text);
+    H5Dget_storage_size(dataset.handle.id());  // walks over the chunks
+  }
 }
 
 // ---- the checks of one dataset each; they throw on all ranks or on none ----
@@ -167,17 +189,68 @@ void describe_splits(OpenGraphFile& h, const Describer& describe) {
   }
 }
 
+// ---- digests ----
+
+// The digest that stands beside a data set or in `/`.
+std::optional<std::uint64_t> stated_digest(const hdf5::Handle& object, const std::string& name,
+                                           const Describer& describe) {
+  std::string text;
+  if (!hdf5::read_text_attribute(object, "digest", text)) return std::nullopt;
+  const auto digest = digest_from_hex(text);
+  if (!digest) describe.fail("the attribute digest of {} is \"{}\", not 16 hex digits", name, text);
+  return digest;
+}
+
+std::int64_t entries_of(const hdf5::Dataset& dataset) {
+  return dataset.rows() * dataset.columns();
+}
+
+void read_digests(OpenGraphFile& h, const Describer& describe) {
+  for (const auto* dataset : h.datasets())
+    h.contents[dataset->name] = ContentCheck(
+        entries_of(*dataset),
+        h.verify == Verify::kRenew ? std::nullopt : stated_digest(dataset->handle, dataset->name, describe));
+}
+
+// What is known of the data sets, and of the file where that is everything.
+ContentDigests known_contents(const OpenGraphFile& h) {
+  ContentDigests digests;
+  std::vector<DatasetContent> all;
+  for (const auto* dataset : h.datasets())
+    if (const auto digest = h.contents.at(dataset->name).known()) {
+      digests.datasets[dataset->name] = *digest;
+      all.push_back({dataset->name, dataset->shape, *digest});
+    }
+  if (all.size() == h.contents.size()) digests.file = file_digest(all, h.info.classes);
+  return digests;
+}
+
+// The digest of the file covers which data sets there are, and their shapes.
+void check_file_digest(OpenGraphFile& h) {
+  if (h.verify == Verify::kRenew) return;
+  const Describer describe(h.path);
+  const auto stated = stated_digest(h.file, "/", describe);
+  h.has_digest = stated.has_value();
+  if (!stated || h.verify == Verify::kNo) return;
+  const auto known = known_contents(h).file;
+  if (!known) describe.fail("it has a digest, but not each of its data sets has one; {}", kDigestAgain);
+  if (*known != *stated)
+    describe.fail("its data sets are not those that were written: their digest is {}, the file says {}; {}",
+                  hex(*known), hex(*stated), kDigestAgain);
+}
+
 void describe_file(OpenGraphFile& h) {
   const Describer describe(h.path);
   check_format(h.file, h.path, describe);
   hdf5::read_text_attribute(h.file, "name", h.info.name);
   hdf5::read_text_attribute(h.file, "source", h.info.source);
   std::int64_t directed = 0;
-  h.info.directed = hdf5::read_integer_attribute(h.file, "directed", directed) && directed != 0;
+  if (hdf5::read_integer_attribute(h.file, "directed", directed)) h.info.directed = directed != 0;
   open_datasets(h);
   describe_graph(h, describe);
   describe_nodes(h, describe);
   describe_splits(h, describe);
+  read_digests(h, describe);
 }
 
 // Collective. The largest label + 1; every rank looks at an even range of the labels.
@@ -203,11 +276,13 @@ void find_classes(OpenGraphFile& h) {
 
 }  // namespace
 
-GraphFile::GraphFile(const Communicator& comm, const std::string& path)
-    : open_(new OpenGraphFile{comm, path, {}, {}, {}, {}, {}, {}, {}, {}}) {
+GraphFile::GraphFile(const Communicator& comm, const std::string& path, Verify verify)
+    : open_(new OpenGraphFile{comm, path, {}, {}, {}, {}, {}, {}, {}, {}, verify, false, {}}) {
   hdf5::silence();
   agree(comm, [&] {
-    if (comm.rank() == 0) check_is_hdf5(path);
+    if (comm.rank() != 0) return;
+    check_is_hdf5(path);
+    read_structure_alone(path);
   });
   open_->file = hdf5::open_file(comm, path);
   agree(comm, [&] {
@@ -217,6 +292,8 @@ GraphFile::GraphFile(const Communicator& comm, const std::string& path)
   });
   agree(comm, [&] { describe_file(*open_); });
   find_classes(*open_);
+  agree(comm, [&] { check_file_digest(*open_); });
+  open_->info.content = known_contents(*open_);
 }
 
 GraphFile::~GraphFile() = default;
@@ -226,6 +303,12 @@ const GraphInfo& GraphFile::info() const {
 }
 const std::string& GraphFile::path() const {
   return open_->path;
+}
+ContentDigests GraphFile::content() const {
+  return known_contents(*open_);
+}
+bool GraphFile::has_digest() const {
+  return open_->has_digest;
 }
 
 }  // namespace espalier

@@ -23,10 +23,24 @@ void check_range(const OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
                  h.info.nodes);
 }
 
+// Collective. Counts the first `entries` of these values, read from `slab` on, towards the digest.
+template <class T>
+void check_content(OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf5::Slab& slab,
+                   const Buffer<T>& values, std::size_t entries) {
+  auto& content = h.contents.at(dataset.name);
+  if (h.verify == Verify::kNo || content.found()) return;
+  const auto first = slab.begin * slab.columns;
+  const auto share = content_digest(std::span<const T>(values.data(), entries), first);
+  if (content.add(h.comm, first, first + static_cast<std::int64_t>(entries), share)) return;
+  input_error(
+      "graph file {}: {} does not hold what was written there: its digest is {}, the file says {}; {}",
+      h.path, dataset.name, hex(*content.found()), hex(*content.stated()), kDigestAgain);
+}
+
 // Collective. Rows of a dataset as T; then `check` on what arrived, by all ranks together.
 template <class T, class Check>
-Buffer<T> read_checked(const OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf5::Slab& slab,
-                       Check check) {
+Buffer<T> read_checked(OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf5::Slab& slab, Check check,
+                       std::size_t overlap = 0) {
   Buffer<T> values(static_cast<std::size_t>((slab.end - slab.begin) * slab.columns));
   const bool good = hdf5::read_slab(dataset, hdf5::memory_type<T>(), slab, values.data());
   agree(h.comm, [&] {
@@ -34,6 +48,7 @@ Buffer<T> read_checked(const OpenGraphFile& h, const hdf5::Dataset& dataset, con
       fail(h, "cannot read rows {} to {} of {}: {}", slab.begin, slab.end, dataset.name, hdf5::reason());
     check(values);
   });
+  check_content(h, dataset, slab, values, values.size() - overlap);
   return values;
 }
 
@@ -74,7 +89,7 @@ void check_columns(const OpenGraphFile& h, std::int64_t begin, const Buffer<std:
 
 // Collective. Indices as they are stored, checked, then in the width asked for.
 template <class Stored, class Index>
-Buffer<Index> read_indices(const OpenGraphFile& h, std::int64_t begin, const Buffer<std::int64_t>& indptr,
+Buffer<Index> read_indices(OpenGraphFile& h, std::int64_t begin, const Buffer<std::int64_t>& indptr,
                            const hdf5::Slab& slab) {
   auto stored = read_checked<Stored>(h, h.indices, slab,
                                      [&](const auto& columns) { check_columns(h, begin, indptr, columns); });
@@ -85,7 +100,7 @@ Buffer<Index> read_indices(const OpenGraphFile& h, std::int64_t begin, const Buf
   }
 }
 
-Buffer<float> read_weights(const OpenGraphFile& h, const hdf5::Slab& slab) {
+Buffer<float> read_weights(OpenGraphFile& h, const hdf5::Slab& slab) {
   return read_checked<float>(h, h.weights, slab, [&](const auto& weights) {
     for (std::size_t e = 0; e < weights.size(); ++e)
       if (!(weights[e] >= 0 && weights[e] <= std::numeric_limits<float>::max()))
@@ -98,15 +113,17 @@ Buffer<float> read_weights(const OpenGraphFile& h, const hdf5::Slab& slab) {
 
 template <class Index>
 Csr<Index> GraphFile::read_rows(std::int64_t begin, std::int64_t end) const {
-  const auto& h = *open_;
+  auto& h = *open_;
   check_range(h, begin, end);
   if (std::is_same_v<Index, std::int32_t> && h.info.nodes > std::numeric_limits<std::int32_t>::max())
     input_error("graph file {}: {} vertices do not fit 32-bit ids", h.path, h.info.nodes);
   Csr<Index> rows;
   rows.rows = end - begin;
   rows.columns = h.info.nodes;
-  rows.indptr = read_checked<std::int64_t>(h, h.indptr, {begin, end + 1, 1},
-                                           [&](const auto& indptr) { check_indptr(h, begin, end, indptr); });
+  // The entry behind my last row is the first of another rank, but for the very last.
+  rows.indptr = read_checked<std::int64_t>(
+      h, h.indptr, {begin, end + 1, 1}, [&](const auto& indptr) { check_indptr(h, begin, end, indptr); },
+      end < h.info.nodes || begin == end ? 1 : 0);
   const hdf5::Slab slab{rows.indptr.front(), rows.indptr.back(), 1};
   for (auto& offset : rows.indptr) offset -= slab.begin;
   rows.indices = h.info.wide_indices ? read_indices<std::int64_t, Index>(h, begin, rows.indptr, slab)
@@ -140,7 +157,7 @@ void check_finite(const OpenGraphFile& h, const hdf5::Slab& slab, const Buffer<T
 }
 
 template <class Stored>
-Buffer<Stored> read_finite(const OpenGraphFile& h, const hdf5::Slab& slab) {
+Buffer<Stored> read_finite(OpenGraphFile& h, const hdf5::Slab& slab) {
   return read_checked<Stored>(
       h, h.features, slab, [&](const auto& values) { check_finite(h, slab, values, "not a finite number"); });
 }
@@ -149,7 +166,7 @@ Buffer<Stored> read_finite(const OpenGraphFile& h, const hdf5::Slab& slab) {
 
 template <class T>
 Matrix<T> GraphFile::read_features(std::int64_t begin, std::int64_t end) const {
-  const auto& h = *open_;
+  auto& h = *open_;
   check_range(h, begin, end);
   if (!h.features.exists()) input_error("graph file {}: has no /nodes/features", h.path);
   const hdf5::Slab slab{begin, end, h.info.features};
@@ -173,7 +190,7 @@ template Matrix<Half> GraphFile::read_features(std::int64_t, std::int64_t) const
 // ---- labels and splits ----
 
 Buffer<std::int32_t> GraphFile::read_labels(std::int64_t begin, std::int64_t end) const {
-  const auto& h = *open_;
+  auto& h = *open_;
   check_range(h, begin, end);
   if (!h.labels.exists()) input_error("graph file {}: has no /nodes/labels", h.path);
   ESPALIER_CHECK(!h.info.multi_label, "{} has several labels per vertex", h.path);
@@ -186,7 +203,7 @@ Buffer<std::int32_t> GraphFile::read_labels(std::int64_t begin, std::int64_t end
 }
 
 Matrix<std::uint8_t> GraphFile::read_multi_labels(std::int64_t begin, std::int64_t end) const {
-  const auto& h = *open_;
+  auto& h = *open_;
   check_range(h, begin, end);
   ESPALIER_CHECK(h.info.multi_label, "{} has one label per vertex", h.path);
   const hdf5::Slab slab{begin, end, h.info.classes};
@@ -201,7 +218,7 @@ Matrix<std::uint8_t> GraphFile::read_multi_labels(std::int64_t begin, std::int64
 }
 
 Buffer<std::int64_t> GraphFile::read_split(Split split) const {
-  const auto& h = *open_;
+  auto& h = *open_;
   const auto& dataset = h.splits[static_cast<std::size_t>(split)];
   if (!dataset.exists()) return {};
   return read_checked<std::int64_t>(h, dataset, {0, dataset.rows(), 1}, [&](const auto& ids) {
@@ -239,6 +256,31 @@ void check_splits(const Communicator& comm, const GraphFile& file) {
       }
     }
   });
+}
+
+void read_everything(const Communicator& comm, const GraphFile& file) {
+  constexpr std::int64_t kValuesPerPart = std::int64_t{1} << 26;
+  const auto& info = file.info();
+  const auto mine = even_range(info.nodes, comm.size(), comm.rank());
+  // Calls read(begin, end) for my rows, as often on every rank.
+  const auto in_parts = [&](std::int64_t values, auto read) {
+    const auto parts = 1 + values / comm.size() / kValuesPerPart;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const auto rows = even_range(mine.size(), parts, part);
+      read(mine.begin + rows.begin, mine.begin + rows.end);
+    }
+  };
+  in_parts(info.edges, [&](auto begin, auto end) { file.read_rows<std::int64_t>(begin, end); });
+  if (info.features > 0)
+    in_parts(info.nodes * info.features, [&](auto begin, auto end) {
+      info.half_features ? void(file.read_features<Half>(begin, end))
+                         : void(file.read_features<float>(begin, end));
+    });
+  if (info.classes > 0 || info.multi_label)
+    in_parts(info.nodes * (info.multi_label ? info.classes : 1), [&](auto begin, auto end) {
+      info.multi_label ? void(file.read_multi_labels(begin, end)) : void(file.read_labels(begin, end));
+    });
+  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) file.read_split(split);
 }
 
 }  // namespace espalier

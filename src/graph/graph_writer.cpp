@@ -21,6 +21,8 @@ struct GraphWriter::State {
   hdf5::Handle file;
   bool failed = false;
   bool committed = false;
+  std::vector<DatasetContent> written = {};
+  std::int64_t classes = 0;
 
   /// Collective. A file that cannot be written cannot be closed either: H5Fclose fails half way, and
   /// HDF5 1.10 then crashes in MPI_Finalize. Giving back its space and forgetting its arrays lets the close
@@ -74,7 +76,7 @@ void check_target(const std::string& path) {
 }  // namespace
 
 GraphWriter::GraphWriter(const Communicator& comm, const std::string& path)
-    : state_(new State{comm, path, {}, {}, false, false}) {
+    : state_(new State{comm, path, {}, {}}) {
   hdf5::silence();
   agree(comm, [&] {
     if (comm.rank() == 0) check_target(path);
@@ -105,6 +107,10 @@ void GraphWriter::write(const std::string& name, std::int64_t total, std::int64_
   const bool good =
       dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, values.data());
   state_->require(good, name);
+  const auto digest =
+      state_->comm.all_reduce(content_digest(values, begin * width), Reduction::kSum, "graph file");
+  state_->require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
+  state_->written.push_back({name, shape, digest});
 }
 
 namespace {
@@ -147,6 +153,7 @@ void GraphWriter::write_labels(std::span<const std::int32_t> labels) {
   const auto place = place_of(comm, labels.size());
   const auto largest = labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
   const auto classes = comm.all_reduce(std::int64_t{largest}, Reduction::kMax, "graph file") + 1;
+  state_->classes = classes;
   write<std::int32_t>("/nodes/labels", place.total, kVector, place.begin, labels);
   const auto dataset = hdf5::open_dataset(state_->file, "/nodes/labels");
   hdf5::write_integer_attribute(dataset.handle, "classes", classes);
@@ -156,6 +163,7 @@ void GraphWriter::write_multi_labels(const Matrix<std::uint8_t>& rows) {
   const auto place = place_of(state_->comm, static_cast<std::size_t>(rows.rows));
   const auto columns =
       state_->comm.all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
+  state_->classes = columns;
   write<std::uint8_t>("/nodes/labels", place.total, columns, place.begin, rows.data);
 }
 
@@ -165,12 +173,43 @@ void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids) {
                       kVector, place.begin, ids);
 }
 
+namespace {
+// An attribute has little room.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMost = 4096;
+  if (text.size() <= kMost) return text;
+  auto end = kMost;
+  while (end > 0 && (text[end] & 0xc0) == 0x80) --end;  // not within a letter of UTF-8
+  return text.substr(0, end) + "...";
+}
+}  // namespace
+
+void write_digests(const Communicator& comm, const std::string& path, const ContentDigests& digests) {
+  ESPALIER_CHECK(digests.file, "{} was not read whole", path);
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    const auto write = [](const hdf5::Handle& object, std::uint64_t digest) {
+      hdf5::remove_attribute(object, "digest");
+      return hdf5::write_text_attribute(object, "digest", hex(digest));
+    };
+    auto file = hdf5::open_file_alone(path, true);
+    if (!file.valid()) input_error("cannot write to {}: {}", path, hdf5::reason());
+    bool good = true;
+    for (const auto& [name, digest] : digests.datasets)
+      good = write(hdf5::open_dataset(file, name).handle, digest) && good;
+    good = write(file, *digests.file) && good;
+    if (!hdf5::flush(file) || !file.close() || !good)
+      input_error("cannot write the digests of {}: {}; is the disk full?", path, hdf5::reason());
+  });
+}
+
 void GraphWriter::commit(const GraphDescription& description) {
   auto& s = *state_;
   bool good = hdf5::write_text_attribute(s.file, "format", "espalier-graph");
   good = hdf5::write_integer_attribute(s.file, "version", 1) && good;
-  good = hdf5::write_text_attribute(s.file, "name", description.name) && good;
-  good = hdf5::write_text_attribute(s.file, "source", description.source) && good;
+  good = hdf5::write_text_attribute(s.file, "name", shortened(description.name)) && good;
+  good = hdf5::write_text_attribute(s.file, "source", shortened(description.source)) && good;
+  good = hdf5::write_text_attribute(s.file, "digest", hex(file_digest(s.written, s.classes))) && good;
   good = hdf5::write_bool_attribute(s.file, "directed", description.directed) && good;
   good = hdf5::flush(s.file) && good;
   s.require(good, "the last part");

@@ -115,6 +115,8 @@ Handle parallel_access(const Communicator& comm) {
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fapl_mpio(access.id(), comm.native(), Communicator::native_info());
   H5Pset_all_coll_metadata_ops(access.id(), true);  // one rank reads the structure and tells the others
+  // The structure of files that we write has checksums, since HDF5 1.8.
+  H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_LATEST);
   return access;
 }
 
@@ -130,6 +132,12 @@ Handle open_file(const Communicator& comm, const std::string& path) {
 Handle create_file(const Communicator& comm, const std::string& path) {
   const auto access = parallel_access(comm);
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id());
+  succeeded(file);
+  return {file, H5Fclose};
+}
+
+Handle open_file_alone(const std::string& path, bool writable) {
+  const hid_t file = H5Fopen(path.c_str(), writable ? H5F_ACC_RDWR : H5F_ACC_RDONLY, H5P_DEFAULT);
   succeeded(file);
   return {file, H5Fclose};
 }
@@ -253,9 +261,19 @@ bool read_integer_attribute(const Handle& object, const char* name, std::int64_t
 }
 
 bool write_text_attribute(const Handle& object, const char* name, const std::string& value) {
-  const auto type = text_type(H5T_VARIABLE, -1);  // variable length: h5py gives it back as str, not bytes
+  const auto type = text_type(std::max<std::size_t>(1, value.size()), -1);
+  H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
+  return write_attribute(object, name, type.id(), type.id(), value.c_str());
+}
+
+bool write_long_text_attribute(const Handle& object, const char* name, const std::string& value) {
+  const auto type = text_type(H5T_VARIABLE, -1);
   const char* text = value.c_str();
   return write_attribute(object, name, type.id(), type.id(), &text);
+}
+
+void remove_attribute(const Handle& object, const char* name) {
+  if (H5Aexists(object.id(), name) > 0) H5Adelete(object.id(), name);
 }
 
 bool write_integer_attribute(const Handle& object, const char* name, std::int64_t value) {

@@ -123,6 +123,7 @@ auto graph_numbers(Graph& graph) {
 std::string graph_to_json(const GraphInfo& graph) {
   nlohmann::ordered_json json;
   for (const auto& [name, number] : graph_numbers(graph)) json[name] = *number;
+  for (const auto& [name, digest] : graph.content.datasets) json["digests"][name] = hex(digest);
   return json.dump();
 }
 
@@ -136,9 +137,9 @@ std::string checkpoint_bytes(const Checkpoint& checkpoint) {
   const hdf5::Handle file(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
   require(file.valid(), "its beginning");
 
-  bool good = hdf5::write_text_attribute(file, "format", "espalier-checkpoint") &&
+  bool good = hdf5::write_long_text_attribute(file, "format", "espalier-checkpoint") &&
               hdf5::write_integer_attribute(file, "version", 1) &&
-              hdf5::write_text_attribute(file, "espalier", kVersion);
+              hdf5::write_long_text_attribute(file, "espalier", kVersion);
   const auto write = [&](const char* name, auto value) {
     if constexpr (std::is_floating_point_v<decltype(value)>)
       good = hdf5::write_number_attribute(file, name, value) && good;
@@ -147,10 +148,10 @@ std::string checkpoint_bytes(const Checkpoint& checkpoint) {
   };
   visit_numbers(checkpoint, write);
   if (checkpoint.state.test) visit_test(*checkpoint.state.test, write);
-  good = hdf5::write_text_attribute(file, "sample_digest", hex(checkpoint.state.counts.digest)) &&
-         hdf5::write_text_attribute(file, "config", checkpoint.config) &&
-         hdf5::write_text_attribute(file, "history", history_to_json(checkpoint.history)) &&
-         hdf5::write_text_attribute(file, "graph", graph_to_json(checkpoint.graph)) && good;
+  good = hdf5::write_long_text_attribute(file, "sample_digest", hex(checkpoint.state.counts.digest)) &&
+         hdf5::write_long_text_attribute(file, "config", checkpoint.config) &&
+         hdf5::write_long_text_attribute(file, "history", history_to_json(checkpoint.history)) &&
+         hdf5::write_long_text_attribute(file, "graph", graph_to_json(checkpoint.graph)) && good;
   require(good, "an attribute");
 
   for (const auto& tensor : checkpoint.state.tensors)
@@ -200,6 +201,9 @@ std::vector<double> read_losses(const hdf5::Handle& file, const std::string& pat
 void read_graph(const std::string& text, GraphInfo& graph) {
   const auto json = nlohmann::json::parse(text);
   for (const auto& [name, number] : graph_numbers(graph)) *number = json.at(name);
+  if (!json.contains("digests")) return;  // saved by a version before 0.2
+  for (const auto& [name, digest] : json.at("digests").items())
+    graph.content.datasets[name] = std::stoull(digest.get<std::string>(), nullptr, 16);
 }
 
 }  // namespace

@@ -80,10 +80,6 @@ Json epoch_json(const EpochReport& epoch) {
 
 }  // namespace
 
-std::string hex(std::uint64_t digest) {
-  return fmt::format("{:016x}", digest);
-}
-
 void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<const char* const> stages,
                          EpochReport& report) {
   const auto& world = grid.world();
@@ -120,7 +116,11 @@ std::string to_json(const RunReport& report) {
   json["graph"] = {{"nodes", report.graph.nodes},
                    {"edges", report.graph.edges},
                    {"features", report.graph.features},
-                   {"classes", report.graph.classes}};
+                   {"classes", report.graph.classes},
+                   {"verified", report.verified}};
+  if (report.graph.content.file) json["graph"]["digest"] = hex(*report.graph.content.file);
+  for (const auto& [name, digest] : report.graph.content.datasets)
+    json["graph"]["digests"][name] = hex(digest);
   json["epochs"] = Json::array();
   for (const auto& epoch : report.epochs) json["epochs"].push_back(epoch_json(epoch));
   if (report.test) json["test"] = metrics_json(*report.test);

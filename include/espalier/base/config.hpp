@@ -27,6 +27,7 @@ struct GraphConfig {
   std::string file;
   std::string feature_norm = "none";
   std::string features_on = "device";
+  bool verify = true;
 };
 
 struct GridConfig {

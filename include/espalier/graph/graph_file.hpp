@@ -8,18 +8,22 @@
 //   /nodes/labels     int32 [n], classes from 0, -1 = none; or uint8 [n, C] for multi-label; attribute classes (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
 //
-// Numbers of other widths are converted when they are read.
+// Numbers of other widths are converted when they are read. Attributes `digest` say what the file and each data set
+// hold (content_digest.hpp); with Verify::kYes the reads of a data set are checked when all of it has been read, by all
+// ranks together: UserError(kInput) names the data set that holds something else.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "espalier/base/half.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/graph/content_digest.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
@@ -27,7 +31,7 @@ namespace espalier {
 struct GraphInfo {
   std::string name;
   std::string source;
-  bool directed = false;
+  std::optional<bool> directed;  ///< what the file claims, if it does
   std::int64_t nodes = 0;
   std::int64_t edges = 0;     ///< entries of the adjacency matrix
   std::int64_t features = 0;  ///< f; 0 when the file has none
@@ -37,10 +41,15 @@ struct GraphInfo {
   bool half_features = false;  ///< /nodes/features is float16
   bool multi_label = false;
   std::int64_t train = 0, valid = 0, test = 0;  ///< sizes of the splits
+  ContentDigests content;  ///< those that stand in the file; GraphFile::content() knows more when it was read
 };
 
 enum class Split { kTrain, kValid, kTest };
 inline constexpr std::array<const char*, 3> kSplitNames = {"train", "valid", "test"};
+
+/// What happens with the digests that stand in a file (content_digest.hpp): reads are checked against them; or they are
+/// not, and nothing is hashed; or what is read is hashed, as if none stood there.
+enum class Verify { kYes, kNo, kRenew };
 
 struct OpenGraphFile;  // src/graph/open_graph_file.hpp
 
@@ -49,7 +58,7 @@ class GraphFile {
   /// Collective. Opens and checks what can be checked without reading the big arrays: format, version,
   /// shapes, types. Throws UserError(kInput) on every rank with path and reason. `comm` must outlive the
   /// file.
-  GraphFile(const Communicator& comm, const std::string& path);
+  GraphFile(const Communicator& comm, const std::string& path, Verify verify = Verify::kYes);
   /// Collective.
   ~GraphFile();
   GraphFile(const GraphFile&) = delete;
@@ -57,6 +66,12 @@ class GraphFile {
 
   const GraphInfo& info() const;
   const std::string& path() const;
+
+  /// What is known of the contents: of a data set that was read whole, over all ranks, the digest of what
+  /// was read; of another the digest that stands in the file. With Verify::kNo only those that stand there.
+  ContentDigests content() const;
+  /// Does a digest of the whole file stand in it?
+  bool has_digest() const;
 
   /// Collective; every rank its own range (may be empty). Rows [begin, end) of A with global column ids, and
   /// weights where the file has them. Checks: indptr ascending, columns in [0, n) and strictly ascending in a
@@ -87,5 +102,9 @@ class GraphFile {
 /// Collective. Checks over a whole file: splits do not overlap and, where the file has labels, name labelled
 /// vertices only. Reads labels in row ranges. Throws UserError(kInput) on every rank.
 void check_splits(const Communicator& comm, const GraphFile& file);
+
+/// Collective. Reads all of a file, in parts of bounded size, and forgets it: every check of a read is made, and
+/// content() knows everything.
+void read_everything(const Communicator& comm, const GraphFile& file);
 
 }  // namespace espalier

@@ -8,6 +8,8 @@
 //     writer.write_adjacency(my_rows);
 //     writer.write_features(my_features);
 //     writer.commit({"cora", "where it came from", false});
+//
+// Digests of each data set and of the file are written beside them (content_digest.hpp).
 #pragma once
 
 #include <cstdint>
@@ -67,5 +69,9 @@ class GraphWriter {
 
   std::unique_ptr<State> state_;
 };
+
+/// Collective. Writes digests of what a file holds, all of it known, into the file, in place of those
+/// that stand there. Throws UserError(kInput) when it cannot be written.
+void write_digests(const Communicator& comm, const std::string& path, const ContentDigests& digests);
 
 }  // namespace espalier

@@ -56,6 +56,9 @@ Handle open_file(const Communicator& comm, const std::string& path);
 /// Collective. Creates or empties the file.
 Handle create_file(const Communicator& comm, const std::string& path);
 
+/// Not collective: opens a file for this process alone, without MPI.
+Handle open_file_alone(const std::string& path, bool writable);
+
 /// Collective. Brings everything to the disk; false when that failed here.
 bool flush(const Handle& file);
 
@@ -87,7 +90,12 @@ Dataset open_dataset(const Handle& file, const std::string& name);
 bool read_text_attribute(const Handle& object, const char* name, std::string& value);
 /// A scalar number or truth value (h5py writes an enum) of any width; false when it is absent or neither.
 bool read_integer_attribute(const Handle& object, const char* name, std::int64_t& value);
+/// Of fixed length, 64 KiB at most: texts of variable length lie in a heap of the file that has no
+/// checksum, and one wrong byte there lets HDF5 1.10 spin for ever. h5py gives it back as bytes.
 bool write_text_attribute(const Handle& object, const char* name, const std::string& value);
+/// Of variable length, for texts of any size in files that are checked before HDF5 reads them.
+bool write_long_text_attribute(const Handle& object, const char* name, const std::string& value);
+void remove_attribute(const Handle& object, const char* name);
 bool read_number_attribute(const Handle& object, const char* name, double& value);
 bool write_integer_attribute(const Handle& object, const char* name, std::int64_t value);
 bool write_number_attribute(const Handle& object, const char* name, double value);

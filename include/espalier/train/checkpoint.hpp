@@ -28,7 +28,7 @@ struct Checkpoint {
   std::string config;                ///< the resolved config of the run, TOML
   std::int64_t seed = 0;
   int ranks = 1;
-  GraphInfo graph;  ///< its numbers
+  GraphInfo graph;  ///< its numbers and the digests of its data sets, as far as they were known
 };
 
 /// The bytes of the file. Throws UserError(kInternal) when HDF5 cannot make them.

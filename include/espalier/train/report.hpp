@@ -67,6 +67,7 @@ struct RunReport {
   std::vector<std::string>
       schedules;  ///< of each layer's product, first: next to the batch; empty: nothing moves
   GraphInfo graph;
+  bool verified = false;  ///< was the graph checked against the digests in its file?
   std::vector<EpochReport> epochs;
   std::optional<Metrics> test;
   std::int64_t best_epoch = 0;
@@ -97,9 +98,6 @@ std::string stage_table(const std::vector<EpochReport>& epochs);
 
 /// A table stage or step | messages | bytes | per rank | max rank | predicted | counted / predicted, over epochs.
 std::string volume_table(const std::vector<EpochReport>& epochs, int ranks);
-
-/// 16 hex digits.
-std::string hex(std::uint64_t digest);
 
 /// Writes `text` to `path` so that a reader sees the old file or the new one, never a part. Throws
 /// UserError(kUsage).

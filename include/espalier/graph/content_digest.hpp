@@ -1,0 +1,70 @@
+// What a data set holds, as one number: the sum modulo 2^64, over its entries, of a hash of (position,
+// value). Ranks add what each of them reads, in any ranges, and any one changed entry changes the sum
+// for certain (the hash is a bijection of the value). Widths do not count: an index or label is hashed
+// as an int64, whatever the file stores it in; floats by their bits.
+//
+// A file's digest is over the data sets that it has: names, shapes, digests, and the number of classes.
+// It stands in the attribute `digest` of `/`, those of the data sets beside them, as 16 hex digits.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "espalier/base/half.hpp"
+#include "espalier/base/mix.hpp"
+
+namespace espalier {
+
+template <class T>
+std::uint64_t digest_bits(T value) {
+  if constexpr (std::is_same_v<T, float>)
+    return std::bit_cast<std::uint32_t>(value);
+  else if constexpr (std::is_same_v<T, Half>)
+    return value.bits;
+  else
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+}
+
+/// The share of entries [first, first + values.size()) in the digest of a data set (entries in row
+/// order).
+template <class T>
+std::uint64_t content_digest(std::span<const T> values, std::int64_t first) {
+  constexpr std::uint64_t kStep = 0xd1b54a32d192ed03u;  // odd, so that positions do not meet
+  const auto start = static_cast<std::uint64_t>(first) * kStep;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) sum += mix(digest_bits(values[i]) + start + i * kStep);
+  return sum;
+}
+
+/// One data set of a file.
+struct DatasetContent {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::uint64_t digest = 0;
+};
+
+/// The digest of a file with these data sets, in any order.
+std::uint64_t file_digest(std::span<const DatasetContent> datasets, std::int64_t classes);
+
+/// The digests of a graph file, as far as they are known.
+struct ContentDigests {
+  std::map<std::string, std::uint64_t> datasets;  ///< "/graph/indptr"
+  std::optional<std::uint64_t> file;
+};
+
+/// What differs between two files, for a message: "/nodes/labels (0123... there, 4567... here)", each
+/// data set that both know and hold otherwise, or that only one of them has. Empty: nothing that is
+/// known of both.
+std::string describe_difference(const ContentDigests& there, const ContentDigests& here);
+
+/// 16 hex digits, and back; nothing for another text.
+std::string hex(std::uint64_t digest);
+std::optional<std::uint64_t> digest_from_hex(const std::string& text);
+
+}  // namespace espalier

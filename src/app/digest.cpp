@@ -1,0 +1,43 @@
+// espalier digest: the digests of what a graph file holds, checked against those that stand in it, or
+// written into it. For files that h5py or another program made.
+#include "commands.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/graph_writer.hpp"
+
+namespace espalier {
+
+namespace {
+
+void show(const ContentDigests& found, const std::string& path) {
+  for (const auto& [name, digest] : found.datasets) log::info("{}  {}", hex(digest), name);
+  log::info("{}  {}", hex(*found.file), path);
+}
+
+}  // namespace
+
+void digest_command(const Communicator& world, const DigestArguments& arguments) {
+  // 1. Read all of it. To write digests anew, what stands there does not matter.
+  ContentDigests found;
+  bool has_digest = false;
+  {
+    const GraphFile file(world, arguments.file, arguments.write ? Verify::kRenew : Verify::kYes);
+    read_everything(world, file);
+    check_splits(world, file);
+    found = file.content();
+    has_digest = file.has_digest();
+  }
+  show(found, arguments.file);
+
+  // 2. Say, or write.
+  if (arguments.write) {
+    write_digests(world, arguments.file, found);
+    log::info("{} now has these digests", arguments.file);
+  } else if (has_digest) {
+    log::info("as they stand in the file");
+  } else {
+    log::info("the file has no digest; `espalier digest {} --write` writes these into it", arguments.file);
+  }
+}
+
+}  // namespace espalier
