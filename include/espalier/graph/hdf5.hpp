@@ -76,6 +76,8 @@ struct Dataset {
   std::int64_t columns() const { return shape.size() < 2 ? 1 : shape[1]; }
   bool is_integer() const { return type_class == H5T_INTEGER; }
   bool is_float() const { return type_class == H5T_FLOAT; }
+  /// Of any kind that HDF5 converts to floating point; h5py writes truth values as an enum.
+  bool is_number() const { return is_integer() || is_float() || type_class == H5T_ENUM; }
   bool is_half() const;
 };
 
@@ -87,6 +89,8 @@ Dataset open_dataset(const Handle& file, const std::string& name);
 bool read_text_attribute(const Handle& object, const char* name, std::string& value);
 /// A scalar number or truth value (h5py writes an enum) of any width; false when it is absent or neither.
 bool read_integer_attribute(const Handle& object, const char* name, std::int64_t& value);
+/// What an attribute is, in words: "absent", "the text "1"", "2 values". For a message that wanted something else.
+std::string describe_attribute(const Handle& object, const char* name);
 bool write_text_attribute(const Handle& object, const char* name, const std::string& value);
 bool read_number_attribute(const Handle& object, const char* name, double& value);
 bool write_integer_attribute(const Handle& object, const char* name, std::int64_t value);
