@@ -38,8 +38,8 @@ const std::map<std::string, Words>& words() {
         "  /graph/indices   int32 or int64 [m]: row v lists the sources of the edges into v, ascending, each "
         "once\n"
         "  /graph/weights   float32 [m], optional\n"
-        "  /nodes/features  float32 or float16 [n, f]\n"
-        "  /nodes/labels    int32 [n]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per class\n"
+        "  /nodes/features  float32 or float16 [n, f]; integers become float32\n"
+        "  /nodes/labels    int32 [n] or [n, 1]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per class\n"
         "  /split/train, /split/valid, /split/test   int64, ascending ids\n"
         "`espalier digest FILE --write` then adds the digests by which damage and changes are noticed."}},
       {"generate",

@@ -173,7 +173,9 @@ std::vector<std::int64_t> count_labels(const Communicator& world, const GraphFil
 
 void show_labels(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
-  if (info.classes == 0) return line("labels", "none");
+  if (!info.has_labels) return line("labels", "none");
+  if (info.classes == 0)
+    return line("labels", fmt::format("all {} vertices are unlabelled (-1)", info.nodes));
   const auto counts = count_labels(world, file);
   const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
   std::int64_t total = 0;

@@ -11,6 +11,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/process_memory.hpp"
 #include "espalier/sample/epoch_plan.hpp"
+#include "espalier/train/targets.hpp"
 #include "job.hpp"
 
 namespace espalier {
@@ -52,14 +53,7 @@ void check_arguments(const Communicator& world, const PlanArguments& arguments) 
 }
 
 void check_training_data(const GraphInfo& graph, const std::string& path) {
-  if (graph.multi_label)
-    input_error("{}: /nodes/labels is multi-label; this version trains single-label classification only",
-                path);
-  if (graph.classes < 1)
-    input_error(
-        "{}: the graph has no labels (/nodes/labels), so there is nothing to learn; `--sampling` plans "
-        "`espalier sample`",
-        path);
+  check_labels(graph, path, "; `--sampling` plans `espalier sample`");
   if (graph.features == 0)
     input_error(
         "{}: the graph has no features (/nodes/features), so there is nothing to train on; `--sampling` "

@@ -103,8 +103,8 @@ class Describer {
   void check_integers(const hdf5::Dataset& dataset) const {
     if (!dataset.is_integer()) fail("{} does not hold integers", dataset.name);
   }
-  void check_floats(const hdf5::Dataset& dataset) const {
-    if (!dataset.is_float()) fail("{} does not hold floating-point numbers", dataset.name);
+  void check_numbers(const hdf5::Dataset& dataset) const {
+    if (!dataset.is_number()) fail("{} does not hold numbers", dataset.name);
   }
 
  private:
@@ -115,9 +115,11 @@ void check_format(const hdf5::Handle& file, const std::string& path, const Descr
   std::string format;
   if (!hdf5::read_text_attribute(file, "format", format) || format != "espalier-graph")
     describe.fail("is HDF5 but not an espalier graph (its attribute format is {}, not \"espalier-graph\")",
-                  format.empty() ? "absent" : "\"" + format + "\"");
+                  format.empty() ? hdf5::describe_attribute(file, "format") : "\"" + format + "\"");
   std::int64_t version = 0;
-  if (!hdf5::read_integer_attribute(file, "version", version)) describe.fail("has no attribute version");
+  if (!hdf5::read_integer_attribute(file, "version", version))
+    describe.fail("its attribute version is {}, not the whole number {}",
+                  hdf5::describe_attribute(file, "version"), kVersion);
   if (version != kVersion)
     input_error(
         "graph file {}: has format version {}, but this program reads version {}; use the espalier that "
@@ -157,14 +159,14 @@ void describe_graph(OpenGraphFile& h, const Describer& describe) {
   if (!h.info.weighted) return;
   describe.check_dimensions(h.weights, 1, 1);
   describe.check_length(h.weights, h.info.edges, "edges");
-  describe.check_floats(h.weights);
+  describe.check_numbers(h.weights);
 }
 
 void describe_nodes(OpenGraphFile& h, const Describer& describe) {
   if (h.features.exists()) {
     describe.check_dimensions(h.features, 2, 2);
     describe.check_length(h.features, h.info.nodes, "vertices");
-    describe.check_floats(h.features);
+    describe.check_numbers(h.features);
     h.info.features = h.features.columns();
     h.info.half_features = h.features.is_half();
   }
@@ -172,7 +174,9 @@ void describe_nodes(OpenGraphFile& h, const Describer& describe) {
   describe.check_dimensions(h.labels, 1, 2);
   describe.check_length(h.labels, h.info.nodes, "vertices");
   describe.check_integers(h.labels);
-  h.info.multi_label = h.labels.shape.size() == 2;
+  if (h.labels.columns() == 0) describe.fail("/nodes/labels has no columns");
+  h.info.has_labels = true;
+  h.info.multi_label = h.labels.shape.size() == 2 && h.labels.columns() != 1;  // one column: a label each
   if (h.info.multi_label) h.info.classes = h.labels.columns();
 }
 
@@ -267,8 +271,12 @@ std::int64_t count_classes(const OpenGraphFile& h) {
 
 void find_classes(OpenGraphFile& h) {
   if (!h.labels.exists() || h.info.multi_label) return;
-  if (!hdf5::read_integer_attribute(h.labels.handle, "classes", h.info.classes))
-    h.info.classes = count_classes(h);
+  const bool given = hdf5::read_integer_attribute(h.labels.handle, "classes", h.info.classes);
+  const auto found = given ? "" : hdf5::describe_attribute(h.labels.handle, "classes");
+  if (!given && found != "absent")
+    input_error("graph file {}: /nodes/labels: its attribute classes is {}, not a whole number; {}", h.path,
+                found, kWriteAgain);
+  if (!given || h.info.classes == 0) h.info.classes = count_classes(h);
   if (h.info.classes < 0 || h.info.classes > std::numeric_limits<std::int32_t>::max())
     input_error("graph file {}: /nodes/labels has {} classes; labels must lie in [0, 2^31 - 1); {}", h.path,
                 h.info.classes, kWriteAgain);

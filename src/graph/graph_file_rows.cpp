@@ -276,7 +276,7 @@ void read_everything(const Communicator& comm, const GraphFile& file) {
       info.half_features ? void(file.read_features<Half>(begin, end))
                          : void(file.read_features<float>(begin, end));
     });
-  if (info.classes > 0 || info.multi_label)
+  if (info.has_labels)
     in_parts(info.nodes * (info.multi_label ? info.classes : 1), [&](auto begin, auto end) {
       info.multi_label ? void(file.read_multi_labels(begin, end)) : void(file.read_labels(begin, end));
     });

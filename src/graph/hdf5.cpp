@@ -260,6 +260,22 @@ bool read_integer_attribute(const Handle& object, const char* name, std::int64_t
   return true;
 }
 
+std::string describe_attribute(const Handle& object, const char* name) {
+  if (H5Aexists(object.id(), name) <= 0) return "absent";
+  constexpr std::size_t kMostCharacters = 40;
+  std::string text;
+  if (read_text_attribute(object, name, text))
+    return "the text \"" + text.substr(0, kMostCharacters) + (text.size() > kMostCharacters ? "...\"" : "\"");
+  const Handle attribute(H5Aopen(object.id(), name, H5P_DEFAULT), H5Aclose);
+  const Handle type(H5Aget_type(attribute.id()), H5Tclose), space(H5Aget_space(attribute.id()), H5Sclose);
+  const auto values = H5Sget_simple_extent_npoints(space.id());
+  if (values != 1) return std::to_string(values) + " values";
+  const auto type_class = H5Tget_class(type.id());
+  return type_class == H5T_FLOAT     ? "a floating-point number"
+         : type_class == H5T_INTEGER ? "a whole number"
+                                     : "neither a number nor text";
+}
+
 bool write_text_attribute(const Handle& object, const char* name, const std::string& value) {
   const auto type = text_type(std::max<std::size_t>(1, value.size()), -1);
   H5Tset_strpad(type.id(), H5T_STR_NULLPAD);

@@ -21,13 +21,21 @@ Buffer<std::int64_t> part_of(const Buffer<std::int64_t>& ids, std::int64_t begin
 }
 }  // namespace
 
+void check_labels(const GraphInfo& graph, const std::string& path, const char* otherwise) {
+  if (graph.multi_label)
+    input_error("{}: /nodes/labels is multi-label; this version trains single-label classification only",
+                path);
+  if (!graph.has_labels)
+    input_error("{}: the graph has no labels (/nodes/labels), so there is nothing to learn{}", path,
+                otherwise);
+  if (graph.classes < 1)
+    input_error("{}: all {} vertices are unlabelled (-1) in /nodes/labels, so there is nothing to learn{}",
+                path, graph.nodes, otherwise);
+}
+
 Targets read_targets(const Grid& grid, const GraphFile& file) {
   const auto& info = file.info();
-  if (info.multi_label)
-    input_error("{}: /nodes/labels is multi-label; this version trains single-label classification only",
-                file.path());
-  if (info.classes < 1)
-    input_error("{}: the graph has no labels (/nodes/labels), so there is nothing to learn", file.path());
+  check_labels(info, file.path());
   if (info.train == 0)
     input_error("{}: /split/train is empty or absent; import the graph with a split", file.path());
   check_splits(grid.world(), file);

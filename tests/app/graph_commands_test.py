@@ -179,6 +179,39 @@ class ReadForeignFiles(Folder):
         write_good(self.output, nodes__labels=np.array([[0, 1]] * 6, np.uint8))
         self.assertIn("2 per vertex, 0 or 1, 0.500 of them 1", self.succeed("info", self.output, ranks=2))
 
+    def test_a_column_of_labels_is_one_label_per_vertex(self):
+        for kind in (np.uint8, np.int64):
+            labels = np.array([[0], [1], [2], [1], [0], [1]], kind)
+            write_good(self.output, nodes__labels=labels)
+            self.assertIn("3 classes, 6 of 6 vertices labelled", self.succeed("info", self.output, ranks=2))
+        write_good(self.output, nodes__labels=np.array([[0], [1], [2], [-1], [0], [1]], np.int32))
+        self.assertIn("3 classes, 5 of 6 vertices labelled", self.succeed("info", self.output))
+
+    def test_vertices_that_are_all_unlabelled(self):
+        for labels in (np.full(6, -1), np.full((6, 1), -1)):
+            write_good(self.output, nodes__labels=labels, split__train=None, split__valid=None, split__test=None)
+            self.assertIn("labels       all 6 vertices are unlabelled (-1)", self.succeed("info", self.output, ranks=2))
+        write_good(self.output, nodes__labels=np.full(6, -1))
+        config = self.folder / "job.toml"
+        config.write_text(f'[graph]\nfile = "{self.output}"\n[output]\ndir = "{self.folder}/out"\n')
+        for command in (("train", config), ("plan", config, "--ranks", 2)):
+            self.fail_with(3, ["all 6 vertices are unlabelled (-1)", "/nodes/labels"], *command)
+        write_good(self.output, nodes__labels=None)
+        self.fail_with(3, ["the graph has no labels (/nodes/labels)"], "train", config)
+
+    def test_numbers_of_every_kind_are_features_and_weights(self):
+        whole = np.arange(18).reshape(6, 3) % 2 * 3
+        for kind in (np.int8, np.uint8, np.int16, np.uint16, ">i4", np.uint32, np.int64, np.uint64):
+            write_good(self.output, nodes__features=whole.astype(kind), graph__weights=np.ones(8, kind))
+            self.assertIn("3 x float32, from 0 to 3, 50.0 % not zero", self.succeed("info", self.output), kind)
+        write_good(self.output, nodes__features=whole.astype(bool), graph__weights=np.ones(8, bool))
+        self.assertIn("3 x float32, from 0 to 1, 50.0 % not zero", self.succeed("info", self.output, ranks=2))
+        # What float32 cannot hold is rounded to the nearest, as numpy does: 2^24 + 1 is 2^24.
+        write_good(self.output, nodes__features=np.full((6, 3), 2**24 + 1), graph__weights=np.full(8, -1))
+        self.fail_with(3, ["/graph/weights: entry 0 is -1"], "info", self.output)
+        write_good(self.output, nodes__features=np.array([[2**24 + 1, 2**63 - 1, -2**63]] * 6))
+        self.assertIn("from -9.223e+18 to 9.223e+18", self.succeed("info", self.output))
+
     def test_without_the_optional_parts(self):
         write_good(self.output, graph__weights=None, nodes__features=None, nodes__labels=None, split__train=None,
                    split__valid=None, split__test=None)
@@ -209,6 +242,15 @@ class RefuseDamagedFiles(Folder):
         self.refuse('its attribute format is "something else"')
         write_good(self.output, version=2)
         self.refuse("has format version 2")
+        for version, words in (("1", 'the text "1"'), (None, "absent"), (1.0, "a floating-point number"), ([1, 1], "2 values")):
+            write_good(self.output, version=version)
+            self.refuse(f"its attribute version is {words}, not the whole number 1", ranks=(1,))
+        write_good(self.output, format=7)
+        self.refuse('its attribute format is a whole number, not "espalier-graph"', ranks=(1,))
+        write_good(self.output)
+        with h5py.File(self.output, "a") as file:
+            file["nodes/labels"].attrs["classes"] = "3"
+        self.refuse('/nodes/labels: its attribute classes is the text "3", not a whole number', ranks=(1,))
 
     def test_cut_off(self):
         write_good(self.output, nodes__features=np.zeros((6, 1000), np.float32))
@@ -224,10 +266,10 @@ class RefuseDamagedFiles(Folder):
                  (dict(graph__indptr=np.zeros((7, 1), np.int64)), "/graph/indptr has 2 dimensions, expected 1"),
                  (dict(graph__indptr=np.zeros(7)), "/graph/indptr does not hold integers"),
                  (dict(graph__weights=np.ones(7, np.float32)), "/graph/weights has 7 rows, but the graph has 8 edges"),
-                 (dict(graph__weights=np.ones(8, np.int32)), "/graph/weights does not hold floating-point numbers"),
+                 (dict(graph__weights=np.array([b"1"] * 8)), "/graph/weights does not hold numbers"),
                  (dict(nodes__features=np.ones((5, 3), np.float32)), "/nodes/features has 5 rows, but the graph has 6 vertices"),
                  (dict(nodes__features=np.ones(6, np.float32)), "/nodes/features has 1 dimensions, expected 2"),
-                 (dict(nodes__features=np.ones((6, 2), np.int8)), "/nodes/features does not hold floating-point"),
+                 (dict(nodes__features=np.ones((6, 2), np.complex64)), "/nodes/features does not hold numbers"),
                  (dict(nodes__labels=np.zeros(7, np.int32)), "/nodes/labels has 7 rows, but the graph has 6 vertices"),
                  (dict(nodes__labels=np.zeros(6, np.float32)), "/nodes/labels does not hold integers"),
                  (dict(split__train=np.zeros(2)), "/split/train does not hold integers"),

@@ -5,12 +5,15 @@
 //   /graph/indices    int32 or int64 [m]      row v lists the sources of edges into v, ascending
 //   /graph/weights    float32 [m]             optional
 //   /nodes/features   float32 or float16 [n, f]
-//   /nodes/labels     int32 [n], classes from 0, -1 = none; or uint8 [n, C] for multi-label; attribute classes (optional)
+//   /nodes/labels     int32 [n] or [n, 1], classes from 0, -1 = none; or uint8 [n, C] for multi-label; attribute classes
+//                     (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
 //
-// Numbers of other widths are converted when they are read. Attributes `digest` say what the file and each data set
-// hold (content_digest.hpp); with Verify::kYes the reads of a data set are checked when all of it has been read, by all
-// ranks together: UserError(kInput) names the data set that holds something else.
+// Numbers of other widths are converted when they are read. Features and weights may be integers or truth values: each
+// becomes the nearest float32, as numpy's astype makes it.
+// Attributes `digest` say what the file and each data set hold (content_digest.hpp); with Verify::kYes the
+// reads of a data set are checked when all of it has been read, by all ranks together: UserError(kInput)
+// names the data set that holds something else.
 #pragma once
 
 #include <array>
@@ -39,6 +42,7 @@ struct GraphInfo {
   bool weighted = false;
   bool wide_indices = false;   ///< /graph/indices is int64
   bool half_features = false;  ///< /nodes/features is float16
+  bool has_labels = false;     ///< /nodes/labels is there; with classes = 0 all of them are -1
   bool multi_label = false;
   std::int64_t train = 0, valid = 0, test = 0;  ///< sizes of the splits
   ContentDigests content;  ///< those that stand in the file; GraphFile::content() knows more when it was read

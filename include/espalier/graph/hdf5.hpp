@@ -79,6 +79,8 @@ struct Dataset {
   std::int64_t columns() const { return shape.size() < 2 ? 1 : shape[1]; }
   bool is_integer() const { return type_class == H5T_INTEGER; }
   bool is_float() const { return type_class == H5T_FLOAT; }
+  /// Of any kind that HDF5 converts to floating point; h5py writes truth values as an enum.
+  bool is_number() const { return is_integer() || is_float() || type_class == H5T_ENUM; }
   bool is_half() const;
 };
 
@@ -90,6 +92,8 @@ Dataset open_dataset(const Handle& file, const std::string& name);
 bool read_text_attribute(const Handle& object, const char* name, std::string& value);
 /// A scalar number or truth value (h5py writes an enum) of any width; false when it is absent or neither.
 bool read_integer_attribute(const Handle& object, const char* name, std::int64_t& value);
+/// What an attribute is, in words: "absent", "the text "1"", "2 values". For a message that wanted something else.
+std::string describe_attribute(const Handle& object, const char* name);
 /// Of fixed length, 64 KiB at most: texts of variable length lie in a heap of the file that has no
 /// checksum, and one wrong byte there lets HDF5 1.10 spin for ever. h5py gives it back as bytes.
 bool write_text_attribute(const Handle& object, const char* name, const std::string& value);

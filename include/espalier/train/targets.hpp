@@ -24,6 +24,10 @@ struct Targets {
   std::vector<std::int32_t> labels_of(std::span<const std::int64_t> training_vertices) const;
 };
 
+/// Throws UserError(kInput) when a network cannot be trained on the labels: none, all -1, several per vertex. `otherwise`
+/// ends the message: what else can be done.
+void check_labels(const GraphInfo& graph, const std::string& path, const char* otherwise = "");
+
 /// Collective over the grid. Throws UserError(kInput) when the file cannot be trained on: no single labels,
 /// no training vertices, splits that overlap or name unlabelled vertices.
 Targets read_targets(const Grid& grid, const GraphFile& file);
