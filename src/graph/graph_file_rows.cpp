@@ -23,39 +23,69 @@ void check_range(const OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
                  h.info.nodes);
 }
 
-// Collective. Counts the first `entries` of these values, read from `slab` on, towards the digest.
-template <class T>
-void check_content(OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf5::Slab& slab,
-                   const Buffer<T>& values, std::size_t entries) {
+/// A check that looks at entries one by one, and so may be given them in pieces: check(piece, place of
+/// its first entry). A piece is hashed while it is in cache.
+template <class Check>
+struct InPieces {
+  Check check;
+};
+
+// This rank's share of the digest of a data set, and the check of what it read.
+template <class T, class Check>
+std::uint64_t hash_and_check(std::span<const T> values, std::int64_t first, bool hashes, Check& whole) {
+  whole(values);
+  return hashes ? content_digest(values, first) : 0;
+}
+template <class T, class Check>
+std::uint64_t hash_and_check(std::span<const T> values, std::int64_t first, bool hashes,
+                             InPieces<Check>& entries) {
+  constexpr std::size_t kPiece = 8192;
+  std::uint64_t sum = 0;
+  for (std::size_t at = 0; at < values.size(); at += kPiece) {
+    const auto piece = values.subspan(at, std::min(kPiece, values.size() - at));
+    const auto place = static_cast<std::int64_t>(at);
+    entries.check(piece, place);
+    if (hashes) sum += content_digest(piece, first + place);
+  }
+  return sum;
+}
+
+// Collective. Counts what this rank read, entries [first, first + entries), towards the digest.
+void check_content(OpenGraphFile& h, const hdf5::Dataset& dataset, std::int64_t first, std::size_t entries,
+                   std::uint64_t share) {
   auto& content = h.contents.at(dataset.name);
-  if (h.verify == Verify::kNo || content.found()) return;
-  const auto first = slab.begin * slab.columns;
-  const auto share = content_digest(std::span<const T>(values.data(), entries), first);
   if (content.add(h.comm, first, first + static_cast<std::int64_t>(entries), share)) return;
   input_error(
       "graph file {}: {} does not hold what was written there: its digest is {}, the file says {}; {}",
       h.path, dataset.name, hex(*content.found()), hex(*content.stated()), kDigestAgain);
 }
 
-// Collective. Rows of a dataset as T; then `check` on what arrived, by all ranks together.
+// Collective. Rows of a dataset as T; then `check` on what arrived, by all ranks together. The last
+// `overlap` values are counted by another rank towards the digest.
 template <class T, class Check>
 Buffer<T> read_checked(OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf5::Slab& slab, Check check,
                        std::size_t overlap = 0) {
   Buffer<T> values(static_cast<std::size_t>((slab.end - slab.begin) * slab.columns));
   const bool good = hdf5::read_slab(dataset, hdf5::memory_type<T>(), slab, values.data());
+  const bool hashes = h.verify != Verify::kNo && !h.contents.at(dataset.name).found();
+  const auto first = slab.begin * slab.columns;
+  std::uint64_t share = 0;
   agree(h.comm, [&] {
     if (!good)
       fail(h, "cannot read rows {} to {} of {}: {}", slab.begin, slab.end, dataset.name, hdf5::reason());
-    check(values);
+    share = hash_and_check(std::span<const T>(values), first, hashes && overlap == 0, check);
   });
-  check_content(h, dataset, slab, values, values.size() - overlap);
+  if (!hashes) return values;
+  const auto entries = values.size() - overlap;
+  if (overlap > 0) share = content_digest(std::span<const T>(values.data(), entries), first);
+  check_content(h, dataset, first, entries, share);
   return values;
 }
 
 // ---- the adjacency matrix ----
 
 void check_indptr(const OpenGraphFile& h, std::int64_t begin, std::int64_t end,
-                  const Buffer<std::int64_t>& indptr) {
+                  std::span<const std::int64_t> indptr) {
   const auto edges = h.info.edges;
   if (begin == 0 && indptr[0] != 0) fail(h, "/graph/indptr starts with {}, not with 0", indptr[0]);
   if (end == h.info.nodes && indptr.back() != edges)
@@ -68,31 +98,48 @@ void check_indptr(const OpenGraphFile& h, std::int64_t begin, std::int64_t end,
   }
 }
 
-template <class Stored>
-void check_columns(const OpenGraphFile& h, std::int64_t begin, const Buffer<std::int64_t>& indptr,
-                   const Buffer<Stored>& columns) {
-  const auto n = h.info.nodes;
-  for (std::size_t row = 0; row + 1 < indptr.size(); ++row) {
-    std::int64_t previous = -1;
-    for (auto e = indptr[row]; e < indptr[row + 1]; ++e) {
-      const auto column = static_cast<std::int64_t>(columns[static_cast<std::size_t>(e)]);
-      if (column < 0 || column >= n)
-        fail(h, "/graph/indices: row {} names vertex {}, but the graph has vertices 0 to {}",
-             begin + static_cast<std::int64_t>(row), column, n - 1);
-      if (column <= previous)
-        fail(h, "/graph/indices: the columns of row {} are not strictly ascending ({} after {})",
-             begin + static_cast<std::int64_t>(row), column, previous);
-      previous = column;
+// Goes over the columns of rows in pieces that follow each other.
+class ColumnCheck {
+ public:
+  ColumnCheck(const OpenGraphFile& h, std::int64_t first_row, std::span<const std::int64_t> indptr)
+      : h_(h), first_row_(first_row), indptr_(indptr) {}
+
+  template <class Stored>
+  void operator()(std::span<const Stored> columns, std::int64_t first) {
+    const auto end = first + std::ssize(columns);
+    for (auto e = first; e < end;) {
+      while (indptr_[row_ + 1] <= e) {
+        ++row_;
+        previous_ = -1;
+      }
+      const auto row_end = std::min(indptr_[row_ + 1], end);
+      for (; e < row_end; ++e) check(columns[static_cast<std::size_t>(e - first)]);
     }
   }
-}
+
+ private:
+  void check(std::int64_t column) {
+    if (column < 0 || column >= h_.info.nodes)
+      fail(h_, "/graph/indices: row {} names vertex {}, but the graph has vertices 0 to {}",
+           first_row_ + static_cast<std::int64_t>(row_), column, h_.info.nodes - 1);
+    if (column <= previous_)
+      fail(h_, "/graph/indices: the columns of row {} are not strictly ascending ({} after {})",
+           first_row_ + static_cast<std::int64_t>(row_), column, previous_);
+    previous_ = column;
+  }
+
+  const OpenGraphFile& h_;
+  std::int64_t first_row_;
+  std::span<const std::int64_t> indptr_;
+  std::size_t row_ = 0;
+  std::int64_t previous_ = -1;
+};
 
 // Collective. Indices as they are stored, checked, then in the width asked for.
 template <class Stored, class Index>
 Buffer<Index> read_indices(OpenGraphFile& h, std::int64_t begin, const Buffer<std::int64_t>& indptr,
                            const hdf5::Slab& slab) {
-  auto stored = read_checked<Stored>(h, h.indices, slab,
-                                     [&](const auto& columns) { check_columns(h, begin, indptr, columns); });
+  auto stored = read_checked<Stored>(h, h.indices, slab, InPieces{ColumnCheck(h, begin, indptr)});
   if constexpr (std::is_same_v<Stored, Index>) {
     return stored;
   } else {
@@ -101,12 +148,13 @@ Buffer<Index> read_indices(OpenGraphFile& h, std::int64_t begin, const Buffer<st
 }
 
 Buffer<float> read_weights(OpenGraphFile& h, const hdf5::Slab& slab) {
-  return read_checked<float>(h, h.weights, slab, [&](const auto& weights) {
+  const auto check = [&](std::span<const float> weights, std::int64_t first) {
     for (std::size_t e = 0; e < weights.size(); ++e)
       if (!(weights[e] >= 0 && weights[e] <= std::numeric_limits<float>::max()))
         fail(h, "/graph/weights: entry {} is {}; weights must be finite and not negative",
-             slab.begin + static_cast<std::int64_t>(e), weights[e]);
-  });
+             slab.begin + first + static_cast<std::int64_t>(e), weights[e]);
+  };
+  return read_checked<float>(h, h.weights, slab, InPieces{check});
 }
 
 }  // namespace
@@ -147,19 +195,23 @@ bool is_finite(Half x) {
 }
 
 template <class T>
-void check_finite(const OpenGraphFile& h, const hdf5::Slab& slab, const Buffer<T>& values,
-                  const char* wrong) {
+void check_finite(const OpenGraphFile& h, const hdf5::Slab& slab, std::span<const T> values,
+                  std::int64_t first, const char* wrong) {
+  bool all = true;
+  for (const T x : values) all &= is_finite(x);
+  if (all) return;
   const auto bad = std::find_if(values.begin(), values.end(), [](T x) { return !is_finite(x); });
-  if (bad == values.end()) return;
-  const auto place = bad - values.begin();
+  const auto place = first + (bad - values.begin());
   fail(h, "/nodes/features: row {}, column {} is {}", slab.begin + place / slab.columns, place % slab.columns,
        wrong);
 }
 
 template <class Stored>
 Buffer<Stored> read_finite(OpenGraphFile& h, const hdf5::Slab& slab) {
-  return read_checked<Stored>(
-      h, h.features, slab, [&](const auto& values) { check_finite(h, slab, values, "not a finite number"); });
+  return read_checked<Stored>(h, h.features, slab,
+                              InPieces{[&](std::span<const Stored> piece, std::int64_t first) {
+                                check_finite(h, slab, piece, first, "not a finite number");
+                              }});
 }
 
 }  // namespace
@@ -176,7 +228,8 @@ Matrix<T> GraphFile::read_features(std::int64_t begin, std::int64_t end) const {
   } else if constexpr (std::is_same_v<T, Half>) {
     const auto stored = read_finite<float>(h, slab);
     std::transform(stored.begin(), stored.end(), rows.data.begin(), [](float x) { return to_half(x); });
-    agree(h.comm, [&] { check_finite(h, slab, rows.data, "too large for float16"); });
+    agree(h.comm,
+          [&] { check_finite(h, slab, std::span<const Half>(rows.data), 0, "too large for float16"); });
   } else {
     const auto stored = read_finite<Half>(h, slab);
     std::transform(stored.begin(), stored.end(), rows.data.begin(), [](Half x) { return to_float(x); });
