@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
@@ -30,12 +31,20 @@ std::string host_name() {
            "model.hidden");
 }
 
+// A rank that is alone has nobody to take along, and MPI's own words about it help nobody.
+void abort_job(int code) {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (ranks == 1) std::_Exit(code);
+  MPI_Abort(MPI_COMM_WORLD, code);
+}
+
 Communicator start(int* argc, char*** argv) {
   int provided = 0;
   MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
   auto& context = failure_context();
   context.host = host_name();
-  context.abort_job = [](int code) { MPI_Abort(MPI_COMM_WORLD, code); };
+  context.abort_job = abort_job;
   MPI_Comm_rank(MPI_COMM_WORLD, &context.rank);
   std::set_new_handler(out_of_memory);
   set_clock({[] { return MPI_Wtime(); }, [](double) {}});

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "espalier/base/cpu_limit.hpp"
+#include "espalier/base/guarded.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "open_graph_file.hpp"
@@ -56,25 +56,28 @@ void check_is_hdf5(const std::string& path) {
     input_error("graph file {}: is not an HDF5 file; {}", path, kWriteAgain);
 }
 
-// Reads the structure once, alone and under a limit: of one wrong byte HDF5 may make a loop without
-// end. What is wrong otherwise, the ranks find together.
+// Reads the structure once, alone and guarded: the other ranks follow where rank 0 came through. What is
+// wrong otherwise, the ranks find together.
 void read_structure_alone(const std::string& path) {
-  constexpr double kSeconds = 5;
-  const CpuLimit limit(kSeconds,
-                       fmt::format("graph file {}: its structure is damaged: HDF5 does not find its way "
-                                   "through it in {} s; {}",
-                                   path, kSeconds, kWriteAgain));
-  const auto file = hdf5::open_file_alone(path, false);
-  if (!file.valid()) return;
-  std::string text;
-  for (const char* name : {"format", "version", "name", "source", "directed", "digest"})
-    hdf5::read_text_attribute(file, name, text);
-  for (const char* name : kDatasetNames) {
-    const auto dataset = hdf5::open_dataset(file, name);
-    if (!dataset.exists()) continue;
-    hdf5::read_text_attribute(dataset.handle, "digest", text);
-    H5Dget_storage_size(dataset.handle.id());  // walks over the chunks
-  }
+  constexpr double kSeconds = 2;
+  constexpr std::int64_t kBytes = std::int64_t{1} << 30;
+  const auto message =
+      fmt::format("graph file {}: its structure is damaged: HDF5 does not find its way through it; {}", path,
+                  kWriteAgain);
+  run_guarded(kSeconds, kBytes, message, [&] {
+    const auto file = hdf5::open_file_alone(path, false);
+    if (!file.valid()) return;
+    std::string text;
+    for (const char* name : {"format", "version", "name", "source", "directed", "digest"})
+      hdf5::read_text_attribute(file, name, text);
+    for (const char* name : kDatasetNames) {
+      const auto dataset = hdf5::open_dataset(file, name);
+      if (!dataset.exists()) continue;
+      hdf5::read_text_attribute(dataset.handle, "digest", text);
+      hdf5::read_text_attribute(dataset.handle, "classes", text);
+      H5Dget_storage_size(dataset.handle.id());  // walks over the chunks
+    }
+  });
 }
 
 // ---- the checks of one dataset each; they throw on all ranks or on none ----
