@@ -34,7 +34,7 @@ void digest_command(const Communicator& world, const DigestArguments& arguments)
     write_digests(world, arguments.file, found);
     log::info("{} now has these digests", arguments.file);
   } else if (has_digest) {
-    log::info("as they stand in the file");
+    log::info("{} holds what its digests say", arguments.file);
   } else {
     log::info("the file has no digest; `espalier digest {} --write` writes these into it", arguments.file);
   }

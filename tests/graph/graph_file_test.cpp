@@ -134,7 +134,8 @@ void round_trip(std::int64_t n, bool weighted) {
     write_graph<Index, Feature>(g, write_cuts, path);
     const GraphFile file(world, path);
     EXPECT_EQ(file.info().name, "test");
-    EXPECT_TRUE(file.info().directed);
+    EXPECT_EQ(file.info().directed, true);
+    EXPECT_TRUE(file.has_digest());
     EXPECT_EQ(file.info().nodes, n);
     EXPECT_EQ(file.info().edges, g.a.entries());
     EXPECT_EQ(file.info().features, 3);
@@ -158,6 +159,12 @@ void round_trip(std::int64_t n, bool weighted) {
     EXPECT_EQ(file.read_split(Split::kValid), g.valid);
     EXPECT_TRUE(file.read_split(Split::kTest).empty());
     check_splits(world, file);
+    EXPECT_EQ(file.content().file, file.info().content.file);
+    EXPECT_EQ(file.content().datasets, file.info().content.datasets);
+    const GraphFile again(world, path, Verify::kRenew);
+    EXPECT_FALSE(again.content().file);
+    read_everything(world, again);
+    EXPECT_EQ(again.content().file, file.info().content.file);
   }
 }
 

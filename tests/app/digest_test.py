@@ -1,0 +1,331 @@
+"""Digests of graph files: what they are, and that nothing else than what was written is trained on.
+
+Laws: the digest of a data set is the sum that content_digest.hpp says, here by numpy; it does not depend on ranks or on the width of
+integers; one changed value anywhere is refused by the name of its data set, by every command that reads it; a checkpoint goes on with the
+very graph that it was trained on, and names what differs in another.
+"""
+
+import json
+import re
+import unittest
+import zlib
+
+import h5py
+import numpy as np
+
+from tests.app.program import ProgramTest, awkward_graph, espalier, write_graph
+
+CONFIG = """
+[graph]
+file = "{folder}/graph.h5"
+[sampler]
+fanout = [3, 2]
+batch_size = 5
+[model]
+hidden = 4
+layers = 2
+[train]
+epochs = 2
+[run]
+threads = 1
+device = "cpu"
+checkpoint_every = 1
+[output]
+dir = "{folder}/out"
+"""
+U64 = np.uint64
+
+
+def mix(x):
+    """SplitMix64's finaliser on Python's integers."""
+    word = (1 << 64) - 1
+    x = (x + 0x9E3779B97F4A7C15) & word
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & word
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & word
+    return x ^ (x >> 31)
+
+
+def bits_of(values):
+    if values.dtype == np.float16:
+        return values.view(np.uint16).astype(U64)
+    if values.dtype.kind == "f":
+        return values.astype(np.float32).view(np.uint32).astype(U64)
+    return values.astype(np.int64).view(U64)
+
+
+def dataset_digest(values):
+    bits = bits_of(np.ascontiguousarray(values).ravel())
+    place = np.arange(len(bits), dtype=U64)
+    x = bits + place * U64(0xD1B54A32D192ED03)
+    y = (x ^ (x >> U64(32))) * (place * U64(0xBF58476D1CE4E5BA) + U64(1))
+    return int(np.add.reduce(y ^ (y >> U64(29)), dtype=U64))
+
+
+def file_digest(file):
+    labels = file["nodes/labels"][()]
+    classes = labels.shape[1] if labels.ndim == 2 else int(labels.max()) + 1
+    total = mix(classes)
+    for name in names_of(file):
+        state = 0
+        for number in [*name.encode(), *file[name].shape]:
+            state = mix(state ^ number)
+        total += mix(state ^ dataset_digest(file[name][()]))
+    return total & ((1 << 64) - 1)
+
+
+def names_of(file):
+    names = []
+    file.visititems(lambda name, item: names.append("/" + name) if isinstance(item, h5py.Dataset) else None)
+    return names
+
+
+def stated(item):
+    return item.attrs["digest"].decode()
+
+
+class DigestTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph = self.folder / "graph.h5"
+        self.config = self.folder / "job.toml"
+        self.config.write_text(CONFIG.format(folder=self.folder))
+
+    def expect_numpy_digests(self):
+        with h5py.File(self.graph) as file:
+            for name in names_of(file):
+                self.assertEqual(stated(file[name]), f"{dataset_digest(file[name][()]):016x}", name)
+            self.assertEqual(stated(file), f"{file_digest(file):016x}")
+            return stated(file)
+
+
+class Formula(DigestTest):
+    def test_of_generated_files_on_any_number_of_ranks(self):
+        seen = set()
+        for ranks in (1, 3):
+            self.graph.unlink(missing_ok=True)
+            self.succeed("generate", "planted", "--nodes", 101, "--classes", 3, "--features", 5, "-o", self.graph, ranks=ranks)
+            seen.add(self.expect_numpy_digests())
+            self.assertIn(next(iter(seen)), self.succeed("digest", self.graph, ranks=2))
+        self.assertEqual(len(seen), 1)
+        self.graph.unlink()
+        self.succeed("generate", "planted", "--nodes", 101, "--classes", 3, "--features", 5, "--half", "-o", self.graph)
+        self.assertNotIn(self.expect_numpy_digests(), seen)
+
+    def test_of_files_of_h5py_whatever_the_width_of_integers(self):
+        seen = set()
+        for index_type in (np.int32, np.int64):
+            awkward_graph(self.graph, index_type=index_type)
+            self.assertIn("the file has no digest", self.succeed("digest", self.graph))
+            self.succeed("digest", self.graph, "--write", ranks=2)
+            seen.add(self.expect_numpy_digests())
+            self.assertIn("holds what its digests say", self.succeed("digest", self.graph, ranks=3))
+        self.assertEqual(len(seen), 1)
+
+    def test_of_all_kinds_of_data(self):
+        rows = [[1], [0, 2], [1]]
+        write_graph(self.graph, rows, np.array([[1, 2], [3, 4], [5, 6]], np.int16), [0, 1, -1], [0], [1], [], index_type=np.uint8)
+        self.succeed("digest", self.graph, "--write")
+        with h5py.File(self.graph) as file:
+            wanted = dataset_digest(file["nodes/features"][()].astype(np.float32))
+            self.assertEqual(stated(file["nodes/features"]), f"{wanted:016x}")
+            self.assertEqual(stated(file["split/test"]), "0" * 16)
+        with h5py.File(self.graph, "r+") as file:
+            del file["nodes/labels"]
+            file["nodes/labels"] = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]], np.uint8)
+        self.succeed("digest", self.graph, "--write")
+        self.expect_file_digest_of_multi_labels()
+
+    def expect_file_digest_of_multi_labels(self):
+        with h5py.File(self.graph) as file:
+            self.assertEqual(stated(file["nodes/labels"]), f"{dataset_digest(file['nodes/labels'][()]):016x}")
+
+
+class Damage(DigestTest):
+    """One value is changed, to one that every other check allows."""
+
+    def setUp(self):
+        super().setUp()
+        awkward_graph(self.graph)
+        self.succeed("digest", self.graph, "--write")
+        self.whole = self.graph.read_bytes()
+
+    def changes(self):
+        with h5py.File(self.graph) as file:
+            indptr, indices = file["graph/indptr"][()], file["graph/indices"][()]
+        last = indptr[6] - 1  # of row 5
+        yield "/graph/indptr", 4, indptr[4] - 1 if indptr[4] > indptr[3] else indptr[4] + 1
+        yield "/graph/indices", last, 49 if indices[last] < 49 else indices[last - 1] + 1
+        yield "/graph/weights", 7, 0.125
+        yield "/nodes/features", (3, 2), 0.5
+        yield "/nodes/labels", 9, -1
+
+    def test_one_changed_value_is_refused_by_name(self):
+        for name, place, value in self.changes():
+            self.graph.write_bytes(self.whole)
+            with h5py.File(self.graph, "r+") as file:
+                before = file[name][place]
+                file[name][place] = value
+                self.assertNotEqual(before, file[name][place])
+            for ranks, command in ((1, ["digest", self.graph]), (3, ["info", self.graph])):
+                code, output = espalier(*command, ranks=ranks)
+                self.assertEqual(code, 3, f"{name}: {output}")
+                self.assertRegex(output, name)
+
+    def test_other_features_are_refused_by_every_command_that_reads_them(self):
+        with h5py.File(self.graph, "r+") as file:
+            file["nodes/features"][11, 1] += 1
+        for ranks, replication in ((1, 1), (3, 1), (4, 2)):
+            self.fail_with(3, ["/nodes/features does not hold what was written there", "espalier digest FILE --write"],
+                           "train", self.config, f"grid.replication={replication}", ranks=ranks)
+        self.assertFalse((self.folder / "out" / "report.json").exists())
+        self.succeed("sample", self.config, f"output.dir={self.folder}/samples")  # reads none
+        output = self.succeed("train", self.config, "graph.verify=false", ranks=2)
+        self.assertIn("is not checked against its digests (graph.verify = false)", output)
+        self.assertIs(self.report(self.folder / "out")["graph"]["verified"], False)
+        self.assertIn("now has these digests", self.succeed("digest", self.graph, "--write"))
+        self.succeed("train", self.config, "run.restart=never")
+
+    def test_a_data_set_that_is_gone_or_new(self):
+        with h5py.File(self.graph, "r+") as file:
+            del file["split/test"]
+        self.fail_with(3, ["its data sets are not those that were written"], "train", self.config)
+        self.graph.write_bytes(self.whole)
+        with h5py.File(self.graph, "r+") as file:
+            del file["graph/weights"]
+        self.fail_with(3, ["its data sets are not those that were written"], "info", self.graph, ranks=2)
+
+    def test_digests_that_are_damaged_themselves(self):
+        for name, text in (("/nodes/labels", "0123456789abcdef"), ("/", "0123456789abcdef"), ("/split/train", "rubbish")):
+            self.graph.write_bytes(self.whole)
+            with h5py.File(self.graph, "r+") as file:
+                file[name].attrs["digest"] = np.bytes_(text)
+            code, output = espalier("digest", self.graph)
+            self.assertEqual(code, 3, output)
+            self.assertIn("rubbish" if text == "rubbish" else "digest", output)
+
+    def test_the_report_has_the_digests(self):
+        self.succeed("train", self.config, ranks=2)
+        graph = self.report(self.folder / "out")["graph"]
+        with h5py.File(self.graph) as file:
+            self.assertEqual(graph["digest"], stated(file))
+            self.assertEqual(graph["digests"], {name: stated(file[name]) for name in names_of(file)})
+        self.assertIs(graph["verified"], True)
+        self.succeed("plan", self.config, "--ranks", 4)
+        plan = json.loads((self.folder / "out" / "plan.json").read_text())
+        self.assertEqual(plan["graph"]["digest"], graph["digest"])
+
+
+class Structure(DigestTest):
+    """Damage that HDF5 does not survive: in the heap of texts of variable length, which h5py writes."""
+
+    def test_a_crash_or_a_loop_of_hdf5_is_a_message(self):
+        awkward_graph(self.graph)
+        whole = self.graph.read_bytes()
+        heap = whole.find(b"GCOL")
+        self.assertGreater(heap, 0)
+        for place, mask in ((24, 0xFF), (28, 0xFF), (25, 0x01)):  # the length of its first object
+            damaged = bytearray(whole)
+            damaged[heap + place] ^= mask
+            self.graph.write_bytes(damaged)
+            code, output = espalier("info", self.graph, timeout=10)
+            self.assertEqual(code, 3, output)
+            self.assertIn("its structure is damaged: HDF5 does not find its way through it", output)
+        code, output = espalier("train", self.config, ranks=3, timeout=10)
+        self.assertEqual(code, 3, output)
+        self.assertIn("its structure is damaged", output)
+
+    def test_files_that_we_write_have_no_such_heap(self):
+        self.succeed("generate", "planted", "--nodes", 500, "-o", self.graph)
+        self.assertEqual(self.graph.read_bytes().find(b"GCOL"), -1)
+        with h5py.File(self.graph) as file:
+            self.assertEqual(file.attrs["format"], b"espalier-graph")
+
+
+class Restart(DigestTest):
+    """The same command, another graph under the same name."""
+
+    def setUp(self):
+        super().setUp()
+        awkward_graph(self.graph)
+        self.whole = self.graph.read_bytes()
+
+    def change(self, name):
+        with h5py.File(self.graph, "r+") as file:
+            if name == "/nodes/labels":
+                file[name][...] = np.random.default_rng(5).permutation(file[name][()])
+            elif name == "/nodes/features":
+                file[name][7, 1] += 1
+            else:  # another split with equal counts
+                train, test = file["split/train"][()], file["split/test"][()]
+                one, other = train[3], test[5]
+                file["split/train"][...] = np.sort(np.where(train == one, other, train))
+                file["split/test"][...] = np.sort(np.where(test == other, one, test))
+
+    def refused(self, digests):
+        for name in ("/split/train", "/nodes/labels", "/nodes/features"):
+            self.graph.write_bytes(self.whole)
+            self.change(name)
+            if digests:
+                self.succeed("digest", self.graph, "--write")
+            for more in ([], ["train.epochs=4"]):
+                message = self.fail_with(2, ["was saved in training on another graph", name, 'run.restart = "never"'],
+                                         "train", self.config, *more, ranks=2)
+                self.assertEqual(len(re.findall("digest [0-9a-f]{16} there, [0-9a-f]{16} here", message)),
+                                 2 if name == "/split/train" else 1)
+            self.assertIn("loss", self.succeed("train", self.config, "run.restart=never", f"output.dir={self.folder}/anew"))
+
+    def test_another_split_or_label_set_is_refused_by_name(self):
+        self.succeed("digest", self.graph, "--write")
+        self.whole = self.graph.read_bytes()
+        self.succeed("train", self.config)
+        self.refused(digests=True)
+        self.graph.write_bytes(self.whole)
+        self.assertIn("nothing is left to train", self.succeed("train", self.config, ranks=3))
+
+    def test_without_digests_in_the_file_too(self):
+        self.assertIn("has no digest: damage and changes cannot be noticed", self.succeed("train", self.config))
+        self.refused(digests=False)
+        self.refused(digests=True)
+        self.graph.write_bytes(self.whole)
+        self.assertIn("nothing is left to train", self.succeed("train", self.config, ranks=3))
+        self.assertIn("judged by counts: the graph file has no digests",
+                      self.succeed("train", self.config, "graph.verify=false"))
+
+    def test_a_checkpoint_without_digests_still_reads(self):
+        self.succeed("train", self.config)
+        for path in (self.folder / "out" / "checkpoints").glob("epoch*.h5"):
+            with h5py.File(path, "r+") as file:
+                graph = json.loads(file.attrs["graph"])
+                del graph["digests"]
+                file.attrs["graph"] = json.dumps(graph)
+            content = path.read_bytes()
+            block = f"espalier-checkpoint 1\nbytes {len(content)}\ncrc32 {zlib.crc32(content[512:]):08x}\n".encode()
+            path.write_bytes(block.ljust(512, b"\0") + content[512:])
+        self.assertIn("judged by counts: the checkpoint has no digests",
+                      self.succeed("train", self.config, "train.epochs=3"))
+
+
+class Words(DigestTest):
+    def test_a_missing_test_split_is_said(self):
+        awkward_graph(self.graph)
+        with h5py.File(self.graph, "r+") as file:
+            del file["split/test"]
+        self.assertIn("/split/test is empty or absent", self.succeed("train", self.config))
+
+    def test_info_looks_whether_a_graph_is_directed(self):
+        rows = {"undirected": [[1], [0, 2], [1, 3], [2]], "directed": [[1], [0, 2], [1], [2]]}
+        for kind, lists in rows.items():
+            for claim in (None, True, False):
+                write_graph(self.graph, lists, np.ones((4, 2), np.float32), [0, 1, 0, 1], [0], [1], [2])
+                with h5py.File(self.graph, "r+") as file:
+                    del file.attrs["directed"]
+                    if claim is not None:
+                        file.attrs["directed"] = claim
+                for ranks in (1, 3):
+                    line = re.search("^edges .*$", self.succeed("info", self.graph, ranks=ranks), re.M)[0]
+                    self.assertIn(f", {kind}", line)
+                    self.assertEqual("wrongly" in line, claim is not None and claim != (kind == "directed"), line)
+
+
+if __name__ == "__main__":
+    unittest.main()
