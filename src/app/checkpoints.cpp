@@ -91,7 +91,7 @@ std::optional<Restart> find_restart(const Communicator& world, Config& config) {
   if (found.path.empty()) return {};
   found.bytes = world.broadcast_text(std::move(found.bytes), 0, "setup");
   Restart restart{found.path, checkpoint_from(found.bytes, found.path), {}};
-  restart.config = parse_config(restart.checkpoint.config, found.path, {});
+  restart.config = parse_saved_config(restart.checkpoint.config, found.path);
   if (config.train.batches_per_step.is_auto())
     config.train.batches_per_step = restart.config.train.batches_per_step;
   return restart;
