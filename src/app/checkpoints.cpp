@@ -136,6 +136,24 @@ void check_restart(const Job& job, const Restart& restart) {
   }
 }
 
+void check_standardization(const Job& job, const Restart& restart) {
+  const auto& there = restart.checkpoint.standardization;
+  const auto& here = job.standardization;
+  if (there.mean.empty() || here.mean.empty() || there == here) return;
+  std::size_t column = 0;
+  while (there.mean[column] == here.mean[column] && there.deviation[column] == here.deviation[column])
+    ++column;
+  const auto words = fmt::format(
+      "{} was saved in training on other features: column {} has mean {} and deviation {} there, {} and {} "
+      "in {}",
+      restart.path, column, there.mean[column], there.deviation[column], here.mean[column],
+      here.deviation[column], job.config.graph.file);
+  if (job.config.run.restart == "auto")
+    usage_error("{}; name that graph or another output.dir, or set run.restart = \"never\" to begin anew",
+                words);
+  if (job.grid->world().rank() == 0) log::warning("{}", words);
+}
+
 std::string restart_in_words(const Job& job, const Restart& restart) {
   const auto& [epoch, step] = restart.checkpoint.state.cursor;
   const int ranks = restart.checkpoint.ranks;
@@ -185,7 +203,7 @@ void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochRep
       if (world.rank() != 0) return;
       latest_ = folder_.save(state.cursor,
                              checkpoint_bytes({state, history, to_toml(job_.config), job_.config.train.seed,
-                                               job_.grid->ranks(), job_.graph}),
+                                               job_.grid->ranks(), job_.graph, job_.standardization}),
                              latest_, named_);
       log::write(policy_.was_asked() ? log::Level::kInfo : log::Level::kDebug,
                  fmt::format("saved {}/{}", folder_.path(), latest_));

@@ -29,6 +29,10 @@ std::optional<Restart> find_restart(const Communicator& world, Config& config);
 /// elsewhere. A path that was named may change keys that the rest of the training can go on with; a warning says which.
 void check_restart(const Job& job, const Restart& restart);
 
+/// Throws UserError(kUsage), on every rank, when the features were standardised by other means and deviations than those of
+/// the checkpoint; with a path that was named, a warning says so. Checkpoints of earlier versions have none.
+void check_standardization(const Job& job, const Restart& restart);
+
 /// "goes on from out/checkpoints/epoch-0003-step-000040.h5 (40 steps of epoch 3 done, saved by 4 ranks)".
 std::string restart_in_words(const Job& job, const Restart& restart);
 

@@ -10,6 +10,7 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/dist/dist_csr.hpp"
+#include "espalier/feature/store.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/report.hpp"
@@ -29,6 +30,7 @@ struct Job {
   std::int64_t memory_limit = 0;    ///< bytes of host memory per rank
   std::unique_ptr<GraphFile> file;  ///< open until start_output
   GraphInfo graph;
+  Standardization standardization;  ///< of the features, once they were read
   std::unique_ptr<Grid> grid;
   std::unique_ptr<Grid>
       sampling_grid;  ///< a second one for the thread that samples ahead (run.overlap), or null

@@ -213,9 +213,14 @@ class Train(JobTest):
         self.assertEqual(epoch["batches"], 5)
         self.assertTrue(0 <= epoch["valid"]["accuracy"] <= 1)
         self.assertTrue({"accuracy", "macro_f1"} <= report["test"].keys())
+        self.assertEqual(report["train"], report["epochs"][report["best_epoch"] - 1]["train"])
+        self.assertIn(f'train accuracy {report["train"]["accuracy"]:.4f}, macro-F1 {report["train"]["macro_f1"]:.4f}', output)
         self.assertGreater(report["peak_memory_bytes"]["sum"], report["peak_memory_bytes"]["max"])
         rows = list(csv.DictReader((self.output / "metrics.csv").read_text().splitlines()))
         self.assertEqual([float(row["loss"]) for row in rows], [e["loss"] for e in report["epochs"]])
+        self.assertEqual(list(rows[0])[-3:], ["bytes_evaluate", "train_accuracy", "train_macro_f1"], "new columns come last")
+        for name in ("accuracy", "macro_f1"):
+            self.assertEqual([float(row["train_" + name]) for row in rows], [e["train"][name] for e in report["epochs"]])
 
     def test_the_saved_config_repeats_the_run(self):
         first = self.losses("train.learning_rate=0.01")
