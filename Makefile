@@ -5,6 +5,15 @@
 # The rooms of the source in reading order. A room includes itself and rooms to its left (make check-rooms).
 ROOMS := base comm sparse dense graph partition dist sample feature nn train infer app
 
+# All cores, unless -j says how many or several goals are to be done one after the other (`make clean test`, `make test bench`):
+# then one. Each compiler takes up to 0.75 GiB.
+JOBS_ASKED  := $(filter -j% --jobs%,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS"))
+GOALS_APART := $(filter-out 0 1,$(words $(filter-out all build/%,$(MAKECMDGOALS))))
+ifeq ($(JOBS_ASKED)$(GOALS_APART),)
+MAKEFLAGS += -j$(shell memory=$$(awk '/^MemAvailable:/ {print int($$2 / 786432)}' /proc/meminfo 2>/dev/null); \
+  cores=$$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null || echo 1); [ "$${memory:-0}" -gt 0 ] || memory=1; echo $$((memory < cores ? memory : cores)))
+endif
+
 BUILD    ?= build/cpu
 ARCH     ?= native
 MPICXX   ?= mpicxx
@@ -55,9 +64,9 @@ deps:  ## install what is missing (apt), or print what to ask for
 	@bash scripts/install_deps.sh
 
 status: deps  ## print what the build found
-	@echo "MPI    $$($(MPICXX) --showme:version 2>/dev/null | head -1 || echo 'not found')"
-	@echo "HDF5   $$(pkg-config --modversion hdf5-openmpi 2>/dev/null || echo 'not found: libhdf5-openmpi-dev')"
-	@echo "CUDA   $(CUDA_STATUS)"
+	@echo "MPI    $$($(MPICXX) --showme:version 2>/dev/null | head -1 || echo 'not found')"; \
+	echo "HDF5   $$(pkg-config --modversion hdf5-openmpi 2>/dev/null || echo 'not found: libhdf5-openmpi-dev')"; \
+	echo "CUDA   $(CUDA_STATUS)"
 
 run: all  ## train a 3-layer GraphSAGE on a real graph, on 4 ranks (RANKS=n to change)
 	@bash scripts/run_example.sh $(PROGRAM) $(RANKS)

@@ -92,7 +92,7 @@ std::optional<Restart> find_restart(const Communicator& world, Config& config) {
   if (found.path.empty()) return {};
   found.bytes = world.broadcast_text(std::move(found.bytes), 0, "setup");
   Restart restart{found.path, checkpoint_from(found.bytes, found.path), {}};
-  restart.config = parse_config(restart.checkpoint.config, found.path, {});
+  restart.config = parse_saved_config(restart.checkpoint.config, found.path);
   if (config.train.batches_per_step.is_auto())
     config.train.batches_per_step = restart.config.train.batches_per_step;
   return restart;
@@ -199,7 +199,7 @@ void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochRep
       if (world.rank() != 0) return;
       latest_ = folder_.save(state.cursor,
                              checkpoint_bytes({state, history, to_toml(job_.config), job_.config.train.seed,
-                                               job_.grid->ranks(), job_.graph}),
+                                               job_.grid->ranks(), job_.graph, job_.standardization}),
                              latest_, named_);
       log::write(policy_.was_asked() ? log::Level::kInfo : log::Level::kDebug,
                  fmt::format("saved {}/{}", folder_.path(), latest_));

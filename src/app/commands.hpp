@@ -57,7 +57,7 @@ void info_command(const Communicator& world, const InfoArguments& arguments);
 struct JobArguments {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t epochs = 0;  ///< sample: epochs to draw, 0 = 1; train: from the config
+  std::int64_t epochs = 1;  ///< sample: epochs to draw; train takes the config's
   bool dry_run = false;     ///< read and resolve the config, print it, do nothing
 };
 struct PlanArguments {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "espalier/base/input_text.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
@@ -14,15 +15,6 @@
 namespace espalier {
 
 namespace {
-
-void refuse(bool asked, const char* key, const std::string& value, const char* instead) {
-  if (asked) usage_error("{} = {} is not available in this version; {}", key, value, instead);
-}
-
-// Keys of the design whose feature this version lacks: refused, never ignored.
-void refuse_unavailable(const Config& c) {
-  refuse(c.model.kind == "gat", "model.kind", c.model.kind, "use sage or gcn");
-}
 
 std::int64_t checked_replication(std::int64_t replication, int ranks) {
   if (replication > ranks)
@@ -35,21 +27,17 @@ std::int64_t checked_replication(std::int64_t replication, int ranks) {
 Config load_job_config(const Communicator& world, const JobArguments& arguments) {
   std::string text;
   agree(world, [&] {
-    if (world.rank() != 0) return;
-    std::ifstream file(arguments.config);
-    std::stringstream content;
-    if (!file || !(content << file.rdbuf()))  // a folder opens, but cannot be read
-      usage_error("cannot read the config file {}", arguments.config);
-    text = content.str();
+    if (world.rank() == 0) text = read_input_text(arguments.config, "config file");
   });
   text = world.broadcast_text(text, 0, "setup");
   auto config = parse_config(text, arguments.config, arguments.overrides);
   check_sampler_keys(sampler_kind_of(config.sampler.kind), config.sampler.weighted, config.sampler.mode,
                      config.model.kind == "gcn");
-  refuse_unavailable(config);
   if (config.graph.file.empty() && !arguments.dry_run)
-    usage_error("{}: graph.file is missing; name a file that `espalier import` or `espalier generate` wrote",
-                arguments.config);
+    usage_error(
+        "{}: {}graph.file is missing; name a file that `espalier import` or `espalier generate` wrote, here "
+        "or as graph.file=PATH on the command line",
+        arguments.config, text.find_first_not_of(" \t\r\n") == std::string::npos ? "is empty, and " : "");
   return config;
 }
 
@@ -184,9 +172,11 @@ void warn_of_surprises(const Job& job) {
         config.graph.file, config.graph.file);
   if (job.training && job.graph.test == 0)
     log::warning("{}: /split/test is empty or absent: there will be no test accuracy", config.graph.file);
-  if (config.grid.topology == "replicated" && config.grid.schedule != "auto")
-    log::warning("grid.schedule = {} has nothing to move with grid.topology = \"replicated\"",
-                 config.grid.schedule);
+  if (job.training && config.graph.features_on != "device" && !job.device.gpu)
+    log::warning("graph.features_on = {} has no meaning {}", config.graph.features_on, job.device.words);
+  if (job.training && config.train.early_stop > 0 && job.graph.valid == 0)
+    log::warning("train.early_stop = {} never stops: {} has no vertices to validate on (/split/valid)",
+                 config.train.early_stop, config.graph.file);
 }
 
 std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules) {

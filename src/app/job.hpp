@@ -10,6 +10,7 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/dist/dist_csr.hpp"
+#include "espalier/feature/store.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/report.hpp"
@@ -31,6 +32,7 @@ struct Job {
   GraphInfo graph;
   bool verified =
       false;  ///< was what was read checked against digests in the file? Known from start_output on
+  Standardization standardization;  ///< of the features, once they were read
   std::unique_ptr<Grid> grid;
   std::unique_ptr<Grid>
       sampling_grid;  ///< a second one for the thread that samples ahead (run.overlap), or null

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <variant>
@@ -14,6 +13,7 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/input_text.hpp"
 #include "espalier/base/nearest.hpp"
 
 namespace espalier {
@@ -114,14 +114,12 @@ std::string number(double x) {
 }  // namespace
 
 Machine read_machine(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) usage_error("cannot read the machine file {}", path);
+  const auto text = read_input_text(path, "machine file");
   Machine machine;
   const auto keys = bind_keys(machine);
   Seen seen;
   try {
-    const auto table = toml::parse(text.str(), path);
+    const auto table = toml::parse(text, path);
     check_header(table, path);
     assign_table(keys, table, "", path, seen);
   } catch (const toml::parse_error& error) {

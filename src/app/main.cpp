@@ -1,8 +1,10 @@
 // espalier COMMAND ...: reads the command line and calls the command (commands.hpp, one file each).
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <functional>
 #include <iostream>
+#include <limits>
 
 #include "commands.hpp"
 #include "espalier/base/buffer.hpp"
@@ -110,8 +112,7 @@ void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
   job->add_option("KEY=VALUE", a.overrides,
                   "section.key=value, wins over the file; `espalier help config` lists the keys");
   job->add_flag("--dry-run", a.dry_run, "print the resolved config and stop");
-  if (std::string(name) == "sample")
-    job->add_option("--epochs", a.epochs, "how many epochs to draw (1)")->check(CLI::PositiveNumber);
+  if (std::string(name) == "sample") job->add_option("--epochs", a.epochs, "how many epochs to draw (1)");
   job->callback(
       [&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
 }
@@ -154,6 +155,26 @@ void add_help(CLI::App& app, std::string& topic, const std::string& overview, Ac
   });
 }
 
+// CLI11 itself takes a whole number that is too large for the largest there is.
+std::string check_whole_number(std::string& text) {
+  std::int64_t value = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + (text.starts_with('+') ? 1 : 0), end, value);
+  if (error == std::errc::result_out_of_range)
+    return fmt::format(
+        "{} is beyond {}", text,
+        text[0] == '-' ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max());
+  if (error != std::errc() || rest != end) return fmt::format("'{}' is not a whole number", text);
+  text = std::to_string(value);
+  return {};
+}
+
+void check_whole_numbers(CLI::App& app) {
+  for (auto* option : app.get_options())
+    if (option->get_type_name() == "INT") option->check(CLI::Validator(check_whole_number, ""));
+  for (auto* command : app.get_subcommands({})) check_whole_numbers(*command);
+}
+
 int run(const Communicator& world, int argc, char** argv) {
   Arguments arguments;
   Action action;
@@ -180,6 +201,7 @@ int run(const Communicator& world, int argc, char** argv) {
       "`espalier help COMMAND` shows an example that works; `espalier help config` lists the keys of an "
       "input file.");
 
+  check_whole_numbers(app);
   overview = app.help();
   if (argc == 1) {
     log::info("{}", overview);

@@ -91,15 +91,14 @@ void run(Job& job, std::int64_t epochs) {
 }  // namespace
 
 void sample_command(const Communicator& world, const JobArguments& arguments) {
+  if (arguments.epochs < 1) usage_error("--epochs {}: give a number of at least 1", arguments.epochs);
   const auto config = load_job_config(world, arguments);
   if (arguments.dry_run) {
     log::info("{}", to_toml(config));
     return;
   }
   auto job = open_job(world, config, false);
-  with_index_type(job.graph.nodes, [&](auto index) {
-    run<decltype(index)>(job, std::max<std::int64_t>(1, arguments.epochs));
-  });
+  with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, arguments.epochs); });
 }
 
 }  // namespace espalier

@@ -95,7 +95,7 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
       add(same, {1.0 * (c - 1), 4 * block * crossing(c) * width_of(in, layer)});
     }
   }
-  add(same, 2 * all_reduce_cost(24.0 * static_cast<double>(in.job.graph.classes), p));
+  add(same, all_reduce_cost(3 * 24.0 * static_cast<double>(in.job.graph.classes), p));  // of three splits
   std::vector<Cost> costs(static_cast<std::size_t>(p), same);
   // The total is exact; one rank stands for the fullest.
   if (p > 1 && most.bytes > 0) {

@@ -121,12 +121,17 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
   checkpoints.report(report);
   report.test = result.test;
   report.best_epoch = result.best_epoch;
+  for (const auto& epoch : report.epochs)
+    if (epoch.epoch == result.best_epoch) report.train = epoch.train;
   report.weights_digest = hex(trainer.weights_digest());
   measure_peak_memory(job, report);
   write_report(job, report);
   if (result.stopped_early)
     log::info("stopped early: no better validation accuracy in {} evaluations", job.config.train.early_stop);
   log::info("\n{}\n{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks));
+  if (report.train)
+    log::info("train accuracy {:.4f}, macro-F1 {:.4f}, with the weights of epoch {}", report.train->accuracy,
+              report.train->macro_f1, result.best_epoch);
   if (result.test)
     log::info("test accuracy {:.4f}, macro-F1 {:.4f}, with the weights of epoch {}", result.test->accuracy,
               result.test->macro_f1, result.best_epoch);
@@ -162,6 +167,7 @@ void run(Job& job, const std::optional<Restart>& restart) {
   const auto targets = read_targets(*job.grid, *job.file);
   std::optional<FeatureStore> features =
       read_feature_store(*job.grid, *job.file, job.config.graph.feature_norm);
+  job.standardization = features->standardization();
   if (restart) check_same_content(job, job.file->content(), *restart);
 #ifdef ESPALIER_WITH_CUDA
   if (job.device.gpu) return train_on_gpu(job, restart, a, std::move(features), targets);

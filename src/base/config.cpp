@@ -7,7 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
+#include <limits>
+#include <map>
 #include <sstream>
 
 #include "config_keys.hpp"
@@ -18,6 +19,32 @@ namespace espalier {
 
 namespace {
 
+constexpr auto kLeastInteger = std::numeric_limits<std::int64_t>::min(),
+               kLargestInteger = std::numeric_limits<std::int64_t>::max();
+
+// "a whole number" or, where the key takes the word as well, "a whole number or "auto"".
+std::string one_of(const Key& key, const std::string& kind) {
+  const bool may_be_auto =
+      std::holds_alternative<AutoInt*>(key.target) || std::holds_alternative<AutoNumber*>(key.target);
+  return kind + (may_be_auto ? " or \"auto\"" : "");
+}
+
+// What a key takes, in words.
+std::string takes(const Key& key) {
+  struct Words {
+    std::string operator()(const std::string*) const { return "a word in quotes"; }
+    std::string operator()(const std::int64_t*) const { return "a whole number"; }
+    std::string operator()(const double*) const { return "a number"; }
+    std::string operator()(const bool*) const { return "true or false"; }
+    std::string operator()(const std::vector<std::int64_t>*) const {
+      return "a list of whole numbers such as [15, 10, 5]";
+    }
+    std::string operator()(const AutoInt*) const { return "a whole number"; }
+    std::string operator()(const AutoNumber*) const { return "a number"; }
+  };
+  return one_of(key, std::visit(Words{}, key.target));
+}
+
 // Assigns a TOML value to a key's target, checking type, choices and range. `where` ends every message.
 class Assigner {
  public:
@@ -26,7 +53,9 @@ class Assigner {
 
   void operator()(std::string* target) const {
     const auto value = node_.value_exact<std::string>();
-    if (!value) wrong_type("a word in quotes");
+    if (!value) wrong_type(takes(key_));
+    if (value->empty() && key_.name != "graph.file")
+      usage_error("{}: {} is empty; leave it out to have its default", where_, key_.name);
     if (!key_.choices.empty() &&
         std::find(key_.choices.begin(), key_.choices.end(), *value) == key_.choices.end())
       usage_error("{}: {} = {}: not one of {}; did you mean \"{}\"?", where_, key_.name, quoted(*value),
@@ -37,12 +66,12 @@ class Assigner {
   void operator()(double* target) const { *target = number(); }
   void operator()(bool* target) const {
     const auto value = node_.value_exact<bool>();
-    if (!value) wrong_type("true or false");
+    if (!value) wrong_type(takes(key_));
     *target = *value;
   }
   void operator()(std::vector<std::int64_t>* target) const {
     const auto* array = node_.as_array();
-    if (array == nullptr || array->empty()) wrong_type("a list of whole numbers such as [15, 10, 5]");
+    if (array == nullptr || array->empty()) wrong_type(takes(key_));
     std::vector<std::int64_t> values;
     for (const auto& item : *array) values.push_back(integer(item));
     *target = values;
@@ -58,29 +87,31 @@ class Assigner {
   bool is_auto() const { return node_.value_exact<std::string>() == std::string("auto"); }
 
   [[noreturn]] void wrong_type(const std::string& wanted) const {
-    const bool may_be_auto =
-        std::holds_alternative<AutoInt*>(key_.target) || std::holds_alternative<AutoNumber*>(key_.target);
     std::ostringstream got;
     got << toml::node_view<const toml::node>(&node_);
-    usage_error("{}: {} must be {}{}, but is {}", where_, key_.name, wanted,
-                may_be_auto ? " or \"auto\"" : "", got.str());
+    const auto number = node_.value_exact<double>();
+    const bool is_whole = number && std::abs(*number) < 1e15 && *number == std::trunc(*number);
+    usage_error("{}: {} must be {}, but is {}{}", where_, key_.name, wanted, got.str(),
+                is_whole ? fmt::format("; write {:.0f}", *number) : "");
   }
   std::int64_t integer(const toml::node& node) const {
     const auto value = node.value_exact<std::int64_t>();
-    if (!value) wrong_type("a whole number");
-    check_range(static_cast<double>(*value));
+    if (!value) wrong_type(one_of(key_, "a whole number"));
+    check_range(*value);
     return *value;
   }
   double number() const {
     const auto value = node_.value<double>();
-    if (!value || !node_.is_number() || !std::isfinite(*value)) wrong_type("a number");
+    if (!value || !node_.is_number()) wrong_type(takes(key_));
+    if (!std::isfinite(*value)) wrong_type(one_of(key_, "a finite number"));
     check_range(*value);
     return *value;
   }
-  void check_range(double value) const {
-    if (value < key_.lowest)
+  template <class Number>
+  void check_range(Number value) const {
+    if (static_cast<double>(value) < key_.lowest)
       usage_error("{}: {} = {} is below its least value, {}", where_, key_.name, value, key_.lowest);
-    if (value > key_.highest)
+    if (static_cast<double>(value) > key_.highest)
       usage_error("{}: {} = {} is above its greatest value, {}", where_, key_.name, value, key_.highest);
   }
   std::string choice_list() const {
@@ -102,47 +133,106 @@ const Key& find_key(const std::vector<Key>& keys, const std::string& name, const
   usage_error("{}: unknown key {}; did you mean {}?", where, name, nearest(name, names));
 }
 
-void assign(const std::vector<Key>& keys, const std::string& name, const toml::node& node,
-            const std::string& where) {
-  const auto& key = find_key(keys, name, where);
-  std::visit(Assigner(key, node, where), key.target);
-}
+// Reads values into the keys of a config, and remembers where each was given.
+class Reader {
+ public:
+  explicit Reader(Config& config) : config_(config), keys_(bind_keys(config)) {}
+
+  void read(const toml::table& table, const std::string& source);
+  void override_with(const std::string& text);
+  void refuse_what_is_ignored() const;
+
+ private:
+  void assign(const std::string& name, const toml::node& node, const std::string& where) {
+    const auto& key = find_key(keys_, name, where);
+    std::visit(Assigner(key, node, where), key.target);
+    places_[name] = where;
+  }
+
+  Config& config_;
+  std::vector<Key> keys_;
+  std::map<std::string, std::string> places_;
+};
 
 std::string line_of(const std::string& source, const toml::node& node) {
   return fmt::format("{}:{}", source, node.source().begin.line);
 }
 
-void assign_table(const std::vector<Key>& keys, const toml::table& table, const std::string& source) {
+void Reader::read(const toml::table& table, const std::string& source) {
   for (const auto& [section, node] : table) {
     const auto* inner = node.as_table();
     const std::string section_name(section.str());
     if (inner == nullptr) {
-      find_key(keys, section_name, line_of(source, node));
+      find_key(keys_, section_name, line_of(source, node));
       continue;
     }
     for (const auto& [name, value] : *inner)
-      assign(keys, section_name + "." + std::string(name.str()), value, line_of(source, value));
-    if (inner->empty()) continue;
+      assign(section_name + "." + std::string(name.str()), value, line_of(source, value));
   }
 }
 
+constexpr const char* kCommandLine = "command line";
+
+// For a value that is no TOML.
+[[noreturn]] void refuse_value(const Key& key, const std::string& value) {
+  if (value.find_first_not_of(" \t") == std::string::npos)
+    usage_error("{}: {} has no value; it takes {}", kCommandLine, key.name, takes(key));
+  const bool is_number =
+      std::holds_alternative<std::int64_t*>(key.target) || std::holds_alternative<AutoInt*>(key.target);
+  const auto digits = value.find_first_not_of("+-");
+  if (is_number && digits <= 1 && value.find_first_not_of("0123456789", digits) == std::string::npos)
+    usage_error("{}: {} = {} is beyond {}", kCommandLine, key.name, value,
+                value[0] == '-' ? fmt::format("{}, the least whole number", kLeastInteger)
+                                : fmt::format("{}, the largest whole number", kLargestInteger));
+  const bool lacks_zero = value[0] == '.' || value.starts_with("-.");
+  usage_error("{}: {} must be {}, but is '{}'{}", kCommandLine, key.name, takes(key), value,
+              lacks_zero
+                  ? "; write " + std::string(value[0] == '-' ? "-0" : "0") + value.substr(value.find('.'))
+                  : "");
+}
+
 // "section.key=value": the value is TOML; a bare word counts as a quoted one.
-void assign_override(const std::vector<Key>& keys, const std::string& text) {
+void Reader::override_with(const std::string& text) {
   const auto equals = text.find('=');
-  const std::string where = "command line";
   if (equals == std::string::npos || equals == 0)
-    usage_error("{}: '{}' is not of the form section.key=value", where, text);
+    usage_error("{}: '{}' is not of the form section.key=value", kCommandLine, text);
   const auto name = text.substr(0, equals);
   const auto value = text.substr(equals + 1);
-  const auto& key = find_key(keys, name, where);
+  const auto& key = find_key(keys_, name, kCommandLine);
   const bool takes_word = std::holds_alternative<std::string*>(key.target);
   const bool is_quoted = !value.empty() && (value.front() == '"' || value.front() == '\'');
   const bool bare = takes_word ? !is_quoted : value == "auto";
+  toml::table table;
   try {
-    const auto table = toml::parse("v = " + (bare ? quoted(value) : value));
-    assign(keys, name, *table.get("v"), where);
+    table = toml::parse("v = " + (bare ? quoted(value) : value));
   } catch (const toml::parse_error&) {
-    usage_error("{}: {}: cannot read the value '{}'; a list is written [15,10,5]", where, name, value);
+    refuse_value(key, value);
+  }
+  if (table.size() != 1) refuse_value(key, value);
+  assign(name, *table.get("v"), kCommandLine);
+}
+
+// A key that others have taken the meaning from may stand there with its default, as in the config that a run writes.
+void Reader::refuse_what_is_ignored() const {
+  Config defaults;
+  const auto by_default = bind_keys(defaults);
+  for (std::size_t k = 0; k < keys_.size(); ++k) {
+    const auto& key = keys_[k];
+    const auto* needs = unmet(key, config_);
+    const auto value = value_text(key.target), default_value = value_text(by_default[k].target);
+    if (needs == nullptr || value == default_value) continue;
+    const auto& other = *std::ranges::find(keys_, needs->key, &Key::name);
+    usage_error("{}: {} = {} has no meaning with {} = {}; leave it out (its default is {}), or set {} to {}",
+                places_.at(key.name), key.name, value, other.name, value_text(other.target), default_value,
+                other.name, needs->value);
+  }
+}
+
+toml::table parse_toml(const std::string& text, const std::string& source) {
+  try {
+    return toml::parse(text, source);
+  } catch (const toml::parse_error& error) {
+    usage_error("{}:{}: {}", source, error.source().begin.line, error.description());
   }
 }
 
@@ -161,22 +251,19 @@ void check_together(const Config& c) {
 Config parse_config(const std::string& text, const std::string& source,
                     const std::vector<std::string>& overrides) {
   Config config;
-  const auto keys = bind_keys(config);
-  try {
-    assign_table(keys, toml::parse(text, source), source);
-  } catch (const toml::parse_error& error) {
-    usage_error("{}:{}: {}", source, error.source().begin.line, error.description());
-  }
-  for (const auto& text_override : overrides) assign_override(keys, text_override);
+  Reader reader(config);
+  reader.read(parse_toml(text, source), source);
+  for (const auto& text_override : overrides) reader.override_with(text_override);
+  reader.refuse_what_is_ignored();
   check_together(config);
   return config;
 }
 
-Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  std::ifstream file(path);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) usage_error("cannot read the config file {}", path);
-  return parse_config(text.str(), path, overrides);
+Config parse_saved_config(const std::string& text, const std::string& source) {
+  Config config;
+  Reader(config).read(parse_toml(text, source), source);
+  check_together(config);
+  return config;
 }
 
 std::int64_t parse_bytes(const std::string& text, const std::string& key) {
@@ -191,9 +278,13 @@ std::int64_t parse_bytes(const std::string& text, const std::string& key) {
   const std::vector<std::pair<std::string, double>> units = {
       {"", 1},      {"B", 1},          {"KB", 1e3},       {"MB", 1e6},       {"GB", 1e9},
       {"TB", 1e12}, {"KiB", 0x1.0p10}, {"MiB", 0x1.0p20}, {"GiB", 0x1.0p30}, {"TiB", 0x1.0p40}};
-  for (const auto& [name, factor] : units)
-    if (used > 0 && unit == name && number * factor >= 1 && number * factor < 9e18)
+  constexpr double kMostBytes = 9e18;
+  for (const auto& [name, factor] : units) {
+    if (used == 0 || unit != name || !std::isfinite(number)) continue;
+    if (number * factor >= 1 && number * factor < kMostBytes)
       return static_cast<std::int64_t>(number * factor);
+    usage_error("{} = \"{}\" is not a size from 1 byte to {} bytes", key, text, kMostBytes);
+  }
   usage_error("{} = \"{}\" is not a size; write 500MB, 8GiB or a number of bytes", key, text);
 }
 

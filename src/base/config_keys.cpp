@@ -1,8 +1,36 @@
+// What a key needs of others to have a meaning stands in its row; the names of those needs are above the table.
 #include "config_keys.hpp"
 
 namespace espalier {
 
-constexpr double kNoLimit = 1e300;
+namespace {
+
+const Needs kSpreadTopology = {
+    "grid.topology", [](const Config& c) { return c.grid.topology == "partitioned"; }, "\"partitioned\""};
+const Needs kChosenSchedule = {"grid.schedule", [](const Config& c) { return c.grid.schedule == "auto"; },
+                               "\"auto\""};
+const Needs kHiddenLayers = {"model.layers", [](const Config& c) { return c.model.layers > 1; }, "2 or more"};
+const Needs kAnythingDropped = {"model.layers",
+                                [](const Config& c) {
+                                  return c.model.layers > 1 ||
+                                         (c.model.kind == "gcn" && !c.model.input_dropout.value);
+                                },
+                                "2 or more"};
+const Needs kSgd = {"train.optimizer", [](const Config& c) { return c.train.optimizer == "sgd"; }, "\"sgd\""};
+const Needs kSteps = {"train.lr_schedule", [](const Config& c) { return c.train.lr_schedule == "step"; },
+                      "\"step\""};
+const Needs kDecay = {"train.weight_decay", [](const Config& c) { return c.train.weight_decay > 0; },
+                      "a number above 0"};
+const Needs kEvaluations = {"train.eval_every", [](const Config& c) { return c.train.eval_every > 0; },
+                            "1 or more"};
+
+}  // namespace
+
+const Needs* unmet(const Key& key, const Config& config) {
+  for (const auto& needs : key.needs)
+    if (!needs.met(config)) return &needs;
+  return nullptr;
+}
 
 std::vector<Key> bind_keys(Config& c) {
   return {
@@ -26,19 +54,24 @@ std::vector<Key> bind_keys(Config& c) {
       {"grid.schedule",
        &c.grid.schedule,
        "how the distributed product P = Q A moves its data",
-       {"auto", "staged", "staged-oblivious", "pull", "push"}},
+       {"auto", "staged", "staged-oblivious", "pull", "push"},
+       -kNoLimit,
+       kNoLimit,
+       {kSpreadTopology}},
       {"grid.latency_us",
        &c.grid.latency_us,
        "alpha: what a message costs, in microseconds, where schedule = auto chooses",
        {},
        0,
-       kNoLimit},
+       kNoLimit,
+       {kChosenSchedule, kSpreadTopology}},
       {"grid.bandwidth_gbs",
        &c.grid.bandwidth_gbs,
        "1 / beta: GB/s that one rank receives, where schedule = auto chooses",
        {},
        1e-6,
-       kNoLimit},
+       kNoLimit,
+       {kChosenSchedule, kSpreadTopology}},
       {"sampler.kind", &c.sampler.kind, "the sampling algorithm (`espalier help sample` lists them)"},
       {"sampler.fanout",
        &c.sampler.fanout,
@@ -59,38 +92,63 @@ std::vector<Key> bind_keys(Config& c) {
        &c.sampler.mode,
        "variant of ladies and fastgcn: how picks are weighted",
        {"paper", "reference", "debiased"}},
-      {"model.kind", &c.model.kind, "the layers of the network", {"sage", "gcn", "gat"}},
-      {"model.hidden", &c.model.hidden, "width of the hidden layers", {}, 1, kNoLimit},
+      {"model.kind", &c.model.kind, "the layers of the network", {"sage", "gcn"}},
+      {"model.hidden", &c.model.hidden, "width of the hidden layers", {}, 1, kNoLimit, {kHiddenLayers}},
       {"model.layers", &c.model.layers, "number of layers", {}, 1, 64},
-      {"model.dropout", &c.model.dropout, "probability that a hidden value is dropped", {}, 0, 0.999},
+      {"model.dropout",
+       &c.model.dropout,
+       "probability that a hidden value is dropped",
+       {},
+       0,
+       0.999,
+       {kAnythingDropped}},
       {"model.input_dropout",
        &c.model.input_dropout,
        "the same for input features; auto: model.dropout for gcn, 0 for sage",
        {},
        0,
        0.999},
-      {"model.normalize", &c.model.normalize, "normalisation between layers", {"none", "batch", "layer"}},
+      {"model.normalize",
+       &c.model.normalize,
+       "normalisation between layers",
+       {"none", "batch", "layer"},
+       -kNoLimit,
+       kNoLimit,
+       {kHiddenLayers}},
       {"train.epochs", &c.train.epochs, "passes over the training vertices", {}, 1, kNoLimit},
       {"train.optimizer", &c.train.optimizer, "adam | sgd (with momentum)", {"adam", "sgd"}},
       {"train.learning_rate", &c.train.learning_rate, "step size", {}, 0, kNoLimit},
-      {"train.momentum", &c.train.momentum, "momentum of sgd", {}, 0, 1},
+      {"train.momentum", &c.train.momentum, "momentum of sgd", {}, 0, 1, {kSgd}},
       {"train.lr_schedule", &c.train.lr_schedule, "constant | step | cosine", {"constant", "step", "cosine"}},
       {"train.lr_warmup", &c.train.lr_warmup, "epochs of linear warm-up", {}, 0, kNoLimit},
-      {"train.lr_step", &c.train.lr_step, "epochs between decays (lr_schedule = step)", {}, 1, kNoLimit},
-      {"train.lr_decay", &c.train.lr_decay, "factor of each decay (lr_schedule = step)", {}, 0, 1},
+      {"train.lr_step",
+       &c.train.lr_step,
+       "epochs between decays (lr_schedule = step)",
+       {},
+       1,
+       kNoLimit,
+       {kSteps}},
+      {"train.lr_decay", &c.train.lr_decay, "factor of each decay (lr_schedule = step)", {}, 0, 1, {kSteps}},
       {"train.weight_decay",
        &c.train.weight_decay,
        "L2 penalty added to the gradient of weight matrices",
        {},
        0,
        kNoLimit},
-      {"train.weight_decay_on", &c.train.weight_decay_on, "which layers decay", {"all", "first"}},
+      {"train.weight_decay_on",
+       &c.train.weight_decay_on,
+       "which layers decay",
+       {"all", "first"},
+       -kNoLimit,
+       kNoLimit,
+       {kDecay}},
       {"train.early_stop",
        &c.train.early_stop,
        "stop after so many evaluations without a better validation metric; 0 = never",
        {},
        0,
-       kNoLimit},
+       kNoLimit,
+       {kEvaluations}},
       {"train.seed", &c.train.seed, "the seed of everything random in a run", {}, 0, kNoLimit},
       {"train.batches_per_step",
        &c.train.batches_per_step,

@@ -2,6 +2,7 @@
 // its meaning. Reading, checking, writing and documenting all walk it.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -13,16 +14,32 @@ namespace espalier {
 using Target = std::variant<std::string*, std::int64_t*, double*, bool*, std::vector<std::int64_t>*, AutoInt*,
                             AutoNumber*>;
 
+// What another key must be for a key to have a meaning. Where it is not, the key would be ignored.
+struct Needs {
+  std::string key;
+  bool (*met)(const Config&);
+  std::string value;  // that meets it, in words
+};
+
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
 struct Key {
   std::string name;
   Target target;
   std::string meaning;
-  std::vector<std::string> choices = {};    // for words
-  double lowest = -1e300, highest = 1e300;  // for numbers
+  std::vector<std::string> choices = {};          // for words
+  double lowest = -kNoLimit, highest = kNoLimit;  // for numbers
+  std::vector<Needs> needs = {};                  // all of them
 };
 
 /// All keys in the order of the design, bound to the fields of `config`.
 std::vector<Key> bind_keys(Config& config);
+
+/// The need of the key that `config` does not meet, or null: the key has a meaning.
+const Needs* unmet(const Key& key, const Config& config);
+
+/// A value as it would stand in a file.
+std::string value_text(const Target& target);
 
 /// `text` as a TOML (and JSON) string.
 std::string quoted(const std::string& text);

@@ -21,6 +21,8 @@ std::string number_text(double x) {
   return text.find_first_of(".einf") == std::string::npos ? text + ".0" : text;
 }
 
+}  // namespace
+
 std::string value_text(const Target& target) {
   struct Writer {
     std::string operator()(const std::string* v) const { return quoted(*v); }
@@ -42,8 +44,6 @@ std::string value_text(const Target& target) {
   };
   return std::visit(Writer{}, target);
 }
-
-}  // namespace
 
 std::string to_toml(const Config& config) {
   Config copy = config;
@@ -77,6 +77,7 @@ std::vector<KeyDifference> differing_keys(const Config& first, const Config& sec
   const auto keys_of_a = bind_keys(a), keys_of_b = bind_keys(b);
   std::vector<KeyDifference> differences;
   for (std::size_t k = 0; k < keys_of_a.size(); ++k) {
+    if (unmet(keys_of_a[k], a) && unmet(keys_of_b[k], b)) continue;
     const auto in_a = value_text(keys_of_a[k].target), in_b = value_text(keys_of_b[k].target);
     if (in_a != in_b) differences.push_back({keys_of_a[k].name, in_a, in_b});
   }

@@ -207,6 +207,7 @@ void FeatureStore::standardize() {
             const auto k = static_cast<std::size_t>(j);
             store_value(local(i, j), static_cast<float>((to_float(local(i, j)) - mean[k]) / deviation[k]));
           }
+        standardization_ = {std::move(mean), std::move(deviation)};
       },
       block_);
 }

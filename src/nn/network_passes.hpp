@@ -77,8 +77,8 @@ Network<T, Space>::Network(const Space& space, const NetworkShape& shape, std::u
     add_parameter(space, seed, layer, "scale", 1, out);
     add_parameter(space, seed, layer, "shift", 1, out);
     if (shape.normalize != "batch") continue;
-    add_statistic(space, out, T{0});  // mean
-    add_statistic(space, out, T{1});  // variance
+    add_statistic(space, layer, "mean", out, T{0});
+    add_statistic(space, layer, "variance", out, T{1});
   }
   activations_.resize(static_cast<std::size_t>(shape.layers));
 }
@@ -98,9 +98,11 @@ void Network<T, Space>::add_parameter(const Space& space, std::uint64_t seed, in
 }
 
 template <class T, class Space>
-void Network<T, Space>::add_statistic(const Space& space, std::int64_t columns, T start) {
+void Network<T, Space>::add_statistic(const Space& space, int layer, const char* name, std::int64_t columns,
+                                      T start) {
   Matrix<T> values(1, columns);
   std::ranges::fill(values.data, start);
+  statistic_names_.push_back(fmt::format("layer{}.{}", layer, name));
   batch_statistics_.push_back(placed(space, values));
   running_statistics_.push_back(placed(space, std::move(values)));
 }

@@ -107,6 +107,14 @@ void visit_test(Test& test, Visit visit) {
   visit("test_vertices", test.vertices);
 }
 
+constexpr const char* kFeatures = "features/";
+
+template <class State, class Visit>
+void visit_standardization(State& c, Visit visit) {
+  visit(std::string(kFeatures) + "mean", c.standardization.mean);
+  visit(std::string(kFeatures) + "deviation", c.standardization.deviation);
+}
+
 // The numbers by which a graph is known again.
 template <class Graph>
 auto graph_numbers(Graph& graph) {
@@ -159,6 +167,11 @@ std::string checkpoint_bytes(const Checkpoint& checkpoint) {
                 hdf5::file_type<float>(), hdf5::memory_type<float>());
   write_array(file, "/losses", {std::ssize(checkpoint.state.losses)}, checkpoint.state.losses.data(),
               H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE);
+  visit_standardization(checkpoint, [&](const std::string& name, const std::vector<double>& values) {
+    if (!values.empty())
+      write_array(file, "/" + name, {1, std::ssize(values)}, values.data(), H5T_IEEE_F64LE,
+                  H5T_NATIVE_DOUBLE);
+  });
   auto bytes = image_of(file);
   const auto block = user_block(bytes);
   std::copy(block.begin(), block.end(), bytes.begin());
@@ -196,6 +209,18 @@ std::vector<double> read_losses(const hdf5::Handle& file, const std::string& pat
   if (!losses.empty() && !hdf5::read_slab(dataset, H5T_NATIVE_DOUBLE, {0, dataset.rows(), 1}, losses.data()))
     refuse(path, fmt::format("losses cannot be read: {}", hdf5::reason()));
   return losses;
+}
+
+// A row of float64; empty where the file has none.
+std::vector<double> read_row(const hdf5::Handle& file, const std::string& name, const std::string& path) {
+  const auto dataset = hdf5::open_dataset(file, "/" + name);
+  if (!dataset.exists()) return {};
+  if (dataset.shape.size() != 2 || dataset.rows() != 1 || !dataset.is_float())
+    refuse(path, name + " is no row of numbers");
+  std::vector<double> values(static_cast<std::size_t>(dataset.columns()));
+  if (!hdf5::read_slab(dataset, H5T_NATIVE_DOUBLE, {0, 1, dataset.columns()}, values.data()))
+    refuse(path, fmt::format("{} cannot be read: {}", name, hdf5::reason()));
+  return values;
 }
 
 void read_graph(const std::string& text, GraphInfo& graph) {
@@ -239,7 +264,11 @@ Checkpoint checkpoint_from(const std::string& bytes, const std::string& path) {
   visit_numbers(checkpoint, read);
   if (H5Aexists(file.id(), "test_accuracy") > 0) visit_test(state.test.emplace(), read);
   for (const auto& name : dataset_names(file))
-    if (name != "losses") state.tensors.push_back(read_tensor(file, name, path));
+    if (name != "losses" && !name.starts_with(kFeatures))
+      state.tensors.push_back(read_tensor(file, name, path));
+  visit_standardization(checkpoint, [&](const std::string& name, std::vector<double>& values) {
+    values = read_row(file, name, path);
+  });
   state.losses = read_losses(file, path);
   checkpoint.config = text("config");
   try {
@@ -251,6 +280,10 @@ Checkpoint checkpoint_from(const std::string& bytes, const std::string& path) {
   } catch (const std::exception& error) {
     refuse(path, fmt::format("cannot be understood: {}", error.what()));
   }
+  const auto& [mean, deviation] = checkpoint.standardization;
+  if (mean.size() != deviation.size() || (!mean.empty() && std::ssize(mean) != checkpoint.graph.features))
+    refuse(path, fmt::format("features/mean has {} columns, features/deviation {}, and the graph {}",
+                             mean.size(), deviation.size(), checkpoint.graph.features));
   return checkpoint;
 }
 

@@ -64,6 +64,7 @@ Json epoch_json(const EpochReport& epoch) {
   Json json = {{"epoch", epoch.epoch}};
   if (epoch.resumed_step > 0) json["resumed_step"] = epoch.resumed_step;
   if (epoch.loss) json["loss"] = *epoch.loss;
+  if (epoch.train) json["train"] = metrics_json(*epoch.train);
   if (epoch.valid) json["valid"] = metrics_json(*epoch.valid);
   json["sample_digest"] = hex(epoch.counts.digest);
   json["seconds"]["total"] = epoch.seconds.at("total").max;
@@ -123,6 +124,7 @@ std::string to_json(const RunReport& report) {
     json["graph"]["digests"][name] = hex(digest);
   json["epochs"] = Json::array();
   for (const auto& epoch : report.epochs) json["epochs"].push_back(epoch_json(epoch));
+  if (report.train) json["train"] = metrics_json(*report.train);
   if (report.test) json["test"] = metrics_json(*report.test);
   if (report.best_epoch > 0) json["best_epoch"] = report.best_epoch;
   if (!report.weights_digest.empty()) json["weights_digest"] = report.weights_digest;
@@ -163,14 +165,19 @@ std::map<std::string, StageVolume> volumes_from(const Json& json) {
   return volumes;
 }
 
+// Of a split, and how many vertices were judged; epochs of earlier versions have no "train".
+std::optional<Metrics> metrics_from(const Json& json, const char* split, const char* judged) {
+  if (!json.contains(split)) return {};
+  return Metrics{json.at(split).at("accuracy"), json.at(split).at("macro_f1"), json.at(judged)};
+}
+
 EpochReport epoch_from(const Json& json) {
   EpochReport epoch;
   epoch.epoch = json.at("epoch");
   epoch.resumed_step = json.value("resumed_step", std::int64_t{0});
   if (json.contains("loss")) epoch.loss = json.at("loss").get<double>();
-  if (json.contains("valid"))
-    epoch.valid =
-        Metrics{json.at("valid").at("accuracy"), json.at("valid").at("macro_f1"), json.at("judged")};
+  epoch.train = metrics_from(json, "train", "judged_to_train");
+  epoch.valid = metrics_from(json, "valid", "judged");
   epoch.counts = {std::stoull(json.at("sample_digest").get<std::string>(), nullptr, 16), json.at("batches"),
                   json.at("sampled_edges"), json.at("input_rows")};
   for (const auto& [stage, seconds] : json.at("seconds").items())
@@ -186,6 +193,7 @@ std::string history_to_json(std::span<const EpochReport> epochs) {
   Json history = Json::array();
   for (const auto& epoch : epochs) {
     auto json = epoch_json(epoch);
+    if (epoch.train) json["judged_to_train"] = epoch.train->vertices;
     if (epoch.valid) json["judged"] = epoch.valid->vertices;
     json["seconds"] = json["bytes"] = json["steps"] = Json::object();
     for (const auto& [stage, seconds] : epoch.seconds)
@@ -214,6 +222,7 @@ std::string metrics_header(const EpochReport& report) {
     if (report.seconds.contains(stage)) line += fmt::format(",seconds_{}", stage);
   for (const auto* stage : kStageNames)
     if (report.bytes.contains(stage)) line += fmt::format(",bytes_{}", stage);
+  if (report.loss) line += ",train_accuracy,train_macro_f1";
   return line + "\n";
 }
 
@@ -232,6 +241,10 @@ std::string metrics_line(const EpochReport& report) {
     if (report.seconds.contains(stage)) line += fmt::format(",{:.6f}", report.seconds.at(stage).max);
   for (const auto* stage : kStageNames)
     if (report.bytes.contains(stage)) line += fmt::format(",{}", report.bytes.at(stage).total);
+  const auto train = report.train.value_or(Metrics{});
+  if (report.loss)
+    line += fmt::format(",{},{}", number(report.train.has_value(), train.accuracy),
+                        number(report.train.has_value(), train.macro_f1));
   return line + "\n";
 }
 

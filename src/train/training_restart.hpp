@@ -13,8 +13,10 @@ std::vector<typename TrainerOn<Space>::TensorPlace> TrainerOn<Space>::weights_an
   std::vector<TensorPlace> all;
   for (auto& parameter : network_.parameters())
     all.push_back({"weights/" + parameter.name, &parameter.value});
-  for (auto& statistic : network_.running_statistics())
-    all.push_back({fmt::format("statistics/{}", all.size() - network_.parameters().size()), &statistic});
+  auto& statistics = network_.running_statistics();
+  for (std::size_t k = 0; k < statistics.size(); ++k)
+    all.push_back(
+        {"statistics/" + network_.statistic_names()[k], &statistics[k], "statistics/" + std::to_string(k)});
   return all;
 }
 
@@ -36,9 +38,10 @@ TrainingState TrainerOn<Space>::state(Epoch* epoch, const std::vector<MinibatchO
     state.tensors.push_back({name, shape.rows, shape.columns, std::move(values)});
   };
   const auto places = weights_and_statistics();
-  for (const auto& [name, tensor] : places) add(name, *tensor, to_host(space_, tensor->data));
+  for (const auto& place : places) add(place.name, *place.tensor, to_host(space_, place.tensor->data));
   for (std::size_t k = 0; k < best_.size(); ++k) add("best/" + places[k].name, *places[k].tensor, best_[k]);
-  for (const auto& [name, tensor] : optimizer_state()) add(name, *tensor, to_host(space_, tensor->data));
+  for (const auto& place : optimizer_state())
+    add(place.name, *place.tensor, to_host(space_, place.tensor->data));
   state.optimizer_steps = optimizer_.steps();
   state.best_metric = best_metric_;
   state.best_epoch = result_.best_epoch;
@@ -91,8 +94,12 @@ template <class Space>
 void TrainerOn<Space>::restore(const TrainingState& state) {
   std::map<std::string_view, const NamedTensor*> tensors;
   for (const auto& tensor : state.tensors) tensors.emplace(tensor.name, &tensor);
-  const auto find = [&](const std::string& name, const Matrix<float, Space>& shape) -> const Buffer<float>& {
-    const auto found = tensors.find(name);
+  const auto find = [&](const std::string& prefix, const TensorPlace& place) -> const Buffer<float>& {
+    const auto name = prefix + place.name;
+    const auto& shape = *place.tensor;
+    auto found = tensors.find(name);
+    if (found == tensors.end() && !place.former_name.empty())
+      found = tensors.find(prefix + place.former_name);
     if (found == tensors.end())
       input_error("the checkpoint has no {}; it is of another kind of network", name);
     const auto& tensor = *found->second;
@@ -104,9 +111,9 @@ void TrainerOn<Space>::restore(const TrainingState& state) {
   auto places = weights_and_statistics();
   best_.clear();
   if (state.best_epoch > 0)
-    for (const auto& [name, tensor] : places) best_.push_back(find("best/" + name, *tensor));
+    for (const auto& place : places) best_.push_back(find("best/", place));
   for (auto& place : optimizer_state()) places.push_back(place);
-  for (const auto& [name, tensor] : places) to_space<float>(space_, find(name, *tensor), tensor->data);
+  for (const auto& place : places) to_space<float>(space_, find("", place), place.tensor->data);
   optimizer_.set_steps(state.optimizer_steps);
   cursor_ = state.cursor;
   best_metric_ = state.best_metric;

@@ -316,6 +316,7 @@ bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochRep
     return false;
   }
   const auto& evaluation = *result;
+  report.train = evaluation.train;
   if (evaluation.valid.vertices > 0) report.valid = evaluation.valid;
   const bool better = evaluation.valid.vertices == 0 || evaluation.valid.accuracy > best_metric_;
   evaluations_without_gain_ = better ? 0 : evaluations_without_gain_ + 1;

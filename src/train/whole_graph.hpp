@@ -74,9 +74,11 @@ std::optional<Matrix<float, Space>> EvaluatorOn<Space>::compute_layer(
   return block;
 }
 
+// The class counts (metrics.hpp) of a split's vertices in my share. `split` may name others too.
 template <class Space>
-Metrics EvaluatorOn<Space>::judge(const Space& space, const Matrix<float, Space>& logits,
-                                  const Buffer<std::int64_t>& split) const {
+std::vector<std::int64_t> EvaluatorOn<Space>::count_share(const Space& space,
+                                                          const Matrix<float, Space>& logits,
+                                                          const Buffer<std::int64_t>& split) const {
   // My share of the vertices of my block row: labels outside of the split are hidden.
   const auto first = targets_.partition.begin(grid_.row());
   const auto begin = shares_.begin(grid_.column()), end = shares_.end(grid_.column());
@@ -85,11 +87,29 @@ Metrics EvaluatorOn<Space>::judge(const Space& space, const Matrix<float, Space>
        at != split.end() && *at < first + end; ++at)
     labels[static_cast<std::size_t>(*at - first)] =
         targets_.local_labels[static_cast<std::size_t>(*at - first)];
-  auto counts = class_counts(space, logits, labels);
-  grid_.world().all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, "evaluate");
+  return class_counts(space, logits, labels);
+}
+
+inline Metrics metrics_of(std::span<const std::int64_t> counts) {
   std::int64_t judged = 0;
   for (std::size_t c = 0; c < counts.size(); c += 3) judged += counts[c] + counts[c + 2];  // tp + fn
   return {accuracy(counts), macro_f1(counts), judged};
+}
+
+// Collective: one reduction for all splits.
+template <class Space>
+Evaluation EvaluatorOn<Space>::judge(const Space& space, const Matrix<float, Space>& logits) const {
+  std::vector<std::int64_t> counts;
+  for (const auto* split : {&targets_.train, &targets_.valid, &targets_.test}) {
+    const auto share = count_share(space, logits, *split);
+    counts.insert(counts.end(), share.begin(), share.end());
+  }
+  grid_.world().all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, "evaluate");
+  const auto of_split = [&](std::size_t s) {
+    const auto length = counts.size() / 3;
+    return metrics_of(std::span<const std::int64_t>(counts).subspan(s * length, length));
+  };
+  return {of_split(0), of_split(1), of_split(2)};
 }
 
 template <class Space>
@@ -106,7 +126,7 @@ std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,
   }
   const auto logits = compute_layer(space, network, layers, hidden ? *hidden : features_, scratch, goes_on);
   if (!logits) return {};
-  return Evaluation{judge(space, *logits, targets_.valid), judge(space, *logits, targets_.test)};
+  return judge(space, *logits);
 }
 
 }  // namespace espalier

@@ -6,6 +6,7 @@ and index width; report.json holds what the design says; a wrong input ends with
 
 import csv
 import itertools
+import os
 import subprocess
 import unittest
 
@@ -212,9 +213,14 @@ class Train(JobTest):
         self.assertEqual(epoch["batches"], 5)
         self.assertTrue(0 <= epoch["valid"]["accuracy"] <= 1)
         self.assertTrue({"accuracy", "macro_f1"} <= report["test"].keys())
+        self.assertEqual(report["train"], report["epochs"][report["best_epoch"] - 1]["train"])
+        self.assertIn(f'train accuracy {report["train"]["accuracy"]:.4f}, macro-F1 {report["train"]["macro_f1"]:.4f}', output)
         self.assertGreater(report["peak_memory_bytes"]["sum"], report["peak_memory_bytes"]["max"])
         rows = list(csv.DictReader((self.output / "metrics.csv").read_text().splitlines()))
         self.assertEqual([float(row["loss"]) for row in rows], [e["loss"] for e in report["epochs"]])
+        self.assertEqual(list(rows[0])[-3:], ["bytes_evaluate", "train_accuracy", "train_macro_f1"], "new columns come last")
+        for name in ("accuracy", "macro_f1"):
+            self.assertEqual([float(row["train_" + name]) for row in rows], [e["train"][name] for e in report["epochs"]])
 
     def test_the_saved_config_repeats_the_run(self):
         first = self.losses("train.learning_rate=0.01")
@@ -303,6 +309,9 @@ class BadInput(JobTest):
                                 ("train.epochs=0", ["train.epochs", "least"]),
                                 ("model.dropout=1.5", ["model.dropout"]),
                                 ("model.kind=sgae", ["model.kind", "sage"]),
+                                ("model.kind=gat", ["model.kind", "not one of sage | gcn"]),
+                                ("train.momentum=0.5", ["train.momentum = 0.5", "has no meaning", "train.optimizer"]),
+                                ("train.lr_step=3", ["train.lr_step = 3", "train.lr_schedule to \"step\""]),
                                 ("sampler.fanout=[3]", ["sampler.fanout", "model.layers"]),
                                 ("sampler.fanout=[3,0]", ["sampler.fanout", "0"]),
                                 ("sampler.bulk=0", ["sampler.bulk"]),
@@ -316,10 +325,23 @@ class BadInput(JobTest):
             self.fail_with(2, words, "train", self.config, override)
         self.fail_with(2, ["grid.replication = 2", "number of ranks, 3"], "train", self.config, "grid.replication=2", ranks=3)
         self.fail_with(2, ["grid.replication = 99999999999"], "train", self.config, "grid.replication=99999999999", ranks=2)
-        self.fail_with(2, ["--epochs"], "sample", self.config, "--epochs", "-5")
+        for number, words in (("-5", "at least 1"), ("0", "at least 1"), ("9" * 20, "is beyond 9223372036854775807"), ("2.5", "'2.5'")):
+            output = self.fail_with(2, ["--epochs", words], "sample", self.config, "--epochs", number)
+            self.assertLess(len(output), 250)
+        self.fail_with(2, ["--ranks", "is beyond"], "info", self.graph, "--ranks", "9" * 20)
 
     def test_config_file(self):
-        self.fail_with(2, ["cannot read", "nothing.toml"], "train", self.folder / "nothing.toml", ranks=2)
+        self.fail_with(2, ["config file", "no such file", "nothing.toml"], "train", self.folder / "nothing.toml", ranks=2)
+        pipe, text = self.folder / "pipe", self.config.read_text()
+        os.mkfifo(pipe)
+        for path, words in ((self.folder, "is a folder"), (pipe, "is a pipe"), (self.graph, "is an HDF5 file")):
+            self.fail_with(2, [f"config file {path}: {words}"], "train", path, ranks=2, timeout=20)
+        self.fail_with(2, [f"machine file {pipe}: is a pipe"], "plan", self.config, "--ranks", 2, "--machine", pipe, timeout=20)
+        self.config.write_text("# nothing\n")
+        self.fail_with(2, ["job.toml: graph.file is missing"], "train", self.config)
+        self.config.write_text("\n")
+        self.fail_with(2, ["job.toml: is empty, and graph.file is missing"], "train", self.config)
+        self.config.write_text(text)
         self.config.write_text("[train]\nepochs = 3\nseed = = 4\n")
         self.fail_with(2, ["job.toml:3"], "train", self.config)
         self.config.write_text("[train]\nepochs = 3\n[modle]\nkind = 'gcn'\n")
@@ -350,11 +372,26 @@ class BadInput(JobTest):
 
     def test_what_a_user_may_not_have_meant_is_said(self):
         for overrides, ranks, words in ((("train.batches_per_step=1",), 3, "2 of 3 ranks keep none"),
-                                        (("sampler.kind=ladies", "sampler.fanout=[1,1]"), 1, "few seeds will have a neighbour"),
-                                        (("grid.topology=replicated", "grid.schedule=staged"), 2, "nothing to move")):
+                                        (("sampler.kind=ladies", "sampler.fanout=[1,1]"), 1, "few seeds will have a neighbour")):
             self.assertIn(words, self.succeed("sample", self.config, *overrides, ranks=ranks))
+        self.assertIn("graph.features_on = host has no meaning on the CPU",
+                      self.succeed("train", self.config, "graph.features_on=host", "run.device=cpu", ranks=2))
         self.assertIn("biased", self.succeed("train", self.config, "sampler.kind=ladies", "sampler.mode=paper", "sampler.fanout=[4,4]"))
         self.assertNotIn("warning", self.succeed("sample", self.config, "sampler.kind=ladies", "sampler.fanout=[4,4]", ranks=2))
+
+    def test_a_key_that_other_keys_leave_without_meaning_is_refused(self):
+        self.fail_with(2, ["grid.schedule", "has no meaning with grid.topology"], "sample", self.config, "grid.topology=replicated",
+                       "grid.schedule=staged", ranks=2)
+        self.fail_with(2, ["job.toml:", "model.hidden", "model.layers = 1"], "train", self.config, "model.layers=1", "sampler.fanout=[3]")
+        self.assertFalse(self.output.exists())
+        help_text = self.succeed("help", "config")
+        self.assertNotIn("gat", help_text.split("model.kind")[1].splitlines()[0])
+
+    def test_early_stop_without_vertices_to_validate_on(self):
+        import h5py
+        with h5py.File(self.graph, "a") as file:
+            del file["split/valid"]
+        self.assertIn("train.early_stop = 3 never stops", self.succeed("train", self.config, "train.early_stop=3"))
 
     def test_weighted_draws_need_weights(self):
         import h5py

@@ -348,6 +348,19 @@ class Refused(RestartTest):
         self.graph.rename(self.folder / "moved.h5")
         self.stopped([], ONE_STEP, f"graph.file={self.folder}/moved.h5")
 
+    def test_the_mean_and_deviation_of_features_stand_beside_the_weights(self):
+        standard = "graph.feature_norm=standard"
+        self.succeed("-q", "train", self.config, standard, "run.checkpoint_every=1", "train.epochs=2", ranks=2)
+        with h5py.File(self.graph) as graph, h5py.File(self.checkpoints / "latest") as file:
+            features = graph["nodes/features"][:].astype(np.float64)
+            for name, wanted in (("mean", features.mean(axis=0)), ("deviation", features.std(axis=0))):
+                self.assertEqual(file["features/" + name].dtype, np.float64)
+                np.testing.assert_allclose(file["features/" + name][0], wanted, rtol=1e-9, atol=1e-12)
+        self.succeed("-q", "train", self.config, standard, "train.epochs=3", ranks=3)
+        with h5py.File(self.graph, "a") as graph:
+            graph["nodes/features"][:, 4] += 1
+        self.fail_with(2, ["features"], "train", self.config, standard, "train.epochs=4", ranks=2)
+
     def test_a_named_checkpoint_may_go_on_otherwise_but_not_within_an_epoch_with_other_batches(self):
         self.cut(2)
         latest = self.checkpoints / "latest"

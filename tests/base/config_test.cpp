@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <sstream>
 
 #include "espalier/base/error.hpp"
@@ -42,7 +41,7 @@ bulk = 3
 weighted = true
 mode = "paper"
 [model]
-kind = "gat"
+kind = "gcn"
 hidden = 17
 layers = 2
 dropout = 0.1
@@ -86,10 +85,10 @@ TEST(Config, TheDefaultsReadBackToThemselves) {
 }
 
 TEST(Config, EveryKeyIsReadAndWrittenBack) {
-  const auto config = parse_config(kEverything, "run.toml", {});
+  const auto config = parse_saved_config(kEverything, "run.toml");
   const auto text = to_toml(config), defaults = to_toml(Config());
-  EXPECT_EQ(to_toml(parse_config(text, "again.toml", {})), text);
-  EXPECT_EQ(to_json(parse_config(text, "again.toml", {})), to_json(config));
+  EXPECT_EQ(to_toml(parse_saved_config(text, "again.toml")), text);
+  EXPECT_EQ(to_json(parse_saved_config(text, "again.toml")), to_json(config));
   std::istringstream mine(text), theirs(defaults);
   for (std::string a, b; std::getline(mine, a) && std::getline(theirs, b);)
     if (!a.empty() && a[0] != '[') EXPECT_NE(a, b) << "a key that this test forgot, or that was not read";
@@ -138,8 +137,17 @@ TEST(Config, EveryBadValueHasItsMessage) {
       {"[train]\nepochs = 0\n", "train.epochs = 0 is below its least value, 1"},
       {"[train]\nlearning_rate = true\n", "train.learning_rate must be a number"},
       {"[train]\nlearning_rate = -0.1\n", "train.learning_rate = -0.1 is below its least value, 0"},
-      {"[train]\nlearning_rate = nan\n", "train.learning_rate must be a number"},
-      {"[train]\nlearning_rate = inf\n", "train.learning_rate must be a number"},
+      {"[train]\nlearning_rate = nan\n", "train.learning_rate must be a finite number, but is nan"},
+      {"[train]\nlearning_rate = inf\n", "train.learning_rate must be a finite number, but is inf"},
+      {"[train]\nlearning_rate = \"fast\"\n", "train.learning_rate must be a number, but is 'fast'"},
+      {"[train]\nepochs = 1e3\n", "train.epochs must be a whole number, but is 1000.0; write 1000"},
+      {"[train]\nepochs = nan\n", "train.epochs must be a whole number, but is nan"},
+      {"[train]\nepochs = -9223372036854775808\n",
+       "train.epochs = -9223372036854775808 is below its least value, 1"},
+      {"[train]\n\nepochs = 99999999999999999999\n", "run.toml:3: "},
+      {"[train]\nepochs = 99999999999999999999\n", "is not representable in 64 bits"},
+      {"[output]\ndir = \"\"\n", "run.toml:2: output.dir is empty"},
+      {"[model]\nkind = \"gat\"\n", "model.kind = \"gat\": not one of sage | gcn"},
       {"[train]\nreproducible = 1\n", "train.reproducible must be true or false"},
       {"[train]\noptimizer = \"adma\"\n", "not one of adam | sgd; did you mean \"adam\"?"},
       {"[train]\noptimizer = 3\n", "train.optimizer must be a word in quotes"},
@@ -173,6 +181,113 @@ TEST(Config, BadOverridesHaveTheirMessages) {
   EXPECT_NE(message_of("", {"train.epochs=three"}).find("command line: train.epochs"), std::string::npos);
 }
 
+TEST(Config, AnOverrideThatCannotBeReadIsToldWhatTheKeyTakes) {
+  struct Case {
+    const char *override, *words;
+  };
+  const Case cases[] = {
+      {"train.epochs=three", "train.epochs must be a whole number, but is 'three'"},
+      {"train.epochs=99999999999999999999",
+       "train.epochs = 99999999999999999999 is beyond 9223372036854775807, the largest whole number"},
+      {"train.seed=+99999999999999999999", "train.seed = +99999999999999999999 is beyond 92"},
+      {"train.epochs=-99999999999999999999",
+       "train.epochs = -99999999999999999999 is beyond -9223372036854775808, the least whole number"},
+      {"train.epochs=1.5", "train.epochs must be a whole number, but is 1.5"},
+      {"train.epochs=1e3", "train.epochs must be a whole number, but is 1000.0; write 1000"},
+      {"train.epochs=inf", "train.epochs must be a whole number, but is inf"},
+      {"train.epochs=", "train.epochs has no value; it takes a whole number"},
+      {"train.epochs=  ", "train.epochs has no value; it takes a whole number"},
+      {"train.learning_rate=", "train.learning_rate has no value; it takes a number"},
+      {"train.learning_rate=.5", "train.learning_rate must be a number, but is '.5'; write 0.5"},
+      {"train.learning_rate=1e999", "train.learning_rate must be a number, but is '1e999'"},
+      {"train.learning_rate=nan", "train.learning_rate must be a finite number, but is nan"},
+      {"train.batches_per_step=", "train.batches_per_step has no value; it takes a whole number or \"auto\""},
+      {"train.reproducible=yes", "train.reproducible must be true or false, but is 'yes'"},
+      {"sampler.fanout=15,10,5",
+       "sampler.fanout must be a list of whole numbers such as [15, 10, 5], but is '15,10,5'"},
+      {"sampler.fanout=[15,99999999999999999999]", "sampler.fanout"},
+      {"output.dir=", "output.dir is empty"},
+      {"train.optimizer=", "train.optimizer is empty"},
+      {"train.epochs=3\nx = 4", "train.epochs must be a whole number, but is"},
+  };
+  for (const auto& c : cases)
+    EXPECT_NE(message_of("", {c.override}).find(c.words), std::string::npos)
+        << message_of("", {c.override}) << "\nlacks " << c.words;
+  EXPECT_EQ(parse_config("", "run.toml", {"train.epochs=0x10"}).train.epochs, 16) << "TOML's hexadecimals";
+  EXPECT_EQ(parse_config("", "run.toml", {"graph.file="}).graph.file, "") << "its default";
+  EXPECT_EQ(parse_config("", "run.toml", {"train.learning_rate=1e308"}).train.learning_rate, 1e308);
+}
+
+// Each key that other keys can take the meaning from: a value of its own, what makes it ignored, what gives it a meaning.
+struct Dependence {
+  const char* set;
+  std::vector<std::string> ignored, meant;
+  const char* words;
+};
+
+std::vector<std::string> with(const std::vector<std::string>& keys, const std::string& key) {
+  auto all = keys;
+  all.push_back(key);
+  return all;
+}
+
+TEST(Config, AKeyThatWouldBeIgnoredIsRefused) {
+  const Dependence dependences[] = {
+      {"train.momentum=0.5",
+       {},
+       {"train.optimizer=sgd"},
+       "command line: train.momentum = 0.5 has no meaning with train.optimizer = \"adam\"; leave it out (its "
+       "default is 0.9), or set train.optimizer to \"sgd\""},
+      {"train.lr_step=7", {}, {"train.lr_schedule=step"}, "set train.lr_schedule to \"step\""},
+      {"train.lr_decay=0.7",
+       {"train.lr_schedule=cosine"},
+       {"train.lr_schedule=step"},
+       "has no meaning with train.lr_schedule = \"cosine\""},
+      {"train.weight_decay_on=first",
+       {},
+       {"train.weight_decay=1e-4"},
+       "has no meaning with train.weight_decay = 0.0; leave it out (its default is \"all\"), or set "
+       "train.weight_decay to a number above 0"},
+      {"train.early_stop=3", {"train.eval_every=0"}, {}, "set train.eval_every to 1 or more"},
+      {"grid.latency_us=7", {"grid.schedule=push"}, {}, "has no meaning with grid.schedule = \"push\""},
+      {"grid.bandwidth_gbs=7", {"grid.topology=replicated"}, {}, "set grid.topology to \"partitioned\""},
+      {"grid.schedule=push",
+       {"grid.topology=replicated"},
+       {},
+       "has no meaning with grid.topology = \"replicated\""},
+      {"model.hidden=8", {"model.layers=1", "sampler.fanout=[3]"}, {}, "set model.layers to 2 or more"},
+      {"model.normalize=batch",
+       {"model.layers=1", "sampler.fanout=[3]"},
+       {},
+       "set model.layers to 2 or more"},
+      {"model.dropout=0.1",
+       {"model.layers=1", "sampler.fanout=[3]"},
+       {"model.layers=1", "sampler.fanout=[3]", "model.kind=gcn"},
+       "set model.layers to 2 or more"},
+  };
+  for (const auto& d : dependences) {
+    EXPECT_NE(message_of("", with(d.ignored, d.set)).find(d.words), std::string::npos)
+        << message_of("", with(d.ignored, d.set)) << "\nlacks " << d.words;
+    EXPECT_EQ(message_of("", with(d.meant, d.set)), "no error") << d.set;
+  }
+  EXPECT_NE(message_of("[train]\n\nmomentum = 0.5\n").find("run.toml:3: train.momentum"), std::string::npos);
+  EXPECT_EQ(message_of("[train]\nmomentum = 0.9\nlr_step = 30\n"), "no error")
+      << "defaults mean nothing more";
+  EXPECT_EQ(message_of("[train]\nmomentum = 0.5\n", {"train.momentum=0.9"}), "no error") << "the last wins";
+}
+
+TEST(Config, ASavedConfigMayHoldWhatNoLongerPasses) {
+  const auto saved = parse_saved_config("[train]\nmomentum = 0.5\n", "checkpoint.h5");
+  EXPECT_EQ(saved.train.momentum, 0.5);
+  EXPECT_TRUE(differing_keys(saved, Config()).empty()) << "a key without meaning makes no other job";
+  auto sgd = saved;
+  sgd.train.optimizer = "sgd";
+  EXPECT_EQ(differing_keys(saved, sgd).size(), 1u);
+  auto other = sgd;
+  other.train.momentum = 0.6;
+  EXPECT_EQ(differing_keys(sgd, other).size(), 1u);
+}
+
 TEST(Config, Sizes) {
   EXPECT_EQ(parse_bytes("8GiB", "x"), std::int64_t{8} << 30);
   EXPECT_EQ(parse_bytes("500MB", "x"), 500000000);
@@ -180,14 +295,8 @@ TEST(Config, Sizes) {
   EXPECT_EQ(parse_bytes("1.5KiB", "x"), 1536);
   for (const char* bad : {"", "x", "-1GB", "0", "1e30", "5 GB", "5gb", "nan", "inf"})
     EXPECT_THROW(parse_bytes(bad, "x"), UserError) << bad;
-}
-
-TEST(Config, FilesAreReadOrNamed) {
-  EXPECT_THROW(load_config("/no/such/file.toml", {}), UserError);
-  const auto path = test_folder("config") + "/run.toml";
-  std::ofstream(path) << "[train]\nepochs = 11\n";
-  EXPECT_EQ(load_config(path, {}).train.epochs, 11);
-  EXPECT_EQ(load_config(path, {"train.epochs=12"}).train.epochs, 12);
+  EXPECT_NE(message_of("", {"run.memory_limit=99999999999999999999GB"}).find("from 1 byte to 9e+18 bytes"),
+            std::string::npos);
 }
 
 TEST(Config, EveryKeyIsDescribed) {

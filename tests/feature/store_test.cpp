@@ -226,12 +226,18 @@ TEST(FeatureStore, StandardisingGivesMeanZeroAndTheSameBitsOnEveryGrid) {
     EXPECT_NEAR(mean, 0, 1e-6);
     EXPECT_NEAR(square, j == 3 ? 0 : 1, 1e-6) << "a constant column becomes zero";
     if (j != 3) EXPECT_NEAR(expected(5, j), (entry(5, j) - raw_mean) / std::sqrt(raw_square), 1e-5);
+    const auto& [means, deviations] = reference.standardization();
+    const auto k = static_cast<std::size_t>(j);
+    EXPECT_NEAR(means[k], raw_mean, 1e-9);
+    EXPECT_NEAR(deviations[k], j == 3 ? 1 : std::sqrt(raw_square), 1e-9);
+    EXPECT_EQ(expected(5, j), static_cast<float>((entry(5, j) - means[k]) / deviations[k])) << "to the bit";
   }
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
     auto store = store_on<float>(grid, n);
     store.standardize();
     EXPECT_EQ(fetch_all(grid, store).data, expected.data) << "c " << c;
+    EXPECT_EQ(store.standardization(), reference.standardization()) << "c " << c;
   }
 }
 

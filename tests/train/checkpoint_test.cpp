@@ -43,6 +43,7 @@ EpochReport epoch_report(std::int64_t e) {
   epoch.epoch = e;
   epoch.resumed_step = e % 3;
   epoch.loss = awkward(e);
+  if (e % 2 == 0) epoch.train = Metrics{awkward(e + 3), awkward(e + 4), 19 + e};
   if (e % 2 == 0) epoch.valid = Metrics{awkward(e + 1), awkward(e + 2), 17 + e};
   epoch.counts = {0xfedcba9876543210u + static_cast<std::uint64_t>(e), e, (std::int64_t{1} << 60) + e, 3 * e};
   for (const char* stage :
@@ -64,7 +65,8 @@ NamedTensor tensor(std::string name, std::int64_t rows, std::int64_t columns) {
 Checkpoint checkpoint_of(std::int64_t epochs, std::int64_t batches, bool best, bool test) {
   Checkpoint c;
   c.state.cursor = {epochs + 1, 40};
-  for (const char* name : {"weights/layer1.weight", "weights/layer1/of/many.parts", "statistics/0"}) {
+  for (const char* name :
+       {"weights/layer1.weight", "weights/layer1/of/many.parts", "statistics/layer1.mean"}) {
     c.state.tensors.push_back(tensor(name, 3, 5));
     if (best) c.state.tensors.push_back(tensor(std::string("best/") + name, 3, 5));
   }
@@ -81,7 +83,8 @@ Checkpoint checkpoint_of(std::int64_t epochs, std::int64_t batches, bool best, b
   c.seed = -5;
   c.ranks = 3;
   c.graph.nodes = (std::int64_t{1} << 40) + 1;
-  c.graph.edges = 2, c.graph.features = 3, c.graph.classes = 4;
+  c.graph.edges = 2, c.graph.features = 8, c.graph.classes = 4;
+  if (test) c.standardization = {kAwkward, {kAwkward.rbegin(), kAwkward.rend()}};
   c.graph.train = 5, c.graph.valid = 6, c.graph.test = 7;
   return c;
 }
@@ -127,6 +130,7 @@ void expect_equal(const EpochReport& a, const EpochReport& b) {
   EXPECT_EQ(a.resumed_step, b.resumed_step);
   ASSERT_EQ(a.loss.has_value(), b.loss.has_value());
   if (a.loss) EXPECT_EQ(bits(*a.loss), bits(*b.loss));
+  expect_equal(a.train, b.train);
   expect_equal(a.valid, b.valid);
   expect_equal(a.counts, b.counts);
   ASSERT_EQ(a.seconds.size(), b.seconds.size());
@@ -163,6 +167,8 @@ void expect_equal(const Checkpoint& a, const Checkpoint& b) {
   expect_equal(a.state.test, b.state.test);
   EXPECT_EQ(bits(a.state.losses), bits(b.state.losses));
   expect_equal(a.state.counts, b.state.counts);
+  EXPECT_EQ(bits(a.standardization.mean), bits(b.standardization.mean));
+  EXPECT_EQ(bits(a.standardization.deviation), bits(b.standardization.deviation));
   EXPECT_EQ(a.config, b.config);
   EXPECT_EQ(a.seed, b.seed);
   EXPECT_EQ(a.ranks, b.ranks);
@@ -188,6 +194,18 @@ TEST(Checkpoint, ComesBackToTheLastBit) {
         const auto whole = checkpoint_of(epochs, batches, best, best && batches > 0);
         expect_equal(checkpoint_from(checkpoint_bytes(whole), "x"), whole);
       }
+}
+
+TEST(Checkpoint, AHistoryOfEarlierVersionsHasNoTrainingMetrics) {
+  auto epochs = checkpoint_of(4, 0, false, false).history;
+  const auto text = history_to_json(epochs);
+  for (auto& epoch : epochs) epoch.train.reset();
+  const auto former = history_to_json(epochs);
+  EXPECT_EQ(former.find("train"), std::string::npos);
+  EXPECT_NE(text, former);
+  const auto read = history_from_json(former);
+  ASSERT_EQ(read.size(), epochs.size());
+  for (std::size_t e = 0; e < read.size(); ++e) expect_equal(read[e], epochs[e]);
 }
 
 TEST(Checkpoint, TwiceWrittenIsTheSameBytes) {
@@ -308,6 +326,10 @@ TEST(Checkpoint, WhatItsTextSaysAndHDF5DoesNotIsRefused) {
                             hdf5::write_text_attribute(file, name, "[[{");
                           }),
                    name == std::string("history") ? "history" : "cannot be understood");
+  expect_refused(edited(bytes, [](const auto& file) { hdf5::remove(file, "/features/mean"); }),
+                 "features/mean has 0 columns, features/deviation 8");
+  EXPECT_EQ(refusal(edited(bytes, [](const auto& file) { hdf5::remove(file, "/features"); })), "")
+      << "earlier versions wrote none";
   expect_refused(edited(bytes, [](const auto& file) { hdf5::remove(file, "/losses"); }),
                  "losses are missing");
   expect_refused(edited(bytes,

@@ -133,7 +133,7 @@ TEST(Evaluator, IsDensePropagationOnEveryGridInAnyChunks) {
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   auto problem = small_problem(kVertices, 7, 4, seed);
-  const auto valid = problem.valid, test = problem.test;
+  const auto train = problem.train, valid = problem.valid, test = problem.test;
   for (const auto& [kind, layers, normalize] :
        {std::tuple{"sage", 2, "batch"}, {"sage", 3, "none"}, {"gcn", 3, "batch"}, {"gcn", 2, "none"}}) {
     SCOPED_TRACE(fmt::format("{} {} {}", kind, layers, normalize));
@@ -144,19 +144,24 @@ TEST(Evaluator, IsDensePropagationOnEveryGridInAnyChunks) {
       problem.labels[v] =
           random() % 3 == 0 ? static_cast<std::int32_t>(random() % 4) : std::max(predictions[v], 0);
     const auto on_edge = [&](std::int64_t v) { return predictions[static_cast<std::size_t>(v)] < 0; };
+    problem.train = train;
     problem.valid = valid;
     problem.test = test;
+    std::erase_if(problem.train, on_edge);
     std::erase_if(problem.valid, on_edge);
     std::erase_if(problem.test, on_edge);
+    const auto expected_train = plain_metrics(problem.train, problem.labels, predictions);
     const auto expected_valid = plain_metrics(problem.valid, problem.labels, predictions),
                expected_test = plain_metrics(problem.test, problem.labels, predictions);
     EXPECT_NE(expected_valid.accuracy, expected_test.accuracy) << "the case tells the splits apart";
+    EXPECT_NE(expected_valid.accuracy, expected_train.accuracy);
     for (const int c : divisors(test_world().size()))
       for (const std::int64_t chunk_bytes : {std::int64_t{1}, std::int64_t{20000}, std::int64_t{1} << 30}) {
         SCOPED_TRACE(fmt::format("c {} chunk_bytes {}", c, chunk_bytes));
         const Grid grid(test_world(), c);
         const SmallJob job(grid, problem, kind, {1}, chunk_bytes);
         const auto found = job.evaluator.evaluate(Cpu{1}, network);
+        expect_metrics(found.train, expected_train);
         expect_metrics(found.valid, expected_valid);
         expect_metrics(found.test, expected_test);
       }

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
+#include <set>
 
 #include "espalier/train/checkpoint.hpp"
 #include "mpi_test.hpp"
@@ -396,9 +398,9 @@ TEST(Restart, AnEpochThatWasBegunIsFinishedThoughPatienceHasBecomeShorter) {
   EXPECT_GE(leg.outcome.epochs.size(), static_cast<std::size_t>(begun)) << "with its evaluation";
 }
 
-// What restore says of a state that `config` made, in a trainer of `training`.
-std::string refusal(const Training& training, const Config& config,
-                    const std::function<void(TrainingState&)>& change = {}) {
+// A state that `config` made, and `change` changed, restored by a trainer of `training`: the network then.
+Weights<float> restored(const Training& training, const Config& config,
+                        const std::function<void(TrainingState&)>& change) {
   auto other = training;
   other.config = config;
   const auto saved = train_on(other, layout_of_all(), "", at_moment(5, Next::kSaveAndStop)).saved.at(0);
@@ -409,8 +411,15 @@ std::string refusal(const Training& training, const Config& config,
                      1 << 20);
   Trainer trainer(Cpu{1},
                   {grid, training.config, *job.sampler, job.features, job.targets, job.evaluator, 5, kStep});
+  trainer.restore(state);
+  return weights_of(trainer.network());
+}
+
+// What restore says of it.
+std::string refusal(const Training& training, const Config& config,
+                    const std::function<void(TrainingState&)>& change = {}) {
   try {
-    trainer.restore(state);
+    restored(training, config, change);
   } catch (const UserError& error) {
     EXPECT_EQ(error.code(), ExitCode::kInput);
     return error.what();
@@ -444,6 +453,30 @@ TEST(Restart, AStateOfAnotherNetworkIsRefused) {
   };
   for (const char* beginning : {"weights/", "statistics/", "optimizer/", "best/weights/", "best/statistics/"})
     expect_words(without(beginning), {std::string("the checkpoint has no ") + beginning});
+}
+
+TEST(Restart, StatisticsOfBatchNormalisationHaveNamesAndTheNumbersOfEarlierVersionsAreFound) {
+  const auto training = small_case("adam", "batch");
+  const std::map<std::string, std::string> former = {
+      {"layer1.mean", "0"}, {"layer1.variance", "1"}, {"layer2.mean", "2"}, {"layer2.variance", "3"}};
+  std::set<std::string> names;
+  const auto number_them = [&](TrainingState& state) {
+    for (auto& tensor : state.tensors)
+      if (const auto at = tensor.name.find("statistics/"); at != std::string::npos) {
+        names.insert(tensor.name);
+        tensor.name = tensor.name.substr(0, at + 11) + former.at(tensor.name.substr(at + 11));
+      }
+  };
+  const auto now = restored(training, training.config, {});
+  EXPECT_TRUE(same_weights(restored(training, training.config, number_them), now));
+  EXPECT_EQ(names.size(), 8u) << "of now and of the best epoch";
+  EXPECT_FALSE(same_weights(restored(training, training.config,
+                                     [](TrainingState& state) {
+                                       for (auto& tensor : state.tensors)
+                                         if (tensor.name == "statistics/layer2.mean") tensor.values[0] += 1;
+                                     }),
+                            now))
+      << "the comparison sees statistics";
 }
 
 TEST(Restart, LongEachMomentOfEveryLayout) {

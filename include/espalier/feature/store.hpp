@@ -39,6 +39,12 @@ class PendingFetch {
   PendingExchange exchange_;                // last: it uses the buffers
 };
 
+/// What graph.feature_norm = "standard" has subtracted from each column, and divided it by. Empty with another norm.
+struct Standardization {
+  std::vector<double> mean, deviation;
+  friend bool operator==(const Standardization&, const Standardization&) = default;
+};
+
 class FeatureStore {
  public:
   /// `local`: this rank's block of rows, partition.size(grid.row()) x f.
@@ -82,6 +88,8 @@ class FeatureStore {
   /// constant column). The sums are exact in fixed point, so the result does not depend on the grid.
   /// Collective over the process column.
   void standardize();
+  /// What standardize has done, the same on every rank.
+  const Standardization& standardization() const { return standardization_; }
 
  private:
   void plan(std::span<const std::span<const std::int64_t>> lists, PendingFetch& fetch) const;
@@ -94,7 +102,8 @@ class FeatureStore {
   const Grid* grid_;
   RowPartition partition_;
   std::variant<Matrix<float>, Matrix<Half>> block_;  ///< my rows of H
-  mutable PendingFetch fetch_;                       ///< of fetch(), for its memory
+  Standardization standardization_;
+  mutable PendingFetch fetch_;  ///< of fetch(), for its memory
 };
 
 /// Collective over the grid. Reads the file's features in their stored type and applies `feature_norm`

@@ -96,6 +96,8 @@ class Network {
   /// in turn. Empty unless normalize = "batch".
   std::vector<Matrix<T, Space>>& running_statistics() { return running_statistics_; }
   const std::vector<Matrix<T, Space>>& running_statistics() const { return running_statistics_; }
+  /// "layer1.mean", "layer1.variance", ...: beside running_statistics().
+  const std::vector<std::string>& statistic_names() const { return statistic_names_; }
   /// Mean and unbiased variance of the last forward's minibatch, same shapes.
   const std::vector<Matrix<T, Space>>& batch_statistics() const { return batch_statistics_; }
   /// running = 0.9 running + 0.1 mean_of_step, where mean_of_step is the mean of batch_statistics() over a
@@ -119,7 +121,7 @@ class Network {
 
   void add_parameter(const Space&, std::uint64_t seed, int layer, const char* name, std::int64_t rows,
                      std::int64_t columns);
-  void add_statistic(const Space&, std::int64_t columns, T start);
+  void add_statistic(const Space&, int layer, const char* name, std::int64_t columns, T start);
   bool normalizes(int layer) const { return shape_.normalize != "none" && layer < shape_.layers; }
   Activations& activations_of(int layer) { return activations_[static_cast<std::size_t>(layer - 1)]; }
   Matrix<T, Space>& output_of(int layer);
@@ -138,6 +140,7 @@ class Network {
   std::vector<Parameter<T, Space>> parameters_;
   std::vector<std::size_t> first_parameter_;  ///< per layer, its place in parameters_
   std::vector<Matrix<T, Space>> running_statistics_, batch_statistics_;
+  std::vector<std::string> statistic_names_;
   std::vector<Activations> activations_;       ///< per layer
   Matrix<T, Space> dropped_input_;             ///< H[0] when input_dropout > 0
   Matrix<T, Space> gradient_, next_gradient_;  ///< dH on its way back

@@ -5,9 +5,11 @@
 //                         step, ranks, seed, optimizer_steps, best_epoch, best_metric, evaluations_without_gain,
 //                         test_accuracy, test_macro_f1, test_vertices (with a best epoch), sample_digest, batches,
 //                         sampled_edges, input_rows (of the epoch under way), config (TOML), history and graph (JSON)
-//     /weights/NAME       float32 [rows, columns]: parameters as they are; /statistics/NUMBER of batch normalisation
+//     /weights/NAME       float32 [rows, columns]: parameters as they are; /statistics/LAYER.mean and LAYER.variance of
+//                         batch normalisation (numbers from 0 in files of earlier versions)
 //     /best/...           the same of the best epoch, once one was evaluated
 //     /optimizer/NAME     the state of the optimiser
+//     /features/mean, /features/deviation   float64 [1, columns], with graph.feature_norm = "standard"
 //     /losses             float64 [batches done], of the epoch under way
 //
 // The length and the checksum stand before what they protect, so damage is found before HDF5 reads a byte of it.
@@ -16,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/feature/store.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/train/report.hpp"
 #include "espalier/train/training_state.hpp"
@@ -29,6 +32,8 @@ struct Checkpoint {
   std::int64_t seed = 0;
   int ranks = 1;
   GraphInfo graph;  ///< its numbers and the digests of its data sets, as far as they were known
+  Standardization standardization =
+      {};  ///< of the features that the weights belong to; empty in files of earlier versions
 };
 
 /// The bytes of the file. Throws UserError(kInternal) when HDF5 cannot make them.

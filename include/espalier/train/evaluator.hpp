@@ -27,6 +27,7 @@ struct Metrics {
 };
 
 struct Evaluation {
+  Metrics train;
   Metrics valid;
   Metrics test;
 };
@@ -68,8 +69,9 @@ class EvaluatorOn {
                                                     Scratch& scratch,
                                                     const std::function<bool()>& goes_on) const;
   std::int64_t chunk_rows(std::int64_t width) const;
-  Metrics judge(const Space& space, const Matrix<float, Space>& logits,
-                const Buffer<std::int64_t>& split) const;
+  std::vector<std::int64_t> count_share(const Space& space, const Matrix<float, Space>& logits,
+                                        const Buffer<std::int64_t>& split) const;
+  Evaluation judge(const Space& space, const Matrix<float, Space>& logits) const;
 
   const GridOn<Space>& collectives_;
   const Grid& grid_;

@@ -41,7 +41,7 @@ struct EpochReport {
   std::int64_t resumed_step =
       0;  ///< > 0: seconds and bytes are of the steps from here on, which this run did
   std::optional<double> loss;
-  std::optional<Metrics> valid;
+  std::optional<Metrics> train, valid;  ///< where the epoch was evaluated; valid: unless that split is empty
   SampleCounts counts;
   std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages
   std::map<std::string, StageVolume> bytes;     ///< the stages that communicate
@@ -69,7 +69,7 @@ struct RunReport {
   GraphInfo graph;
   bool verified = false;  ///< was the graph checked against the digests in its file?
   std::vector<EpochReport> epochs;
-  std::optional<Metrics> test;
+  std::optional<Metrics> train, test;  ///< of the best epoch
   std::int64_t best_epoch = 0;
   std::string weights_digest;  ///< 16 hex digits of the final weights' bits; empty without a network
   std::optional<RestartNote> restart;

@@ -124,6 +124,7 @@ class TrainerOn {
   struct TensorPlace {
     std::string name;
     Matrix<float, Space>* tensor;
+    std::string former_name = {};  ///< in checkpoints of earlier versions, where it was another
   };
   std::vector<TensorPlace> weights_and_statistics();
   std::vector<TensorPlace> optimizer_state();
