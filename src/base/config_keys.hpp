@@ -24,7 +24,4 @@ struct Key {
 /// All keys in the order of the design, bound to the fields of `config`.
 std::vector<Key> bind_keys(Config& config);
 
-/// `text` as a TOML (and JSON) string.
-std::string quoted(const std::string& text);
-
 }  // namespace espalier
