@@ -101,8 +101,7 @@ std::string volume_table(const std::vector<EpochReport>& epochs, int ranks);
 /// 16 hex digits.
 std::string hex(std::uint64_t digest);
 
-/// Writes `text` to `path` so that a reader sees the old file or the new one, never a part. Throws
-/// UserError(kUsage).
+/// Writes `text` to `path` as replace_file does (base/output_file.hpp). Throws UserError(kUsage).
 void write_file(const std::string& path, const std::string& text);
 
 }  // namespace espalier
