@@ -360,17 +360,20 @@ void OutputLock::refuse(const Rival& rival) const {
 }
 
 void OutputLock::give_signs_of_life() {
-  bool told = false;
+  bool ours = true;
+  const auto look = [&] {
+    if (ours && !is_ours())
+      log::warning("{} was removed or replaced: another job may have written to that folder beside this one",
+                   path_);
+    ours = ours && is_ours();
+  };
   std::unique_lock lock(mutex_);
   while (!ending_) {
     futimens(file_, nullptr);
-    if (!told && !is_ours()) {
-      told = true;
-      log::warning("{} was removed or replaced: another job may write to that folder while this one does",
-                   path_);
-    }
+    look();
     changed_.wait_for(lock, std::chrono::duration<double>(patience_.beat_seconds), [&] { return ending_; });
   }
+  look();
 }
 
 OutputLock::~OutputLock() {
