@@ -296,11 +296,12 @@ OutputLock::Verdict OutputLock::judge(const Rival& rival) const {
   return by_time_of_file(rival);
 }
 
-// A holder that is just leaving, or another newcomer that takes over, is given half a second.
+// A holder that is just leaving, or another newcomer that takes over, is given a moment.
 OutputLock::Verdict OutputLock::by_file_lock(const Rival& rival) const {
-  for (int attempt = 0; attempt < 10; ++attempt) {
+  constexpr int kAttempts = 10;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (!is_held(lock_file(rival.file))) return Verdict::kDead;
-    pause(0.05);
+    pause(patience_.leave_seconds / kAttempts);
     struct stat now = {};
     if (stat(path_.c_str(), &now) != 0 || !same_file(now, rival.about)) return Verdict::kGone;
   }

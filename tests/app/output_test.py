@@ -5,7 +5,6 @@ out; a disk that is full ends no run, hides no result, and costs no line; a comm
 0; any string of a user reaches config.toml, report.json, checkpoints and the terminal as something that can be read.
 """
 
-import csv
 import gzip
 import json
 import os
@@ -38,19 +37,28 @@ class OutputTest(RestartTest):
     def under_way(self, *arguments, ranks=1):
         self.metrics.unlink(missing_ok=True)
         job = Running(self.folder, self.config, *arguments, ranks=ranks)
+        self.addCleanup(self.kill, job)
         job.wait_for(lambda: self.metrics.exists() and self.metrics.read_text().count("\n") >= 3, "epoch")
         return job
 
 
+    def kill(self, job):
+        """Where a test has failed: a rank that was stopped would stay."""
+        if job.process.poll() is None:
+            for rank in range(job.ranks):
+                job.signal(signal.SIGKILL, rank)
+            job.end()
+
+
 class Lock(OutputTest):
     def test_the_second_job_is_told_of_the_first_and_harms_nothing(self):
-        self.make_it_last()
+        self.make_it_last(epochs=20)
         expected = self.uncut()
         for ranks in (1, 3):
             job = self.under_way("run.checkpoint_every=1", "run.restart=never", ranks=ranks)
             job.signal(signal.SIGSTOP, 0)  # it is slow
             words = ["output.dir", str(self.output), f"process {job.pid(0)} on {socket.gethostname()}", "since 2"]
-            self.fail_with(2, words, "train", self.config, "run.restart=never", ranks=3)
+            self.fail_with(2, words, "train", self.config, "run.restart=never", ranks=4 - ranks)
             self.fail_with(2, words, "sample", self.config)
             self.succeed("-q", "plan", self.config, "--ranks", 2)
             job.signal(signal.SIGCONT, 0)
@@ -93,14 +101,14 @@ class FullDisk(OutputTest):
         resource.prlimit(job.pid(0), resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def test_lines_wait_until_there_is_room(self):
-        self.make_it_last(epochs=120)
+        self.make_it_last(epochs=90)
         expected = self.uncut()
         job = self.under_way("run.checkpoint_every=1")
         job.signal(signal.SIGSTOP, 0)
         rows = self.metrics.read_text().count("\n")
         self.limit(job, self.metrics.stat().st_size + 30)  # within a line
         job.signal(signal.SIGCONT, 0)
-        time.sleep(0.3)
+        time.sleep(0.2)
         job.signal(signal.SIGSTOP, 0)
         self.assertEqual(self.metrics.read_text().count("\n"), rows)
         self.assertTrue(self.metrics.read_text().endswith("\n"), "no torn line")
@@ -114,7 +122,7 @@ class FullDisk(OutputTest):
         self.assertEqual(len(re.findall("warning: .*metrics.csv is written again; no line is missing", output)), 1, output)
         self.assertRegex(output, "warning: cannot save the checkpoint .*: File too large; .*training goes on without it")
         self.assertEqual(self.outcome(), expected)
-        self.assertEqual(self.metrics.read_text().count("\n"), 121)
+        self.assertEqual(self.metrics.read_text().count("\n"), 91)
         self.assertTrue(checkpoints.isdisjoint(path.name for path in self.files()), "newer ones are there")
 
     def test_metrics_that_can_never_be_written_are_in_the_report(self):
@@ -238,18 +246,20 @@ class AnyBytes(OutputTest):
         expected = self.uncut("train.epochs=2")
         for k, name in enumerate(self.NAMES):
             folder = self.folder / name
-            code, output = espalier("train", self.config, f"output.dir={folder}", "train.epochs=2", "run.max_minutes=1e-9", ranks=1 + k % 2 * 2)
+            code, output = espalier("train", self.config, f"output.dir={folder}", "train.epochs=2", "run.max_minutes=1e-9", ranks=1 if k else 3)
             self.assertEqual(code, 5, output)
-            output += self.succeed("train", self.config, f"output.dir={folder}", "train.epochs=2", ranks=1 + k % 2 * 2)
+            output += self.succeed("train", self.config, f"output.dir={folder}", "train.epochs=2", ranks=1 if k else 3)
             self.assertEqual(self.outcome(folder), expected)
             report, config = self.report(folder), tomllib.loads((folder / "config.toml").read_text())
             self.assertEqual((report["config"]["output"]["dir"], config["output"]["dir"]), (str(folder), str(folder)))
             self.assertTrue(report["restart"]["checkpoint"].startswith(str(folder)))
             self.assertIsNone(re.search("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\ufffd]", output), repr(output))
-            self.assertIn("nothing is left to train", self.succeed("train", folder / "config.toml"))
-            plan = self.folder / (name + ".json")
-            self.succeed("plan", self.config, "--ranks", 2, "-o", plan, f"output.dir={folder}")
-            self.assertEqual(json.loads(plan.read_text())["config"]["output"]["dir"], str(folder))
+        folder = self.folder / "".join(self.NAMES)
+        self.succeed("train", self.config, f"output.dir={folder}", "train.epochs=2", "run.checkpoint_every=2")
+        self.assertIn("nothing is left to train", self.succeed("train", folder / "config.toml"))
+        plan = self.folder / ("".join(self.NAMES) + ".json")
+        self.succeed("plan", folder / "config.toml", "--ranks", 2, "-o", plan)
+        self.assertEqual(json.loads(plan.read_text())["config"]["output"]["dir"], str(folder))
 
     def test_a_name_that_is_not_utf8_is_refused(self):
         for key in ("output.dir", "graph.file", "run.restart"):
@@ -280,18 +290,18 @@ class AnyBytes(OutputTest):
             self.assertIn(code, (2, 3), output)
             self.assertEqual(output.count("\n"), 1, output)
             self.assertNotRegex(output, "[\x00-\x09\x0b-\x1f\x7f]")
-            self.assertLess(len(output), 20000)
+            self.assertLess(len(output), 10000)
 
-    def test_a_field_of_fifty_million_bytes(self):
+    def test_a_field_of_five_million_bytes(self):
         raw = self.folder / "big" / "raw"
         raw.mkdir(parents=True)
-        for name, text in (("num-node-list", b"3\n"), ("num-edge-list", b"1\n"), ("edge", b"0," + b"\x1bx" * 25_000_000 + b"\n")):
+        for name, text in (("num-node-list", b"3\n"), ("num-edge-list", b"1\n"), ("edge", b"0," + b"\x1bx" * 2_500_000 + b"\n")):
             with gzip.open(raw / f"{name}.csv.gz", "wb", compresslevel=1) as file:
                 file.write(text)
         for ranks in (1, 3):
-            output = self.fail_with(3, ["edge.csv.gz", "edge.csv.gz:1:", "(500000", "is not a whole number"], "import", "ogb", raw.parent,
+            output = self.fail_with(3, ["edge.csv.gz", "edge.csv.gz:1:", "(50000", "is not a whole number"], "import", "ogb", raw.parent,
                                     "-o", self.folder / "big.h5", ranks=ranks)
-            self.assertLess(len(output), 20000)
+            self.assertLess(len(output), 10000)
             self.assertNotIn("\x1b", output)
 
 

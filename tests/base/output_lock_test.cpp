@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr FileLocks kAll[] = {FileLocks::kEverywhere, FileLocks::kThisHost, FileLocks::kNowhere};
-constexpr OutputLock::Patience kShort = {.beat_seconds = 0.05, .watch_seconds = 0.3};
+constexpr OutputLock::Patience kShort = {.beat_seconds = 0.05, .watch_seconds = 0.3, .leave_seconds = 0.1};
 
 LockOwner someone(std::map<std::string, std::string> differences) {
   auto owner = this_process();

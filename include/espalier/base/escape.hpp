@@ -22,6 +22,6 @@ std::string printable(std::string_view text);
 
 /// The same on one line (newlines and tabs as \xNN too), and without its middle where it is longer than
 /// `most` bytes: "begin ... (50000000 bytes) ... end".
-std::string excerpt(std::string_view text, std::size_t most = 4000);
+std::string excerpt(std::string_view text, std::size_t most = 2000);
 
 }  // namespace espalier

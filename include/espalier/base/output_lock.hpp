@@ -41,8 +41,9 @@ class OutputLock {
  public:
   /// What tests change.
   struct Patience {
-    double beat_seconds = 2;    ///< between two signs of life
-    double watch_seconds = 10;  ///< for how long a holder on another host is watched
+    double beat_seconds = 2;     ///< between two signs of life
+    double watch_seconds = 10;   ///< for how long a holder on another host is watched
+    double leave_seconds = 0.5;  ///< for how long a holder of the system's lock may be leaving
   };
 
   /// Makes `folder` where it is not there and takes its lock. Throws UserError(kUsage) when another job holds
