@@ -206,10 +206,11 @@ void write_machine(const Communicator& world, const Machine& machine, const std:
   else if (one_node)
     about += "One node: network.* repeats inside.*; edit it for jobs on several nodes.";
   const auto text = to_toml(machine, about);
+  log::info("{}", text);  // before it is written: measuring took its time
   agree(world, [&] {
     if (world.rank() == 0 && !path.empty()) write_file(path, text);
   });
-  log::info("{}{}", text, path.empty() ? "" : "\nmachine: " + path);
+  if (!path.empty()) log::info("machine: {}", path);
 }
 
 }  // namespace

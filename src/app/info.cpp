@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "commands.hpp"
+#include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
@@ -20,7 +21,7 @@ namespace {
 constexpr const char* kLabel = "info";
 
 void line(const char* name, const std::string& text) {
-  log::info("{:<12} {}", name, text);
+  log::info("{:<12} {}", name, excerpt(text));
 }
 
 // ---- degrees ----

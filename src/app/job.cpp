@@ -1,7 +1,6 @@
 #include "job.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -111,23 +110,6 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
   return job;
 }
 
-void start_output(Job& job) {
-  job.graph.content = job.file->content();
-  job.verified = job.config.graph.verify && job.file->has_digest();
-  job.file.reset();
-  log::debug("resolved config:\n\n{}", to_toml(job.config));
-  agree(job.grid->world(), [&] {
-    if (job.grid->world().rank() != 0) return;
-    std::error_code error;
-    std::filesystem::create_directories(job.config.output.dir, error);
-    if (error)
-      usage_error("cannot make the folder output.dir = {}: {}", job.config.output.dir, error.message());
-    for (const char* of_another_run : {"report.json", "metrics.csv"})
-      std::filesystem::remove(output_path(job, of_another_run), error);
-    write_file(output_path(job, "config.toml"), to_toml(job.config));
-  });
-}
-
 std::string sampler_in_words(const Config& config) {
   std::string fanout;
   for (const auto picks : config.sampler.fanout)
@@ -211,31 +193,6 @@ void measure_peak_memory(const Job& job, RunReport& report) {
   report.peak_device_memory_max = world.all_reduce(report.peak_device_memory_max, Reduction::kMax, "report");
   report.peak_device_memory_sum = world.all_reduce(report.peak_device_memory_sum, Reduction::kSum, "report");
 #endif
-}
-
-std::string output_path(const Job& job, const char* name) {
-  return job.config.output.dir + "/" + name;
-}
-
-void append_metrics(const Job& job, const EpochReport& epoch) {
-  for (const auto& [stage, volume] : epoch.bytes)
-    log::debug("            {:<9} {} bytes between ranks, at most {} to one rank", stage, volume.total,
-               volume.max_rank);
-  agree(job.grid->world(), [&] {
-    if (job.grid->world().rank() != 0) return;
-    const bool first = epoch.epoch == 1;
-    std::ofstream file(output_path(job, "metrics.csv"), first ? std::ios::trunc : std::ios::app);
-    file << (first ? metrics_header(epoch) : "") << metrics_line(epoch) << std::flush;
-    if (!file)
-      usage_error("cannot write {}: check output.dir and the free space there",
-                  output_path(job, "metrics.csv"));
-  });
-}
-
-void write_report(const Job& job, const RunReport& report) {
-  agree(job.grid->world(), [&] {
-    if (job.grid->world().rank() == 0) write_file(output_path(job, "report.json"), to_json(report));
-  });
 }
 
 }  // namespace espalier

@@ -8,6 +8,7 @@
 #include "device.hpp"
 #include "espalier/base/config.hpp"
 #include "espalier/base/execution.hpp"
+#include "espalier/base/output_file.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/dist/dist_csr.hpp"
 #include "espalier/feature/store.hpp"
@@ -21,6 +22,13 @@ namespace espalier {
 /// Collective. Rank 0 reads the config file; every rank gets the same config. Refuses what this program
 /// cannot do.
 Config load_job_config(const Communicator& world, const JobArguments& arguments);
+
+/// metrics.csv of the run, on rank 0 (run_output.hpp).
+struct MetricsFile {
+  GrowingFile file;
+  bool has_header = false;
+  bool failing = false;  ///< it lacks lines, and that was said
+};
 
 struct Job {
   Config config;  ///< resolved: threads, replication, bulk and batches_per_step are numbers
@@ -36,6 +44,7 @@ struct Job {
   std::unique_ptr<Grid> grid;
   std::unique_ptr<Grid>
       sampling_grid;  ///< a second one for the thread that samples ahead (run.overlap), or null
+  std::unique_ptr<MetricsFile> metrics;  ///< on rank 0, from start_output on
 
   /// The grid of the matrix and the samplers over it.
   const Grid& matrix_grid() const { return sampling_grid ? *sampling_grid : *grid; }
@@ -52,10 +61,6 @@ Topology topology_of(const Config& config);
 /// Collective. Opens the graph, resolves what "auto" stands for, checks that what stays in memory fits (UserError
 /// kMemory otherwise). Writes nothing.
 Job open_job(const Communicator& world, const Config& config, bool training);
-
-/// Collective, after everything was read from the graph file: closes it, makes the output folder and writes the
-/// resolved config to it; reports of an earlier run there are removed.
-void start_output(Job& job);
 
 /// The matrix that the model multiplies by and whose rows the sampler estimates: the normalised A + I for gcn; for
 /// sage A, or the row-normalised A where a layer-wise sampler needs its entries; for ladies in mode reference the
@@ -100,16 +105,6 @@ std::int64_t evaluation_memory(const Job& job);
 /// in pinned memory of the host.
 bool topology_on_device(const Job& job);
 bool features_on_device(const Job& job);
-
-/// Collective. Rank 0 adds the epoch's line to metrics.csv at once, so that a job that is cut off leaves what
-/// it measured; the first epoch starts the file anew.
-void append_metrics(const Job& job, const EpochReport& epoch);
-
-/// Collective. Rank 0 writes report.json to output.dir; a failure becomes everyone's.
-void write_report(const Job& job, const RunReport& report);
-
-/// The path of a file in the output folder.
-std::string output_path(const Job& job, const char* name);
 
 /// Calls function(int32_t{}) or function(int64_t{}): adjacency indices take 4 bytes below 2^31 vertices, 8
 /// beyond.

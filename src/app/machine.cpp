@@ -13,6 +13,7 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/escape.hpp"
 #include "espalier/base/input_text.hpp"
 #include "espalier/base/nearest.hpp"
 
@@ -138,7 +139,8 @@ std::string to_toml(const Machine& machine, const std::string& about) {
   auto copy = machine;
   std::string text, section;
   std::stringstream lines(about);
-  for (std::string line; std::getline(lines, line);) text += line.empty() ? "#\n" : "# " + line + "\n";
+  for (std::string line; std::getline(lines, line);)
+    text += line.empty() ? "#\n" : "# " + printable(line) + "\n";
   text += fmt::format("\nformat = \"{}\"\nversion = {}\n", kFormat, kVersion);
   for (const auto& key : bind_keys(copy)) {
     const std::string name = key.name;
@@ -150,7 +152,7 @@ std::string to_toml(const Machine& machine, const std::string& about) {
     const auto value = std::visit(
         [](auto* target) -> std::string {
           if constexpr (std::is_same_v<decltype(target), std::string*>)
-            return "\"" + *target + "\"";
+            return quoted(*target);
           else if constexpr (std::is_same_v<decltype(target), std::int64_t*>)
             return std::to_string(*target);
           else

@@ -1,7 +1,9 @@
 // espalier COMMAND ...: reads the command line and calls the command (commands.hpp, one file each).
+#include <fcntl.h>
 #include <CLI/CLI.hpp>
 
 #include <charconv>
+#include <csignal>
 #include <functional>
 #include <iostream>
 #include <limits>
@@ -12,6 +14,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/version.hpp"
+#include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "help.hpp"
 
@@ -175,6 +178,22 @@ void check_whole_numbers(CLI::App& app) {
   for (auto* command : app.get_subcommands({})) check_whole_numbers(*command);
 }
 
+// Has a job done its work when its files are there? Of other commands, what they print is the result.
+bool writes_its_result(const std::string& command) {
+  return command == "train" || command == "import" || command == "generate";
+}
+
+// Collective. Has standard output taken all of it? Only rank 0 prints.
+void check_output(const Communicator& world, bool is_result) {
+  const auto problem = world.rank() == 0 ? log::output_failure() : std::string();
+  agree(world, [&] {
+    if (!problem.empty() && is_result)
+      usage_error("cannot write to standard output: {}; what was printed is not complete", problem);
+  });
+  if (!problem.empty())
+    log::warning("cannot write to standard output: {}; what was printed is not complete", problem);
+}
+
 int run(const Communicator& world, int argc, char** argv) {
   Arguments arguments;
   Action action;
@@ -214,6 +233,7 @@ int run(const Communicator& world, int argc, char** argv) {
     // -h after a command asks about that command.
     const auto asked = app.get_subcommands();
     log::info("{}", asked.empty() ? overview : command_help(app, asked.front()->get_name()));
+    check_output(world, true);
     return 0;
   } catch (const CLI::ParseError& error) {
     const auto asked = app.get_subcommands();
@@ -224,7 +244,15 @@ int run(const Communicator& world, int argc, char** argv) {
                             : arguments.verbose ? log::Level::kDebug
                                                 : log::Level::kInfo);
   action(world);
+  check_output(world, arguments.job.dry_run || !writes_its_result(app.get_subcommands().front()->get_name()));
   return 0;
+}
+
+// A file that is opened while 0, 1 or 2 is closed would get its number, and what is printed. One that cannot be
+// written to stands in for it.
+void hold_standard_streams() {
+  for (int stream = 0; stream <= 2; ++stream)
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0) return;
 }
 
 // Every rank is expected to leave with the same error. One that leaves alone must not make the others wait.
@@ -243,6 +271,8 @@ int leave(const Communicator& world, const UserError& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is a disk that is full
   keep_freed_memory();
   espalier::Session session(&argc, &argv);
   log::set_up(session.world().rank(), log::Level::kInfo);

@@ -261,7 +261,7 @@ std::string plan_json(const Plan& plan) {
   }
   if (plan.machine) details["machine"] = plan.machine->name;
   json["plan"] = details;
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace espalier

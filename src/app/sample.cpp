@@ -5,6 +5,7 @@
 #include "espalier/sample/epoch_sampler.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
+#include "run_output.hpp"
 
 namespace espalier {
 
@@ -64,9 +65,8 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Buffe
     append_metrics(job, report.epochs.back());
   }
   measure_peak_memory(job, report);
-  write_report(job, report);
   log::info("\n{}", volume_table(report.epochs, report.ranks));
-  log::info("report: {}", output_path(job, "report.json"));
+  write_report(job, report);
 }
 
 template <class Index>
@@ -97,6 +97,7 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
     log::info("{}", to_toml(config));
     return;
   }
+  const auto lock = lock_output(world, config);
   auto job = open_job(world, config, false);
   with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, arguments.epochs); });
 }

@@ -10,6 +10,7 @@
 #include "espalier/base/watchdog.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
+#include "run_output.hpp"
 #include "terminal.hpp"
 
 namespace espalier {
@@ -125,7 +126,6 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
     if (epoch.epoch == result.best_epoch) report.train = epoch.train;
   report.weights_digest = hex(trainer.weights_digest());
   measure_peak_memory(job, report);
-  write_report(job, report);
   if (result.stopped_early)
     log::info("stopped early: no better validation accuracy in {} evaluations", job.config.train.early_stop);
   log::info("\n{}\n{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks));
@@ -135,7 +135,7 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
   if (result.test)
     log::info("test accuracy {:.4f}, macro-F1 {:.4f}, with the weights of epoch {}", result.test->accuracy,
               result.test->macro_f1, result.best_epoch);
-  log::info("report: {}", output_path(job, "report.json"));
+  write_report(job, report);
 }
 
 #ifdef ESPALIER_WITH_CUDA
@@ -191,6 +191,7 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
     return;
   }
   watch_signals(world.rank() == 0);
+  const auto lock = lock_output(world, config);
   const auto restart = find_restart(world, config);
   auto job = open_job(world, config, true);
   if (restart) check_restart(job, *restart);

@@ -13,6 +13,7 @@
 
 #include "config_keys.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/escape.hpp"
 #include "espalier/base/nearest.hpp"
 
 namespace espalier {
@@ -60,6 +61,8 @@ class Assigner {
         std::find(key_.choices.begin(), key_.choices.end(), *value) == key_.choices.end())
       usage_error("{}: {} = {}: not one of {}; did you mean \"{}\"?", where_, key_.name, quoted(*value),
                   choice_list(), nearest(*value, key_.choices));
+    if (value->find('\0') != std::string::npos)
+      usage_error("{}: {} = {}: a path cannot hold the character U+0000", where_, key_.name, quoted(*value));
     *target = *value;
   }
   void operator()(std::int64_t* target) const { *target = integer(node_); }
@@ -196,6 +199,11 @@ void Reader::override_with(const std::string& text) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
     usage_error("{}: '{}' is not of the form section.key=value", kCommandLine, text);
+  if (!is_utf8(text))
+    usage_error(
+        "{}: {}: is not UTF-8, so config.toml, report.json and checkpoints could not hold it; use a name "
+        "that is, a symbolic link for example",
+        kCommandLine, text);
   const auto name = text.substr(0, equals);
   const auto value = text.substr(equals + 1);
   const auto& key = find_key(keys_, name, kCommandLine);

@@ -41,7 +41,4 @@ const Needs* unmet(const Key& key, const Config& config);
 /// A value as it would stand in a file.
 std::string value_text(const Target& target);
 
-/// `text` as a TOML (and JSON) string.
-std::string quoted(const std::string& text);
-
 }  // namespace espalier

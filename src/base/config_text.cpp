@@ -2,17 +2,9 @@
 #include <fmt/core.h>
 
 #include "config_keys.hpp"
+#include "espalier/base/escape.hpp"
 
 namespace espalier {
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char ch : text) {
-    if (ch == '"' || ch == '\\') out += '\\';
-    out += ch;
-  }
-  return out + '"';
-}
 
 namespace {
 

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "espalier/base/escape.hpp"
+
 namespace espalier {
 
 FailureContext& failure_context() {
@@ -23,13 +25,13 @@ namespace {
 void fail_check(const char* file, int line, const char* expression, std::string_view message) {
   const auto& who = failure_context();
   end_job(fmt::format("espalier: rank {} on {}: {}:{}: check failed: {}: {}\n", who.rank, who.host, file,
-                      line, expression, message),
+                      line, expression, excerpt(message)),
           ExitCode::kInternal);
 }
 
 void fail_job(ExitCode code, std::string_view message) {
   const auto& who = failure_context();
-  end_job(fmt::format("espalier: rank {} on {}: {}\n", who.rank, who.host, message), code);
+  end_job(fmt::format("espalier: rank {} on {}: {}\n", who.rank, who.host, excerpt(message)), code);
 }
 
 }  // namespace espalier

@@ -3,8 +3,13 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
+
+#include "espalier/base/escape.hpp"
 
 namespace espalier::log {
 
@@ -27,6 +32,18 @@ Loggers& loggers() {
   static Loggers instance;
   return instance;
 }
+
+std::string& failure() {
+  static std::string reason;
+  return reason;
+}
+
+// spdlog passes over what stdout refuses, but the stream remembers it; errno is of the first time.
+void note_failure() {
+  auto& reason = failure();
+  if (std::ferror(stdout) != 0 && reason.empty())
+    reason = errno != 0 ? std::strerror(errno) : "it cannot be written";
+}
 }  // namespace
 
 void set_up(int rank, Level lowest) {
@@ -42,18 +59,32 @@ void write(Level level, std::string_view line) {
   if (!enabled(level)) return;
   switch (level) {
     case Level::kDebug:
-      loggers().out->debug("{}", line);
+      loggers().out->debug("{}", printable(line));
+      note_failure();
       break;
     case Level::kInfo:
-      loggers().out->info("{}", line);
+      loggers().out->info("{}", printable(line));
+      note_failure();
       break;
     case Level::kWarning:
-      loggers().err->warn("warning: {}", line);
+      loggers().err->warn("warning: {}", excerpt(line));
       break;
     case Level::kError:
-      loggers().err->error("error: {}", line);
+      loggers().err->error("error: {}", excerpt(line));
       break;
   }
+}
+
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  note_failure();
+}
+
+std::string output_failure() {
+  std::fflush(stdout);
+  note_failure();
+  return failure();
 }
 
 }  // namespace espalier::log

@@ -1,13 +1,11 @@
 #include "espalier/train/report.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "espalier/base/output_file.hpp"
 #include "espalier/base/process_memory.hpp"
 #include "espalier/base/version.hpp"
 
@@ -139,7 +137,7 @@ std::string to_json(const RunReport& report) {
   if (report.device == "cuda")
     json["peak_device_memory_bytes"] = {{"max", report.peak_device_memory_max},
                                         {"sum", report.peak_device_memory_sum}};
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 // ---- the history in a checkpoint: epochs as in the report, and what the report leaves out ----
@@ -202,7 +200,7 @@ std::string history_to_json(std::span<const EpochReport> epochs) {
     for (const auto& [label, volume] : epoch.steps) json["steps"][label] = whole_volume(volume);
     history.push_back(std::move(json));
   }
-  return history.dump();
+  return history.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::vector<EpochReport> history_from_json(const std::string& text) {
@@ -303,16 +301,9 @@ std::string volume_table(const std::vector<EpochReport>& epochs, int ranks) {
 }
 
 void write_file(const std::string& path, const std::string& text) {
-  const auto temporary = path + ".tmp";
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(temporary, path, error);
-  if (file && !error) return;
-  std::error_code ignored;
-  std::filesystem::remove(temporary, ignored);
-  usage_error("cannot write {}: check its folder and the free space there", path);
+  const auto problem = replace_file(path, text);
+  if (!problem.empty())
+    usage_error("cannot write {}: {}; check its folder and the free space there", path, problem);
 }
 
 }  // namespace espalier

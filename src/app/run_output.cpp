@@ -1,0 +1,103 @@
+#include "run_output.hpp"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "espalier/base/log.hpp"
+#include "espalier/base/output_file.hpp"
+#include "espalier/comm/agree.hpp"
+
+namespace espalier {
+
+namespace {
+
+std::string path_of(const Job& job, const char* name) {
+  return job.config.output.dir + "/" + name;
+}
+
+bool is_writer(const Job& job) {
+  return job.grid->world().rank() == 0;
+}
+
+// The folder may have been removed under a running job.
+void make_folder(const Job& job) {
+  std::error_code error;  // what is written next says what is wrong
+  std::filesystem::create_directories(job.config.output.dir, error);
+}
+
+// Returns whether the file has every line.
+bool write_metrics(const Job& job) {
+  auto& metrics = *job.metrics;
+  make_folder(job);
+  const auto problem = metrics.file.write();
+  if (!problem.empty() && !metrics.failing)
+    log::warning("cannot write {}: {}; its lines are kept, and tried again after every epoch",
+                 metrics.file.path(), problem);
+  if (problem.empty() && metrics.failing)
+    log::warning("{} is written again; no line is missing", metrics.file.path());
+  metrics.failing = !problem.empty();
+  return problem.empty();
+}
+
+// To where there is room, for people to copy. Returns where.
+const char* print_report(const std::string& path, const std::string& text) {
+  const bool taken = log::output_failure().empty();
+  const auto page = fmt::format("\n{}:\n{}", path, text);
+  if (taken) log::print(page);
+  if (taken && log::output_failure().empty()) return "standard output";
+  std::fwrite(page.data(), 1, page.size(), stderr);
+  return "standard error";
+}
+
+}  // namespace
+
+std::unique_ptr<OutputLock> lock_output(const Communicator& world, const Config& config) {
+  std::unique_ptr<OutputLock> lock;
+  agree(world, [&] {
+    if (world.rank() == 0) lock = std::make_unique<OutputLock>(config.output.dir);
+  });
+  return lock;
+}
+
+void start_output(Job& job) {
+  job.graph.content = job.file->content();
+  job.verified = job.config.graph.verify && job.file->has_digest();
+  job.file.reset();
+  log::debug("resolved config:\n\n{}", to_toml(job.config));
+  agree(job.grid->world(), [&] {
+    if (!is_writer(job)) return;
+    make_folder(job);
+    write_file(path_of(job, "config.toml"), to_toml(job.config));
+    std::error_code error;
+    for (const char* of_another_run : {"report.json", "metrics.csv"})
+      std::filesystem::remove(path_of(job, of_another_run), error);
+    job.metrics = std::make_unique<MetricsFile>(GrowingFile(path_of(job, "metrics.csv")));
+  });
+}
+
+void append_metrics(const Job& job, const EpochReport& epoch) {
+  for (const auto& [stage, volume] : epoch.bytes)
+    log::debug("            {:<9} {} bytes between ranks, at most {} to one rank", stage, volume.total,
+               volume.max_rank);
+  if (!is_writer(job)) return;
+  if (!job.metrics->has_header) job.metrics->file.add(metrics_header(epoch));
+  job.metrics->has_header = true;
+  job.metrics->file.add(metrics_line(epoch));
+  write_metrics(job);
+}
+
+void write_report(const Job& job, const RunReport& report) {
+  agree(job.grid->world(), [&] {
+    if (!is_writer(job)) return;
+    const auto path = path_of(job, "report.json"), text = to_json(report);
+    const bool has_metrics = write_metrics(job);
+    const auto problem = replace_file(path, text);
+    if (!problem.empty())
+      usage_error("cannot write {}: {}; the run is done, and its report is on {}: copy it from there", path,
+                  problem, print_report(path, text));
+    if (!has_metrics) log::warning("{} lacks lines; report.json has all epochs", path_of(job, "metrics.csv"));
+    log::info("report: {}", path);
+  });
+}
+
+}  // namespace espalier
