@@ -8,6 +8,7 @@
 #include "device.hpp"
 #include "espalier/base/config.hpp"
 #include "espalier/base/execution.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/dist/dist_csr.hpp"
 #include "espalier/graph/graph_file.hpp"
@@ -58,6 +59,7 @@ void start_output(Job& job);
 /// row-normalised A + I of either model (docs/decisions/006). Collective.
 template <class Index>
 DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const Config& config) {
+  note_activity("reading the edges");
   auto a = read_dist_csr<Index>(grid, file, topology_of(config));
   if (config.sampler.kind == "ladies" && config.sampler.mode == "reference")
     return normalize_rows(std::move(a), true, config.sampler.weighted || config.model.kind == "gcn");

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "espalier/base/process_memory.hpp"
+#include "espalier/base/temporary_file.hpp"
 #include "espalier/base/version.hpp"
 
 namespace espalier {
@@ -291,6 +292,7 @@ std::string volume_table(const std::vector<EpochReport>& epochs, int ranks) {
 
 void write_file(const std::string& path, const std::string& text) {
   const auto temporary = path + ".tmp";
+  const TemporaryFile watched(temporary);
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
