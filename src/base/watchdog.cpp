@@ -60,7 +60,7 @@ void Watchdog::watch() {
     }
     const double quiet = seconds_now() - last_moved;
     if (ending_ || quiet < seconds_) continue;
-    if (!told) tell(quiet);
+    if (!told && !last_word_is_spoken()) tell(quiet);
     told = true;
     if (const char* consequence = noted_consequence(); quiet >= 2 * seconds_)
       fail_job(ExitCode::kInternal,
