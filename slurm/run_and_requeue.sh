@@ -10,7 +10,9 @@
 # Exit code of COMMAND          what happens
 #   0, 2, 3, 4                  the job ends: done, or an error that would only return
 #   5                           the program saved and stopped: requeued
-#   other, after the warning    the limit came before the program could save: requeued
+#   other, after the warning    the limit came before the program could save (one that is still loading has nothing to save, and ends at
+#                               once, with 140): requeued, but not when the start before this one saved nothing either: then the limit is
+#                               too short for loading and one step, and each start would be in vain
 #   other                       a rank, a node or the network died: requeued if a checkpoint was saved since this start, so that a
 #                               fault that strikes again at the same place ends the job
 # At most MAX_REQUEUES times (the environment variable; 50), and never when you cancelled the job: scancel is the way to end it.
@@ -66,15 +68,28 @@ was_cancelled() {
   [ -n "$ending" ] && [ "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%r 2>/dev/null)" != TimeLimit ]
 }
 
+# Notes that this start saved nothing; true when the one before it had not either.
+second_in_vain() {
+  local note=$output/.saved-nothing restarts=${SLURM_RESTART_COUNT:-0} before=
+  [ ! -r "$note" ] || before=$(cat "$note")
+  mkdir -p "$output" && echo "job $SLURM_JOB_ID, start $restarts" >"$note"
+  [ "$before" = "job $SLURM_JOB_ID, start $((restarts - 1))" ]
+}
+
 # Says why the job should be requeued; false when it should end.
 find_reason() {
   case $code in
     0 | 2 | 3 | 4) return 1 ;;
     5) echo "saved and stopped" ;;
     *)
-      if [ -n "$warned" ]; then
+      local saved=
+      [ "$(identify_checkpoint "$output")" = "$checkpoint_at_start" ] || saved=1
+      if [ -n "$warned" ] && [ -z "$saved" ] && second_in_vain; then
+        say "the limit came before the program could save, for the second time in a row: not requeued. Give it a longer --time, or an earlier warning and run.checkpoint_minutes, and submit it again with output.dir=$output" >&2
+        return 1
+      elif [ -n "$warned" ]; then
         echo "the limit came before the program could save"
-      elif [ "$(identify_checkpoint "$output")" != "$checkpoint_at_start" ]; then
+      elif [ -n "$saved" ]; then
         echo "the run died with exit code $code, having saved a checkpoint since it started"
       else
         say "the run died without having saved a checkpoint since it started: not requeued" >&2

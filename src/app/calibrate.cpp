@@ -13,6 +13,7 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/philox.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/dense/gemm.hpp"
@@ -229,6 +230,7 @@ void calibrate_command(const Communicator& world, const CalibrateArguments& argu
   const bool one_node = node.ranks == world.size();
 
   // 2. Messages.
+  note_activity("measuring");
   if (world.size() > 1) {
     if (inside.size() > 1) machine.inside = measure_link(inside);
     machine.network = across.size() > 1 ? measure_link(across) : machine.inside;

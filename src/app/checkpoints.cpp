@@ -194,6 +194,7 @@ bool JobCheckpoints::goes_on() {
 void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochReport>& history) {
   const auto& world = job_.grid->world();
   const double begin = now();
+  if (stopping_) log::info("{}: all ranks stop here; saving a checkpoint", policy_.reason());
   try {
     agree(world, [&] {
       if (world.rank() != 0) return;

@@ -19,6 +19,7 @@ struct ImportArguments {
   bool symmetrize = false;
   bool drop_self_loops = false;
   bool half = false;  ///< store features as float16
+  double stall_minutes = 0;
 };
 void import_command(const Communicator& world, const ImportArguments& arguments);
 
@@ -29,6 +30,7 @@ struct GenerateArguments {
   std::int64_t classes = 8;
   std::int64_t seed = 0;
   bool half = false;
+  double stall_minutes = 0;
   // rmat
   std::int64_t scale = 14;
   std::int64_t edge_factor = 16;
@@ -51,6 +53,7 @@ struct InfoArguments {
   std::string file;
   std::int64_t ranks = 1;  ///< p and c for which memory per rank is shown
   std::int64_t replication = 1;
+  double stall_minutes = 0;
 };
 void info_command(const Communicator& world, const InfoArguments& arguments);
 

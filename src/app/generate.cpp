@@ -4,6 +4,9 @@
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/signals.hpp"
+#include "espalier/base/watchdog.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/graph/graph_file.hpp"
 
 namespace espalier {
@@ -11,6 +14,9 @@ namespace espalier {
 void generate_command(const Communicator& world, const GenerateArguments& arguments) {
   if (arguments.seed < 0) usage_error("--seed {}: give a number of at least 0", arguments.seed);
   const double start = now();
+  const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
+  note_activity("generating");
+  note_consequence("no graph file was written");
   const VertexOptions vertices{arguments.features, arguments.classes,
                                static_cast<std::uint64_t>(arguments.seed), arguments.half};
   if (arguments.kind == "rmat")
@@ -22,6 +28,8 @@ void generate_command(const Communicator& world, const GenerateArguments& argume
                      arguments.output);
   else
     usage_error("generate {}: the kinds are rmat and planted", arguments.kind);
+  note_activity("checking the graph file");
+  note_consequence("the graph file is written, but not checked");
   const GraphFile file(world, arguments.output);
   const auto& info = file.info();
   log::info("wrote      {}: {} vertices, {} edges, {} features, {} classes, in {:.1f} s", arguments.output,

@@ -4,6 +4,9 @@
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/signals.hpp"
+#include "espalier/base/watchdog.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/ogb_import.hpp"
 
@@ -25,14 +28,20 @@ std::optional<std::int64_t> weight_column(const std::string& text) {
 void import_command(const Communicator& world, const ImportArguments& arguments) {
   if (arguments.format != "ogb") usage_error("--format {}: the only format is ogb", arguments.format);
   const double start = now();
+  // Rank 0 reads alone; that others wait for it is no stall.
+  const Watchdog watchdog(world.rank() == 0 ? arguments.stall_minutes : 0, "--stall-minutes");
 
   // 1. Read the folder, write the graph file.
   const OgbOptions options{
       arguments.folder,     arguments.split,           weight_column(arguments.edge_weight),
       arguments.symmetrize, arguments.drop_self_loops, arguments.half};
+  note_activity("importing");
+  note_consequence("no graph file was written");
   import_ogb(world, options, arguments.output);
 
   // 2. Open what was written: it must pass the checks of every reader.
+  note_activity("checking the graph file");
+  note_consequence("the graph file is written, but not checked");
   const GraphFile file(world, arguments.output);
   check_splits(world, file);
   const auto& info = file.info();

@@ -10,6 +10,8 @@
 #include "commands.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/watchdog.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "memory.hpp"
@@ -247,7 +249,9 @@ void info_command(const Communicator& world, const InfoArguments& arguments) {
   if (arguments.ranks < 1 || arguments.replication < 1 || arguments.ranks % arguments.replication != 0)
     usage_error("--ranks {} --replication {}: the replication must divide the number of ranks",
                 arguments.ranks, arguments.replication);
+  const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
   // 1. What the header says.
+  note_activity("opening the graph file");
   const GraphFile file(world, arguments.file);
   const auto& info = file.info();
   line("file", arguments.file);
@@ -255,7 +259,9 @@ void info_command(const Communicator& world, const InfoArguments& arguments) {
   line("source", info.source);
   line("vertices", std::to_string(info.nodes));
   // 2. What the arrays say.
+  note_activity("reading the edges");
   show_edges(world, file);
+  note_activity("reading features, labels and splits");
   show_vertices(world, file);
   check_splits(world, file);
   const auto digest = file.content().file;

@@ -24,6 +24,7 @@ std::int64_t checked_replication(std::int64_t replication, int ranks) {
 }  // namespace
 
 Config load_job_config(const Communicator& world, const JobArguments& arguments) {
+  note_activity("reading the config");
   std::string text;
   agree(world, [&] {
     if (world.rank() == 0) text = read_input_text(arguments.config, "config file");
@@ -89,6 +90,7 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
   job.memory_limit = world.all_reduce(job.memory_limit, Reduction::kMin, "setup");
   job.device = choose_device(world, node, config);
 
+  note_activity("opening the graph file");
   job.file =
       std::make_unique<GraphFile>(world, config.graph.file, config.graph.verify ? Verify::kYes : Verify::kNo);
   job.graph = job.file->info();

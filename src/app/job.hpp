@@ -9,6 +9,7 @@
 #include "espalier/base/config.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/base/output_file.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/dist/dist_csr.hpp"
 #include "espalier/feature/store.hpp"
@@ -67,6 +68,7 @@ Job open_job(const Communicator& world, const Config& config, bool training);
 /// row-normalised A + I of either model (docs/decisions/006). Collective.
 template <class Index>
 DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const Config& config) {
+  note_activity("reading the edges");
   auto a = read_dist_csr<Index>(grid, file, topology_of(config));
   if (config.sampler.kind == "ladies" && config.sampler.mode == "reference")
     return normalize_rows(std::move(a), true, config.sampler.weighted || config.model.kind == "gcn");

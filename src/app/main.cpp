@@ -13,8 +13,10 @@
 #include "espalier/base/config.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/signals.hpp"
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/comm/node_fellows.hpp"
 #include "espalier/comm/session.hpp"
 #include "help.hpp"
 
@@ -43,6 +45,14 @@ CLI::App* add_command(CLI::App& app, const char* name) {
   return command;
 }
 
+void add_stall_option(CLI::App& command, double& minutes) {
+  command
+      .add_option("--stall-minutes", minutes,
+                  "end when nothing was read, written or exchanged for so long, saying where; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
 void add_import(CLI::App& app, ImportArguments& a, Action& action) {
   auto* import = add_command(app, "import");
   import->require_subcommand(1);
@@ -56,6 +66,7 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
   ogb->add_option("--edge-weight", a.edge_weight,
                   "the column of edge-feat.csv.gz (from 0) that becomes the weights");
   ogb->add_flag("--half", a.half, "store features as float16");
+  add_stall_option(*ogb, a.stall_minutes);
   ogb->callback([&action, &a] { action = [&a](const Communicator& world) { import_command(world, a); }; });
 }
 
@@ -66,6 +77,7 @@ void add_generator_options(CLI::App& kind, GenerateArguments& a) {
       ->capture_default_str();
   kind.add_option("-o,--output", a.output, "the graph file to write")->required();
   kind.add_flag("--half", a.half, "store features as float16");
+  add_stall_option(kind, a.stall_minutes);
 }
 
 void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
@@ -98,6 +110,7 @@ void add_info(CLI::App& app, InfoArguments& a, Action& action) {
   info->add_option("--ranks", a.ranks, "show memory per rank for so many ranks")->capture_default_str();
   info->add_option("--replication", a.replication, "and so many copies of each block row")
       ->capture_default_str();
+  add_stall_option(*info, a.stall_minutes);
   info->callback([&action, &a] { action = [&a](const Communicator& world) { info_command(world, a); }; });
 }
 
@@ -258,6 +271,7 @@ void hold_standard_streams() {
 // Every rank is expected to leave with the same error. One that leaves alone must not make the others wait.
 int leave(const Communicator& world, const UserError& error) {
   constexpr double kPatienceSeconds = 5;
+  note_leaving();
   if (!all_arrive_within(world, kPatienceSeconds)) fail_job(error.code(), error.what());
   if (world.rank() == 0) {
     if (error.code() == ExitCode::kSignal)
@@ -276,8 +290,12 @@ int main(int argc, char** argv) {
   keep_freed_memory();
   espalier::Session session(&argc, &argv);
   log::set_up(session.world().rank(), log::Level::kInfo);
+  watch_signals();
+  meet_node_fellows(session.world());
   try {
-    return run(session.world(), argc, argv);
+    const int code = run(session.world(), argc, argv);
+    note_leaving();
+    return code;
   } catch (const UserError& error) {
     return leave(session.world(), error);
   } catch (const std::exception& error) {

@@ -10,6 +10,8 @@
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/process_memory.hpp"
+#include "espalier/base/watchdog.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/targets.hpp"
 #include "job.hpp"
@@ -122,8 +124,10 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
   const Grid grid(world, 1);
   const auto a = read_model_matrix<Index>(grid, file, plan.job.config);
   const Cpu cpu{static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))};
+  note_activity("counting minibatches");
   plan.work = count_epoch(cpu, a, plan.epoch, file.read_split(Split::kTrain), draw);
   for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer) {
+    note_activity("counting an evaluation");
     const auto step = chunk_rows(plan.job, plan.epoch.replication, layer);
     const bool as_before =
         layer > 2 || (layer == 2 && step == chunk_rows(plan.job, plan.epoch.replication, 1));
@@ -137,6 +141,7 @@ std::vector<std::int64_t> read_degrees(const GraphFile& file, bool self_loops) {
   constexpr std::int64_t kEdgesPerPart = std::int64_t{1} << 26;
   const auto& info = file.info();
   const auto parts = block_partition(info.nodes, static_cast<int>(1 + info.edges / kEdgesPerPart));
+  note_activity("reading the degrees");
   std::vector<std::int64_t> degrees;
   degrees.reserve(static_cast<std::size_t>(info.nodes));
   for (int part = 0; part < parts.parts(); ++part) {
@@ -268,6 +273,8 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   check_arguments(world, arguments);
   const double program = static_cast<double>(process_memory("VmRSS")) + kRuntimeBytes;
   const auto config = load_job_config(world, arguments.job);
+  const Watchdog watchdog(config.run.stall_minutes);
+  note_activity("opening the graph file");
   const GraphFile file(world, config.graph.file, config.graph.verify ? Verify::kYes : Verify::kNo);
   check_graph(file.info(), config);
   if (!arguments.sampling) check_training_data(file.info(), config.graph.file);
@@ -281,6 +288,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
                     [&](auto index) { count<decltype(index)>(plan, world, file, arguments.draw); });
 
   // 3. What that costs.
+  note_activity("planning");
   plan.memory = peak_with(plan, program, plan.epoch, plan.work, plan.evaluations);
   plan.copies = compare_copies(plan, program);
   plan.largest_bulk = largest_bulk(plan, program);

@@ -2,6 +2,8 @@
 #include <optional>
 
 #include "espalier/base/log.hpp"
+#include "espalier/base/watchdog.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
@@ -26,8 +28,10 @@ EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& s
     const StageTimers::Scope time(timers, "sample");
     EpochSamplerOn<Space> epoch_sampler(*job.grid, sampler, plan, job.bulk());
     for (std::int64_t step = 0; step < plan.steps(); ++step) {
+      note_step(epoch, step + 1, plan.steps());
       epoch_sampler.sample_until(space, plan.step_end(step));
       epoch_sampler.take(plan.step_begin(step), plan.step_end(step));
+      note_progress();
     }
     report.counts = total(epoch_sampler.counts(), job.grid->world());
   }
@@ -59,6 +63,7 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Buffe
       sampler_in_words(job.config), count_batches(std::ssize(training), job.config.sampler.batch_size),
       job.config.sampler.batch_size, job.bulk(), schedules_in_words(job, sampler.schedules()));
   warn_of_surprises(job);
+  note_activity("sampling");
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
     report.epochs.push_back(sample_epoch(job, space, sampler, training, epoch));
     print_epoch(report.epochs.back());
@@ -71,8 +76,10 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Buffe
 
 template <class Index>
 void run(Job& job, std::int64_t epochs) {
+  note_activity("reading the training split");
   const auto training = job.file->read_split(Split::kTrain);
   const auto a = read_model_matrix<Index>(job);
+  note_activity("setting up the sampler");
   const auto& kind = job.config.sampler.kind;
   const auto shape = sampler_shape(job.config, job.grid->ranks());
 #ifdef ESPALIER_WITH_CUDA
@@ -98,6 +105,7 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
     return;
   }
   const auto lock = lock_output(world, config);
+  const Watchdog watchdog(config.run.stall_minutes);
   auto job = open_job(world, config, false);
   with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, arguments.epochs); });
 }

@@ -8,6 +8,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
 #include "run_output.hpp"
@@ -83,11 +84,19 @@ void go_on_from(const Restart& restart, const Job& job, TrainerOn<Space>& traine
               checkpoint.graph.content.datasets.empty() ? "the checkpoint" : "the graph file");
 }
 
+// What it means for a run in steps that it ends at once.
+const char* where_to_go_on(const Job& job) {
+  return job.config.run.restart == "auto"
+             ? "the same command goes on from its last checkpoint, if it saved one"
+             : "run.restart = \"auto\" goes on from its last checkpoint, if it saved one";
+}
+
 // Trains on a space with what was set up there, and reports.
 template <class Space>
 void train(Job& job, const std::optional<Restart>& restart, const Space& space, const GridOn<Space>& grid,
            SamplerOn<Space>& sampler, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
            const Targets& targets) {
+  note_activity("setting up the training");
   const EvaluatorOn<Space> evaluator(grid, whole_rows, features, targets, job.graph.edges,
                                      evaluation_memory(job));
   start_output(job);
@@ -96,8 +105,10 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
   auto report = start_report(job, "train", sampler.schedules());
   describe(job, report, sampler.schedules(), trainer.network().parameter_count());
   if (restart) go_on_from(*restart, job, trainer, report);
+  note_activity("training");
+  note_consequence(where_to_go_on(job));
+  const StepsUnderWay steps_under_way;  // a signal to stop waits for the end of a step
   JobCheckpoints checkpoints(job, restart);
-  Watchdog watchdog(job.config.run.stall_minutes);
   const auto result =
       trainer.train({.on_step = show_step,
                      .on_epoch =
@@ -108,13 +119,13 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
                          },
                      .next =
                          [&](const Cursor& cursor, std::int64_t steps, bool last) {
-                           watchdog.note_progress();
+                           note_progress();
                            return checkpoints.next(cursor, steps, last);
                          },
                      .save = [&](const TrainingState& state) { checkpoints.save(state, report.epochs); },
                      .goes_on =
                          [&] {
-                           watchdog.note_progress();
+                           note_progress();
                            return checkpoints.goes_on();
                          }});
   if (result.interrupted) checkpoints.leave_interrupted(*result.interrupted);
@@ -164,7 +175,9 @@ template <class Index>
 void run(Job& job, const std::optional<Restart>& restart) {
   // 1. The matrix on the grid, and what is learnt from it.
   const auto a = read_model_matrix<Index>(job);
+  note_activity("reading labels and splits");
   const auto targets = read_targets(*job.grid, *job.file);
+  note_activity("reading the features");
   std::optional<FeatureStore> features =
       read_feature_store(*job.grid, *job.file, job.config.graph.feature_norm);
   job.standardization = features->standardization();
@@ -174,6 +187,7 @@ void run(Job& job, const std::optional<Restart>& restart) {
 #endif
 
   // 2. Samplers: minibatches for training, whole rows for evaluation.
+  note_activity("setting up the samplers");
   const auto shape = sampler_shape(job.config, job.grid->ranks());
   const auto sampler = make_sampler(job.config.sampler.kind, a, shape);
   const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape));
@@ -190,9 +204,12 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
     log::info("{}", to_toml(config));
     return;
   }
-  watch_signals(world.rank() == 0);
   const auto lock = lock_output(world, config);
+  const Watchdog watchdog(config.run.stall_minutes);
+  note_consequence("nothing is lost; the same command starts again");
+  note_activity("looking for a checkpoint");
   const auto restart = find_restart(world, config);
+  if (restart) note_consequence("nothing is lost; the same command goes on from its checkpoint");
   auto job = open_job(world, config, true);
   if (restart) check_restart(job, *restart);
   with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, restart); });

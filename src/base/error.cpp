@@ -1,9 +1,13 @@
 #include "espalier/base/error.hpp"
 
-#include <cstdio>
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "espalier/base/escape.hpp"
+#include "espalier/base/last_words.hpp"
+#include "espalier/base/signals.hpp"
+#include "espalier/base/temporary_file.hpp"
 
 namespace espalier {
 
@@ -14,9 +18,11 @@ FailureContext& failure_context() {
 
 namespace {
 [[noreturn]] void end_job(const std::string& text, ExitCode code) {
-  // One write, so that lines of several failing ranks do not mix.
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
+  constexpr unsigned kPatience = 30;  // seconds
+  note_leaving();
+  remove_temporary_files();
+  write_to_stderr(text);  // at once, so that lines of several failing ranks do not mix
+  alarm(kPatience);       // where ending the job hangs too, this process ends, and the launcher sees it
   if (failure_context().abort_job) failure_context().abort_job(static_cast<int>(code));
   std::_Exit(static_cast<int>(code));
 }

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "espalier/base/temporary_file.hpp"
+
 namespace espalier {
 
 namespace {
@@ -68,6 +70,7 @@ std::string replace_file(const std::string& path, std::string_view text) {
     return close_after(device, write_all(device, text) ? std::string() : reason());
   }
   const auto temporary = fmt::format("{}.tmp-{}", target, getpid());
+  const TemporaryFile watched(temporary);
   auto problem = write_beside(temporary, text);
   if (problem.empty() && std::rename(temporary.c_str(), target.c_str()) != 0) problem = reason();
   if (!problem.empty()) std::filesystem::remove(temporary, error);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
+#include <utility>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/last_words.hpp"
+#include "espalier/base/signals.hpp"
 #include "espalier/base/whereabouts.hpp"
 
 namespace espalier {
@@ -15,18 +17,22 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void tell(double minutes) {
+std::string quiet_words(double seconds) {
+  return fmt::format("{} for {:.3g} minutes", is_in_steps() ? "no step has finished" : "nothing has moved",
+                     seconds / 60);
+}
+
+void tell(double seconds) {
   std::string text;
   for (const auto& line : whereabouts())
-    text += fmt::format("espalier: rank {} on {}: no step has finished for {:.3g} minutes: {}\n",
-                        failure_context().rank, failure_context().host, minutes, line);
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
+    text += fmt::format("espalier: rank {} on {}: {}: {}\n", failure_context().rank, failure_context().host,
+                        quiet_words(seconds), line);
+  write_to_stderr(text);
 }
 
 }  // namespace
 
-Watchdog::Watchdog(double minutes) : seconds_(60 * minutes), last_progress_(seconds_now()) {
+Watchdog::Watchdog(double minutes, std::string key) : seconds_(60 * minutes), key_(std::move(key)) {
   if (minutes > 0) thread_ = std::thread([this] { watch(); });
 }
 
@@ -40,25 +46,26 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
-void Watchdog::note_progress() {
-  const std::scoped_lock lock(mutex_);
-  last_progress_ = seconds_now();
-  told_ = false;
-}
-
 void Watchdog::watch() {
+  double last_moved = seconds_now();
+  auto seen = movements();
+  bool told = false;
   std::unique_lock lock(mutex_);
   while (!ending_) {
     changed_.wait_for(lock, std::chrono::duration<double>(std::min(1.0, seconds_ / 4)));
-    const double quiet = seconds_now() - last_progress_;
+    if (const auto moved = movements(); moved != seen) {
+      seen = moved;
+      last_moved = seconds_now();
+      told = false;
+    }
+    const double quiet = seconds_now() - last_moved;
     if (ending_ || quiet < seconds_) continue;
-    if (!told_) tell(quiet / 60);
-    told_ = true;
-    if (quiet >= 2 * seconds_)
+    if (!told && !last_word_is_spoken()) tell(quiet);
+    told = true;
+    if (const char* consequence = noted_consequence(); quiet >= 2 * seconds_)
       fail_job(ExitCode::kInternal,
-               fmt::format("no step has finished for {:.3g} minutes (run.stall_minutes = {:.3g}); the job "
-                           "ends; the same command goes on from its last checkpoint, if it saved one",
-                           quiet / 60, seconds_ / 60));
+               fmt::format("{} ({} = {:.3g}); the job ends{}{}", quiet_words(quiet), key_, seconds_ / 60,
+                           consequence[0] == '\0' ? "" : "; ", consequence));
   }
 }
 

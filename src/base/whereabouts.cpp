@@ -16,6 +16,8 @@ namespace {
 using Moment = std::chrono::steady_clock::time_point;
 
 std::atomic<std::int64_t> current_epoch{0}, current_step{0}, steps_of_epoch{0};
+std::atomic<std::uint64_t> movement{0}, progress{0};
+std::atomic<const char*> activity{""};
 
 // A name of bounded length, so that noting one allocates nothing.
 struct Name {
@@ -86,6 +88,31 @@ std::string in_words(Notes& notes, Moment now) {
 
 }  // namespace
 
+void note_activity(const char* words) {
+  activity = words;
+  note_movement();
+}
+
+const char* current_activity() {
+  return activity;
+}
+
+void note_movement() {
+  movement.fetch_add(1, std::memory_order_relaxed);
+}
+
+void note_progress() {
+  progress.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool is_in_steps() {
+  return steps_of_epoch > 0;
+}
+
+std::uint64_t movements() {
+  return is_in_steps() ? progress : movement;
+}
+
 void note_step(std::int64_t epoch, std::int64_t step, std::int64_t steps) {
   current_epoch = epoch;
   current_step = step;
@@ -93,12 +120,14 @@ void note_step(std::int64_t epoch, std::int64_t step, std::int64_t steps) {
 }
 
 void note_stage(std::string_view stage) {
+  note_movement();
   auto& notes = my_notes();
   const std::scoped_lock lock(notes.mutex);
   notes.stage = stage;
 }
 
 InCollective::InCollective(const char* operation, std::string_view label, int ranks) {
+  note_movement();
   auto& notes = my_notes();
   const std::scoped_lock lock(notes.mutex);
   notes.operation = operation;
@@ -109,20 +138,30 @@ InCollective::InCollective(const char* operation, std::string_view label, int ra
 }
 
 InCollective::~InCollective() {
+  note_movement();
   auto& notes = my_notes();
   const std::scoped_lock lock(notes.mutex);
   notes.inside = false;
   notes.since = std::chrono::steady_clock::now();
 }
 
+namespace {
+std::string of_all_threads() {
+  if (!is_in_steps()) return activity.load();
+  return fmt::format("epoch {}, step {} of {}", current_epoch.load(), current_step.load(),
+                     steps_of_epoch.load());
+}
+}  // namespace
+
 std::vector<std::string> whereabouts() {
   const auto now = std::chrono::steady_clock::now();
+  const auto place = of_all_threads();
   const std::scoped_lock lock(registry().mutex);
   std::vector<std::string> lines;
   for (auto& notes : registry().threads)
     if (notes.in_use)
-      lines.push_back(fmt::format("epoch {}, step {} of {}, {}", current_epoch.load(), current_step.load(),
-                                  steps_of_epoch.load(), in_words(notes, now)));
+      lines.push_back(fmt::format("{}{}{}", place, place.empty() ? "" : ", ", in_words(notes, now)));
+  if (lines.empty()) lines.push_back(place);
   return lines;
 }
 

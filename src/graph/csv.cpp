@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "espalier/base/whereabouts.hpp"
+
 namespace espalier {
 
 namespace {
@@ -47,6 +49,7 @@ bool CsvReader::fill() {
   if (got < 0 || code == Z_BUF_ERROR)
     input_error("{}: after line {}: the compressed file is damaged or cut off ({}); fetch it again", path_,
                 line_, reason);
+  note_movement();
   at_end_ = got == 0;
   end_ += static_cast<std::size_t>(got);
   return got > 0;

@@ -7,8 +7,10 @@
 #include <cstring>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 
 #include "espalier/base/log.hpp"
+#include "espalier/base/temporary_file.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/hdf5.hpp"
 
@@ -18,6 +20,7 @@ struct GraphWriter::State {
   const Communicator& comm;
   std::string path;
   std::string temporary;
+  std::optional<TemporaryFile> watched;  // by every rank: it goes with whichever a signal reaches
   hdf5::Handle file;
   bool failed = false;
   bool committed = false;
@@ -76,12 +79,15 @@ void check_target(const std::string& path) {
 }  // namespace
 
 GraphWriter::GraphWriter(const Communicator& comm, const std::string& path)
-    : state_(new State{comm, path, {}, {}}) {
+    : state_(new State{comm, path, {}, {}, {}}) {
   hdf5::silence();
   agree(comm, [&] {
     if (comm.rank() == 0) check_target(path);
   });
   state_->temporary = comm.broadcast_text(fmt::format("{}.partial-{}", path, getpid()), 0, "graph file");
+  state_->watched.emplace(state_->temporary);
+  // Open MPI finds out by a file beside it, of a moment's life, whether the file system has locks.
+  const TemporaryFile lock_test(fmt::format("{}.locktest.{}", state_->temporary, comm.rank()));
   state_->file = hdf5::create_file(comm, state_->temporary);
   agree(comm, [&] {
     if (!state_->file.valid()) input_error("cannot create {}: {}", state_->temporary, hdf5::reason());

@@ -7,6 +7,7 @@
 
 #include "distinct_curve.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "fastgcn.hpp"
@@ -154,6 +155,7 @@ class EpochCount {
     std::vector<LayerCount> counts(layers_);
     for (auto& marks : keeper_marks_) marks.begin();
     for (std::size_t from = 0; from < batches.size(); from += kAtOnce) {
+      note_movement();
       std::vector<SeedBatch> some;
       for (auto b = from; b < std::min(from + kAtOnce, batches.size()); ++b)
         some.push_back({batches[b], plan_.seeds(batches[b])});

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/temporary_file.hpp"
 
 namespace espalier {
 
@@ -64,6 +65,7 @@ std::string CheckpointFolder::save(const Cursor& cursor, const std::string& byte
                                    const std::string& previous, const std::string& kept) {
   const auto name = name_of(cursor);
   const auto partial = file(name + kPartial), link = file(std::string(kLatest) + kPartial);
+  const TemporaryFile watched(partial), watched_link(link);
   std::error_code error;
   fs::create_directories(path_, error);
   errno = 0;

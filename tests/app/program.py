@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -25,6 +26,20 @@ def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, **options):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                           timeout=timeout, **options)
     return done.returncode, done.stdout
+
+
+def pids_of_ranks(launcher):
+    """{rank: process id} of the living ranks that an mpirun has started."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == launcher:
+                rank = re.search(rb"(?:^|\0)OMPI_COMM_WORLD_RANK=(\d+)", (entry / "environ").read_bytes())
+                if rank:
+                    found[int(rank.group(1))] = int(entry.name)
+        except (OSError, IndexError):
+            pass  # it ended while we looked
+    return found
 
 
 class ProgramTest(unittest.TestCase):

@@ -1,5 +1,6 @@
 // Laws: where nothing moves for the given time the watchdog says once where the process is, each thread's stage and collective, and
-// after as long again ends the job with code 1; movement keeps it quiet; 0 minutes watch nothing; it ends with its owner, at once.
+// after as long again ends the job with code 1; in steps only the end of a step keeps it quiet, before them every note does;
+// 0 minutes watch nothing; it ends with its owner, at once; a hanging writer of stderr does not stop it.
 #include "espalier/base/watchdog.hpp"
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <cstdio>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/signals.hpp"
 #include "espalier/base/timer.hpp"
 #include "espalier/base/whereabouts.hpp"
 
@@ -59,12 +61,13 @@ void stall_on_a_second_thread() {
   std::_Exit(0);
 }
 
-void move_for_some_time() {
+void move_for_some_time(void (*note)(), bool in_steps, int rounds = 20) {
   be_a_rank();
-  Watchdog watchdog(4 * kLimit);  // 1.2 s
-  for (int k = 0; k < 60; ++k) {
+  if (in_steps) note_step(1, 1, 2);
+  const Watchdog watchdog(2 * kLimit);  // 0.6 s
+  for (int k = 0; k < rounds; ++k) {
     usleep(50000);
-    watchdog.note_progress();
+    note();
   }
   std::_Exit(0);
 }
@@ -72,19 +75,19 @@ void move_for_some_time() {
 // Quiet for one and a half limits, twice: told of each, and never ended.
 void stall_and_go_on() {
   be_a_rank();
-  Watchdog watchdog(2 * kLimit);  // 0.6 s
+  note_step(1, 1, 2);
+  const Watchdog watchdog(2 * kLimit);  // 0.6 s
   for (int k = 0; k < 2; ++k) {
     usleep(900000);
-    watchdog.note_progress();
+    note_progress();
   }
   std::_Exit(0);
 }
 
 void watch_nothing() {
   be_a_rank();
-  Watchdog watchdog(0);
+  const Watchdog watchdog(0);
   usleep(300000);
-  watchdog.note_progress();
   std::_Exit(0);
 }
 
@@ -117,7 +120,48 @@ TEST_F(WatchdogTest, SaysItOfEachThread) {
 }
 
 TEST_F(WatchdogTest, MovementKeepsItQuiet) {
-  EXPECT_EXIT(move_for_some_time(), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(move_for_some_time(note_progress, true), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(move_for_some_time(note_movement, false), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(move_for_some_time([] { note_activity("reading"); }, false), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(move_for_some_time([] { const InCollective collective("barrier", "setup", 2); }, false),
+              testing::ExitedWithCode(0), "^$");
+}
+
+TEST_F(WatchdogTest, InStepsOnlyTheirEndIsProgress) {
+  EXPECT_EXIT(move_for_some_time([] { const InCollective collective("barrier", "setup", 2); }, true, 100),
+              testing::ExitedWithCode(1), "no step has finished for");
+}
+
+void stall_while_reading() {
+  be_a_rank();
+  note_activity("reading the features");
+  note_consequence("the same command goes on from its checkpoint");
+  const Watchdog watchdog(kLimit, "--stall-minutes");
+  sleep(60);
+  std::_Exit(0);
+}
+
+TEST_F(WatchdogTest, BeforeStepsItSaysWhatWasBeingDone) {
+  EXPECT_EXIT(stall_while_reading(), testing::ExitedWithCode(1),
+              "^espalier: rank 3 on node7: nothing has moved for 0\\.00[5-9][0-9]* minutes: reading the "
+              "features[^\n]*\nespalier: rank 3 on node7: nothing has moved for 0\\.0[0-9]* minutes "
+              "\\(--stall-minutes = 0.005\\); the job ends; the same command goes on from its "
+              "checkpoint\n$");
+}
+
+// Another thread hangs in a write to stderr, and keeps its lock.
+void stall_with_stderr_locked() {
+  be_a_rank();
+  flockfile(stderr);
+  std::thread([] { std::fputs("never said", stderr); }).detach();
+  std::thread([] {
+    const Watchdog watchdog(kLimit);
+    sleep(60);
+  }).join();
+}
+
+TEST_F(WatchdogTest, NeedsNoLockOfStderr) {
+  EXPECT_EXIT(stall_with_stderr_locked(), testing::ExitedWithCode(1), "the job ends\n$");
 }
 
 TEST_F(WatchdogTest, SaysItAgainAfterAnotherStall) {

@@ -16,7 +16,7 @@ import tempfile
 import time
 import unittest
 
-from tests.app.program import LONG, PROGRAM, ProgramTest
+from tests.app.program import LONG, PROGRAM, ProgramTest, pids_of_ranks
 
 PATIENCE = 10  # seconds that a job may take to end after one of its ranks did
 EPOCHS = 16
@@ -65,12 +65,12 @@ def children_of(pid):
 class Job:
     """A running job of the program under mpirun."""
 
-    def __init__(self, *arguments, ranks=4, program=PROGRAM):
+    def __init__(self, *arguments, ranks=4, program=PROGRAM, environment=None):
         # A file, not a pipe: ranks that outlive mpirun must not keep us waiting for the end of its output.
         self.output = tempfile.TemporaryFile("w+")
         self.start = time.monotonic()
         self.process = subprocess.Popen(["mpirun", "-q", "-np", str(ranks), program, *map(str, arguments)],
-                                        stdout=self.output, stderr=subprocess.STDOUT, text=True)
+                                        stdout=self.output, stderr=subprocess.STDOUT, text=True, env=environment)
         self.ranks = ranks
 
     def says(self, beginning):
@@ -222,6 +222,37 @@ class Stalled(FaultTest):
         code, text, _ = Job("train", self.config, "run.stall_minutes=0.05", ranks=2).end(200)
         self.assertEqual(code, 0, text)
         self.assertNotIn("no step has finished", text)
+
+
+# As users have it: mpirun ends the ranks with SIGTERM, and kills them a second later.
+AS_USERS_HAVE_IT = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="1")
+
+
+class LastWords(FaultTest):
+    def lines_of(self, text):
+        return [line for line in text.splitlines() if line.startswith("espalier: ")]
+
+    def test_survivors_name_a_killed_rank(self):
+        for which in (0, 3):
+            job = Job("train", self.config, "train.epochs=100000", "run.checkpoint_minutes=0", environment=AS_USERS_HAVE_IT)
+            job.wait_for_epoch(1)
+            killed = pids_of_ranks(job.process.pid)[which]
+            os.kill(killed, signal.SIGKILL)
+            code, text, seconds = job.end(PATIENCE)
+            self.assertEqual(code, 128 + signal.SIGKILL, text)
+            lines = self.lines_of(text)
+            self.assertEqual(len(lines), 1, text)
+            self.assertRegex(lines[0], rf"rank \d on \S+: rank {which} \(process {killed}\) of this node has died while training: the job ends at once; "
+                             "the same command goes on from its last checkpoint, if it saved one$")
+            self.assertLess(seconds, 5)
+
+    def test_an_error_stands_alone(self):
+        """mpirun sends SIGTERM to all as soon as one has left: when the others have not, that is no reason to say more."""
+        for _ in range(20 if LONG else 4):
+            done = subprocess.run(["mpirun", "-q", "-np", "4", PROGRAM, "train", self.config, "graph.file=nothing.h5"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=60, env=AS_USERS_HAVE_IT)
+            self.assertEqual(done.returncode, 3, done.stdout)
+            self.assertRegex(done.stdout, r"\Aespalier: error: graph file nothing.h5: no such file[^\n]*\n\Z")
 
 
 class FailingAlone(FaultTest):

@@ -22,8 +22,9 @@ double fake_seconds = 0;
 // Time passes by charge() only, and beyond rank 0 a thousand times as fast.
 class SavePolicyTest : public testing::Test {
  protected:
+  const StepsUnderWay steps_under_way_;
   void SetUp() override {
-    watch_signals(false);
+    watch_signals();
     fake_seconds = 12345;
     const double speed = test_world().rank() == 0 ? 1 : 1000;
     set_clock({[speed] { return speed * fake_seconds; }, [](double seconds) { fake_seconds += seconds; }});

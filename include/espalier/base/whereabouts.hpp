@@ -1,5 +1,6 @@
-// Where this process is, for the watchdog to say when nothing moves: the epoch and step, and of each thread that
-// communicates the stage it is in and its last collective operation.
+// Where this process is, for the watchdog to say when nothing moves: the epoch and step, or what is done before there are
+// any, and of each thread that communicates the stage it is in and its last collective operation. Notes are movements, and
+// are counted.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,12 @@
 #include <vector>
 
 namespace espalier {
+
+/// What the process does outside of steps, in words that follow "while": "reading the features". A literal.
+void note_activity(const char* words);
+
+/// The words of the last note, "" before any. A signal handler may ask.
+const char* current_activity();
 
 /// Training is in step `step` (from 1) of `steps` of epoch `epoch`.
 void note_step(std::int64_t epoch, std::int64_t step, std::int64_t steps);
@@ -25,7 +32,20 @@ class InCollective {
   InCollective& operator=(const InCollective&) = delete;
 };
 
-/// One line per thread: "epoch 3, step 41 of 117, stage total/fetch, inside of all-to-all-v "fetch" of 4 ranks for 12 s".
+/// A part of a file was read or written: something moved.
+void note_movement();
+
+/// A step, or a layer of evaluation, is done.
+void note_progress();
+
+/// Is there a step that progress can be expected of?
+bool is_in_steps();
+
+/// A count that stands still while nothing moves: of progress while in steps, of all notes before. Without locks.
+std::uint64_t movements();
+
+/// One line per thread: "epoch 3, step 41 of 117, stage total/fetch, inside of all-to-all-v "fetch" of 4 ranks for 12 s", or
+/// "reading the features, inside of ...".
 std::vector<std::string> whereabouts();
 
 }  // namespace espalier

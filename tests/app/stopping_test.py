@@ -1,0 +1,229 @@
+"""Jobs that are stopped before there is anything to save: while they load, import, generate, plan or sample.
+
+Laws: SIGTERM, SIGINT and SIGUSR2, to one rank or to all, end the job at once with 128 + the signal's number and exactly one line, which says
+which signal it was, what was being done, and what that means; SIGUSR1 ends nothing, and is obeyed when training begins. Whatever ends a
+job, signals to any rank, a rank that is killed, memory that runs out, nothing is left beside the file it was writing.
+"""
+
+import gzip
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+from tests.app.program import PROGRAM, ProgramTest, espalier, pids_of_ranks
+
+# As users have it: mpirun ends the ranks with SIGTERM, and kills them a second later.
+ENVIRONMENT = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="1")
+
+
+class StoppedTest(ProgramTest):
+    def start(self, *arguments, ranks=1):
+        command = (["mpirun", "-q", "-np", str(ranks)] if ranks > 1 else []) + [PROGRAM, *map(str, arguments)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait_for(self, there, process):
+        end = time.monotonic() + 60
+        while not there():
+            self.assertIsNone(process.poll(), "it ended too soon")
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.001)
+
+    def end(self, process):
+        output = process.communicate(timeout=20)[0]
+        return process.returncode, [line for line in output.splitlines() if line.startswith("espalier: ")], output
+
+
+def write_ogb(folder, edges, columns=1):
+    """A folder to import, with so many random edges."""
+    nodes = 1000
+    (folder / "raw").mkdir(parents=True)
+    (folder / "split" / "random").mkdir(parents=True)
+    random = np.random.default_rng(1)
+
+    def write(name, table):
+        with gzip.open(folder / name, "wt", compresslevel=1) as file:
+            file.write("\n".join(",".join(map(str, row)) for row in table.tolist()) + "\n")
+
+    write("raw/num-node-list.csv.gz", np.array([[nodes]]))
+    write("raw/num-edge-list.csv.gz", np.array([[edges]]))
+    write("raw/edge.csv.gz", random.integers(nodes, size=(edges, 2)))
+    write("raw/node-feat.csv.gz", random.random((nodes, columns)).round(3))
+    write("raw/node-label.csv.gz", random.integers(4, size=(nodes, 1)))
+    for k, name in enumerate(("train", "valid", "test")):
+        write(f"split/random/{name}.csv.gz", np.arange(k, nodes, 3).reshape(-1, 1))
+
+
+class Writing(StoppedTest):
+    """import and generate, while their file is half written."""
+
+    def setUp(self):
+        super().setUp()
+        self.out = self.folder / "out"
+        self.out.mkdir()
+        write_ogb(self.folder / "ogb", 300_000)
+        self.importing = ["import", "ogb", self.folder / "ogb", "-o", self.out / "x.h5"]
+        self.generating = ["generate", "planted", "--nodes", 400_000, "--degree", 8, "--features", 64, "-o", self.out / "x.h5"]
+
+    def half_written(self, *arguments, ranks=1):
+        process = self.start(*arguments, ranks=ranks)
+        self.wait_for(lambda: any(re.fullmatch(r"x\.h5\.partial-\d+", path.name) for path in self.out.iterdir()), process)
+        return process
+
+    def assert_stopped(self, process, number, words):
+        code, lines, output = self.end(process)
+        self.assertIn(code, (-number, 128 + number), output)
+        self.assertEqual(len(lines), 1, output)
+        self.assertRegex(lines[0], rf"rank \d on \S+: {number.name} while {words}: the job ends at once; no graph file was written$")
+        self.assertEqual(list(self.out.iterdir()), [])
+
+    def test_signals_to_one_process(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = self.half_written(*self.importing)
+            process.send_signal(number)
+            self.assert_stopped(process, number, "importing")
+        process = self.half_written(*self.generating)
+        process.send_signal(signal.SIGUSR2)
+        self.assert_stopped(process, signal.SIGUSR2, "generating")
+
+    def test_a_signal_to_one_of_three_ranks(self):
+        for arguments, words, rank in ((self.importing, "importing", 2), (self.generating, "generating", 1)):
+            process = self.half_written(*arguments, ranks=3)
+            os.kill(pids_of_ranks(process.pid)[rank], signal.SIGTERM)
+            self.assert_stopped(process, signal.SIGTERM, words)
+
+    def test_a_signal_to_mpirun(self):
+        process = self.half_written(*self.generating, ranks=3)
+        process.send_signal(signal.SIGUSR2)
+        self.assert_stopped(process, signal.SIGUSR2, "generating")
+
+    def test_a_rank_that_is_killed(self):
+        process = self.half_written(*self.generating, ranks=3)
+        os.kill(pids_of_ranks(process.pid)[0], signal.SIGKILL)
+        code, lines, output = self.end(process)
+        self.assertEqual(code, 137, output)
+        self.assertEqual(len(lines), 1, output)
+        self.assertRegex(lines[0], r"rank [12] on \S+: rank 0 \(process \d+\) of this node has died while generating: the job ends at once")
+        self.assertEqual(list(self.out.iterdir()), [])
+
+    def test_memory_that_runs_out(self):
+        for ranks in (1, 2):
+            limited = ["bash", "-c", 'ulimit -v 900000; exec "$@"', "-", PROGRAM, "generate", "planted", "--nodes", 400_000, "--degree", 8,
+                       "--features", 1000, "-o", self.out / "x.h5"]
+            command = (["mpirun", "-q", "-np", str(ranks)] if ranks > 1 else []) + list(map(str, limited))
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, env=ENVIRONMENT)
+            self.assertEqual(done.returncode, 4, done.stdout)
+            self.assertIn("out of memory", done.stdout)
+            self.assertEqual(list(self.out.iterdir()), [])
+
+
+CONFIG = """
+[graph]
+file = "{graph}"
+[sampler]
+fanout = [5, 5]
+batch_size = 100
+[model]
+hidden = 16
+layers = 2
+[train]
+epochs = {epochs}
+[run]
+threads = 1
+device = "cpu"
+[output]
+dir = "{folder}/out"
+"""
+
+
+class Loading(StoppedTest):
+    """train, sample, plan and info, while they read a graph that takes a second."""
+
+    @classmethod
+    def setUpClass(cls):
+        shared = tempfile.TemporaryDirectory(prefix="espalier-test-")
+        cls.addClassCleanup(shared.cleanup)
+        cls.graph = pathlib.Path(shared.name) / "graph.h5"
+        code, output = espalier("-q", "generate", "planted", "--nodes", 150_000, "--degree", 8, "--features", 256, "--half", "-o", cls.graph)
+        if code != 0:
+            raise AssertionError(output)
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.folder / "job.toml"
+        self.config.write_text(CONFIG.format(graph=self.graph, folder=self.folder, epochs=1))
+
+    def reads(self, pid):
+        """Has this process opened the graph?"""
+        try:
+            return any(os.readlink(f"/proc/{pid}/fd/{number}") == str(self.graph) for number in os.listdir(f"/proc/{pid}/fd"))
+        except OSError:
+            return False
+
+    def loading(self, *arguments, ranks=1):
+        """A job that is reading the graph, and {rank: process id}."""
+        process = self.start(*arguments, ranks=ranks)
+        pids = {}
+
+        def all_read():
+            pids.update(pids_of_ranks(process.pid) if ranks > 1 else {0: process.pid})
+            return len(pids) == ranks and all(map(self.reads, pids.values()))
+
+        self.wait_for(all_read, process)
+        return process, pids
+
+    def assert_stopped(self, process, number, words):
+        code, lines, output = self.end(process)
+        self.assertIn(code, (-number, 128 + number), output)
+        self.assertEqual(len(lines), 1, output)
+        self.assertRegex(lines[0], rf"rank \d on \S+: {number.name} while [a-z ,]+: the job ends at once{words}$")
+
+    def test_train_says_that_nothing_is_lost(self):
+        process, _ = self.loading("train", self.config)
+        process.send_signal(signal.SIGTERM)
+        self.assert_stopped(process, signal.SIGTERM, "; nothing is lost; the same command starts again")
+        self.succeed("-q", "train", self.config, "run.checkpoint_every=1")
+        process, pids = self.loading("train", self.config, "train.epochs=2", ranks=3)
+        os.kill(pids[2], signal.SIGUSR2)
+        self.assert_stopped(process, signal.SIGUSR2, "; nothing is lost; the same command goes on from its checkpoint")
+        self.assertRegex(self.succeed("train", self.config, "train.epochs=2"), "(?m)^restart .*1 epoch done")
+
+    def test_other_commands(self):
+        for arguments, number in ((["sample", self.config], signal.SIGINT), (["plan", self.config, "--ranks", 4], signal.SIGTERM),
+                                  (["info", self.graph], signal.SIGTERM)):
+            process, _ = self.loading(*arguments)
+            process.send_signal(number)
+            self.assert_stopped(process, number, "")
+
+    def test_a_checkpoint_that_is_asked_for_is_saved_when_training_begins(self):
+        process, pids = self.loading("train", self.config, ranks=2)
+        os.kill(pids[1], signal.SIGUSR1)
+        code, _, output = self.end(process)
+        self.assertEqual(code, 0, output)
+        self.assertRegex(output, "(?m)^saved .*/epoch-0001-step-000001.h5")
+
+    def test_a_stall(self):
+        for arguments, key in ((["train", self.config, "run.stall_minutes=0.015"], "run.stall_minutes"),
+                               (["sample", self.config, "run.stall_minutes=0.015"], "run.stall_minutes"),
+                               (["info", self.graph, "--stall-minutes=0.015"], "--stall-minutes")):
+            process, pids = self.loading(*arguments, ranks=2)
+            os.kill(pids[1], signal.SIGSTOP)
+            code, lines, output = self.end(process)
+            self.assertEqual(code, 1, output)
+            lines = [line for line in lines if line.startswith("espalier: rank 0 ")]  # the other may wake up and speak too
+            self.assertEqual(len(lines), 2, output)
+            self.assertRegex(lines[0], r"rank 0 on \S+: nothing has moved for \S+ minutes: [a-z ,]+, (inside|out) of .+ \"[^\"]*\" of 2 ranks for \d+ s")
+            self.assertIn(f"({key} = 0.015); the job ends", lines[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
