@@ -28,7 +28,7 @@ class OutputTest(RestartTest):
         super().setUp()
         self.metrics = self.output / "metrics.csv"
 
-    def make_it_last(self, epochs=60):
+    def make_it_last(self, epochs=30):
         """The job takes a second."""
         self.succeed("-q", "generate", "planted", "--nodes", 3000, "--classes", 4, "--degree", 10, "--features", 16, "-o", self.graph)
         text = self.config.read_text().replace("batch_size = 5", "batch_size = 64").replace("fanout = [3, 2]", "fanout = [5, 5]")
@@ -59,8 +59,9 @@ class Lock(OutputTest):
             job.signal(signal.SIGSTOP, 0)  # it is slow
             words = ["output.dir", str(self.output), f"process {job.pid(0)} on {socket.gethostname()}", "since 2"]
             self.fail_with(2, words, "train", self.config, "run.restart=never", ranks=4 - ranks)
-            self.fail_with(2, words, "sample", self.config)
-            self.succeed("-q", "plan", self.config, "--ranks", 2)
+            if ranks == 1:
+                self.fail_with(2, words, "sample", self.config)
+                self.succeed("-q", "plan", self.config, "--ranks", 2)
             job.signal(signal.SIGCONT, 0)
             code, output = job.end()
             self.assertEqual(code, 0, output)
@@ -101,14 +102,14 @@ class FullDisk(OutputTest):
         resource.prlimit(job.pid(0), resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def test_lines_wait_until_there_is_room(self):
-        self.make_it_last(epochs=90)
+        self.make_it_last(epochs=60)
         expected = self.uncut()
         job = self.under_way("run.checkpoint_every=1")
         job.signal(signal.SIGSTOP, 0)
         rows = self.metrics.read_text().count("\n")
         self.limit(job, self.metrics.stat().st_size + 30)  # within a line
         job.signal(signal.SIGCONT, 0)
-        time.sleep(0.2)
+        time.sleep(0.15)
         job.signal(signal.SIGSTOP, 0)
         self.assertEqual(self.metrics.read_text().count("\n"), rows)
         self.assertTrue(self.metrics.read_text().endswith("\n"), "no torn line")
@@ -122,7 +123,7 @@ class FullDisk(OutputTest):
         self.assertEqual(len(re.findall("warning: .*metrics.csv is written again; no line is missing", output)), 1, output)
         self.assertRegex(output, "warning: cannot save the checkpoint .*: File too large; .*training goes on without it")
         self.assertEqual(self.outcome(), expected)
-        self.assertEqual(self.metrics.read_text().count("\n"), 91)
+        self.assertEqual(self.metrics.read_text().count("\n"), 61)
         self.assertTrue(checkpoints.isdisjoint(path.name for path in self.files()), "newer ones are there")
 
     def test_metrics_that_can_never_be_written_are_in_the_report(self):
