@@ -1,0 +1,116 @@
+// Laws: a name that is taken stays as it is unless it may be replaced; a finished file that finds its place taken
+// stays beside it; what is not a file is refused with its kind.
+#include "espalier/base/output_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "espalier/base/error.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFileTest : public testing::Test {
+ protected:
+  void put(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+  static std::string text_of(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+  template <class Work>
+  static std::string message(ExitCode code, Work work) {
+    try {
+      work();
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+      return error.what();
+    }
+    return "no error";
+  }
+
+  std::string folder_ = test_folder("output-file"), place_ = folder_ + "/graph.h5",
+              finished_ = folder_ + "/new";
+};
+
+TEST_F(OutputFileTest, TakesAFreePlace) {
+  put(finished_, "new");
+  check_output(place_);
+  put_in_place(finished_, place_);
+  EXPECT_EQ(text_of(place_), "new");
+  EXPECT_FALSE(fs::exists(finished_));
+}
+
+TEST_F(OutputFileTest, ReplacesWhenAsked) {
+  put(place_, "old");
+  put(finished_, "new");
+  check_output({place_, true});
+  put_in_place(finished_, {place_, true});
+  EXPECT_EQ(text_of(place_), "new");
+}
+
+TEST_F(OutputFileTest, AFinishedFileWhosePlaceIsTakenStaysBesideIt) {
+  put(place_, "old");
+  put(finished_, "new");
+  EXPECT_NE(message(ExitCode::kUsage, [&] { check_output(place_); }).find("--overwrite"), std::string::npos);
+  const auto words = message(ExitCode::kUsage, [&] { put_in_place(finished_, place_); });
+  EXPECT_EQ(text_of(place_), "old");
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    if (entry.path() == place_) continue;
+    EXPECT_EQ(text_of(entry.path()), "new");
+    EXPECT_NE(words.find(entry.path().string()), std::string::npos) << words;
+  }
+}
+
+TEST_F(OutputFileTest, ALinkThatLeadsNowhereIsTaken) {
+  fs::create_symlink(folder_ + "/later", place_);
+  put(finished_, "new");
+  EXPECT_NE(message(ExitCode::kUsage, [&] { check_output(place_); }).find("exists already"),
+            std::string::npos);
+  EXPECT_NE(message(ExitCode::kUsage, [&] { put_in_place(finished_, place_); }).find("appeared"),
+            std::string::npos);
+  EXPECT_TRUE(fs::is_symlink(place_));
+}
+
+TEST_F(OutputFileTest, WhatIsNoFileIsRefused) {
+  ASSERT_EQ(mkfifo(place_.c_str(), 0600), 0);
+  fs::create_symlink(place_, folder_ + "/link");
+  fs::create_symlink("/dev/full", folder_ + "/device");  // no test names a real device to write to
+  for (const bool overwrite : {false, true}) {
+    for (const auto* name : {"/graph.h5", "/link"})
+      EXPECT_NE(message(ExitCode::kUsage,
+                        [&] {
+                          check_output({folder_ + name, overwrite});
+                        })
+                    .find("is a pipe"),
+                std::string::npos);
+    EXPECT_NE(message(ExitCode::kUsage,
+                      [&] {
+                        check_output({folder_ + "/device", overwrite});
+                      })
+                  .find("is a device"),
+              std::string::npos);
+    EXPECT_NE(message(ExitCode::kInput,
+                      [&] {
+                        check_output({folder_, overwrite});
+                      })
+                  .find("is a folder"),
+              std::string::npos);
+    EXPECT_NE(message(ExitCode::kInput,
+                      [&] {
+                        check_output({folder_ + "/no/x", overwrite});
+                      })
+                  .find("there is no"),
+              std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace espalier
