@@ -136,6 +136,12 @@ void merge_duplicates(Csr<Index>& matrix, const RowRange& range, Duplicates how,
     const auto end = static_cast<std::size_t>(matrix.row_end(row));
     while (e < end) {
       const auto column = Mark::column(matrix.indices[e]);
+      if (e + 1 == end || Mark::column(matrix.indices[e + 1]) != column) {  // alone, as most are
+        matrix.indices[kept] = column;
+        if (weighted) matrix.values[kept] = matrix.values[e];
+        ++kept, ++e;
+        continue;
+      }
       Meeting meeting;
       for (; e < end && Mark::column(matrix.indices[e]) == column; ++e)
         meeting.add(Mark::reversed(matrix.indices[e]), weighted ? matrix.values[e] : 1, how);
