@@ -4,6 +4,7 @@
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/comm/session.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/ogb_import.hpp"
 
@@ -20,17 +21,29 @@ std::optional<std::int64_t> weight_column(const std::string& text) {
   return column;
 }
 
+Duplicates duplicates_by(const std::string& name) {
+  if (name == "sum") return Duplicates::kSum;
+  if (name == "max") return Duplicates::kMax;
+  if (name == "first") return Duplicates::kFirst;
+  if (name == "refuse") return Duplicates::kRefuse;
+  usage_error("--duplicates {}: give sum, max, first or refuse", name);
+}
+
 }  // namespace
 
 void import_command(const Communicator& world, const ImportArguments& arguments) {
   if (arguments.format != "ogb") usage_error("--format {}: the only format is ogb", arguments.format);
   const double start = now();
+  set_memory_advice(
+      "import reads the edges, then the features, on one rank, so more ranks are no help: use a node with "
+      "more "
+      "memory, and --half where the features take it");
 
   // 1. Read the folder, write the graph file.
   const OgbOptions options{
-      arguments.folder,     arguments.split,           weight_column(arguments.edge_weight),
-      arguments.symmetrize, arguments.drop_self_loops, arguments.half};
-  import_ogb(world, options, arguments.output);
+      arguments.folder,          arguments.split, weight_column(arguments.edge_weight), arguments.symmetrize,
+      arguments.drop_self_loops, arguments.half,  duplicates_by(arguments.duplicates)};
+  import_ogb(world, options, {arguments.output, arguments.overwrite});
 
   // 2. Open what was written: it must pass the checks of every reader.
   const GraphFile file(world, arguments.output);
