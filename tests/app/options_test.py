@@ -9,8 +9,8 @@ import unittest
 from tests.app.program import ProgramTest, awkward_graph, espalier
 
 HUGE = "99999999999999999999"
-WHOLE = ("-1", HUGE, "-" + HUGE, "x", "1.5", "1e3", "0x10", "nan", "", "5 5", "1_000", "+5")
-REAL = ("-1", "nan", "inf", "-inf", "1e400", "x", "", "0x10", "1,5")
+WHOLE = ("-1", "-" + HUGE, "x", "1.5", "0x10", "", "+5")
+REAL = ("nan", "inf", "1e400", "x", "1,5")
 
 
 class Numbers(ProgramTest):
