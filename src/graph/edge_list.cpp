@@ -33,8 +33,8 @@ void count_edges(const EdgeList<Index>& edges, const EdgeOptions& options, EdgeC
   if (options.symmetrize) counts.reversed += given - dropped;
 }
 
-// Until equal columns are merged, a column carries whether symmetrize made the entry: in its lowest bit, which an
-// unsigned of the same width has room for.
+// Until equal columns are merged, a column carries whether symmetrize made the entry: in its lowest
+// bit, which an unsigned of the same width has room for.
 template <class Index>
 struct Marked {
   using Bits = std::make_unsigned_t<Index>;
@@ -46,7 +46,8 @@ struct Marked {
   static bool before(Index a, Index b) { return column(a) < column(b); }
 };
 
-// Counting sort of the entries by row; columns are marked. Within a row they stay in the order of the edges.
+// Counting sort of the entries by row; columns are marked. Within a row they stay in the order of
+// the edges.
 template <class Index>
 Csr<Index> place_rows(const EdgeList<Index>& edges, const RowRange& range, std::int64_t n,
                       const EdgeOptions& options) {
@@ -159,7 +160,8 @@ void merge_duplicates(Csr<Index>& matrix, const RowRange& range, Duplicates how,
   matrix.values.shrink_to_fit();
 }
 
-// The first edge with an earlier one between its vertices, in the matrix that both made; there is one.
+// The first edge with an earlier one between its vertices, in the matrix that both made; there is
+// one.
 template <class Index>
 RepeatedEdge first_repeated(const EdgeList<Index>& edges, const RowRange& range, const EdgeOptions& options,
                             const Csr<Index>& matrix) {
@@ -215,7 +217,8 @@ Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_
   return matrix;
 }
 
-// As v ascends, the entries (u, v) of row u are met from left to right: one cursor per row says which is next.
+// As v ascends, the entries (u, v) of row u are met from left to right: one cursor per row says
+// which is next.
 template <class Index>
 std::int64_t count_one_way(const Csr<Index>& matrix) {
   Buffer<std::int64_t> cursor(matrix.indptr.begin(), matrix.indptr.end() - 1);

@@ -32,7 +32,8 @@ struct GraphWriter::State {
   void require(bool good, const std::string& what) {
     try {
       agree(comm, [&] {
-        if (!good) input_error("cannot write {} of {}: {}; is the disk full?", what, output.path, hdf5::reason());
+        if (!good)
+          input_error("cannot write {} of {}: {}; is the disk full?", what, output.path, hdf5::reason());
       });
     } catch (const UserError&) {
       failed = true;
@@ -64,7 +65,8 @@ GraphWriter::GraphWriter(const Communicator& comm, const OutputFile& output)
   agree(comm, [&] {
     if (comm.rank() == 0) check_output(output);
   });
-  state_->temporary = comm.broadcast_text(fmt::format("{}.partial-{}", output.path, getpid()), 0, "graph file");
+  state_->temporary =
+      comm.broadcast_text(fmt::format("{}.partial-{}", output.path, getpid()), 0, "graph file");
   state_->file = hdf5::create_file(comm, state_->temporary);
   agree(comm, [&] {
     if (!state_->file.valid()) input_error("cannot create {}: {}", state_->temporary, hdf5::reason());

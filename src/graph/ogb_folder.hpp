@@ -29,7 +29,8 @@ class OgbFolder {
   std::string one_direction_by() const;
   /// Throws UserError(kUsage) when edge-feat has no column options.edge_weight.
   void check_edge_weight() const;
-  /// Edges in the order of the file (number e stands in line e + 1), with weights when options.edge_weight is set.
+  /// Edges in the order of the file (number e stands in line e + 1), with weights when
+  /// options.edge_weight is set.
   template <class Index>
   EdgeList<Index> read_edges() const;
   /// [n, f]; 0 x 0 when there is no node-feat.

@@ -76,9 +76,8 @@ void report_symmetry(const EdgeCounts& counts, const OgbOptions& options, std::i
 
 void report_direction(std::int64_t one_way, std::int64_t entries, const std::string& one_direction_by) {
   if (one_way == 0) return;
-  const auto some = one_way == entries
-                        ? "no edge is listed in both directions"
-                        : fmt::format("{} of {} entries have no reverse", one_way, entries);
+  const auto some = one_way == entries ? "no edge is listed in both directions"
+                                       : fmt::format("{} of {} entries have no reverse", one_way, entries);
   log::info("directed   {}; --symmetrize makes edges undirected", some);
   if (!one_direction_by.empty())
     log::warning(

@@ -1,5 +1,5 @@
-// Laws: a name that is taken stays as it is unless it may be replaced; a finished file that finds its place taken
-// stays beside it; what is not a file is refused with its kind.
+// Laws: a name that is taken stays as it is unless it may be replaced; a finished file that finds
+// its place taken stays beside it; what is not a file is refused with its kind.
 #include "espalier/base/output_file.hpp"
 
 #include <gtest/gtest.h>

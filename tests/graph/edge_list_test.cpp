@@ -1,6 +1,6 @@
-// Laws: the rows built from an edge list are those of the sparse matrix that adds 1 (or the weight) at
-// (target, source) per edge, or keeps the largest or first weight there; what met is counted by its reason; a
-// refused duplicate is the first of the list. The oracle is a std::map.
+// Laws: the rows built from an edge list are those of the sparse matrix that adds 1 (or the weight)
+// at (target, source) per edge, or keeps the largest or first weight there; what met is counted by
+// its reason; a refused duplicate is the first of the list. The oracle is a std::map.
 #include "espalier/graph/edge_list.hpp"
 
 #include <gtest/gtest.h>

@@ -5,11 +5,11 @@
 // the peak is the edge list plus the matrix (8 + 4 bytes per edge with 32-bit ids), never sorted pairs beside
 // them.
 //
-// Duplicates. Without symmetrize, two given edges are duplicates when they have the same source and the same
-// target. With symmetrize every given edge stands for both of its directions, so (u,v) and (v,u) are duplicates
-// too: entries (v,u) and (u,v) of the matrix come out of all edges given between u and v, and are equal. A self
-// loop that is given once is its own reverse: as in A + A^T its weight counts twice in a sum, but it is no
-// duplicate.
+// Duplicates. Without symmetrize, two given edges are duplicates when they have the same source and
+// the same target. With symmetrize every given edge stands for both of its directions, so (u,v) and
+// (v,u) are duplicates too: entries (v,u) and (u,v) of the matrix come out of all edges given
+// between u and v, and are equal. A self loop that is given once is its own reverse: as in A + A^T
+// its weight counts twice in a sum, but it is no duplicate.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ struct EdgeCounts {
   std::int64_t reversed = 0;  ///< added by symmetrize
   std::int64_t loops_dropped = 0;
   std::int64_t merged = 0;  ///< entries that fell onto another with the same row and column
-  // Why they fell there. Of a whole matrix: merged = repeated without symmetrize, with it 2 repeated + mirrored
-  // + loops.
+  // Why they fell there. Of a whole matrix: merged = repeated without symmetrize, with it 2
+  // repeated + mirrored + loops.
   std::int64_t repeated = 0;  ///< given edges with the source and the target of an earlier one
   std::int64_t mirrored =
       0;  ///< symmetrize: entries off the diagonal whose reverse is given as well (two a pair)
@@ -75,14 +75,15 @@ class DuplicateEdge : public std::runtime_error {
   RepeatedEdge found_;
 };
 
-/// Rows `range` of the n x n adjacency matrix. Targets (with symmetrize: sources too) lie in `range`, sources
-/// in [0, n). Entries that meet are merged as options.duplicates says; kRefuse throws DuplicateEdge instead.
-/// Ids lie below the largest Index. Empties `edges`.
+/// Rows `range` of the n x n adjacency matrix. Targets (with symmetrize: sources too) lie in
+/// `range`, sources in [0, n). Entries that meet are merged as options.duplicates says; kRefuse
+/// throws DuplicateEdge instead. Ids lie below the largest Index. Empties `edges`.
 template <class Index>
 Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_t n,
                       const EdgeOptions& options, EdgeCounts& counts);
 
-/// How many entries (v,u) of a square matrix have no entry (u,v)? Rows ascending; weights are not looked at.
+/// How many entries (v,u) of a square matrix have no entry (u,v)? Rows ascending; weights are not
+/// looked at.
 template <class Index>
 std::int64_t count_one_way(const Csr<Index>& matrix);
 

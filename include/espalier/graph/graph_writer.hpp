@@ -57,8 +57,9 @@ class GraphWriter {
   /// Collective. My part of a split; the parts in rank order are ascending.
   void write_split(Split split, std::span<const std::int64_t> ids);
 
-  /// Collective. Closes the file and gives it its name as put_in_place() does: a file that appeared there
-  /// meanwhile is replaced only when that is allowed, else this one stays beside it under another name.
+  /// Collective. Closes the file and gives it its name as put_in_place() does: a file that appeared
+  /// there meanwhile is replaced only when that is allowed, else this one stays beside it under
+  /// another name.
   void commit(const GraphDescription& description);
 
  private:

@@ -15,8 +15,8 @@
 //
 // Lines of edge.csv that meet in one entry of the matrix are merged as OgbOptions::duplicates says
 // (edge_list.hpp defines which meet); how many and how is printed. Warned of: a weighted graph with
-// edges listed in both directions whose weights --symmetrize adds up, and a graph of which meta.json says that
-// its edges have no direction while the file lists them in one only.
+// edges listed in both directions whose weights --symmetrize adds up, and a graph of which
+// meta.json says that its edges have no direction while the file lists them in one only.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +39,10 @@ struct OgbOptions {
   Duplicates duplicates = Duplicates::kSum;
 };
 
-/// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the larger of
-/// edges and features. Throws UserError(kInput) on every rank with file and line for anything that does not
-/// fit; then there is no `output`. Throws UserError(kUsage) when `output` is one of the inputs, also as
-/// check_output() and put_in_place() do.
+/// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the
+/// larger of edges and features. Throws UserError(kInput) on every rank with file and line for
+/// anything that does not fit; then there is no `output`. Throws UserError(kUsage) when `output` is
+/// one of the inputs, also as check_output() and put_in_place() do.
 void import_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output);
 
 }  // namespace espalier
