@@ -22,7 +22,7 @@ if [ ! -f data/debian.h5 ]; then
     "$program" import ogb data/debian_ogb --split random_seed0 --symmetrize -o data/debian.h5
   else
     echo "No Debian package graph here; training on a planted graph instead."
-    "$program" generate planted --nodes 60000 --classes 16 --degree 10 --homophily 0.6 --features 64 --seed 1 -o data/planted.h5
+    "$program" generate planted --nodes 60000 --classes 16 --degree 10 --homophily 0.6 --features 64 --seed 1 -o data/planted.h5 --overwrite
     overrides=(graph.file=data/planted.h5 output.dir=output/planted train.epochs=10)
   fi
 fi

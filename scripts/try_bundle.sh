@@ -61,7 +61,7 @@ main() {
   try "nothing of MPI or HDF5 is there" '! ls /usr/lib/x86_64-linux-gnu | grep -E "libmpi|hdf5|libhwloc|libevent"'
   try "without CUDA: the CPU program" 'bin/espalier version' 'program for CPUs'
   bind "$CUDA" /usr/local/cuda
-  try "generate" 'bin/espalier generate planted --nodes 3000 --classes 5 --features 16 -o /tmp/g.h5' '3000 vertices'
+  try "generate" 'bin/espalier generate planted --nodes 3000 --classes 5 --features 16 -o /tmp/g.h5 --overwrite' '3000 vertices'
   try "train on the CPU" "bin/espalier $train run.device=cpu && test -s /tmp/out/report.json" 'test accuracy'
   try "train on the CPU, CPU program" "bin/espalier-cpu $train" 'test accuracy'
   try "mpirun -np 2" "bin/mpirun -q -np 2 bin/espalier $train run.device=cpu grid.replication=2" 'grid +2 ranks'

@@ -164,7 +164,7 @@ def make_rmat(program, scale, features, vertices):
     if not whole.exists():
         unfinished = whole.with_suffix(".part")
         run([program, "generate", "rmat", "--scale", scale, "--edge-factor", 16, "--symmetrize", "--drop-self-loops",
-             "--features", features, "--classes", 16, "--seed", 0, "-o", unfinished], ESPALIER_ENVIRONMENT)
+             "--features", features, "--classes", 16, "--seed", 0, "-o", unfinished, "--overwrite"], ESPALIER_ENVIRONMENT)
         unfinished.rename(whole)
     if not cut.exists():
         unfinished = cut.with_suffix(".part")
@@ -251,7 +251,7 @@ def from_report(report, seeds, remark=""):
 def empty_espalier(program):
     """Peak bytes of a run on next to no graph."""
     tiny = FOLDER / "tiny.h5"
-    run([program, "generate", "rmat", "--scale", 4, "--features", 1, "-o", tiny], ESPALIER_ENVIRONMENT)
+    run([program, "generate", "rmat", "--scale", 4, "--features", 1, "-o", tiny, "--overwrite"], ESPALIER_ENVIRONMENT)
     return run_espalier(program, "sample", tiny, "run.threads=1", "sampler.bulk=1")["peak_memory_bytes"]["max"]
 
 

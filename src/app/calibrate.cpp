@@ -26,6 +26,7 @@
 #include "espalier/train/report.hpp"
 #include "machine.hpp"
 #include "memory.hpp"
+#include "replaceable.hpp"
 
 namespace espalier {
 
@@ -217,7 +218,10 @@ void write_machine(const Communicator& world, const Machine& machine, const std:
 }  // namespace
 
 void calibrate_command(const Communicator& world, const CalibrateArguments& arguments) {
-  // 1. Who is here.
+  // 1. Who is here, and where do the numbers go?
+  agree(world, [&] {
+    if (world.rank() == 0) check_replaceable(arguments.output, "machine file", is_machine);
+  });
   const auto node = place_on_node(world);
   Machine machine;
   if (arguments.name.find_first_of("\"\\\n") != std::string::npos)

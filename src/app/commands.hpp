@@ -10,6 +10,9 @@
 
 namespace espalier {
 
+/// The largest number of ranks that `info` and `plan` speak of.
+inline constexpr std::int64_t kMostRanks = 1 << 20;
+
 struct ImportArguments {
   std::string format = "ogb";
   std::string folder;
@@ -18,7 +21,9 @@ struct ImportArguments {
   std::string edge_weight;  ///< column of edge-feat.csv.gz (0-based number), empty: no weights
   bool symmetrize = false;
   bool drop_self_loops = false;
-  bool half = false;  ///< store features as float16
+  bool half = false;               ///< store features as float16
+  std::string duplicates = "sum";  ///< sum, max, first or refuse
+  bool overwrite = false;          ///< may `output` be replaced?
   double stall_minutes = 0;
 };
 void import_command(const Communicator& world, const ImportArguments& arguments);
@@ -30,6 +35,7 @@ struct GenerateArguments {
   std::int64_t classes = 8;
   std::int64_t seed = 0;
   bool half = false;
+  bool overwrite = false;  ///< may `output` be replaced?
   double stall_minutes = 0;
   // rmat
   std::int64_t scale = 14;

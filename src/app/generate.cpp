@@ -7,25 +7,28 @@
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/comm/session.hpp"
 #include "espalier/graph/graph_file.hpp"
 
 namespace espalier {
 
 void generate_command(const Communicator& world, const GenerateArguments& arguments) {
-  if (arguments.seed < 0) usage_error("--seed {}: give a number of at least 0", arguments.seed);
   const double start = now();
   const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
   note_activity("generating");
   note_consequence("no graph file was written");
+  set_memory_advice(
+      "use more ranks on more nodes, fewer --features or --half, or a smaller graph (--scale, --edge-factor, "
+      "--nodes, --degree)");
+  const OutputFile output(arguments.output, arguments.overwrite);
   const VertexOptions vertices{arguments.features, arguments.classes,
                                static_cast<std::uint64_t>(arguments.seed), arguments.half};
   if (arguments.kind == "rmat")
     generate_rmat(world,
                   {arguments.scale, arguments.edge_factor, arguments.symmetrize, arguments.drop_self_loops},
-                  vertices, arguments.output);
+                  vertices, output);
   else if (arguments.kind == "planted")
-    generate_planted(world, {arguments.nodes, arguments.degree, arguments.homophily}, vertices,
-                     arguments.output);
+    generate_planted(world, {arguments.nodes, arguments.degree, arguments.homophily}, vertices, output);
   else
     usage_error("generate {}: the kinds are rmat and planted", arguments.kind);
   note_activity("checking the graph file");

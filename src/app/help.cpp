@@ -31,6 +31,12 @@ const std::map<std::string, Words>& words() {
        {"make a graph file from another format",
         "Example:\n  espalier import ogb dataset/ogbn_products --split sales_ranking --symmetrize -o "
         "products.h5\n\n"
+        "Edges that are listed more than once become one (--duplicates). With --symmetrize a line u,v stands "
+        "for "
+        "both\n"
+        "directions, so a line v,u is the same edge listed again: --duplicates sum, which makes A + A^T, "
+        "counts it "
+        "twice.\n\n"
         "A graph file is HDF5; h5py can write one too:\n"
         "  /                attributes format = \"espalier-graph\", version = 1; optional: name, source, "
         "directed (bool)\n"

@@ -7,6 +7,7 @@
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/comm/session.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/ogb_import.hpp"
 
@@ -23,6 +24,14 @@ std::optional<std::int64_t> weight_column(const std::string& text) {
   return column;
 }
 
+Duplicates duplicates_by(const std::string& name) {
+  if (name == "sum") return Duplicates::kSum;
+  if (name == "max") return Duplicates::kMax;
+  if (name == "first") return Duplicates::kFirst;
+  if (name == "refuse") return Duplicates::kRefuse;
+  usage_error("--duplicates {}: give sum, max, first or refuse", name);
+}
+
 }  // namespace
 
 void import_command(const Communicator& world, const ImportArguments& arguments) {
@@ -31,13 +40,18 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   // Rank 0 reads alone; that others wait for it is no stall.
   const Watchdog watchdog(world.rank() == 0 ? arguments.stall_minutes : 0, "--stall-minutes");
 
+  set_memory_advice(
+      "import reads the edges, then the features, on one rank, so more ranks are no help: use a node with "
+      "more "
+      "memory, and --half where the features take it");
+
   // 1. Read the folder, write the graph file.
   const OgbOptions options{
-      arguments.folder,     arguments.split,           weight_column(arguments.edge_weight),
-      arguments.symmetrize, arguments.drop_self_loops, arguments.half};
+      arguments.folder,          arguments.split, weight_column(arguments.edge_weight), arguments.symmetrize,
+      arguments.drop_self_loops, arguments.half,  duplicates_by(arguments.duplicates)};
   note_activity("importing");
   note_consequence("no graph file was written");
-  import_ogb(world, options, arguments.output);
+  import_ogb(world, options, {arguments.output, arguments.overwrite});
 
   // 2. Open what was written: it must pass the checks of every reader.
   note_activity("checking the graph file");

@@ -12,6 +12,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/comm/session.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "memory.hpp"
@@ -246,6 +247,7 @@ void show_memory(const GraphInfo& info, const InfoArguments& arguments) {
 }  // namespace
 
 void info_command(const Communicator& world, const InfoArguments& arguments) {
+  set_memory_advice("use more ranks: each reads its part of the graph");
   if (arguments.ranks < 1 || arguments.replication < 1 || arguments.ranks % arguments.replication != 0)
     usage_error("--ranks {} --replication {}: the replication must divide the number of ranks",
                 arguments.ranks, arguments.replication);

@@ -8,7 +8,7 @@
 #include "device.hpp"
 #include "espalier/base/config.hpp"
 #include "espalier/base/execution.hpp"
-#include "espalier/base/output_file.hpp"
+#include "espalier/base/result_file.hpp"
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/dist/dist_csr.hpp"

@@ -135,6 +135,14 @@ Machine read_machine(const std::string& path) {
   return machine;
 }
 
+bool is_machine(const std::string& text) {
+  try {
+    return toml::parse(text)["format"].value_exact<std::string>() == std::string(kFormat);
+  } catch (const toml::parse_error&) {
+    return false;
+  }
+}
+
 std::string to_toml(const Machine& machine, const std::string& about) {
   auto copy = machine;
   std::string text, section;

@@ -38,6 +38,9 @@ struct Machine {
 /// an unknown key (naming the nearest), a missing or wrong value.
 Machine read_machine(const std::string& path);
 
+/// Is this the text of a machine file, of any version, be its values right or wrong?
+bool is_machine(const std::string& text);
+
 /// The text of a machine file. `about`: comment lines at its head.
 std::string to_toml(const Machine& machine, const std::string& about);
 

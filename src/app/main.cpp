@@ -2,11 +2,9 @@
 #include <fcntl.h>
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <csignal>
 #include <functional>
 #include <iostream>
-#include <limits>
 
 #include "commands.hpp"
 #include "espalier/base/buffer.hpp"
@@ -18,11 +16,15 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/node_fellows.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/graph/generate.hpp"
 #include "help.hpp"
+#include "number_option.hpp"
 
 namespace {
 
 using namespace espalier;
+
+constexpr std::int64_t kMostDrawn = 1'000'000'000;  // epochs or minibatches
 
 struct Arguments {
   ImportArguments import;
@@ -67,17 +69,27 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
                   "the column of edge-feat.csv.gz (from 0) that becomes the weights");
   ogb->add_flag("--half", a.half, "store features as float16");
   add_stall_option(*ogb, a.stall_minutes);
+  ogb->add_option(
+         "--duplicates", a.duplicates,
+         "sum, max or first: the weight of edges that are listed more than once (with --symmetrize: in "
+         "either direction); refuse: an error")
+      ->capture_default_str();
+  ogb->add_flag("--overwrite", a.overwrite, "replace a file that exists");
   ogb->callback([&action, &a] { action = [&a](const Communicator& world) { import_command(world, a); }; });
 }
 
 void add_generator_options(CLI::App& kind, GenerateArguments& a) {
-  kind.add_option("--features", a.features, "columns of the feature matrix")->capture_default_str();
-  kind.add_option("--classes", a.classes, "number of classes")->capture_default_str();
-  kind.add_option("--seed", a.seed, "the same seed gives the same graph for every number of ranks")
+  add_whole_number(kind, "--features", a.features, {0, kMostFeatures}, "columns of the feature matrix")
+      ->capture_default_str();
+  add_whole_number(kind, "--classes", a.classes, {1, kMostClasses}, "number of classes")
+      ->capture_default_str();
+  add_whole_number(kind, "--seed", a.seed, {0, std::numeric_limits<std::int64_t>::max()},
+                   "the same seed gives the same graph for every number of ranks")
       ->capture_default_str();
   kind.add_option("-o,--output", a.output, "the graph file to write")->required();
   kind.add_flag("--half", a.half, "store features as float16");
   add_stall_option(kind, a.stall_minutes);
+  kind.add_flag("--overwrite", a.overwrite, "replace a file that exists");
 }
 
 void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
@@ -85,16 +97,21 @@ void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
   generate->require_subcommand(1);
   auto* rmat =
       generate->add_subcommand("rmat", "Graph500's R-MAT: 2^scale vertices, edge-factor * 2^scale edges");
-  rmat->add_option("--scale", a.scale, "log2 of the number of vertices")->capture_default_str();
-  rmat->add_option("--edge-factor", a.edge_factor, "edges per vertex before duplicates are merged")
+  add_whole_number(*rmat, "--scale", a.scale, {1, kMostScale}, "log2 of the number of vertices")
+      ->capture_default_str();
+  add_whole_number(*rmat, "--edge-factor", a.edge_factor, {1, kMostEdgeFactor},
+                   "edges per vertex before duplicates are merged")
       ->capture_default_str();
   rmat->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
   rmat->add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
   auto* planted =
       generate->add_subcommand("planted", "a planted partition: communities that a GNN can learn");
-  planted->add_option("--nodes", a.nodes, "number of vertices")->capture_default_str();
-  planted->add_option("--degree", a.degree, "expected degree")->capture_default_str();
-  planted->add_option("--homophily", a.homophily, "fraction of edges inside a class")->capture_default_str();
+  add_whole_number(*planted, "--nodes", a.nodes, {2, kMostNodes}, "number of vertices")
+      ->capture_default_str();
+  add_number(*planted, "--degree", a.degree, {0, static_cast<double>(kMostNodes)}, "expected degree")
+      ->capture_default_str();
+  add_number(*planted, "--homophily", a.homophily, {0, 1}, "fraction of edges inside a class")
+      ->capture_default_str();
   for (auto* kind : {rmat, planted}) {
     add_generator_options(*kind, a);
     kind->callback([&action, &a, kind] {
@@ -107,8 +124,10 @@ void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
 void add_info(CLI::App& app, InfoArguments& a, Action& action) {
   auto* info = add_command(app, "info");
   info->add_option("FILE", a.file, "a graph file")->required();
-  info->add_option("--ranks", a.ranks, "show memory per rank for so many ranks")->capture_default_str();
-  info->add_option("--replication", a.replication, "and so many copies of each block row")
+  add_whole_number(*info, "--ranks", a.ranks, {1, kMostRanks}, "show memory per rank for so many ranks")
+      ->capture_default_str();
+  add_whole_number(*info, "--replication", a.replication, {1, kMostRanks},
+                   "and so many copies of each block row")
       ->capture_default_str();
   add_stall_option(*info, a.stall_minutes);
   info->callback([&action, &a] { action = [&a](const Communicator& world) { info_command(world, a); }; });
@@ -128,7 +147,8 @@ void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
   job->add_option("KEY=VALUE", a.overrides,
                   "section.key=value, wins over the file; `espalier help config` lists the keys");
   job->add_flag("--dry-run", a.dry_run, "print the resolved config and stop");
-  if (std::string(name) == "sample") job->add_option("--epochs", a.epochs, "how many epochs to draw (1)");
+  if (std::string(name) == "sample")
+    add_whole_number(*job, "--epochs", a.epochs, {1, kMostDrawn}, "how many epochs to draw (1)");
   job->callback(
       [&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
 }
@@ -137,20 +157,24 @@ void add_plan(CLI::App& app, PlanArguments& a, Action& action) {
   auto* plan = add_command(app, "plan");
   plan->add_option("CONFIG", a.job.config, "the input file (TOML)")->required();
   plan->add_option("KEY=VALUE", a.job.overrides, "section.key=value, wins over the file");
-  plan->add_option("--ranks", a.ranks, "how many ranks the job will have")->required();
+  add_whole_number(*plan, "--ranks", a.ranks, {1, kMostRanks}, "how many ranks the job will have")
+      ->required();
   plan->add_option("--memory-per-rank", a.memory_per_rank, "as 8GiB or 500MB; else that of the machine");
   plan->add_option("--machine", a.machine,
                    "a machine file (inputs/machines/, `espalier calibrate`): seconds too");
-  plan->add_option("-o,--output", a.output, "where the plan goes as JSON (plan.json in output.dir)");
+  plan->add_option("-o,--output", a.output,
+                   "where the plan goes as JSON (plan.json in output.dir); replaces a plan only");
   plan->add_flag("--sampling", a.sampling, "plan `espalier sample` instead of `espalier train`");
-  plan->add_option("--draw", a.draw, "draw at most so many minibatches; 0: estimate from degrees")
+  add_whole_number(*plan, "--draw", a.draw, {0, kMostDrawn},
+                   "draw at most so many minibatches; 0: estimate from degrees")
       ->capture_default_str();
   plan->callback([&action, &a] { action = [&a](const Communicator& world) { plan_command(world, a); }; });
 }
 
 void add_calibrate(CLI::App& app, CalibrateArguments& a, Action& action) {
   auto* calibrate = add_command(app, "calibrate");
-  calibrate->add_option("-o,--output", a.output, "the machine file to write; else it is printed");
+  calibrate->add_option("-o,--output", a.output,
+                        "the machine file to write, replacing one only; else it is printed");
   calibrate->add_option("--name", a.name, "of the machine; else this host's");
   calibrate->callback(
       [&action, &a] { action = [&a](const Communicator& world) { calibrate_command(world, a); }; });
@@ -169,26 +193,6 @@ void add_help(CLI::App& app, std::string& topic, const std::string& overview, Ac
         log::info("{}", command_help(app, topic));
     };
   });
-}
-
-// CLI11 itself takes a whole number that is too large for the largest there is.
-std::string check_whole_number(std::string& text) {
-  std::int64_t value = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data() + (text.starts_with('+') ? 1 : 0), end, value);
-  if (error == std::errc::result_out_of_range)
-    return fmt::format(
-        "{} is beyond {}", text,
-        text[0] == '-' ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max());
-  if (error != std::errc() || rest != end) return fmt::format("'{}' is not a whole number", text);
-  text = std::to_string(value);
-  return {};
-}
-
-void check_whole_numbers(CLI::App& app) {
-  for (auto* option : app.get_options())
-    if (option->get_type_name() == "INT") option->check(CLI::Validator(check_whole_number, ""));
-  for (auto* command : app.get_subcommands({})) check_whole_numbers(*command);
 }
 
 // Has a job done its work when its files are there? Of other commands, what they print is the result.
@@ -233,7 +237,6 @@ int run(const Communicator& world, int argc, char** argv) {
       "`espalier help COMMAND` shows an example that works; `espalier help config` lists the keys of an "
       "input file.");
 
-  check_whole_numbers(app);
   overview = app.help();
   if (argc == 1) {
     log::info("{}", overview);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <tuple>
 
@@ -12,9 +13,11 @@
 #include "espalier/base/process_memory.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/comm/session.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/targets.hpp"
 #include "job.hpp"
+#include "replaceable.hpp"
 
 namespace espalier {
 
@@ -45,13 +48,15 @@ bool computes_on_gpu(const Config& config, const std::optional<Machine>& machine
   return false;
 }
 
-void check_arguments(const Communicator& world, const PlanArguments& arguments) {
-  constexpr std::int64_t kMostRanks = 1 << 20;
+void check_alone(const Communicator& world) {
   if (world.size() > 1)
     usage_error("plan is a matter of one process: --ranks says how many the job will have");
-  if (arguments.ranks < 1 || arguments.ranks > kMostRanks)
-    usage_error("--ranks {}: give a number from 1 to {}", arguments.ranks, kMostRanks);
-  if (arguments.draw < 0) usage_error("--draw {}: give a number of at least 0", arguments.draw);
+}
+
+// `espalier plan` wrote it.
+bool is_plan(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.contains("plan") && json.value("command", nlohmann::json()) == "plan";
 }
 
 void check_training_data(const GraphInfo& graph, const std::string& path) {
@@ -270,7 +275,10 @@ void refuse_what_does_not_fit(const Plan& plan) {
 
 void plan_command(const Communicator& world, const PlanArguments& arguments) {
   // 1. The job as it will be resolved.
-  check_arguments(world, arguments);
+  check_alone(world);
+  set_memory_advice(
+      "give --draw 0, which estimates from degrees and does not hold the graph, or a node with more memory");
+  check_replaceable(arguments.output, "plan", is_plan);
   const double program = static_cast<double>(process_memory("VmRSS")) + kRuntimeBytes;
   const auto config = load_job_config(world, arguments.job);
   const Watchdog watchdog(config.run.stall_minutes);

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "espalier/base/log.hpp"
-#include "espalier/base/output_file.hpp"
+#include "espalier/base/result_file.hpp"
 #include "espalier/comm/agree.hpp"
 
 namespace espalier {

@@ -22,13 +22,14 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown host";
 }
 
+const char* memory_advice =
+    "use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or model.hidden";
+
 // Out of memory on one rank ends the job here, before anything unwinds: closing a parallel file, for one, is collective, and
 // inside an OpenMP region an exception has nowhere to go.
 [[noreturn]] void out_of_memory() {
   std::set_new_handler(nullptr);
-  fail_job(ExitCode::kMemory,
-           "out of memory; use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or "
-           "model.hidden");
+  fail_job(ExitCode::kMemory, fmt::format("out of memory; {}", memory_advice));
 }
 
 // A rank that is alone has nobody to take along, and MPI's own words about it help nobody.
@@ -59,6 +60,10 @@ Session::Session(int* argc, char*** argv) : world_(start(argc, argv)) {}
 
 Session::~Session() {
   MPI_Finalize();
+}
+
+void set_memory_advice(const char* advice) {
+  memory_advice = advice;
 }
 
 bool threads_may_communicate() {

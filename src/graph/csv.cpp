@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "espalier/base/output_file.hpp"
 #include "espalier/base/whereabouts.hpp"
 
 namespace espalier {
@@ -14,6 +15,7 @@ namespace espalier {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 20;
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;
 
 std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -22,16 +24,49 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
+// For a message: the first 60 characters, on one line of any terminal.
+std::string in_short(std::string_view text) {
+  constexpr std::size_t kMost = 60;
+  std::string out(text.substr(0, kMost));
+  for (auto& letter : out)
+    if (static_cast<unsigned char>(letter) < ' ' || letter == '\x7f') letter = '?';
+  return out + (text.size() > kMost ? "..." : "");
+}
+
+// A number, but written in a way that only a reader of numbers takes: 5.0, 1e3.
+bool is_number(std::string_view text) {
+  double value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  return result.ec == std::errc() && result.ptr == text.data() + text.size();
+}
+
 }  // namespace
 
 CsvReader::CsvReader(const std::string& path) : path_(path), buffer_(kChunk) {
+  if (const auto other = other_than_file(path); !other.empty())  // opening a pipe could wait for ever
+    input_error("{} is a {}, not a file; put a file there", path, other);
   stream_ = gzopen(path.c_str(), "rb");  // reads plain text as it is
   if (stream_ == nullptr) input_error("cannot open {}: {}", path, std::strerror(errno));
   gzbuffer(static_cast<gzFile>(stream_), 1u << 18);
+  try {
+    pass_over_mark();
+  } catch (...) {
+    gzclose(static_cast<gzFile>(stream_));
+    throw;
+  }
 }
 
 CsvReader::~CsvReader() {
   gzclose(static_cast<gzFile>(stream_));
+}
+
+// Some editors write a mark of the encoding in front of the text.
+void CsvReader::pass_over_mark() {
+  fill();
+  const std::string_view start(buffer_.data(), end_);
+  if (start.starts_with("\xef\xbb\xbf")) begin_ = 3;
+  if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff"))
+    input_error("{}:1: the file is text in UTF-16; save it as plain text (UTF-8)", path_);
 }
 
 // Reads more behind what is unread; false at the end of the file.
@@ -41,6 +76,8 @@ bool CsvReader::fill() {
             buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
   end_ -= begin_;
   begin_ = 0;
+  if (end_ > kLongestLine)
+    input_error("{}:{}: the line is longer than 64 MiB; is this a table of numbers?", path_, line_ + 1);
   if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
   auto* stream = static_cast<gzFile>(stream_);
   const int got = gzread(stream, buffer_.data() + end_, static_cast<unsigned>(buffer_.size() - end_));
@@ -94,8 +131,20 @@ Number CsvReader::parse(const char* what) {
   const auto* end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, value);
   if (result.ec == std::errc() && result.ptr == end) return value;
-  if (result.ec == std::errc::result_out_of_range && result.ptr == end) fail("'{}' is out of range", text);
-  fail("'{}' is not {}", text, what);
+  if (result.ec == std::errc::result_out_of_range && result.ptr == end)
+    fail("'{}' is out of range", in_short(text));
+  refuse(text, what);
+}
+
+// Why a field is no number, where a reader could think that it is one.
+void CsvReader::refuse(std::string_view text, const char* what) const {
+  if (text.empty()) fail("an empty field, where {} is expected", what);
+  if (text.find('\0') != std::string_view::npos)
+    fail("'{}' has a zero byte in it: the file is damaged, or no text", in_short(text));
+  if (text.front() == '+' && is_number(text.substr(1)))
+    fail("'{}' is not {}: leave out the plus sign", in_short(text), what);
+  if (is_number(text)) fail("'{}' is not {} in plain digits, as 1000", in_short(text), what);
+  fail("'{}' is not {}", in_short(text), what);
 }
 
 std::int64_t CsvReader::integer() {

@@ -57,11 +57,10 @@ void store(double value, Half& out) {
 }  // namespace
 
 void check_vertex_options(const VertexOptions& options) {
-  constexpr std::int64_t kMost = 1 << 20;
-  if (options.features < 0 || options.features > kMost)
-    usage_error("--features {}: give a number from 0 to {}", options.features, kMost);
-  if (options.classes < 1 || options.classes > kMost)
-    usage_error("--classes {}: give a number from 1 to {}", options.classes, kMost);
+  if (options.features < 0 || options.features > kMostFeatures)
+    usage_error("--features {}: give a number from 0 to {}", options.features, kMostFeatures);
+  if (options.classes < 1 || options.classes > kMostClasses)
+    usage_error("--classes {}: give a number from 1 to {}", options.classes, kMostClasses);
 }
 
 Buffer<std::int32_t> generate_labels(const RowRange& range, const ClassOf& class_of) {

@@ -3,9 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <numeric>
 #include <optional>
 
@@ -18,7 +15,7 @@ namespace espalier {
 
 struct GraphWriter::State {
   const Communicator& comm;
-  std::string path;
+  OutputFile output;
   std::string temporary;
   std::optional<TemporaryFile> watched;  // by every rank: it goes with whichever a signal reaches
   hdf5::Handle file;
@@ -40,7 +37,8 @@ struct GraphWriter::State {
   void require(bool good, const std::string& what) {
     try {
       agree(comm, [&] {
-        if (!good) input_error("cannot write {} of {}: {}; is the disk full?", what, path, hdf5::reason());
+        if (!good)
+          input_error("cannot write {} of {}: {}; is the disk full?", what, output.path, hdf5::reason());
       });
     } catch (const UserError&) {
       failed = true;
@@ -64,27 +62,16 @@ Place place_of(const Communicator& comm, std::size_t mine) {
           std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0})};
 }
 
-void check_target(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const auto folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
-  if (path.empty() || fs::is_directory(path, error))
-    input_error("cannot write '{}': is a folder, not a file name", path);
-  if (!fs::is_directory(folder, error))
-    input_error("cannot write {}: there is no folder {}; create it first", path, folder.string());
-  if (access(folder.c_str(), W_OK | X_OK) != 0)
-    input_error("cannot write {}: folder {}: {}", path, folder.string(), std::strerror(errno));
-}
-
 }  // namespace
 
-GraphWriter::GraphWriter(const Communicator& comm, const std::string& path)
-    : state_(new State{comm, path, {}, {}, {}}) {
+GraphWriter::GraphWriter(const Communicator& comm, const OutputFile& output)
+    : state_(new State{comm, output, {}, {}, {}}) {
   hdf5::silence();
   agree(comm, [&] {
-    if (comm.rank() == 0) check_target(path);
+    if (comm.rank() == 0) check_output(output);
   });
-  state_->temporary = comm.broadcast_text(fmt::format("{}.partial-{}", path, getpid()), 0, "graph file");
+  state_->temporary =
+      comm.broadcast_text(fmt::format("{}.partial-{}", output.path, getpid()), 0, "graph file");
   state_->watched.emplace(state_->temporary);
   // Open MPI finds out by a file beside it, of a moment's life, whether the file system has locks.
   const TemporaryFile lock_test(fmt::format("{}.locktest.{}", state_->temporary, comm.rank()));
@@ -221,8 +208,7 @@ void GraphWriter::commit(const GraphDescription& description) {
   s.require(good, "the last part");
   s.require(s.file.close(), "the end");
   agree(s.comm, [&] {
-    if (s.comm.rank() == 0 && std::rename(s.temporary.c_str(), s.path.c_str()) != 0)
-      input_error("cannot rename {} to {}: {}", s.temporary, s.path, std::strerror(errno));
+    if (s.comm.rank() == 0) put_in_place(s.temporary, s.output);
   });
   s.committed = true;
 }

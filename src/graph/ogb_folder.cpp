@@ -1,6 +1,7 @@
 #include "ogb_folder.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -30,6 +31,13 @@ void check_lines(const CsvReader& csv, std::int64_t lines, std::int64_t wanted, 
   if (lines == wanted) return;
   input_error("{}: has {} lines, but there are {} {}; is the download complete?", csv.path(), lines, wanted,
               things);
+}
+
+void check_weight_column(const CsvReader& csv, std::int64_t column) {
+  const auto columns = csv.count_fields();
+  if (column >= columns)
+    usage_error("--edge-weight {}: {} has {} column{}, counted from 0", column, csv.path(), columns,
+                columns == 1 ? "" : "s");
 }
 
 std::int64_t vertex(CsvReader& csv, std::int64_t nodes) {
@@ -71,14 +79,43 @@ std::string OgbFolder::require(const std::string& stem) const {
   return path;
 }
 
+namespace {
+
+// meta.json, or an empty object where there is no such file or it is something else.
+nlohmann::json read_meta(const fs::path& folder) {
+  auto none = nlohmann::json::object();
+  std::error_code error;
+  if (!fs::is_regular_file(folder / "meta.json", error)) return none;
+  std::ifstream file(folder / "meta.json");
+  auto meta = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return meta.is_object() ? meta : none;
+}
+
+// true, "True" and "true" say yes (OGB writes such words in quotes).
+bool says(const nlohmann::json& value, bool what) {
+  if (value.is_boolean()) return value.get<bool>() == what;
+  if (!value.is_string()) return false;
+  auto word = value.get<std::string>();
+  for (auto& letter : word) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return word == (what ? "true" : "false");
+}
+
+}  // namespace
+
+std::string OgbFolder::one_direction_by() const {
+  const auto meta = read_meta(options_.folder);
+  for (const auto& [key, value] :
+       {std::pair{"add_inverse_edge", true}, {"is_directed", false}, {"directed", false}})
+    if (const auto found = meta.find(key); found != meta.end() && says(*found, value))
+      return fmt::format("\"{}\": {}", key, found->dump());
+  return {};
+}
+
 GraphDescription OgbFolder::describe() const {
   const auto folder = fs::absolute(options_.folder).lexically_normal();
   const auto name = folder.filename().empty() ? folder.parent_path().filename() : folder.filename();
   GraphDescription description{name.string(), "OGB raw csv folder " + name.string(), false};
-  std::ifstream file(folder / "meta.json");
-  if (!file) return description;
-  const auto meta = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!meta.is_object()) return description;
+  const auto meta = read_meta(folder);
   if (meta.contains("name") && meta["name"].is_string()) description.name = meta["name"];
   if (meta.contains("source") && meta["source"].is_string()) description.source = meta["source"];
   return description;
@@ -110,16 +147,22 @@ EdgeList<Index> OgbFolder::read_edges() const {
 template EdgeList<std::int32_t> OgbFolder::read_edges() const;
 template EdgeList<std::int64_t> OgbFolder::read_edges() const;
 
+void OgbFolder::check_edge_weight() const {
+  if (!options_.edge_weight) return;
+  CsvReader csv(require("edge-feat"));
+  if (csv.next_line()) check_weight_column(csv, *options_.edge_weight);
+}
+
 Buffer<float> OgbFolder::read_weights(std::int64_t edges) const {
   CsvReader csv(require("edge-feat"));
   Buffer<float> weights;
   weights.reserve(static_cast<std::size_t>(edges));
   std::int64_t columns = -1;
   while (csv.next_line()) {
-    if (columns < 0) columns = csv.count_fields();
-    if (*options_.edge_weight >= columns)
-      usage_error("--edge-weight {}: {} has {} columns, counted from 0", *options_.edge_weight, csv.path(),
-                  columns);
+    if (columns < 0) {
+      columns = csv.count_fields();
+      check_weight_column(csv, *options_.edge_weight);
+    }
     for (std::int64_t k = 0; k < *options_.edge_weight; ++k) csv.skip_field();
     const auto weight = static_cast<float>(csv.number());
     if (!(weight >= 0 && std::isfinite(weight)))

@@ -24,7 +24,13 @@ class OgbFolder {
   std::int64_t nodes() const { return nodes_; }
   /// meta.json's name and source where it has them.
   GraphDescription describe() const;
-  /// Edges in the order of the file, with weights when options.edge_weight is set.
+  /// What meta.json says that makes the edges of the file one direction of undirected ones, as
+  /// `"add_inverse_edge": "True"`; empty when it does not say so.
+  std::string one_direction_by() const;
+  /// Throws UserError(kUsage) when edge-feat has no column options.edge_weight.
+  void check_edge_weight() const;
+  /// Edges in the order of the file (number e stands in line e + 1), with weights when
+  /// options.edge_weight is set.
   template <class Index>
   EdgeList<Index> read_edges() const;
   /// [n, f]; 0 x 0 when there is no node-feat.
@@ -37,10 +43,11 @@ class OgbFolder {
 
   /// The folder of the wanted split; empty when there are no splits at all. Throws when it is not there.
   std::string split_folder() const;
+  /// The path of FOLDER/raw/STEM.csv.gz, or without .gz: empty when absent, or an error.
+  std::string find(const std::string& stem) const;
+  std::string require(const std::string& stem) const;
 
  private:
-  std::string find(const std::string& stem) const;  // empty when absent
-  std::string require(const std::string& stem) const;
   Buffer<float> read_weights(std::int64_t edges) const;
 
   const OgbOptions& options_;

@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
+#include "input_files.hpp"
 #include "ogb_folder.hpp"
 
 namespace espalier {
@@ -28,11 +30,90 @@ void on_first_rank(const Communicator& comm, Work work) {
   });
 }
 
+// ---- edges: what became of them, in words ----
+
+std::string counted(std::int64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+const char* outcome(const OgbOptions& options) {
+  if (!options.edge_weight) return "no weights, so that each becomes one entry";
+  return options.duplicates == Duplicates::kSum   ? "weights are summed"
+         : options.duplicates == Duplicates::kMax ? "the largest weight stays"
+                                                  : "the first weight stays";
+}
+
+// Which edges met, and what came of it; nothing when none did.
+void report_duplicates(const EdgeCounts& counts, const OgbOptions& options) {
+  std::string met;
+  const auto add = [&](const std::string& what) { met += (met.empty() ? "" : ", ") + what; };
+  if (counts.repeated > 0) add(counted(counts.repeated, "line repeats", "lines repeat") + " an earlier one");
+  if (counts.mirrored > 0)
+    add(counted(counts.mirrored / 2, "pair of vertices is", "pairs of vertices are") +
+        " listed in both directions");
+  if (counts.loops > 0)
+    add(counted(counts.loops, "self loop meets its", "self loops meet their") + " own reverse");
+  if (!met.empty()) log::info("duplicates {}; {}", met, outcome(options));
+}
+
+// Lines u,v and v,u may be two edges, or one that is written down twice: only the user knows.
+void report_symmetry(const EdgeCounts& counts, const OgbOptions& options, std::int64_t entries) {
+  const bool before = counts.mirrored > 0 && counts.mirrored == entries - counts.loops;
+  const bool adds = options.edge_weight && options.duplicates == Duplicates::kSum && counts.mirrored > 0;
+  if (!adds) {
+    if (before)
+      log::info("symmetry   the graph is symmetric already: --symmetrize changes nothing{}",
+                options.edge_weight ? " but weights" : "");
+    return;
+  }
+  log::warning(
+      "{} listed in both directions, {} of them with one weight twice; with --symmetrize the weights of both "
+      "lines "
+      "add up. If two such lines are one edge, {}give --duplicates max or first",
+      counted(counts.mirrored / 2, "pair of vertices is", "pairs of vertices are"), counts.alike / 2,
+      before ? "leave out --symmetrize (the graph is symmetric already), or " : "");
+}
+
+void report_direction(std::int64_t one_way, std::int64_t entries, const std::string& one_direction_by) {
+  if (one_way == 0) return;
+  const auto some = one_way == entries ? "no edge is listed in both directions"
+                                       : fmt::format("{} of {} entries have no reverse", one_way, entries);
+  log::info("directed   {}; --symmetrize makes edges undirected", some);
+  if (!one_direction_by.empty())
+    log::warning(
+        "meta.json says {}: the file lists one direction of undirected edges, and {} of {} have no reverse; "
+        "give --symmetrize unless you want it directed",
+        one_direction_by, one_way, entries);
+}
+
 void report_edges(const EdgeCounts& counts, std::int64_t entries, double seconds) {
   log::info(
       "edges      {} lines in {:.1f} s, {} reversed edges added, {} self loops dropped, {} duplicates "
       "merged: {} entries",
       counts.given, seconds, counts.reversed, counts.loops_dropped, counts.merged, entries);
+}
+
+// ---- edges: from the file to rows ----
+
+[[noreturn]] void refuse_duplicate(const std::string& path, const RepeatedEdge& found) {
+  if (found.reversed)
+    input_error(
+        "{}:{}: edge {},{} reverses line {} ({},{}), and with --symmetrize each of the two stands for both "
+        "directions; leave out --symmetrize, or choose --duplicates sum, max or first",
+        path, found.edge + 1, found.source, found.target, found.earlier + 1, found.target, found.source);
+  input_error("{}:{}: edge {},{} repeats line {}; choose --duplicates sum, max or first to merge them", path,
+              found.edge + 1, found.source, found.target, found.earlier + 1);
+}
+
+template <class Index>
+Csr<Index> read_rows(const OgbFolder& folder, const OgbOptions& options, EdgeCounts& counts) {
+  auto edges = folder.read_edges<Index>();
+  try {
+    return build_rows(edges, {0, folder.nodes()}, folder.nodes(),
+                      {options.symmetrize, options.drop_self_loops, options.duplicates}, counts);
+  } catch (const DuplicateEdge& duplicate) {
+    refuse_duplicate(folder.require("edge"), duplicate.found());
+  }
 }
 
 // Reads and writes the adjacency matrix; returns whether the graph is directed.
@@ -44,11 +125,13 @@ bool import_edges(const Communicator& comm, const std::optional<OgbFolder>& fold
   on_first_rank(comm, [&] {
     const double start = now();
     EdgeCounts counts;
-    auto edges = folder->read_edges<Index>();
-    rows = build_rows(edges, {0, folder->nodes()}, folder->nodes(),
-                      {options.symmetrize, options.drop_self_loops}, counts);
-    directed = !options.symmetrize && !is_symmetric(rows);
+    rows = read_rows<Index>(*folder, options, counts);
+    const auto one_way = options.symmetrize ? 0 : count_one_way(rows);
+    directed = one_way > 0;
     report_edges(counts, rows.entries(), now() - start);
+    report_duplicates(counts, options);
+    if (options.symmetrize) report_symmetry(counts, options, rows.entries());
+    report_direction(one_way, rows.entries(), folder->one_direction_by());
   });
   writer.write_adjacency(rows);
   return directed;
@@ -92,14 +175,17 @@ void import_labels_and_splits(const Communicator& comm, const std::optional<OgbF
 
 }  // namespace
 
-void import_ogb(const Communicator& comm, const OgbOptions& options, const std::string& output) {
+void import_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output) {
   // 1. Is the folder one of ours, and can the file be written?
   std::optional<OgbFolder> folder;
   GraphDescription description;
   on_first_rank(comm, [&] {
     folder.emplace(options);
     description = folder->describe();
-    folder->split_folder();  // a wrong --split is found before the edges are read
+    // What is wrong with the command line is found before the edges are read.
+    folder->split_folder();
+    folder->check_edge_weight();
+    refuse_input_as_output(options.folder, output.path);
   });
   GraphWriter writer(comm, output);
 

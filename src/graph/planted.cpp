@@ -69,10 +69,9 @@ class PlantedPairs {
 };
 
 void check(const PlantedOptions& options, std::int64_t classes) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  if (options.nodes < 2 * classes || options.nodes > kMost)
+  if (options.nodes < 2 * classes || options.nodes > kMostNodes)
     usage_error("--nodes {}: give at least 2 per class ({}) and at most {}", options.nodes, 2 * classes,
-                kMost);
+                kMostNodes);
   if (!(options.degree >= 0)) usage_error("--degree {}: give a number of at least 0", options.degree);
   if (!(options.homophily >= 0 && options.homophily <= 1))
     usage_error("--homophily {}: give a number from 0 to 1", options.homophily);
@@ -81,7 +80,7 @@ void check(const PlantedOptions& options, std::int64_t classes) {
 }  // namespace
 
 void generate_planted(const Communicator& comm, const PlantedOptions& options, const VertexOptions& vertices,
-                      const std::string& output) {
+                      const OutputFile& output) {
   check_vertex_options(vertices);
   check(options, vertices.classes);
   const PlantedPairs pairs(options, vertices.classes);

@@ -13,10 +13,10 @@ constexpr auto kAB = static_cast<std::uint32_t>(0.76 * 0x1p32);
 constexpr auto kABC = static_cast<std::uint32_t>(0.95 * 0x1p32);
 
 void check(const RmatOptions& options) {
-  if (options.scale < 1 || options.scale > 40)
-    usage_error("--scale {}: give a number from 1 to 40", options.scale);
-  if (options.edge_factor < 1 || options.edge_factor > 65536)
-    usage_error("--edge-factor {}: give a number from 1 to 65536", options.edge_factor);
+  if (options.scale < 1 || options.scale > kMostScale)
+    usage_error("--scale {}: give a number from 1 to {}", options.scale, kMostScale);
+  if (options.edge_factor < 1 || options.edge_factor > kMostEdgeFactor)
+    usage_error("--edge-factor {}: give a number from 1 to {}", options.edge_factor, kMostEdgeFactor);
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ Edge rmat_edge(std::uint64_t seed, std::int64_t edge, std::int64_t scale) {
 }
 
 void generate_rmat(const Communicator& comm, const RmatOptions& options, const VertexOptions& vertices,
-                   const std::string& output) {
+                   const OutputFile& output) {
   check(options);
   check_vertex_options(vertices);
   const auto nodes = std::int64_t{1} << options.scale;

@@ -65,7 +65,7 @@ void write_vertices(const Model<EdgeAt>& model, const VertexOptions& options, co
 
 template <class EdgeAt>
 void write_graph(const Communicator& comm, const Model<EdgeAt>& model, const VertexOptions& options,
-                 const std::string& output) {
+                 const OutputFile& output) {
   const auto range = even_range(model.nodes, comm.size(), comm.rank());
   GraphWriter writer(comm, output);
   if (model.nodes <= std::numeric_limits<std::int32_t>::max())

@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "espalier/base/output_file.hpp"
+#include "espalier/base/result_file.hpp"
 #include "espalier/base/process_memory.hpp"
 #include "espalier/base/version.hpp"
 

@@ -309,7 +309,7 @@ class RefuseDamagedFiles(Folder):
 
 class WriteFiles(Folder):
     def generate(self, path, *arguments, ranks=1):
-        return self.succeed("generate", *arguments, "--seed", 5, "-o", path, ranks=ranks)
+        return self.succeed("generate", *arguments, "--seed", 5, "-o", path, "--overwrite", ranks=ranks)
 
     def test_generated_graphs_are_the_same_for_every_rank_count(self):
         for arguments in (("rmat", "--scale", 8, "--edge-factor", 5), ("planted", "--nodes", 301, "--classes", 3, "--half")):
@@ -337,9 +337,9 @@ class WriteFiles(Folder):
     def test_a_failed_run_keeps_the_old_file(self):
         write_good(self.output)
         before = self.output.read_bytes()
-        code, _ = espalier("generate", "planted", "--nodes", 3, "--classes", 8, "-o", self.output)
+        code, _ = espalier("generate", "planted", "--nodes", 3, "--classes", 8, "-o", self.output, "--overwrite")
         self.assertEqual(code, 2)
-        code, _ = espalier("import", "ogb", self.folder, "--split", "x", "-o", self.output, ranks=2)
+        code, _ = espalier("import", "ogb", self.folder, "--split", "x", "-o", self.output, "--overwrite", ranks=2)
         self.assertEqual(code, 3)
         self.assertEqual(self.output.read_bytes(), before)
 

@@ -1,16 +1,15 @@
-// Laws: a file that is replaced is the old or the new one, whatever fails; one that grows has whole lines only,
-// and all of them once the disk takes them. A disk is filled by RLIMIT_FSIZE.
+// Laws: a name that is taken stays as it is unless it may be replaced; a finished file that finds
+// its place taken stays beside it; what is not a file is refused with its kind.
 #include "espalier/base/output_file.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "espalier/base/error.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
@@ -18,104 +17,99 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// While it lives no file grows beyond so many bytes.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    setrlimit(RLIMIT_FSIZE, &limit);
+class OutputFileTest : public testing::Test {
+ protected:
+  void put(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+  static std::string text_of(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
   }
-  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+  template <class Work>
+  static std::string message(ExitCode code, Work work) {
+    try {
+      work();
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+      return error.what();
+    }
+    return "no error";
+  }
 
- private:
-  rlimit before_ = {};
+  std::string folder_ = test_folder("output-file"), place_ = folder_ + "/graph.h5",
+              finished_ = folder_ + "/new";
 };
 
-std::size_t files_in(const std::string& folder) {
-  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
+TEST_F(OutputFileTest, TakesAFreePlace) {
+  put(finished_, "new");
+  check_output(place_);
+  put_in_place(finished_, place_);
+  EXPECT_EQ(text_of(place_), "new");
+  EXPECT_FALSE(fs::exists(finished_));
 }
 
-TEST(ReplaceFile, IsTheOldOneOrTheNewOne) {
-  const auto folder = test_folder("replace"), path = folder + "/report.json";
-  EXPECT_EQ(replace_file(path, "old"), "");
-  {
-    const FullDisk full(5);
-    EXPECT_EQ(replace_file(path, "too long"), "File too large");
-    EXPECT_EQ(content(path), "old");
-    EXPECT_EQ(replace_file(path, "short"), "");
+TEST_F(OutputFileTest, ReplacesWhenAsked) {
+  put(place_, "old");
+  put(finished_, "new");
+  check_output({place_, true});
+  put_in_place(finished_, {place_, true});
+  EXPECT_EQ(text_of(place_), "new");
+}
+
+TEST_F(OutputFileTest, AFinishedFileWhosePlaceIsTakenStaysBesideIt) {
+  put(place_, "old");
+  put(finished_, "new");
+  EXPECT_NE(message(ExitCode::kUsage, [&] { check_output(place_); }).find("--overwrite"), std::string::npos);
+  const auto words = message(ExitCode::kUsage, [&] { put_in_place(finished_, place_); });
+  EXPECT_EQ(text_of(place_), "old");
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    if (entry.path() == place_) continue;
+    EXPECT_EQ(text_of(entry.path()), "new");
+    EXPECT_NE(words.find(entry.path().string()), std::string::npos) << words;
   }
-  EXPECT_EQ(content(path), "short");
-  EXPECT_EQ(files_in(folder), 1);
 }
 
-TEST(ReplaceFile, FollowsALinkAndWritesIntoADevice) {
-  const auto folder = test_folder("replace_links");
-  std::ofstream(folder + "/file") << "old";
-  fs::create_symlink("file", folder + "/link");
-  EXPECT_EQ(replace_file(folder + "/link", "new"), "");
-  EXPECT_TRUE(fs::is_symlink(folder + "/link"));
-  EXPECT_EQ(content(folder + "/file"), "new");
-  for (const auto& [device, problem] :
-       {std::pair("/dev/full", "No space left on device"), std::pair("/dev/null", "")}) {
-    fs::remove(folder + "/link");
-    fs::create_symlink(device, folder + "/link");  // not the device itself: an error here would replace it
-    EXPECT_EQ(replace_file(folder + "/link", "text"), problem);
-    EXPECT_TRUE(fs::is_symlink(folder + "/link"));
-    EXPECT_TRUE(fs::is_character_file(device));
+TEST_F(OutputFileTest, ALinkThatLeadsNowhereIsTaken) {
+  fs::create_symlink(folder_ + "/later", place_);
+  put(finished_, "new");
+  EXPECT_NE(message(ExitCode::kUsage, [&] { check_output(place_); }).find("exists already"),
+            std::string::npos);
+  EXPECT_NE(message(ExitCode::kUsage, [&] { put_in_place(finished_, place_); }).find("appeared"),
+            std::string::npos);
+  EXPECT_TRUE(fs::is_symlink(place_));
+}
+
+TEST_F(OutputFileTest, WhatIsNoFileIsRefused) {
+  ASSERT_EQ(mkfifo(place_.c_str(), 0600), 0);
+  fs::create_symlink(place_, folder_ + "/link");
+  fs::create_symlink("/dev/full", folder_ + "/device");  // no test names a real device to write to
+  for (const bool overwrite : {false, true}) {
+    for (const auto* name : {"/graph.h5", "/link"})
+      EXPECT_NE(message(ExitCode::kUsage,
+                        [&] {
+                          check_output({folder_ + name, overwrite});
+                        })
+                    .find("is a pipe"),
+                std::string::npos);
+    EXPECT_NE(message(ExitCode::kUsage,
+                      [&] {
+                        check_output({folder_ + "/device", overwrite});
+                      })
+                  .find("is a device"),
+              std::string::npos);
+    EXPECT_NE(message(ExitCode::kInput,
+                      [&] {
+                        check_output({folder_, overwrite});
+                      })
+                  .find("is a folder"),
+              std::string::npos);
+    EXPECT_NE(message(ExitCode::kInput,
+                      [&] {
+                        check_output({folder_ + "/no/x", overwrite});
+                      })
+                  .find("there is no"),
+              std::string::npos);
   }
-  EXPECT_EQ(replace_file(folder, "text"), "Is a directory");
-  EXPECT_EQ(replace_file(folder + "/no/such/folder", "text"), "No such file or directory");
-  EXPECT_EQ(files_in(folder), 2);
-}
-
-TEST(GrowingFile, HasWholeLinesAndInTheEndAll) {
-  const auto path = test_folder("grow") + "/metrics.csv";
-  constexpr std::size_t kBytes = 105;  // within a line
-  GrowingFile file(path);
-  std::string all;
-  for (int line = 0; line < 40; ++line) {
-    const auto text = "line " + std::to_string(line * line) + "\n";
-    file.add(text);
-    all += text;
-    {
-      const FullDisk full(kBytes);
-      EXPECT_EQ(file.write(), all.size() <= kBytes ? "" : "File too large") << line;
-    }
-    EXPECT_TRUE(all.starts_with(content(path)));
-    EXPECT_TRUE(content(path).ends_with("\n"));
-  }
-  EXPECT_LT(content(path).size(), all.size());
-  EXPECT_EQ(file.write(), "");
-  EXPECT_EQ(content(path), all);
-}
-
-TEST(GrowingFile, IsWrittenAnewWhereItWasCutOrRemoved) {
-  const auto path = test_folder("grow_again") + "/metrics.csv";
-  GrowingFile file(path);
-  file.add("one\n");
-  EXPECT_EQ(file.write(), "");
-  fs::remove(path);
-  file.add("two\n");
-  EXPECT_EQ(file.write(), "");
-  EXPECT_EQ(content(path), "one\ntwo\n");
-  fs::resize_file(path, 5);
-  file.add("three\n");
-  EXPECT_EQ(file.write(), "");
-  EXPECT_EQ(content(path), "one\ntwo\nthree\n");
-  std::ofstream(path, std::ios::app) << "torn";
-  file.add("four\n");
-  EXPECT_EQ(file.write(), "");
-  EXPECT_EQ(content(path), "one\ntwo\nthree\nfour\n");
 }
 
 }  // namespace

@@ -333,7 +333,7 @@ void expect_fetch_from_file(const std::string& path, std::int64_t n) {
         else
           features(i, j) = entry(begin + i, j);
       }
-    GraphWriter writer(world, path);
+    GraphWriter writer(world, {path, true});
     writer.write_adjacency(no_edges);
     writer.write_features(features);
     writer.commit({"features", "a test", false});

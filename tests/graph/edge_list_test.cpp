@@ -1,10 +1,15 @@
-// Law: the rows built from an edge list are those of the sparse matrix that adds 1 (or the weight) at
-// (target, source) per edge; the oracle is a std::map.
+// Laws: the rows built from an edge list are those of the sparse matrix that adds 1 (or the weight)
+// at (target, source) per edge, or keeps the largest or first weight there; what met is counted by
+// its reason; a refused duplicate is the first of the list. The oracle is a std::map.
 #include "espalier/graph/edge_list.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <random>
 
 #include "mpi_test.hpp"
@@ -54,6 +59,151 @@ TEST(EdgeList, NoEdgesAtAll) {
   const auto a = build_rows(edges, {5, 8}, 10, {}, counts);
   EXPECT_EQ(a.indptr, Buffer<std::int64_t>({0, 0, 0, 0}));
   EXPECT_EQ(a.entries(), 0);
+}
+
+// What every entry is made of, by a map from its place to the weights of the edges that make it.
+struct Oracle {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<float>> met;    // (row, column)
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<float>> given;  // (source, target)
+
+  Oracle(const EdgeList<std::int32_t>& edges, const EdgeOptions& options) {
+    for (std::size_t e = 0; e < edges.sources.size(); ++e) {
+      const auto u = edges.sources[e], v = edges.targets[e];
+      const float w = edges.weights.empty() ? 1 : edges.weights[e];
+      if (options.drop_self_loops && u == v) continue;
+      given[{u, v}].push_back(w);
+      met[{v, u}].push_back(w);
+      if (options.symmetrize) met[{u, v}].push_back(w);
+    }
+  }
+  static float merged(const std::vector<float>& weights, Duplicates how) {
+    if (how == Duplicates::kMax) return *std::max_element(weights.begin(), weights.end());
+    if (how == Duplicates::kFirst) return weights.front();
+    return std::accumulate(weights.begin(), weights.end(), 0.0f);
+  }
+  EdgeCounts counts(bool symmetrize) const {
+    EdgeCounts c;
+    for (const auto& [place, weights] : met) c.merged += static_cast<std::int64_t>(weights.size()) - 1;
+    for (const auto& [ends, weights] : given) {
+      c.repeated += static_cast<std::int64_t>(weights.size()) - 1;
+      const auto reverse = given.find({ends.second, ends.first});
+      if (!symmetrize || reverse == given.end()) continue;
+      const bool loop = ends.first == ends.second;
+      c.loops += loop;
+      c.mirrored += !loop;
+      c.alike += !loop && weights.front() == reverse->second.front();
+    }
+    return c;
+  }
+};
+
+// An edge whose place was met before; -1: none.
+std::pair<std::int64_t, std::int64_t> first_repeated(const EdgeList<std::int32_t>& edges,
+                                                     const EdgeOptions& options) {
+  const auto same = [&](std::size_t a, std::size_t b) {
+    const auto u = edges.sources[a], v = edges.targets[a], x = edges.sources[b], y = edges.targets[b];
+    return (u == x && v == y) || (options.symmetrize && u == y && v == x);
+  };
+  for (std::size_t e = 0; e < edges.sources.size(); ++e) {
+    if (options.drop_self_loops && edges.sources[e] == edges.targets[e]) continue;
+    for (std::size_t f = 0; f < e; ++f)
+      if (same(e, f)) return {static_cast<std::int64_t>(e), static_cast<std::int64_t>(f)};
+  }
+  return {-1, -1};
+}
+
+EdgeList<std::int32_t> random_list(std::mt19937_64& random, std::int64_t n, std::uint64_t edges,
+                                   bool weighted) {
+  EdgeList<std::int32_t> list;
+  for (; edges > 0; --edges) {
+    list.sources.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(n)));
+    list.targets.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(n)));
+    if (weighted) list.weights.push_back(static_cast<float>(random() % 4));
+  }
+  return list;
+}
+
+TEST(EdgeList, DuplicatesMergeAsAskedAndAreCountedByTheirReason) {
+  const auto seed = test_seed(29);
+  SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={}", seed));
+  std::mt19937_64 random(seed);
+  for (int trial = 0; trial < 300; ++trial) {
+    const auto n = static_cast<std::int64_t>(1 + random() % 12);
+    const auto how = std::array{Duplicates::kSum, Duplicates::kMax, Duplicates::kFirst}[random() % 3];
+    const EdgeOptions options{random() % 2 == 0, random() % 2 == 0, how};
+    auto edges = random_list(random, n, random() % 60, random() % 2 == 0);
+    const Oracle oracle(edges, options);
+    EdgeCounts counts;
+    const auto a = build_rows(edges, {0, n}, n, options, counts);
+    ASSERT_EQ(a.entries(), static_cast<std::int64_t>(oracle.met.size()));
+    auto next = oracle.met.begin();
+    for (std::int64_t v = 0; v < n; ++v)
+      for (auto e = a.row_begin(v); e < a.row_end(v); ++e, ++next) {
+        EXPECT_EQ(next->first, std::make_pair(v, std::int64_t{a.indices[static_cast<std::size_t>(e)]}));
+        if (a.has_values())
+          EXPECT_EQ(a.values[static_cast<std::size_t>(e)], Oracle::merged(next->second, how));
+      }
+    const auto wanted = oracle.counts(options.symmetrize);
+    EXPECT_EQ(counts.merged, wanted.merged);
+    EXPECT_EQ(counts.repeated, wanted.repeated);
+    EXPECT_EQ(counts.mirrored, wanted.mirrored);
+    EXPECT_EQ(counts.alike, wanted.alike);
+    EXPECT_EQ(counts.loops, wanted.loops);
+    EXPECT_EQ(counts.merged,
+              options.symmetrize ? 2 * counts.repeated + counts.mirrored + counts.loops : counts.repeated);
+  }
+}
+
+TEST(EdgeList, RefusedDuplicatesAreTheFirstOfTheList) {
+  const auto seed = test_seed(31);
+  SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={}", seed));
+  std::mt19937_64 random(seed);
+  int refused = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    const auto n = static_cast<std::int64_t>(1 + random() % 12);
+    const EdgeOptions options{random() % 2 == 0, random() % 2 == 0, Duplicates::kRefuse};
+    auto edges = random_list(random, n, random() % 20, random() % 2 == 0);
+    const auto list = edges;
+    const auto wanted = first_repeated(edges, options);
+    EdgeCounts counts;
+    std::pair<std::int64_t, std::int64_t> got{-1, -1};
+    try {
+      build_rows(edges, {0, n}, n, options, counts);
+    } catch (const DuplicateEdge& duplicate) {
+      const auto& found = duplicate.found();
+      got = {found.edge, found.earlier};
+      EXPECT_EQ(found.source, list.sources[static_cast<std::size_t>(found.edge)]);
+      EXPECT_EQ(found.target, list.targets[static_cast<std::size_t>(found.edge)]);
+      EXPECT_EQ(found.reversed, found.source != list.sources[static_cast<std::size_t>(found.earlier)]);
+      ++refused;
+    }
+    EXPECT_EQ(got, wanted);
+  }
+  EXPECT_GT(refused, 50);
+  EXPECT_LT(refused, 250);
+}
+
+// The largest ids that 32 bits hold: columns carry a mark while rows are built.
+TEST(EdgeList, TheLargestIds) {
+  constexpr std::int64_t n = std::numeric_limits<std::int32_t>::max();
+  EdgeList<std::int32_t> edges;
+  const auto last = static_cast<std::int32_t>(n - 1);
+  for (const auto u : {last, 0, last - 1, last, 1 << 30}) {
+    edges.sources.push_back(u);
+    edges.targets.push_back(last);
+  }
+  EdgeCounts counts;
+  const auto a = build_rows(edges, {n - 1, n}, n, {}, counts);
+  EXPECT_EQ(a.indices, Buffer<std::int32_t>({0, 1 << 30, last - 1, last}));
+  EXPECT_EQ(counts.repeated, 1);
+}
+
+TEST(EdgeList, CountsEntriesWithoutReverse) {
+  auto edges = list<std::int32_t>({{0, 1}, {1, 0}, {1, 2}, {3, 3}, {3, 0}, {2, 3}});
+  EdgeCounts counts;
+  const auto a = build_rows(edges, {0, 4}, 4, {}, counts);
+  EXPECT_EQ(count_one_way(a), 3);
+  EXPECT_EQ(counts.mirrored, 0) << "a matter of symmetrize";
 }
 
 TEST(EdgeList, RandomListsEqualAMapOfEntries) {

@@ -128,7 +128,7 @@ TEST(Generate, RmatDegreesDoNotFollowIds) {
 TEST(Generate, PlantedHasItsDegreeAndHomophily) {
   const auto path = test_folder("generate") + "/graph.h5";
   for (const double homophily : {0.0, 0.35, 0.8, 1.0}) {
-    generate_planted(test_world(), {3000, 40, homophily}, {1, 7, test_seed(5), false}, path);
+    generate_planted(test_world(), {3000, 40, homophily}, {1, 7, test_seed(5), false}, {path, true});
     const auto g = read_all(test_world(), path);
     std::int64_t same = 0, loops = 0;
     std::vector<std::int64_t> sizes(7, 0);
@@ -177,7 +177,7 @@ double nearest_mean_accuracy(const Content& g, const Matrix<float>& h) {
 TEST(Generate, TheGraphHelpsWhereFeaturesAloneDoNot) {
   const auto path = test_folder("generate") + "/graph.h5";
   for (const std::int64_t columns : {8, 64}) {
-    generate_planted(test_world(), {4000, 12, 0.8}, {columns, 8, test_seed(5), false}, path);
+    generate_planted(test_world(), {4000, 12, 0.8}, {columns, 8, test_seed(5), false}, {path, true});
     const auto g = read_all(test_world(), path);
     auto around = g.features;
     for (std::int64_t v = 0; v < g.a.rows; ++v)

@@ -86,7 +86,7 @@ void write_graph(const Whole<Index>& g, const std::vector<std::int64_t>& cuts, c
   const auto& world = test_world();
   const auto begin = cuts[static_cast<std::size_t>(world.rank())],
              end = cuts[static_cast<std::size_t>(world.rank()) + 1];
-  GraphWriter writer(world, path);
+  GraphWriter writer(world, {path, true});
   writer.write_adjacency(rows_of(g.a, begin, end));
   writer.write_features(rows_of<Feature>(g.features, begin, end));
   writer.write_labels(part(g.labels, begin, end));
@@ -298,7 +298,7 @@ TEST(GraphWriter, LeavesNothingBehindWithoutCommit) {
 }
 
 TEST(GraphWriter, RefusesFoldersThatAreNotThere) {
-  EXPECT_THROW(GraphWriter(test_world(), "/no/such/folder/graph.h5"), UserError);
+  EXPECT_THROW(GraphWriter(test_world(), std::string("/no/such/folder/graph.h5")), UserError);
   EXPECT_THROW(GraphWriter(test_world(), test_folder("graph-file")), UserError);
 }
 

@@ -1,36 +1,37 @@
-// Files of results, on disks that may be full: they are whole or not there, and who writes is told why not
-// and may try again.
+// A file that a command writes. What stands in its place is not lost by accident: a file that
+// exists is replaced only when that is asked for, and what is not a file never; asked before the
+// work, and once more when the finished file takes its place.
 #pragma once
 
-#include <cstddef>
 #include <string>
-#include <string_view>
+#include <utility>
 
 namespace espalier {
 
-/// Writes `text` to `path` so that a reader sees the old file or the new one, never a part. A symbolic link
-/// is followed; a device or a pipe is written into. Returns why it failed, in the words of the system; empty
-/// when it did not.
-std::string replace_file(const std::string& path, std::string_view text);
+struct OutputFile {
+  /// Not explicit: a path alone is a file that must not exist.
+  OutputFile(std::string where, bool replace = false) : path(std::move(where)), overwrite(replace) {}
 
-/// A text file that grows by whole lines. What it could not take is kept and tried again; a reader never
-/// sees a torn line but while one is taken back. Somebody may cut or remove the file: then it is written anew.
-class GrowingFile {
- public:
-  explicit GrowingFile(std::string path) : path_(std::move(path)) {}
-
-  const std::string& path() const { return path_; }
-
-  /// Adds `lines`, newlines included, to what the file shall hold.
-  void add(std::string_view lines) { text_ += lines; }
-
-  /// Brings all of it into the file. Returns why it failed; empty when it did not.
-  std::string write();
-
- private:
-  std::string write_to(int file);
-  std::string path_, text_;
-  std::size_t written_ = 0;  ///< bytes of text_ that the file has for certain
+  std::string path;
+  bool overwrite;  ///< may a file that has this name be replaced?
 };
+
+/// "device", "pipe", "socket" or "folder" where something other than a file has this name (through
+/// links), else empty: there is a file, or nothing.
+std::string other_than_file(const std::string& path);
+
+/// Throws UserError(kUsage) when `path` is a device, a pipe or a socket.
+void check_is_file(const std::string& path);
+
+/// Can `output` be written? Throws UserError(kInput) when it is a folder, or its folder is not
+/// there or takes no file; UserError(kUsage) when it is a device, a pipe or a socket, or exists and
+/// may not be replaced.
+void check_output(const OutputFile& output);
+
+/// Gives the finished file `temporary`, which lies beside it, the name of `output`. Throws
+/// UserError(kUsage) when a file that may not be replaced has appeared there meanwhile; the
+/// finished one then stays, and the message names it. Throws UserError(kInput) when the system
+/// refuses; then `temporary` is still there.
+void put_in_place(const std::string& temporary, const OutputFile& output);
 
 }  // namespace espalier

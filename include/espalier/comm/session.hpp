@@ -20,6 +20,11 @@ class Session {
   Communicator world_;
 };
 
+/// What a rank that runs out of memory advises from now on, as "use more ranks". Without a call:
+/// what makes a training job smaller. `advice` must last as long as the process: there is no memory
+/// to copy it.
+void set_memory_advice(const char* advice);
+
 /// Does the MPI library let several threads of a process communicate at the same time?
 bool threads_may_communicate();
 

@@ -6,9 +6,11 @@
 //       csv.end_line();
 //     }
 //
-// Every error is a UserError(kInput) that starts with FILE:LINE. A field is what stands between commas;
-// blanks around it and a carriage return at the end of a line are ignored, and so are empty lines at the end
-// of the file.
+// Every error is a UserError(kInput) that starts with FILE:LINE; it quotes at most 60 characters of
+// a field. A field is what stands between commas; blanks around it and a carriage return at the end
+// of a line are ignored, and so are empty lines at the end of the file and the mark of UTF-8 at its
+// start. Whole numbers are plain digits, with or without a minus. A line has at most 64 MiB: a
+// damaged file may have no ends of lines.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +24,8 @@ namespace espalier {
 
 class CsvReader {
  public:
+  /// Throws UserError(kInput) when there is no such file, or a pipe, a device or a folder has its
+  /// name.
   explicit CsvReader(const std::string& path);
   ~CsvReader();
   CsvReader(const CsvReader&) = delete;
@@ -54,8 +58,10 @@ class CsvReader {
  private:
   bool fill();
   std::string_view field();
+  void pass_over_mark();
   template <class Number>
   Number parse(const char* what);
+  [[noreturn]] void refuse(std::string_view text, const char* what) const;
 
   std::string path_;
   void* stream_ = nullptr;  // gzFile

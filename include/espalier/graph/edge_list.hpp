@@ -4,9 +4,16 @@
 // Edges are placed by a counting sort on their row and each row is then sorted where it lies, in cache, so
 // the peak is the edge list plus the matrix (8 + 4 bytes per edge with 32-bit ids), never sorted pairs beside
 // them.
+//
+// Duplicates. Without symmetrize, two given edges are duplicates when they have the same source and
+// the same target. With symmetrize every given edge stands for both of its directions, so (u,v) and
+// (v,u) are duplicates too: entries (v,u) and (u,v) of the matrix come out of all edges given
+// between u and v, and are equal. A self loop that is given once is its own reverse: as in A + A^T
+// its weight counts twice in a sum, but it is no duplicate.
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/graph/row_range.hpp"
@@ -21,9 +28,18 @@ struct EdgeList {
   Buffer<float> weights;  ///< empty: all 1
 };
 
+/// What an entry is when several edges make it.
+enum class Duplicates {
+  kSum,     ///< the sum of their weights, added in the order of the list
+  kMax,     ///< the largest weight
+  kFirst,   ///< the weight of the first in the list
+  kRefuse,  ///< an error
+};
+
 struct EdgeOptions {
   bool symmetrize = false;  ///< A + A^T: every edge also in the other direction
   bool drop_self_loops = false;
+  Duplicates duplicates = Duplicates::kSum;  ///< without weights entries stay 1, whatever this says
 };
 
 /// What became of the edges.
@@ -32,18 +48,49 @@ struct EdgeCounts {
   std::int64_t reversed = 0;  ///< added by symmetrize
   std::int64_t loops_dropped = 0;
   std::int64_t merged = 0;  ///< entries that fell onto another with the same row and column
+  // Why they fell there. Of a whole matrix: merged = repeated without symmetrize, with it 2
+  // repeated + mirrored + loops.
+  std::int64_t repeated = 0;  ///< given edges with the source and the target of an earlier one
+  std::int64_t mirrored =
+      0;  ///< symmetrize: entries off the diagonal whose reverse is given as well (two a pair)
+  std::int64_t alike = 0;  ///< of those, first given with the weight of the reverse; without weights all
+  std::int64_t loops = 0;  ///< symmetrize: distinct self loops, which meet their own reverse
 };
 
-/// Rows `range` of the n x n adjacency matrix. Targets (with symmetrize: sources too) lie in `range`, sources
-/// in [0, n). Entries that meet are merged: their weights are added as a sum of matrices would, without
-/// weights they stay 1. Empties `edges`.
+/// The first edge of a list that repeats an earlier one.
+struct RepeatedEdge {
+  std::int64_t edge = 0, earlier = 0;  ///< places in the list
+  std::int64_t source = 0, target = 0;
+  bool reversed = false;  ///< the earlier one goes from target to source (symmetrize)
+};
+
+/// A list with duplicates that build_rows was asked to refuse.
+class DuplicateEdge : public std::runtime_error {
+ public:
+  explicit DuplicateEdge(const RepeatedEdge& found)
+      : std::runtime_error("an edge is repeated"), found_(found) {}
+  const RepeatedEdge& found() const { return found_; }
+
+ private:
+  RepeatedEdge found_;
+};
+
+/// Rows `range` of the n x n adjacency matrix. Targets (with symmetrize: sources too) lie in
+/// `range`, sources in [0, n). Entries that meet are merged as options.duplicates says; kRefuse
+/// throws DuplicateEdge instead. Ids lie below the largest Index. Empties `edges`.
 template <class Index>
 Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_t n,
                       const EdgeOptions& options, EdgeCounts& counts);
 
-/// Is the pattern of a square matrix equal to that of its transpose? Rows ascending; weights are not looked
-/// at.
+/// How many entries (v,u) of a square matrix have no entry (u,v)? Rows ascending; weights are not
+/// looked at.
 template <class Index>
-bool is_symmetric(const Csr<Index>& matrix);
+std::int64_t count_one_way(const Csr<Index>& matrix);
+
+/// Is the pattern of a square matrix equal to that of its transpose?
+template <class Index>
+bool is_symmetric(const Csr<Index>& matrix) {
+  return count_one_way(matrix) == 0;
+}
 
 }  // namespace espalier

@@ -17,10 +17,15 @@
 #include <cstdint>
 #include <string>
 
+#include "espalier/base/output_file.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/scramble.hpp"
 
 namespace espalier {
+
+inline constexpr std::int64_t kMostScale = 40, kMostNodes = std::int64_t{1} << kMostScale,
+                              kMostEdgeFactor = 65536;
+inline constexpr std::int64_t kMostFeatures = 1 << 20, kMostClasses = 1 << 20;
 
 struct VertexOptions {
   std::int64_t features = 16;  ///< 0: none
@@ -53,10 +58,10 @@ Edge rmat_edge(std::uint64_t seed, std::int64_t edge, std::int64_t scale);
 
 /// Collective. Generates and writes; every rank makes its share of the edges and writes its even range of
 /// rows. Throws UserError(kUsage) for options that make no sense, UserError(kInput) when `output` cannot be
-/// written.
+/// written, and as check_output() and put_in_place() do.
 void generate_rmat(const Communicator& comm, const RmatOptions& options, const VertexOptions& vertices,
-                   const std::string& output);
+                   const OutputFile& output);
 void generate_planted(const Communicator& comm, const PlantedOptions& options, const VertexOptions& vertices,
-                      const std::string& output);
+                      const OutputFile& output);
 
 }  // namespace espalier

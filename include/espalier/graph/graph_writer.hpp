@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 
+#include "espalier/base/output_file.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/graph_file.hpp"
@@ -33,8 +34,8 @@ struct GraphDescription {
 class GraphWriter {
  public:
   /// Collective. Creates the temporary. Every member throws UserError(kInput) on every rank when the disk
-  /// refuses.
-  GraphWriter(const Communicator& comm, const std::string& path);
+  /// refuses, this one also as check_output() does.
+  GraphWriter(const Communicator& comm, const OutputFile& output);
   /// Collective. Removes the temporary unless commit() succeeded.
   ~GraphWriter();
   GraphWriter(const GraphWriter&) = delete;
@@ -58,7 +59,9 @@ class GraphWriter {
   /// Collective. My part of a split; the parts in rank order are ascending.
   void write_split(Split split, std::span<const std::int64_t> ids);
 
-  /// Collective. Closes the file and gives it its name, replacing a file that has it.
+  /// Collective. Closes the file and gives it its name as put_in_place() does: a file that appeared
+  /// there meanwhile is replaced only when that is allowed, else this one stays beside it under
+  /// another name.
   void commit(const GraphDescription& description);
 
  private:

@@ -8,17 +8,24 @@
 //   FOLDER/raw/node-feat.csv.gz       one line per vertex                           optional
 //   FOLDER/raw/node-label.csv.gz      one line per vertex; nan = none               optional
 //   FOLDER/split/NAME/{train,valid,test}.csv.gz   one vertex per line               optional
-//   FOLDER/meta.json                  "name", "source"                              optional
+//   FOLDER/meta.json                  "name", "source", "directed" or "is_directed", "add_inverse_edge"  optional
 //
 // Each file may also be plain .csv. One label column becomes int32 classes, several become 0/1 multi-labels,
 // where nan (an unknown task, as in ogbg sets) is an error: a uint8 has no place for it.
+//
+// Lines of edge.csv that meet in one entry of the matrix are merged as OgbOptions::duplicates says
+// (edge_list.hpp defines which meet); how many and how is printed. Warned of: a weighted graph with
+// edges listed in both directions whose weights --symmetrize adds up, and a graph of which
+// meta.json says that its edges have no direction while the file lists them in one only.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "espalier/base/output_file.hpp"
 #include "espalier/comm/communicator.hpp"
+#include "espalier/graph/edge_list.hpp"
 
 namespace espalier {
 
@@ -29,11 +36,13 @@ struct OgbOptions {
   bool symmetrize = false;
   bool drop_self_loops = false;
   bool half = false;  ///< store features as float16
+  Duplicates duplicates = Duplicates::kSum;
 };
 
-/// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the larger of
-/// edges and features. Throws UserError(kInput) on every rank with file and line for anything that does not
-/// fit; then there is no `output`.
-void import_ogb(const Communicator& comm, const OgbOptions& options, const std::string& output);
+/// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the
+/// larger of edges and features. Throws UserError(kInput) on every rank with file and line for
+/// anything that does not fit; then there is no `output`. Throws UserError(kUsage) when `output` is
+/// one of the inputs, also as check_output() and put_in_place() do.
+void import_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output);
 
 }  // namespace espalier

@@ -99,7 +99,7 @@ std::string stage_table(const std::vector<EpochReport>& epochs);
 /// A table stage or step | messages | bytes | per rank | max rank | predicted | counted / predicted, over epochs.
 std::string volume_table(const std::vector<EpochReport>& epochs, int ranks);
 
-/// Writes `text` to `path` as replace_file does (base/output_file.hpp). Throws UserError(kUsage).
+/// Writes `text` to `path` as replace_file does (base/result_file.hpp). Throws UserError(kUsage).
 void write_file(const std::string& path, const std::string& text);
 
 }  // namespace espalier

@@ -1,0 +1,57 @@
+#include "number_option.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+
+#include "espalier/base/error.hpp"
+
+namespace espalier {
+
+namespace {
+
+// Enough of what was given to recognise it.
+std::string in_short(const std::string& text) {
+  constexpr std::size_t kMost = 40;
+  if (text.empty()) return "is empty";
+  return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
+}
+
+template <class Number>
+Number parse(const char* name, const std::string& text, Range<Number> range) {
+  Number value{};
+  const auto* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  // Written so that it is false for nan.
+  const bool good =
+      result.ec == std::errc() && result.ptr == end && value >= range.least && value <= range.most;
+  if (!good)
+    usage_error("{} {}: give a {} from {} to {}", name, in_short(text),
+                std::is_integral_v<Number> ? "whole number" : "number", range.least, range.most);
+  return value;
+}
+
+template <class Number>
+CLI::Option* add(CLI::App& app, const char* name, Number& value, Range<Number> range, const char* about) {
+  return app.add_option(name, value, about)
+      ->transform(CLI::Validator(
+          [name, range](std::string& text) {
+            text = fmt::format("{}", parse(name, text, range));  // one way to write it: no octal, no rounding
+            return std::string();
+          },
+          ""));
+}
+
+}  // namespace
+
+CLI::Option* add_whole_number(CLI::App& app, const char* name, std::int64_t& value, Range<std::int64_t> range,
+                              const char* about) {
+  return add(app, name, value, range, about);
+}
+
+CLI::Option* add_number(CLI::App& app, const char* name, double& value, Range<double> range,
+                        const char* about) {
+  return add(app, name, value, range, about);
+}
+
+}  // namespace espalier

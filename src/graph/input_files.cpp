@@ -1,0 +1,65 @@
+#include "input_files.hpp"
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/output_file.hpp"
+
+namespace espalier {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kDeepest = 4;  // folders below the one that is imported; links may lead in circles
+
+bool is_hdf5(const fs::path& path) {
+  std::array<char, 4> start{};
+  std::ifstream(path, std::ios::binary).read(start.data(), start.size());
+  return std::string_view(start.data(), start.size()) == "\x89HDF";
+}
+
+// Is `inner` equal to `outer` or below it? Both without links.
+bool is_within(const fs::path& inner, const fs::path& outer) {
+  const auto relative = inner.lexically_relative(outer);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+// The file at most `depth` folders below `folder` that is the same one as `output`; empty: none.
+fs::path same_file_below(const fs::path& folder, const fs::path& output, int depth) {
+  std::error_code error;
+  for (const auto& entry :
+       fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error)) {
+    if (fs::equivalent(entry.path(), output, error)) return entry.path();
+    if (depth == 0 || !fs::is_directory(entry.path(), error)) continue;
+    const auto found = same_file_below(entry.path(), output, depth - 1);
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+void refuse_input_as_output(const std::string& folder, const std::string& output) {
+  check_is_file(output);
+  std::error_code error;
+  const auto place = fs::weakly_canonical(fs::absolute(output).parent_path(), error);
+  if (fs::exists(output, error)) {
+    const auto same = same_file_below(folder, output, kDeepest);
+    // With a link among the folders of `same`, the path itself does not tell where it lies.
+    const bool read =
+        is_within(same, fs::path(folder) / "raw") || is_within(same, fs::path(folder) / "split");
+    if (!same.empty() && (read || !is_hdf5(output)))
+      usage_error("-o {}: is an input of this import ({}); give another name, in another folder", output,
+                  same.string());
+  }
+  for (const char* part : {"raw", "split"})
+    if (const auto inputs = fs::weakly_canonical(fs::path(folder) / part, error); is_within(place, inputs))
+      usage_error("-o {}: the folder {} holds the input; give a name in another folder", output,
+                  (fs::path(folder) / part).string());
+}
+
+}  // namespace espalier

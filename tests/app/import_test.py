@@ -1,0 +1,248 @@
+"""espalier import on folders that are not as one would wish: edges listed twice, bytes that are no numbers, too little memory.
+
+Laws: with --duplicates sum, max, first the weights are those of numpy on the same lines, with and without --symmetrize, for every
+number of ranks; what was merged is counted, lines and directions apart; refuse names the first duplicate of the file; every
+damage is one sentence with file and line that ends in time.
+"""
+
+import gzip
+import json
+import os
+import resource
+import unittest
+
+import h5py
+import numpy as np
+
+from tests.app.program import ProgramTest, espalier
+
+COMBINE = {"sum": lambda group: np.sum(group, dtype=np.float32), "max": max, "first": lambda group: group[0]}
+
+
+class OgbFolder(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.ogb, self.output = self.folder / "ogb", self.folder / "graph.h5"
+        (self.ogb / "raw").mkdir(parents=True)
+
+    def put(self, name, text):
+        path = self.ogb / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def put_edges(self, edges, weights=None, nodes=None):
+        self.put("raw/num-node-list.csv", f"{nodes or 1 + max(map(max, edges))}\n")
+        self.put("raw/edge.csv", "".join(f"{u},{v}\n" for u, v in edges))
+        if weights is not None:
+            self.put("raw/edge-feat.csv", "".join(f"{w}\n" for w in weights))
+
+    def command(self, *options):
+        return ("import", "ogb", self.ogb, "-o", self.output, "--overwrite", *options)
+
+    def entries(self):
+        """{(row, column): weight} of the graph file; weight 1 where it has none."""
+        with h5py.File(self.output) as file:
+            rows = np.repeat(np.arange(len(file["graph/indptr"]) - 1), np.diff(file["graph/indptr"]))
+            columns = file["graph/indices"][()]
+            weights = file["graph/weights"][()] if "graph/weights" in file else np.ones(len(columns), np.float32)
+        return dict(zip(zip(rows.tolist(), columns.tolist()), weights.tolist()))
+
+
+def merged(edges, weights, symmetrize, how):
+    """The same by a dictionary of lists."""
+    groups = {}
+    for (u, v), weight in zip(edges, weights):
+        groups.setdefault((v, u), []).append(np.float32(weight))
+        if symmetrize:
+            groups.setdefault((u, v), []).append(np.float32(weight))
+    return {place: float(COMBINE[how](group)) for place, group in groups.items()}
+
+
+class Duplicates(OgbFolder):
+    def test_against_numpy(self):
+        random = np.random.default_rng(13)
+        edges = [tuple(pair) for pair in random.integers(0, 9, (150, 2)).tolist()]
+        weights = random.integers(0, 64, 150)
+        self.put_edges(edges, weights, nodes=9)
+        for how in ("sum", "max", "first"):
+            for flags in ((), ("--symmetrize",)):
+                for ranks in (1, 3) if how == "first" and flags else (1,):
+                    self.succeed(*self.command("--edge-weight", 0, "--duplicates", how, *flags), ranks=ranks)
+                    self.assertEqual(self.entries(), merged(edges, weights, bool(flags), how), (how, flags, ranks))
+        self.succeed(*self.command("--edge-weight", 0, "--symmetrize"))
+        self.assertEqual(self.entries(), merged(edges, weights, True, "sum"), "sum is the default")
+
+    def test_lines_and_directions_are_counted_apart(self):
+        # 0,1 three times; 1,0 once; 2,3 once; 3,2 twice; 4,4 twice; 4,0 once.
+        edges = [(0, 1), (0, 1), (1, 0), (0, 1), (2, 3), (3, 2), (3, 2), (4, 4), (4, 4), (4, 0)]
+        self.put_edges(edges, range(1, 11))
+        output = self.succeed(*self.command("--edge-weight", 0))
+        self.assertIn("4 lines repeat an earlier one; weights are summed", output)
+        self.assertNotIn("both directions are", output)
+        output = self.succeed(*self.command("--edge-weight", 0, "--symmetrize", "--duplicates", "max"))
+        self.assertIn("4 lines repeat an earlier one, 2 pairs of vertices are listed in both directions", output)
+        self.assertIn("1 self loop meets its own reverse", output)
+        self.assertIn("the largest weight stays", output)
+        output = self.succeed(*self.command("--symmetrize", "--duplicates", "first"))
+        self.assertIn("no weights", output)
+        self.assertEqual(set(self.entries().values()), {1.0})
+
+    def test_a_symmetric_weighted_graph_is_warned_of(self):
+        self.put_edges([(0, 1), (1, 0), (1, 2), (2, 1)], [3, 3, 5, 5])
+        output = self.succeed("-q", *self.command("--edge-weight", 0, "--symmetrize"))
+        for words in ("warning", "2 pairs", "2 of them with one weight twice", "add up", "leave out --symmetrize", "--duplicates max"):
+            self.assertIn(words, output)
+        self.assertEqual(self.entries()[0, 1], 6)
+        self.succeed(*self.command("--edge-weight", 0))
+        self.assertEqual(self.entries()[0, 1], 3)
+        for quiet in (("--edge-weight", 0), ("--edge-weight", 0, "--symmetrize", "--duplicates", "max")):
+            self.assertNotIn("warning", self.succeed(*self.command(*quiet)))
+            self.assertEqual(self.entries()[0, 1], 3)
+
+    def test_a_partly_symmetric_weighted_graph_is_warned_of(self):
+        self.put_edges([(0, 1), (1, 0), (1, 2), (0, 2)], [3, 4, 5, 5])
+        output = self.succeed("-q", *self.command("--edge-weight", 0, "--symmetrize"))
+        for words in ("warning", "1 pair of vertices is listed", "0 of them with one weight twice", "--duplicates max"):
+            self.assertIn(words, output)
+        self.assertNotIn("leave out", output)
+
+    def test_symmetrize_changes_nothing(self):
+        self.put_edges([(0, 1), (1, 0), (2, 2)])
+        self.assertIn("symmetric already: --symmetrize changes nothing", self.succeed(*self.command("--symmetrize")))
+        self.put_edges([(0, 1), (1, 0), (2, 1)])
+        self.assertNotIn("symmetric already", self.succeed(*self.command("--symmetrize")))
+
+    def test_refuse_names_the_first(self):
+        edges = [(0, 1), (2, 3), (3, 2), (4, 4), (0, 1), (2, 3)]
+        self.put_edges(edges)
+        self.fail_with(3, ["edge.csv:5: ", "edge 0,1", "line 1", "--duplicates"], *self.command("--duplicates", "refuse"), ranks=2)
+        self.fail_with(3, ["edge.csv:3: ", "edge 3,2", "line 2", "2,3", "--symmetrize"],
+                       *self.command("--duplicates", "refuse", "--symmetrize"))
+        self.fail_with(3, ["edge.csv:4: ", "edge 1,0", "line 1"], *self.command_after([(1, 0), (2, 2), (0, 1), (1, 0)], "--duplicates", "refuse"))
+        self.assertFalse(self.output.exists())
+        self.succeed(*self.command_after([(0, 1), (4, 4), (1, 2)], "--duplicates", "refuse", "--symmetrize"))
+        self.succeed(*self.command_after([(0, 1), (1, 0), (1, 2)], "--duplicates", "refuse"))
+        self.succeed(*self.command_after([(4, 4), (4, 4), (1, 2)], "--duplicates", "refuse", "--drop-self-loops"))
+        self.fail_with(2, ["--duplicates", "sum", "first", "refuse"], *self.command("--duplicates", "mean"))
+
+    def command_after(self, edges, *options):
+        self.put_edges(edges)
+        return self.command(*options)
+
+
+class Directions(OgbFolder):
+    """What meta.json says of the edges, against what the edges say."""
+
+    def test_one_direction_stored(self):
+        self.put_edges([(0, 1), (1, 2), (2, 1)])
+        for meta in ({"add_inverse_edge": "True"}, {"is_directed": False}, {"directed": "false"}):
+            self.put("meta.json", json.dumps(meta))
+            output = self.succeed("-q", *self.command())
+            for words in ("warning", "meta.json", next(iter(meta)), "1 of 3", "--symmetrize"):
+                self.assertIn(words, output)
+        self.assertNotIn("warning", self.succeed(*self.command("--symmetrize")))
+        for meta in ({"add_inverse_edge": "False", "directed": True}, {"directed": "yes", "is_directed": 7}, [], {"add_inverse_edge": None}):
+            self.put("meta.json", json.dumps(meta))
+            self.assertNotIn("warning", self.succeed(*self.command()))
+
+    def test_both_directions_stored(self):
+        self.put_edges([(0, 1), (1, 0)])
+        self.put("meta.json", '{"directed": false, "add_inverse_edge": "False"}')
+        self.assertNotIn("warning", self.succeed(*self.command()))
+
+    def test_how_many_have_a_reverse_is_said(self):
+        self.put_edges([(0, 1), (1, 2), (2, 1), (3, 3)])
+        self.assertIn("1 of 4 entries have no reverse", self.succeed(*self.command()))
+        self.put_edges([(0, 1), (1, 2)])
+        self.assertIn("no edge is listed in both directions", self.succeed(*self.command()))
+
+
+class Damage(OgbFolder):
+    def refuse(self, *words):
+        self.output.unlink(missing_ok=True)
+        output = self.fail_with(3, words, *self.command(), timeout=20)
+        self.assertLess(len(output), 700, "a message of a few lines")
+        self.assertFalse(self.output.exists())
+
+    def test_ids_that_are_no_plain_numbers(self):
+        self.put("raw/num-node-list.csv", "6000\n")
+        for text, words in (("0,1\n1e3,2\n", ("edge.csv:2: '1e3'", "plain digits")), ("+5,1\n", ("edge.csv:1: '+5'", "plus")),
+                            ("0x10,1\n", ("'0x10' is not a whole number",)), ("5.0,1\n", ("'5.0'", "plain digits")),
+                            (",1\n", ("edge.csv:1: an empty field",)), ("99999999999999999999,1\n", ("out of range",)),
+                            ("5 5,1\n", ("'5 5' is not a whole number",)), ('"5",1\n', ("is not a whole number",)),
+                            ("0,1\n1\0,2\n", ("edge.csv:2: ", "zero byte")), (b"\xff\xfe0\x00,\x001\x00\n\x00", ("edge.csv:1: ", "UTF-16")),
+                            ("x" * 1000 + ",1\n", ("x" * 60 + "...'",)), ("\x1b[2J,1\n", ("'?[2J'",))):
+            self.put("raw/edge.csv", text)
+            self.refuse(*words)
+
+    def test_blanks_and_the_mark_of_utf8_are_passed_over(self):
+        self.put("raw/num-node-list.csv", b"\xef\xbb\xbf6\r\n")
+        self.put("raw/edge.csv", b"\xef\xbb\xbf 5 ,\t1 \r\n0, 2\n")
+        self.succeed(*self.command())
+        self.assertEqual(set(self.entries()), {(1, 5), (2, 0)})
+        self.put("raw/edge.csv", b"5,1\n\xef\xbb\xbf0,2\n")
+        self.refuse("edge.csv:2: ")
+
+    def test_lines_without_end(self):
+        self.put("raw/num-node-list.csv", "6\n")
+        self.put("raw/edge.csv", "5" * 50_000_000 + ",1\n")
+        self.refuse("edge.csv:1: '" + "5" * 60 + "...'")
+        self.put("raw/edge.csv", "1,2\n" + "1," * 25_000_000 + "\n")
+        self.refuse("edge.csv:2: has 25000001 fields, too many")
+        (self.ogb / "raw" / "edge.csv").unlink()
+        with gzip.open(self.ogb / "raw" / "edge.csv.gz", "wb", compresslevel=1) as file:
+            for _ in range(300):
+                file.write(bytes(1 << 20))
+        self.refuse("edge.csv.gz:1: ", "longer than 64 MiB")
+
+    def test_what_is_no_file(self):
+        self.put("raw/num-node-list.csv", "6\n")
+        pipe = self.ogb / "raw" / "edge.csv.gz"
+        os.mkfifo(pipe)
+        self.refuse("edge.csv.gz is a pipe, not a file")
+        pipe.unlink()
+        pipe.mkdir()
+        self.refuse("edge.csv.gz is a folder, not a file")
+        pipe.rmdir()
+        pipe.symlink_to("/dev/zero")
+        self.refuse("edge.csv.gz is a device, not a file")
+        pipe.unlink()
+        self.put("raw/edge.csv", "1,2\n")
+        os.mkfifo(self.ogb / "meta.json")
+        self.succeed(*self.command(), timeout=20)
+
+    def test_a_column_of_weights_that_is_not_there_is_found_before_the_edges_are_read(self):
+        self.put_edges([(0, 1), (1, 0)], [1, 2])
+        self.put("raw/edge.csv", "not an edge\n")
+        self.fail_with(2, ["--edge-weight 1", "has 1 column"], *self.command("--edge-weight", 1))
+        for column in ("-1", "x", "99999999999999999999", "1.5"):
+            self.fail_with(2, [f"--edge-weight {column}", "number of a column"], *self.command("--edge-weight", column))
+
+
+class Memory(OgbFolder):
+    """Too little memory: exit code 4 and words that fit the command."""
+
+    def short_of_memory(self, *command):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+        code, output = espalier(*command, preexec_fn=limit)
+        self.assertEqual(code, 4, output)
+        self.assertIn("out of memory", output)
+        self.assertNotIn("sampler.bulk", output)
+        return output
+
+    def test_import(self):
+        self.put("raw/num-node-list.csv", "500000000\n")
+        self.put("raw/edge.csv", "1,2\n")
+        output = self.short_of_memory(*self.command())
+        for words in ("one rank", "more memory", "--half"):
+            self.assertIn(words, output)
+
+    def test_generate(self):
+        output = self.short_of_memory("generate", "planted", "--nodes", 1000000, "--features", 1000, "-o", self.output)
+        for words in ("more ranks", "--features", "--half"):
+            self.assertIn(words, output)
+
+
+if __name__ == "__main__":
+    unittest.main()

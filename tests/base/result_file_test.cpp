@@ -1,0 +1,122 @@
+// Laws: a file that is replaced is the old or the new one, whatever fails; one that grows has whole lines only,
+// and all of them once the disk takes them. A disk is filled by RLIMIT_FSIZE.
+#include "espalier/base/result_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// While it lives no file grows beyond so many bytes.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+std::size_t files_in(const std::string& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
+
+TEST(ReplaceFile, IsTheOldOneOrTheNewOne) {
+  const auto folder = test_folder("replace"), path = folder + "/report.json";
+  EXPECT_EQ(replace_file(path, "old"), "");
+  {
+    const FullDisk full(5);
+    EXPECT_EQ(replace_file(path, "too long"), "File too large");
+    EXPECT_EQ(content(path), "old");
+    EXPECT_EQ(replace_file(path, "short"), "");
+  }
+  EXPECT_EQ(content(path), "short");
+  EXPECT_EQ(files_in(folder), 1);
+}
+
+TEST(ReplaceFile, FollowsALinkAndWritesIntoADevice) {
+  const auto folder = test_folder("replace_links");
+  std::ofstream(folder + "/file") << "old";
+  fs::create_symlink("file", folder + "/link");
+  EXPECT_EQ(replace_file(folder + "/link", "new"), "");
+  EXPECT_TRUE(fs::is_symlink(folder + "/link"));
+  EXPECT_EQ(content(folder + "/file"), "new");
+  for (const auto& [device, problem] :
+       {std::pair("/dev/full", "No space left on device"), std::pair("/dev/null", "")}) {
+    fs::remove(folder + "/link");
+    fs::create_symlink(device, folder + "/link");  // not the device itself: an error here would replace it
+    EXPECT_EQ(replace_file(folder + "/link", "text"), problem);
+    EXPECT_TRUE(fs::is_symlink(folder + "/link"));
+    EXPECT_TRUE(fs::is_character_file(device));
+  }
+  EXPECT_EQ(replace_file(folder, "text"), "Is a directory");
+  EXPECT_EQ(replace_file(folder + "/no/such/folder", "text"), "No such file or directory");
+  EXPECT_EQ(files_in(folder), 2);
+}
+
+TEST(GrowingFile, HasWholeLinesAndInTheEndAll) {
+  const auto path = test_folder("grow") + "/metrics.csv";
+  constexpr std::size_t kBytes = 105;  // within a line
+  GrowingFile file(path);
+  std::string all;
+  for (int line = 0; line < 40; ++line) {
+    const auto text = "line " + std::to_string(line * line) + "\n";
+    file.add(text);
+    all += text;
+    {
+      const FullDisk full(kBytes);
+      EXPECT_EQ(file.write(), all.size() <= kBytes ? "" : "File too large") << line;
+    }
+    EXPECT_TRUE(all.starts_with(content(path)));
+    EXPECT_TRUE(content(path).ends_with("\n"));
+  }
+  EXPECT_LT(content(path).size(), all.size());
+  EXPECT_EQ(file.write(), "");
+  EXPECT_EQ(content(path), all);
+}
+
+TEST(GrowingFile, IsWrittenAnewWhereItWasCutOrRemoved) {
+  const auto path = test_folder("grow_again") + "/metrics.csv";
+  GrowingFile file(path);
+  file.add("one\n");
+  EXPECT_EQ(file.write(), "");
+  fs::remove(path);
+  file.add("two\n");
+  EXPECT_EQ(file.write(), "");
+  EXPECT_EQ(content(path), "one\ntwo\n");
+  fs::resize_file(path, 5);
+  file.add("three\n");
+  EXPECT_EQ(file.write(), "");
+  EXPECT_EQ(content(path), "one\ntwo\nthree\n");
+  std::ofstream(path, std::ios::app) << "torn";
+  file.add("four\n");
+  EXPECT_EQ(file.write(), "");
+  EXPECT_EQ(content(path), "one\ntwo\nthree\nfour\n");
+}
+
+}  // namespace
+}  // namespace espalier
