@@ -85,7 +85,8 @@ find_reason() {
       local saved=
       [ "$(identify_checkpoint "$output")" = "$checkpoint_at_start" ] || saved=1
       if [ -n "$warned" ] && [ -z "$saved" ] && second_in_vain; then
-        say "the limit came before the program could save, for the second time in a row: not requeued. Give it a longer --time, or an earlier warning and run.checkpoint_minutes, and submit it again with output.dir=$output" >&2
+        say "the limit came before the program could save, for the second time in a row: not requeued." \
+          "To continue: submit it again with a longer --time, or an earlier --signal, and output.dir=$output" >&2
         return 1
       elif [ -n "$warned" ]; then
         echo "the limit came before the program could save"

@@ -203,7 +203,9 @@ std::vector<Key> bind_keys(Config& c) {
        kNoLimit},
       {"run.stall_minutes",
        &c.run.stall_minutes,
-       "say where each rank is when no step finishes for so long, end after twice as long; 0 = never",
+       "say where each rank is when no step finishes (before the first: nothing moves) for so long, end "
+       "after "
+       "twice as long; 0 = never",
        {},
        0,
        kNoLimit},

@@ -32,7 +32,8 @@ double seconds_now() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A launcher sends a signal to all its ranks; then those of rank 0's node speak. What came to me alone, only I can tell.
+// A launcher sends a signal to all its ranks; then those of rank 0's node speak. What came to me
+// alone, only I can tell.
 bool is_mine_to_tell(const siginfo_t& information) {
   return on_first_node() || information.si_pid != getppid();
 }
@@ -69,7 +70,8 @@ void ask_for_checkpoint(int, siginfo_t*, void*) {
   checkpoint_asked = true;
 }
 
-// SIGUSR2 is a warning of the batch system, which may send SIGTERM after it: only the second of the others ends at once.
+// SIGUSR2 is a warning of the batch system, which may send SIGTERM after it: only the second of the
+// others ends at once.
 bool is_the_second(int number) {
   if (number == SIGUSR2) return false;
   double first = 0;

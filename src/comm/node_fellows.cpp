@@ -30,7 +30,8 @@ struct Introduction {
   unsigned long long start = 0;
 };
 
-// When a process started, in ticks; 0 where there is none. The 22nd field, behind a name that may hold anything.
+// When a process started, in ticks; 0 where there is none. The 22nd field, behind a name that may
+// hold anything.
 unsigned long long start_of(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;

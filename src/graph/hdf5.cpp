@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "espalier/base/whereabouts.hpp"
+
 namespace espalier::hdf5 {
 
 namespace {
@@ -339,6 +341,7 @@ bool for_each_piece(const Dataset& dataset, hid_t type, const Slab& slab, Transf
     const Handle memory_space(H5Screate_simple(static_cast<int>(dataset.shape.size()), count, nullptr),
                               H5Sclose);
     H5Sselect_hyperslab(file_space.id(), H5S_SELECT_SET, start, nullptr, count, nullptr);
+    note_movement();
     good = succeeded(transfer(memory_space.id(), file_space.id(), (begin - slab.begin) * row_bytes));
   }
   return good;

@@ -458,7 +458,8 @@ class Signals(RestartTest):
             code, output = job.end()
             self.assert_stopped(code, output, [f"stopped by {number.name}", "the same command"])
             if rank == 0:
-                self.assertRegex(output, rf"(?m)^espalier: rank 0 on \S+: {number.name} has come: waiting for the step to end$")
+                self.assertRegex(output, rf"(?m)^espalier: rank 0 on \S+: {number.name} has come: "
+                                         "waiting for the step to end$")
             self.assertRegex(output, f"(?m)^{number.name}: all ranks stop here; saving a checkpoint$")
             self.assertEqual(len(self.files()), 1)
             self.succeed("-q", "train", self.config, ranks=ranks % 3 + 1)
@@ -513,7 +514,8 @@ class Signals(RestartTest):
         said = [line for line in output.splitlines() if line.startswith("espalier: ")]
         self.assertEqual(len(said), 2, output)
         self.assertRegex(said[0], r"rank 0 on \S+: SIGTERM has come: waiting for the step to end$")
-        self.assertRegex(said[1], r"rank 0 on \S+: SIGTERM while training: the job ends at once; the same command goes on from its last checkpoint")
+        self.assertRegex(said[1], r"rank 0 on \S+: SIGTERM while training: the job ends at once; "
+                                  "the same command goes on from its last checkpoint")
         self.assertNotIn("stopped by", output)
         self.assertEqual({path: path.read_bytes() for path in self.files()}, before)
         self.assertIsNone(damage_of(self.checkpoints / "latest"))

@@ -1,8 +1,9 @@
 """Jobs that are stopped before there is anything to save: while they load, import, generate, plan or sample.
 
-Laws: SIGTERM, SIGINT and SIGUSR2, to one rank or to all, end the job at once with 128 + the signal's number and exactly one line, which says
-which signal it was, what was being done, and what that means; SIGUSR1 ends nothing, and is obeyed when training begins. Whatever ends a
-job, signals to any rank, a rank that is killed, memory that runs out, nothing is left beside the file it was writing.
+Laws: SIGTERM, SIGINT and SIGUSR2, to one rank or to all, end the job at once with 128 + the signal's
+number and exactly one line, which says which signal it was, what was being done, and what that
+means; SIGUSR1 ends nothing, and is obeyed when training begins. Whatever ends a job, signals to any
+rank, a rank that is killed, memory that runs out, nothing is left beside the file it was writing.
 """
 
 import gzip
@@ -23,10 +24,15 @@ from tests.app.program import PROGRAM, ProgramTest, espalier, pids_of_ranks
 ENVIRONMENT = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="1")
 
 
+def launcher(ranks):
+    return ["mpirun", "-q", "-np", str(ranks)] if ranks > 1 else []
+
+
 class StoppedTest(ProgramTest):
     def start(self, *arguments, ranks=1):
-        command = (["mpirun", "-q", "-np", str(ranks)] if ranks > 1 else []) + [PROGRAM, *map(str, arguments)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
+        command = [*launcher(ranks), PROGRAM, *map(str, arguments)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   text=True, env=ENVIRONMENT)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.kill)
         return process
@@ -40,7 +46,8 @@ class StoppedTest(ProgramTest):
 
     def end(self, process):
         output = process.communicate(timeout=20)[0]
-        return process.returncode, [line for line in output.splitlines() if line.startswith("espalier: ")], output
+        lines = [line for line in output.splitlines() if line.startswith("espalier: ")]
+        return process.returncode, lines, output
 
 
 def write_ogb(folder, edges, columns=1):
@@ -72,18 +79,21 @@ class Writing(StoppedTest):
         self.out.mkdir()
         write_ogb(self.folder / "ogb", 300_000)
         self.importing = ["import", "ogb", self.folder / "ogb", "-o", self.out / "x.h5"]
-        self.generating = ["generate", "planted", "--nodes", 400_000, "--degree", 8, "--features", 64, "-o", self.out / "x.h5"]
+        self.generating = ["generate", "planted", "--nodes", 400_000, "--degree", 8, "--features", 64,
+                           "-o", self.out / "x.h5"]
 
     def half_written(self, *arguments, ranks=1):
         process = self.start(*arguments, ranks=ranks)
-        self.wait_for(lambda: any(re.fullmatch(r"x\.h5\.partial-\d+", path.name) for path in self.out.iterdir()), process)
+        partial = re.compile(r"x\.h5\.partial-\d+")
+        self.wait_for(lambda: any(partial.fullmatch(path.name) for path in self.out.iterdir()), process)
         return process
 
     def assert_stopped(self, process, number, words):
         code, lines, output = self.end(process)
         self.assertIn(code, (-number, 128 + number), output)
         self.assertEqual(len(lines), 1, output)
-        self.assertRegex(lines[0], rf"rank \d on \S+: {number.name} while {words}: the job ends at once; no graph file was written$")
+        self.assertRegex(lines[0], rf"rank \d on \S+: {number.name} while {words}: the job ends at once; "
+                                   "no graph file was written$")
         self.assertEqual(list(self.out.iterdir()), [])
 
     def test_signals_to_one_process(self):
@@ -96,7 +106,8 @@ class Writing(StoppedTest):
         self.assert_stopped(process, signal.SIGUSR2, "generating")
 
     def test_a_signal_to_one_of_three_ranks(self):
-        for arguments, words, rank in ((self.importing, "importing", 2), (self.generating, "generating", 1)):
+        for arguments, words, rank in ((self.importing, "importing", 2),
+                                       (self.generating, "generating", 1)):
             process = self.half_written(*arguments, ranks=3)
             os.kill(pids_of_ranks(process.pid)[rank], signal.SIGTERM)
             self.assert_stopped(process, signal.SIGTERM, words)
@@ -112,15 +123,17 @@ class Writing(StoppedTest):
         code, lines, output = self.end(process)
         self.assertEqual(code, 137, output)
         self.assertEqual(len(lines), 1, output)
-        self.assertRegex(lines[0], r"rank [12] on \S+: rank 0 \(process \d+\) of this node has died while generating: the job ends at once")
+        self.assertRegex(lines[0], r"rank [12] on \S+: rank 0 \(process \d+\) of this node has died "
+                                   "while generating: the job ends at once")
         self.assertEqual(list(self.out.iterdir()), [])
 
     def test_memory_that_runs_out(self):
         for ranks in (1, 2):
-            limited = ["bash", "-c", 'ulimit -v 900000; exec "$@"', "-", PROGRAM, "generate", "planted", "--nodes", 400_000, "--degree", 8,
-                       "--features", 1000, "-o", self.out / "x.h5"]
-            command = (["mpirun", "-q", "-np", str(ranks)] if ranks > 1 else []) + list(map(str, limited))
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, env=ENVIRONMENT)
+            limited = ["bash", "-c", 'ulimit -v 900000; exec "$@"', "-", PROGRAM, "generate", "planted",
+                       "--nodes", "400000", "--degree", "8", "--features", "1000",
+                       "-o", str(self.out / "x.h5")]
+            done = subprocess.run([*launcher(ranks), *limited], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=60, env=ENVIRONMENT)
             self.assertEqual(done.returncode, 4, done.stdout)
             self.assertIn("out of memory", done.stdout)
             self.assertEqual(list(self.out.iterdir()), [])
@@ -153,7 +166,8 @@ class Loading(StoppedTest):
         shared = tempfile.TemporaryDirectory(prefix="espalier-test-")
         cls.addClassCleanup(shared.cleanup)
         cls.graph = pathlib.Path(shared.name) / "graph.h5"
-        code, output = espalier("-q", "generate", "planted", "--nodes", 150_000, "--degree", 8, "--features", 256, "--half", "-o", cls.graph)
+        code, output = espalier("-q", "generate", "planted", "--nodes", 150_000, "--degree", 8,
+                                "--features", 256, "--half", "-o", cls.graph)
         if code != 0:
             raise AssertionError(output)
 
@@ -164,8 +178,9 @@ class Loading(StoppedTest):
 
     def reads(self, pid):
         """Has this process opened the graph?"""
+        files = pathlib.Path(f"/proc/{pid}/fd")
         try:
-            return any(os.readlink(f"/proc/{pid}/fd/{number}") == str(self.graph) for number in os.listdir(f"/proc/{pid}/fd"))
+            return any(os.readlink(file) == str(self.graph) for file in files.iterdir())
         except OSError:
             return False
 
@@ -185,7 +200,8 @@ class Loading(StoppedTest):
         code, lines, output = self.end(process)
         self.assertIn(code, (-number, 128 + number), output)
         self.assertEqual(len(lines), 1, output)
-        self.assertRegex(lines[0], rf"rank \d on \S+: {number.name} while [a-z ,]+: the job ends at once{words}$")
+        self.assertRegex(lines[0], rf"rank \d on \S+: {number.name} while [a-z ,]+: "
+                                   f"the job ends at once{words}$")
 
     def test_train_says_that_nothing_is_lost(self):
         process, _ = self.loading("train", self.config)
@@ -194,11 +210,14 @@ class Loading(StoppedTest):
         self.succeed("-q", "train", self.config, "run.checkpoint_every=1")
         process, pids = self.loading("train", self.config, "train.epochs=2", ranks=3)
         os.kill(pids[2], signal.SIGUSR2)
-        self.assert_stopped(process, signal.SIGUSR2, "; nothing is lost; the same command goes on from its checkpoint")
-        self.assertRegex(self.succeed("train", self.config, "train.epochs=2"), "(?m)^restart .*1 epoch done")
+        self.assert_stopped(process, signal.SIGUSR2,
+                            "; nothing is lost; the same command goes on from its checkpoint")
+        output = self.succeed("train", self.config, "train.epochs=2")
+        self.assertRegex(output, "(?m)^restart .*1 epoch done")
 
     def test_other_commands(self):
-        for arguments, number in ((["sample", self.config], signal.SIGINT), (["plan", self.config, "--ranks", 4], signal.SIGTERM),
+        for arguments, number in ((["sample", self.config], signal.SIGINT),
+                                  (["plan", self.config, "--ranks", 4], signal.SIGTERM),
                                   (["info", self.graph], signal.SIGTERM)):
             process, _ = self.loading(*arguments)
             process.send_signal(number)
@@ -212,16 +231,22 @@ class Loading(StoppedTest):
         self.assertRegex(output, "(?m)^saved .*/epoch-0001-step-000001.h5")
 
     def test_a_stall(self):
-        for arguments, key in ((["train", self.config, "run.stall_minutes=0.015"], "run.stall_minutes"),
-                               (["sample", self.config, "run.stall_minutes=0.015"], "run.stall_minutes"),
-                               (["info", self.graph, "--stall-minutes=0.015"], "--stall-minutes")):
-            process, pids = self.loading(*arguments, ranks=2)
+        stalled = []
+        elsewhere = f"output.dir={self.folder}/elsewhere"
+        for arguments, key in ((["train", self.config], "run.stall_minutes"),
+                               (["sample", self.config, elsewhere], "run.stall_minutes"),
+                               (["info", self.graph], "--stall-minutes")):
+            process, pids = self.loading(*arguments, f"{key}=0.015", ranks=2)
             os.kill(pids[1], signal.SIGSTOP)
+            stalled.append((process, key))
+        for process, key in stalled:
             code, lines, output = self.end(process)
             self.assertEqual(code, 1, output)
-            lines = [line for line in lines if line.startswith("espalier: rank 0 ")]  # the other may wake up and speak too
+            # The other may wake up and speak too.
+            lines = [line for line in lines if line.startswith("espalier: rank 0 ")]
             self.assertEqual(len(lines), 2, output)
-            self.assertRegex(lines[0], r"rank 0 on \S+: nothing has moved for \S+ minutes: [a-z ,]+, (inside|out) of .+ \"[^\"]*\" of 2 ranks for \d+ s")
+            self.assertRegex(lines[0], r"nothing has moved for \S+ minutes: [a-z ,]+, "
+                                       r"(inside|out) of .+ \"[^\"]*\" of 2 ranks for \d+ s")
             self.assertIn(f"({key} = 0.015); the job ends", lines[1])
 
 

@@ -1,9 +1,10 @@
-// Laws. In steps: a first SIGTERM, SIGINT or SIGUSR2 is noted and the process lives on, the last of several is the one told; a second
-// SIGTERM or SIGINT, two seconds later or more, ends it as the signal does by default, a SIGUSR2 counts for neither. Before steps
-// each of them ends the process at once, by its own name. SIGUSR1 is a request that is taken once and ends nothing, also before. On
-// the way out a first one is passed over. Whatever ends the process at once says so in one line, with what was being done and
-// what it means, removes temporary files, and says nothing where something else is the reason that was told. All in children:
-// notes are for a process's life.
+// Laws. In steps: a first SIGTERM, SIGINT or SIGUSR2 is noted and the process lives on, the last of
+// several is the one told; a second SIGTERM or SIGINT, two seconds later or more, ends it as the
+// signal does by default, a SIGUSR2 counts for neither. Before steps each of them ends the process
+// at once, by its own name. SIGUSR1 is a request that is taken once and ends nothing, also before.
+// On the way out a first one is passed over. Whatever ends the process at once says so in one line,
+// with what was being done and what it means, removes temporary files, and says nothing where
+// something else is the reason that was told. All in children: notes are for a process's life.
 #include "espalier/base/signals.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
-// Laws: where nothing moves for the given time the watchdog says once where the process is, each thread's stage and collective, and
-// after as long again ends the job with code 1; in steps only the end of a step keeps it quiet, before them every note does;
-// 0 minutes watch nothing; it ends with its owner, at once; a hanging writer of stderr does not stop it.
+// Laws: where nothing moves for the given time the watchdog says once where the process is, each
+// thread's stage and collective, and after as long again ends the job with code 1; in steps only
+// the end of a step keeps it quiet, before them every note does; 0 minutes watch nothing; it ends
+// with its owner, at once; a hanging writer of stderr does not stop it.
 #include "espalier/base/watchdog.hpp"
 
 #include <gtest/gtest.h>

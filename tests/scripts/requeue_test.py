@@ -1,7 +1,9 @@
-"""slurm/run_and_requeue.sh with stand-ins for SLURM's commands and for the program: which ends of a run bring the job back.
+"""slurm/run_and_requeue.sh with stand-ins for SLURM's commands and for the program: which ends of a run
+bring the job back.
 
-Laws: exit code 5 does, 0, 2, 3 and 4 do not; another code does where a checkpoint was saved since the start, and after the warning of the time
-limit in any case, but not twice in a row without one; never more than MAX_REQUEUES times, never after scancel; the exit code is the program's.
+Laws: exit code 5 does, 0, 2, 3 and 4 do not; another code does where a checkpoint was saved since the
+start, and after the warning of the time limit in any case, but not twice in a row without one; never
+more than MAX_REQUEUES times, never after scancel; the exit code is the program's.
 tests/slurm proves it on a SLURM; how the program itself takes the warning is in tests/app.
 """
 
@@ -38,13 +40,15 @@ class Requeue(unittest.TestCase):
         return path
 
     def run_job(self, *command, signals=(), job=7, **environment):
-        """One start of the job; (exit code, was it requeued?, what it said). The signals go to the batch shell when the program has begun."""
+        """One start of the job; (exit code, was it requeued?, what it said). The signals go to the batch
+        shell when the program has begun."""
         (self.folder / "requeued").unlink(missing_ok=True)
         (self.folder / "begun").unlink(missing_ok=True)
-        process = subprocess.Popen(["bash", str(SCRIPT), *map(str, command), f"output.dir={self.output}"], cwd=self.folder, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   env=dict(os.environ, PATH=f"{self.folder}/bin:{os.environ['PATH']}", SLURM_JOB_ID=str(job),
-                                            SLURM_RESTART_COUNT=str(self.starts), **environment))
+        environment.update(PATH=f"{self.folder}/bin:{os.environ['PATH']}", SLURM_JOB_ID=str(job),
+                           SLURM_RESTART_COUNT=str(self.starts))
+        command = ["bash", str(SCRIPT), *map(str, command), f"output.dir={self.output}"]
+        process = subprocess.Popen(command, cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, env=dict(os.environ, **environment))
         end = time.monotonic() + 10
         while signals and not (self.folder / "begun").exists() and time.monotonic() < end:
             time.sleep(0.01)
@@ -56,8 +60,10 @@ class Requeue(unittest.TestCase):
         return process.returncode, (self.folder / "requeued").exists(), said
 
     def program(self, body):
-        return self.stand_in("program", f"save() {{ mkdir -p {self.output}/checkpoints; cd {self.output}/checkpoints; echo $1 >$1.h5; ln -sf $1.h5 latest; cd - >/dev/null; }}\n"
-                                        f"{body}")
+        """`save NAME` leaves a checkpoint."""
+        folder = f"{self.output}/checkpoints"
+        save = f"save() {{ mkdir -p {folder}; echo $1 >{folder}/$1.h5; ln -sf $1.h5 {folder}/latest; }}"
+        return self.stand_in("program", f"{save}\n{body}")
 
     def test_exit_codes(self):
         for code, back in ((0, False), (2, False), (3, False), (4, False), (5, True)):
@@ -72,11 +78,13 @@ class Requeue(unittest.TestCase):
         self.assertEqual(self.run_job(self.program("exit 137"))[:2], (137, False), "one of an earlier start does not count")
 
     def test_the_warning_is_passed_on_and_a_saved_run_comes_back(self):
-        code, back, said = self.run_job(self.program("trap 'kill %1; save b; exit 5' USR2; sleep 10 & touch begun; wait"), signals=[signal.SIGUSR1])
+        program = self.program("trap 'kill %1; save b; exit 5' USR2; sleep 10 & touch begun; wait")
+        code, back, said = self.run_job(program, signals=[signal.SIGUSR1])
         self.assertEqual((code, back), (5, True), said)
 
     def warned_in_vain(self, **options):
-        return self.run_job(self.program("touch begun; exec sleep 10"), signals=[signal.SIGUSR1], **options)
+        program = self.program("touch begun; exec sleep 10")
+        return self.run_job(program, signals=[signal.SIGUSR1], **options)
 
     def test_a_limit_while_loading_gets_one_more_start_and_no_third(self):
         code, back, said = self.warned_in_vain()
@@ -89,7 +97,8 @@ class Requeue(unittest.TestCase):
 
     def test_a_checkpoint_between_two_such_starts_counts(self):
         self.assertTrue(self.warned_in_vain()[1])
-        self.assertTrue(self.run_job(self.program("save c; touch begun; exec sleep 10"), signals=[signal.SIGUSR1])[1])
+        program = self.program("save c; touch begun; exec sleep 10")
+        self.assertTrue(self.run_job(program, signals=[signal.SIGUSR1])[1])
         self.assertTrue(self.warned_in_vain()[1])
         self.starts = 1
         self.assertTrue(self.warned_in_vain(job=8)[1], "of another job in the same folder")
@@ -99,7 +108,8 @@ class Requeue(unittest.TestCase):
         code, back, said = self.run_job(self.program("exit 5"), MAX_REQUEUES="3")
         self.assertEqual((code, back), (5, False), said)
         (self.folder / "reason").write_text("None\n")
-        code, back, said = self.run_job(self.program("touch begun; sleep 0.3; exit 5"), signals=[signal.SIGTERM])
+        program = self.program("touch begun; sleep 0.3; exit 5")
+        code, back, said = self.run_job(program, signals=[signal.SIGTERM])
         self.assertEqual((code, back), (5, False), said)
         self.assertIn("cancelled", said)
 

@@ -1,9 +1,11 @@
-// What a process says when it ends before its time, and who says it. Lines are made without memory from the heap and without
-// locks, so signal handlers and the watchdog can write them whatever the other threads are doing.
+// What a process says when it ends before its time, and who says it. Lines are made without memory
+// from the heap and without locks, so signal handlers and the watchdog can write them whatever the
+// other threads are doing.
 //
-// The ranks of a node share one flag: the first that has something to say about the end of the job claims the last word, the
-// others end in silence. So one cause gives one message, though the launcher ends all ranks with a signal each. They also
-// know each other's process ids: a rank that is killed says nothing, and those that the launcher ends for it say it instead.
+// The ranks of a node share one flag: the first that has something to say about the end of the job
+// claims the last word, the others end in silence. So one cause gives one message, though the
+// launcher ends all ranks with a signal each. They also know each other's process ids: a rank that
+// is killed says nothing, and those that the launcher ends for it say it instead.
 #pragma once
 
 #include <atomic>
@@ -13,7 +15,8 @@
 
 namespace espalier {
 
-/// Writes to stderr, waiting a second at most for a reader that does not read. A signal handler may call it.
+/// Writes to stderr, waiting a second at most for a reader that does not read. A signal handler may
+/// call it.
 void write_to_stderr(std::string_view text);
 
 /// One line, cut at 500 bytes; a signal handler may make it. Begins "espalier: rank R on HOST: ".
@@ -35,14 +38,17 @@ struct Fellow {
   int pid = 0;
 };
 
-/// comm/ tells who they are, once, and gives the flag in memory that all of them share (null: one of my own).
+/// comm/ tells who they are, once, and gives the flag in memory that all of them share (null: one
+/// of my own).
 void set_fellows(std::vector<Fellow> fellows, std::atomic<int>* spoken);
 
-/// True for the first rank of this node that asks. A signal handler may call it, and the next three.
+/// True for the first rank of this node that asks. A signal handler may call it, and the next
+/// three.
 bool claim_last_word();
 bool last_word_is_spoken();
 
-/// A rank of this node whose process is no more; null where all live. After the end of MPI that is no news.
+/// A rank of this node whose process is no more; null where all live. After the end of MPI that is
+/// no news.
 const Fellow* vanished_fellow();
 
 /// Is rank 0 on this node? It speaks for all nodes of what reaches all nodes.

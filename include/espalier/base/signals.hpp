@@ -1,18 +1,22 @@
 // What the batch system, or a user, asks of a running job, by signals to any of its ranks.
 //
-// While it works in steps (StepsUnderWay), handlers only take notes; whoever works asks between two steps:
+// While it works in steps (StepsUnderWay), handlers only take notes; whoever works asks between two
+// steps:
 //
 //     SIGUSR1                     save a checkpoint and go on
 //     SIGUSR2, SIGTERM, SIGINT    finish the step, save a checkpoint, end
-//     SIGTERM or SIGINT again     two seconds later or more: end at once. Sooner it is the same one: at a time limit SLURM
-//                                 sends SIGTERM twice, from its daemon and through srun
+//     SIGTERM or SIGINT again     two seconds later or more: end at once. Sooner it is the same
+//                                 one: at a time limit SLURM sends SIGTERM twice, from its daemon
+//                                 and through srun
 //
-// Before that, while it reads, imports, generates or plans, there is nothing to save: a signal to stop ends the process at
-// once, and a SIGUSR1 is kept for the first step. On the way out, after an error or at the end, a first signal to stop is
-// passed over: mpirun sends it to all when one has left. SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU and SIGXFSZ end the process at once at any time.
+// Before that, while it reads, imports, generates or plans, there is nothing to save: a signal to
+// stop ends the process at once, and a SIGUSR1 is kept for the first step. On the way out, after an
+// error or at the end, a first signal to stop is passed over: mpirun sends it to all when one has
+// left. SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU and SIGXFSZ end the process at once at any time.
 //
-// To end at once is: remove the temporary files (base/temporary_file.hpp), say in one line what ends the job
-// (base/last_words.hpp), and take the signal's default action, so that shells and launchers see 128 + its number.
+// To end at once is: remove the temporary files (base/temporary_file.hpp), say in one line what
+// ends the job (base/last_words.hpp), and take the signal's default action, so that shells and
+// launchers see 128 + its number.
 #pragma once
 
 namespace espalier {
@@ -24,7 +28,8 @@ void watch_signals();
 void note_consequence(const char* words);
 const char* noted_consequence();
 
-/// While one lives, stop signals are noted, not followed at once. Afterwards the process is on its way out.
+/// While one lives, stop signals are noted, not followed at once. Afterwards the process is on its
+/// way out.
 class StepsUnderWay {
  public:
   StepsUnderWay();

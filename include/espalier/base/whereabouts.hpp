@@ -1,6 +1,6 @@
-// Where this process is, for the watchdog to say when nothing moves: the epoch and step, or what is done before there are
-// any, and of each thread that communicates the stage it is in and its last collective operation. Notes are movements, and
-// are counted.
+// Where this process is, for the watchdog to say when nothing moves: the epoch and step, or what is
+// done before there are any, and of each thread that communicates the stage it is in and its last
+// collective operation. Notes are movements, and are counted.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace espalier {
 
-/// What the process does outside of steps, in words that follow "while": "reading the features". A literal.
+/// What the process does outside of steps, in words that follow "while": "reading the features". A
+/// literal.
 void note_activity(const char* words);
 
 /// The words of the last note, "" before any. A signal handler may ask.
@@ -25,7 +26,8 @@ void note_stage(std::string_view stage);
 /// The calling thread is inside of a collective operation while this lives.
 class InCollective {
  public:
-  /// `operation` is a literal: "all-reduce"; `label` what it is booked under; `ranks` how many take part.
+  /// `operation` is a literal: "all-reduce"; `label` what it is booked under; `ranks` how many take
+  /// part.
   InCollective(const char* operation, std::string_view label, int ranks);
   ~InCollective();
   InCollective(const InCollective&) = delete;
@@ -41,11 +43,12 @@ void note_progress();
 /// Is there a step that progress can be expected of?
 bool is_in_steps();
 
-/// A count that stands still while nothing moves: of progress while in steps, of all notes before. Without locks.
+/// A count that stands still while nothing moves: of progress while in steps, of all notes before.
+/// Without locks.
 std::uint64_t movements();
 
-/// One line per thread: "epoch 3, step 41 of 117, stage total/fetch, inside of all-to-all-v "fetch" of 4 ranks for 12 s", or
-/// "reading the features, inside of ...".
+/// One line per thread: "epoch 3, step 41 of 117, stage total/fetch, inside of all-to-all-v "fetch"
+/// of 4 ranks for 12 s", or "reading the features, inside of ...".
 std::vector<std::string> whereabouts();
 
 }  // namespace espalier
