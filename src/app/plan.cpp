@@ -10,6 +10,7 @@
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/process_memory.hpp"
+#include "espalier/comm/session.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/targets.hpp"
 #include "job.hpp"
@@ -266,6 +267,7 @@ void refuse_what_does_not_fit(const Plan& plan) {
 void plan_command(const Communicator& world, const PlanArguments& arguments) {
   // 1. The job as it will be resolved.
   check_arguments(world, arguments);
+  advise_on_memory("--draw 0 estimates from degrees, without the matrix");
   const double program = static_cast<double>(process_memory("VmRSS")) + kRuntimeBytes;
   const auto config = load_job_config(world, arguments.job);
   const GraphFile file(world, config.graph.file);

@@ -21,13 +21,17 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown host";
 }
 
+// Made when there is memory.
+std::string& memory_message() {
+  static std::string message;
+  return message;
+}
+
 // Out of memory on one rank ends the job here, before anything unwinds: closing a parallel file, for one, is collective, and
 // inside an OpenMP region an exception has nowhere to go.
 [[noreturn]] void out_of_memory() {
   std::set_new_handler(nullptr);
-  fail_job(ExitCode::kMemory,
-           "out of memory; use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or "
-           "model.hidden");
+  fail_job(ExitCode::kMemory, memory_message());
 }
 
 Communicator start(int* argc, char*** argv) {
@@ -37,6 +41,7 @@ Communicator start(int* argc, char*** argv) {
   context.host = host_name();
   context.abort_job = [](int code) { MPI_Abort(MPI_COMM_WORLD, code); };
   MPI_Comm_rank(MPI_COMM_WORLD, &context.rank);
+  advise_on_memory("use more ranks, or a machine with more memory");
   std::set_new_handler(out_of_memory);
   set_clock({[] { return MPI_Wtime(); }, [](double) {}});
   ESPALIER_CHECK(provided >= MPI_THREAD_FUNNELED || omp_get_max_threads() == 1,
@@ -50,6 +55,10 @@ Session::Session(int* argc, char*** argv) : world_(start(argc, argv)) {}
 
 Session::~Session() {
   MPI_Finalize();
+}
+
+void advise_on_memory(const std::string& advice) {
+  memory_message() = "out of memory; " + advice;
 }
 
 bool threads_may_communicate() {

@@ -1,6 +1,8 @@
 // Start and end of message passing for one process. The only place that names the world communicator.
 #pragma once
 
+#include <string>
+
 #include "espalier/comm/communicator.hpp"
 
 namespace espalier {
@@ -19,6 +21,9 @@ class Session {
  private:
   Communicator world_;
 };
+
+/// How the message of a rank that runs out of memory ends: what helps this command. Until then: more ranks.
+void advise_on_memory(const std::string& advice);
 
 /// Does the MPI library let several threads of a process communicate at the same time?
 bool threads_may_communicate();
