@@ -79,6 +79,8 @@ std::int64_t evaluation_memory(const Job& job) {
 
 Job open_job(const Communicator& world, const Config& config, bool training) {
   Job job;
+  set_memory_advice(
+      "use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or model.hidden");
   job.config = config;
   job.training = training;
   const auto node = place_on_node(world);

@@ -1,4 +1,4 @@
-// What a key needs of others to have a meaning stands in its row; the names of those needs are above the table.
+// What a key needs of others to have a meaning stands in its row; the needs are above the table.
 #include "config_keys.hpp"
 
 namespace espalier {

@@ -1,5 +1,5 @@
-// First what the path is, then what the bytes are: opening a pipe would wait for its writer, and reading a folder or a
-// graph file would end in a message of the parser.
+// First what the path is, then what the bytes are: opening a pipe would wait for its writer, and
+// reading a folder or a graph file would end in a message of the parser.
 #include "espalier/base/input_text.hpp"
 
 #include <algorithm>

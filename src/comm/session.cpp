@@ -22,8 +22,7 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown host";
 }
 
-const char* memory_advice =
-    "use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or model.hidden";
+const char* memory_advice = "use more ranks, or a machine with more memory";
 
 // Out of memory on one rank ends the job here, before anything unwinds: closing a parallel file, for one, is collective, and
 // inside an OpenMP region an exception has nowhere to go.

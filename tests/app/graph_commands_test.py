@@ -9,13 +9,14 @@ import json
 import os
 import resource
 import signal
+import subprocess
 import unittest
 
 import h5py
 import numpy as np
 
 from tests.app.program import SHARED_DATA as DATA
-from tests.app.program import ProgramTest, espalier
+from tests.app.program import PROGRAM, ProgramTest, espalier
 
 DATASETS = ["graph/indptr", "graph/indices", "graph/weights", "nodes/features", "nodes/labels",
             "split/train", "split/valid", "split/test"]
@@ -72,8 +73,8 @@ class ImportRealGraphs(Folder):
         self.assertEqual(len(got["graph/indices"]), meta["symmetrised_directed_edges_no_loops"])
         self.assertEqual(np.bincount(got["nodes/labels"]).tolist(), meta["class_counts"])
         with h5py.File(self.output) as file:
-            self.assertEqual(file.attrs["format"], "espalier-graph")
-            self.assertEqual(file.attrs["name"], "cora")
+            self.assertEqual(file.attrs["format"], b"espalier-graph")
+            self.assertEqual(file.attrs["name"], b"cora")
             self.assertFalse(file.attrs["directed"])
 
     def test_cora_half_on_three_ranks(self):
@@ -342,6 +343,15 @@ class WriteFiles(Folder):
         code, _ = espalier("import", "ogb", self.folder, "--split", "x", "-o", self.output, "--overwrite", ranks=2)
         self.assertEqual(code, 3)
         self.assertEqual(self.output.read_bytes(), before)
+
+    def test_out_of_memory_advises_what_helps_here(self):
+        job = [PROGRAM, "generate", "rmat", "--scale", "26", "--edge-factor", "64", "-o", str(self.output)]
+        done = subprocess.run(["bash", "-c", 'ulimit -v 1500000; exec "$@"', "x", *job], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=60)
+        self.assertEqual(done.returncode, 4, done.stdout)
+        self.assertIn("out of memory; use more ranks", done.stdout)
+        for key in ("sampler.", "model.", "grid."):
+            self.assertNotIn(key, done.stdout)
 
     def test_places_that_cannot_be_written(self):
         for path, words in ((self.folder / "no" / "graph.h5", "there is no folder"), (self.folder, "is a folder")):

@@ -30,7 +30,8 @@ class OutputTest(RestartTest):
 
     def make_it_last(self, epochs=30):
         """The job takes a second."""
-        self.succeed("-q", "generate", "planted", "--nodes", 3000, "--classes", 4, "--degree", 10, "--features", 16, "-o", self.graph)
+        self.succeed("-q", "generate", "planted", "--nodes", 3000, "--classes", 4, "--degree", 10, "--features", 16, "-o", self.graph,
+                     "--overwrite")
         text = self.config.read_text().replace("batch_size = 5", "batch_size = 64").replace("fanout = [3, 2]", "fanout = [5, 5]")
         self.config.write_text(text.replace("hidden = 8", "hidden = 32").replace("epochs = 3", f"epochs = {epochs}"))
 
@@ -207,8 +208,7 @@ class StandardOutput(OutputTest):
             self.assertEqual(errors, "espalier: error: cannot write to standard output: No space left on device; "
                                      "what was printed is not complete\n", command)
         for command in (("plan", self.config, "--ranks", 2, "-o", full), ("calibrate", "-o", full)):
-            output = self.fail_with(2, [str(full), "No space left on device"], *command)
-            self.assertGreater(len(output.splitlines()), 10, "the result was printed first")
+            self.fail_with(2, [str(full), "is a device, not a file"], *command)
             self.assertTrue(full.is_symlink() and full.is_char_device())
         self.assertFalse(machine.exists())
 
@@ -300,7 +300,7 @@ class AnyBytes(OutputTest):
             with gzip.open(raw / f"{name}.csv.gz", "wb", compresslevel=1) as file:
                 file.write(text)
         for ranks in (1, 3):
-            output = self.fail_with(3, ["edge.csv.gz", "edge.csv.gz:1:", "(50000", "is not a whole number"], "import", "ogb", raw.parent,
+            output = self.fail_with(3, ["edge.csv.gz:1:", "...", "is not a whole number"], "import", "ogb", raw.parent,
                                     "-o", self.folder / "big.h5", ranks=ranks)
             self.assertLess(len(output), 10000)
             self.assertNotIn("\x1b", output)

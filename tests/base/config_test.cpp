@@ -218,7 +218,8 @@ TEST(Config, AnOverrideThatCannotBeReadIsToldWhatTheKeyTakes) {
   EXPECT_EQ(parse_config("", "run.toml", {"train.learning_rate=1e308"}).train.learning_rate, 1e308);
 }
 
-// Each key that other keys can take the meaning from: a value of its own, what makes it ignored, what gives it a meaning.
+// Each key that other keys can take the meaning from: a value of its own, what makes it ignored, what
+// gives it a meaning.
 struct Dependence {
   const char* set;
   std::vector<std::string> ignored, meant;
@@ -276,7 +277,7 @@ TEST(Config, AKeyThatWouldBeIgnoredIsRefused) {
   EXPECT_EQ(message_of("[train]\nmomentum = 0.5\n", {"train.momentum=0.9"}), "no error") << "the last wins";
 }
 
-TEST(Config, ASavedConfigMayHoldWhatNoLongerPasses) {
+TEST(Config, ASavedConfigMayHoldWhatIsRefusedToday) {
   const auto saved = parse_saved_config("[train]\nmomentum = 0.5\n", "checkpoint.h5");
   EXPECT_EQ(saved.train.momentum, 0.5);
   EXPECT_TRUE(differing_keys(saved, Config()).empty()) << "a key without meaning makes no other job";

@@ -1,6 +1,8 @@
 // Start and end of message passing for one process. The only place that names the world communicator.
 #pragma once
 
+#include <string>
+
 #include "espalier/comm/communicator.hpp"
 
 namespace espalier {
@@ -21,7 +23,7 @@ class Session {
 };
 
 /// What a rank that runs out of memory advises from now on, as "use more ranks". Without a call:
-/// what makes a training job smaller. `advice` must last as long as the process: there is no memory
+/// more ranks. `advice` must last as long as the process: there is no memory
 /// to copy it.
 void set_memory_advice(const char* advice);
 
