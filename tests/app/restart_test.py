@@ -439,7 +439,8 @@ class Signals(RestartTest):
 
     def setUp(self):
         super().setUp()
-        self.succeed("-q", "generate", "planted", "--nodes", 3000, "--classes", 4, "--degree", 10, "--features", 16, "-o", self.graph)
+        self.succeed("-q", "generate", "planted", "--nodes", 3000, "--classes", 4, "--degree", 10, "--features", 16, "-o", self.graph,
+                     "--overwrite")
         text = self.config.read_text().replace("batch_size = 5", "batch_size = 64").replace("fanout = [3, 2]", "fanout = [5, 5]")
         self.config.write_text(text.replace("hidden = 8", "hidden = 32").replace("epochs = 3", "epochs = 40"))
 
