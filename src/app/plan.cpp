@@ -10,7 +10,7 @@
 
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/process_memory.hpp"
+#include "espalier/base/process.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/session.hpp"

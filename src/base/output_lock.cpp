@@ -20,6 +20,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/process.hpp"
 
 namespace espalier {
 
@@ -39,15 +40,10 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// The time of start, in ticks since the boot: field 22 of /proc/PID/stat. Empty: there is no such process.
+// The time of start of a process, as text. Empty: there is no such process.
 std::string start_of(const std::string& pid) {
-  const auto line = first_line("/proc/" + pid + "/stat");
-  const auto name_ends = line.rfind(')');  // the name, field 2, may hold anything
-  if (name_ends == std::string::npos) return {};
-  std::istringstream fields(line.substr(name_ends + 1));
-  std::string field;
-  for (int k = 3; k <= 22; ++k) fields >> field;
-  return field;
+  const auto start = process_start(std::atoll(pid.c_str()));
+  return start == 0 ? std::string() : std::to_string(start);
 }
 
 // Ids of processes count within one of these.

@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/last_words.hpp"
+#include "espalier/base/process.hpp"
 
 namespace espalier {
 
@@ -27,25 +27,14 @@ struct Introduction {
   char host[256] = {};
   int pid = 0;
   int flag = -1;  // a file in memory, the flag's place if this rank is the first of its node
-  unsigned long long start = 0;
+  std::uint64_t start = 0;
 };
-
-// When a process started, in ticks; 0 where there is none. The 22nd field, behind a name that may
-// hold anything.
-unsigned long long start_of(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  std::size_t at = text.rfind(')');
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
-  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
-}
 
 Introduction introduce_myself() {
   Introduction mine;
   failure_context().host.copy(mine.host, sizeof mine.host - 1);
   mine.pid = getpid();
-  mine.start = start_of(mine.pid);
+  mine.start = process_start(mine.pid);
   mine.flag = memfd_create("espalier", MFD_CLOEXEC);
   if (mine.flag >= 0 && ftruncate(mine.flag, sizeof(Flag)) != 0) mine.flag = -1;
   return mine;
@@ -71,7 +60,7 @@ void meet_node_fellows(const Communicator& world) {
   const Introduction* first = nullptr;
   for (int r = 0; r < world.size(); ++r) {
     const auto& other = all[static_cast<std::size_t>(r)];
-    if (std::strcmp(other.host, mine.host) != 0 || start_of(other.pid) != other.start) continue;
+    if (std::strcmp(other.host, mine.host) != 0 || process_start(other.pid) != other.start) continue;
     if (first == nullptr) first = &other;
     if (r != world.rank()) fellows.push_back({r, other.pid});
   }

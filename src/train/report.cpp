@@ -5,8 +5,8 @@
 #include <set>
 #include <sstream>
 
+#include "espalier/base/process.hpp"
 #include "espalier/base/result_file.hpp"
-#include "espalier/base/process_memory.hpp"
 #include "espalier/base/version.hpp"
 
 namespace espalier {
