@@ -11,6 +11,7 @@ where it was not built they are counted as skipped.
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TIMEOUT_SECONDS = {False: 300, True: 3000}
@@ -31,6 +33,10 @@ ENVIRONMENT = {
     "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_odls_base_sigkill_timeout": "0",
     "OMP_WAIT_POLICY": "passive",
 }
+
+
+# Tests that stop ranks at moments, and would miss them on a busy machine.
+ALONE = ("faults/faults",)
 
 
 class Tally:
@@ -153,6 +159,31 @@ def show(name, counts, seconds, output, remarks=None):
         print("    " + remark, flush=True)
 
 
+def run_side_by_side(tests, jobs):
+    """Runs (name, work) pairs, `jobs` at a time, those that want the machine for themselves after the
+    others, and shows them in their order."""
+    def timed(work):
+        start = time.time()
+        counts, output, *remarks = work()
+        return counts, time.time() - start, output, *remarks
+
+    def finish(name, counts, *rest):
+        tally.add(*counts)
+        show(name, counts, *rest)
+
+    tally = Tally()
+    alone = [test for test in tests if test[0].startswith(ALONE)]
+    beside = [test for test in tests if not test[0].startswith(ALONE)]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        # The long ones, which stand at the end, begin first.
+        running = [(name, pool.submit(timed, work)) for name, work in reversed(beside)]
+        for name, result in reversed(running):
+            finish(name, *result.result())
+    for name, work in alone:
+        finish(name, *timed(work))
+    return tally
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build/cpu")
@@ -161,17 +192,11 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--np", type=int)
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests that run at the same time")
     options = parser.parse_args()
     os.chdir(ROOT)
     env = dict(os.environ, **ENVIRONMENT)
-    tally = Tally()
-
-    def one(name, work):
-        start = time.time()
-        counts, output, *remarks = work()
-        tally.add(*counts)
-        show(name, counts, time.time() - start, output, *remarks)
-
+    tests = []  # (name, what runs it), in the order in which they are shown
     for source in sorted((ROOT / "tests").glob("*/*_test.c*")):
         if not wanted(source, options.only) or source.suffix not in (".cpp", ".cu"):
             continue
@@ -180,16 +205,18 @@ def main():
             if options.np and ranks != options.np:
                 continue
             if source.suffix == ".cpp":
-                one(f"{name} np {ranks}", lambda: run_gtest(program_of(source, options.build), ranks, options, env))
+                tests.append((f"{name} np {ranks}",
+                              partial(run_gtest, program_of(source, options.build), ranks, options, env)))
             else:
-                one(f"{name} emulated np {ranks}",
-                    lambda: run_gtest(program_of(source, options.emulated), ranks, options, env))
-                one(f"{name} cuda np {ranks}", lambda: run_device(source, ranks, options, env))
+                tests.append((f"{name} emulated np {ranks}",
+                              partial(run_gtest, program_of(source, options.emulated), ranks, options, env)))
+                tests.append((f"{name} cuda np {ranks}", partial(run_device, source, ranks, options, env)))
     for source in sorted((ROOT / "tests").glob("*/*_test.py")):
         if not wanted(source, options.only) or options.np:
             continue
-        one(str(source.relative_to(ROOT / "tests")), lambda: run_python(source, options, env))
+        tests.append((str(source.relative_to(ROOT / "tests")), partial(run_python, source, options, env)))
 
+    tally = run_side_by_side(tests, options.jobs)
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed or tally.passed + tally.skipped == 0 else 0
 

@@ -27,6 +27,7 @@ constexpr const char* kEverything = R"([graph]
 file = "a \"quoted\\ name.h5"
 feature_norm = "row"
 features_on = "host"
+verify = false
 [grid]
 replication = "auto"
 topology = "replicated"

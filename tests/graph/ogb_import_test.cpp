@@ -79,7 +79,7 @@ using Ids = std::vector<std::int64_t>;
 TEST_F(OgbImport, KeepsDirectionMergesDuplicatesAndReadsNodes) {
   import_ogb(test_world(), options(), output_);
   const GraphFile file(test_world(), output_);
-  EXPECT_TRUE(file.info().directed);
+  EXPECT_EQ(file.info().directed, true);
   EXPECT_FALSE(file.info().weighted);
   EXPECT_EQ(file.info().classes, 3);
   const auto a = file.read_rows<std::int64_t>(0, 5);
@@ -105,7 +105,7 @@ TEST_F(OgbImport, SymmetrizesDropsLoopsAndAddsWeights) {
   o.half = true;
   import_ogb(test_world(), o, output_);
   const GraphFile file(test_world(), output_);
-  EXPECT_FALSE(file.info().directed);
+  EXPECT_EQ(file.info().directed, false);
   EXPECT_TRUE(file.info().half_features);
   const auto a = file.read_rows<std::int32_t>(0, 5);
   EXPECT_EQ(a.entries(), 6);
@@ -131,7 +131,7 @@ TEST_F(OgbImport, ReadsGzipLikeText) {
   import_ogb(test_world(), options(), output_);
   const GraphFile file(test_world(), output_);
   EXPECT_EQ(file.info().edges, 6);
-  EXPECT_FALSE(file.info().directed) << "symmetric without being asked to";
+  EXPECT_EQ(file.info().directed, false) << "symmetric without being asked to";
   EXPECT_EQ(file.info().features, 0);
   EXPECT_EQ(file.info().classes, 0);
   EXPECT_EQ(file.info().train, 0);
