@@ -3,7 +3,7 @@
 # Objects keep their source's extension (its.cpp.o, its.cu.o) so that twins can sit side by side.
 
 # The rooms of the source in reading order. A room includes itself and rooms to its left (make check-rooms).
-ROOMS := base comm sparse dense graph partition dist sample feature nn train infer app
+ROOMS := base comm sparse dense graph partition product sample feature nn train infer app
 
 # All cores, unless -j says how many or several goals are to be done one after the other (`make clean test`, `make test bench`):
 # then one. Each compiler takes up to 0.75 GiB.

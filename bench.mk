@@ -19,11 +19,11 @@ $(BUILD)/bench/%: bench/%.cpp $(LIBRARY)
 	  $(LIBRARY) $(LDLIBS) $$(pkg-config --libs $(BENCH_PKG))
 
 # volume_bench compares with CombBLAS where it is.
-$(BUILD)/bench/dist/volume_bench: private CPPFLAGS += $(COMBBLAS_FLAGS)
-$(BUILD)/bench/dist/volume_bench: private LDLIBS += $(COMBBLAS_LIBS)
+$(BUILD)/bench/product/volume_bench: private CPPFLAGS += $(COMBBLAS_FLAGS)
+$(BUILD)/bench/product/volume_bench: private LDLIBS += $(COMBBLAS_LIBS)
 
 # ROOM/OP of the benches that measure rates.
-RATE_BENCHES   := $(filter-out dist/volume peers/%,$(patsubst $(BUILD)/bench/%_bench,%,$(BENCHES)))
+RATE_BENCHES   := $(filter-out product/volume peers/%,$(patsubst $(BUILD)/bench/%_bench,%,$(BENCHES)))
 WANTED_BENCHES := $(filter $(ONLY)%,$(RATE_BENCHES))
 
 bench: all $(WANTED_BENCHES:%=$(BUILD)/bench/%_bench)  ## verify and measure: rate, derived bound, ratio; BASELINE=file compares with an earlier build/bench/summary.json
@@ -36,8 +36,8 @@ bench: all $(WANTED_BENCHES:%=$(BUILD)/bench/%_bench)  ## verify and measure: ra
 	python3 scripts/compare_bench.py --summary build/bench/summary.json $(if $(BASELINE),--baseline $(BASELINE)) \
 	  $(foreach bench,$(WANTED_BENCHES),build/bench/$(subst /,_,$(bench)).json) && test -z "$$failed"
 
-bench-volumes: $(BUILD)/bench/dist/volume_bench  ## bytes of every schedule and sampler on 1 to 16 ranks, against the model; a picture (GRAPH=file: also of that)
-	@env $(BENCH_ENV) PYTHON="$(PYTHON)" bash bench/dist/sweep.sh $< $(GRAPH)
+bench-volumes: $(BUILD)/bench/product/volume_bench  ## bytes of every schedule and sampler on 1 to 16 ranks, against the model; a picture (GRAPH=file: also of that)
+	@env $(BENCH_ENV) PYTHON="$(PYTHON)" bash bench/product/sweep.sh $< $(GRAPH)
 
 bench-peers: all  ## the same graphs, fanouts and network by PyG, DGL and SciPy; installs them into build/peers/venv (GRAPH=file: train on it too)
 	@bash bench/peers/setup.sh

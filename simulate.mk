@@ -5,8 +5,8 @@
 # Left out: what reads files (parallel HDF5 is made for another MPI), the config, dense products.
 
 SMPI_INCLUDE      ?= /usr/include/smpi
-SIMULATED_ROOMS   := base comm sparse partition dist sample feature
-SIMULATED_WITHOUT := src/base/config% src/dist/read_% src/feature/read_%
+SIMULATED_ROOMS   := base comm sparse partition product sample feature
+SIMULATED_WITHOUT := src/base/config% src/product/read_% src/feature/read_%
 SIMULATED_SOURCES := $(filter-out $(SIMULATED_WITHOUT),$(foreach room,$(SIMULATED_ROOMS),$(sort $(wildcard src/$(room)/*.cpp)))) \
                      src/dense/spmm.cpp bench/simulated/scaling.cpp
 SIMULATED_OBJECTS := $(SIMULATED_SOURCES:%=build/simulated/obj/%.o)

@@ -12,8 +12,8 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(BUILD)/obj/tests/mpi_main.cpp.o $
 	@$(MPICXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lgtest
 
 # The one test that multiplies by CombBLAS; without it the test is skipped, saying so.
-$(BUILD)/obj/tests/dist/combblas_test.cpp.o: CPPFLAGS += $(COMBBLAS_FLAGS)
-$(BUILD)/tests/dist/combblas_test: private LDLIBS += $(COMBBLAS_LIBS)
+$(BUILD)/obj/tests/product/combblas_test.cpp.o: CPPFLAGS += $(COMBBLAS_FLAGS)
+$(BUILD)/tests/product/combblas_test: private LDLIBS += $(COMBBLAS_LIBS)
 
 GPU_TESTS    := $(CUDA_TESTS:tests/%.cu=build/emulated/tests/%) $(if $(NVCC),$(CUDA_TESTS:tests/%.cu=build/cuda/tests/%))
 GPU_BENCHES  := $(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)

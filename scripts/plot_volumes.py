@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws the bytes that sampling moves, counted against predicted, from the CSV file of bench/dist/volume_bench.
+"""Draws the bytes that sampling moves, counted against predicted, from the CSV file of bench/product/volume_bench.
 
     scripts/plot_volumes.py build/bench/volumes.csv -o volumes.png      a picture of one graph (--graph NAME: which)
     scripts/plot_volumes.py build/bench/volumes.csv --table             Markdown tables of all graphs, largest p

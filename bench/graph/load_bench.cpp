@@ -10,9 +10,9 @@
 #include <filesystem>
 
 #include "espalier/comm/session.hpp"
-#include "espalier/dist/dist_csr.hpp"
 #include "espalier/feature/store.hpp"
 #include "espalier/graph/generate.hpp"
+#include "espalier/product/dist_csr.hpp"
 #include "espalier/train/targets.hpp"
 #include "rates.hpp"
 

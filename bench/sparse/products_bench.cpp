@@ -19,7 +19,7 @@
 #include <omp.h>
 
 #include "espalier/comm/session.hpp"
-#include "espalier/dist/product.hpp"
+#include "espalier/product/product.hpp"
 #include "espalier/sparse/select_columns.hpp"
 #include "rates.hpp"
 #include "rmat.hpp"

@@ -8,7 +8,7 @@
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/device_communicator.hpp"
-#include "espalier/dist/device_dist_csr.hpp"
+#include "espalier/product/device_dist_csr.hpp"
 #include "espalier/train/device_gradient_reduction.hpp"
 
 namespace espalier {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "espalier/dist/schedule.hpp"
+#include "espalier/product/schedule.hpp"
 
 namespace espalier {
 

@@ -91,7 +91,7 @@ Arrays window(const Estimate& e) {
   return minibatches(e.work.mean, static_cast<double>(e.work.stacked) * (e.job.samples_ahead ? 2 : 1));
 }
 
-// ---- sampling: dist/{pull,push,staged,fetch_rows,inquiry}.cpp, of the product number k ----
+// ---- sampling: product/{pull,push,staged,fetch_rows,inquiry}.cpp, of the product number k ----
 
 // Offsets, ids and values of so many rows.
 Arrays row_entries(double rows, double entries, double id_bytes, double value_bytes) {

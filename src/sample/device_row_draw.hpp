@@ -5,7 +5,7 @@
 
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/dist/device_product.hpp"
+#include "espalier/product/device_product.hpp"
 #include "node_wise.hpp"
 #include "row_rules.hpp"
 

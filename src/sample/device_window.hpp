@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "espalier/base/device_array.hpp"
-#include "espalier/dist/product.hpp"
+#include "espalier/product/product.hpp"
 #include "espalier/sample/device_local_ids.hpp"
 #include "espalier/sample/minibatch.hpp"
 #include "espalier/sample/sampler.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "espalier/dist/schedule.hpp"
+#include "espalier/product/schedule.hpp"
 #include "espalier/sample/sampler.hpp"
 
 namespace espalier {

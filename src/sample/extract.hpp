@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "espalier/dist/product.hpp"
+#include "espalier/product/product.hpp"
 #include "espalier/sample/local_ids.hpp"
 #include "espalier/sample/minibatch.hpp"
 #include "espalier/sample/sampler.hpp"

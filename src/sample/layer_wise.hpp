@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "espalier/base/philox.hpp"
-#include "espalier/dist/product.hpp"
+#include "espalier/product/product.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/sampler.hpp"
 

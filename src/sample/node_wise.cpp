@@ -5,7 +5,7 @@
 #include <array>
 
 #include "espalier/base/work.hpp"
-#include "espalier/dist/collect_rows.hpp"
+#include "espalier/product/collect_rows.hpp"
 #include "expected_work.hpp"
 #include "extract.hpp"
 

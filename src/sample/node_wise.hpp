@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "espalier/base/philox.hpp"
-#include "espalier/dist/product.hpp"
+#include "espalier/product/product.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "row_rules.hpp"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "espalier/dist/dist_csr.hpp"
-#include "espalier/dist/schedule.hpp"
+#include "espalier/product/dist_csr.hpp"
+#include "espalier/product/schedule.hpp"
 
 namespace espalier {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes products.json, what tests/dist/scipy_test.cpp compares the distributed product with: make_products.py [FOLDER].
+"""Writes products.json, what tests/product/scipy_test.cpp compares the distributed product with: make_products.py [FOLDER].
 
 The oracle is SciPy's sparse product. Values of A are multiples of 1/8, so every sum is exact; with shift 6 a squared weight
 is the integer (8 value)^2. Debian: apt-get install python3-scipy. The file is committed; run this again only to change a case.

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "cuda_test.hpp"
-#include "espalier/dist/device_dist_csr.hpp"
+#include "espalier/product/device_dist_csr.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "mpi_test.hpp"
 #include "random_graph.hpp"

@@ -7,7 +7,7 @@
 
 #include "cuda_test.hpp"
 #include "espalier/comm/device_communicator.hpp"
-#include "espalier/dist/device_dist_csr.hpp"
+#include "espalier/product/device_dist_csr.hpp"
 #include "mpi_test.hpp"
 #include "sample/graphsage_cases.hpp"
 

@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-#include "espalier/dist/product.hpp"
+#include "espalier/product/product.hpp"
 #include "mpi_test.hpp"
 #include "sample/sampling_laws.hpp"
 

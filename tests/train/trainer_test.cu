@@ -5,7 +5,7 @@
 #include "espalier/train/trainer.hpp"
 
 #include "cuda_test.hpp"
-#include "espalier/dist/device_dist_csr.hpp"
+#include "espalier/product/device_dist_csr.hpp"
 #include "espalier/train/device_gradient_reduction.hpp"
 #include "mpi_test.hpp"
 #include "train/small_training.hpp"

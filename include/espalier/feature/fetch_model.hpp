@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "espalier/comm/communicator.hpp"
-#include "espalier/dist/schedule.hpp"
+#include "espalier/product/schedule.hpp"
 
 namespace espalier {
 

@@ -2,7 +2,7 @@
 //
 // A sample depends on (seed, epoch, batch) only, so one process that holds the matrix can draw the very minibatches of
 // a job on any number of ranks, see which rows every rank would want of whom, and hand those numbers to the cost
-// functions of the schedules (dist/schedule.hpp). Of a long epoch a part is drawn and scaled up; without the matrix, or
+// functions of the schedules (product/schedule.hpp). Of a long epoch a part is drawn and scaled up; without the matrix, or
 // without memory for it, degrees alone give an estimate (expected_work.hpp).
 //
 // The model spreads ids evenly. Here it is known where they lie: a count of remote ids is divided by the share
@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "espalier/dist/dist_csr.hpp"
-#include "espalier/dist/schedule.hpp"
+#include "espalier/product/dist_csr.hpp"
+#include "espalier/product/schedule.hpp"
 #include "espalier/sample/sampler.hpp"
 
 namespace espalier {

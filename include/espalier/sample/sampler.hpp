@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "espalier/base/execution.hpp"
-#include "espalier/dist/dist_csr.hpp"
-#include "espalier/dist/schedule.hpp"
+#include "espalier/product/dist_csr.hpp"
+#include "espalier/product/schedule.hpp"
 #include "espalier/sample/minibatch.hpp"
 
 namespace espalier {
