@@ -52,6 +52,7 @@ void generate_command(const Communicator& world, const GenerateArguments& argume
 struct DigestArguments {
   std::string file;
   bool write = false;  ///< put what was found into the file
+  double stall_minutes = 0;
 };
 void digest_command(const Communicator& world, const DigestArguments& arguments);
 

@@ -2,6 +2,8 @@
 // written into it. For files that h5py or another program made.
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/watchdog.hpp"
+#include "espalier/base/whereabouts.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/graph_writer.hpp"
 
@@ -17,6 +19,8 @@ void show(const ContentDigests& found, const std::string& path) {
 }  // namespace
 
 void digest_command(const Communicator& world, const DigestArguments& arguments) {
+  const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
+  note_activity("reading the graph file");
   // 1. Read all of it. To write digests anew, what stands there does not matter.
   ContentDigests found;
   bool has_digest = false;

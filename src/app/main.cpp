@@ -137,6 +137,7 @@ void add_digest(CLI::App& app, DigestArguments& a, Action& action) {
   auto* digest = add_command(app, "digest");
   digest->add_option("FILE", a.file, "a graph file")->required();
   digest->add_flag("--write", a.write, "write the digests into the file, in place of those that stand there");
+  add_stall_option(*digest, a.stall_minutes);
   digest->callback([&action, &a] { action = [&a](const Communicator& world) { digest_command(world, a); }; });
 }
 
