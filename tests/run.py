@@ -35,8 +35,8 @@ ENVIRONMENT = {
 }
 
 
-# Tests that stop ranks at moments, and would miss them on a busy machine.
-ALONE = ("faults/faults",)
+# Tests of moments: they stop ranks, or wait for what happens in time, and a busy machine would disturb them.
+ALONE = ("base/watchdog", "app/output_test", "app/restart", "app/stopping", "faults/faults")
 
 
 class Tally:
