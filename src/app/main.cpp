@@ -10,6 +10,7 @@
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/config.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/guarded.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/version.hpp"
@@ -283,6 +284,7 @@ int leave(const Communicator& world, const UserError& error) {
     else
       log::error("{}", error.what());
   }
+  keep_exit_code(static_cast<int>(error.code()));
   return static_cast<int>(error.code());
 }
 

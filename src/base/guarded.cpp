@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 
@@ -104,6 +105,12 @@ class MemoryLimit {
   bool set_ = false;
 };
 
+std::atomic<int> code_to_keep{0};
+
+void leave_with_code(int) {
+  _exit(code_to_keep);
+}
+
 [[noreturn]] void leave(const std::string& line) {
   constexpr unsigned kPatienceSeconds = 2;
   if (write(STDERR_FILENO, line.data(), line.size()) < 0) _exit(static_cast<int>(ExitCode::kInput));
@@ -114,6 +121,11 @@ class MemoryLimit {
 }
 
 }  // namespace
+
+void keep_exit_code(int code) {
+  code_to_keep = code;
+  for (const int fault : {SIGSEGV, SIGBUS}) std::signal(fault, leave_with_code);
+}
 
 void run_guarded(double seconds, std::int64_t bytes, const std::string& message,
                  const std::function<void()>& work) {

@@ -64,20 +64,21 @@ void read_structure_alone(const std::string& path) {
   const auto message =
       fmt::format("graph file {}: its structure is damaged: HDF5 does not find its way through it; {}", path,
                   kWriteAgain);
+  bool sound = true;
   run_guarded(kSeconds, kBytes, message, [&] {
     const auto file = hdf5::open_file_alone(path, false);
     if (!file.valid()) return;
-    std::string text;
     for (const char* name : {"format", "version", "name", "source", "directed", "digest"})
-      hdf5::read_text_attribute(file, name, text);
+      sound = hdf5::text_attribute_is_sound(file, name) && sound;
     for (const char* name : kDatasetNames) {
       const auto dataset = hdf5::open_dataset(file, name);
       if (!dataset.exists()) continue;
-      hdf5::read_text_attribute(dataset.handle, "digest", text);
-      hdf5::read_text_attribute(dataset.handle, "classes", text);
+      for (const char* attribute : {"digest", "classes"})
+        sound = hdf5::text_attribute_is_sound(dataset.handle, attribute) && sound;
       H5Dget_storage_size(dataset.handle.id());  // walks over the chunks
     }
   });
+  if (!sound) input_error("{}", message);  // one that HDF5 would fill the memory for, perhaps
 }
 
 // ---- the checks of one dataset each; they throw on all ranks or on none ----

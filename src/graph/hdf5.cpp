@@ -250,6 +250,13 @@ bool read_text_attribute(const Handle& object, const char* name, std::string& va
   return true;
 }
 
+bool text_attribute_is_sound(const Handle& object, const char* name) {
+  std::string text;
+  if (read_text_attribute(object, name, text)) return true;
+  const auto attribute = open_attribute(object, name);
+  return !attribute.handle.valid() || H5Tget_class(attribute.type.id()) != H5T_STRING;
+}
+
 bool read_integer_attribute(const Handle& object, const char* name, std::int64_t& value) {
   const auto attribute = open_attribute(object, name);
   if (!attribute.handle.valid()) return false;

@@ -223,9 +223,11 @@ class Structure(DigestTest):
         whole = self.graph.read_bytes()
         heap = whole.find(b"GCOL")
         self.assertGreater(heap, 0)
-        for place, mask in ((24, 0xFF), (28, 0xFF), (25, 0x01)):  # the length of its first object
+        text = whole.find(heap.to_bytes(8, "little"))  # where an attribute says: so many bytes, in that heap
+        # The length of the heap's first object; the length of a text, of which HDF5 would fill two gigabytes.
+        for place, mask in ((heap + 24, 0xFF), (heap + 28, 0xFF), (heap + 25, 0x01), (text - 1, 0x7F)):
             damaged = bytearray(whole)
-            damaged[heap + place] ^= mask
+            damaged[place] ^= mask
             self.graph.write_bytes(damaged)
             code, output = espalier("info", self.graph, timeout=10)
             self.assertEqual(code, 3, output)

@@ -16,4 +16,9 @@ namespace espalier {
 void run_guarded(double seconds, std::int64_t bytes, const std::string& message,
                  const std::function<void()>& work);
 
+/// For the way out after an error that was told: a fault from here on ends the process with `code`. At the
+/// end of MPI a thread of Open MPI 4.1 may still run in a library that is gone, once in thousands of starts
+/// on a busy machine; the signal would hide what the error was.
+void keep_exit_code(int code);
+
 }  // namespace espalier

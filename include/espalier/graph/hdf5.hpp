@@ -90,6 +90,8 @@ Dataset open_dataset(const Handle& file, const std::string& name);
 /// A scalar text attribute, fixed or variable length, of a file or dataset; false when it is absent or not
 /// text.
 bool read_text_attribute(const Handle& object, const char* name, std::string& value);
+/// False where there is a text that cannot be read: the file is damaged.
+bool text_attribute_is_sound(const Handle& object, const char* name);
 /// A scalar number or truth value (h5py writes an enum) of any width; false when it is absent or neither.
 bool read_integer_attribute(const Handle& object, const char* name, std::int64_t& value);
 /// What an attribute is, in words: "absent", "the text "1"", "2 values". For a message that wanted something else.

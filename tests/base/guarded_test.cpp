@@ -1,0 +1,69 @@
+// Laws: work that comes to its end changes nothing; work that faults, loops or takes all memory ends the
+// process with exit code 3 and the message; after an error that was told a fault keeps its exit code.
+#include "espalier/base/guarded.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+
+namespace espalier {
+namespace {
+
+constexpr double kSeconds = 0.2;
+constexpr std::int64_t kBytes = std::int64_t{1} << 28;
+
+void guard(const std::function<void()>& work) {
+  run_guarded(kSeconds, kBytes, "the file is damaged", work);
+}
+
+TEST(Guarded, WorkThatEndsIsLeftAlone) {
+  int done = 0;
+  guard([&] { ++done; });
+  guard([&] { ++done; });
+  EXPECT_EQ(done, 2);
+  void* const memory = std::malloc(std::size_t{1} << 30);  // the limit is gone with the work
+  EXPECT_NE(memory, nullptr);
+  std::free(memory);
+  struct sigaction action = {};
+  sigaction(SIGVTALRM, nullptr, &action);
+  EXPECT_EQ(action.sa_handler, SIG_DFL);
+}
+
+TEST(Guarded, ErrorsPassThrough) {
+  EXPECT_THROW(guard([] { throw std::runtime_error("of the work"); }), std::runtime_error);
+}
+
+using GuardedDeath = testing::Test;
+
+TEST(GuardedDeath, AFaultIsAMessage) {
+  EXPECT_EXIT(guard([] { std::raise(SIGSEGV); }), testing::ExitedWithCode(3), "error: the file is damaged");
+  EXPECT_EXIT(guard([] { std::abort(); }), testing::ExitedWithCode(3), "the file is damaged");
+}
+
+TEST(GuardedDeath, ALoopIsAMessage) {
+  EXPECT_EXIT(guard([] {
+                for (std::atomic<int> k = 0;; ++k) continue;
+              }),
+              testing::ExitedWithCode(3), "the file is damaged");
+}
+
+TEST(GuardedDeath, MemoryEndsBeforeTheMachinesDoes) {
+  EXPECT_EXIT(guard([] {
+                if (std::malloc(std::size_t{1} << 30) == nullptr) std::exit(7);
+              }),
+              testing::ExitedWithCode(7), "");
+}
+
+TEST(GuardedDeath, AfterAnErrorAFaultKeepsTheCode) {
+  EXPECT_EXIT(
+      {
+        keep_exit_code(3);
+        std::raise(SIGSEGV);
+      },
+      testing::ExitedWithCode(3), "");
+}
+
+}  // namespace
+}  // namespace espalier
