@@ -23,7 +23,7 @@ WEIGHTS = (f"_ZN8espalier15for_each_kernelIZNS_{SPACE}14weight_offsetsIiEENS_11D
            "RKNS_4CudaERKNS1_12WeightedRowsIT_EEEUnvdl2_PFS4_S7_RKNS8_IiEEES2_IiE2_PlSE_EEvlS9_")
 # for_each_entry_kernel<a lambda of for_each_kept<a lambda of take_kept<long>>>.
 NESTED = ("_ZN8espalier21for_each_entry_kernelIZNS_13for_each_keptIZNS_9take_keptIlEEvRKNS_4CudaEE"
-          "Unvdl1_PFvS4_ENS_9take_keptIlEE1_Pl_EEvRKS3_T_EUnvdl1_PFvS4_S5_ES5_1_S5_EEvlS9_")
+          "Unvdl1_PFvS4_ENS_9take_keptIlEE1_PlEEEvRKS3_T_EUnvdl1_PFvS4_S5_ES5_1_S5_EEvlS9_")
 CUB = "_ZN3cub17CUB_300001_SM_80027scan4ScanI4PolicyEEvv"
 
 
