@@ -15,8 +15,9 @@ in; shared memory goes to a block by 128 bytes, with 1 KiB of it for the system.
 import collections
 import pathlib
 import re
-import subprocess
 import sys
+
+from kernel_names import OWN, demangle, describe, instances
 
 WARP, WARPS, BLOCKS, REGISTERS, QUARTERS = 32, 64, 32, 65536, 4  # of sm_80 and sm_90 alike
 SHARED = {"sm_80": 164 * 1024, "sm_90": 228 * 1024}  # bytes of a multiprocessor
@@ -45,85 +46,6 @@ def read_reports(folder, sources):
     return kernels
 
 
-# ---- Names --------------------------------------------------------------------------------------
-
-TYPES = {"int": "int32_t", "long": "int64_t", "unsigned long": "uint64_t"}
-OWN = re.compile(r"(void )?espalier::")
-NAMESPACES = re.compile(r"^void |\(anonymous namespace\)::|espalier::")
-
-
-def demangle(names):
-    """{mangled name: text}."""
-    done = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True,
-                          check=True)
-    texts = dict(zip(names, done.stdout.splitlines()))
-    return {name: readable(name) if "_ZN8espalier" in text else text for name, text in texts.items()}
-
-
-def readable(mangled):
-    """A name that c++filt cannot read, of a lambda in a template for another lambda, shortened."""
-    text, at, token = "", len("_ZN"), re.compile(r"S[0-9A-Z]*_|(\d+)|IZN")
-    while found := token.match(mangled, at):
-        at = found.end()
-        if found[1]:
-            name, at = mangled[at:at + int(found[1])], at + int(found[1])
-        elif found[0] == "IZN":
-            text += f"{name}<"
-    given = {"i": "<int>", "l": "<long>"}.get(mangled[at + 1], "") if mangled[at] == "I" else ""
-    return "espalier::" + text + name + given + "()::{lambda()#1}>" * text.count("<")
-
-
-def template_arguments(text, at):
-    """The arguments between text[at] = "<" and its ">", and the place behind that."""
-    depth, begin, given = 0, at + 1, []
-    for place in range(at, len(text)):
-        depth += (text[place] in "<({[") - (text[place] in ">)}]")
-        if depth == 0 or (depth == 1 and text[place] == ","):
-            given.append(text[begin:place].strip())
-            begin = place + 1
-        if depth == 0:
-            return given, place + 1
-    return given, len(text)
-
-
-def head(text):
-    """(the name, its template arguments) of the function that a text begins with."""
-    at = 0
-    while True:
-        name = re.compile(r"\w*").match(text, at)
-        given, at = [], name.end()
-        if text[at:at + 1] == "<":
-            given, at = template_arguments(text, at)
-        if text[at:at + 2] != "::":
-            return name.group(), given
-        at += 2
-
-
-def describe(text):
-    """(a kernel's name, its template arguments, in which function the lambda is that it runs)."""
-    name, given = head(text)
-    shown = [TYPES.get(each, each) for each in given if "{lambda" not in each]
-    for each in given:
-        function, made, number = each.rpartition("::{lambda(")
-        if made:
-            inner, its_arguments, where = describe(function)
-            number = re.sub(r".*#(\d+)}", r"\1", number)
-            inner += f"<{', '.join(its_arguments)}>" if its_arguments else ""
-            return name, shown, f" in `{inner}`" + (f" #{number}" if number != "1" else "") + where
-    return name, shown, ""
-
-
-def instances(name, lists):
-    """`name<a/b, c>` for the lists of arguments (a, c) and (b, c)."""
-    for position in reversed(range(max(map(len, lists)))):
-        alike = collections.defaultdict(list)
-        for each in lists:
-            alike[each[:position], each[position + 1:]].extend(each[position:position + 1])
-        lists = [(*before, *(["/".join(choice)] if choice else []), *behind)
-                 for (before, behind), choice in alike.items()]
-    return " ".join(f"`{name}<{', '.join(each)}>`" if each else f"`{name}`" for each in lists)
-
-
 # ---- Threads and occupancy ----------------------------------------------------------------------
 
 def evaluate(expression, constants):
@@ -140,7 +62,7 @@ def launch_bounds(folders):
     text = "\n".join(path.read_text() for path in paths if path.suffix in (".cu", ".hpp"))
     declared = ", ".join(re.findall(r"constexpr int ([^;]+);", text))
     constants = dict(re.findall(r"(\w+) = ([^,]+)", declared))
-    bounds = re.findall(r"__launch_bounds__\(([^),]+)[^)]*\)\s*(\w+)\(", text)
+    bounds = re.findall(r"__launch_bounds__\(([^(),]+)(?:,.*?)?\)\s*(\w+)\(", text)
     return {kernel: evaluate(expression, constants) for expression, kernel in bounds}
 
 
@@ -189,7 +111,7 @@ def rows_of(kernels, texts, threads):
     a row."""
     rows = collections.defaultdict(list)
     for mangled, (file, machines) in kernels.items():
-        name, given, where = describe(NAMESPACES.sub("", texts[mangled]))
+        name, given, where = describe(texts[mangled])
         cells = numbers(machines, threads.get(name))
         rows[(-in_memory(machines), file, name, where, cells)].append(tuple(given))
     for (_, file, name, where, cells), lists in sorted(rows.items()):

@@ -4,12 +4,14 @@ import contextlib
 import importlib.util
 import io
 import pathlib
+import sys
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "gpu_static.py"
 
+sys.path.insert(0, str(SCRIPT.parent))  # of kernel_names
 specification = importlib.util.spec_from_file_location("gpu_static", SCRIPT)
 gpu_static = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(gpu_static)
@@ -21,9 +23,9 @@ WEIGHTS = (f"_ZN8espalier15for_each_kernelIZNS_{SPACE}14weight_offsetsIiEENS_11D
            "RKNS_4CudaERKNS1_12WeightedRowsIT_EEEUllE0_EEvlS9_")
 # for_each_entry_kernel<a lambda of for_each_kept<a lambda of take_whole_rows<long>>>, which c++filt
 # of binutils 2.40 cannot read.
-NESTED = (f"_ZN8espalier21for_each_entry_kernelIZNS_13for_each_keptIZNS_{SPACE}15take_whole_rowsIlEEv"
-          "RKNS_4CudaERKNS2_12WeightedRowsIT_EERKNS_11KeptEntriesERNS_16DeviceRowEntriesIS8_EEEUl"
-          "lllE_EEvS6_PKcSE_RKS8_EUlllE_EEvPKllllliS8_")
+NESTED = (f"_ZN8espalier21for_each_entry_kernelIZNS_13for_each_keptIZNS_{SPACE}15take_whole_rows"
+          "IlEEvRKNS_4CudaERKNS2_12WeightedRowsIT_EERKNS_11KeptEntriesERNS_16DeviceRowEntriesIS8_EEE"
+          "UllllE_EEvS6_PKcSE_RKS8_EUlllE_EEvPKllllliS8_")
 CUB = "_ZN3cub17CUB_300001_SM_80027scan4ScanI4PolicyEEvv"
 
 
@@ -56,7 +58,7 @@ template <class F>
 __global__ void __launch_bounds__(kColumns* kChunks) for_each_kernel(long count, F function) {}
 __global__ void __launch_bounds__(kWarp)
     multiply_rows(float* y) {}
-__global__ void __launch_bounds__(256, 4) for_each_entry_kernel() {}
+__global__ void __launch_bounds__(256, at_once(4)) for_each_entry_kernel() {}
 """
 
 
@@ -94,8 +96,8 @@ class GpuStatic(unittest.TestCase):
                                    "20, 24 / 0", "0", "32", "50 %"])
         # 48 KiB and 1 of the system fit 3 times into 164 KiB, 4 times into 228; 8 warps each.
         self.assertEqual(rows[1], ["`for_each_entry_kernel` in `for_each_kept` in "
-                                   "`take_whole_rows<int64_t>`", draw, "32", "0", "0", "49152", "256",
-                                   "38 % / 50 %"])
+                                   "`take_whole_rows<int64_t>`", draw, "32", "0", "0", "49152",
+                                   "256", "38 % / 50 %"])
         # 40 registers: 1280 a warp, 12 warps of a quarter's 16384, 48 of 64: 6 blocks of 8 warps.
         self.assertEqual(rows[2], ["`for_each_kernel` in `weight_offsets<int32_t>` #2", draw, "40",
                                    "0", "0", "0", "256", "75 %"])
