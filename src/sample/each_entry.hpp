@@ -28,9 +28,8 @@ struct EntryOfRow {
   std::int64_t at, row;
 };
 
-/// 6 blocks of a multiprocessor: told no number, ptxas spills to make room for more.
 template <class Function>
-__global__ void __launch_bounds__(kBlockThreads, 6)
+__global__ void __launch_bounds__(kBlockThreads)
     for_each_entry_kernel(const std::int64_t* offsets, std::int64_t rows, std::int64_t first,
                           std::int64_t entries, std::int64_t tile, int lanes, Function function) {
   __shared__ std::int64_t ends[2];

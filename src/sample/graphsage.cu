@@ -242,21 +242,20 @@ void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Ind
   });
 }
 
-// Positions become vertices; the diagonal is worth its entry.
+// Positions become vertices; the diagonal is worth its entry. weight_offsets: a row that is taken whole
+// has no weights.
 template <class Index>
-void take_weighted(const Cuda& cuda, const WeightedRows<Index>& rows, std::int64_t total,
-                   DeviceRowEntries<Index>& out) {
-  const auto* offsets = out.offsets.data();
+void take_weighted(const Cuda& cuda, const RowsToDraw<Index>& rows, const std::int64_t* weight_offsets,
+                   std::int64_t total, DeviceRowEntries<Index>& out) {
   auto* indices = out.indices.data();
   auto* values = out.values.empty() ? nullptr : out.values.data();
-  for_each_entry(cuda, "take_picks", offsets, rows.rows.count, 0, total,
+  for_each_entry(cuda, "take_picks", out.offsets.data(), rows.count, 0, total,
                  [=] __device__(std::int64_t at, std::int64_t row) {
-                   const auto rule = rows.rule(row);
-                   if (rule.whole()) return;
-                   const auto view = rows.rows.views[row];
+                   if (weight_offsets[row] == weight_offsets[row + 1]) return;
+                   const auto& view = rows.views[row];
                    const auto position = static_cast<std::int64_t>(indices[at]);
                    indices[at] = view.indices[position];
-                   if (values != nullptr && position == rule.self_position)
+                   if (values != nullptr && position == rows.self_position(row))
                      values[at] = view.values[position];
                  });
 }
@@ -289,7 +288,7 @@ void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDr
       const auto sums = prefix_sums(cuda, all, group, offsets.data(), shift);
       draw_group(cuda, layer, rows, group, offsets.data(), sums.data(), in_order.data(), out);
     }
-    take_weighted(cuda, rows, total, out);
+    take_weighted(cuda, all, offsets.data(), total, out);
   }
   take_whole_rows(cuda, rows, kept, out);
 }
