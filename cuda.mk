@@ -31,9 +31,11 @@ cuda: $(if $(NVCC),status build/cuda/espalier)  ## build the program for GPUs at
 
 emulated: build/emulated/espalier  ## build the GPU program with kernels that run on the CPU, at build/emulated/espalier
 
-build/cuda/obj/%.cu.o: src/%.cu | deps
+# The object, and what ptxas says of its kernels, which is for `make gpu-static`.
+build/cuda/obj/%.cu.o build/cuda/obj/%.cu.ptxas: src/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
-	@$(NVCC) $(CPPFLAGS) $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+	@to=build/cuda/obj/$*.cu; $(NVCC) $(CPPFLAGS) $(MPI_INCLUDES) $(NVCCFLAGS) -Xptxas -v -MMD -MP -MF $$to.d -c -o $$to.o $< 2> $$to.ptxas; \
+	status=$$?; sed '/^ptxas info /d; /bytes stack frame,/d' $$to.ptxas >&2; exit $$status
 
 build/cuda/obj/tests/%.cu.o: tests/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
@@ -94,10 +96,14 @@ $(eval $(call CUDA_BUILD,emulated,emulated,-lopenblas,$(EMULATION:%=build/emulat
 
 .PRECIOUS: build/cuda/obj/%.cu.o build/emulated/obj/%.cu.o build/cuda/obj/tests/%.cu.o build/emulated/obj/tests/%.cu.o \
   build/cuda/obj/bench/%.cu.o build/emulated/obj/bench/%.cu.o build/%/obj/tests/cuda_main.cpp.o
-.PHONY: cuda emulated bundle gpu-check
+.PHONY: cuda emulated bundle gpu-check gpu-static
 
 bundle:  ## the GPU build with all it needs but CUDA, for another machine: build/espalier-bundle.tar.zst
 	@MAKE="$(MAKE)" CUDA_HOME="$(CUDA_HOME)" bash scripts/make_bundle.sh
+
+# Reports come with the objects; an object whose headers changed is compiled again for its report.
+gpu-static: $(if $(NVCC),$(CUDA_SOURCES:src/%=build/cuda/obj/%.o) $(CUDA_SOURCES:src/%=build/cuda/obj/%.ptxas))  ## registers, stack, spills and occupancy of every kernel, in one table (needs nvcc, no GPU)
+	@$(if $(NVCC),python3 scripts/gpu_static.py build/cuda/obj include src,echo "gpu-static: nvcc not found (set CUDA_HOME or NVCC); skipped")
 
 GPU_CHECK ?=
 gpu-check: all cuda $(if $(NVCC),$(CUDA_TESTS:tests/%.cu=build/cuda/tests/%) $(CUDA_BENCHES:bench/%.cu=build/cuda/bench/%))  ## everything that a GPU can prove, in one table; GPU_CHECK="--record --parts tests,bench" for its options

@@ -107,9 +107,15 @@ struct Sums {
   }
 };
 
+/// Blocks of a multiprocessor for lanes of so many columns. Told no number, ptxas makes room for one
+/// more block by spilling, where a few registers are missing.
+constexpr int blocks_at_once(int columns) {
+  return columns == 1 ? 6 : columns <= 4 ? 4 : columns <= 8 ? 3 : 2;
+}
+
 /// Group g computes strip blockIdx.y of row g.
 template <class S, int N, int kLanes, int kPacks>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, blocks_at_once(N* kPacks))
     multiply_rows(DeviceBlock block, Source<S> x, float* y, bool accumulate) {
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) + thread / kLanes;

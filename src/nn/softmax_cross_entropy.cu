@@ -19,7 +19,8 @@ __device__ T over_warp(T value, const Combine& combine) {
 }
 
 /// losses[row]; the row of `gradient` becomes scale * (softmax - onehot). All lanes of a warp have the same row.
-__global__ void __launch_bounds__(kBlockThreads)
+/// 4 blocks of a multiprocessor: told no number, ptxas spills to make room for a fifth.
+__global__ void __launch_bounds__(kBlockThreads, 4)
     losses_of_rows(std::int64_t rows, std::int64_t classes, const float* logits, const std::int32_t* labels,
                    double scale, float* gradient, double* losses) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;

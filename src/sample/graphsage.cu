@@ -14,15 +14,14 @@ namespace espalier {
 
 namespace {
 
-constexpr int kLanes = 16;  // positions that a thread keeps in registers
-constexpr std::int64_t kMostInLanes = std::numeric_limits<std::int32_t>::max() - 2 * kLanes;
-constexpr int kShortList = 32;                                // positions that it keeps in memory of its own
+constexpr std::int64_t kMostInLanes = std::numeric_limits<std::int32_t>::max() - 64;
 constexpr std::int64_t kMostWeights = std::int64_t{1} << 25;  // of one group of rows: 16 bytes each
 constexpr std::int64_t kRowsTogether = 256;                   // rows that are not divided among groups
 
-// draw_uniform for a list that stays below kLanes positions, in the way of draw_few_uniform (sample/draw_few.hpp): below[i] =
-// chosen[i] - i, so a draw is a compare, a shift and a selection. All loops are unrolled: `below` is registers.
-template <class Index>
+// draw_uniform for a list that stays below kLanes positions, in the way of draw_few_uniform
+// (sample/draw_few.hpp): below[i] = chosen[i] - i, so a draw is a compare, a shift and a selection.
+// Loops over `below` are unrolled: it is registers.
+template <int kLanes, class Index>
 __device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, std::int64_t picks,
                               std::int64_t excluded_position, Index* chosen) {
   std::int32_t below[kLanes];
@@ -31,20 +30,20 @@ __device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, 
   const bool excluded = excluded_position >= 0;
   if (excluded) below[0] = static_cast<std::int32_t>(excluded_position);
   const auto bound = static_cast<std::uint64_t>(support - excluded);
-  r123array4x64 words{};
+  for (std::int64_t four = 0; four < picks; four += 4) {
+    const auto words = random_block(stream, static_cast<std::uint64_t>(four / 4));
 #pragma unroll
-  for (int t = 0; t < kLanes; ++t) {
-    if (t < picks) {
-      if (t % 4 == 0) words = random_block(stream, static_cast<std::uint64_t>(t / 4));
-      const auto point =
-          static_cast<std::int32_t>(mulhi(words.v[t % 4], bound - static_cast<std::uint64_t>(t)));
+    for (int k = 0; k < 4; ++k)
+      if (four + k < picks) {  // no break: it would keep a list for each way out
+        const auto left = bound - static_cast<std::uint64_t>(four + k);
+        const auto point = static_cast<std::int32_t>(mulhi(words.v[k], left));
 #pragma unroll
-      for (int i = kLanes - 1; i >= 0; --i) {
-        const auto before = i == 0 ? -1 : below[i - 1];
-        const auto behind = before <= point ? point : before - 1;
-        below[i] = below[i] <= point ? below[i] : behind;
+        for (int i = kLanes - 1; i >= 0; --i) {
+          const auto before = i == 0 ? -1 : below[i - 1];
+          const auto behind = before <= point ? point : before - 1;
+          below[i] = below[i] <= point ? below[i] : behind;
+        }
       }
-    }
   }
   const auto count = picks + excluded;
 #pragma unroll
@@ -52,20 +51,14 @@ __device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, 
     if (i < count) chosen[i] = static_cast<Index>(below[i] + i);
 }
 
-// The positions of a row's picks, ascending, to chosen[0 .. rule.picks()).
-template <class Index>
+// The positions of a row's picks, ascending, to chosen[0 .. rule.picks()): in kLanes registers where
+// the row has less than 2^31 entries.
+template <int kLanes, class Index>
 __device__ void draw_positions(const RandomStream& stream, std::int64_t support, const GraphSageRow& rule,
                                Index* chosen) {
-  const auto count = rule.picks();
-  if (count <= kLanes && support <= kMostInLanes)
-    return draw_in_lanes(stream, support, rule.fanout, rule.self_position, chosen);
-  if (count <= kShortList) {
-    Index own[kShortList];
-    own[0] = static_cast<Index>(rule.self_position);
-    draw_uniform(stream, support, rule.fanout, rule.excluded(), own);
-    for (std::int64_t k = 0; k < count; ++k) chosen[k] = own[k];
-    return;
-  }
+  if constexpr (kLanes > 0)
+    if (support <= kMostInLanes)
+      return draw_in_lanes<kLanes>(stream, support, rule.fanout, rule.self_position, chosen);
   if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
   draw_uniform(stream, support, rule.fanout, rule.excluded(), chosen);
 }
@@ -79,7 +72,8 @@ __device__ inline GraphSageRow uniform_rule(const RowsToDraw<Index>& rows, std::
   return {self_position, rows.views[row].size - (self_position >= 0), fanout};
 }
 
-template <class Index>
+// kLanes: at least a row's picks; 0: picks are drawn in memory.
+template <int kLanes, class Index>
 void draw_uniform_positions(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
                             DeviceRowEntries<Index>& out) {
   const auto* offsets = out.offsets.data();
@@ -88,9 +82,20 @@ void draw_uniform_positions(const Cuda& cuda, const LayerDraw& layer, const Rows
     const auto rule = uniform_rule(rows, row, layer.fanout);
     if (rule.whole()) return;
     const auto key = rows.keys[row];
-    draw_positions(stream_of_row(layer.stream, key.batch, key.vertex), rows.views[row].size, rule,
-                   positions + offsets[row]);
+    draw_positions<kLanes>(stream_of_row(layer.stream, key.batch, key.vertex), rows.views[row].size, rule,
+                           positions + offsets[row]);
   });
+}
+
+// By the fewest registers that hold the picks of a row.
+template <class Index>
+void draw_uniform_positions(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
+                            DeviceRowEntries<Index>& out) {
+  const auto most = layer.fanout + (rows.diagonal != nullptr);
+  if (most <= 8) return draw_uniform_positions<8>(cuda, layer, rows, out);
+  if (most <= 16) return draw_uniform_positions<16>(cuda, layer, rows, out);
+  if (most <= 32) return draw_uniform_positions<32>(cuda, layer, rows, out);
+  draw_uniform_positions<0>(cuda, layer, rows, out);
 }
 
 template <class Index>
@@ -237,21 +242,20 @@ void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Ind
   });
 }
 
-// Positions become vertices; the diagonal is worth its entry.
+// Positions become vertices; the diagonal is worth its entry. weight_offsets: a row that is taken whole
+// has no weights.
 template <class Index>
-void take_weighted(const Cuda& cuda, const WeightedRows<Index>& rows, std::int64_t total,
-                   DeviceRowEntries<Index>& out) {
-  const auto* offsets = out.offsets.data();
+void take_weighted(const Cuda& cuda, const RowsToDraw<Index>& rows, const std::int64_t* weight_offsets,
+                   std::int64_t total, DeviceRowEntries<Index>& out) {
   auto* indices = out.indices.data();
   auto* values = out.values.empty() ? nullptr : out.values.data();
-  for_each_entry(cuda, "take_picks", offsets, rows.rows.count, 0, total,
+  for_each_entry(cuda, "take_picks", out.offsets.data(), rows.count, 0, total,
                  [=] __device__(std::int64_t at, std::int64_t row) {
-                   const auto rule = rows.rule(row);
-                   if (rule.whole()) return;
-                   const auto view = rows.rows.views[row];
+                   if (weight_offsets[row] == weight_offsets[row + 1]) return;
+                   const auto& view = rows.views[row];
                    const auto position = static_cast<std::int64_t>(indices[at]);
                    indices[at] = view.indices[position];
-                   if (values != nullptr && position == rule.self_position)
+                   if (values != nullptr && position == rows.self_position(row))
                      values[at] = view.values[position];
                  });
 }
@@ -284,7 +288,7 @@ void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDr
       const auto sums = prefix_sums(cuda, all, group, offsets.data(), shift);
       draw_group(cuda, layer, rows, group, offsets.data(), sums.data(), in_order.data(), out);
     }
-    take_weighted(cuda, rows, total, out);
+    take_weighted(cuda, all, offsets.data(), total, out);
   }
   take_whole_rows(cuda, rows, kept, out);
 }

@@ -95,13 +95,13 @@ class DeviceSamplers : public CudaTest {
 
 TEST_F(DeviceSamplers, MakeTheMinibatchesOfTheCpu) {
   const Grid grid(test_world(), 1);
-  const std::int64_t fanout[] = {-1, 0, 1, 5, 14, 15, 16, 17, 31, 32, 40};
+  const std::int64_t fanout[] = {-1, 0, 1, 5, 8, 9, 15, 16, 17, 31, 32, 33};
   try_graph<std::int32_t>(grid, kNodes, 18, fanout);
 }
 
 TEST_F(DeviceSamplers, AndWithWideIndices) {
   const Grid grid(test_world(), 1);
-  const std::int64_t fanout[] = {-1, 4, 20, 40};
+  const std::int64_t fanout[] = {-1, 8, 20, 40};
   try_graph<std::int64_t>(grid, kNodes, 18, fanout);
 }
 

@@ -50,9 +50,16 @@ ESPALIER_HD inline r123array4x64 random_block(const RandomStream& stream, std::u
   return philox4x64_R(10, counter, key);
 }
 
+/// Word `draw` % 4 of a block, by selections: on a GPU an array that a variable indexes is in memory.
+ESPALIER_HD inline std::uint64_t word_of(const r123array4x64& block, std::uint64_t draw) {
+  const auto of_low = draw % 2 == 0 ? block.v[0] : block.v[1],
+             of_high = draw % 2 == 0 ? block.v[2] : block.v[3];
+  return draw % 4 < 2 ? of_low : of_high;
+}
+
 /// The 64-bit word number `draw` of the stream.
 ESPALIER_HD inline std::uint64_t random64(const RandomStream& stream, std::uint64_t draw) {
-  return random_block(stream, draw / 4).v[draw % 4];
+  return word_of(random_block(stream, draw / 4), draw);
 }
 
 /// The high 64 bits of a 128-bit product.

@@ -31,7 +31,7 @@ class RandomWords {
   ESPALIER_HD explicit RandomWords(const RandomStream& stream) : stream_(stream) {}
   ESPALIER_HD std::uint64_t next() {
     if (drawn_ % 4 == 0) block_ = random_block(stream_, drawn_ / 4);
-    return block_.v[drawn_++ % 4];
+    return word_of(block_, drawn_++);
   }
 
  private:
