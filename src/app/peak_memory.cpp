@@ -263,7 +263,8 @@ double labels_bytes(const Estimate& e) {
   const double training = 8.0 * static_cast<double>(g.train);
   const double order = 8.0 * static_cast<double>(g.train);  // the epoch's shuffle
   if (!e.job.training) return training + order;
-  return training + order + 4.0 * static_cast<double>(g.train) + 4 * e.block_rows() + splits;
+  const double labels = 4.0 * static_cast<double>(g.train);  // and shuffled
+  return training + order + 2 * labels + 4 * e.block_rows() + splits;
 }
 
 double sampler_bytes(const Estimate& e) {
