@@ -1,5 +1,6 @@
 #include "espalier/sample/epoch_plan.hpp"
 
+#include <array>
 #include <utility>
 
 #include "espalier/base/error.hpp"
@@ -19,12 +20,21 @@ EpochPlan::EpochPlan(std::span<const std::int64_t> training_vertices, std::int64
       epoch_(epoch) {
   ESPALIER_CHECK(labels_.empty() || labels_.size() == order_.size(), "{} labels of {} training vertices",
                  labels_.size(), order_.size());
+  // Draws do not depend on swaps: what some of them will move is called from memory before the first.
   RandomWords words({.seed = seed, .purpose = Purpose::kShuffle, .epoch = epoch});
-  for (auto left = std::ssize(order_); left > 1; --left) {
-    const auto chosen = mulhi(words.next(), static_cast<std::uint64_t>(left));
-    const auto last = static_cast<std::size_t>(left - 1);
-    std::swap(order_[last], order_[chosen]);
-    if (!labels_.empty()) std::swap(labels_[last], labels_[chosen]);
+  std::array<std::size_t, 32> chosen;
+  for (auto left = order_.size(); left > 1;) {
+    const auto swaps = std::min(chosen.size(), left - 1);
+    for (std::size_t k = 0; k < swaps; ++k) {
+      chosen[k] = mulhi(words.next(), left - k);
+      __builtin_prefetch(&order_[chosen[k]], 1);
+      if (!labels_.empty()) __builtin_prefetch(&labels_[chosen[k]], 1);
+    }
+    for (std::size_t k = 0; k < swaps; ++k) {
+      --left;
+      std::swap(order_[left], order_[chosen[k]]);
+      if (!labels_.empty()) std::swap(labels_[left], labels_[chosen[k]]);
+    }
   }
 }
 
