@@ -6,7 +6,7 @@
 //
 // Derivation: a fetch delivers kFetched f values of 4 bytes (float) or 2 (Half) to every rank. A plain
 // all_to_all_v that delivers the same number of values from and to the same ranks, its own piece included, is
-// what cannot be spared. The fetch also sends 8 bytes of id per row, gathers rows into the message, and
+// what cannot be spared. The fetch also sends 4 bytes of id per row, gathers rows into the message, and
 // copies them from the message to their places: two more passes over the bytes. Rate and bound both count
 // delivered bytes, summed over ranks, per second of the slowest rank.
 //

@@ -8,6 +8,7 @@
 #include "device.hpp"
 #include "espalier/base/config.hpp"
 #include "espalier/base/execution.hpp"
+#include "espalier/base/index_type.hpp"
 #include "espalier/base/result_file.hpp"
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/grid.hpp"
@@ -107,15 +108,5 @@ std::int64_t evaluation_memory(const Job& job);
 /// in pinned memory of the host.
 bool topology_on_device(const Job& job);
 bool features_on_device(const Job& job);
-
-/// Calls function(int32_t{}) or function(int64_t{}): adjacency indices take 4 bytes below 2^31 vertices, 8
-/// beyond.
-template <class Function>
-void with_index_type(std::int64_t nodes, Function function) {
-  if (nodes < (std::int64_t{1} << 31))
-    function(std::int32_t{});
-  else
-    function(std::int64_t{});
-}
 
 }  // namespace espalier

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "espalier/base/index_type.hpp"
 #include "espalier/nn/convolution.hpp"
 #include "espalier/train/evaluator.hpp"
 
@@ -23,7 +24,7 @@ struct Estimate {
 
   double n() const { return static_cast<double>(job.graph.nodes); }
   double block_rows() const { return n() / epoch.rows(); }
-  double id() const { return n() < 2147483648.0 ? 4 : 8; }
+  double id() const { return index_bytes(job.graph.nodes); }
   double value() const { return has_values() ? 4 : 0; }
   bool has_values() const {
     return job.graph.weighted || job.config.model.kind == "gcn" ||
@@ -172,17 +173,17 @@ bool gathers(const Estimate& e) {
 
 // feature/store.cpp: of `lists` lists of `rows` rows each: places, ids asked of others and by others, rows packed and
 // received, rows in float32.
-Arrays fetch(double lists, double rows, double remote, double stored, double width) {
+Arrays fetch(const Estimate& e, double lists, double rows, double remote, double stored, double width) {
   return Arrays()
       .add(8 * lists * rows)
-      .add(8 * remote, 2)
+      .add(e.id() * remote, 2)
       .add(stored * remote, 2)
       .add(4 * rows * width, lists);
 }
 
 Arrays input_rows(const Estimate& e) {
   const double lists = e.minibatches_per_step(), rows = e.work.largest.rows[gathers(e) ? 1 : 0];
-  return fetch(lists, rows, lists * rows * e.remote(), e.stored_row(), e.width(0));
+  return fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), e.width(0));
 }
 
 // nn/network_passes.hpp: of each layer the product and its result, gradients of two layers, a transposed block.
@@ -237,7 +238,7 @@ Arrays evaluation(const Estimate& e) {
     };
     grow(widest_rows, 4 * chunk.largest_input * in);
     grow(widest_product, 4 * (out < in ? chunk.largest_input * out : rows * in));
-    const auto fetching = fetch(1, chunk.largest_input, remote, layer == 1 ? e.stored_row() : 4 * in, 0);
+    const auto fetching = fetch(e, 1, chunk.largest_input, remote, layer == 1 ? e.stored_row() : 4 * in, 0);
     const auto block = Arrays().add(8 * chunk.largest_input).add(8 * rows).add(4 * chunk.largest_entries, 2);
     const auto picks =
         row_entries(rows, chunk.largest_entries, e.id(), e.job.config.model.kind == "gcn" ? 4 : 0);
@@ -262,7 +263,8 @@ double labels_bytes(const Estimate& e) {
   const double training = 8.0 * static_cast<double>(g.train);
   const double order = 8.0 * static_cast<double>(g.train);  // the epoch's shuffle
   if (!e.job.training) return training + order;
-  return training + order + 4.0 * static_cast<double>(g.train) + 4 * e.block_rows() + splits;
+  const double labels = 4.0 * static_cast<double>(g.train);  // and shuffled
+  return training + order + 2 * labels + 4 * e.block_rows() + splits;
 }
 
 double sampler_bytes(const Estimate& e) {

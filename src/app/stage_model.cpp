@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "espalier/base/index_type.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/nn/convolution.hpp"
@@ -22,6 +23,10 @@ void add(Cost& sum, const Cost& cost) {
 
 double steps_of(const StageInput& in) {
   return static_cast<double>(count_batches(in.work.batches, in.epoch.batches_per_step));
+}
+
+double id_bytes(const StageInput& in) {
+  return index_bytes(in.job.graph.nodes);
 }
 
 double stored_row_bytes(const GraphInfo& graph) {
@@ -45,13 +50,12 @@ std::vector<Cost> fetch_costs(const StageInput& in) {
   const int rows = in.epoch.rows();
   std::vector<Cost> costs(static_cast<std::size_t>(in.epoch.ranks));
   if (rows == 1) return costs;
-  const auto empty = feature_fetch_cost(rows, 0, 0);
+  const auto empty = feature_fetch_cost(rows, 0, 0, 0);
   for (std::size_t rank = 0; rank < costs.size(); ++rank) {
     costs[rank] = steps_of(in) * empty;
-    costs[rank].bytes += feature_fetch_cost(rows, in.work.remote_input_rows[rank] / crossing(rows),
-                                            stored_row_bytes(in.job.graph))
-                             .bytes -
-                         empty.bytes;
+    const auto full = feature_fetch_cost(rows, in.work.remote_input_rows[rank] / crossing(rows), id_bytes(in),
+                                         stored_row_bytes(in.job.graph));
+    costs[rank].bytes += full.bytes - empty.bytes;
   }
   return costs;
 }
@@ -82,10 +86,10 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
     if (in.epoch.parts() > 1) add(same, chunks * Cost{1.0 * (rows - 1), 8.0 * (rows - 1)});
     if (rows > 1) {
       const double row = layer == 1 ? stored_row_bytes(in.job.graph) : 4 * width_of(in, layer - 1);
-      const auto empty = feature_fetch_cost(rows, 0, 0);
+      const auto empty = feature_fetch_cost(rows, 0, 0, 0);
       add(same, chunks * empty);
       const auto bytes = [&](double remote) {
-        return feature_fetch_cost(rows, remote / crossing(rows), row).bytes - empty.bytes;
+        return feature_fetch_cost(rows, remote / crossing(rows), id_bytes(in), row).bytes - empty.bytes;
       };
       same.bytes += bytes(work.remote_rows / p);
       most.bytes += bytes(work.most_remote_rows - work.remote_rows / p);

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/index_type.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/dense/gather.hpp"
 #include "espalier/dense/spmm.hpp"
@@ -50,9 +51,11 @@ void concatenate(const Cuda& cuda, std::span<const Ids> lists, DeviceArray<std::
   }
 }
 
-/// ids[k] -= first.
-void make_relative(const Cuda& cuda, std::int64_t* ids, std::int64_t count, std::int64_t first) {
-  for_each(cuda, "make_relative", count, [=] __device__(std::int64_t k) { ids[k] -= first; });
+/// to[k] = ids[k] - first, which may be the same array.
+template <class From, class To>
+void subtract(const Cuda& cuda, const From* ids, std::int64_t count, std::int64_t first, To* to) {
+  for_each(cuda, "subtract", count,
+           [=] __device__(std::int64_t k) { to[k] = static_cast<To>(ids[k] - first); });
 }
 
 /// source[order[j]] = j.
@@ -101,10 +104,12 @@ struct DevicePendingFetch::State {
   std::vector<std::int64_t> counts;        // [owners] rows that I want
   std::vector<std::int64_t> asked_counts;  // [owners] rows that they want of me
   DeviceArray<std::int64_t> asked;         // which, as rows of my block
+  DeviceArray<std::byte> sent, received;   // ids as they travel
   DeviceArray<std::byte> reply, arrived;   // rows as they are stored
   DevicePendingExchange exchange;          // last: it uses the arrays
 
-  /// What others want of me. Collective over the column.
+  /// What others want of me, in ids of this type. Collective over the column.
+  template <class Id>
   void ask(const Cuda& cuda, const DeviceCommunicator& column, std::int64_t first_row,
            std::string_view label);
   /// Sends it, and takes from `local` what I want of myself.
@@ -191,11 +196,18 @@ void DeviceFeatureStore::begin_fetch(const Cuda& cuda, std::span<const Ids> list
   group_by_owner(cuda, f.ids.data(), count, state_->device_offsets(cuda), parts, me, f.groups);
   f.source.resize(f.ids.size());
   invert(cuda, f.groups.order.data(), count, f.source.data());
-  f.ask(cuda, column, partition().begin(me), label);
-  std::visit([&]<class T>(const Matrix<T, Cuda>& local) { f.answer<T>(cuda, column, local, label); },
-             state_->block);
+  with_index_type(partition().rows(),
+                  [&]<class Id>(Id) { f.ask<Id>(cuda, column, partition().begin(me), label); });
+  std::visit(
+      [&]<class T>(const Matrix<T, Cuda>& local) {
+        f.answer<T>(cuda, column, local, label);
+        predict_fetch(column.host(), label, partition().rows(), count,
+                      local.columns * static_cast<std::int64_t>(sizeof(T)));
+      },
+      state_->block);
 }
 
+template <class Id>
 void DevicePendingFetch::State::ask(const Cuda& cuda, const DeviceCommunicator& column,
                                     std::int64_t first_row, std::string_view label) {
   const auto begin = download(cuda, groups.begin);
@@ -203,11 +215,18 @@ void DevicePendingFetch::State::ask(const Cuda& cuda, const DeviceCommunicator& 
   for (int part = 0; part < column.size(); ++part)
     counts.push_back(begin[static_cast<std::size_t>(part) + 1] - begin[static_cast<std::size_t>(part)]);
   asked_counts = column.host().exchange_counts(counts, label);
-  asked.resize(static_cast<std::size_t>(total(asked_counts)));
-  column.all_to_all_v(groups.ids.data(), counts, asked.data(), asked_counts, label);
-  make_relative(cuda, asked.data(), static_cast<std::int64_t>(asked.size()), first_row);
-  const auto others = total(counts);
-  make_relative(cuda, groups.ids.data() + others, static_cast<std::int64_t>(ids.size()) - others, first_row);
+  const auto others = total(counts), mine = static_cast<std::int64_t>(ids.size()) - others,
+             of_me = total(asked_counts);
+  sent.resize(static_cast<std::size_t>(others) * sizeof(Id));
+  received.resize(static_cast<std::size_t>(of_me) * sizeof(Id));
+  auto* const outgoing = reinterpret_cast<Id*>(sent.data());
+  auto* const incoming = reinterpret_cast<Id*>(received.data());
+  subtract(cuda, groups.ids.data(), others, 0, outgoing);
+  column.all_to_all_v<Id>(outgoing, counts, incoming, asked_counts, label);
+  asked.resize(static_cast<std::size_t>(of_me));
+  subtract(cuda, incoming, of_me, first_row, asked.data());
+  auto* const my_ids = groups.ids.data() + others;
+  subtract(cuda, my_ids, mine, first_row, my_ids);
 }
 
 template <class T>
@@ -225,7 +244,6 @@ void DevicePendingFetch::State::answer(const Cuda& cuda, const DeviceCommunicato
   const auto others = total(counts), mine = static_cast<std::int64_t>(ids.size()) - others;
   copy_rows<T>(cuda, local, span_of(groups.ids).subspan(static_cast<std::size_t>(others)),
                rows_of(arrived, others, mine));
-  predict_fetch(column.host(), label, others + mine, row_bytes);
 }
 
 void DeviceFeatureStore::finish_fetch(const Cuda& cuda, DevicePendingFetch& fetch,

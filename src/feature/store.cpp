@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "espalier/base/fixed_point.hpp"
+#include "espalier/base/index_type.hpp"
 #include "espalier/base/work.hpp"
 #include "espalier/dense/spmm.hpp"
 #include "espalier/feature/fetch_model.hpp"
@@ -53,13 +54,21 @@ void FeatureStore::fetch(const Cpu& cpu, std::span<const std::span<const std::in
 
 void FeatureStore::begin_fetch(const Cpu& cpu, std::span<const std::span<const std::int64_t>> lists,
                                PendingFetch& fetch, std::string_view label) const {
-  plan(lists, fetch);
+  with_index_type(partition_.rows(), [&]<class Id>(Id) { ask<Id>(cpu, lists, fetch, label); });
+}
+
+// Asks for the rows of the lists, and sends those that were asked of me.
+template <class Id>
+void FeatureStore::ask(const Cpu& cpu, std::span<const std::span<const std::int64_t>> lists,
+                       PendingFetch& fetch, std::string_view label) const {
+  auto& question = fetch.question<Id>();
+  plan(lists, fetch, question.wanted);
   if (partition_.parts() == 1) return;
   const auto& column = grid_->column_comm();
   fetch.asked_counts_ = column.exchange_counts(fetch.counts_, label);
-  column.all_to_all_v(std::span<const std::int64_t>(fetch.ids_), fetch.counts_, fetch.asked_counts_,
-                      fetch.asked_, label);
-  std::visit([&](const auto& local) { reply(cpu, local, fetch, label); }, block_);
+  column.all_to_all_v(std::span<const Id>(question.wanted), fetch.counts_, fetch.asked_counts_,
+                      question.asked, label);
+  std::visit([&](const auto& local) { reply(cpu, local, question.asked, fetch, label); }, block_);
 }
 
 void FeatureStore::finish_fetch(const Cpu& cpu, PendingFetch& fetch, std::vector<Matrix<float>>& rows) const {
@@ -75,7 +84,9 @@ void FeatureStore::aggregate(const Cpu& cpu, const Block& block, std::span<const
 }
 
 // Groups the ids that others own by owner, and remembers where each row will come from.
-void FeatureStore::plan(std::span<const std::span<const std::int64_t>> lists, PendingFetch& fetch) const {
+template <class Id>
+void FeatureStore::plan(std::span<const std::span<const std::int64_t>> lists, PendingFetch& fetch,
+                        Buffer<Id>& wanted) const {
   const int me = grid_->row();
   fetch.sizes_.clear();
   fetch.source_.clear();
@@ -90,7 +101,7 @@ void FeatureStore::plan(std::span<const std::span<const std::int64_t>> lists, Pe
   }
   std::vector<std::int64_t> next(fetch.counts_.size());
   std::exclusive_scan(fetch.counts_.begin(), fetch.counts_.end(), next.begin(), std::int64_t{0});
-  fetch.ids_.resize(
+  wanted.resize(
       static_cast<std::size_t>(std::accumulate(fetch.counts_.begin(), fetch.counts_.end(), std::int64_t{0})));
   auto source = fetch.source_.begin();
   for (const auto& list : lists)
@@ -99,33 +110,32 @@ void FeatureStore::plan(std::span<const std::span<const std::int64_t>> lists, Pe
         *source = ~(id - partition_.begin(me));
       } else {
         *source = next[static_cast<std::size_t>(*source)]++;
-        fetch.ids_[static_cast<std::size_t>(*source)] = id;
+        wanted[static_cast<std::size_t>(*source)] = static_cast<Id>(id);
       }
       ++source;
     }
-  const auto wanted = static_cast<double>(fetch.source_.size());
-  charge(Work{.gathers = wanted, .bytes = 24 * wanted, .launches = 4});
+  const auto rows = static_cast<double>(fetch.source_.size());
+  charge(Work{.gathers = rows, .bytes = (16 + sizeof(Id)) * rows, .launches = 4});
 }
 
 // Sends the rows that were asked for.
-template <class T>
-void FeatureStore::reply(const Cpu& cpu, const Matrix<T>& local, PendingFetch& fetch,
+template <class T, class Id>
+void FeatureStore::reply(const Cpu& cpu, const Matrix<T>& local, const Buffer<Id>& asked, PendingFetch& fetch,
                          std::string_view label) const {
   const auto row_bytes = local.columns * static_cast<std::int64_t>(sizeof(T));
   const auto first = partition_.begin(grid_->row());
-  fetch.reply_.resize(fetch.asked_.size() * static_cast<std::size_t>(row_bytes));
+  fetch.reply_.resize(asked.size() * static_cast<std::size_t>(row_bytes));
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
-  for (std::int64_t k = 0; k < std::ssize(fetch.asked_); ++k)
-    std::copy_n(
-        reinterpret_cast<const std::byte*>(local.row(fetch.asked_[static_cast<std::size_t>(k)] - first)),
-        row_bytes, fetch.reply_.data() + k * row_bytes);
-  charge(Work{.gathers = static_cast<double>(fetch.asked_.size()),
+  for (std::int64_t k = 0; k < std::ssize(asked); ++k)
+    std::copy_n(reinterpret_cast<const std::byte*>(local.row(asked[static_cast<std::size_t>(k)] - first)),
+                row_bytes, fetch.reply_.data() + k * row_bytes);
+  charge(Work{.gathers = static_cast<double>(asked.size()),
               .bytes = 2.0 * static_cast<double>(fetch.reply_.size())});
   const auto& column = grid_->column_comm();
   fetch.exchange_ = column.begin_all_to_all_v(std::span<const std::byte>(fetch.reply_),
                                               times(fetch.asked_counts_, row_bytes),
                                               times(fetch.counts_, row_bytes), fetch.arrived_, label);
-  predict_fetch(column, label, std::ssize(fetch.source_), row_bytes);
+  predict_fetch(column, label, partition_.rows(), std::ssize(fetch.source_), row_bytes);
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "espalier/base/index_type.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "planned_epoch.hpp"
 #include "spread_weights.hpp"
@@ -134,8 +135,8 @@ MinibatchSize expected_size(const std::vector<ProductWork>& layers, double input
 EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes, const PlannedEpoch& job,
                          std::int64_t training) {
   const auto moments = moments_of(degrees, job.shape.fanout);
-  const int index_bytes = std::ssize(degrees) < (std::int64_t{1} << 31) ? 4 : 8;
-  const auto product = product_shape(job, moments.rows, moments.entries, index_bytes, value_bytes);
+  const auto product =
+      product_shape(job, moments.rows, moments.entries, index_bytes(std::ssize(degrees)), value_bytes);
   EpochWork work;
   work.schedules = choose_schedules(product, job.shape, expected_work(moments, job, job.shape));
   work.batches = count_batches(training, job.shape.batch_size);

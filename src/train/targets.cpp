@@ -4,16 +4,6 @@
 
 namespace espalier {
 
-std::vector<std::int32_t> Targets::labels_of(std::span<const std::int64_t> training_vertices) const {
-  std::vector<std::int32_t> labels;
-  labels.reserve(training_vertices.size());
-  for (const auto vertex : training_vertices) {
-    const auto at = std::lower_bound(train.begin(), train.end(), vertex) - train.begin();
-    labels.push_back(train_labels[static_cast<std::size_t>(at)]);
-  }
-  return labels;
-}
-
 namespace {
 // The ids of an ascending list that lie in [begin, end).
 Buffer<std::int64_t> part_of(const Buffer<std::int64_t>& ids, std::int64_t begin, std::int64_t end) {

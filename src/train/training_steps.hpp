@@ -138,7 +138,7 @@ template <class Space>
 TrainerOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead)
     : plan(job.targets.train, job.config.sampler.batch_size, job.batches_per_step,
            host_grid(job.grid).ranks(), static_cast<std::uint64_t>(job.config.train.seed),
-           static_cast<std::uint64_t>(start.epoch)),
+           static_cast<std::uint64_t>(start.epoch), job.targets.train_labels),
       sampler(host_grid(job.grid), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
 
 template <class Space>
@@ -278,7 +278,7 @@ void TrainerOn<Space>::run_minibatch(const MinibatchOn<Space>& minibatch, const 
   const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
   {
     const typename StageClock<Space>::Scope time(clock_, "forward");
-    to_space<std::int32_t>(space_, job_.targets.labels_of(plan.seeds(minibatch.number)), labels_);
+    to_space<std::int32_t>(space_, plan.labels(minibatch.number), labels_);
     const bool gathers = gathers_by_itself(minibatch);
     if (gathers)
       job_.features.aggregate(space_, minibatch.blocks[0], minibatch.vertices, network_.input_aggregate());

@@ -151,6 +151,38 @@ TEST_F(DeviceFeatureStoreTest, FetchesAndBooksWhatTheHostsStoreDoes) {
   });
 }
 
+// Blocks of 2^31 / parts rows and more, of which the store has the first ones only: below 2^31
+// vertices ids travel in 4 bytes, beyond in 8, as on the host.
+TEST_F(DeviceFeatureStoreTest, IdsTravelAtTheirOwnWidth) {
+  constexpr std::int64_t kRows = 3, kColumns = 4, kWide = std::int64_t{1} << 31;
+  for (const bool by_nccl : transports())
+    for (const std::int64_t n : {kWide - 1, kWide + 1, 3 * kWide}) {
+      SCOPED_TRACE(n);
+      const Grid grid(test_world(), 1);
+      const auto device = device_grid(grid, by_nccl);
+      const auto partition = block_partition(n, grid.rows());
+      Matrix<float> local(kRows, kColumns);
+      for (std::int64_t i = 0; i < kRows; ++i)
+        for (std::int64_t j = 0; j < kColumns; ++j)
+          local(i, j) = entry<float>(partition.begin(grid.row()) + i, j);
+      const FeatureStore host(grid, partition, std::move(local));
+      const DeviceFeatureStore store(own_gpu(), device, host, Placement::kDevice);
+      Lists lists(1);
+      for (int part = grid.rows() - 1; part >= 0; --part)
+        for (std::int64_t i = kRows - 1; i >= 0; --i) lists[0].push_back(partition.begin(part) + i);
+      grid.traffic().clear();
+      const auto expected = fetched_by_host(host, lists);
+      std::vector<Matrix<float, Cuda>> rows;
+      store.fetch(own_gpu(), DeviceLists(own_gpu(), lists).spans, rows, "device");
+      expect_rows(rows, expected);
+      const std::int64_t peers = grid.rows() - 1, id_bytes = n < kWide ? 4 : 8;
+      const auto volume = grid.traffic().of("device");
+      EXPECT_EQ(volume.bytes_received, 8 * peers + peers * kRows * (id_bytes + 4 * kColumns));
+      EXPECT_EQ(volume.bytes_received, grid.traffic().of("host").bytes_received);
+      EXPECT_EQ(volume.predicted_bytes, grid.traffic().of("host").predicted_bytes);
+    }
+}
+
 TEST_F(DeviceFeatureStoreTest, NarrowRowsAreRoundedOnce) {
   const Grid grid(test_world(), 1);
   const DeviceGrid device(own_gpu(), grid);

@@ -40,6 +40,34 @@ FeatureStore store_on(const Grid& grid, std::int64_t n) {
   return FeatureStore(grid, partition, std::move(local));
 }
 
+constexpr std::int64_t kEnd = 4;  // rows
+
+// n vertices in blocks of equal sizes but for the last, which has kEnd.
+RowPartition long_partition(std::int64_t n, int parts) {
+  std::vector<std::int64_t> offsets;
+  for (int part = 0; part < parts; ++part) offsets.push_back((n - kEnd) / std::max(1, parts - 1) * part);
+  if (parts > 1) offsets.back() = n - kEnd;
+  offsets.push_back(n);
+  return RowPartition(offsets);
+}
+
+// The first kEnd ids of each block, backwards.
+std::vector<std::int64_t> ends_of_blocks(std::int64_t n, int parts) {
+  std::vector<std::int64_t> ids;
+  for (int part = parts - 1; part >= 0; --part)
+    for (std::int64_t i = kEnd - 1; i >= 0; --i) ids.push_back(long_partition(n, parts).begin(part) + i);
+  return ids;
+}
+
+// A store that holds those rows alone.
+FeatureStore store_of_ends(const Grid& grid, std::int64_t n) {
+  const auto partition = long_partition(n, grid.rows());
+  Matrix<float> local(kEnd, kWidth);
+  for (std::int64_t i = 0; i < kEnd; ++i)
+    for (std::int64_t j = 0; j < kWidth; ++j) local(i, j) = entry(partition.begin(grid.row()) + i, j);
+  return FeatureStore(grid, partition, std::move(local));
+}
+
 // Two lists per rank of different lengths, in no order; odd ranks have none.
 std::vector<std::vector<std::int64_t>> lists_of(std::int64_t n, int rank) {
   if (rank % 2 == 1) return {};
@@ -67,13 +95,13 @@ void expect_fetch(const Grid& grid, std::int64_t n) {
         EXPECT_EQ(rows[m](static_cast<std::int64_t>(k), j),
                   (std::is_same_v<T, Half> ? to_float(to_half(entry(v, j))) : entry(v, j)));
     }
-  // Over all ranks: every remote row once as an id (8 bytes) and once as values, plus one 64-bit count per
-  // pair of a column.
+  // Over all ranks: every remote row once as an id (4 bytes below 2^31 vertices) and once as values,
+  // plus one 64-bit count per pair of a column.
   const auto rows_moved = grid.world().all_reduce(remote, Reduction::kSum, "x");
   const auto received =
       grid.world().all_reduce(grid.traffic().of("fetch").bytes_received, Reduction::kSum, "x");
   const std::int64_t pairs = grid.ranks() * (grid.rows() - 1);
-  EXPECT_EQ(received, rows_moved * (8 + kWidth * static_cast<std::int64_t>(sizeof(T))) + 8 * pairs);
+  EXPECT_EQ(received, rows_moved * (4 + kWidth * static_cast<std::int64_t>(sizeof(T))) + 8 * pairs);
 }
 
 TEST(FeatureStore, FetchedRowsEqualTheMatrix) {
@@ -99,6 +127,32 @@ TEST(FeatureStore, PredictsWhatEvenlySpreadIdsMove) {
     const auto volume = grid.traffic().of("fetch");
     EXPECT_DOUBLE_EQ(volume.predicted_messages, static_cast<double>(volume.messages)) << "c " << c;
     EXPECT_DOUBLE_EQ(volume.predicted_bytes, static_cast<double>(volume.bytes_received)) << "c " << c;
+  }
+}
+
+// The largest graph whose ids take 4 bytes, the smallest whose ids take 8, and ids that need them.
+// Of each block row the store has the first rows only; the last block row is no longer than those.
+TEST(FeatureStore, IdsTravelAtTheirOwnWidth) {
+  constexpr std::int64_t kWide = std::int64_t{1} << 31;
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    PendingFetch pending;  // serves both widths
+    for (const auto& [n, id_bytes] : {std::pair{kWide - 1, 4}, {kWide, 8}, {kWide + 1, 8}, {3 * kWide, 8}}) {
+      const auto expected = ends_of_blocks(n, grid.rows());
+      const auto store = store_of_ends(grid, n);
+      const std::vector<std::span<const std::int64_t>> lists = {expected};
+      std::vector<Matrix<float>> rows;
+      grid.traffic().clear();
+      store.begin_fetch({1}, lists, pending, "fetch");
+      store.finish_fetch({1}, pending, rows);
+      for (std::int64_t k = 0; k < rows[0].rows; ++k)
+        for (std::int64_t j = 0; j < kWidth; ++j)
+          EXPECT_EQ(rows[0](k, j), entry(expected[static_cast<std::size_t>(k)], j)) << n;
+      const auto volume = grid.traffic().of("fetch");
+      const std::int64_t peers = grid.rows() - 1;
+      EXPECT_EQ(volume.bytes_received, 8 * peers + peers * kEnd * (id_bytes + 4 * kWidth)) << n << " c " << c;
+      EXPECT_DOUBLE_EQ(volume.predicted_bytes, static_cast<double>(volume.bytes_received)) << n << " c " << c;
+    }
   }
 }
 

@@ -4,23 +4,25 @@
 #include <cstdint>
 #include <string_view>
 
+#include "espalier/base/index_type.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/product/schedule.hpp"
 
 namespace espalier {
 
-/// What a rank of a process column of so many parts receives for `wanted` rows of `row_bytes`, of which the share
-/// crossing(parts) lies elsewhere: how many each of the others wants, then an id and a row each.
-inline Cost feature_fetch_cost(int parts, double wanted, double row_bytes) {
+/// What a rank of a process column of so many parts receives for `wanted` rows of `row_bytes`, of
+/// which the share crossing(parts) lies elsewhere: how many each of the others wants, then an id and a
+/// row each.
+inline Cost feature_fetch_cost(int parts, double wanted, double id_bytes, double row_bytes) {
   const double peers = parts - 1;
-  return {3 * peers, 8 * peers + wanted * crossing(parts) * (8 + row_bytes)};
+  return {3 * peers, 8 * peers + wanted * crossing(parts) * (id_bytes + row_bytes)};
 }
 
-/// Books it: rows lie evenly over the block rows.
-inline void predict_fetch(const Communicator& column, std::string_view label, std::int64_t wanted,
-                          std::int64_t row_bytes) {
-  const auto cost =
-      feature_fetch_cost(column.size(), static_cast<double>(wanted), static_cast<double>(row_bytes));
+/// Books it: the rows of so many vertices lie evenly over the block rows.
+inline void predict_fetch(const Communicator& column, std::string_view label, std::int64_t vertices,
+                          std::int64_t wanted, std::int64_t row_bytes) {
+  const auto cost = feature_fetch_cost(column.size(), static_cast<double>(wanted), index_bytes(vertices),
+                                       static_cast<double>(row_bytes));
   column.traffic().predict(label, cost.messages, cost.bytes);
 }
 

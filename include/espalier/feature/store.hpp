@@ -2,8 +2,9 @@
 //
 // P(i,j) holds rows partition.begin(i) .. end(i) of H, as float or as Half (2 bytes in memory and on the
 // wire, converted on arrival). A fetch stays inside the process column: each rank asks each owner for the
-// distinct rows it needs in one all-to-all-v, and receives (distinct rows)(1 - c/p) f values. The rows may travel
-// while the caller does something else: between begin_fetch and finish_fetch.
+// distinct rows it needs in one all-to-all-v of ids, 4 or 8 bytes each (base/index_type.hpp), and
+// receives (distinct rows)(1 - c/p) f values. The rows may travel while the caller does something
+// else: between begin_fetch and finish_fetch.
 #pragma once
 
 #include <span>
@@ -30,13 +31,25 @@ class PendingFetch {
  private:
   friend class FeatureStore;
 
+  /// Ids as they travel, grouped by owner: those that I want, and those that others want of me.
+  template <class Id>
+  struct Question {
+    Buffer<Id> wanted, asked;
+  };
+  /// Of the width of one store; a fetch that served a store of another begins anew.
+  template <class Id>
+  Question<Id>& question() {
+    if (!std::holds_alternative<Question<Id>>(question_)) question_.emplace<Question<Id>>();
+    return std::get<Question<Id>>(question_);
+  }
+
   std::vector<std::int64_t> sizes_;   // rows of each list
   std::vector<std::int64_t> source_;  // of each row, list after list: a place in arrived_, or ~(local row)
   std::vector<std::int64_t> counts_;  // [owners] rows that I want
   std::vector<std::int64_t> asked_counts_;  // [owners] rows that they want of me
-  Buffer<std::int64_t> ids_, asked_;        // grouped by owner
-  Buffer<std::byte> reply_, arrived_;       // rows as they are stored, in the order of asked_ and ids_
-  PendingExchange exchange_;                // last: it uses the buffers
+  std::variant<Question<std::int32_t>, Question<std::int64_t>> question_;
+  Buffer<std::byte> reply_, arrived_;  // rows as they are stored, in the order of asked and of wanted
+  PendingExchange exchange_;           // last: it uses the buffers
 };
 
 /// What graph.feature_norm = "standard" has subtracted from each column, and divided it by. Empty with another norm.
@@ -92,9 +105,15 @@ class FeatureStore {
   const Standardization& standardization() const { return standardization_; }
 
  private:
-  void plan(std::span<const std::span<const std::int64_t>> lists, PendingFetch& fetch) const;
-  template <class T>
-  void reply(const Cpu& cpu, const Matrix<T>& local, PendingFetch& fetch, std::string_view label) const;
+  template <class Id>
+  void ask(const Cpu& cpu, std::span<const std::span<const std::int64_t>> lists, PendingFetch& fetch,
+           std::string_view label) const;
+  template <class Id>
+  void plan(std::span<const std::span<const std::int64_t>> lists, PendingFetch& fetch,
+            Buffer<Id>& wanted) const;
+  template <class T, class Id>
+  void reply(const Cpu& cpu, const Matrix<T>& local, const Buffer<Id>& asked, PendingFetch& fetch,
+             std::string_view label) const;
   template <class T>
   void place(const Cpu& cpu, const Matrix<T>& local, const PendingFetch& fetch,
              std::vector<Matrix<float>>& rows) const;

@@ -21,8 +21,10 @@ inline std::int64_t count_batches(std::int64_t items, std::int64_t size) {
 
 class EpochPlan {
  public:
+  /// `labels`: none, or one beside each of the training vertices, which is shuffled with it.
   EpochPlan(std::span<const std::int64_t> training_vertices, std::int64_t batch_size,
-            std::int64_t batches_per_step, int ranks, std::uint64_t seed, std::uint64_t epoch);
+            std::int64_t batches_per_step, int ranks, std::uint64_t seed, std::uint64_t epoch,
+            std::span<const std::int32_t> labels = {});
 
   std::uint64_t seed() const { return seed_; }
   std::uint64_t epoch() const { return epoch_; }
@@ -38,13 +40,23 @@ class EpochPlan {
   std::span<const std::int64_t> seeds(std::int64_t batch) const { return seeds(batch, batch + 1); }
   /// The seeds of batches [begin, end), one batch after another.
   std::span<const std::int64_t> seeds(std::int64_t begin, std::int64_t end) const {
-    const auto from = begin * batch_size_,
-               to = std::min(end * batch_size_, static_cast<std::int64_t>(order_.size()));
-    return {order_.data() + from, static_cast<std::size_t>(to - from)};
+    return part_of(order_, begin, end);
+  }
+  /// The labels beside the seeds of a batch. The plan must have been made with labels.
+  std::span<const std::int32_t> labels(std::int64_t batch) const {
+    return part_of(labels_, batch, batch + 1);
   }
 
  private:
+  template <class T>
+  std::span<const T> part_of(const Buffer<T>& all, std::int64_t begin, std::int64_t end) const {
+    const auto from = begin * batch_size_,
+               to = std::min(end * batch_size_, static_cast<std::int64_t>(all.size()));
+    return {all.data() + from, static_cast<std::size_t>(to - from)};
+  }
+
   Buffer<std::int64_t> order_;
+  Buffer<std::int32_t> labels_;  ///< beside order_, or empty
   std::int64_t batch_size_;
   std::int64_t batches_per_step_;
   int ranks_;

@@ -4,8 +4,6 @@
 // stay with the block row that owns them.
 #pragma once
 
-#include <span>
-
 #include "espalier/comm/grid.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/partition/row_partition.hpp"
@@ -19,9 +17,6 @@ struct Targets {
   Buffer<std::int64_t> valid, test;   ///< ascending ids, those of my block row
   RowPartition partition;
   Buffer<std::int32_t> local_labels;  ///< labels of my block row
-
-  /// The labels of training vertices, in their order.
-  std::vector<std::int32_t> labels_of(std::span<const std::int64_t> training_vertices) const;
 };
 
 /// Throws UserError(kInput) when a network cannot be trained on the labels: none, all -1, several per vertex. `otherwise`
