@@ -90,7 +90,7 @@ def data_ranges(path):
 
     def visit(_, item):
         if isinstance(item, h5py.Dataset) and item.id.get_offset() is not None:
-            begin = item.id.get_offset() + file.userblock_size
+            begin = item.id.get_offset()
             found.append((begin, begin + item.id.get_storage_size()))
 
     with h5py.File(path) as file:
