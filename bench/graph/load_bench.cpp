@@ -64,7 +64,8 @@ int main(int argc, char** argv) {
   const auto& world = session.world();
   const Grid grid(world, 1);
   const auto path = std::filesystem::temp_directory_path() / "espalier-load-bench.h5";
-  generate_rmat(world, {kScale, kEdgeFactor, true, false}, {kFeatures, kClasses, 1, false}, path);
+  generate_rmat(world, {kScale, kEdgeFactor, true, false}, {kFeatures, kClasses, 1, false},
+                OutputFile(path.string(), true));
   int code = 0;
   {
     const auto load = std::make_shared<Load>(grid, path);

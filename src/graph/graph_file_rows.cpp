@@ -39,7 +39,7 @@ std::uint64_t hash_and_check(std::span<const T> values, std::int64_t first, bool
 template <class T, class Check>
 std::uint64_t hash_and_check(std::span<const T> values, std::int64_t first, bool hashes,
                              InPieces<Check>& entries) {
-  constexpr std::size_t kPiece = 8192;
+  constexpr std::size_t kPiece = 2048;
   std::uint64_t sum = 0;
   for (std::size_t at = 0; at < values.size(); at += kPiece) {
     const auto piece = values.subspan(at, std::min(kPiece, values.size() - at));
