@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/signals.hpp"
 
 namespace espalier {
 
@@ -113,6 +114,7 @@ void leave_with_code(int) {
 
 [[noreturn]] void leave(const std::string& line) {
   constexpr unsigned kPatienceSeconds = 2;
+  note_leaving();  // the ranks beside this one need not say that it has died
   if (write(STDERR_FILENO, line.data(), line.size()) < 0) _exit(static_cast<int>(ExitCode::kInput));
   std::signal(SIGALRM, leave_at_once);
   alarm(kPatienceSeconds);
