@@ -226,7 +226,7 @@ class Structure(DigestTest):
         self.assertGreater(heap, 0)
         text = whole.find(heap.to_bytes(8, "little"))  # where an attribute says: so many bytes, in that heap
         # The length of the heap's first object; the length of a text, of which HDF5 would fill two gigabytes.
-        for place, mask in ((heap + 24, 0xFF), (heap + 28, 0xFF), (heap + 25, 0x01), (text - 1, 0x7F)):
+        for place, mask in ((heap + 24, 0xFF), (heap + 25, 0x01), (text - 1, 0x7F), (heap + 28, 0xFF)):
             damaged = bytearray(whole)
             damaged[place] ^= mask
             self.graph.write_bytes(damaged)
