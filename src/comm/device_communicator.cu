@@ -278,6 +278,27 @@ DevicePendingExchange DeviceCommunicator::begin_bytes(const void* send,
   return begun;
 }
 
+void DeviceCommunicator::broadcast_bytes(void* values, std::int64_t bytes, int root,
+                                         std::string_view label) const {
+  if (size() == 1) return;
+  const Range range("broadcast");
+  if (nccl_ == nullptr) {
+    auto staged = staging_->take(bytes);
+    if (rank() == root) copy_bytes_to_host(cuda_, values, staged.data(), staged.size());
+    comm_->broadcast(staged.data(), bytes, root, label);
+    if (rank() != root) copy_bytes_to_device(cuda_, staged.data(), values, staged.size());
+    staging_->give_back(std::move(staged));
+    return;
+  }
+  nccl_->check();
+  const InCollective here("broadcast by NCCL", label, size());
+  cuda_.communication_waits_for_compute();
+  ESPALIER_NCCL(ncclBroadcast(values, values, static_cast<std::size_t>(bytes), ncclUint8, root, nccl_->handle,
+                              cuda_.communication_stream()));
+  cuda_.compute_waits_for_communication();
+  comm_->traffic().book(label, broadcast_volume(bytes, size(), root == rank()));
+}
+
 void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const std::int64_t> counts, void* all,
                                             std::size_t item, std::string_view label) const {
   ESPALIER_CHECK(static_cast<int>(counts.size()) == size(), "{} counts for {} ranks", counts.size(), size());

@@ -99,7 +99,7 @@ StoredRows stored_rows(const Cuda& cuda, const FeatureStore& host, Placement pla
 struct DevicePendingFetch::State {
   std::vector<std::int64_t> sizes;         // rows of each list
   DeviceArray<std::int64_t> ids;           // of all lists; where all rows are local they are the sources too
-  OwnerGroups groups;                      // of `ids`
+  OwnerGroups<std::int64_t, Cuda> groups;  // of `ids`
   DeviceArray<std::int64_t> source;        // of each row, list after list: a place in arrived
   std::vector<std::int64_t> counts;        // [owners] rows that I want
   std::vector<std::int64_t> asked_counts;  // [owners] rows that they want of me
@@ -131,26 +131,16 @@ struct DeviceFeatureStore::State {
   const DeviceGrid* grid;
   RowPartition partition;
   StoredRows block;                           // my rows of H
-  mutable DeviceArray<std::int64_t> offsets;  // of the partition, from the first fetch on
   mutable DevicePendingFetch fetch;           // of fetch(), for its memory
-
-  const std::int64_t* device_offsets(const Cuda& cuda) const {
-    if (offsets.empty()) {
-      Buffer<std::int64_t> of_parts;
-      for (int part = 0; part <= partition.parts(); ++part) of_parts.push_back(partition.begin(part));
-      offsets = upload(cuda, of_parts);
-    }
-    return offsets.data();
-  }
 };
 
 DeviceFeatureStore::DeviceFeatureStore(const Cuda& cuda, const DeviceGrid& grid, const FeatureStore& host,
                                        Placement placement, bool narrow)
-    : state_(new State{&grid, host.partition(), stored_rows(cuda, host, placement, narrow), {}, {}}) {}
+    : state_(new State{&grid, host.partition(), stored_rows(cuda, host, placement, narrow), {}}) {}
 
 DeviceFeatureStore::DeviceFeatureStore(const DeviceGrid& grid, RowPartition partition,
                                        Matrix<float, Cuda> local)
-    : state_(new State{&grid, std::move(partition), std::move(local), {}, {}}) {}
+    : state_(new State{&grid, std::move(partition), std::move(local), {}}) {}
 
 DeviceFeatureStore::~DeviceFeatureStore() = default;
 DeviceFeatureStore::DeviceFeatureStore(DeviceFeatureStore&&) noexcept = default;
@@ -192,8 +182,8 @@ void DeviceFeatureStore::begin_fetch(const Cuda& cuda, std::span<const Ids> list
   if (all_local()) return;
   const auto& column = state_->grid->column_comm();
   const auto count = static_cast<std::int64_t>(f.ids.size());
-  const int parts = partition().parts(), me = state_->grid->host().row();
-  group_by_owner(cuda, f.ids.data(), count, state_->device_offsets(cuda), parts, me, f.groups);
+  const int me = state_->grid->host().row();
+  group_by_owner(cuda, f.ids.data(), count, bounds_of(cuda, partition()), f.groups, me);
   f.source.resize(f.ids.size());
   invert(cuda, f.groups.order.data(), count, f.source.data());
   with_index_type(partition().rows(),
@@ -210,10 +200,7 @@ void DeviceFeatureStore::begin_fetch(const Cuda& cuda, std::span<const Ids> list
 template <class Id>
 void DevicePendingFetch::State::ask(const Cuda& cuda, const DeviceCommunicator& column,
                                     std::int64_t first_row, std::string_view label) {
-  const auto begin = download(cuda, groups.begin);
-  counts.clear();
-  for (int part = 0; part < column.size(); ++part)
-    counts.push_back(begin[static_cast<std::size_t>(part) + 1] - begin[static_cast<std::size_t>(part)]);
+  counts = groups.counts;
   asked_counts = column.host().exchange_counts(counts, label);
   const auto others = total(counts), mine = static_cast<std::int64_t>(ids.size()) - others,
              of_me = total(asked_counts);

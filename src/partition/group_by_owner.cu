@@ -4,33 +4,47 @@
 #include <bit>
 
 #include "espalier/base/device_algorithms.hpp"
-#include "espalier/base/device_search.hpp"
 #include "espalier/base/launch.hpp"
+#include "espalier/base/search.hpp"
 
 namespace espalier {
 
-void group_by_owner(const Cuda& cuda, const std::int64_t* list, std::int64_t count,
-                    const std::int64_t* offsets, int parts, int last, OwnerGroups& groups) {
-  const auto size = static_cast<std::size_t>(count);
-  groups.ids.resize(size);
-  groups.order.resize(size);
-  groups.begin.resize(static_cast<std::size_t>(parts) + 2);
-  groups.owner.resize(size);
-  groups.sorted_owner.resize(size);
-  groups.place.resize(size);
-  auto *const ids = groups.ids.data(), *const order = groups.order.data(), *const begin = groups.begin.data(),
-              *const place = groups.place.data();
-  auto *const owner = groups.owner.data(), *const sorted = groups.sorted_owner.data();
+template <class From, class Id>
+void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count,
+                    const SharedList<From, Cuda>& bounds, OwnerGroups<Id, Cuda>& groups, int last) {
+  const auto parts = bounds.size() - 1;
+  DeviceArray<std::uint32_t> owners(count), sorted_owners(count);
+  DeviceArray<std::int64_t> places(count), begins(parts + 1);
+  groups.ids.resize(count);
+  groups.order.resize(count);
+  auto *const owner = owners.data(), *const sorted = sorted_owners.data();
+  auto *const place = places.data(), *const order = groups.order.data(), *const begin = begins.data();
+  auto* const ids = groups.ids.data();
+  const auto* const bound = bounds.data();
   for_each(cuda, "find_owners", count, [=] __device__(std::int64_t k) {
-    const auto part = static_cast<int>(segment_of(offsets, parts, list[k]));
+    const auto part = segment_of(bound, parts, list[k]);
     owner[k] = static_cast<std::uint32_t>(part == last ? parts : part);
     place[k] = k;
   });
   sort_pairs(cuda, owner, sorted, place, order, count, std::bit_width(static_cast<unsigned>(parts)));
-  for_each(cuda, "take_grouped_ids", count, [=] __device__(std::int64_t j) { ids[j] = list[order[j]]; });
-  for_each(cuda, "find_groups", parts + 2, [=] __device__(std::int64_t group) {
-    begin[group] = count_below(sorted, count, static_cast<std::uint32_t>(group));
+  for_each(cuda, "take_grouped_ids", count,
+           [=] __device__(std::int64_t j) { ids[j] = static_cast<Id>(list[order[j]]); });
+  for_each(cuda, "find_groups", parts + 1, [=] __device__(std::int64_t part) {
+    begin[part] = count_below(sorted, count, static_cast<std::uint32_t>(part));
   });
+  const auto on_host = download(cuda, begins);
+  groups.counts.clear();
+  for (std::int64_t part = 0; part < parts; ++part)
+    groups.counts.push_back(on_host[part + 1] - on_host[part]);
 }
+
+#define ESPALIER_INSTANTIATE(From, Id)                                                                \
+  template void group_by_owner(const Cuda&, const From*, std::int64_t, const SharedList<From, Cuda>&, \
+                               OwnerGroups<Id, Cuda>&, int);
+ESPALIER_INSTANTIATE(std::int32_t, std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t, std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t, std::int64_t)
+ESPALIER_INSTANTIATE(std::uint64_t, std::uint64_t)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

@@ -1,16 +1,18 @@
-#include "espalier/product/device_dist_csr.hpp"
-
+#include "espalier/product/dist_csr.hpp"
 #include "espalier/sparse/device_csr.hpp"
 
 namespace espalier {
 
 template <class Index>
-DeviceDistCsr<Index> to_device(const Cuda& cuda, const DistCsr<Index>& a, Placement placement) {
+DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const DistCsr<Index>& a,
+                               Placement placement) {
   const DevicePurpose purpose("the graph");
-  return {&a, upload(cuda, a.local, placement)};
+  return {&grid, a.partition, upload(cuda, a.local, placement), a.part, a.has_values, &a};
 }
 
-template DeviceDistCsr<std::int32_t> to_device(const Cuda&, const DistCsr<std::int32_t>&, Placement);
-template DeviceDistCsr<std::int64_t> to_device(const Cuda&, const DistCsr<std::int64_t>&, Placement);
+template DistCsr<std::int32_t, Cuda> to_device(const Cuda&, const DeviceGrid&, const DistCsr<std::int32_t>&,
+                                               Placement);
+template DistCsr<std::int64_t, Cuda> to_device(const Cuda&, const DeviceGrid&, const DistCsr<std::int64_t>&,
+                                               Placement);
 
 }  // namespace espalier

@@ -17,7 +17,7 @@
 #include "device_layer_wise.hpp"
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/sparse/group_of.hpp"
+#include "espalier/base/search.hpp"
 #include "fastgcn.hpp"
 
 namespace espalier {
@@ -32,7 +32,7 @@ struct DrawLists {
   const std::uint64_t* prefix;  // [vertices + 1] of all weights
   std::int64_t vertices;
 
-  __device__ std::int64_t of(std::int64_t slot) const { return group_of(begin, count, slot); }
+  __device__ std::int64_t of(std::int64_t slot) const { return segment_of(begin, count, slot); }
   __device__ std::uint64_t total() const { return prefix[vertices]; }
   __device__ std::uint64_t weight(std::int64_t vertex) const { return prefix[vertex + 1] - prefix[vertex]; }
 };

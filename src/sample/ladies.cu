@@ -12,7 +12,7 @@
 #include "espalier/base/launch.hpp"
 #include "espalier/sample/draw.hpp"
 #include "espalier/sample/ladies.hpp"
-#include "espalier/sparse/group_of.hpp"
+#include "espalier/base/search.hpp"
 #include "espalier/sparse/sum_rows.hpp"
 
 namespace espalier {
@@ -26,7 +26,7 @@ struct Supports {
   const std::uint64_t* prefix;  // [offsets[batches] + 1]
 
   __device__ std::int64_t size(std::int64_t batch) const { return offsets[batch + 1] - offsets[batch]; }
-  __device__ std::int64_t batch_of(std::int64_t k) const { return group_of(offsets, batches, k); }
+  __device__ std::int64_t batch_of(std::int64_t k) const { return segment_of(offsets, batches, k); }
   __device__ std::uint64_t weight(std::int64_t k) const { return prefix[k + 1] - prefix[k]; }
   // Of all weights of a batch.
   __device__ std::uint64_t total(std::int64_t batch) const {
@@ -44,7 +44,7 @@ void weigh(const Cuda& cuda, SamplerMode mode, const std::int64_t* offsets, std:
   for_each(cuda, "ladies_weigh", count, [=] __device__(std::int64_t k) {
     bool too_large = false;
     sums[k] = ladies_weight(sums[k], mode, &too_large);
-    if (too_large) overflow[group_of(offsets, batches, k)] = 1;
+    if (too_large) overflow[segment_of(offsets, batches, k)] = 1;
   });
 }
 

@@ -4,8 +4,8 @@
 // once it is known where they go, writes them in their order.
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/sparse/group_of.hpp"
-#include "espalier/sparse/select_columns.hpp"
+#include "espalier/base/search.hpp"
+#include "espalier/sparse/segmented_rows.hpp"
 
 namespace espalier {
 
@@ -31,7 +31,7 @@ void mark_columns(const Cuda& cuda, const Index* columns, std::int64_t begin, st
                   const std::int64_t* offsets, std::int64_t groups, Marks marks) {
   for_each(cuda, "mark_columns", end - begin, [=] __device__(std::int64_t i) {
     const auto k = begin + i;
-    const auto group = group_of(offsets, groups, k);
+    const auto group = segment_of(offsets, groups, k);
     const auto column = static_cast<std::int64_t>(columns[k]), word = marks.word_of(group, column);
     atomicOr(marks.words + word, 1u << (column % kWordBits));
     if (k == offsets[group] || static_cast<std::int64_t>(columns[k - 1]) / kWordBits != column / kWordBits)
@@ -46,17 +46,16 @@ __device__ std::int64_t warp_number() {
 
 template <class Index>
 __global__ void __launch_bounds__(kBlockThreads)
-    count_marked(const RowPiece* pieces, std::int64_t count, const Index* indices, Marks marks,
-                 std::int64_t* marked) {
+    count_marked(const RowPiece<Index>* pieces, std::int64_t count, Marks marks, std::int64_t* marked) {
   const auto number = warp_number();
   if (number >= count) return;
   const auto piece = pieces[number];
   const int lane = static_cast<int>(threadIdx.x % kWarp);
-  const auto* const words = marks.words + marks.word_of(piece.group, 0);
+  const auto* const words = marks.words + marks.word_of(piece.segment, 0);
   int sum = 0;
 #pragma unroll 4
   for (int k = lane; k < piece.size; k += kWarp) {
-    const auto column = static_cast<std::int64_t>(indices[piece.begin + k]);
+    const auto column = static_cast<std::int64_t>(piece.indices[k]);
     sum += static_cast<int>(words[column / kWordBits] >> (column % kWordBits) & 1u);
   }
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(kAllLanes, sum, lanes);
@@ -66,8 +65,8 @@ __global__ void __launch_bounds__(kBlockThreads)
 // Piece p writes to begins[p] .. begins[p + 1].
 template <class Index>
 __global__ void __launch_bounds__(kBlockThreads)
-    write_marked(const RowPiece* pieces, std::int64_t count, const Index* indices, const float* values,
-                 Marks marks, const std::int64_t* begins, std::int32_t* places, float* selected) {
+    write_marked(const RowPiece<Index>* pieces, std::int64_t count, Marks marks, const std::int64_t* begins,
+                 std::int32_t* places, float* selected) {
   const auto number = warp_number();
   if (number >= count || begins[number] == begins[number + 1]) return;
   const auto piece = pieces[number];
@@ -76,14 +75,14 @@ __global__ void __launch_bounds__(kBlockThreads)
 #pragma unroll 4
   for (int first = 0; first < piece.size; first += kWarp) {
     const int k = first + lane;
-    const auto column = k < piece.size ? static_cast<std::int64_t>(indices[piece.begin + k]) : 0;
-    const auto word = marks.word_of(piece.group, column);
+    const auto column = k < piece.size ? static_cast<std::int64_t>(piece.indices[k]) : 0;
+    const auto word = marks.word_of(piece.segment, column);
     const auto bits = k < piece.size ? marks.words[word] : 0u, bit = 1u << (column % kWordBits);
     const auto found = __ballot_sync(kAllLanes, (bits & bit) != 0);
     if ((bits & bit) != 0) {
       const auto at = begin + __popc(found & ((1u << lane) - 1));
       places[at] = marks.places[word] + __popc(bits & (bit - 1));
-      if (values != nullptr) selected[at] = values[piece.begin + k];
+      if (selected != nullptr) selected[at] = piece.values[k];
     }
     begin += __popc(found);
   }
@@ -98,63 +97,61 @@ void take_row_offsets(const Cuda& cuda, const std::int64_t* begins, const std::i
 
 // Calls work(marks, first piece, pieces) for every range of groups whose marks fit at once.
 template <class Index, class Work>
-void for_marked_ranges(const Cuda& cuda, std::int64_t matrix_columns, const RowPieces& pieces,
-                       const Index* columns, const std::vector<std::int64_t>& offsets,
-                       const std::int64_t* device_offsets, std::int64_t at_once, const Work& work) {
-  const auto per_group = (matrix_columns + kWordBits - 1) / kWordBits, groups = pieces.groups();
-  DeviceArray<std::uint32_t> words(static_cast<std::size_t>(std::min(at_once, groups) * per_group));
+void for_marked_ranges(const Cuda& cuda, std::int64_t matrix_columns, const RowPieces<Index>& pieces,
+                       const Index* columns, const SharedList<std::int64_t, Cuda>& offsets,
+                       std::int64_t at_once, const Work& work) {
+  const auto per_group = (matrix_columns + kWordBits - 1) / kWordBits, groups = pieces.segments();
+  DeviceArray<std::uint32_t> words(std::min(at_once, groups) * per_group);
   DeviceArray<std::int32_t> places(words.size());
   for (std::int64_t first = 0; first < groups; first += at_once) {
     const auto last = std::min(first + at_once, groups);
-    const auto at = [first, last](const std::vector<std::int64_t>& of) {
-      return std::pair(of[static_cast<std::size_t>(first)], of[static_cast<std::size_t>(last)]);
-    };
     const Marks marks = {words.data(), places.data(), per_group, first};
     fill_zero(cuda, words);
-    const auto [begin, end] = at(offsets);
-    mark_columns(cuda, columns, begin, end, device_offsets, groups, marks);
-    const auto [first_piece, last_piece] = at(pieces.of_group);
-    work(marks, first_piece, last_piece - first_piece);
+    mark_columns(cuda, columns, offsets[first], offsets[last], offsets.data(), groups, marks);
+    const auto first_piece = pieces.of_segment[first];
+    work(marks, first_piece, pieces.of_segment[last] - first_piece);
   }
 }
 
 }  // namespace
 
 template <class Index>
-void select_columns(const Cuda& cuda, const Csr<Index, Cuda>& matrix, const RowPieces& pieces,
-                    const Index* columns, const std::vector<std::int64_t>& offsets,
-                    const std::int64_t* device_offsets, SelectedEntries& out, std::int64_t budget) {
+Entries<std::int32_t, Cuda> select_columns(const Cuda& cuda, const SegmentedRows<Index, Cuda>& rows,
+                                           const Index* columns,
+                                           const SharedList<std::int64_t, Cuda>& offsets,
+                                           std::int64_t budget) {
   const DevicePurpose purpose("the marks of a layer's columns");
-  const auto bytes_per_group = std::max<std::int64_t>(matrix.columns / 4, 1);
+  if (!rows.pieces) rows.pieces = cut_rows(cuda, rows.rows.data(), rows.offsets);
+  const auto& pieces = *rows.pieces;
+  const auto bytes_per_group = std::max<std::int64_t>(rows.columns / 4, 1);
   const auto at_once = std::max<std::int64_t>((budget > 0 ? budget : kDefaultBudget) / bytes_per_group, 1);
   const auto for_ranges = [&](const auto& work) {
-    for_marked_ranges(cuda, matrix.columns, pieces, columns, offsets, device_offsets, at_once, work);
+    for_marked_ranges(cuda, rows.columns, pieces, columns, offsets, at_once, work);
   };
-  DeviceArray<std::int64_t> marked(static_cast<std::size_t>(pieces.count())), begins(marked.size() + 1);
+  DeviceArray<std::int64_t> marked(pieces.count()), begins(pieces.count() + 1);
   for_ranges([&](const Marks& marks, std::int64_t first, std::int64_t count) {
     launch(cuda, "count_marked", count_marked<Index>, dim3(blocks_for(count, kWarps)), dim3(kBlockThreads),
-           pieces.pieces.data() + first, count, matrix.indices.data(), marks, marked.data() + first);
+           pieces.pieces.data() + first, count, marks, marked.data() + first);
   });
   exclusive_sum(cuda, marked.data(), begins.data(), pieces.count());
-  out.offsets.resize(static_cast<std::size_t>(pieces.rows()) + 1);
+  Entries<std::int32_t, Cuda> out;
+  out.offsets.resize(pieces.rows() + 1);
   take_row_offsets(cuda, begins.data(), pieces.of_row.data(), pieces.rows(), out.offsets.data());
-  const auto entries = download(cuda, begins.data() + pieces.count(), 1)[0];
-  out.places.resize(static_cast<std::size_t>(entries));
-  out.values.resize(matrix.has_values() ? out.places.size() : 0);
+  out.ids.resize(download(cuda, begins.data() + pieces.count(), 1)[0]);
+  out.values.resize(rows.has_values ? out.ids.size() : 0);
   for_ranges([&](const Marks& marks, std::int64_t first, std::int64_t count) {
     launch(cuda, "write_marked", write_marked<Index>, dim3(blocks_for(count, kWarps)), dim3(kBlockThreads),
-           pieces.pieces.data() + first, count, matrix.indices.data(),
-           matrix.has_values() ? matrix.values.data() : nullptr, marks, begins.data() + first,
-           out.places.data(), out.values.data());
+           pieces.pieces.data() + first, count, marks, begins.data() + first, out.ids.data(),
+           rows.has_values ? out.values.data() : nullptr);
   });
+  return out;
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                                     \
-  template void select_columns(const Cuda&, const Csr<Index, Cuda>&, const RowPieces&, const Index*,    \
-                               const std::vector<std::int64_t>&, const std::int64_t*, SelectedEntries&, \
-                               std::int64_t);
-ESPALIER_INSTANTIATE(std::int32_t)
-ESPALIER_INSTANTIATE(std::int64_t)
-#undef ESPALIER_INSTANTIATE
+template Entries<std::int32_t, Cuda> select_columns(const Cuda&, const SegmentedRows<std::int32_t, Cuda>&,
+                                                    const std::int32_t*,
+                                                    const SharedList<std::int64_t, Cuda>&, std::int64_t);
+template Entries<std::int32_t, Cuda> select_columns(const Cuda&, const SegmentedRows<std::int64_t, Cuda>&,
+                                                    const std::int64_t*,
+                                                    const SharedList<std::int64_t, Cuda>&, std::int64_t);
 
 }  // namespace espalier

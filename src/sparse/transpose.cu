@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "espalier/base/device_algorithms.hpp"
-#include "espalier/base/device_search.hpp"
+#include "espalier/base/search.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
 

@@ -46,6 +46,8 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
   Traffic& traffic() const { return *traffic_; }
+  /// The communicator of host memory: itself.
+  const Communicator& host() const { return *this; }
 
   /// The handle, for libraries that do their own communication (parallel HDF5).
   MPI_Comm native() const { return handle_; }
@@ -77,6 +79,11 @@ class Communicator {
   template <class T>
   void broadcast(std::span<T> values, int root, std::string_view label) const {
     broadcast_bytes(std::as_writable_bytes(values), root, label);
+  }
+
+  template <class T>
+  void broadcast(T* values, std::int64_t count, int root, std::string_view label) const {
+    broadcast(std::span<T>(values, static_cast<std::size_t>(count)), root, label);
   }
 
   /// Collective. The text of `root` on every rank, any length.
@@ -134,11 +141,23 @@ class Communicator {
                                                    std::span<const std::int64_t> send_counts,
                                                    std::span<const std::int64_t> receive_counts,
                                                    Buffer<T>& received, std::string_view label) const {
-    static_assert(std::is_trivially_copyable_v<T>);
     received.resize(static_cast<std::size_t>(
         std::accumulate(receive_counts.begin(), receive_counts.end(), std::int64_t{0})));
-    return begin_all_to_all_v_bytes(send.data(), send_counts, received.data(), receive_counts, sizeof(T),
-                                    label);
+    return begin_all_to_all_v(send.data(), send_counts, received.data(), receive_counts, label);
+  }
+
+  /// Collective. Both between arrays that the caller has sized: what DeviceCommunicator has too.
+  template <class T>
+  void all_to_all_v(const T* send, std::span<const std::int64_t> send_counts, T* received,
+                    std::span<const std::int64_t> receive_counts, std::string_view label) const {
+    begin_all_to_all_v(send, send_counts, received, receive_counts, label).finish();
+  }
+  template <class T>
+  [[nodiscard]] PendingExchange begin_all_to_all_v(const T* send, std::span<const std::int64_t> send_counts,
+                                                   T* received, std::span<const std::int64_t> receive_counts,
+                                                   std::string_view label) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return begin_all_to_all_v_bytes(send, send_counts, received, receive_counts, sizeof(T), label);
   }
 
   /// Collective. Rank r's entry of the result is what rank r had for me.

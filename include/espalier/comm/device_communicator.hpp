@@ -79,6 +79,12 @@ class DeviceCommunicator {
     return begin_bytes(send, send_counts, received, receive_counts, sizeof(T), label);
   }
 
+  /// values[0 .. count) of `root` on every rank.
+  template <class T>
+  void broadcast(T* values, std::int64_t count, int root, std::string_view label) const {
+    broadcast_bytes(values, count * static_cast<std::int64_t>(sizeof(T)), root, label);
+  }
+
   /// all = the arrays of all ranks one after another; counts[r] elements of rank r, known everywhere.
   template <class T>
   void all_gather_v(const T* mine, std::span<const std::int64_t> counts, T* all,
@@ -90,6 +96,7 @@ class DeviceCommunicator {
   DevicePendingExchange begin_bytes(const void* send, std::span<const std::int64_t> send_counts,
                                     void* received, std::span<const std::int64_t> receive_counts,
                                     std::size_t item, std::string_view label) const;
+  void broadcast_bytes(void* values, std::int64_t bytes, int root, std::string_view label) const;
   void all_gather_v_bytes(const void* mine, std::span<const std::int64_t> counts, void* all, std::size_t item,
                           std::string_view label) const;
 
@@ -110,6 +117,11 @@ class DeviceGrid {
   DeviceGrid(const Cuda& cuda, const Grid& grid);
 
   const Grid& host() const { return *grid_; }
+  int rows() const { return grid_->rows(); }
+  int row() const { return grid_->row(); }
+  int column() const { return grid_->column(); }
+  int replication() const { return grid_->replication(); }
+  Traffic& traffic() const { return grid_->traffic(); }
   const DeviceCommunicator& world() const { return world_; }
   const DeviceCommunicator& row_comm() const { return row_comm_; }
   const DeviceCommunicator& column_comm() const { return column_comm_; }
@@ -134,5 +146,7 @@ template <class Space>
 using CommunicatorOn = ForSpace<Space, Communicator, DeviceCommunicator>;
 template <class Space>
 using GridOn = ForSpace<Space, Grid, DeviceGrid>;
+template <class Space>
+using PendingExchangeOn = ForSpace<Space, PendingExchange, DevicePendingExchange>;
 
 }  // namespace espalier

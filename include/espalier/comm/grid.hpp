@@ -32,6 +32,8 @@ class Grid {
   /// P(:,j), one holder of each block row; my rank in it is row().
   const Communicator& column_comm() const { return column_comm_; }
   Traffic& traffic() const { return world_.traffic(); }
+  /// The grid of host memory: itself.
+  const Grid& host() const { return *this; }
 
  private:
   int replication_;

@@ -1,25 +1,41 @@
-// Ids grouped by the part that owns them, on a GPU: how a list becomes the pieces of an all-to-all-v.
+// Ids grouped by the part that owns them: how a list becomes the pieces of an all-to-all-v.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
-#include "espalier/base/device_array.hpp"
+#include "espalier/base/shared_list.hpp"
+#include "espalier/partition/row_partition.hpp"
 
 namespace espalier {
 
 /// A list of ids, part after part, in the order of the list within a part.
+template <class Id, class Space = Cpu>
 struct OwnerGroups {
-  DeviceArray<std::int64_t> ids;    ///< [count]
-  DeviceArray<std::int64_t> order;  ///< [count] ids[j] is number order[j] of the list
-  DeviceArray<std::int64_t>
-      begin;  ///< [parts + 2] where the ids of a part begin; number `parts`: of the last one
-  DeviceArray<std::uint32_t> owner, sorted_owner;  ///< [count] scratch, and the group of each of `ids`
-  DeviceArray<std::int64_t> place;                 ///< [count] scratch
+  Array<Space, Id> ids;              ///< [count], as they travel
+  Array<Space, std::int64_t> order;  ///< [count] ids[j] is number order[j] of the list
+  std::vector<std::int64_t> counts;  ///< [parts], on the host
+
+  std::int64_t size() const { return static_cast<std::int64_t>(ids.size()); }
 };
 
-/// Groups `list` [count] by owner; the ids of part `last` (-1: of none) come after all others, and its own group is
-/// empty. offsets [parts + 1]: of the RowPartition. All are device memory; asynchronous.
-void group_by_owner(const Cuda& cuda, const std::int64_t* list, std::int64_t count,
-                    const std::int64_t* offsets, int parts, int last, OwnerGroups& groups);
+/// Groups list [count] by owner: part i owns bounds[i] .. bounds[i+1]. The ids of part `last` (-1: of none) come
+/// after all others, and are not counted. Every id is also a number of type Id. On a GPU `list` is device memory;
+/// the host waits once, for the counts. From, Id: int64_t or int32_t, int64_t or int32_t; or both uint64_t.
+template <class From, class Id>
+void group_by_owner(const Cpu& cpu, const From* list, std::int64_t count, const SharedList<From>& bounds,
+                    OwnerGroups<Id>& groups, int last = -1);
+template <class From, class Id>
+void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count,
+                    const SharedList<From, Cuda>& bounds, OwnerGroups<Id, Cuda>& groups, int last = -1);
+
+/// The bounds of a partition's parts.
+template <class From = std::int64_t, class Space>
+SharedList<From, Space> bounds_of(const Space& space, const RowPartition& partition) {
+  std::vector<From> bounds;
+  for (int part = 0; part <= partition.parts(); ++part)
+    bounds.push_back(static_cast<From>(partition.begin(part)));
+  return {space, std::move(bounds)};
+}
 
 }  // namespace espalier

@@ -5,7 +5,8 @@
 // global in either case.
 #pragma once
 
-#include "espalier/comm/grid.hpp"
+#include "espalier/base/device_array.hpp"
+#include "espalier/comm/device_communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/partition/row_partition.hpp"
 #include "espalier/sparse/csr.hpp"
@@ -14,26 +15,32 @@ namespace espalier {
 
 enum class Topology { kPartitioned, kReplicated };
 
-template <class Index>
+template <class Index, class Space = Cpu>
 struct DistCsr {
-  const Grid* grid = nullptr;
-  RowPartition partition;  ///< of the rows: grid rows parts, or one when replicated
-  Csr<Index> local;        ///< rows first_row() .. + local.rows, global columns
-  int part = 0;            ///< which part is mine
-  bool has_values =
-      false;  ///< does the matrix hold values? The same on every rank, also where the block is empty
+  const GridOn<Space>* grid = nullptr;
+  RowPartition partition;                ///< of the rows: grid rows parts, or one when replicated
+  Csr<Index, Space> local;               ///< rows first_row() .. + local.rows, global columns
+  int part = 0;                          ///< which part is mine
+  bool has_values = false;               ///< the same on every rank, also where the block is empty
+  const DistCsr<Index>* host = nullptr;  ///< of a matrix on a GPU, the one that it is a copy of
 
   std::int64_t rows() const { return partition.rows(); }
   std::int64_t first_row() const { return partition.begin(part); }
   bool is_local(std::int64_t row) const { return row >= partition.begin(part) && row < partition.end(part); }
+  /// The same in memory of the host, for what is done once.
+  const DistCsr<Index>& on_host() const {
+    if constexpr (std::is_same_v<Space, Cuda>)
+      return *host;
+    else
+      return *this;
+  }
 };
 
-/// A matrix whose block also lies in memory that the GPU reads. The host's copy must stay.
+/// A copy of `a` whose block lies in memory of the GPU, or in pinned host memory when the graph is to stay there. `a`
+/// must stay; `grid` is over a.grid.
 template <class Index>
-struct DeviceDistCsr {
-  const DistCsr<Index>* host = nullptr;
-  Csr<Index, Cuda> local;  ///< host->local
-};
+DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const DistCsr<Index>& a,
+                               Placement placement = Placement::kDevice);
 
 /// The shape of a matrix of `rows` rows on the grid: its partition and which part is mine; `local` is yet to be
 /// filled. Not collective.

@@ -1,4 +1,5 @@
-// The distributed product P = Q A of a bulk, and its three schedules behind one interface (design, section 6).
+// The distributed product P = Q A of a bulk, and its schedules behind one interface (design, section 6), for CPUs and
+// GPUs.
 //
 // Q stacks the frontiers of many batches: hypersparse, each rank passes the rows of the batches it keeps, A is
 // a DistCsr on the same grid. A sampler needs three results of such a product, and a schedule is one way of
@@ -22,37 +23,32 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
-#include <string>
 #include <string_view>
 
 #include "espalier/base/execution.hpp"
+#include "espalier/base/shared_list.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/product/schedule.hpp"
-#include "espalier/sparse/entry_weight.hpp"
-#include "espalier/sparse/sum_rows.hpp"
+#include "espalier/sparse/entries.hpp"
+#include "espalier/sparse/segmented_rows.hpp"
 
 namespace espalier {
 
 /// The Q of one rank's share of a bulk. Batch b has the frontier vertices[offsets[b] .. offsets[b+1]), all
 /// distinct, and the number numbers[b] in its epoch.
-struct StackedFrontier {
-  Buffer<std::int64_t> vertices;                              ///< [rows] global ids
-  Buffer<std::int64_t> offsets = Buffer<std::int64_t>(1, 0);  ///< [batches + 1]
-  Buffer<std::int64_t> numbers;                               ///< [batches]
+template <class Space>
+struct FrontierOn {
+  Array<Space, std::int64_t> vertices;      ///< [rows] global ids
+  SharedList<std::int64_t, Space> offsets;  ///< [batches + 1]
+  SharedList<std::int64_t, Space> numbers;  ///< [batches]
 
-  std::int64_t batches() const { return std::ssize(numbers); }
-  std::int64_t rows() const { return std::ssize(vertices); }
-  std::int64_t begin(std::int64_t batch) const { return offsets[static_cast<std::size_t>(batch)]; }
-  std::int64_t end(std::int64_t batch) const { return offsets[static_cast<std::size_t>(batch) + 1]; }
-  void add(std::int64_t number, std::span<const std::int64_t> frontier) {
-    vertices.insert(vertices.end(), frontier.begin(), frontier.end());
-    offsets.push_back(rows());
-    numbers.push_back(number);
-  }
+  std::int64_t batches() const { return numbers.size(); }
+  std::int64_t rows() const { return offsets.back(); }
+  std::int64_t begin(std::int64_t batch) const { return offsets[batch]; }
+  std::int64_t size(std::int64_t batch) const { return offsets[batch + 1] - offsets[batch]; }
 };
+using Frontier = FrontierOn<Cpu>;
 
 /// Which row of P: the vertex, and the number of the batch in its epoch.
 struct RowKey {
@@ -60,73 +56,42 @@ struct RowKey {
   std::int64_t batch;
 };
 
-/// Sparse rows one after another: row q has indices[offsets[q] .. offsets[q+1]) and the values beside them
-/// (none when the values are empty).
-template <class Id>
-struct RowEntries {
-  Buffer<std::int64_t> offsets = Buffer<std::int64_t>(1, 0);
-  Buffer<Id> indices;
-  Buffer<float> values;
-
-  std::int64_t rows() const { return std::ssize(offsets) - 1; }
-  std::int64_t begin(std::int64_t row) const { return offsets[static_cast<std::size_t>(row)]; }
-  std::int64_t size(std::int64_t row) const {
-    return offsets[static_cast<std::size_t>(row) + 1] - begin(row);
-  }
-  void end_row() { offsets.push_back(std::ssize(indices)); }
-  void clear() {
-    offsets.resize(1);
-    indices.clear();
-    values.clear();
-  }
-};
-
-/// The bytes of all entries.
-template <class Id>
-double entry_bytes(const RowEntries<Id>& rows) {
-  return static_cast<double>(rows.indices.size() * sizeof(Id) + rows.values.size() * sizeof(float));
-}
-
-/// What becomes of a finished row of P, on whichever rank holds it: a pure function of the row and its key.
-template <class Index>
+/// What becomes of finished rows of P, on whichever rank holds them: a pure function of each row and its key.
+template <class Index, class Space = Cpu>
 class RowOperation {
  public:
   virtual ~RowOperation() = default;
   /// Do the results hold values? The same on every rank.
   virtual bool has_values() const = 0;
-  /// Appends one row to `out` for each of `rows`. Called by several threads at once.
-  virtual void apply(std::span<const RowView<Index>> rows, std::span<const RowKey> keys,
-                     RowEntries<Index>& out) const = 0;
+  /// out has one row for each of rows [count], keyed by keys [count]: memory of the space. On a GPU the host may wait.
+  virtual void apply(const Space& space, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
+                     Entries<Index, Space>& out) const = 0;
 };
 
-/// Takes the sum of one batch, by its place in the StackedFrontier. Called by several threads at once, for
-/// different batches.
-template <class Index>
-using SumVisitor = std::function<void(std::int64_t batch, const SparseSum<Index>& sum)>;
-
-template <class Index>
+template <class Index, class Space = Cpu>
 class Product {
  public:
   virtual ~Product() = default;
 
   /// One result row per row of Q, in its order. Collective.
-  virtual RowEntries<Index> apply(const Cpu& cpu, const RowOperation<Index>& operation) = 0;
+  virtual Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) = 0;
 
   /// Visits the sum of every batch; sums are not kept. Collective.
-  virtual void sum(const Cpu& cpu, const EntryWeight& weight, const SumVisitor<Index>& visit) = 0;
+  virtual void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit) = 0;
 
-  /// For every row of Q the entries in the columns of its batch: result indices are places in that list.
-  /// columns[b]: ascending global ids, distinct. Values are A's; none when A has none. Collective.
-  virtual RowEntries<std::int32_t> columns(const Cpu& cpu,
-                                           std::span<const std::span<const Index>> columns) = 0;
+  /// For every row of Q the entries in the columns of its batch: result ids are places in that list. Batch b has
+  /// columns[offsets[b] .. offsets[b+1]), memory of the space: ascending global ids, distinct, fewer than 2^31.
+  /// Values are A's; none when A has none. Collective.
+  virtual Entries<std::int32_t, Space> columns(const Space& space, const Index* columns,
+                                               const SharedList<std::int64_t, Space>& offsets) = 0;
 };
 
 /// Begins the product of `q` and `a`, both of which must outlive the result. Collective over the grid, with the
 /// same `schedule` (not kAuto) and label on every rank; so are the members of the result, called in the same
 /// order everywhere, also by ranks without a batch.
-template <class Index>
-std::unique_ptr<Product<Index>> open_product(const Cpu& cpu, const StackedFrontier& q,
-                                             const DistCsr<Index>& a, Schedule schedule,
-                                             std::string_view label);
+template <class Index, class Space>
+std::unique_ptr<Product<Index, Space>> open_product(const Space& space, const FrontierOn<Space>& q,
+                                                    const DistCsr<Index, Space>& a, Schedule schedule,
+                                                    std::string_view label);
 
 }  // namespace espalier

@@ -1,6 +1,5 @@
 // One row of the product of a sparse matrix and a column selection: the entries of a row that meet a list of
-// columns. A GPU meets the rows of many batches with their columns at once, by one bit for each column of the matrix
-// and batch.
+// columns.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/sparse/csr.hpp"
-#include "espalier/sparse/row_pieces.hpp"
 
 namespace espalier {
 
@@ -88,22 +86,5 @@ class ColumnSelection {
   Buffer<std::uint64_t> filter_ = Buffer<std::uint64_t>(1, 0);
   std::uint64_t mask_ = 0;
 };
-
-/// The entries of rows in chosen columns, in the memory of a GPU: row r has the entries offsets[r] .. offsets[r + 1].
-struct SelectedEntries {
-  DeviceArray<std::int64_t> offsets;  ///< [rows + 1]
-  DeviceArray<std::int32_t> places;   ///< which of its group's columns
-  DeviceArray<float> values;          ///< beside places; empty for a matrix without values
-
-  std::int64_t entries() const { return static_cast<std::int64_t>(places.size()); }
-};
-
-/// For the rows of every group of `pieces` the entries in its columns: group g has columns[offsets[g] .. offsets[g +
-/// 1]), device memory, ascending, no id twice, fewer than 2^31. offsets: [groups + 1], for the host and for kernels. Groups are worked on in
-/// ranges whose bits fit `budget` bytes, one at least; 0: a default. The host waits once.
-template <class Index>
-void select_columns(const Cuda& cuda, const Csr<Index, Cuda>& matrix, const RowPieces& pieces,
-                    const Index* columns, const std::vector<std::int64_t>& offsets,
-                    const std::int64_t* device_offsets, SelectedEntries& out, std::int64_t budget = 0);
 
 }  // namespace espalier

@@ -4,9 +4,6 @@
 // ascending: hypersparse, O(its entries), never an array as long as a row is wide. Two ways, by what the
 // entries cost: where they are many for the number of columns, the columns are walked in tiles of kTile, each
 // summed in a dense array that stays in cache (every row keeps a cursor); where they are few, they are sorted.
-//
-// A GPU sums the lists of many batches at once, each in a dense array of its own: 8 bytes for each column and list
-// while the call lasts.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +14,6 @@
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
-#include "espalier/sparse/entry_weight.hpp"
-#include "espalier/sparse/row_pieces.hpp"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -111,22 +106,5 @@ void sum_rows(std::span<const Row> rows, std::int64_t columns, Weight weight, Sp
   else
     detail::sum_by_sorting(rows, entries, weight, out);
 }
-
-/// The sums of several lists of rows, one under the other, in the memory of a GPU.
-template <class Index>
-struct DeviceSums {
-  std::vector<std::int64_t> offsets = {0};   ///< [lists + 1], for the host
-  DeviceArray<std::int64_t> device_offsets;  ///< the same, for kernels
-  DeviceArray<Index> columns;                ///< of list g: offsets[g] .. offsets[g + 1], ascending
-  DeviceArray<std::uint64_t> sums;           ///< beside columns, positive
-
-  std::int64_t lists() const { return std::ssize(offsets) - 1; }
-};
-
-/// List g of `out` is the sum of the rows of list first + g of `pieces`, for first + g < last. Sums must stay
-/// below 2^64. The host waits once.
-template <class Index>
-void sum_rows(const Cuda& cuda, const Csr<Index, Cuda>& matrix, const RowPieces& pieces, std::int64_t first,
-              std::int64_t last, const EntryWeight& weight, DeviceSums<Index>& out);
 
 }  // namespace espalier

@@ -1,53 +1,46 @@
-// Rows of results that threads write, chunk by chunk, put together in order.
+// Rows of entries that threads write, chunk by chunk, put together in order.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
 #include "espalier/base/execution.hpp"
-#include "espalier/product/product.hpp"
+#include "espalier/sparse/entries.hpp"
 
 namespace espalier {
 
 /// all = what fill(first, last, out) appends to an empty `out` for consecutive ranges [first, last) that cover
 /// [0, rows). Called by several threads at once; the result does not depend on their number. `all` keeps its memory.
 template <class Id, class Fill>
-void collect_rows(const Cpu& cpu, std::int64_t rows, const Fill& fill, RowEntries<Id>& all) {
+void collect_rows(const Cpu& cpu, std::int64_t rows, const Fill& fill, Entries<Id>& all) {
   constexpr std::int64_t kChunk = 512;
   all.clear();
   if (rows == 0) return;
   if (cpu.threads == 1 || rows <= kChunk) return fill(std::int64_t{0}, rows, all);
-  std::vector<RowEntries<Id>> pieces(static_cast<std::size_t>((rows + kChunk - 1) / kChunk));
+  std::vector<Entries<Id>> pieces((rows + kChunk - 1) / kChunk);
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
   for (std::int64_t piece = 0; piece < std::ssize(pieces); ++piece)
-    fill(piece * kChunk, std::min(rows, (piece + 1) * kChunk), pieces[static_cast<std::size_t>(piece)]);
+    fill(piece * kChunk, std::min(rows, (piece + 1) * kChunk), pieces[piece]);
 
   std::vector<std::int64_t> start(pieces.size() + 1, 0);
   std::size_t values = 0;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
-    start[k + 1] = start[k] + std::ssize(pieces[k].indices);
+    start[k + 1] = start[k] + pieces[k].entries();
     values += pieces[k].values.size();
   }
-  all.offsets.resize(static_cast<std::size_t>(rows) + 1);
-  all.indices.resize(static_cast<std::size_t>(start.back()));
+  all.offsets.resize(rows + 1);
+  all.ids.resize(start.back());
   all.values.resize(values);
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
   for (std::int64_t piece = 0; piece < std::ssize(pieces); ++piece) {
-    const auto& from = pieces[static_cast<std::size_t>(piece)];
-    const auto at = start[static_cast<std::size_t>(piece)];
+    const auto& from = pieces[piece];
+    const auto at = start[piece];
     for (std::int64_t row = 0; row < from.rows(); ++row)
-      all.offsets[static_cast<std::size_t>(piece * kChunk + row)] = at + from.begin(row);
-    std::ranges::copy(from.indices, all.indices.begin() + at);
+      all.offsets[piece * kChunk + row] = at + from.begin(row);
+    std::ranges::copy(from.ids, all.ids.begin() + at);
     std::ranges::copy(from.values, all.values.begin() + (values > 0 ? at : 0));
   }
   all.offsets.back() = start.back();
-}
-
-template <class Id, class Fill>
-RowEntries<Id> collect_rows(const Cpu& cpu, std::int64_t rows, const Fill& fill) {
-  RowEntries<Id> all;
-  collect_rows(cpu, rows, fill, all);
-  return all;
 }
 
 }  // namespace espalier

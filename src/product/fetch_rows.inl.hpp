@@ -1,0 +1,166 @@
+// Rows between the ranks of a group, for every space: entries sent field by field, and whole rows of A fetched from the
+// ranks of a process column that hold them, each distinct row once.
+//
+//   keeper                             owner (same process column)
+//   distinct remote ids, by owner  ──► ids                               label/ids
+//   row sizes, then rows           ◄── those rows, one after another     label/rows
+#pragma once
+
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cost_model.hpp"
+#include "espalier/base/work.hpp"
+#include "row_views.hpp"
+
+namespace espalier {
+
+/// The shape of `a` as the cost model sees it; rows and entries are left 0.
+template <class Index, class Space>
+ProductShape shape_of(const DistCsr<Index, Space>& a) {
+  return {.parts = a.partition.parts(),
+          .replication = a.grid->replication(),
+          .index_bytes = sizeof(Index),
+          .value_bytes = a.has_values ? 4 : 0};
+}
+
+/// Rows to the ranks of a group, sizes first (as numbers of type Size), then each field: counts[r] rows to rank r,
+/// my_counts[r] from it. `values`: do rows hold values, anywhere? Collective over the group; books under `label`.
+template <class Size, class Id, class Space>
+Entries<Id, Space> send_entries(const Space& space, const CommunicatorOn<Space>& group,
+                                const Entries<Id, Space>& rows, std::span<const std::int64_t> counts,
+                                std::span<const std::int64_t> my_counts, bool values,
+                                const std::string& label) {
+  const auto begins = begins_of(counts), my_begins = begins_of(my_counts);
+  Array<Space, Size> sizes(begins.back()), my_sizes(my_begins.back());
+  sizes_of(space, rows.offsets.data(), begins.back(), sizes.data());
+  group.all_to_all_v(sizes.data(), counts, my_sizes.data(), my_counts, label);
+  Entries<Id, Space> mine;
+  mine.offsets.resize(my_begins.back() + 1);
+  sum_sizes(space, my_sizes.data(), my_begins.back(), mine.offsets.data());
+  const auto sent = counts_between(read_at(space, rows.offsets.data(), begins)),
+             received = counts_between(read_at(space, mine.offsets.data(), my_begins));
+  mine.ids.resize(std::accumulate(received.begin(), received.end(), std::int64_t{0}));
+  auto pending = group.begin_all_to_all_v(rows.ids.data(), sent, mine.ids.data(), received, label);
+  if (values) {
+    mine.values.resize(mine.ids.size());
+    group.all_to_all_v(rows.values.data(), sent, mine.values.data(), received, label);
+  }
+  pending.finish();
+  return mine;
+}
+
+/// The rows of A that a rank looks at: in its own block, or fetched.
+template <class Index, class Space>
+class FetchedRows {
+ public:
+  /// The different ones of list [count]. Local.
+  template <class Id>
+  FetchedRows(const Space& space, const Id* list, std::int64_t count, const DistCsr<Index, Space>& a,
+              std::string label)
+      : a_(a),
+        label_(std::move(label)),
+        wanted_(find_distinct<Id, Index>(space, list, count, bounds_of(space, a.partition), a.part)),
+        begins_(begins_of(wanted_.groups.counts)),
+        list_size_(count),
+        views_(wanted_.groups.ids.size()) {
+    // A table of ids, filled and read; distinct ids grouped by owner.
+    const auto listed = static_cast<double>(count), distinct = static_cast<double>(wanted_.groups.size());
+    charge(Work{.gathers = 3 * listed + distinct, .bytes = 16 * listed + 24 * distinct, .launches = 6});
+    view_rows(space, wanted_.groups.ids.data() + begins_.back(), own_rows(), a.local, a.first_row(),
+              views_.data() + begins_.back());
+  }
+
+  /// Asks the ranks first .. last-1 of the process column for the wanted rows of their blocks (my own block is left
+  /// out), one range after the other. Collective over the column. Books under label/ids and label/rows.
+  void fetch(const Space& space, int first, int last) {
+    const auto& column = a_.grid->column_comm();
+    std::vector<std::int64_t> counts(wanted_.groups.counts.size(), 0);
+    for (int part = first; part < last; ++part) counts[part] = wanted_.groups.counts[part];
+    const auto asked_counts = column.host().exchange_counts(counts, label_ + "/ids");
+    const auto asked = begins_of(asked_counts).back();
+    Array<Space, Index> ids(asked);
+    column.all_to_all_v(wanted_.groups.ids.data() + begins_[first], counts, ids.data(), asked_counts,
+                        label_ + "/ids");
+    Array<Space, RowView<Index>> rows(asked);
+    view_rows(space, ids.data(), asked, a_.local, a_.first_row(), rows.data());
+    const auto reply = copy_rows(space, rows.data(), asked, a_.has_values);
+    charge(Work{.gathers = 2.0 * static_cast<double>(asked),
+                .bytes = 2.0 * static_cast<double>(reply.bytes()),
+                .launches = asked > 0 ? 3 : 0});
+    keep(space, first,
+         send_entries<Index>(space, column, reply, asked_counts, counts, a_.has_values, label_ + "/rows"));
+  }
+
+  /// The block row of rank `stage` of the process column goes to all of it, whole; the wanted rows are kept. Collective
+  /// over the column.
+  void receive_block(const Space& space, int stage) {
+    const auto& column = a_.grid->column_comm();
+    const auto rows = a_.partition.size(stage);
+    const auto back = label_ + "/rows";
+    Csr<Index, Space> block;
+    const bool mine = stage == a_.part;
+    Array<Space, Index> sizes(rows);
+    if (mine) sizes_of(space, a_.local.indptr.data(), rows, sizes.data());
+    column.broadcast(sizes.data(), rows, stage, back);
+    block.indptr.resize(rows + 1);
+    sum_sizes(space, sizes.data(), rows, block.indptr.data());
+    const auto entries = read_at(space, block.indptr.data(), {rows})[0];
+    if (!mine) block.indices.resize(entries);
+    if (!mine && a_.has_values) block.values.resize(entries);
+    // The root's own arrays are only read.
+    const auto* const from = mine ? &a_.local : &block;
+    column.broadcast(const_cast<Index*>(from->indices.data()), entries, stage, back);
+    if (a_.has_values) column.broadcast(const_cast<float*>(from->values.data()), entries, stage, back);
+
+    const auto shape = shape_of(a_);
+    const double bytes = static_cast<double>(rows) * shape.index_bytes +
+                         static_cast<double>(entries) * (shape.index_bytes + shape.value_bytes);
+    a_.grid->traffic().predict(back, crossing(column.size()) * (a_.has_values ? 3 : 2),
+                               crossing(column.size()) * bytes);
+    if (mine) return;
+    const auto count = wanted_.groups.counts[stage];
+    Array<Space, RowView<Index>> wanted(count);
+    view_rows(space, wanted_.groups.ids.data() + begins_[stage], count, block, a_.partition.begin(stage),
+              wanted.data());
+    keep(space, stage, copy_rows(space, wanted.data(), count, a_.has_values));
+  }
+
+  /// One view for each id of the list. All wanted rows must be here.
+  Array<Space, RowView<Index>> views(const Space& space) const {
+    Array<Space, RowView<Index>> rows(list_size_);
+    take(space, views_.data(), wanted_.place_of.data(), list_size_, rows.data());
+    charge(Work{.gathers = static_cast<double>(list_size_), .bytes = 32.0 * static_cast<double>(list_size_)});
+    return rows;
+  }
+
+  /// Books what the model expects to arrive when these rows are fetched from `asked` block rows in so many exchanges.
+  void predict(const Space& space, int asked, int exchanges) const {
+    const auto shape = shape_of(a_);
+    const auto distinct = wanted_.groups.size();
+    const auto entries = count_entries(space, views_.data(), distinct);
+    const auto cost = fetch_cost(shape.parts, asked, exchanges, static_cast<double>(distinct),
+                                 static_cast<double>(entries), shape);
+    a_.grid->traffic().predict(label_ + "/ids", cost.ids.messages, cost.ids.bytes);
+    a_.grid->traffic().predict(label_ + "/rows", cost.rows.messages, cost.rows.bytes);
+  }
+
+ private:
+  std::int64_t own_rows() const { return wanted_.groups.size() - begins_.back(); }
+  void keep(const Space& space, int first, Entries<Index, Space> rows) {
+    view_entries(space, rows, nullptr, views_.data() + begins_[first]);
+    fetched_.push_back(std::move(rows));
+  }
+
+  const DistCsr<Index, Space>& a_;
+  std::string label_;
+  DistinctIds<Index, Space> wanted_;  // my own last
+  std::vector<std::int64_t> begins_;  // [parts + 1] where the wanted ids of each owner begin, and my own
+  std::int64_t list_size_;
+  Array<Space, RowView<Index>> views_;          // [wanted]
+  std::vector<Entries<Index, Space>> fetched_;  // what they refer to
+};
+
+}  // namespace espalier

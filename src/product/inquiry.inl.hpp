@@ -1,0 +1,176 @@
+// A stacked frontier asked of the ranks of a group, batch by batch, and the ways of answering.
+//
+// The keeper sends every vertex of its frontiers to the rank that serves it, with a line (batch number, rows)
+// for each batch: the server knows which rows belong to which batch of whom. Nothing is asked twice, so answers
+// need no ids: they come in the order of the question. `push` asks the owners down a process column, `staged`
+// asks along a process row.
+//
+//   keeper                                 server
+//   [batch, rows] ..., ids             ──► lines, ids                      label/ids
+//   results of each row                ◄── sizes, indices, values          `back`
+//   partial sums of each batch         ◄── columns, sums                   label/reduction
+//   columns to select, of each batch   ──► picks                           label/picks
+#pragma once
+
+#include "fetch_rows.inl.hpp"
+
+namespace espalier {
+
+template <class Index, class Space>
+class Inquiry {
+ public:
+  /// Collective over `group`. Rank i of the group serves the vertices bounds[i] .. bounds[i+1]. `q` must outlive this.
+  Inquiry(const Space& space, const CommunicatorOn<Space>& group, const FrontierOn<Space>& q,
+          const SharedList<std::int64_t, Space>& bounds, const ProductShape& shape, const std::string& label)
+      : group_(group), q_(q), shape_(shape), label_(label) {
+    group_by_owner(space, q.vertices.data(), q.rows(), bounds, groups_);
+    // Owner, count, scatter of ids and places.
+    charge(Work{.gathers = rows(), .bytes = 24 * rows(), .launches = 4});
+    const auto numbers = exchange_lines(count_by_batch(space, groups_, q));
+    segments_ = {space, std::move(segment_begins_)};
+    numbers_ = {space, numbers};
+    asked_.resize(segments_.back());
+    group.all_to_all_v(groups_.ids.data(), groups_.counts, asked_.data(), asked_counts_, label + "/ids");
+    charge(Work{.bytes = 20 * static_cast<double>(asked_.size()), .launches = 2});
+    const auto expected = inquiry_cost(group.size(), batches(), rows(), shape_);
+    traffic().predict(label + "/ids", expected.messages, expected.bytes);
+  }
+
+  // ---- As a server: what the others want of me -------------------------------------------------------------
+
+  /// Vertices, asker after asker, and by batch within.
+  const Array<Space, Index>& asked() const { return asked_; }
+  /// [lines + 1]: the rows of each (asker, batch) in asked().
+  const SharedList<std::int64_t, Space>& segments() const { return segments_; }
+  Array<Space, RowKey> keys(const Space& space) const {
+    return make_keys(space, asked_.data(), segments_, numbers_);
+  }
+
+  // ---- As a keeper: where the answers to my rows are -------------------------------------------------------
+
+  /// [rows] which row of Q answer j is to.
+  const std::int64_t* order() const { return groups_.order.data(); }
+
+  // ---- Both: collective over the group ---------------------------------------------------------------------
+
+  /// Sends answer r for every row r of asked() and returns the answers to my rows in the order of the question.
+  /// `values`: do answers hold values, anywhere? `back`: the label.
+  template <class Id>
+  Entries<Id, Space> send_back(const Space& space, const Entries<Id, Space>& answers, bool values,
+                               const std::string& back) const {
+    auto mine = send_entries<Index>(space, group_, answers, asked_counts_, groups_.counts, values, back);
+    charge(Work{.bytes = 12 * (static_cast<double>(asked_.size()) + rows()), .launches = 3});
+    const auto expected = rows_cost(group_.size(), rows(), static_cast<double>(mine.entries()), sizeof(Id),
+                                    values ? 4 : 0, shape_);
+    traffic().predict(back, expected.messages, expected.bytes);
+    return mine;
+  }
+
+  /// Sends list s of `partial` for every segment s; visits the sum over all servers of each of my batches.
+  void reduce(const Space& space, const Sums<Index, Space>& partial, std::int64_t columns,
+              const SumVisitor<Index, Space>& visit) const {
+    const auto label = label_ + "/reduction";
+    const auto sizes = counts_between(partial.offsets.host());
+    Buffer<std::int64_t> my_sizes;
+    group_.host().all_to_all_v(std::span<const std::int64_t>(sizes), asked_lines_, lines_, my_sizes, label);
+    const auto sent = sum_by_rank(asked_lines_, sizes), received = sum_by_rank(lines_, my_sizes);
+    Sums<Index, Space> mine;
+    mine.offsets = {space, begins_of(my_sizes)};
+    mine.columns.resize(mine.offsets.back());
+    mine.sums.resize(mine.offsets.back());
+    group_.all_to_all_v(partial.columns.data(), sent, mine.columns.data(), received, label);
+    group_.all_to_all_v(partial.sums.data(), sent, mine.sums.data(), received, label);
+    const auto expected =
+        sums_cost(group_.size(), batches(), static_cast<double>(mine.columns.size()), shape_);
+    traffic().predict(label, expected.messages, expected.bytes);
+    merge_sums(space, mine, {space, batch_of_line_}, q_.batches(), columns, visit);
+  }
+
+  /// The columns of every segment, one list under the other.
+  struct Picks {
+    Array<Space, Index> ids;
+    SharedList<std::int64_t, Space> offsets;
+  };
+  /// Sends the columns of each of my batches to all who serve a row of it.
+  Picks send_picks(const Space& space, const Index* columns,
+                   const SharedList<std::int64_t, Space>& offsets) const {
+    const auto label = label_ + "/picks";
+    std::vector<std::int64_t> sizes;
+    for (const auto batch : batch_of_line_) sizes.push_back(offsets[batch + 1] - offsets[batch]);
+    const auto picks = copy_lists(space, columns, offsets, batch_of_line_);
+    Buffer<std::int64_t> asked_sizes;
+    group_.host().all_to_all_v(std::span<const std::int64_t>(sizes), lines_, asked_lines_, asked_sizes,
+                               label);
+    const auto sent = sum_by_rank(lines_, sizes), received = sum_by_rank(asked_lines_, asked_sizes);
+    Picks wanted;
+    wanted.offsets = {space, begins_of(asked_sizes)};
+    wanted.ids.resize(wanted.offsets.back());
+    group_.all_to_all_v(picks.data(), sent, wanted.ids.data(), received, label);
+    const auto expected = picks_cost(group_.size(), batches(), static_cast<double>(offsets.back()), shape_);
+    traffic().predict(label, expected.messages, expected.bytes);
+    return wanted;
+  }
+
+ private:
+  /// A batch of one asker.
+  struct Line {
+    std::int64_t batch, rows;
+  };
+
+  // Sends a line for each batch that a server has rows of; counts: [servers][batches]. Returns the numbers of the
+  // batches that others ask me about.
+  std::vector<std::int64_t> exchange_lines(const std::vector<std::int64_t>& counts) {
+    Buffer<Line> lines;
+    for (int server = 0; server < group_.size(); ++server) {
+      lines_.push_back(0);
+      for (std::int64_t batch = 0; batch < q_.batches(); ++batch) {
+        const auto rows = counts[server * q_.batches() + batch];
+        if (rows == 0) continue;
+        lines.push_back({q_.numbers[batch], rows});
+        batch_of_line_.push_back(batch);
+        ++lines_.back();
+      }
+    }
+    const auto asked = group_.host().all_to_all_v(std::span<const Line>(lines), lines_, label_ + "/ids");
+    asked_lines_ = asked.counts;
+    std::vector<std::int64_t> numbers;
+    for (const auto& line : asked.data) {
+      segment_begins_.push_back(segment_begins_.back() + line.rows);
+      numbers.push_back(line.batch);
+    }
+    const auto ends = begins_of(asked_lines_);
+    for (int asker = 0; asker < group_.size(); ++asker)
+      asked_counts_.push_back(segment_begins_[ends[asker + 1]] - segment_begins_[ends[asker]]);
+    return numbers;
+  }
+
+  // For each rank, the sum of its counts[rank] sizes out of `sizes`, where they stand one after another.
+  static std::vector<std::int64_t> sum_by_rank(std::span<const std::int64_t> counts,
+                                               std::span<const std::int64_t> sizes) {
+    std::vector<std::int64_t> sums;
+    auto from = sizes.begin();
+    for (const auto count : counts) {
+      sums.push_back(std::accumulate(from, from + count, std::int64_t{0}));
+      from += count;
+    }
+    return sums;
+  }
+
+  double rows() const { return static_cast<double>(q_.rows()); }
+  double batches() const { return static_cast<double>(q_.batches()); }
+  Traffic& traffic() const { return group_.host().traffic(); }
+
+  const CommunicatorOn<Space>& group_;
+  const FrontierOn<Space>& q_;
+  ProductShape shape_;
+  std::string label_;
+  // Of the question: rows by server, and the lines of each server and the batch (by place in q) of each line.
+  OwnerGroups<Index, Space> groups_;
+  std::vector<std::int64_t> lines_, batch_of_line_;
+  // Of what is asked of me.
+  std::vector<std::int64_t> asked_counts_, asked_lines_, segment_begins_ = {0};
+  Array<Space, Index> asked_;
+  SharedList<std::int64_t, Space> segments_, numbers_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,207 @@
+// The schedules behind open_product, for every space: product.cpp and product.cu instantiate them.
+#pragma once
+
+#include "inquiry.inl.hpp"
+
+namespace espalier {
+
+/// Schedule `pull`: every rank asks the owners in its process column for the distinct rows that its batches
+/// need and does the rest by itself. With one block row (replicated, or c = p) nothing is asked.
+template <class Index, class Space>
+class PulledProduct final : public Product<Index, Space> {
+ public:
+  PulledProduct(const Space& space, const FrontierOn<Space>& q, const DistCsr<Index, Space>& a,
+                const std::string& label)
+      : q_(q), rows_{{}, q.offsets, a.local.columns, a.has_values} {
+    if (a.partition.parts() == 1) {
+      rows_.rows.resize(q.rows());
+      view_rows(space, q.vertices.data(), q.rows(), a.local, 0, rows_.rows.data());
+      return;
+    }
+    fetched_.emplace(space, q.vertices.data(), q.rows(), a, label);
+    fetched_->fetch(space, 0, a.partition.parts());
+    fetched_->predict(space, a.partition.parts(), 1);
+    rows_.rows = fetched_->views(space);
+  }
+
+  Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
+    const auto keys = make_keys(space, q_.vertices.data(), q_.offsets, q_.numbers);
+    Entries<Index, Space> out;
+    operation.apply(space, rows_.rows.data(), keys.data(), q_.rows(), out);
+    return out;
+  }
+
+  void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit) override {
+    sum_segments(space, rows_, weight, visit);
+  }
+
+  Entries<std::int32_t, Space> columns(const Space& space, const Index* columns,
+                                       const SharedList<std::int64_t, Space>& offsets) override {
+    return select_columns(space, rows_, columns, offsets);
+  }
+
+ private:
+  const FrontierOn<Space>& q_;
+  SegmentedRows<Index, Space> rows_;  // of Q
+  std::optional<FetchedRows<Index, Space>> fetched_;
+};
+
+/// What `push` and `staged` share: rows are served by other ranks of a group. Sums and column selections are
+/// computed there and only they travel; what travels for `apply` is each schedule's own.
+template <class Index, class Space>
+class ServedProduct : public Product<Index, Space> {
+ public:
+  /// `label_back`: what the answers to rows are booked under. Collective over `group`.
+  ServedProduct(const Space& space, const CommunicatorOn<Space>& group, const FrontierOn<Space>& q,
+                const SharedList<std::int64_t, Space>& bounds, const DistCsr<Index, Space>& a,
+                const std::string& label, const std::string& label_back)
+      : a_(a),
+        q_(q),
+        inquiry_(space, group, q, bounds, shape_of(a), label),
+        served_{{}, inquiry_.segments(), a.local.columns, a.has_values},
+        label_back_(label_back) {}
+
+  void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit) final {
+    inquiry_.reduce(space, stack_sums(space, served_, weight), a_.local.columns, visit);
+  }
+
+  Entries<std::int32_t, Space> columns(const Space& space, const Index* columns,
+                                       const SharedList<std::int64_t, Space>& offsets) final {
+    const auto picks = inquiry_.send_picks(space, columns, offsets);
+    const auto met = select_columns(space, served_, picks.ids.data(), picks.offsets);
+    return in_order(space, inquiry_.send_back(space, met, a_.has_values, label_back_), a_.has_values);
+  }
+
+ protected:
+  std::int64_t served_rows() const { return static_cast<std::int64_t>(served_.rows.size()); }
+
+  /// Answers, in the order of the question, put into the order of Q's rows.
+  template <class Id>
+  Entries<Id, Space> in_order(const Space& space, const Entries<Id, Space>& answers, bool values) const {
+    const auto rows = in_order_of_q(space, answers);
+    charge(Work{.gathers = 2.0 * static_cast<double>(q_.rows()),
+                .bytes = 8.0 * static_cast<double>(q_.rows()) + 2.0 * static_cast<double>(answers.bytes()),
+                .launches = 2});
+    return copy_rows(space, rows.data(), q_.rows(), values);
+  }
+  template <class Id>
+  Array<Space, RowView<Id>> in_order_of_q(const Space& space, const Entries<Id, Space>& answers) const {
+    Array<Space, RowView<Id>> rows(q_.rows());
+    view_entries(space, answers, inquiry_.order(), rows.data());
+    return rows;
+  }
+
+  const DistCsr<Index, Space>& a_;
+  const FrontierOn<Space>& q_;
+  Inquiry<Index, Space> inquiry_;
+  SegmentedRows<Index, Space> served_;  // the rows asked of me, set by the schedule
+  std::string label_back_;
+};
+
+/// Schedule `push`: ids travel to the owners of the rows, in the process column; they draw, sum and select, and
+/// send back only what remains. A draw is possible there because it depends on its key alone (design, 4.1).
+template <class Index, class Space>
+class PushedProduct final : public ServedProduct<Index, Space> {
+ public:
+  PushedProduct(const Space& space, const FrontierOn<Space>& q, const DistCsr<Index, Space>& a,
+                const std::string& label)
+      : ServedProduct<Index, Space>(space, a.grid->column_comm(), q, bounds_of(space, a.partition), a, label,
+                                    label + "/rows") {
+    const auto& asked = this->inquiry_.asked();
+    this->served_.rows.resize(asked.size());
+    view_rows(space, asked.data(), this->served_rows(), a.local, a.first_row(), this->served_.rows.data());
+    const auto served = static_cast<double>(asked.size());
+    charge(Work{.gathers = served, .bytes = 24 * served});
+  }
+
+  Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
+    const auto keys = this->inquiry_.keys(space);
+    Entries<Index, Space> results;
+    operation.apply(space, this->served_.rows.data(), keys.data(), this->served_rows(), results);
+    const bool values = operation.has_values();
+    return this->in_order(space, this->inquiry_.send_back(space, results, values, this->label_back_), values);
+  }
+};
+
+/// Schedules `staged` and `staged-oblivious`: Algorithm 2 of Tripathy et al. 2024 on the p/c x c grid.
+///
+/// Process row P(i,:) computes P_i = sum over k of Q_ik A_k for the batches that its c ranks keep. Process column
+/// j takes the block rows k of its stages, a contiguous share of the p/c blocks that differs by at most one
+/// between columns (p/c^2 where c^2 divides p; columns beyond p/c have none and only take part in the
+/// reduction):
+///
+///     1.  Q_ik goes to the column whose stages hold block k, along the row
+///     2.  for each stage k of column j: P(i,j) gathers NnzCols(Q_ik) to P(k,j), which sends those rows of A_k
+///         (oblivious: P(k,j) broadcasts A_k down the column)
+///     3.  partial results of the rows of these blocks
+///     4.  a reduce-scatter along the row: partial results go to the one rank that keeps the batch, directly, so
+///         any c is right and no draw is made twice
+///
+/// Step 4 moves whole rows of P for `apply` (each row of a selection comes from one column, so the sum is a
+/// concatenation), merged partial sums for `sum`, and the entries that meet the picks for `columns`, for which
+/// the rows fetched in step 2 are used again.
+template <class Index, class Space>
+class StagedProduct final : public ServedProduct<Index, Space> {
+ public:
+  StagedProduct(const Space& space, const FrontierOn<Space>& q, const DistCsr<Index, Space>& a,
+                bool oblivious, const std::string& label)
+      : StagedProduct(space, q, a, oblivious, label,
+                      block_partition(a.partition.parts(), a.grid->replication())) {}
+
+  Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
+    const auto whole = copy_rows(space, this->served_.rows.data(), this->served_rows(), this->a_.has_values);
+    charge(Work{.gathers = static_cast<double>(whole.rows()),
+                .bytes = 2 * static_cast<double>(whole.bytes()),
+                .launches = 3});
+    const auto mine = this->inquiry_.send_back(space, whole, this->a_.has_values, this->label_back_);
+    const auto rows = this->in_order_of_q(space, mine);
+    const auto keys = make_keys(space, this->q_.vertices.data(), this->q_.offsets, this->q_.numbers);
+    Entries<Index, Space> out;
+    operation.apply(space, rows.data(), keys.data(), this->q_.rows(), out);
+    return out;
+  }
+
+ private:
+  // `stages`: the blocks [stages.begin(j), stages.end(j)) are those of process column j.
+  StagedProduct(const Space& space, const FrontierOn<Space>& q, const DistCsr<Index, Space>& a,
+                bool oblivious, const std::string& label, const RowPartition& stages)
+      : ServedProduct<Index, Space>(space, a.grid->row_comm(), q, bounds_of(space, a.partition, stages), a,
+                                    label, label + "/reduction"),
+        fetched_(space, this->inquiry_.asked().data(), std::ssize(this->inquiry_.asked()), a, label) {
+    const int first = stages.begin(a.grid->column()), last = stages.end(a.grid->column());
+    for (int stage = first; stage < last; ++stage)
+      oblivious ? fetched_.receive_block(space, stage) : fetched_.fetch(space, stage, stage + 1);
+    if (!oblivious && last > first) fetched_.predict(space, last - first, last - first);
+    this->served_.rows = fetched_.views(space);
+  }
+
+  // The bounds of the process columns' vertices.
+  static SharedList<std::int64_t, Space> bounds_of(const Space& space, const RowPartition& partition,
+                                                   const RowPartition& stages) {
+    std::vector<std::int64_t> bounds;
+    for (int column = 0; column <= stages.parts(); ++column)
+      bounds.push_back(partition.begin(static_cast<int>(stages.begin(column))));
+    return {space, std::move(bounds)};
+  }
+
+  FetchedRows<Index, Space> fetched_;
+};
+
+template <class Index, class Space>
+std::unique_ptr<Product<Index, Space>> open_product(const Space& space, const FrontierOn<Space>& q,
+                                                    const DistCsr<Index, Space>& a, Schedule schedule,
+                                                    std::string_view label) {
+  const std::string name(label);
+  if (a.partition.parts() == 1 || schedule == Schedule::kPull)
+    return std::make_unique<PulledProduct<Index, Space>>(space, q, a, name);
+  if (schedule == Schedule::kPush) return std::make_unique<PushedProduct<Index, Space>>(space, q, a, name);
+  ESPALIER_CHECK(schedule != Schedule::kAuto, "a product needs a schedule, not {}", name_of(schedule));
+  return std::make_unique<StagedProduct<Index, Space>>(space, q, a, schedule == Schedule::kStagedOblivious,
+                                                       name);
+}
+
+#define ESPALIER_INSTANTIATE_PRODUCT(Index, Space)              \
+  template std::unique_ptr<Product<Index, Space>> open_product( \
+      const Space&, const FrontierOn<Space>&, const DistCsr<Index, Space>&, Schedule, std::string_view);
+
+}  // namespace espalier

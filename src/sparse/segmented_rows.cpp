@@ -1,0 +1,125 @@
+// Threads work on whole segments, or on chunks of rows that are put together in order, so results do not depend on
+// their number.
+#include "espalier/sparse/segmented_rows.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/search.hpp"
+#include "espalier/sparse/collect_rows.hpp"
+#include "espalier/sparse/select_columns.hpp"
+
+namespace espalier {
+
+template <class Index>
+void sum_segments(const Cpu& cpu, const SegmentedRows<Index>& rows, const EntryWeight& weight,
+                  const SumVisitor<Index>& visit) {
+#pragma omp parallel num_threads(cpu.threads)
+  {
+    SparseSum<Index> sum;
+    // The entries of a mean's row are equal: what the last one counted is kept.
+    float last = std::numeric_limits<float>::quiet_NaN();
+    std::uint64_t of_last = 0;
+    const auto counts = [&](const RowView<Index>& row, std::int64_t entry) {
+      if (row.values == nullptr) return weight(nullptr);
+      if (row.values[entry] != last) of_last = weight(&(last = row.values[entry]));
+      return of_last;
+    };
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t k = 0; k < rows.segments(); ++k) {
+      const std::span<const RowView<Index>> of_segment(rows.rows.begin() + rows.offsets[k],
+                                                       rows.rows.begin() + rows.offsets[k + 1]);
+      sum_rows(of_segment, rows.columns, counts, sum);
+      visit(k, sum);
+    }
+  }
+}
+
+template <class Index>
+Sums<Index> stack_sums(const Cpu& cpu, const SegmentedRows<Index>& rows, const EntryWeight& weight) {
+  std::vector<SparseSum<Index>> sums(rows.segments());
+  sum_segments<Index>(cpu, rows, weight,
+                      [&](std::int64_t segment, SparseSum<Index>& sum) { sums[segment] = sum; });
+  std::vector<std::int64_t> offsets = {0};
+  Sums<Index> all;
+  for (const auto& sum : sums) {
+    all.columns.insert(all.columns.end(), sum.columns.begin(), sum.columns.end());
+    all.sums.insert(all.sums.end(), sum.sums.begin(), sum.sums.end());
+    offsets.push_back(std::ssize(all.columns));
+  }
+  all.offsets = {cpu, std::move(offsets)};
+  return all;
+}
+
+template <class Index>
+void merge_sums(const Cpu& cpu, const Sums<Index>& partial, const SharedList<std::int64_t>& segment_of,
+                std::int64_t count, std::int64_t columns, const SumVisitor<Index>& visit) {
+  struct Part {
+    const Index* indices;
+    const std::uint64_t* sums;
+    std::int64_t size;
+  };
+  std::vector<std::vector<Part>> parts(count);
+  for (std::int64_t list = 0; list < partial.lists(); ++list) {
+    const auto at = partial.offsets[list];
+    parts[segment_of[list]].push_back(
+        {partial.columns.data() + at, partial.sums.data() + at, partial.offsets[list + 1] - at});
+  }
+#pragma omp parallel num_threads(cpu.threads)
+  {
+    SparseSum<Index> sum;
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t segment = 0; segment < count; ++segment) {
+      sum_rows(
+          std::span<const Part>(parts[segment]), columns,
+          [](const Part& part, std::int64_t k) { return part.sums[k]; }, sum);
+      visit(segment, sum);
+    }
+  }
+}
+
+template <class Index>
+Entries<std::int32_t> select_columns(const Cpu& cpu, const SegmentedRows<Index>& rows, const Index* columns,
+                                     const SharedList<std::int64_t>& offsets) {
+  const auto columns_of = [&](std::int64_t segment) {
+    return std::span<const Index>(columns + offsets[segment], columns + offsets[segment + 1]);
+  };
+  for (std::int64_t segment = 0; segment < rows.segments(); ++segment)
+    ESPALIER_CHECK(std::ssize(columns_of(segment)) < (std::int64_t{1} << 31),
+                   "{} columns of one batch; take fewer", columns_of(segment).size());
+  const auto select = [&](std::int64_t first, std::int64_t last, Entries<std::int32_t>& out) {
+    auto segment = segment_of(rows.offsets.data(), rows.segments(), first);
+    ColumnSelection<Index> chosen;
+    chosen.choose(columns_of(segment));
+    for (auto r = first; r < last; ++r) {
+      if (rows.offsets[segment + 1] <= r) {
+        while (rows.offsets[segment + 1] <= r) ++segment;
+        chosen.choose(columns_of(segment));
+      }
+      const auto& row = rows.rows[r];
+      chosen.meet(row, [&](std::int64_t column, std::int64_t entry) {
+        out.ids.push_back(static_cast<std::int32_t>(column));
+        if (row.values != nullptr) out.values.push_back(row.values[entry]);
+      });
+      out.end_row();
+    }
+  };
+  Entries<std::int32_t> out;
+  collect_rows(cpu, std::ssize(rows.rows), select, out);
+  return out;
+}
+
+#define ESPALIER_INSTANTIATE(Index)                                                                       \
+  template void sum_segments(const Cpu&, const SegmentedRows<Index>&, const EntryWeight&,                 \
+                             const SumVisitor<Index>&);                                                   \
+  template Sums<Index> stack_sums(const Cpu&, const SegmentedRows<Index>&, const EntryWeight&);           \
+  template void merge_sums(const Cpu&, const Sums<Index>&, const SharedList<std::int64_t>&, std::int64_t, \
+                           std::int64_t, const SumVisitor<Index>&);                                       \
+  template Entries<std::int32_t> select_columns(const Cpu&, const SegmentedRows<Index>&, const Index*,    \
+                                                const SharedList<std::int64_t>&);
+ESPALIER_INSTANTIATE(std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t)
+#undef ESPALIER_INSTANTIATE
+
+}  // namespace espalier
