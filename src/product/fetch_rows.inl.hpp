@@ -107,7 +107,7 @@ class FetchedRows {
     column.broadcast(sizes.data(), rows, stage, back);
     block.indptr.resize(rows + 1);
     sum_sizes(space, sizes.data(), rows, block.indptr.data());
-    const auto entries = read_at(space, block.indptr.data(), {rows})[0];
+    const auto entries = read_at(space, block.indptr.data(), {&rows, 1})[0];
     if (!mine) block.indices.resize(entries);
     if (!mine && a_.has_values) block.values.resize(entries);
     // The root's own arrays are only read.

@@ -70,13 +70,6 @@ void sum_sizes(const Cpu&, const Size* sizes, std::int64_t rows, std::int64_t* o
   for (std::int64_t r = 0; r < rows; ++r) offsets[r + 1] = offsets[r] + sizes[r];
 }
 
-std::vector<std::int64_t> read_at(const Cpu&, const std::int64_t* values,
-                                  const std::vector<std::int64_t>& places) {
-  std::vector<std::int64_t> read;
-  for (const auto place : places) read.push_back(values[place]);
-  return read;
-}
-
 template <class From, class Index>
 DistinctIds<Index> find_distinct(const Cpu& cpu, const From* list, std::int64_t count,
                                  const SharedList<std::int64_t>& bounds, int last) {

@@ -112,15 +112,6 @@ void sum_sizes(const Cuda& cuda, const Size* sizes, std::int64_t rows, std::int6
   exclusive_sum(cuda, to, offsets, rows);
 }
 
-std::vector<std::int64_t> read_at(const Cuda& cuda, const std::int64_t* values,
-                                  const std::vector<std::int64_t>& places) {
-  DeviceArray<std::int64_t> at, read(places.size());
-  upload(cuda, std::span<const std::int64_t>(places), at);
-  take(cuda, values, at.data(), std::ssize(places), read.data());
-  const auto on_host = download(cuda, read);
-  return {on_host.begin(), on_host.end()};
-}
-
 // Ascending ids are grouped by owner where parts are ranges: the sorted list has one head for each different id, and the
 // heads are grouped so that the last part's come last.
 template <class From, class Index>

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "espalier/base/arrays.hpp"
 #include "espalier/partition/group_by_owner.hpp"
 #include "espalier/product/product.hpp"
 
@@ -62,12 +63,6 @@ template <class Size>
 void sum_sizes(const Cpu& cpu, const Size* sizes, std::int64_t rows, std::int64_t* offsets);
 template <class Size>
 void sum_sizes(const Cuda& cuda, const Size* sizes, std::int64_t rows, std::int64_t* offsets);
-
-/// values[places[k]] for all k, on the host, which waits.
-std::vector<std::int64_t> read_at(const Cpu& cpu, const std::int64_t* values,
-                                  const std::vector<std::int64_t>& places);
-std::vector<std::int64_t> read_at(const Cuda& cuda, const std::int64_t* values,
-                                  const std::vector<std::int64_t>& places);
 
 /// The different ids of a list, grouped by owner, those of one part after all others.
 template <class Index, class Space = Cpu>

@@ -84,8 +84,9 @@ class EpochCount {
         keeper_marks_(layers_, Marks(a.rows())),
         row_marks_(layers_, Marks(a.rows())),
         sum_marks_(a.rows()),
-        sampler_(make_sampler(job.sampler, a, job.shape)) {
-    if (job.sampler == "fastgcn") draws_ = std::make_unique<FastGcnDraws<Index>>(a, job.shape);
+        sampler_(make_sampler(cpu, job.sampler, a, job.shape)) {
+    if (job.sampler == "fastgcn")
+      draws_ = std::make_unique<FastGcnDistribution<Index, Cpu>>(cpu, a, job.shape);
     ESPALIER_CHECK(a.partition.parts() == 1, "{} parts of the matrix to plan with", a.partition.parts());
   }
 
@@ -239,10 +240,11 @@ class EpochCount {
   }
 
   // Columns that were picked: with a sum of rows each of them meets a row of the frontier.
-  double count_picks(const Block& block, std::int64_t fanout) {
-    if (draws_) return static_cast<double>(draws_->takes_all(fanout) ? draws_->weights().support() : fanout);
+  double count_picks(const BlockView<Cpu>& block, std::int64_t fanout) {
+    if (draws_) return static_cast<double>(draws_->takes_all(fanout) ? draws_->support() : fanout);
     std::vector<bool> met(static_cast<std::size_t>(block.columns), false);
-    for (const auto column : block.indices) met[static_cast<std::size_t>(column)] = true;
+    for (std::int64_t row = 0; row < block.rows; ++row)
+      for (const auto column : block.row_indices(row)) met[static_cast<std::size_t>(column)] = true;
     return static_cast<double>(std::count(met.begin(), met.end(), true));
   }
 
@@ -427,7 +429,7 @@ class EpochCount {
   Marks sum_marks_;
   std::vector<std::vector<std::int64_t>> by_part_;
   std::unique_ptr<Sampler> sampler_;
-  std::unique_ptr<FastGcnDraws<Index>> draws_;
+  std::unique_ptr<FastGcnDistribution<Index, Cpu>> draws_;
   std::vector<LayerCount> mean_;  // of a minibatch, where some were drawn
   std::vector<DistinctCurve> curves_;
   std::map<std::pair<double, std::size_t>, std::pair<double, double>> known_distinct_;

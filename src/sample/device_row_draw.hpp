@@ -1,11 +1,8 @@
 // What the draws of node-wise samplers on a GPU share: rows, their keys, where results begin. For .cu files only.
 #pragma once
 
-#include <memory>
-
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/product/device_product.hpp"
 #include "node_wise.hpp"
 #include "row_rules.hpp"
 
@@ -22,17 +19,6 @@ struct RowsToDraw {
   __device__ std::int64_t self_position(std::int64_t row) const {
     return diagonal == nullptr ? -1 : diagonal[row];
   }
-};
-
-/// Sampling rows of P on a GPU, layer by layer: what RowDraw is on the CPU.
-template <class Index>
-class DeviceRowDraw {
- public:
-  virtual ~DeviceRowDraw() = default;
-  virtual bool has_values() const = 0;
-  /// DeviceRowOperation::apply for one layer.
-  virtual void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* rows, const RowKey* keys,
-                    std::int64_t count, DeviceRowEntries<Index>& out) const = 0;
 };
 
 /// The diagonal positions of rows, for kMatrix; empty otherwise.
@@ -52,24 +38,16 @@ DeviceArray<std::int64_t> diagonal_positions(const Cuda& cuda, const RowView<Ind
 /// number, which is returned.
 template <class Index, class Picks>
 std::int64_t make_room(const Cuda& cuda, std::int64_t rows, bool values, const Picks& picks_of,
-                       DeviceRowEntries<Index>& out) {
+                       Entries<Index, Cuda>& out) {
   DeviceArray<std::int64_t> picks(static_cast<std::size_t>(rows));
   auto* to = picks.data();
   for_each(cuda, "picks_of_rows", rows, [=] __device__(std::int64_t row) { to[row] = picks_of(row); });
-  out.offsets.resize(static_cast<std::size_t>(rows) + 1);
+  out.offsets.resize(rows + 1);
   exclusive_sum(cuda, picks.data(), out.offsets.data(), rows);
   const auto total = download(cuda, out.offsets.data() + rows, 1)[0];
-  out.indices.resize(static_cast<std::size_t>(total));
+  out.ids.resize(static_cast<std::size_t>(total));
   out.values.resize(values ? static_cast<std::size_t>(total) : 0);
   return total;
 }
-
-/// The sampler that applies `draw` to every frontier vertex of all batches, layer by layer, with A's rows by the
-/// schedules given. Collective over the grid.
-template <class Index>
-std::unique_ptr<DeviceSampler> make_node_wise(const DeviceGrid& grid, const DeviceDistCsr<Index>& a,
-                                              const SamplerShape& shape,
-                                              const std::vector<Schedule>& schedules,
-                                              std::unique_ptr<DeviceRowDraw<Index>> draw);
 
 }  // namespace espalier

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 
 #include "espalier/base/launch.hpp"
+#include "espalier/base/shared_list.hpp"
 
 namespace espalier {
 
@@ -26,24 +26,22 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 /// function(batch, i) for every i in offsets[batch] .. offsets[batch + 1] of the batches of `range`, each by a thread
-/// of its own. `offsets` in host memory and in device memory.
+/// of its own.
 template <class Function>
 void for_each_in_batches(const Cuda& cuda, const char* name, BatchRange range,
-                         std::span<const std::int64_t> offsets, const std::int64_t* device_offsets,
-                         const Function& function) {
+                         const SharedList<std::int64_t, Cuda>& offsets, const Function& function) {
   constexpr std::int64_t kMostBatches = 65535;
-  const auto begin_of = [&](std::int64_t batch) { return offsets[static_cast<std::size_t>(batch)]; };
   for (auto first = range.first; first < range.last; first += kMostBatches) {
     const auto last = std::min(range.last, first + kMostBatches);
     std::int64_t most = 0;
     for (auto batch = first; batch < last; ++batch)
-      most = std::max(most, begin_of(batch + 1) - begin_of(batch));
+      most = std::max(most, offsets[batch + 1] - offsets[batch]);
     // Blocks enough for every batch, but one that is much larger than the others goes round.
-    const auto mean = (begin_of(last) - begin_of(first)) / (last - first);
+    const auto mean = (offsets[last] - offsets[first]) / (last - first);
     const auto columns = std::min<std::int64_t>(blocks_for(most), 4 * (mean / kBlockThreads) + 64);
     launch(cuda, name, for_each_in_batches_kernel<Function>,
            dim3(static_cast<unsigned>(columns), static_cast<unsigned>(last - first)), dim3(kBlockThreads),
-           device_offsets, first, function);
+           offsets.data(), first, function);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "epoch_windows.hpp"
+#include "epoch_sampler.inl.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -17,8 +17,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "espalier/base/id_map.hpp"
+#include "espalier/sample/draw.hpp"
 
 namespace espalier {
 
@@ -62,141 +64,147 @@ void take_roots(std::vector<std::uint64_t>& squares, std::int64_t vertices) {
   for (auto& weight : squares) weight = fixed_point_weight(std::sqrt(static_cast<double>(weight)), shift);
 }
 
-template <class Index>
-class FastGcnDistribution final : public LayerDistribution<Index> {
+// The draws of one list.
+class ListDraws {
  public:
-  FastGcnDistribution(const DistCsr<Index>& m, const SamplerShape& shape) : draws_(m, shape) {}
+  ListDraws(const RandomStream& stream, std::int64_t picks) : words_(stream), missing_(picks) {}
 
-  void begin(const Cpu& cpu, std::span<const RandomStream> streams,
-             std::span<const std::int64_t> fanout) override {
-    draws_.begin(cpu, streams, fanout);
+  std::int64_t missing() const { return missing_; }
+  const std::vector<Interval>& in_order() const { return in_order_; }
+
+  // One point for each missing pick on the axis 0 .. total without the removed intervals, as points of the whole axis.
+  void next_points(std::uint64_t total, std::uint64_t* points) {
+    for (std::int64_t k = 0; k < missing_; ++k)
+      points[k] = axis_.on_whole_axis(mulhi(words_.next(), total - axis_.removed()));
   }
 
-  std::vector<LayerPicks<Index>> pick(const Cpu&, Product<Index>&, const std::vector<Minibatch>& minibatches,
-                                      std::span<const RandomStream>, std::int64_t layer,
-                                      std::int64_t fanout) override {
-    std::vector<LayerPicks<Index>> picks;
-    for (std::size_t b = 0; b < minibatches.size(); ++b) picks.push_back(draws_.picks(b, layer, fanout));
-    return picks;
+  // Takes the vertices that the points of a round hit, in the order of the points.
+  void take(const Interval* hits) {
+    IdMap seen(missing_);
+    const auto middle = std::ssize(removed_);
+    for (std::int64_t k = 0, round = missing_; k < round; ++k) {
+      const auto distinct = seen.size();
+      seen.insert(hits[k].vertex);
+      if (seen.size() == distinct) continue;  // hit before in this round
+      in_order_.push_back(hits[k]);
+      removed_.push_back(hits[k]);
+      --missing_;
+    }
+    const auto before = [](const Interval& x, const Interval& y) { return x.start < y.start; };
+    std::sort(removed_.begin() + middle, removed_.end(), before);
+    std::inplace_merge(removed_.begin(), removed_.begin() + middle, removed_.end(), before);
+    axis_.clear();
+    for (const auto& interval : removed_) axis_.cut(interval.start, interval.weight);
   }
-
-  bool normalizes_rows() const override { return false; }
-  bool uses_sums() const override { return false; }
 
  private:
-  FastGcnDraws<Index> draws_;
+  RandomWords words_;
+  std::int64_t missing_;
+  std::vector<Interval> in_order_;
+  std::vector<Interval> removed_;  // ascending: what earlier rounds took
+  CutAxis axis_;                   // without them
 };
 
-}  // namespace
-
-void BatchDraws::next_points(std::uint64_t total, std::uint64_t* points) {
-  for (std::int64_t k = 0; k < missing_; ++k)
-    points[k] = axis_.on_whole_axis(mulhi(words_.next(), total - axis_.removed()));
-}
-
-void BatchDraws::take(const Interval* hits) {
-  IdMap seen(missing_);
-  const auto middle = std::ssize(removed_);
-  for (std::int64_t k = 0, round = missing_; k < round; ++k) {
-    const auto distinct = seen.size();
-    seen.insert(hits[k].vertex);
-    if (seen.size() == distinct) continue;  // hit before in this round
-    in_order_.push_back(hits[k]);
-    removed_.push_back(hits[k]);
-    --missing_;
-  }
-  const auto before = [](const Interval& x, const Interval& y) { return x.start < y.start; };
-  std::sort(removed_.begin() + middle, removed_.end(), before);
-  std::inplace_merge(removed_.begin(), removed_.begin() + middle, removed_.end(), before);
-  axis_.clear();
-  for (const auto& interval : removed_) axis_.cut(interval.start, interval.weight);
-}
-
+// Appends the columns of draws made in this order, ascending, and their factors.
 template <class Index>
-FastGcnDraws<Index>::FastGcnDraws(const DistCsr<Index>& m, const SamplerShape& shape)
-    : m_(m), mode_(shape.mode), label_(shape.label + "/draws") {
-  auto weights = squared_column_norms(m);
-  if (mode_ == SamplerMode::kReference) take_roots(weights, m.rows());
-  weights_ = SpreadWeights(m, weights);
-  for (const auto fanout : shape.fanout)
-    if (takes_all(fanout) && all_.empty()) all_ = weights_.all("setup");
-}
-
-template <class Index>
-void FastGcnDraws<Index>::begin(const Cpu& cpu, std::span<const RandomStream> streams,
-                                std::span<const std::int64_t> fanout) {
-  const auto layers = std::ssize(fanout);
-  batches_ = streams.size();
-  draws_.clear();
-  points_ = rounds_ = 0;
-  for (std::int64_t layer = 1; layer <= layers; ++layer) {
-    const auto picks = fanout[static_cast<std::size_t>(layers - layer)];
-    for (auto stream : streams) {
-      stream.layer = static_cast<std::uint64_t>(layer);
-      draws_.emplace_back(stream, takes_all(picks) ? 0 : picks);
-    }
-  }
-  while (draw_round(cpu)) {
-  }
-}
-
-template <class Index>
-LayerPicks<Index> FastGcnDraws<Index>::picks(std::size_t batch, std::int64_t layer,
-                                             std::int64_t fanout) const {
-  return takes_all(fanout)
-             ? whole_support()
-             : picks_of(draws_[static_cast<std::size_t>(layer - 1) * batches_ + batch].in_order(), false);
-}
-
-template <class Index>
-bool FastGcnDraws<Index>::draw_round(const Cpu& cpu) {
-  std::vector<std::int64_t> begin = {0};
-  for (const auto& draws : draws_) begin.push_back(begin.back() + draws.missing());
-  std::int64_t missing = begin.back();
-  if (const int parts = m_.partition.parts(); parts > 1) {
-    missing = m_.grid->column_comm().all_reduce(missing, Reduction::kMax, label_);
-    m_.grid->traffic().predict(label_, 2.0 * (parts - 1), 2 * 8 * crossing(parts));
-  }
-  if (missing == 0) return false;
-  ++rounds_;
-  points_ += begin.back();
-  std::vector<std::uint64_t> points(static_cast<std::size_t>(begin.back()));
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
-  for (std::size_t k = 0; k < draws_.size(); ++k)
-    draws_[k].next_points(weights_.total(), points.data() + begin[k]);
-  const auto found = weights_.find(points, label_);
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
-  for (std::size_t k = 0; k < draws_.size(); ++k) draws_[k].take(found.data() + begin[k]);
-  return true;
-}
-
-template <class Index>
-LayerPicks<Index> FastGcnDraws<Index>::picks_of(const std::vector<Interval>& in_order, bool whole) const {
-  std::vector<std::uint64_t> weights;
-  for (const auto& interval : in_order) weights.push_back(interval.weight);
-  auto factors = whole && mode_ == SamplerMode::kDebiased
-                     ? std::vector<double>(in_order.size(), 1.0)
-                     : pick_factors(mode_, weights_.total(), weights, static_cast<double>(in_order.size()));
+void add_picks(std::span<const Interval> in_order, std::span<const double> factors,
+               LayerPicks<Index>& picks) {
   std::vector<std::pair<Index, double>> ascending;
   for (std::size_t j = 0; j < in_order.size(); ++j)
     ascending.emplace_back(static_cast<Index>(in_order[j].vertex), factors[j]);
   std::sort(ascending.begin(), ascending.end());
-  LayerPicks<Index> picks;
   for (const auto& [column, factor] : ascending) {
     picks.columns.push_back(column);
     picks.factors.push_back(factor);
   }
+}
+
+std::vector<double> factors_of(std::span<const Interval> in_order, SamplerMode mode, std::uint64_t total) {
+  std::vector<std::uint64_t> weights;
+  for (const auto& interval : in_order) weights.push_back(interval.weight);
+  return pick_factors(mode, total, weights, static_cast<double>(in_order.size()));
+}
+
+}  // namespace
+
+struct DrawRounds<Cpu>::State {
+  std::uint64_t total;
+  SharedList<std::int64_t> offsets;
+  std::vector<ListDraws> lists;
+  std::vector<std::int64_t> begins;  // [lists + 1] of the points of a round
+
+  void begin_round() {
+    begins.assign(1, 0);
+    for (const auto& list : lists) begins.push_back(begins.back() + list.missing());
+  }
+};
+
+DrawRounds<Cpu>::DrawRounds(const Cpu&, std::span<const RandomStream> streams,
+                            const SharedList<std::int64_t>& offsets, std::uint64_t total, std::int64_t)
+    : state_(new State{total, offsets, {}, {}}) {
+  for (std::int64_t k = 0; k < std::ssize(streams); ++k)
+    state_->lists.emplace_back(streams[k], offsets[k + 1] - offsets[k]);
+  state_->begin_round();
+}
+DrawRounds<Cpu>::~DrawRounds() = default;
+
+std::int64_t DrawRounds<Cpu>::missing() const {
+  return state_->begins.back();
+}
+
+Buffer<std::uint64_t> DrawRounds<Cpu>::next_points(const Cpu& cpu) {
+  Buffer<std::uint64_t> points(missing());
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
+  for (std::int64_t k = 0; k < std::ssize(state_->lists); ++k)
+    state_->lists[k].next_points(state_->total, points.data() + state_->begins[k]);
+  return points;
+}
+
+void DrawRounds<Cpu>::take(const Cpu& cpu, const Buffer<Interval>& hits) {
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
+  for (std::int64_t k = 0; k < std::ssize(state_->lists); ++k)
+    state_->lists[k].take(hits.data() + state_->begins[k]);
+  state_->begin_round();
+}
+
+template <class Index>
+ListPicks<Index, Cpu> DrawRounds<Cpu>::picks(const Cpu&, SamplerMode mode) const {
+  ListPicks<Index, Cpu> picks = {state_->offsets, {}, {}};
+  for (const auto& list : state_->lists)
+    add_picks<Index>(list.in_order(), factors_of(list.in_order(), mode, state_->total), picks);
   return picks;
 }
 
 template <class Index>
-std::unique_ptr<Sampler> make_fastgcn(const DistCsr<Index>& m, const SamplerShape& shape) {
-  return make_layer_wise<Index>(m, shape, std::make_unique<FastGcnDistribution<Index>>(m, shape));
+std::vector<std::uint64_t> fastgcn_weights(const DistCsr<Index>& m, SamplerMode mode) {
+  auto weights = squared_column_norms(m);
+  if (mode == SamplerMode::kReference) take_roots(weights, m.rows());
+  return weights;
 }
 
-template class FastGcnDraws<std::int32_t>;
-template class FastGcnDraws<std::int64_t>;
-template std::unique_ptr<Sampler> make_fastgcn(const DistCsr<std::int32_t>&, const SamplerShape&);
-template std::unique_ptr<Sampler> make_fastgcn(const DistCsr<std::int64_t>&, const SamplerShape&);
+template <class Index>
+LayerPicks<Index> whole_support(std::span<const Interval> all, SamplerMode mode, std::uint64_t total) {
+  LayerPicks<Index> picks;
+  add_picks<Index>(
+      all,
+      mode == SamplerMode::kDebiased ? std::vector<double>(all.size(), 1.0) : factors_of(all, mode, total),
+      picks);
+  return picks;
+}
+
+template <class Index>
+std::unique_ptr<Sampler> make_fastgcn(const Cpu& cpu, const DistCsr<Index>& m, const SamplerShape& shape) {
+  return make_layer_wise<Index, Cpu>(m, shape,
+                                     std::make_unique<FastGcnDistribution<Index, Cpu>>(cpu, m, shape));
+}
+
+#define ESPALIER_INSTANTIATE(Index)                                                                \
+  template ListPicks<Index, Cpu> DrawRounds<Cpu>::picks(const Cpu&, SamplerMode) const;            \
+  template std::vector<std::uint64_t> fastgcn_weights(const DistCsr<Index>&, SamplerMode);         \
+  template LayerPicks<Index> whole_support(std::span<const Interval>, SamplerMode, std::uint64_t); \
+  template std::unique_ptr<Sampler> make_fastgcn(const Cpu&, const DistCsr<Index>&, const SamplerShape&);
+ESPALIER_INSTANTIATE(std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

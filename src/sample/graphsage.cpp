@@ -74,8 +74,9 @@ class GraphSageDraw final : public RowDraw<Index> {
 
   bool has_values() const override { return aggregation_ == Aggregation::kMatrix; }
 
-  void draw(const LayerDraw& layer, std::span<const Row> rows, std::span<const RowKey> keys,
-            RowEntries<Index>& out) const override {
+  void draw(const Cpu&, const LayerDraw& layer, const Row* first_row, const RowKey* keys, std::int64_t count,
+            Entries<Index>& out) const override {
+    const std::span<const Row> rows(first_row, static_cast<std::size_t>(count));
     if (draws_few(layer.fanout, rows)) return draw_few(layer, rows, keys, out);
     Scratch scratch;
     for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -93,8 +94,8 @@ class GraphSageDraw final : public RowDraw<Index> {
 
   // A few uniform picks, the usual case. A window of rows at a time: the positions of all picks are drawn and their
   // entries, which lie anywhere in memory, are asked for; then they are read.
-  void draw_few(const LayerDraw& layer, std::span<const Row> rows, std::span<const RowKey> keys,
-                RowEntries<Index>& out) const {
+  void draw_few(const LayerDraw& layer, std::span<const Row> rows, const RowKey* keys,
+                Entries<Index>& out) const {
     struct Drawn {
       std::int32_t chosen[kFewDraws];
       GraphSageRow rule;
@@ -121,16 +122,16 @@ class GraphSageDraw final : public RowDraw<Index> {
         const auto count = rule.picks();
         for (std::int64_t k = 0; k < count; ++k) __builtin_prefetch(here[r].indices + chosen[k]);
       }
-      auto at = out.indices.size();
-      out.indices.resize(static_cast<std::size_t>(out.offsets.back()));
-      if (has_values()) out.values.resize(out.indices.size());
+      auto at = out.ids.size();
+      out.ids.resize(static_cast<std::size_t>(out.offsets.back()));
+      if (has_values()) out.values.resize(out.ids.size());
       for (std::size_t r = 0; r < here.size(); ++r) {
         const auto& [chosen, rule] = window[r];
         const auto count = rule.picks();
         if (has_values())
           for (std::int64_t k = 0; k < count; ++k)
             out.values[at + static_cast<std::size_t>(k)] = rule.value(here[r], chosen[k]);
-        for (std::int64_t k = 0; k < count; ++k) out.indices[at++] = here[r].indices[chosen[k]];
+        for (std::int64_t k = 0; k < count; ++k) out.ids[at++] = here[r].indices[chosen[k]];
       }
     }
   }
@@ -144,7 +145,7 @@ class GraphSageDraw final : public RowDraw<Index> {
   }
 
   void draw_row(const Row& row, std::int64_t fanout, std::int64_t self, const RandomStream& stream,
-                RowEntries<Index>& out, Scratch& scratch) const {
+                Entries<Index>& out, Scratch& scratch) const {
     const auto self_position = diagonal_position(row, self, aggregation_);
     const GraphSageRow rule = {self_position, support(row, self_position), fanout};
     if (rule.whole()) return take_whole_row(row, self_position, out);
@@ -160,7 +161,7 @@ class GraphSageDraw final : public RowDraw<Index> {
     } else {
       draw_uniform(stream, row.size, fanout, excluded, scratch.chosen.data());
     }
-    for (const auto position : scratch.chosen) out.indices.push_back(row.indices[position]);
+    for (const auto position : scratch.chosen) out.ids.push_back(row.indices[position]);
     if (!has_values()) return;
     const auto first = std::ssize(out.values);
     for (const auto position : scratch.chosen) out.values.push_back(rule.value(row, position));
@@ -169,10 +170,10 @@ class GraphSageDraw final : public RowDraw<Index> {
                        scratch.chosen.data(), std::ssize(scratch.chosen), out.values.data() + first);
   }
 
-  void take_whole_row(const Row& row, std::int64_t self_position, RowEntries<Index>& out) const {
+  void take_whole_row(const Row& row, std::int64_t self_position, Entries<Index>& out) const {
     for (std::int64_t k = 0; k < row.size; ++k) {
       if (weighted_ && !(row.values[k] > 0) && k != self_position) continue;
-      out.indices.push_back(row.indices[k]);
+      out.ids.push_back(row.indices[k]);
       if (has_values()) out.values.push_back(row.values[k]);
     }
   }
@@ -201,18 +202,26 @@ int weight_shift_of_entries(const DistCsr<Index>& a) {
 }
 
 template <class Index>
-std::unique_ptr<Sampler> make_graphsage(const DistCsr<Index>& a, const SamplerShape& shape) {
+void check_weights(const DistCsr<Index>& a, const SamplerShape& shape) {
   if (shape.weighted && !a.has_values)
     input_error(
         "sampler.weighted = true, but the graph has no edge weights; import it with --edge-weight, or draw "
         "uniformly");
-  return make_node_wise<Index>(a, shape,
-                               std::make_unique<GraphSageDraw<Index>>(shape, weight_shift_of_entries(a)));
 }
 
-template int weight_shift_of_entries(const DistCsr<std::int32_t>&);
-template int weight_shift_of_entries(const DistCsr<std::int64_t>&);
-template std::unique_ptr<Sampler> make_graphsage(const DistCsr<std::int32_t>&, const SamplerShape&);
-template std::unique_ptr<Sampler> make_graphsage(const DistCsr<std::int64_t>&, const SamplerShape&);
+template <class Index>
+std::unique_ptr<Sampler> make_graphsage(const Cpu&, const DistCsr<Index>& a, const SamplerShape& shape) {
+  check_weights(a, shape);
+  return make_node_wise<Index, Cpu>(
+      a, shape, std::make_unique<GraphSageDraw<Index>>(shape, weight_shift_of_entries(a)));
+}
+
+#define ESPALIER_INSTANTIATE(Index)                                        \
+  template void check_weights(const DistCsr<Index>&, const SamplerShape&); \
+  template int weight_shift_of_entries(const DistCsr<Index>&);             \
+  template std::unique_ptr<Sampler> make_graphsage(const Cpu&, const DistCsr<Index>&, const SamplerShape&);
+ESPALIER_INSTANTIATE(std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

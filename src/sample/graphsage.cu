@@ -5,7 +5,6 @@
 // Weighted draws need the prefix sums of the integer weights of each row that is drawn from: one sum over the entries of
 // many rows, of which a row uses differences. Rows go in groups whose weights fit kMostWeights.
 #include "device_row_draw.hpp"
-#include "device_samplers.hpp"
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/sample/draw.hpp"
 #include "kept_entries.hpp"
@@ -75,9 +74,9 @@ __device__ inline GraphSageRow uniform_rule(const RowsToDraw<Index>& rows, std::
 // kLanes: at least a row's picks; 0: picks are drawn in memory.
 template <int kLanes, class Index>
 void draw_uniform_positions(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
-                            DeviceRowEntries<Index>& out) {
+                            Entries<Index, Cuda>& out) {
   const auto* offsets = out.offsets.data();
-  auto* positions = out.indices.data();
+  auto* positions = out.ids.data();
   for_each(cuda, "draw_uniform", rows.count, [=] __device__(std::int64_t row) {
     const auto rule = uniform_rule(rows, row, layer.fanout);
     if (rule.whole()) return;
@@ -90,7 +89,7 @@ void draw_uniform_positions(const Cuda& cuda, const LayerDraw& layer, const Rows
 // By the fewest registers that hold the picks of a row.
 template <class Index>
 void draw_uniform_positions(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
-                            DeviceRowEntries<Index>& out) {
+                            Entries<Index, Cuda>& out) {
   const auto most = layer.fanout + (rows.diagonal != nullptr);
   if (most <= 8) return draw_uniform_positions<8>(cuda, layer, rows, out);
   if (most <= 16) return draw_uniform_positions<16>(cuda, layer, rows, out);
@@ -100,9 +99,9 @@ void draw_uniform_positions(const Cuda& cuda, const LayerDraw& layer, const Rows
 
 template <class Index>
 void take_uniform(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows, std::int64_t total,
-                  DeviceRowEntries<Index>& out) {
+                  Entries<Index, Cuda>& out) {
   const auto* offsets = out.offsets.data();
-  auto* indices = out.indices.data();
+  auto* indices = out.ids.data();
   auto* values = out.values.empty() ? nullptr : out.values.data();
   for_each_entry(
       cuda, "take_picks", offsets, rows.count, 0, total, [=] __device__(std::int64_t at, std::int64_t row) {
@@ -116,7 +115,7 @@ void take_uniform(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Ind
 
 template <class Index>
 void draw_uniform_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows, bool values,
-                       DeviceRowEntries<Index>& out) {
+                       Entries<Index, Cuda>& out) {
   const auto picks_of = [=] __device__(std::int64_t row) {
     return uniform_rule(rows, row, layer.fanout).picks();
   };
@@ -151,7 +150,7 @@ KeptEntries find_positive(const Cuda& cuda, const RowsToDraw<Index>& rows) {
 
 template <class Index>
 std::int64_t make_room(const Cuda& cuda, const WeightedRows<Index>& rows, bool values,
-                       DeviceRowEntries<Index>& out) {
+                       Entries<Index, Cuda>& out) {
   const auto picks_of = [=] __device__(std::int64_t row) { return rows.rule(row).picks(); };
   return make_room(cuda, rows.rows.count, values, picks_of, out);
 }
@@ -220,9 +219,9 @@ DeviceArray<std::uint64_t> prefix_sums(const Cuda& cuda, const RowsToDraw<Index>
 template <class Index>
 void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Index>& rows,
                 const RowGroup& group, const std::int64_t* weight_offsets, const std::uint64_t* sums,
-                Index* in_order, DeviceRowEntries<Index>& out) {
+                Index* in_order, Entries<Index, Cuda>& out) {
   const auto* offsets = out.offsets.data();
-  auto* positions = out.indices.data();
+  auto* positions = out.ids.data();
   auto* values = out.values.data();
   for_each(cuda, "draw_weighted", group.last_row - group.first_row, [=] __device__(std::int64_t k) {
     const auto row = group.first_row + k;
@@ -246,8 +245,8 @@ void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Ind
 // has no weights.
 template <class Index>
 void take_weighted(const Cuda& cuda, const RowsToDraw<Index>& rows, const std::int64_t* weight_offsets,
-                   std::int64_t total, DeviceRowEntries<Index>& out) {
-  auto* indices = out.indices.data();
+                   std::int64_t total, Entries<Index, Cuda>& out) {
+  auto* indices = out.ids.data();
   auto* values = out.values.empty() ? nullptr : out.values.data();
   for_each_entry(cuda, "take_picks", out.offsets.data(), rows.count, 0, total,
                  [=] __device__(std::int64_t at, std::int64_t row) {
@@ -262,9 +261,9 @@ void take_weighted(const Cuda& cuda, const RowsToDraw<Index>& rows, const std::i
 
 template <class Index>
 void take_whole_rows(const Cuda& cuda, const WeightedRows<Index>& rows, const KeptEntries& kept,
-                     DeviceRowEntries<Index>& out) {
+                     Entries<Index, Cuda>& out) {
   const auto* offsets = out.offsets.data();
-  auto* indices = out.indices.data();
+  auto* indices = out.ids.data();
   auto* values = out.values.empty() ? nullptr : out.values.data();
   for_each_kept(cuda, "take_whole_rows", kept,
                 [=] __device__(std::int64_t row, std::int64_t position, std::int64_t rank) {
@@ -277,7 +276,7 @@ void take_whole_rows(const Cuda& cuda, const WeightedRows<Index>& rows, const Ke
 
 template <class Index>
 void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& all, bool values,
-                        int shift, DeviceRowEntries<Index>& out) {
+                        int shift, Entries<Index, Cuda>& out) {
   const auto kept = find_positive(cuda, all);
   const WeightedRows<Index> rows = {all, kept.view(), layer.fanout};
   const auto total = make_room(cuda, rows, values, out);
@@ -296,7 +295,7 @@ void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDr
 // ---- Both -------------------------------------------------------------------------------------------------
 
 template <class Index>
-class GraphSageDraw final : public DeviceRowDraw<Index> {
+class GraphSageDraw final : public RowDraw<Index, Cuda> {
  public:
   GraphSageDraw(const SamplerShape& shape, int weight_shift)
       : weighted_(shape.weighted), aggregation_(shape.aggregation), shift_(weight_shift) {}
@@ -304,7 +303,7 @@ class GraphSageDraw final : public DeviceRowDraw<Index> {
   bool has_values() const override { return aggregation_ == Aggregation::kMatrix; }
 
   void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* views, const RowKey* keys,
-            std::int64_t count, DeviceRowEntries<Index>& out) const override {
+            std::int64_t count, Entries<Index, Cuda>& out) const override {
     const auto diagonal = diagonal_positions(cuda, views, keys, count, aggregation_);
     const RowsToDraw<Index> rows = {views, keys, diagonal.data(), count};
     if (weighted_)
@@ -322,20 +321,16 @@ class GraphSageDraw final : public DeviceRowDraw<Index> {
 }  // namespace
 
 template <class Index>
-std::unique_ptr<DeviceSampler> make_graphsage(const Cuda&, const DeviceGrid& grid,
-                                              const DeviceDistCsr<Index>& a, const SamplerShape& shape,
-                                              const Sampler& on_host) {
-  if (!has_device_product(*a.host, on_host.schedules())) return nullptr;
-  const int shift = shape.weighted ? weight_shift_of_entries(*a.host) : 0;
-  return make_node_wise<Index>(grid, a, shape, on_host.schedules(),
-                               std::make_unique<GraphSageDraw<Index>>(shape, shift));
+std::unique_ptr<SamplerOn<Cuda>> make_graphsage(const Cuda&, const DistCsr<Index, Cuda>& a,
+                                                const SamplerShape& shape) {
+  check_weights(a.on_host(), shape);
+  const int shift = shape.weighted ? weight_shift_of_entries(a.on_host()) : 0;
+  return make_node_wise<Index, Cuda>(a, shape, std::make_unique<GraphSageDraw<Index>>(shape, shift));
 }
 
-#define ESPALIER_INSTANTIATE(Index)                       \
-  template std::unique_ptr<DeviceSampler> make_graphsage( \
-      const Cuda&, const DeviceGrid&, const DeviceDistCsr<Index>&, const SamplerShape&, const Sampler&);
-ESPALIER_INSTANTIATE(std::int32_t)
-ESPALIER_INSTANTIATE(std::int64_t)
-#undef ESPALIER_INSTANTIATE
+template std::unique_ptr<SamplerOn<Cuda>> make_graphsage(const Cuda&, const DistCsr<std::int32_t, Cuda>&,
+                                                         const SamplerShape&);
+template std::unique_ptr<SamplerOn<Cuda>> make_graphsage(const Cuda&, const DistCsr<std::int64_t, Cuda>&,
+                                                         const SamplerShape&);
 
 }  // namespace espalier

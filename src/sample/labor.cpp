@@ -25,9 +25,9 @@ class LaborDraw final : public RowDraw<Index> {
 
   bool has_values() const override { return true; }
 
-  void draw(const LayerDraw& layer, std::span<const RowView<Index>> rows, std::span<const RowKey> keys,
-            RowEntries<Index>& out) const override {
-    for (std::size_t r = 0; r < rows.size(); ++r) {
+  void draw(const Cpu&, const LayerDraw& layer, const RowView<Index>* rows, const RowKey* keys,
+            std::int64_t count, Entries<Index>& out) const override {
+    for (std::int64_t r = 0; r < count; ++r) {
       draw_row(layer, rows[r], keys[r], out);
       out.end_row();
     }
@@ -35,11 +35,11 @@ class LaborDraw final : public RowDraw<Index> {
 
  private:
   void draw_row(const LayerDraw& layer, const RowView<Index>& row, const RowKey& key,
-                RowEntries<Index>& out) const {
+                Entries<Index>& out) const {
     const auto self_position = diagonal_position(row, key.vertex, aggregation_);
     const auto rule = labor_row(row, self_position, layer.fanout);
     if (rule.whole()) {
-      out.indices.insert(out.indices.end(), row.indices, row.indices + row.size);
+      out.ids.insert(out.ids.end(), row.indices, row.indices + row.size);
       for (std::int64_t k = 0; k < row.size; ++k) out.values.push_back(rule.value(row, k, aggregation_));
       return;
     }
@@ -59,7 +59,7 @@ class LaborDraw final : public RowDraw<Index> {
         kept_count += rule.keeps(first + i, words[4 * i]);
       }
       for (std::int64_t i = 0; i < kept_count; ++i) {
-        out.indices.push_back(row.indices[kept[i]]);
+        out.ids.push_back(row.indices[kept[i]]);
         out.values.push_back(rule.value(row, kept[i], aggregation_));
       }
     }
@@ -71,11 +71,11 @@ class LaborDraw final : public RowDraw<Index> {
 }  // namespace
 
 template <class Index>
-std::unique_ptr<Sampler> make_labor(const DistCsr<Index>& a, const SamplerShape& shape) {
-  return make_node_wise<Index>(a, shape, std::make_unique<LaborDraw<Index>>(shape.aggregation));
+std::unique_ptr<Sampler> make_labor(const Cpu&, const DistCsr<Index>& a, const SamplerShape& shape) {
+  return make_node_wise<Index, Cpu>(a, shape, std::make_unique<LaborDraw<Index>>(shape.aggregation));
 }
 
-template std::unique_ptr<Sampler> make_labor(const DistCsr<std::int32_t>&, const SamplerShape&);
-template std::unique_ptr<Sampler> make_labor(const DistCsr<std::int64_t>&, const SamplerShape&);
+template std::unique_ptr<Sampler> make_labor(const Cpu&, const DistCsr<std::int32_t>&, const SamplerShape&);
+template std::unique_ptr<Sampler> make_labor(const Cpu&, const DistCsr<std::int64_t>&, const SamplerShape&);
 
 }  // namespace espalier

@@ -1,5 +1,4 @@
 #include "device_row_draw.hpp"
-#include "device_samplers.hpp"
 #include "kept_entries.hpp"
 
 namespace espalier {
@@ -28,7 +27,7 @@ KeptEntries find_kept_neighbours(const Cuda& cuda, const LayerDraw& layer, const
 
 template <class Index>
 std::int64_t make_room(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
-                       const KeptEntries& kept, DeviceRowEntries<Index>& out) {
+                       const KeptEntries& kept, Entries<Index, Cuda>& out) {
   const auto bits = kept.view();
   const auto picks_of = [=] __device__(std::int64_t row) {
     return rule_of(rows, row, layer.fanout).whole() ? rows.views[row].size : bits.in_row(row);
@@ -39,9 +38,9 @@ std::int64_t make_room(const Cuda& cuda, const LayerDraw& layer, const RowsToDra
 template <class Index>
 void write_picks(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
                  Aggregation aggregation, const KeptEntries& kept, std::int64_t total,
-                 DeviceRowEntries<Index>& out) {
+                 Entries<Index, Cuda>& out) {
   const auto* offsets = out.offsets.data();
-  auto* indices = out.indices.data();
+  auto* indices = out.ids.data();
   auto* values = out.values.data();
   for_each_entry(cuda, "take_whole_rows", offsets, rows.count, 0, total,
                  [=] __device__(std::int64_t at, std::int64_t row) {
@@ -61,14 +60,14 @@ void write_picks(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Inde
 }
 
 template <class Index>
-class LaborDraw final : public DeviceRowDraw<Index> {
+class LaborDraw final : public RowDraw<Index, Cuda> {
  public:
   explicit LaborDraw(Aggregation aggregation) : aggregation_(aggregation) {}
 
   bool has_values() const override { return true; }
 
   void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* views, const RowKey* keys,
-            std::int64_t count, DeviceRowEntries<Index>& out) const override {
+            std::int64_t count, Entries<Index, Cuda>& out) const override {
     const auto diagonal = diagonal_positions(cuda, views, keys, count, aggregation_);
     const RowsToDraw<Index> rows = {views, keys, diagonal.data(), count};
     const auto kept = find_kept_neighbours(cuda, layer, rows);
@@ -83,18 +82,14 @@ class LaborDraw final : public DeviceRowDraw<Index> {
 }  // namespace
 
 template <class Index>
-std::unique_ptr<DeviceSampler> make_labor(const Cuda&, const DeviceGrid& grid, const DeviceDistCsr<Index>& a,
-                                          const SamplerShape& shape, const Sampler& on_host) {
-  if (!has_device_product(*a.host, on_host.schedules())) return nullptr;
-  return make_node_wise<Index>(grid, a, shape, on_host.schedules(),
-                               std::make_unique<LaborDraw<Index>>(shape.aggregation));
+std::unique_ptr<SamplerOn<Cuda>> make_labor(const Cuda&, const DistCsr<Index, Cuda>& a,
+                                            const SamplerShape& shape) {
+  return make_node_wise<Index, Cuda>(a, shape, std::make_unique<LaborDraw<Index>>(shape.aggregation));
 }
 
-#define ESPALIER_INSTANTIATE(Index)                   \
-  template std::unique_ptr<DeviceSampler> make_labor( \
-      const Cuda&, const DeviceGrid&, const DeviceDistCsr<Index>&, const SamplerShape&, const Sampler&);
-ESPALIER_INSTANTIATE(std::int32_t)
-ESPALIER_INSTANTIATE(std::int64_t)
-#undef ESPALIER_INSTANTIATE
+template std::unique_ptr<SamplerOn<Cuda>> make_labor(const Cuda&, const DistCsr<std::int32_t, Cuda>&,
+                                                     const SamplerShape&);
+template std::unique_ptr<SamplerOn<Cuda>> make_labor(const Cuda&, const DistCsr<std::int64_t, Cuda>&,
+                                                     const SamplerShape&);
 
 }  // namespace espalier

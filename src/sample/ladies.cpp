@@ -13,116 +13,89 @@
 //                                      (Des Raj; Chen et al. 2023): E[B H] = M H; 1 when the support is taken whole
 //
 // A frontier without neighbours has an empty support and yields only itself.
-#include "espalier/sample/ladies.hpp"
+#include "ladies.inl.hpp"
 
 #include <algorithm>
 
 #include "espalier/base/error.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/draw.hpp"
-#include "layer_wise.hpp"
 
 namespace espalier {
 
 namespace {
+
+// The columns of one batch.
+template <class Index>
+struct Picks {
+  Buffer<Index> columns;  // ascending global ids
+  Buffer<double> factors;
+};
 
 // Does a tree over the support pay? It is built in O(support) steps; without it draw t passes t intervals.
 bool pays_for_tree(std::int64_t support, std::int64_t picks) {
   return picks * picks > 2 * support + 64 * picks;
 }
 
+double factor(const std::vector<std::uint64_t>& prefix, std::size_t k) {
+  return inverse_probability(prefix.back(), prefix[k + 1] - prefix[k]);
+}
+
 template <class Index>
-class LadiesDistribution final : public LayerDistribution<Index> {
- public:
-  LadiesDistribution(const DistCsr<Index>& m, SamplerMode mode) : mode_(mode) {
-    weight_ = ladies_entry_weight(m, mode);
-  }
-
-  void begin(const Cpu&, std::span<const RandomStream>, std::span<const std::int64_t>) override {}
-
-  std::vector<LayerPicks<Index>> pick(const Cpu& cpu, Product<Index>& product,
-                                      const std::vector<Minibatch>& minibatches,
-                                      std::span<const RandomStream> streams, std::int64_t,
-                                      std::int64_t fanout) override {
-    std::vector<LayerPicks<Index>> picks(minibatches.size());
-    product.sum(cpu, weight_, [&](std::int64_t batch, const SparseSum<Index>& sum) {
-      const auto b = static_cast<std::size_t>(batch);
-      const auto prefix = ladies_prefix(sum, mode_);
-      picks[b] = draw(sum, prefix, streams[b], fanout);
-      if (mode_ == SamplerMode::kReference) add_seeds(minibatches[b], sum, prefix, picks[b]);
-    });
+Picks<Index> draw(SamplerMode mode, const SparseSum<Index>& sum, const std::vector<std::uint64_t>& prefix,
+                  const RandomStream& stream, std::int64_t fanout) {
+  Picks<Index> picks;
+  const auto support = std::ssize(sum.columns);
+  if (fanout < 0 || support <= fanout) {
+    picks.columns = sum.columns;
+    picks.factors.assign(sum.columns.size(), 1.0);
+    if (mode == SamplerMode::kReference)
+      for (std::size_t k = 0; k < sum.columns.size(); ++k) picks.factors[k] = factor(prefix, k);
     return picks;
   }
-
-  bool normalizes_rows() const override { return mode_ == SamplerMode::kReference; }
-  bool uses_sums() const override { return true; }
-
- private:
-  LayerPicks<Index> draw(const SparseSum<Index>& sum, const std::vector<std::uint64_t>& prefix,
-                         const RandomStream& stream, std::int64_t fanout) const {
-    LayerPicks<Index> picks;
-    const auto support = std::ssize(sum.columns);
-    if (fanout < 0 || support <= fanout) {
-      picks.columns = sum.columns;
-      picks.factors.assign(sum.columns.size(), 1.0);
-      if (mode_ == SamplerMode::kReference)
-        for (std::size_t k = 0; k < sum.columns.size(); ++k) picks.factors[k] = factor(prefix, k);
-      return picks;
-    }
-    std::vector<std::int64_t> chosen(static_cast<std::size_t>(fanout)), in_order(chosen.size());
-    if (pays_for_tree(support, fanout))
-      draw_weighted_many(stream, prefix.data(), support, fanout, chosen.data(), in_order.data());
-    else
-      draw_weighted(stream, prefix.data(), support, fanout, 0, chosen.data(), in_order.data());
-    for (const auto position : chosen)
-      picks.columns.push_back(sum.columns[static_cast<std::size_t>(position)]);
-    picks.factors.assign(chosen.size(), 1.0);
-    if (mode_ == SamplerMode::kPaper) return picks;
-    std::vector<std::uint64_t> weights;
-    for (const auto position : in_order) {
-      const auto k = static_cast<std::size_t>(position);
-      weights.push_back(prefix[k + 1] - prefix[k]);
-    }
-    const auto factors = pick_factors(mode_, prefix.back(), weights, 1.0);
-    for (std::size_t j = 0; j < in_order.size(); ++j) {
-      const auto place = std::lower_bound(chosen.begin(), chosen.end(), in_order[j]) - chosen.begin();
-      picks.factors[static_cast<std::size_t>(place)] = factors[j];
-    }
-    return picks;
+  std::vector<std::int64_t> chosen(static_cast<std::size_t>(fanout)), in_order(chosen.size());
+  if (pays_for_tree(support, fanout))
+    draw_weighted_many(stream, prefix.data(), support, fanout, chosen.data(), in_order.data());
+  else
+    draw_weighted(stream, prefix.data(), support, fanout, 0, chosen.data(), in_order.data());
+  for (const auto position : chosen) picks.columns.push_back(sum.columns[static_cast<std::size_t>(position)]);
+  picks.factors.assign(chosen.size(), 1.0);
+  if (mode == SamplerMode::kPaper) return picks;
+  std::vector<std::uint64_t> weights;
+  for (const auto position : in_order) {
+    const auto k = static_cast<std::size_t>(position);
+    weights.push_back(prefix[k + 1] - prefix[k]);
   }
-
-  static double factor(const std::vector<std::uint64_t>& prefix, std::size_t k) {
-    return inverse_probability(prefix.back(), prefix[k + 1] - prefix[k]);
+  const auto factors = pick_factors(mode, prefix.back(), weights, 1.0);
+  for (std::size_t j = 0; j < in_order.size(); ++j) {
+    const auto place = std::lower_bound(chosen.begin(), chosen.end(), in_order[j]) - chosen.begin();
+    picks.factors[static_cast<std::size_t>(place)] = factors[j];
   }
+  return picks;
+}
 
-  // The batch's own vertices join the picks. M has a diagonal in this mode and seeds are in every frontier, so
-  // each is in the support unless its entries count 0.
-  static void add_seeds(const Minibatch& minibatch, const SparseSum<Index>& sum,
-                        const std::vector<std::uint64_t>& prefix, LayerPicks<Index>& picks) {
-    std::vector<std::pair<Index, double>> all;
-    for (std::size_t k = 0; k < picks.columns.size(); ++k)
-      all.emplace_back(picks.columns[k], picks.factors[k]);
-    const auto seeds =
-        minibatch.blocks.back().rows > 0 ? minibatch.blocks.back().rows : std::ssize(minibatch.vertices);
-    for (std::int64_t s = 0; s < seeds; ++s) {
-      const auto seed = static_cast<Index>(minibatch.vertices[static_cast<std::size_t>(s)]);
-      const auto found = std::lower_bound(sum.columns.begin(), sum.columns.end(), seed);
-      if (found != sum.columns.end() && *found == seed)
-        all.emplace_back(seed, factor(prefix, static_cast<std::size_t>(found - sum.columns.begin())));
-    }
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    picks.columns.clear();
-    picks.factors.clear();
-    for (const auto& [column, of_column] : all) {
-      picks.columns.push_back(column);
-      picks.factors.push_back(of_column);
-    }
+// The batch's own vertices join the picks. M has a diagonal in this mode and seeds are in every frontier, so
+// each is in the support unless its entries count 0.
+template <class Index>
+void add_seeds(std::span<const std::int64_t> seeds, const SparseSum<Index>& sum,
+               const std::vector<std::uint64_t>& prefix, Picks<Index>& picks) {
+  std::vector<std::pair<Index, double>> all;
+  for (std::size_t k = 0; k < picks.columns.size(); ++k) all.emplace_back(picks.columns[k], picks.factors[k]);
+  for (const auto vertex : seeds) {
+    const auto seed = static_cast<Index>(vertex);
+    const auto found = std::lower_bound(sum.columns.begin(), sum.columns.end(), seed);
+    if (found != sum.columns.end() && *found == seed)
+      all.emplace_back(seed, factor(prefix, static_cast<std::size_t>(found - sum.columns.begin())));
   }
-
-  SamplerMode mode_;
-  EntryWeight weight_;
-};
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  picks.columns.clear();
+  picks.factors.clear();
+  for (const auto& [column, of_column] : all) {
+    picks.columns.push_back(column);
+    picks.factors.push_back(of_column);
+  }
+}
 
 }  // namespace
 
@@ -147,11 +120,26 @@ template std::vector<std::uint64_t> ladies_prefix(const SparseSum<std::int32_t>&
 template std::vector<std::uint64_t> ladies_prefix(const SparseSum<std::int64_t>&, SamplerMode);
 
 template <class Index>
-std::unique_ptr<Sampler> make_ladies(const DistCsr<Index>& m, const SamplerShape& shape) {
-  return make_layer_wise<Index>(m, shape, std::make_unique<LadiesDistribution<Index>>(m, shape.mode));
+GroupPicks<Index, Cpu> draw_from_sums(const Cpu&, SamplerMode mode, const LayerInput<Cpu>& input,
+                                      std::int64_t batch, SparseSum<Index>& sum) {
+  const auto prefix = ladies_prefix(sum, mode);
+  auto stream = input.stream;
+  stream.batch = static_cast<std::uint64_t>(input.frontier.numbers[batch]);
+  auto picks = draw(mode, sum, prefix, stream, input.fanout);
+  if (mode == SamplerMode::kReference)
+    add_seeds({input.frontier.vertices.data() + input.frontier.begin(batch),
+               static_cast<std::size_t>(input.seeds[batch])},
+              sum, prefix, picks);
+  return {{std::ssize(picks.columns)}, std::move(picks.columns), std::move(picks.factors)};
 }
 
-template std::unique_ptr<Sampler> make_ladies(const DistCsr<std::int32_t>&, const SamplerShape&);
-template std::unique_ptr<Sampler> make_ladies(const DistCsr<std::int64_t>&, const SamplerShape&);
+template <class Index>
+std::unique_ptr<Sampler> make_ladies(const Cpu&, const DistCsr<Index>& m, const SamplerShape& shape) {
+  return make_layer_wise<Index, Cpu>(m, shape,
+                                     std::make_unique<LadiesDistribution<Index, Cpu>>(m, shape.mode));
+}
+
+template std::unique_ptr<Sampler> make_ladies(const Cpu&, const DistCsr<std::int32_t>&, const SamplerShape&);
+template std::unique_ptr<Sampler> make_ladies(const Cpu&, const DistCsr<std::int64_t>&, const SamplerShape&);
 
 }  // namespace espalier

@@ -1,5 +1,4 @@
-// LADIES on a GPU (ladies.cpp says what is drawn). Batches go in groups whose dense sums fit a budget. Over the supports
-// of a group, one under the other, stand
+// The draws of ladies.cpp for the batches of a group. Over their supports, one under the other, stand
 //
 //     columns, weights   where the sum of the frontier's rows is positive
 //     prefix             [support of all + 1] sums of weights over the whole group, wrapping: a batch's own are differences
@@ -7,13 +6,12 @@
 //     factors            0 where a column is not picked, else its factor, which is always positive
 //
 // and the columns with a factor are the picks, ascending.
-#include "device_layer_wise.hpp"
+#include "ladies.inl.hpp"
+
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/sample/draw.hpp"
-#include "espalier/sample/ladies.hpp"
 #include "espalier/base/search.hpp"
-#include "espalier/sparse/sum_rows.hpp"
+#include "espalier/sample/draw.hpp"
 
 namespace espalier {
 
@@ -124,129 +122,63 @@ void take_picks(const Cuda& cuda, const Index* columns, const double* factors, c
   });
 }
 
-// What one group of batches picked.
+// The columns with a factor.
 template <class Index>
-struct GroupPicks {
-  DeviceArray<Index> columns;
-  DeviceArray<double> factors;
-};
-
-template <class Index>
-class DeviceLadies final : public DeviceLayerDistribution<Index> {
- public:
-  DeviceLadies(const DeviceDistCsr<Index>& m, SamplerMode mode, std::int64_t budget)
-      : m_(m), mode_(mode), weight_(ladies_entry_weight(*m.host, mode)), budget_(budget) {}
-
-  void begin(const Cuda& cuda, std::span<const RandomStream>, std::span<const std::int64_t>) override {
-    const auto bytes_per_batch = 8 * std::max<std::int64_t>(m_.host->rows(), 1);
-    const auto budget = budget_ > 0 ? budget_ : cuda.free_memory() / kShareOfFree;
-    batches_at_once_ = std::max<std::int64_t>(budget / bytes_per_batch, 1);
+GroupPicks<Index, Cuda> take(const Cuda& cuda, const Sums<Index, Cuda>& sums,
+                             const DeviceArray<double>& factors, const DeviceArray<std::int32_t>& overflow) {
+  const auto count = sums.offsets.back();
+  DeviceArray<std::int64_t> picked(count), places(count + 1), status(overflow.size());
+  flag_picks(cuda, factors.data(), count, picked.data());
+  exclusive_sum(cuda, picked.data(), places.data(), count);
+  report(cuda, places.data(), sums.offsets.data(), sums.lists(), overflow.data(), status.data());
+  GroupPicks<Index, Cuda> picks;
+  std::int64_t end = 0;
+  for (const auto end_of_batch : download(cuda, status)) {
+    const auto batch = std::ssize(picks.counts);
+    check_ladies_weights(end_of_batch < 0, sums.offsets[batch + 1] - sums.offsets[batch]);
+    picks.counts.push_back(end_of_batch - std::exchange(end, end_of_batch));
   }
-
-  DeviceLayerPicks<Index> pick(const Cuda& cuda, const LayerInput& input) override {
-    DeviceLayerPicks<Index> picks;
-    std::vector<GroupPicks<Index>> groups;
-    const auto batches = input.frontier.batches();
-    for (std::int64_t first = 0; first < batches; first += batches_at_once_)
-      groups.push_back(
-          pick_of_group(cuda, input, first, std::min(first + batches_at_once_, batches), picks.offsets));
-    upload(cuda, std::span<const std::int64_t>(picks.offsets), picks.device_offsets);
-    join(cuda, std::move(groups), picks);
-    return picks;
-  }
-
-  bool normalizes_rows() const override { return mode_ == SamplerMode::kReference; }
-  bool uses_sums() const override { return true; }
-
- private:
-  // A batch needs 8 bytes of dense sums per vertex, and at most 56 for each column of its support.
-  static constexpr std::int64_t kShareOfFree = 8;
-
-  // The picks of the batches first .. last - 1, whose ends are appended to `offsets`.
-  GroupPicks<Index> pick_of_group(const Cuda& cuda, const LayerInput& input, std::int64_t first,
-                                  std::int64_t last, std::vector<std::int64_t>& offsets) const {
-    DeviceSums<Index> sums;
-    sum_rows(cuda, m_.local, input.pieces, first, last, weight_, sums);
-    const auto batches = last - first, count = sums.offsets.back();
-    const auto* const support_offsets = sums.device_offsets.data();
-    DeviceArray<std::int32_t> overflow(static_cast<std::size_t>(batches));
-    fill_zero(cuda, overflow);
-    weigh(cuda, mode_, support_offsets, batches, sums.sums.data(), count, overflow.data());
-    DeviceArray<std::uint64_t> prefix(static_cast<std::size_t>(count) + 1),
-        nodes(static_cast<std::size_t>(count));
-    exclusive_sum(cuda, sums.sums.data(), prefix.data(), count);
-    const Supports supports = {support_offsets, batches, prefix.data()};
-    DeviceArray<double> factors(nodes.size());
-    prepare(cuda, mode_, supports, count, input.fanout, nodes.data(), factors.data(), overflow.data());
-    launch(cuda, "ladies_draw", ladies_draw, dim3(static_cast<unsigned>(batches)), dim3(kWarp), mode_,
-           supports, input.stream, input.numbers + first, input.fanout, overflow.data(), nodes.data(),
-           factors.data());
-    if (mode_ == SamplerMode::kReference)
-      launch(cuda, "ladies_add_seeds", ladies_add_seeds<Index>, dim3(static_cast<unsigned>(batches)),
-             dim3(kBlockThreads), supports, sums.columns.data(), input.frontier.vertices.data(),
-             input.frontier.device_offsets.data() + first, input.seeds + first, factors.data());
-    return take(cuda, sums, factors, overflow, offsets);
-  }
-
-  // The columns with a factor.
-  GroupPicks<Index> take(const Cuda& cuda, const DeviceSums<Index>& sums, const DeviceArray<double>& factors,
-                         const DeviceArray<std::int32_t>& overflow,
-                         std::vector<std::int64_t>& offsets) const {
-    const auto count = sums.offsets.back();
-    DeviceArray<std::int64_t> picked(factors.size()), places(factors.size() + 1), status(overflow.size());
-    flag_picks(cuda, factors.data(), count, picked.data());
-    exclusive_sum(cuda, picked.data(), places.data(), count);
-    report(cuda, places.data(), sums.device_offsets.data(), sums.lists(), overflow.data(), status.data());
-    const auto before = offsets.back();
-    const auto ends = download(cuda, status);
-    for (std::size_t b = 0; b < ends.size(); ++b) {
-      check_ladies_weights(ends[b] < 0, sums.offsets[b + 1] - sums.offsets[b]);
-      offsets.push_back(before + ends[b]);
-    }
-    GroupPicks<Index> picks;
-    picks.columns.resize(static_cast<std::size_t>(offsets.back() - before));
-    picks.factors.resize(picks.columns.size());
-    take_picks(cuda, sums.columns.data(), factors.data(), places.data(), count, picks.columns.data(),
-               picks.factors.data());
-    return picks;
-  }
-
-  static void join(const Cuda& cuda, std::vector<GroupPicks<Index>> groups, DeviceLayerPicks<Index>& picks) {
-    if (groups.size() == 1) {
-      picks.columns = std::move(groups[0].columns);
-      picks.factors = std::move(groups[0].factors);
-      return;
-    }
-    picks.columns.resize(static_cast<std::size_t>(picks.offsets.back()));
-    picks.factors.resize(picks.columns.size());
-    std::size_t at = 0;
-    for (const auto& group : groups) {
-      const auto size = group.columns.size();
-      copy_bytes_on_device(cuda, group.columns.data(), picks.columns.data() + at, size * sizeof(Index));
-      copy_bytes_on_device(cuda, group.factors.data(), picks.factors.data() + at, size * sizeof(double));
-      at += size;
-    }
-  }
-
-  const DeviceDistCsr<Index>& m_;
-  SamplerMode mode_;
-  EntryWeight weight_;
-  std::int64_t budget_, batches_at_once_ = 1;
-};
+  picks.columns.resize(end);
+  picks.factors.resize(end);
+  take_picks(cuda, sums.columns.data(), factors.data(), places.data(), count, picks.columns.data(),
+             picks.factors.data());
+  return picks;
+}
 
 }  // namespace
 
 template <class Index>
-std::unique_ptr<DeviceSampler> make_ladies(const Cuda&, const DeviceDistCsr<Index>& m,
-                                           const SamplerShape& shape, std::int64_t budget) {
-  return make_layer_wise<Index>(m, shape, std::make_unique<DeviceLadies<Index>>(m, shape.mode, budget));
+GroupPicks<Index, Cuda> draw_from_sums(const Cuda& cuda, SamplerMode mode, const LayerInput<Cuda>& input,
+                                       std::int64_t first, Sums<Index, Cuda>& sums) {
+  const auto batches = sums.lists(), count = sums.offsets.back();
+  DeviceArray<std::int32_t> overflow(batches);
+  fill_zero(cuda, overflow);
+  weigh(cuda, mode, sums.offsets.data(), batches, sums.sums.data(), count, overflow.data());
+  DeviceArray<std::uint64_t> prefix(count + 1), nodes(count);
+  exclusive_sum(cuda, sums.sums.data(), prefix.data(), count);
+  const Supports supports = {sums.offsets.data(), batches, prefix.data()};
+  DeviceArray<double> factors(count);
+  prepare(cuda, mode, supports, count, input.fanout, nodes.data(), factors.data(), overflow.data());
+  launch(cuda, "ladies_draw", ladies_draw, dim3(static_cast<unsigned>(batches)), dim3(kWarp), mode, supports,
+         input.stream, input.frontier.numbers.data() + first, input.fanout, overflow.data(), nodes.data(),
+         factors.data());
+  if (mode == SamplerMode::kReference)
+    launch(cuda, "ladies_add_seeds", ladies_add_seeds<Index>, dim3(static_cast<unsigned>(batches)),
+           dim3(kBlockThreads), supports, sums.columns.data(), input.frontier.vertices.data(),
+           input.frontier.offsets.data() + first, input.seeds.data() + first, factors.data());
+  return take(cuda, sums, factors, overflow);
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                             \
-  template std::unique_ptr<DeviceSampler> make_ladies(const Cuda&, const DeviceDistCsr<Index>&, \
-                                                      const SamplerShape&, std::int64_t);
-ESPALIER_INSTANTIATE(std::int32_t)
-ESPALIER_INSTANTIATE(std::int64_t)
-#undef ESPALIER_INSTANTIATE
+template <class Index>
+std::unique_ptr<SamplerOn<Cuda>> make_ladies(const Cuda&, const DistCsr<Index, Cuda>& m,
+                                             const SamplerShape& shape) {
+  return make_layer_wise<Index, Cuda>(m, shape,
+                                      std::make_unique<LadiesDistribution<Index, Cuda>>(m, shape.mode));
+}
+
+template std::unique_ptr<SamplerOn<Cuda>> make_ladies(const Cuda&, const DistCsr<std::int32_t, Cuda>&,
+                                                      const SamplerShape&);
+template std::unique_ptr<SamplerOn<Cuda>> make_ladies(const Cuda&, const DistCsr<std::int64_t, Cuda>&,
+                                                      const SamplerShape&);
 
 }  // namespace espalier

@@ -7,7 +7,7 @@
 //
 // M is the matrix that the block stands for (DistCsr with values): the row-normalised A of a mean, the
 // symmetrically normalised A + I of a GCN, the row-normalised A + I of mode `reference`. Nothing as long as a
-// row of M is wide is ever held per batch: memory is O(entries of the frontier + k s).
+// row of M is wide is ever held per batch on the CPU: memory is O(entries of the frontier + k s).
 #pragma once
 
 #include <memory>
@@ -20,29 +20,37 @@
 
 namespace espalier {
 
-/// The columns of one batch and layer.
-template <class Index>
+/// The columns of one layer, of all batches one under the other.
+template <class Index, class Space = Cpu>
 struct LayerPicks {
-  Buffer<Index> columns;        ///< ascending global ids
-  std::vector<double> factors;  ///< of each column's entries
+  SharedList<std::int64_t, Space> offsets;  ///< [batches + 1]
+  Array<Space, Index> columns;   ///< of batch b: offsets[b] .. offsets[b + 1], ascending global ids
+  Array<Space, double> factors;  ///< beside columns: of each column's entries
+};
+
+/// What the picks of a layer are made from.
+template <class Space>
+struct LayerInput {
+  const FrontierOn<Space>& frontier;             ///< F[layer]; a batch's seeds are the first of its list
+  const SharedList<std::int64_t, Space>& seeds;  ///< [batches] how many
+  RandomStream stream;                           ///< keyed by seed, epoch and layer; the batch is to be set
+  std::int64_t fanout;
 };
 
 /// Where the picks of a layer come from.
-template <class Index>
+template <class Index, class Space = Cpu>
 class LayerDistribution {
  public:
   virtual ~LayerDistribution() = default;
 
   /// Before the layers of a bulk: `streams[b]` is keyed by seed, epoch and batch. Collective over the grid.
-  virtual void begin(const Cpu& cpu, std::span<const RandomStream> streams,
+  virtual void begin(const Space& space, std::span<const RandomStream> streams,
                      std::span<const std::int64_t> fanout) = 0;
 
-  /// The picks of every batch in `layer` (counting down), where `minibatches[b].vertices` is F[layer] and
-  /// `streams[b]` is keyed by seed, epoch, batch and layer. Collective over the grid.
-  virtual std::vector<LayerPicks<Index>> pick(const Cpu& cpu, Product<Index>& product,
-                                              const std::vector<Minibatch>& minibatches,
-                                              std::span<const RandomStream> streams, std::int64_t layer,
-                                              std::int64_t fanout) = 0;
+  /// The picks of every batch in the layer of input.stream (counting down); `product`: of the frontier and M.
+  /// Collective over the grid.
+  virtual LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>& product,
+                                        const LayerInput<Space>& input) = 0;
   /// Are a block's rows normalised to sum 1 after the factors?
   virtual bool normalizes_rows() const = 0;
   /// Is the distribution a sum of the frontier's rows, so that the product moves sums?
@@ -50,14 +58,10 @@ class LayerDistribution {
 };
 
 /// The sampler of a distribution. Collective over the grid.
-template <class Index>
-std::unique_ptr<Sampler> make_layer_wise(const DistCsr<Index>& m, const SamplerShape& shape,
-                                         std::unique_ptr<LayerDistribution<Index>> distribution);
-
-/// The schedules of the layers' products. Collective over the grid.
-template <class Index>
-std::vector<Schedule> layer_wise_schedules(const DistCsr<Index>& m, const SamplerShape& shape,
-                                           bool uses_sums);
+template <class Index, class Space>
+std::unique_ptr<SamplerOn<Space>> make_layer_wise(
+    const DistCsr<Index, Space>& m, const SamplerShape& shape,
+    std::unique_ptr<LayerDistribution<Index, Space>> distribution);
 
 /// The factor of draw j of s (from 1), of a column with `weight`: `remaining` of `total` was left before it. debiased:
 /// Des Raj's. Otherwise 1 / probability of a single draw, over `divisor`.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <numeric>
 
+#include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/id_map.hpp"
 
@@ -145,9 +146,39 @@ void LocalIds::extend(const Cpu& cpu, std::span<const Index> picks, Buffer<std::
     extend_by_hash(picks, vertices, local);
 }
 
-template void LocalIds::extend(const Cpu&, std::span<const std::int32_t>, Buffer<std::int64_t>&,
-                               std::int32_t*);
-template void LocalIds::extend(const Cpu&, std::span<const std::int64_t>, Buffer<std::int64_t>&,
-                               std::int32_t*);
+LocalIds& kept_local_ids(std::int64_t ids) {
+  thread_local LocalIds kept(0);
+  if (kept.ids() != ids) kept = LocalIds(ids);
+  return kept;
+}
+
+// A batch for each thread while there are enough of them, else all threads inside of each.
+template <class Index>
+Frontier extend(const Cpu& cpu, std::int64_t ids, const Frontier& frontier, const Index* picks,
+                const SharedList<std::int64_t>& offsets, std::int32_t* local) {
+  const auto batches = frontier.batches();
+  std::vector<Buffer<std::int64_t>> lists(batches);
+  const bool share = batches < cpu.threads;
+#pragma omp parallel for num_threads(share ? 1 : cpu.threads) schedule(dynamic, 1)
+  for (std::int64_t b = 0; b < batches; ++b) {
+    const auto* const known = frontier.vertices.data() + frontier.begin(b);
+    const std::span<const Index> of_batch(picks + offsets[b], picks + offsets[b + 1]);
+    lists[b].reserve(frontier.size(b) + of_batch.size());
+    lists[b].assign(known, known + frontier.size(b));
+    kept_local_ids(ids).extend(threads_for(share ? cpu : Cpu{1}, std::ssize(of_batch)), of_batch, lists[b],
+                               local + offsets[b]);
+  }
+  std::vector<std::int64_t> begins = {0};
+  for (const auto& list : lists) begins.push_back(begins.back() + std::ssize(list));
+  return {join(cpu, std::move(lists)), {cpu, std::move(begins)}, frontier.numbers};
+}
+
+#define ESPALIER_INSTANTIATE(Index)                                                                         \
+  template void LocalIds::extend(const Cpu&, std::span<const Index>, Buffer<std::int64_t>&, std::int32_t*); \
+  template Frontier extend(const Cpu&, std::int64_t, const Frontier&, const Index*,                         \
+                           const SharedList<std::int64_t>&, std::int32_t*);
+ESPALIER_INSTANTIATE(std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

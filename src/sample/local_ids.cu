@@ -1,8 +1,9 @@
 #include "each_batch.hpp"
+#include "espalier/base/arrays.hpp"
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/sample/device_local_ids.hpp"
+#include "espalier/sample/local_ids.hpp"
 
 namespace espalier {
 
@@ -108,11 +109,11 @@ Buffer<std::uint64_t> sums_at_batches(const Cuda& cuda, const Marks& marks, std:
 }
 
 // The known vertices of each batch keep their places; place[rank among the known of the group] is where.
-void keep_known(const Cuda& cuda, BatchRange group, const Marks& marks, const DeviceFrontier& frontier,
+void keep_known(const Cuda& cuda, BatchRange group, const Marks& marks, const FrontierOn<Cuda>& frontier,
                 const std::int64_t* new_offsets, std::int64_t* vertices, std::int32_t* place) {
   const auto* from = frontier.vertices.data();
-  const auto* offsets = frontier.device_offsets.data();
-  for_each_in_batches(cuda, "keep_known", group, frontier.offsets, offsets,
+  const auto* offsets = frontier.offsets.data();
+  for_each_in_batches(cuda, "keep_known", group, frontier.offsets,
                       [=] __device__(std::int64_t batch, std::int64_t k) {
                         const auto vertex = from[k], at = k - offsets[batch];
                         const auto bit = bit_of(marks, batch - group.first, vertex);
@@ -123,9 +124,9 @@ void keep_known(const Cuda& cuda, BatchRange group, const Marks& marks, const De
 }
 
 // A thread per word of bits writes its new vertices behind the known ones.
-void add_fresh(const Cuda& cuda, BatchRange group, const Marks& marks, const DeviceFrontier& frontier,
+void add_fresh(const Cuda& cuda, BatchRange group, const Marks& marks, const FrontierOn<Cuda>& frontier,
                const std::int64_t* new_offsets, std::int64_t* vertices) {
-  const auto* offsets = frontier.device_offsets.data();
+  const auto* offsets = frontier.offsets.data();
   for_each(
       cuda, "add_fresh", group.count() * marks.counters * kWordsOfCounter, [=] __device__(std::int64_t w) {
         auto left = marks.fresh[w];
@@ -142,43 +143,41 @@ void add_fresh(const Cuda& cuda, BatchRange group, const Marks& marks, const Dev
 }
 
 template <class Index>
-void write_places(const Cuda& cuda, BatchRange group, const Marks& marks, const DeviceFrontier& frontier,
-                  const StackedPicks<Index>& picks, const std::int64_t* pick_offsets,
+void write_places(const Cuda& cuda, BatchRange group, const Marks& marks, const FrontierOn<Cuda>& frontier,
+                  const Index* ids, const SharedList<std::int64_t, Cuda>& pick_offsets,
                   const std::int32_t* place, std::int32_t* local) {
-  const auto* ids = picks.ids;
-  const auto* offsets = frontier.device_offsets.data();
-  for_each_in_batches(cuda, "write_places", group, picks.offsets, pick_offsets,
-                      [=] __device__(std::int64_t batch, std::int64_t k) {
-                        const auto in_group = batch - group.first;
-                        const auto bit = bit_of(marks, in_group, ids[k]);
-                        const auto before = marks.before[bit.counter];
-                        const auto fresh = rank_of(marks.fresh, bit);
-                        if (fresh.is_set)
-                          local[k] = static_cast<std::int32_t>(
-                              offsets[batch + 1] - offsets[batch] + fresh_in(before) -
-                              fresh_in(marks.before[in_group * marks.counters]) + fresh.below);
-                        else
-                          local[k] = place[known_in(before) + rank_of(marks.known, bit).below];
-                      });
+  const auto* offsets = frontier.offsets.data();
+  for_each_in_batches(
+      cuda, "write_places", group, pick_offsets, [=] __device__(std::int64_t batch, std::int64_t k) {
+        const auto in_group = batch - group.first;
+        const auto bit = bit_of(marks, in_group, ids[k]);
+        const auto before = marks.before[bit.counter];
+        const auto fresh = rank_of(marks.fresh, bit);
+        if (fresh.is_set)
+          local[k] =
+              static_cast<std::int32_t>(offsets[batch + 1] - offsets[batch] + fresh_in(before) -
+                                        fresh_in(marks.before[in_group * marks.counters]) + fresh.below);
+        else
+          local[k] = place[known_in(before) + rank_of(marks.known, bit).below];
+      });
 }
 
 template <class Index>
-void mark_all(const Cuda& cuda, BatchRange group, const Marks& marks, const DeviceFrontier& frontier,
-              const StackedPicks<Index>& picks, const std::int64_t* pick_offsets) {
+void mark_all(const Cuda& cuda, BatchRange group, const Marks& marks, const FrontierOn<Cuda>& frontier,
+              const Index* ids, const SharedList<std::int64_t, Cuda>& pick_offsets) {
   const auto* vertices = frontier.vertices.data();
-  for_each_in_batches(cuda, "mark_known", group, frontier.offsets, frontier.device_offsets.data(),
+  for_each_in_batches(cuda, "mark_known", group, frontier.offsets,
                       [=] __device__(std::int64_t batch, std::int64_t k) {
                         set(marks.known, bit_of(marks, batch - group.first, vertices[k]));
                       });
-  const auto* ids = picks.ids;
-  for_each_in_batches(cuda, "mark_picks", group, picks.offsets, pick_offsets,
+  for_each_in_batches(cuda, "mark_picks", group, pick_offsets,
                       [=] __device__(std::int64_t batch, std::int64_t k) {
                         set(marks.fresh, bit_of(marks, batch - group.first, ids[k]));
                       });
 }
 
 // [batches + 1] where the lists of a group's batches begin once its new vertices are there, from the first on.
-std::vector<std::int64_t> new_offsets_of(BatchRange group, const DeviceFrontier& frontier,
+std::vector<std::int64_t> new_offsets_of(BatchRange group, const FrontierOn<Cuda>& frontier,
                                          std::span<const std::uint64_t> sums) {
   std::vector<std::int64_t> offsets = {0};
   for (auto batch = group.first; batch < group.last; ++batch) {
@@ -197,9 +196,9 @@ std::vector<std::int64_t> new_offsets_of(BatchRange group, const DeviceFrontier&
 // The new lists of a group; their offsets are added to `all_offsets`.
 template <class Index>
 DeviceArray<std::int64_t> extend_group(const Cuda& cuda, BatchRange group, std::int64_t counters,
-                                       const DeviceFrontier& frontier, const StackedPicks<Index>& picks,
-                                       const std::int64_t* pick_offsets, std::int32_t* local,
-                                       std::vector<std::int64_t>& all_offsets) {
+                                       const FrontierOn<Cuda>& frontier, const Index* picks,
+                                       const SharedList<std::int64_t, Cuda>& pick_offsets,
+                                       std::int32_t* local, std::vector<std::int64_t>& all_offsets) {
   const auto all = static_cast<std::size_t>(group.count() * counters);
   DeviceArray<Word> known(all * kWordsOfCounter), fresh(all * kWordsOfCounter);
   DeviceArray<std::uint64_t> counts(all), before(all + 1);
@@ -224,20 +223,6 @@ DeviceArray<std::int64_t> extend_group(const Cuda& cuda, BatchRange group, std::
   return vertices;
 }
 
-DeviceArray<std::int64_t> join(const Cuda& cuda, std::vector<DeviceArray<std::int64_t>> pieces) {
-  if (pieces.empty()) return {};
-  if (pieces.size() == 1) return std::move(pieces[0]);
-  std::size_t size = 0;
-  for (const auto& piece : pieces) size += piece.size();
-  DeviceArray<std::int64_t> all(size);
-  auto* to = all.data();
-  for (const auto& piece : pieces) {
-    copy_bytes_on_device(cuda, piece.data(), to, piece.size() * sizeof(std::int64_t));
-    to += piece.size();
-  }
-  return all;
-}
-
 // How many batches go together. A half of a count holds the ids of all of them.
 std::int64_t batches_at_once(const Cuda& cuda, std::int64_t counters, std::int64_t batches,
                              std::int64_t budget) {
@@ -251,26 +236,23 @@ std::int64_t batches_at_once(const Cuda& cuda, std::int64_t counters, std::int64
 }  // namespace
 
 template <class Index>
-DeviceFrontier extend(const Cuda& cuda, std::int64_t ids, const DeviceFrontier& frontier,
-                      const StackedPicks<Index>& picks, std::int32_t* local, std::int64_t budget) {
+FrontierOn<Cuda> extend(const Cuda& cuda, std::int64_t ids, const FrontierOn<Cuda>& frontier,
+                        const Index* picks, const SharedList<std::int64_t, Cuda>& offsets,
+                        std::int32_t* local, std::int64_t budget) {
   const DevicePurpose purpose("local ids of sampled vertices");
   const auto counters = ids / kIdsOfCounter + 1, batches = frontier.batches();
   const auto at_once = batches_at_once(cuda, counters, batches, budget);
-  DeviceArray<std::int64_t> pick_offsets;
-  upload(cuda, picks.offsets, pick_offsets);
-  DeviceFrontier next;
+  std::vector<std::int64_t> begins = {0};
   std::vector<DeviceArray<std::int64_t>> pieces;
   for (std::int64_t first = 0; first < batches; first += at_once)
     pieces.push_back(extend_group(cuda, BatchRange{first, std::min(batches, first + at_once)}, counters,
-                                  frontier, picks, pick_offsets.data(), local, next.offsets));
-  next.vertices = join(cuda, std::move(pieces));
-  upload(cuda, std::span<const std::int64_t>(next.offsets), next.device_offsets);
-  return next;
+                                  frontier, picks, offsets, local, begins));
+  return {join(cuda, std::move(pieces)), {cuda, std::move(begins)}, frontier.numbers};
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                \
-  template DeviceFrontier extend(const Cuda&, std::int64_t, const DeviceFrontier&, \
-                                 const StackedPicks<Index>&, std::int32_t*, std::int64_t);
+#define ESPALIER_INSTANTIATE(Index)                                                                  \
+  template FrontierOn<Cuda> extend(const Cuda&, std::int64_t, const FrontierOn<Cuda>&, const Index*, \
+                                   const SharedList<std::int64_t, Cuda>&, std::int32_t*, std::int64_t);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE

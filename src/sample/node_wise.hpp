@@ -21,25 +21,30 @@ struct LayerDraw {
   std::int64_t fanout = 0;  ///< -1: all
 };
 
-/// SAMPLE and the values of one row of P. Stateless: a function of the row, its key and the layer.
-template <class Index>
+/// SAMPLE and the values of rows of P. Stateless: a function of each row, its key and the layer.
+template <class Index, class Space = Cpu>
 class RowDraw {
  public:
   virtual ~RowDraw() = default;
   /// Are values written beside the picks? If not, they are 1 / |picked|.
   virtual bool has_values() const = 0;
-  /// Appends the picks of each of `rows` to `out`, ascending. Called by several threads at once.
-  virtual void draw(const LayerDraw& layer, std::span<const RowView<Index>> rows,
-                    std::span<const RowKey> keys, RowEntries<Index>& out) const = 0;
+  /// The picks of each of rows [count], ascending. On the CPU they are appended to `out`, and several threads call at
+  /// once; on a GPU they are all of it, and the host may wait for their number.
+  virtual void draw(const Space& space, const LayerDraw& layer, const RowView<Index>* rows,
+                    const RowKey* keys, std::int64_t count, Entries<Index, Space>& out) const = 0;
 };
 
 /// The shift of the integer weights of a's entries (fixed_point_weight). Collective over the grid.
 template <class Index>
 int weight_shift_of_entries(const DistCsr<Index>& a);
 
-/// The sampler that applies `draw` to every frontier vertex, layer by layer. Collective over the grid.
+/// Throws UserError(kInput) where a weighted draw is asked for and there are no weights.
 template <class Index>
-std::unique_ptr<Sampler> make_node_wise(const DistCsr<Index>& a, const SamplerShape& shape,
-                                        std::unique_ptr<RowDraw<Index>> draw);
+void check_weights(const DistCsr<Index>& a, const SamplerShape& shape);
+
+/// The sampler that applies `draw` to every frontier vertex, layer by layer. Collective over the grid.
+template <class Index, class Space>
+std::unique_ptr<SamplerOn<Space>> make_node_wise(const DistCsr<Index, Space>& a, const SamplerShape& shape,
+                                                 std::unique_ptr<RowDraw<Index, Space>> draw);
 
 }  // namespace espalier

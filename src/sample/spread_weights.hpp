@@ -6,10 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "espalier/base/arrays.hpp"
+#include "espalier/partition/group_by_owner.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/product/schedule.hpp"
 
@@ -28,35 +32,92 @@ inline Cost find_cost(int parts, double points) {
   return {3.0 * (parts - 1), 8.0 * (parts - 1) + crossing(parts) * points * (8 + sizeof(Interval))};
 }
 
-class SpreadWeights {
+/// The weights of a block row: prefix[k] .. prefix[k+1] is the interval of vertex first_vertex + k.
+template <class Space>
+struct WeightAxis {
+  Array<Space, std::uint64_t> prefix;  ///< [vertices + 1]
+  std::int64_t first_vertex = 0;
+};
+
+/// intervals[k] = that of points[k], which lies on this part of the axis; k < count. Arrays are memory of the space.
+void find_intervals(const Cpu& cpu, const WeightAxis<Cpu>& axis, const std::uint64_t* points,
+                    std::int64_t count, Interval* intervals);
+void find_intervals(const Cuda& cuda, const WeightAxis<Cuda>& axis, const std::uint64_t* points,
+                    std::int64_t count, Interval* intervals);
+
+/// to[order[k]] = from[k] for k < count.
+void put(const Cpu& cpu, const Interval* from, const std::int64_t* order, std::int64_t count, Interval* to);
+void put(const Cuda& cuda, const Interval* from, const std::int64_t* order, std::int64_t count, Interval* to);
+
+template <class Space>
+class SpreadWeightsOn {
  public:
-  SpreadWeights() = default;
   /// `mine`: the weights of the vertices of my block row. Their sum over all rows must stay below 2^64.
   /// Collective over the process column.
   template <class Index>
-  SpreadWeights(const DistCsr<Index>& a, const std::vector<std::uint64_t>& mine);
+  SpreadWeightsOn(const Space& space, const DistCsr<Index, Space>& a, const std::vector<std::uint64_t>& mine)
+      : column_(a.partition.parts() > 1 ? &a.grid->column_comm() : nullptr) {
+    const auto sum = std::accumulate(mine.begin(), mine.end(), std::uint64_t{0});
+    support_ = std::ssize(mine) - std::ranges::count(mine, std::uint64_t{0});
+    std::vector<std::uint64_t> sums = {sum};
+    if (column_ != nullptr) {
+      sums = column_->host().all_gather(sum, "setup");
+      support_ = column_->host().all_reduce(support_, Reduction::kSum, "setup");
+    }
+    std::vector<std::uint64_t> ends(sums.size() + 1, 0);
+    std::inclusive_scan(sums.begin(), sums.end(), ends.begin() + 1);
+    std::vector<std::uint64_t> prefix = {ends[a.part]};
+    for (const auto weight : mine) prefix.push_back(prefix.back() + weight);
+    axis_ = {copy_to(space, std::span<const std::uint64_t>(prefix)), a.first_row()};
+    offsets_ = {space, std::move(ends)};
+  }
 
   std::uint64_t total() const { return offsets_.back(); }
   /// How many vertices have a positive weight, everywhere.
   std::int64_t support() const { return support_; }
 
-  /// [my vertices + 1] prefix sums of the weights of my block row, from where it begins on the axis.
-  std::span<const std::uint64_t> prefix() const { return prefix_; }
-
   /// The interval of each point (< total). Collective over the process column.
-  std::vector<Interval> find(std::span<const std::uint64_t> points, const std::string& label) const;
+  Array<Space, Interval> find(const Space& space, const Array<Space, std::uint64_t>& points,
+                              const std::string& label) const {
+    const auto count = static_cast<std::int64_t>(points.size());
+    Array<Space, Interval> found(count);
+    if (column_ == nullptr) {
+      find_intervals(space, axis_, points.data(), count, found.data());
+      return found;
+    }
+    // Points to their block rows, intervals back in the same order.
+    OwnerGroups<std::uint64_t, Space> groups;
+    group_by_owner(space, points.data(), count, offsets_, groups);
+    const auto asked_counts = column_->host().exchange_counts(groups.counts, label);
+    const auto asked = std::accumulate(asked_counts.begin(), asked_counts.end(), std::int64_t{0});
+    Array<Space, std::uint64_t> asked_points(asked);
+    column_->all_to_all_v(groups.ids.data(), groups.counts, asked_points.data(), asked_counts, label);
+    Array<Space, Interval> answers(asked), mine(count);
+    find_intervals(space, axis_, asked_points.data(), asked, answers.data());
+    column_->all_to_all_v(answers.data(), asked_counts, mine.data(), groups.counts, label);
+    put(space, mine.data(), groups.order.data(), count, found.data());
+    const auto cost = find_cost(column_->size(), static_cast<double>(count));
+    column_->host().traffic().predict(label, cost.messages, cost.bytes);
+    return found;
+  }
 
-  /// All vertices of positive weight, ascending, to every rank: O(support). Collective over the process column.
-  std::vector<Interval> all(const std::string& label) const;
+  /// All vertices of positive weight, ascending, to every rank: O(support), on the host. Collective over the process
+  /// column.
+  std::vector<Interval> all(const Space& space, const std::string& label) const {
+    const auto prefix = copy_from(space, axis_.prefix);
+    std::vector<Interval> mine;
+    for (std::int64_t v = 0; v + 1 < std::ssize(prefix); ++v)
+      if (prefix[v + 1] > prefix[v])
+        mine.push_back({axis_.first_vertex + v, prefix[v], prefix[v + 1] - prefix[v]});
+    if (column_ == nullptr) return mine;
+    const auto everyones = column_->host().all_gather_v(std::span<const Interval>(mine), label);
+    return {everyones.begin(), everyones.end()};
+  }
 
  private:
-  Interval find_mine(std::uint64_t point) const;
-
-  const Communicator* column_ = nullptr;  // null: all weights are mine
-  std::int64_t first_vertex_ = 0;
-  int part_ = 0;
-  std::vector<std::uint64_t> offsets_;  // [parts + 1] of the axis
-  std::vector<std::uint64_t> prefix_;   // [my vertices + 1], absolute
+  const CommunicatorOn<Space>* column_ = nullptr;  // null: all weights are mine
+  SharedList<std::uint64_t, Space> offsets_;       // [parts + 1] of the axis
+  WeightAxis<Space> axis_;
   std::int64_t support_ = 0;
 };
 

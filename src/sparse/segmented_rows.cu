@@ -3,6 +3,7 @@
 // entry by entry.
 #include <algorithm>
 
+#include "espalier/base/arrays.hpp"
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/base/search.hpp"
@@ -153,24 +154,15 @@ template <class Index>
 Sums<Index, Cuda> stack_sums(const Cuda& cuda, const SegmentedRows<Index, Cuda>& rows,
                              const EntryWeight& weight) {
   std::vector<std::int64_t> offsets = {0};
-  std::vector<Sums<Index, Cuda>> groups;
+  std::vector<DeviceArray<Index>> columns;
+  std::vector<DeviceArray<std::uint64_t>> sums;
   sum_segments<Index>(cuda, rows, weight, [&](std::int64_t, Sums<Index, Cuda>& group) {
     for (std::int64_t list = 0; list < group.lists(); ++list)
       offsets.push_back(offsets.back() + group.offsets[list + 1] - group.offsets[list]);
-    groups.push_back(std::move(group));
+    columns.push_back(std::move(group.columns));
+    sums.push_back(std::move(group.sums));
   });
-  Sums<Index, Cuda> all;
-  all.columns.resize(offsets.back());
-  all.sums.resize(offsets.back());
-  std::size_t at = 0;
-  for (const auto& group : groups) {
-    const auto size = group.columns.size();
-    copy_bytes_on_device(cuda, group.columns.data(), all.columns.data() + at, size * sizeof(Index));
-    copy_bytes_on_device(cuda, group.sums.data(), all.sums.data() + at, size * sizeof(std::uint64_t));
-    at += size;
-  }
-  all.offsets = {cuda, std::move(offsets)};
-  return all;
+  return {{cuda, std::move(offsets)}, join(cuda, std::move(columns)), join(cuda, std::move(sums))};
 }
 
 template <class Index>

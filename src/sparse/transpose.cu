@@ -6,9 +6,9 @@
 #include <bit>
 
 #include "espalier/base/device_algorithms.hpp"
-#include "espalier/base/search.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
+#include "espalier/base/search.hpp"
 
 namespace espalier {
 namespace {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "espalier/base/philox.hpp"
+#include "espalier/base/search.hpp"
 
 namespace espalier {
 
@@ -72,25 +73,9 @@ struct PrefixOfPart {
   ESPALIER_HD std::uint64_t operator[](std::int64_t k) const { return sums[k] - sums[0]; }
 };
 
-/// The position whose interval [prefix[i], prefix[i+1]) holds `point`; point < prefix[support]. Prefix: a pointer to
-/// std::uint64_t, or PrefixOfPart.
-template <class Prefix>
-ESPALIER_HD inline std::int64_t find_interval(const Prefix& prefix, std::int64_t support,
-                                              std::uint64_t point) {
-  std::int64_t low = 0, high = support;  // prefix[low] <= point < prefix[high]
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    if (prefix[middle] <= point)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /// Draws `picks` positions in proportion to the weights whose prefix sums are prefix[0 .. support] (prefix[0]
-/// = 0). `chosen` as above; needs at least `picks` positive weights outside of it. in_order[t] is the
-/// position of draw t (may be null); returns nothing else. Prefix and Position as above.
+/// = 0; a pointer to std::uint64_t, or PrefixOfPart). `chosen` as above; needs at least `picks` positive weights outside of it. in_order[t] is the
+/// position of draw t (may be null); returns nothing else. Position as above.
 template <class Prefix, class Position>
 ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const Prefix& prefix, std::int64_t support,
                                       std::int64_t picks, std::int64_t excluded, Position* chosen,
@@ -102,7 +87,7 @@ ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const Prefix& 
     std::uint64_t point = mulhi(words.next(), total);
     std::int64_t k = 0;
     for (; k < count && prefix[chosen[k]] <= point; ++k) point += prefix[chosen[k] + 1] - prefix[chosen[k]];
-    const std::int64_t position = find_interval(prefix, support, point);
+    const std::int64_t position = segment_of(prefix, support, point);
     total -= prefix[position + 1] - prefix[position];
     insert_ascending(chosen, count, k, position);
     if (in_order != nullptr) in_order[count - excluded] = static_cast<Position>(position);

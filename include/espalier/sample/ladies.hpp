@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "espalier/base/host_device.hpp"
@@ -26,11 +25,5 @@ ESPALIER_HD inline std::uint64_t ladies_weight(std::uint64_t sum, SamplerMode mo
 
 /// Ends the job when the weights of a batch with this support did not fit.
 void check_ladies_weights(bool overflow, std::int64_t support);
-
-/// LADIES on a GPU, for a matrix whose rows are all there (one block row). The dense sums of a group of batches take
-/// `budget` bytes at most (or those of one batch); 0: a share of the memory that is free.
-template <class Index>
-std::unique_ptr<DeviceSampler> make_ladies(const Cuda& cuda, const DeviceDistCsr<Index>& m,
-                                           const SamplerShape& shape, std::int64_t budget = 0);
 
 }  // namespace espalier

@@ -17,8 +17,6 @@
 
 namespace espalier {
 
-class DeviceGrid;
-
 /// One batch to sample: its number in the epoch and its distinct training vertices.
 struct SeedBatch {
   std::int64_t number = 0;
@@ -69,7 +67,6 @@ class SamplerOn {
 };
 
 using Sampler = SamplerOn<Cpu>;
-using DeviceSampler = SamplerOn<Cuda>;
 
 /// What the rest of the program must know of a sampler.
 struct SamplerKind {
@@ -92,15 +89,8 @@ void check_sampler_keys(const SamplerKind& kind, bool weighted, const std::strin
 
 /// Makes the sampler `kind` over `a`, which must outlive it. Collective over the grid. Throws UserError when
 /// the sampler cannot do what `shape` asks for.
-template <class Index>
-std::unique_ptr<Sampler> make_sampler(const std::string& kind, const DistCsr<Index>& a,
-                                      const SamplerShape& shape);
-
-/// The same on GPUs. Where a sampler has no twin for the topology, its batches are sampled by the CPU and copied:
-/// `on_host` (may be null) says so, and `cpu` has the threads for it. `grid` is over a.host->grid.
-template <class Index>
-std::unique_ptr<DeviceSampler> make_sampler(const Cuda& cuda, const DeviceGrid& grid, const std::string& kind,
-                                            const DeviceDistCsr<Index>& a, const SamplerShape& shape,
-                                            bool* on_host = nullptr, const Cpu& cpu = {});
+template <class Index, class Space>
+std::unique_ptr<SamplerOn<Space>> make_sampler(const Space& space, const std::string& kind,
+                                               const DistCsr<Index, Space>& a, const SamplerShape& shape);
 
 }  // namespace espalier

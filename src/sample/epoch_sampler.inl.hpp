@@ -1,4 +1,4 @@
-// What EpochSamplerOn does, for every space: epoch_sampler.cpp and epoch_sampler.cu instantiate it.
+// What EpochSamplerOn does, for every space.
 #pragma once
 
 #include <algorithm>

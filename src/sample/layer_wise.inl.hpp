@@ -1,0 +1,90 @@
+// Layer-wise sampling for every space: layer_wise.cpp and layer_wise.cu instantiate it.
+#pragma once
+
+#include "expected_work.hpp"
+#include "layer_wise.hpp"
+#include "window.hpp"
+
+namespace espalier {
+
+/// The blocks of a layer from the entries of its frontier's rows in the picked columns, which are those of batch b
+/// between offsets[b] and offsets[b+1]: places in the batch's picks become places in F[l-1], local[pick], and values
+/// are multiplied by the factors.
+template <class Index>
+LayerOn<Cpu> value_layer(const Cpu& cpu, Entries<std::int32_t> entries,
+                         const SharedList<std::int64_t>& offsets, const LayerPicks<Index>& picks,
+                         const std::int32_t* local, bool normalizes_rows);
+template <class Index>
+LayerOn<Cuda> value_layer(const Cuda& cuda, Entries<std::int32_t, Cuda> entries,
+                          const SharedList<std::int64_t, Cuda>& offsets, const LayerPicks<Index, Cuda>& picks,
+                          const std::int32_t* local, bool normalizes_rows);
+
+template <class Index, class Space>
+class LayerWise final : public SamplerOn<Space> {
+ public:
+  LayerWise(const DistCsr<Index, Space>& m, const SamplerShape& shape,
+            std::unique_ptr<LayerDistribution<Index, Space>> distribution)
+      : m_(m), shape_(shape), distribution_(std::move(distribution)) {
+    const auto& host = m.on_host();
+    schedules_ = choose_schedules(host, shape,
+                                  layer_wise_work(degree_moments(host, shape.fanout), shape,
+                                                  m.partition.parts(), distribution_->uses_sums()));
+  }
+
+  std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
+                                         std::uint64_t seed, std::uint64_t epoch) override {
+    const auto layers = shape_.fanout.size();
+    WindowOn<Space> window(space, batches, layers);
+    RandomStream stream = {.seed = seed, .purpose = Purpose::kSample, .epoch = epoch};
+    std::vector<RandomStream> streams;
+    std::vector<std::int64_t> seeds;
+    for (const auto& batch : batches) {
+      seeds.push_back(std::ssize(batch.seeds));
+      streams.push_back(stream);
+      streams.back().batch = static_cast<std::uint64_t>(batch.number);
+    }
+    const SharedList<std::int64_t, Space> seed_counts(space, std::move(seeds));
+    distribution_->begin(space, streams, shape_.fanout);
+    for (std::size_t k = 0; k < layers; ++k) {
+      stream.layer = layers - k;
+      sample_layer(space, {window.frontier(), seed_counts, stream, shape_.fanout[k]}, schedules_[k], window);
+    }
+    return window.take_minibatches();
+  }
+
+  const std::vector<Schedule>& schedules() const override { return schedules_; }
+
+ private:
+  void sample_layer(const Space& space, const LayerInput<Space>& input, Schedule schedule,
+                    WindowOn<Space>& window) const {
+    const auto& frontier = window.frontier();
+    const auto product = open_product(space, frontier, m_, schedule, shape_.label);
+    const auto picks = distribution_->pick(space, *product, input);
+    auto entries = product->columns(space, picks.columns.data(), picks.offsets);
+    Array<Space, std::int32_t> local(picks.columns.size());
+    auto next = extend(space, m_.rows(), frontier, picks.columns.data(), picks.offsets, local.data());
+    const SharedList<std::int64_t, Space> offsets(
+        space, read_at(space, entries.offsets.data(), frontier.offsets.host()));
+    window.add_layer(value_layer(space, std::move(entries), offsets, picks, local.data(),
+                                 distribution_->normalizes_rows()),
+                     offsets.host(), std::move(next));
+  }
+
+  const DistCsr<Index, Space>& m_;
+  SamplerShape shape_;
+  std::unique_ptr<LayerDistribution<Index, Space>> distribution_;
+  std::vector<Schedule> schedules_;
+};
+
+template <class Index, class Space>
+std::unique_ptr<SamplerOn<Space>> make_layer_wise(
+    const DistCsr<Index, Space>& m, const SamplerShape& shape,
+    std::unique_ptr<LayerDistribution<Index, Space>> distribution) {
+  return std::make_unique<LayerWise<Index, Space>>(m, shape, std::move(distribution));
+}
+
+#define ESPALIER_INSTANTIATE_LAYER_WISE(Index, Space)         \
+  template std::unique_ptr<SamplerOn<Space>> make_layer_wise( \
+      const DistCsr<Index, Space>&, const SamplerShape&, std::unique_ptr<LayerDistribution<Index, Space>>);
+
+}  // namespace espalier

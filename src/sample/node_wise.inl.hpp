@@ -1,0 +1,139 @@
+// Node-wise sampling for every space: node_wise.cpp and node_wise.cu instantiate it.
+#pragma once
+
+#include "espalier/base/work.hpp"
+#include "expected_work.hpp"
+#include "node_wise.hpp"
+#include "window.hpp"
+
+namespace espalier {
+
+/// The draw of all rows at once: on the CPU by chunks, each by one thread.
+template <class Index>
+void draw_rows(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDraw& layer, const RowView<Index>* rows,
+               const RowKey* keys, std::int64_t count, Entries<Index>& out);
+template <class Index>
+void draw_rows(const Cuda& cuda, const RowDraw<Index, Cuda>& draw, const LayerDraw& layer,
+               const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
+               Entries<Index, Cuda>& out) {
+  draw.draw(cuda, layer, rows, keys, count, out);
+}
+
+/// All layers of all batches where every row lies on this rank: P is not formed. A batch goes through all its layers
+/// while what it touches is in the cache, and its picks go from the draw straight into its block.
+template <class Index>
+std::vector<Minibatch> sample_in_place(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<Index>& draw,
+                                       std::span<const LayerDraw> layers, std::span<const SeedBatch> batches);
+
+// A draw reads where each row begins, its key and the column of each pick, and writes the picks.
+inline void charge_draw(std::int64_t rows, std::int64_t picks) {
+  const auto r = static_cast<double>(rows), e = static_cast<double>(picks);
+  charge(Work{.gathers = r + e, .bytes = 32 * r + 4 * e, .launches = 3});
+}
+
+/// A RowDraw as the operation that the product applies where the row lies.
+template <class Index, class Space>
+class DrawOperation final : public RowOperation<Index, Space> {
+ public:
+  DrawOperation(const RowDraw<Index, Space>& draw, const LayerDraw& layer) : draw_(draw), layer_(layer) {}
+  bool has_values() const override { return draw_.has_values(); }
+  void apply(const Space& space, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
+             Entries<Index, Space>& out) const override {
+    draw_rows(space, draw_, layer_, rows, keys, count, out);
+    charge_draw(count, out.entries());
+  }
+
+ private:
+  const RowDraw<Index, Space>& draw_;
+  LayerDraw layer_;
+};
+
+template <class Index, class Space>
+class NodeWise final : public SamplerOn<Space> {
+ public:
+  NodeWise(const DistCsr<Index, Space>& a, const SamplerShape& shape,
+           std::unique_ptr<RowDraw<Index, Space>> draw)
+      : a_(a), shape_(shape), draw_(std::move(draw)) {
+    const auto moments = degree_moments(a.on_host(), shape.fanout);
+    schedules_ = choose_schedules(a.on_host(), shape, node_wise_work(moments, shape, draw_->has_values()));
+  }
+
+  std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
+                                         std::uint64_t seed, std::uint64_t epoch) override {
+    std::vector<LayerDraw> layers;
+    for (std::size_t k = 0; k < shape_.fanout.size(); ++k)
+      layers.push_back({{.seed = seed,
+                         .purpose = Purpose::kSample,
+                         .epoch = epoch,
+                         .layer = static_cast<std::uint64_t>(shape_.fanout.size() - k)},
+                        shape_.fanout[k]});
+    auto minibatches = sample_layers(space, layers, batches);
+    for (std::size_t k = 0; k < layers.size(); ++k) charge_layer(layers.size() - 1 - k, minibatches);
+    return minibatches;
+  }
+
+  const std::vector<Schedule>& schedules() const override { return schedules_; }
+
+ private:
+  std::vector<MinibatchOn<Space>> sample_layers(const Space& space, std::span<const LayerDraw> layers,
+                                                std::span<const SeedBatch> batches) const {
+    if constexpr (std::is_same_v<Space, Cpu>)
+      if (a_.partition.parts() == 1) return sample_in_place(space, a_, *draw_, layers, batches);
+    WindowOn<Space> window(space, batches, layers.size());
+    for (std::size_t k = 0; k < layers.size(); ++k) sample_layer(space, layers[k], schedules_[k], window);
+    return window.take_minibatches();
+  }
+
+  // P = Q A by the product's schedule, the draw on its finished rows, and their blocks.
+  void sample_layer(const Space& space, const LayerDraw& layer, Schedule schedule,
+                    WindowOn<Space>& window) const {
+    const auto& frontier = window.frontier();
+    auto picks = open_product(space, frontier, a_, schedule, shape_.label)
+                     ->apply(space, DrawOperation<Index, Space>(*draw_, layer));
+    const SharedList<std::int64_t, Space> entries(
+        space, read_at(space, picks.offsets.data(), frontier.offsets.host()));
+    LayerOn<Space> blocks;
+    blocks.ids.resize(picks.ids.size());
+    auto next = extend(space, a_.rows(), frontier, picks.ids.data(), entries, blocks.ids.data());
+    blocks.values =
+        draw_->has_values() ? std::move(picks.values) : mean_values(space, picks.offsets, entries.back());
+    blocks.offsets = std::move(picks.offsets);
+    window.add_layer(std::move(blocks), entries.host(), std::move(next));
+  }
+
+  // What extracting the blocks of one layer takes, all batches together: a mark for each pick, the ranks of the marks
+  // of all ids batch by batch, and for each pick its word of marks and its place.
+  void charge_layer(std::size_t block, const std::vector<MinibatchOn<Space>>& minibatches) const {
+    std::int64_t rows = 0, picks = 0, vertices = 0, words = 0;
+    for (const auto& minibatch : minibatches) {
+      const auto& b = minibatch.blocks[block];
+      rows += b.rows;
+      picks += b.entries();
+      vertices += b.columns;
+      if (LocalIds::prefers_marks(a_.rows(), b.rows + b.entries())) words += a_.rows() / 64 + 1;
+    }
+    const auto e = static_cast<double>(picks);
+    if (a_.partition.parts() == 1) charge_draw(rows, picks);
+    charge(Work{.gathers = 3 * e + static_cast<double>(rows),
+                .bytes = 12 * e + 8.0 * static_cast<double>(rows) + 12.0 * static_cast<double>(vertices) +
+                         40.0 * static_cast<double>(words),
+                .launches = 8});
+  }
+
+  const DistCsr<Index, Space>& a_;
+  SamplerShape shape_;
+  std::unique_ptr<RowDraw<Index, Space>> draw_;
+  std::vector<Schedule> schedules_;
+};
+
+template <class Index, class Space>
+std::unique_ptr<SamplerOn<Space>> make_node_wise(const DistCsr<Index, Space>& a, const SamplerShape& shape,
+                                                 std::unique_ptr<RowDraw<Index, Space>> draw) {
+  return std::make_unique<NodeWise<Index, Space>>(a, shape, std::move(draw));
+}
+
+#define ESPALIER_INSTANTIATE_NODE_WISE(Index, Space)         \
+  template std::unique_ptr<SamplerOn<Space>> make_node_wise( \
+      const DistCsr<Index, Space>&, const SamplerShape&, std::unique_ptr<RowDraw<Index, Space>>);
+
+}  // namespace espalier

@@ -1,0 +1,96 @@
+// EXTRACT: the blocks and lists of all batches of a call, a *window*, in common arrays.
+//
+// The blocks of one layer lie one under the other: their rows' offsets are one array, absolute in the layer's ids and
+// values, and batch b's block begins at the row where its F[l] does. A sampler makes a window of seeds and then, layer by
+// layer, counting down, looks at frontier() and gives the layer's arrays to add_layer().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "espalier/base/arrays.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/product/product.hpp"
+#include "espalier/sample/local_ids.hpp"
+#include "espalier/sample/minibatch.hpp"
+#include "espalier/sample/sampler.hpp"
+
+namespace espalier {
+
+/// The blocks of one layer, of all batches: ids are places in the F[l-1] of the row's batch.
+template <class Space>
+using LayerOn = Entries<std::int32_t, Space>;
+
+template <class Space>
+class WindowOn {
+ public:
+  /// The seeds of `batches`, and room for `layers` blocks each.
+  WindowOn(const Space& space, std::span<const SeedBatch> batches, std::size_t layers)
+      : memory_(std::make_shared<Memory>()), minibatches_(batches.size()), layers_left_(layers) {
+    std::vector<std::int64_t> seeds, begins = {0}, numbers;
+    for (std::size_t b = 0; b < batches.size(); ++b) {
+      seeds.insert(seeds.end(), batches[b].seeds.begin(), batches[b].seeds.end());
+      begins.push_back(std::ssize(seeds));
+      numbers.push_back(batches[b].number);
+      minibatches_[b].number = batches[b].number;
+      minibatches_[b].blocks.resize(layers);
+    }
+    memory_->layers.resize(layers);
+    frontier_ = {copy_to(space, std::span<const std::int64_t>(seeds)),
+                 {space, std::move(begins)},
+                 {space, std::move(numbers)}};
+  }
+
+  /// F[l] of all batches, where l is the layer that comes next.
+  const FrontierOn<Space>& frontier() const { return frontier_; }
+
+  /// The blocks of a layer and the lists that their columns are places in. The entries of batch b are entries[b] ..
+  /// entries[b+1].
+  void add_layer(LayerOn<Space> layer, std::span<const std::int64_t> entries, FrontierOn<Space> next) {
+    ESPALIER_CHECK(layers_left_ > 0, "a layer too many in a window of {}", memory_->layers.size());
+    const auto at = --layers_left_;
+    for (std::int64_t b = 0; b < frontier_.batches(); ++b)
+      minibatches_[b].blocks[at] = {frontier_.size(b),
+                                    next.size(b),
+                                    entries[b + 1] - entries[b],
+                                    layer.offsets.data() + frontier_.begin(b),
+                                    layer.ids.data(),
+                                    layer.values.data()};
+    memory_->layers[at] = std::move(layer);
+    frontier_ = std::move(next);
+  }
+
+  /// What was made, once all layers are there. The window is then empty.
+  std::vector<MinibatchOn<Space>> take_minibatches() {
+    ESPALIER_CHECK(layers_left_ == 0, "{} layers of a window are missing", layers_left_);
+    memory_->vertices = std::move(frontier_.vertices);
+    for (std::int64_t b = 0; b < frontier_.batches(); ++b) {
+      minibatches_[b].vertices = {memory_->vertices.data() + frontier_.begin(b),
+                                  static_cast<std::size_t>(frontier_.size(b))};
+      minibatches_[b].memory = memory_;
+    }
+    return std::move(minibatches_);
+  }
+
+ private:
+  // What the minibatches keep.
+  struct Memory {
+    Array<Space, std::int64_t> vertices;
+    std::vector<LayerOn<Space>> layers;
+  };
+
+  FrontierOn<Space> frontier_;
+  std::shared_ptr<Memory> memory_;
+  std::vector<MinibatchOn<Space>> minibatches_;
+  std::size_t layers_left_;
+};
+
+/// Every pick of a row weighs 1 / |picked|; offsets [rows + 1].
+Buffer<float> mean_values(const Cpu& cpu, const Buffer<std::int64_t>& offsets, std::int64_t entries);
+DeviceArray<float> mean_values(const Cuda& cuda, const DeviceArray<std::int64_t>& offsets,
+                               std::int64_t entries);
+
+}  // namespace espalier
