@@ -239,10 +239,11 @@ class EpochCount {
   }
 
   // Columns that were picked: with a sum of rows each of them meets a row of the frontier.
-  double count_picks(const Block& block, std::int64_t fanout) {
+  double count_picks(const BlockView<Cpu>& block, std::int64_t fanout) {
     if (draws_) return static_cast<double>(draws_->takes_all(fanout) ? draws_->weights().support() : fanout);
     std::vector<bool> met(static_cast<std::size_t>(block.columns), false);
-    for (const auto column : block.indices) met[static_cast<std::size_t>(column)] = true;
+    for (std::int64_t row = 0; row < block.rows; ++row)
+      for (const auto column : block.row_indices(row)) met[static_cast<std::size_t>(column)] = true;
     return static_cast<double>(std::count(met.begin(), met.end(), true));
   }
 

@@ -43,7 +43,7 @@ class DeviceWindow {
   void add_layer(DeviceLayer layer, std::span<const std::int64_t> entry_offsets, DeviceFrontier next);
 
   /// What was made, once all layers are there. The window is then empty.
-  std::vector<DeviceMinibatch> take_minibatches();
+  std::vector<MinibatchOn<Cuda>> take_minibatches();
 
  private:
   // What the minibatches keep.
@@ -55,7 +55,7 @@ class DeviceWindow {
   DeviceFrontier frontier_;
   DeviceArray<std::int64_t> device_numbers_;
   std::shared_ptr<Memory> memory_;
-  std::vector<DeviceMinibatch> minibatches_;
+  std::vector<MinibatchOn<Cuda>> minibatches_;
   std::size_t layers_left_;
 };
 

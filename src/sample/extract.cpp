@@ -1,14 +1,15 @@
 #include "extract.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "espalier/base/error.hpp"
 #include "espalier/sample/block_value.hpp"
 
 namespace espalier {
 
-std::vector<Minibatch> begin_minibatches(std::span<const SeedBatch> batches, std::size_t layers) {
-  std::vector<Minibatch> minibatches(batches.size());
+std::vector<OwnedMinibatch> begin_minibatches(std::span<const SeedBatch> batches, std::size_t layers) {
+  std::vector<OwnedMinibatch> minibatches(batches.size());
   for (std::size_t b = 0; b < batches.size(); ++b) {
     minibatches[b].number = batches[b].number;
     minibatches[b].vertices.assign(batches[b].seeds.begin(), batches[b].seeds.end());
@@ -17,10 +18,21 @@ std::vector<Minibatch> begin_minibatches(std::span<const SeedBatch> batches, std
   return minibatches;
 }
 
-StackedFrontier stack(const std::vector<Minibatch>& minibatches) {
+StackedFrontier stack(const std::vector<OwnedMinibatch>& minibatches) {
   StackedFrontier frontier;
   for (const auto& minibatch : minibatches) frontier.add(minibatch.number, minibatch.vertices);
   return frontier;
+}
+
+Minibatch finish_minibatch(OwnedMinibatch minibatch) {
+  const auto kept = std::make_shared<const OwnedMinibatch>(std::move(minibatch));
+  return {kept->number, kept->vertices, views_of(kept->blocks), kept};
+}
+
+std::vector<Minibatch> finish_minibatches(std::vector<OwnedMinibatch> minibatches) {
+  std::vector<Minibatch> finished;
+  for (auto& minibatch : minibatches) finished.push_back(finish_minibatch(std::move(minibatch)));
+  return finished;
 }
 
 template <class Index>

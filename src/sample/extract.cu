@@ -51,7 +51,7 @@ void DeviceWindow::add_layer(DeviceLayer layer, std::span<const std::int64_t> en
   frontier_ = std::move(next);
 }
 
-std::vector<DeviceMinibatch> DeviceWindow::take_minibatches() {
+std::vector<MinibatchOn<Cuda>> DeviceWindow::take_minibatches() {
   ESPALIER_CHECK(layers_left_ == 0, "{} layers of a window are missing", layers_left_);
   memory_->vertices = std::move(frontier_.vertices);
   for (std::int64_t batch = 0; batch < batches(); ++batch) {

@@ -12,11 +12,22 @@
 
 namespace espalier {
 
+/// A minibatch under way, in arrays of its own.
+struct OwnedMinibatch {
+  std::int64_t number = 0;
+  Buffer<std::int64_t> vertices;  ///< F[l] of the layer that comes next
+  std::vector<Block> blocks;
+};
+
 /// Minibatches that hold their seeds and room for `layers` blocks.
-std::vector<Minibatch> begin_minibatches(std::span<const SeedBatch> batches, std::size_t layers);
+std::vector<OwnedMinibatch> begin_minibatches(std::span<const SeedBatch> batches, std::size_t layers);
 
 /// The frontiers of all minibatches of a bulk, one under the other.
-StackedFrontier stack(const std::vector<Minibatch>& minibatches);
+StackedFrontier stack(const std::vector<OwnedMinibatch>& minibatches);
+
+/// What was made, without copying it.
+Minibatch finish_minibatch(OwnedMinibatch minibatch);
+std::vector<Minibatch> finish_minibatches(std::vector<OwnedMinibatch> minibatches);
 
 /// Node-wise: the block of one batch and layer from the picks of each row.
 ///

@@ -72,7 +72,8 @@ class FastGcnDistribution final : public LayerDistribution<Index> {
     draws_.begin(cpu, streams, fanout);
   }
 
-  std::vector<LayerPicks<Index>> pick(const Cpu&, Product<Index>&, const std::vector<Minibatch>& minibatches,
+  std::vector<LayerPicks<Index>> pick(const Cpu&, Product<Index>&,
+                                      const std::vector<OwnedMinibatch>& minibatches,
                                       std::span<const RandomStream>, std::int64_t layer,
                                       std::int64_t fanout) override {
     std::vector<LayerPicks<Index>> picks;

@@ -41,7 +41,7 @@ class LadiesDistribution final : public LayerDistribution<Index> {
   void begin(const Cpu&, std::span<const RandomStream>, std::span<const std::int64_t>) override {}
 
   std::vector<LayerPicks<Index>> pick(const Cpu& cpu, Product<Index>& product,
-                                      const std::vector<Minibatch>& minibatches,
+                                      const std::vector<OwnedMinibatch>& minibatches,
                                       std::span<const RandomStream> streams, std::int64_t,
                                       std::int64_t fanout) override {
     std::vector<LayerPicks<Index>> picks(minibatches.size());
@@ -97,7 +97,7 @@ class LadiesDistribution final : public LayerDistribution<Index> {
 
   // The batch's own vertices join the picks. M has a diagonal in this mode and seeds are in every frontier, so
   // each is in the support unless its entries count 0.
-  static void add_seeds(const Minibatch& minibatch, const SparseSum<Index>& sum,
+  static void add_seeds(const OwnedMinibatch& minibatch, const SparseSum<Index>& sum,
                         const std::vector<std::uint64_t>& prefix, LayerPicks<Index>& picks) {
     std::vector<std::pair<Index, double>> all;
     for (std::size_t k = 0; k < picks.columns.size(); ++k)

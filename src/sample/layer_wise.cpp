@@ -4,7 +4,6 @@
 
 #include "espalier/sample/block_value.hpp"
 #include "expected_work.hpp"
-#include "extract.hpp"
 
 namespace espalier {
 
@@ -34,14 +33,14 @@ class LayerWise final : public Sampler {
       for (auto& stream : streams) stream.layer = static_cast<std::uint64_t>(layer);
       sample_layer(cpu, layer, shape_.fanout[static_cast<std::size_t>(layers - layer)], streams, minibatches);
     }
-    return minibatches;
+    return finish_minibatches(std::move(minibatches));
   }
 
   const std::vector<Schedule>& schedules() const override { return schedules_; }
 
  private:
   void sample_layer(const Cpu& cpu, std::int64_t layer, std::int64_t fanout,
-                    std::span<const RandomStream> streams, std::vector<Minibatch>& minibatches) const {
+                    std::span<const RandomStream> streams, std::vector<OwnedMinibatch>& minibatches) const {
     const auto frontier = stack(minibatches);
     const auto schedule = schedules_[schedules_.size() - static_cast<std::size_t>(layer)];
     const auto product = open_product(cpu, frontier, m_, schedule, shape_.label);

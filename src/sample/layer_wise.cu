@@ -90,8 +90,8 @@ class DeviceLayerWise final : public DeviceSampler {
     schedules_ = layer_wise_schedules(*m.host, shape, distribution_->uses_sums());
   }
 
-  std::vector<DeviceMinibatch> sample(const Cuda& cuda, std::span<const SeedBatch> batches,
-                                      std::uint64_t seed, std::uint64_t epoch) override {
+  std::vector<MinibatchOn<Cuda>> sample(const Cuda& cuda, std::span<const SeedBatch> batches,
+                                        std::uint64_t seed, std::uint64_t epoch) override {
     const DevicePurpose purpose("a window of minibatches");
     if (batches.empty()) return {};
     DeviceWindow window(cuda, batches, shape_.fanout.size());

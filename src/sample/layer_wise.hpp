@@ -17,6 +17,7 @@
 #include "espalier/product/product.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/sampler.hpp"
+#include "extract.hpp"
 
 namespace espalier {
 
@@ -40,7 +41,7 @@ class LayerDistribution {
   /// The picks of every batch in `layer` (counting down), where `minibatches[b].vertices` is F[layer] and
   /// `streams[b]` is keyed by seed, epoch, batch and layer. Collective over the grid.
   virtual std::vector<LayerPicks<Index>> pick(const Cpu& cpu, Product<Index>& product,
-                                              const std::vector<Minibatch>& minibatches,
+                                              const std::vector<OwnedMinibatch>& minibatches,
                                               std::span<const RandomStream> streams, std::int64_t layer,
                                               std::int64_t fanout) = 0;
   /// Are a block's rows normalised to sum 1 after the factors?

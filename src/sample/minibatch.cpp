@@ -44,8 +44,7 @@ std::uint64_t sample_digest(const Minibatch& minibatch) {
     const auto of_layer = hash_of_layer(minibatch.number, static_cast<std::int64_t>(l) + 1);
     for (std::int64_t row = 0; row < block.rows; ++row) {
       const auto of_row = absorb(of_layer, minibatch.vertices[static_cast<std::size_t>(row)]);
-      for (auto k = static_cast<std::size_t>(block.row_begin(row));
-           k < static_cast<std::size_t>(block.row_end(row)); ++k) {
+      for (auto k = block.row_begin(row); k < block.row_end(row); ++k) {
         const auto source = minibatch.vertices[static_cast<std::size_t>(block.indices[k])];
         hashes.add(with_source(of_row, source), block.values[k]);
       }

@@ -5,6 +5,7 @@
 #include "edge_hash.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
+#include "extract.hpp"
 
 namespace espalier {
 
@@ -15,7 +16,7 @@ constexpr int kRowsOfBlock = kBlockThreads / kRowLanes;
 
 // A block and what all its edges' hashes begin with.
 struct HashedBlock {
-  DeviceBlock block;
+  BlockView<Cuda> block;
   const std::int64_t* vertices;
   std::uint64_t of_layer;
 };
@@ -53,7 +54,7 @@ struct Copies {
 
 }  // namespace
 
-std::uint64_t sample_digests(const Cuda& cuda, std::span<const DeviceMinibatch> minibatches) {
+std::uint64_t sample_digests(const Cuda& cuda, std::span<const MinibatchOn<Cuda>> minibatches) {
   constexpr std::int64_t kMostBlocks = 64, kMostAtOnce = 65535;
   Buffer<HashedBlock> all;
   std::int64_t most_rows = 0;
@@ -75,27 +76,29 @@ std::uint64_t sample_digests(const Cuda& cuda, std::span<const DeviceMinibatch> 
   return download(cuda, digest)[0];
 }
 
-DeviceMinibatch to_device(const Cuda& cuda, const Minibatch& minibatch) {
+MinibatchOn<Cuda> to_device(const Cuda& cuda, const Minibatch& minibatch) {
   auto memory = std::make_shared<Copies>();
-  DeviceMinibatch copy;
-  copy.number = minibatch.number;
-  memory->vertices = upload(cuda, minibatch.vertices);
-  copy.vertices = {memory->vertices.data(), memory->vertices.size()};
+  upload(cuda, minibatch.vertices, memory->vertices);
   for (const auto& block : minibatch.blocks) {
     auto& to = memory->blocks.emplace_back();
     to.rows = block.rows;
     to.columns = block.columns;
-    to.indptr = upload(cuda, block.indptr);
-    to.indices = upload(cuda, block.indices);
-    to.values = upload(cuda, block.values);
-    copy.blocks.emplace_back(to);
+    const auto first = block.indptr[0];
+    const auto entries = static_cast<std::size_t>(block.entries());
+    Buffer<std::int64_t> indptr(block.indptr, block.indptr + block.rows + 1);
+    for (auto& offset : indptr) offset -= first;
+    to.indptr = upload(cuda, indptr);
+    upload(cuda, std::span(block.indices + first, entries), to.indices);
+    if (block.has_values()) upload(cuda, std::span(block.values + first, entries), to.values);
   }
-  copy.memory = std::move(memory);
-  return copy;
+  return {minibatch.number,
+          {memory->vertices.data(), memory->vertices.size()},
+          {memory->blocks.begin(), memory->blocks.end()},
+          memory};
 }
 
-Minibatch to_host(const Cuda& cuda, const DeviceMinibatch& minibatch) {
-  Minibatch copy;
+Minibatch to_host(const Cuda& cuda, const MinibatchOn<Cuda>& minibatch) {
+  OwnedMinibatch copy;
   copy.number = minibatch.number;
   copy.vertices = download(cuda, minibatch.vertices.data(), minibatch.vertices.size());
   for (const auto& block : minibatch.blocks) {
@@ -109,7 +112,7 @@ Minibatch to_host(const Cuda& cuda, const DeviceMinibatch& minibatch) {
     to.indices = download(cuda, block.indices + first, entries);
     if (block.has_values()) to.values = download(cuda, block.values + first, entries);
   }
-  return copy;
+  return finish_minibatch(std::move(copy));
 }
 
 }  // namespace espalier

@@ -66,7 +66,7 @@ class NodeWise final : public Sampler {
     else
       for (auto block = shape_.fanout.size(); block-- > 0;)
         sample_layer(cpu, block, layer_draw(stream, block), minibatches);
-    return minibatches;
+    return finish_minibatches(std::move(minibatches));
   }
 
   const std::vector<Schedule>& schedules() const override { return schedules_; }
@@ -80,7 +80,7 @@ class NodeWise final : public Sampler {
 
   // P = Q A by the product's schedule, and the draw on its finished rows.
   void sample_layer(const Cpu& cpu, std::size_t block, const LayerDraw& layer,
-                    std::vector<Minibatch>& minibatches) {
+                    std::vector<OwnedMinibatch>& minibatches) {
     const auto frontier = stack(minibatches);
     const auto schedule = schedules_[schedules_.size() - 1 - block];
     const auto picks = open_product(cpu, frontier, a_, schedule, shape_.label)
@@ -97,7 +97,7 @@ class NodeWise final : public Sampler {
 
   // Every row lies on this rank: P is not formed. A batch goes through all its layers while what it touches is in
   // the cache, and its picks go from the draw straight into its block.
-  void sample_local(const Cpu& cpu, const RandomStream& stream, std::vector<Minibatch>& minibatches) {
+  void sample_local(const Cpu& cpu, const RandomStream& stream, std::vector<OwnedMinibatch>& minibatches) {
     for_each_batch(cpu, minibatches, [&](const Cpu& inner, Scratch& scratch, std::int64_t b) {
       auto& minibatch = minibatches[static_cast<std::size_t>(b)];
       for (auto block = shape_.fanout.size(); block-- > 0;) {
@@ -112,7 +112,7 @@ class NodeWise final : public Sampler {
   }
 
   // What extracting (and drawing) the blocks of one layer takes, all batches together.
-  void charge_layer(std::size_t block, const std::vector<Minibatch>& minibatches, bool with_draw) const {
+  void charge_layer(std::size_t block, const std::vector<OwnedMinibatch>& minibatches, bool with_draw) const {
     std::int64_t rows = 0, picks = 0, vertices = 0, words = 0;
     for (const auto& minibatch : minibatches) {
       const auto& b = minibatch.blocks[block];
@@ -125,7 +125,7 @@ class NodeWise final : public Sampler {
     charge_extract(rows, picks, vertices, words);
   }
 
-  void draw_local(const Cpu& cpu, const LayerDraw& layer, const Minibatch& minibatch,
+  void draw_local(const Cpu& cpu, const LayerDraw& layer, const OwnedMinibatch& minibatch,
                   RowEntries<Index>& picks) const {
     const auto& vertices = minibatch.vertices;
     collect_rows(
@@ -150,7 +150,7 @@ class NodeWise final : public Sampler {
   }
 
   Block extract(const Cpu& cpu, std::span<const std::int64_t> offsets, const RowEntries<Index>& picks,
-                LocalIds& ids, Minibatch& minibatch) const {
+                LocalIds& ids, OwnedMinibatch& minibatch) const {
     const auto from = static_cast<std::size_t>(offsets.front()),
                count = static_cast<std::size_t>(offsets.back()) - from;
     const std::span<const float> values(picks.values);
@@ -168,7 +168,7 @@ class NodeWise final : public Sampler {
   // run(cpu, scratch, b) for every batch: one thread for each while there are enough of them, else
   // all threads inside of each.
   template <class Run>
-  void for_each_batch(const Cpu& cpu, const std::vector<Minibatch>& minibatches, const Run& run) {
+  void for_each_batch(const Cpu& cpu, const std::vector<OwnedMinibatch>& minibatches, const Run& run) {
     const bool share = std::ssize(minibatches) < cpu.threads;
     const Cpu inner{share ? cpu.threads : 1};
 #pragma omp parallel for num_threads(share ? 1 : cpu.threads) schedule(dynamic, 1)

@@ -42,8 +42,8 @@ class NodeWise final : public DeviceSampler {
            const std::vector<Schedule>& schedules, std::unique_ptr<DeviceRowDraw<Index>> draw)
       : grid_(grid), a_(a), shape_(shape), schedules_(schedules), draw_(std::move(draw)) {}
 
-  std::vector<DeviceMinibatch> sample(const Cuda& cuda, std::span<const SeedBatch> batches,
-                                      std::uint64_t seed, std::uint64_t epoch) override {
+  std::vector<MinibatchOn<Cuda>> sample(const Cuda& cuda, std::span<const SeedBatch> batches,
+                                        std::uint64_t seed, std::uint64_t epoch) override {
     const DevicePurpose purpose("a window of minibatches");
     DeviceWindow window(cuda, batches, shape_.fanout.size());
     RandomStream stream = {.seed = seed, .purpose = Purpose::kSample, .epoch = epoch};

@@ -24,9 +24,9 @@ class SampledOnHost final : public DeviceSampler {
  public:
   SampledOnHost(const Cpu& cpu, std::unique_ptr<Sampler> sampler) : cpu_(cpu), sampler_(std::move(sampler)) {}
 
-  std::vector<DeviceMinibatch> sample(const Cuda& cuda, std::span<const SeedBatch> batches,
-                                      std::uint64_t seed, std::uint64_t epoch) override {
-    std::vector<DeviceMinibatch> copies;
+  std::vector<MinibatchOn<Cuda>> sample(const Cuda& cuda, std::span<const SeedBatch> batches,
+                                        std::uint64_t seed, std::uint64_t epoch) override {
+    std::vector<MinibatchOn<Cuda>> copies;
     for (const auto& minibatch : sampler_->sample(cpu_, batches, seed, epoch))
       copies.push_back(to_device(cuda, minibatch));
     return copies;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <type_traits>
 
 #include "espalier/base/worker.hpp"
 #include "espalier/comm/grid.hpp"
@@ -24,7 +25,7 @@ struct SampleCounts {
   std::int64_t input_rows = 0;
 
   template <class Space>
-  void add(const Space& space, std::span<const MinibatchOn<Space>> minibatches) {
+  void add(const Space& space, std::span<const MinibatchOn<std::type_identity_t<Space>>> minibatches) {
     digest += sample_digests(space, minibatches);
     for (const auto& minibatch : minibatches) {
       ++batches;

@@ -14,36 +14,24 @@
 
 namespace espalier {
 
-struct Minibatch {
-  std::int64_t number = 0;        ///< which batch of the epoch
-  Buffer<std::int64_t> vertices;  ///< F[0]: the input vertices, global ids; the seeds come first
-  std::vector<Block> blocks;      ///< blocks[0] is used by layer 1, blocks[L-1] by layer L
-
-  std::int64_t seeds() const { return blocks.back().rows; }
-  std::int64_t sampled_edges() const {
-    std::int64_t edges = 0;
-    for (const auto& block : blocks) edges += block.entries();
-    return edges;
-  }
-};
-
-/// A minibatch on a GPU. Its arrays are parts of those of the window it was sampled in, which `memory` keeps.
-struct DeviceMinibatch {
-  std::int64_t number = 0;
-  std::span<const std::int64_t> vertices;  ///< F[0] in device memory
-  std::vector<DeviceBlock> blocks;
-  std::shared_ptr<const void> memory;
-
-  std::int64_t seeds() const { return blocks.back().rows; }
-  std::int64_t sampled_edges() const {
-    std::int64_t edges = 0;
-    for (const auto& block : blocks) edges += block.entries();
-    return edges;
-  }
-};
-
+/// Its arrays, memory of the space, are usually parts of those of all minibatches it was sampled with. Copies share
+/// them.
 template <class Space>
-using MinibatchOn = ForSpace<Space, Minibatch, DeviceMinibatch>;
+struct MinibatchOn {
+  std::int64_t number = 0;                 ///< which batch of the epoch
+  std::span<const std::int64_t> vertices;  ///< F[0]: the input vertices, global ids; the seeds come first
+  std::vector<BlockView<Space>> blocks;    ///< blocks[0] is used by layer 1, blocks[L-1] by layer L
+  std::shared_ptr<const void> memory;      ///< keeps what the others point to
+
+  std::int64_t seeds() const { return blocks.back().rows; }
+  std::int64_t sampled_edges() const {
+    std::int64_t edges = 0;
+    for (const auto& block : blocks) edges += block.entries();
+    return edges;
+  }
+};
+
+using Minibatch = MinibatchOn<Cpu>;
 
 /// The sum modulo 2^64, over all sampled edges, of a hash of (batch, layer, destination, source, value bits):
 /// equal digests mean equal samples (design, 4.1). Digests of minibatches add up to the digest of an epoch.
@@ -51,10 +39,10 @@ std::uint64_t sample_digest(const Minibatch& minibatch);
 
 /// The sum of the digests of many minibatches.
 std::uint64_t sample_digests(const Cpu& cpu, std::span<const Minibatch> minibatches);
-std::uint64_t sample_digests(const Cuda& cuda, std::span<const DeviceMinibatch> minibatches);
+std::uint64_t sample_digests(const Cuda& cuda, std::span<const MinibatchOn<Cuda>> minibatches);
 
 /// Copies; for tests, and for samplers whose arithmetic runs on the host.
-DeviceMinibatch to_device(const Cuda& cuda, const Minibatch& minibatch);
-Minibatch to_host(const Cuda& cuda, const DeviceMinibatch& minibatch);
+MinibatchOn<Cuda> to_device(const Cuda& cuda, const Minibatch& minibatch);
+Minibatch to_host(const Cuda& cuda, const MinibatchOn<Cuda>& minibatch);
 
 }  // namespace espalier

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "espalier/base/execution.hpp"
 
@@ -71,9 +72,11 @@ RowView<Index> row_view(const Csr<Index>& matrix, std::int64_t row) {
 /// The rows' vertices are the first `rows` columns (destinations are a prefix of sources).
 using Block = Csr<std::int32_t>;
 
-/// The same on a GPU: borrowed arrays, as the blocks of many minibatches lie in common ones. Row i has the entries
-/// indptr[i] .. indptr[i + 1] of indices and values; indptr[0] need not be 0. All pointers are device pointers.
-struct DeviceBlock {
+/// A block that lies elsewhere, in the memory of the space: a whole Csr, or a part of arrays that the blocks of many
+/// minibatches share. Row i has the entries indptr[i] .. indptr[i + 1] of indices and values; indptr[0] need not be 0, so
+/// indptr[rows] is not the number of entries.
+template <class Space = Cpu>
+struct BlockView {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t entry_count = 0;
@@ -81,12 +84,9 @@ struct DeviceBlock {
   const std::int32_t* indices = nullptr;  ///< [indptr[rows]]
   const float* values = nullptr;          ///< beside indices, or null: all 1
 
-  std::int64_t entries() const { return entry_count; }
-  bool has_values() const { return values != nullptr; }
-
-  DeviceBlock() = default;
-  DeviceBlock(std::int64_t rows_, std::int64_t columns_, std::int64_t entries_, const std::int64_t* indptr_,
-              const std::int32_t* indices_, const float* values_)
+  BlockView() = default;
+  BlockView(std::int64_t rows_, std::int64_t columns_, std::int64_t entries_, const std::int64_t* indptr_,
+            const std::int32_t* indices_, const float* values_)
       : rows(rows_),
         columns(columns_),
         entry_count(entries_),
@@ -94,14 +94,47 @@ struct DeviceBlock {
         indices(indices_),
         values(values_) {}
   /// All of `block`, which must stay. A template, so that the CPU build needs no device array.
-  template <class Space>
-  requires std::is_same_v<Space, Cuda> DeviceBlock(const Csr<std::int32_t, Space>& block)
-      : DeviceBlock(block.rows, block.columns, block.entries(), block.indptr.data(), block.indices.data(),
-                    block.has_values() ? block.values.data() : nullptr) {}
+  template <class Other>
+  requires std::is_same_v<Other, Space> BlockView(const Csr<std::int32_t, Other>& block)
+      : BlockView(block.rows, block.columns, block.entries(), block.indptr.data(), block.indices.data(),
+                  block.has_values() ? block.values.data() : nullptr) {}
+
+  std::int64_t entries() const { return entry_count; }
+  bool has_values() const { return values != nullptr; }
+
+  // Where a row lies, on the CPU.
+  std::int64_t row_begin(std::int64_t row) const requires std::is_same_v<Space, Cpu> { return indptr[row]; }
+  std::int64_t row_end(std::int64_t row) const requires std::is_same_v<Space, Cpu> { return indptr[row + 1]; }
+  std::int64_t row_size(std::int64_t row) const requires std::is_same_v<Space, Cpu> {
+    return row_end(row) - row_begin(row);
+  }
+  std::span<const std::int32_t> row_indices(std::int64_t row) const requires std::is_same_v<Space, Cpu> {
+    return {indices + row_begin(row), static_cast<std::size_t>(row_size(row))};
+  }
+  /// Empty for a block without values.
+  std::span<const float> row_values(std::int64_t row) const requires std::is_same_v<Space, Cpu> {
+    if (!has_values()) return {};
+    return {values + row_begin(row), static_cast<std::size_t>(row_size(row))};
+  }
 };
 
-/// What leaves of a space read as a block.
-template <class Space>
-using BlockOn = ForSpace<Space, Block, DeviceBlock>;
+/// All of each block; they must stay.
+inline std::vector<BlockView<>> views_of(const std::vector<Block>& blocks) {
+  return {blocks.begin(), blocks.end()};
+}
+
+/// The block in arrays of its own, with indptr[0] = 0.
+inline Block copy_of(const BlockView<>& block) {
+  Block copy;
+  copy.rows = block.rows;
+  copy.columns = block.columns;
+  for (std::int64_t row = 0; row < block.rows; ++row)
+    copy.indptr.push_back(block.row_end(row) - block.indptr[0]);
+  const auto* const first = block.indices + block.indptr[0];
+  copy.indices.assign(first, first + block.entries());
+  if (block.has_values())
+    copy.values.assign(block.values + block.indptr[0], block.values + block.indptr[0] + block.entries());
+  return copy;
+}
 
 }  // namespace espalier
