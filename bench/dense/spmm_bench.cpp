@@ -114,9 +114,9 @@ struct Case {
 std::vector<NamedBlock> make_blocks(std::int64_t scale, const Grid& grid) {
   std::vector<NamedBlock> blocks;
   blocks.emplace_back("random ", make_random_block(), std::vector<std::int64_t>{64, 128, 256});
-  auto step = sample_step(make_rmat(scale), grid);
+  const auto step = sample_step(make_rmat(scale), grid);
   for (const std::size_t layer : {1, 2})
-    blocks.emplace_back(fmt::format("layer {}", layer), std::move(step.blocks[layer - 1]),
+    blocks.emplace_back(fmt::format("layer {}", layer), copy_of(step.blocks[layer - 1]),
                         std::vector<std::int64_t>{layer == 1 ? 128 : 256});
   return blocks;
 }

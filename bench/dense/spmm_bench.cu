@@ -38,7 +38,7 @@ void measure_product(GpuBench& bench, const Cuda& cuda, const std::string& name,
   const auto device_block = on_gpu(cuda, block);
   const auto device_x = on_gpu(cuda, x);
   Matrix<float, Cuda> y(block.rows, f);
-  const auto run = [&] { spmm<float>(cuda, DeviceBlock(device_block), device_x, y); };
+  const auto run = [&] { spmm<float>(cuda, BlockView<Cuda>(device_block), device_x, y); };
   run();
   const double bytes = bytes_of(block, f, sizeof(float), false);
   bench.measure(cuda, {fmt::format("{} f={}", name, f), "GB/s", 1e-9 * bytes, bytes, 0,
@@ -79,7 +79,8 @@ void measure_gathered(GpuBench& bench, const Cuda& cuda, const char* type, const
   const auto device_ids = upload(cuda, ids);
   Matrix<float, Cuda> y(block.rows, f);
   const auto run = [&] {
-    spmm_gathered<S>(cuda, DeviceBlock(device_block), std::span(device_ids.data(), device_ids.size()), x, y);
+    spmm_gathered<S>(cuda, BlockView<Cuda>(device_block), std::span(device_ids.data(), device_ids.size()), x,
+                     y);
   };
   run();
   const double bytes = bytes_of(block, f, sizeof(S), true);

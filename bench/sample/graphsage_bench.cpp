@@ -39,7 +39,7 @@ std::int64_t count_wrong(const Csr<std::int32_t>& a, const Minibatch& minibatch)
   std::int64_t wrong = 0;
   std::vector<std::int64_t> picks;
   for (std::size_t l = 0; l < kFanout.size(); ++l) {
-    const Block& block = minibatch.blocks[kFanout.size() - 1 - l];
+    const auto& block = minibatch.blocks[kFanout.size() - 1 - l];
     for (std::int64_t r = 0; r < block.rows; ++r) {
       const auto neighbours = a.row_indices(minibatch.vertices[static_cast<std::size_t>(r)]);
       picks.clear();
@@ -67,7 +67,7 @@ class Parts {
                                    .layer = layer};
       layers_.emplace_back(
           a, kFanout[kFanout.size() - layer], stream,
-          std::span(minibatch.vertices).first(static_cast<std::size_t>(minibatch.blocks[layer - 1].rows)));
+          minibatch.vertices.first(static_cast<std::size_t>(minibatch.blocks[layer - 1].rows)));
       local_.emplace_back(layers_.back().picks.size());
     }
   }
@@ -86,9 +86,9 @@ class Parts {
     return wrong;
   }
   std::int64_t count_wrong_ids(const Minibatch& minibatch) const {
-    std::int64_t wrong = vertices_ != minibatch.vertices;
+    std::int64_t wrong = !std::ranges::equal(vertices_, minibatch.vertices);
     for (std::size_t k = 0; k < layers_.size(); ++k)
-      wrong += local_[k] != minibatch.blocks[layers_.size() - 1 - k].indices;
+      wrong += local_[k] != copy_of(minibatch.blocks[layers_.size() - 1 - k]).indices;
     return wrong;
   }
 

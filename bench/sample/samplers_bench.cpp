@@ -86,7 +86,7 @@ class RowCheck {
   const Csr<std::int32_t>& a_;
   const Case& sampler_;
   const Minibatch& minibatch_;
-  const Block& block_;
+  const BlockView<>& block_;
   std::int64_t fanout_ = 0;
   std::vector<std::int64_t> fresh_;
 };

@@ -24,11 +24,10 @@ struct Entry {
   float value;
 };
 
-std::int64_t count_wrong(const Block& block, const Block& transposed) {
+std::int64_t count_wrong(const BlockView<>& block, const Block& transposed) {
   std::vector<Entry> entries;
   for (std::int64_t i = 0; i < block.rows; ++i)
-    for (auto e = static_cast<std::size_t>(block.row_begin(i));
-         e < static_cast<std::size_t>(block.row_end(i)); ++e)
+    for (auto e = block.row_begin(i); e < block.row_end(i); ++e)
       entries.push_back({static_cast<std::int32_t>(i), block.indices[e], block.values[e]});
   std::stable_sort(entries.begin(), entries.end(),
                    [](const Entry& x, const Entry& y) { return x.column < y.column; });

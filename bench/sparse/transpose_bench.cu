@@ -20,7 +20,7 @@ void measure_transpose(GpuBench& bench, const Cuda& cuda, const char* name, std:
   const auto expected = transpose(block);
   const auto device_block = on_gpu(cuda, block);
   Csr<std::int32_t, Cuda> result;
-  const auto run = [&] { transpose(cuda, DeviceBlock(device_block), result); };
+  const auto run = [&] { transpose(cuda, BlockView<Cuda>(device_block), result); };
   run();
   const auto wrong = count_different(download(cuda, result.indptr), expected.indptr) +
                      count_different(download(cuda, result.indices), expected.indices) +

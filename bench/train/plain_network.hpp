@@ -29,7 +29,7 @@ inline void add_product(const double* x, const std::vector<double>& w, std::span
 }
 
 /// The mean over the rows of `blocks.back()` of softmax cross-entropy, for kind = sage without normalisation.
-inline double plain_loss(const Network<float>& network, std::span<const Block> blocks,
+inline double plain_loss(const Network<float>& network, std::span<const BlockView<>> blocks,
                          const Matrix<float>& input, std::span<const std::int32_t> labels, const Pass& pass,
                          const std::vector<Matrix<float>>& gradients, double along) {
   const auto& shape = network.shape();
@@ -48,8 +48,7 @@ inline double plain_loss(const Network<float>& network, std::span<const Block> b
 #pragma omp parallel for num_threads(std::thread::hardware_concurrency()) schedule(dynamic, 64)
     for (std::int64_t i = 0; i < block.rows; ++i) {
       std::vector<double> mean(in, 0.0);
-      for (auto e = static_cast<std::size_t>(block.row_begin(i));
-           e < static_cast<std::size_t>(block.row_end(i)); ++e)
+      for (auto e = block.row_begin(i); e < block.row_end(i); ++e)
         for (std::size_t k = 0; k < in; ++k)
           mean[k] +=
               x[static_cast<std::size_t>(block.indices[e]) * in + k] / static_cast<double>(block.row_size(i));

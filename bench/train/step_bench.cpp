@@ -76,10 +76,7 @@ class Step {
   }
 
   void sample() { minibatch_ = std::move(sampler_->sample(cpu_, batches_.all(), kSeed, 1).front()); }
-  void fetch() {
-    const std::span<const std::int64_t> list(minibatch_.vertices);
-    features_.fetch(cpu_, {&list, 1}, inputs_, "bench");
-  }
+  void fetch() { features_.fetch(cpu_, {&minibatch_.vertices, 1}, inputs_, "bench"); }
   void forward() {
     const auto& logits = network_.forward(cpu_, minibatch_.blocks, inputs_[0], kPass);
     loss_ = softmax_cross_entropy<float>(cpu_, logits, labels_, 1 / seeds(), dlogits_) / seeds();

@@ -34,9 +34,11 @@ struct Spmm {
 
 class StepProducts {
  public:
-  StepProducts(const NetworkShape& shape, const std::vector<Block>& blocks) : blocks_(blocks) {
-    transposed_.reserve(blocks_.size());
-    for (const auto& block : blocks_) transposed_.push_back(transpose(block));
+  StepProducts(const NetworkShape& shape, const std::vector<BlockView<>>& blocks) {
+    for (const auto& block : blocks) {
+      blocks_.push_back(copy_of(block));
+      transposed_.push_back(transpose(block));
+    }
     for (int layer = 1; layer <= shape.layers; ++layer)
       add_layer(static_cast<std::size_t>(layer - 1), layer == 1 ? shape.inputs : shape.hidden,
                 layer == shape.layers ? shape.classes : shape.hidden);

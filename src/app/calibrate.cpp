@@ -130,14 +130,14 @@ std::vector<Minibatch> sample_some(const Cpu& cpu, Sampler& sampler, std::int64_
   return sampler.sample(cpu, list, 0, 1);
 }
 
-void measure_sampling(const Cpu& cpu, const DistCsr<std::int32_t>& a, Machine& machine, Block& block) {
+void measure_sampling(const Cpu& cpu, const DistCsr<std::int32_t>& a, Machine& machine, Minibatch& kept) {
   const auto node_wise = make_sampler("graphsage", a, {.fanout = {15, 10, 5}});
   std::vector<Minibatch> drawn;
   const double seconds = least_seconds([&] { drawn = sample_some(cpu, *node_wise, 4, 512); });
   double picks = 0;
   for (const auto& minibatch : drawn) picks += static_cast<double>(minibatch.sampled_edges());
   machine.draws = picks / seconds / 1e6;
-  block = drawn.front().blocks.front();
+  kept = drawn.front();
 
   const auto m = normalize_rows(a, false, false);
   const auto layer_wise =
@@ -157,7 +157,7 @@ Matrix<float> numbers(std::int64_t rows, std::int64_t columns) {
   return matrix;
 }
 
-void measure_network(const Cpu& cpu, const Grid& grid, const Block& block, Machine& machine) {
+void measure_network(const Cpu& cpu, const Grid& grid, const BlockView<Cpu>& block, Machine& machine) {
   const FeatureStore store(grid, block_partition(kVertices, 1), numbers(kVertices, kWidth));
   std::vector<std::int64_t> ids;
   for (std::int64_t k = 0; k < kVertices / 4; ++k) ids.push_back(k * 7919 % kVertices);
@@ -246,10 +246,10 @@ void calibrate_command(const Communicator& world, const CalibrateArguments& argu
   const Grid alone(self, 1);
   const Cpu cpu{static_cast<int>(machine.threads)};
   const auto graph = make_graph(alone);
-  Block block;
+  Minibatch minibatch;
   world.barrier();
-  measure_sampling(cpu, graph, machine, block);
-  measure_network(cpu, alone, block, machine);
+  measure_sampling(cpu, graph, machine, minibatch);
+  measure_network(cpu, alone, minibatch.blocks.front(), machine);
   measure_update(self, machine);
   for (double* rate :
        {&machine.draws, &machine.entries, &machine.rows_gbs, &machine.spmm_gbs, &machine.gemm_gflops,

@@ -9,7 +9,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/product/device_dist_csr.hpp"
-#include "espalier/train/device_gradient_reduction.hpp"
+#include "espalier/train/gradient_reduction.hpp"
 
 namespace espalier {
 

@@ -186,7 +186,7 @@ Arrays input_rows(const Estimate& e) {
   return fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), e.width(0));
 }
 
-// nn/network_passes.hpp: of each layer the product and its result, gradients of two layers, a transposed block.
+// nn/network.inl.hpp: of each layer the product and its result, gradients of two layers, a transposed block.
 Arrays activations(const Estimate& e) {
   const auto& size = e.work.largest;
   const auto& model = e.job.config.model;
@@ -221,7 +221,7 @@ Arrays network(const Estimate& e) {
   return exact ? arrays.add(8 * parameters) : arrays;
 }
 
-// ---- evaluation: train/whole_graph.hpp ----
+// ---- evaluation: train/evaluator.inl.hpp ----
 
 Arrays evaluation(const Estimate& e) {
   const double c = e.epoch.replication, share = e.block_rows() / c;

@@ -75,7 +75,7 @@ Cost reduce_cost(const StageInput& in) {
   return steps_of(in) * step;
 }
 
-// train/whole_graph.hpp: in each layer the chunks' rows down the column, the block's parts along the row.
+// train/evaluator.inl.hpp: in each layer the chunks' rows down the column, the block's parts along the row.
 std::vector<Cost> evaluate_costs(const StageInput& in) {
   const int p = in.epoch.ranks, rows = in.epoch.rows(), c = in.epoch.replication;
   Cost same, most;

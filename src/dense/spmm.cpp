@@ -158,13 +158,13 @@ void add_row(const Entries& row, const Source<S>& x, T* y, bool accumulate) {
 }
 
 template <class T, class S>
-void multiply(const Cpu& cpu, const Block& block, const Source<S>& x, MatrixView<T> y, Update update) {
-  const float* values = block.has_values() ? block.values.data() : nullptr;
+void multiply(const Cpu& cpu, const BlockView<Cpu>& block, const Source<S>& x, MatrixView<T> y,
+              Update update) {
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, kRowsAtOnce) if (block.rows > kRowsAtOnce)
   for (std::int64_t i = 0; i < block.rows; ++i) {
     const std::int64_t begin = block.row_begin(i);
-    const Entries row{block.indices.data() + begin, values != nullptr ? values + begin : nullptr,
-                      block.row_size(i), block.entries() - begin};
+    const Entries row{block.indices + begin, block.has_values() ? block.values + begin : nullptr,
+                      block.row_size(i), block.indptr[0] + block.entries() - begin};
     add_row(row, x, y.row(i), update == Update::kAccumulate);
   }
 }
@@ -172,7 +172,7 @@ void multiply(const Cpu& cpu, const Block& block, const Source<S>& x, MatrixView
 }  // namespace
 
 template <class T>
-void spmm(const Cpu& cpu, const Block& block, ConstMatrixView<T> x, MatrixView<T> y, Update update) {
+void spmm(const Cpu& cpu, const BlockView<Cpu>& block, ConstMatrixView<T> x, MatrixView<T> y, Update update) {
   ESPALIER_CHECK(block.columns == x.rows && block.rows == y.rows && x.columns == y.columns,
                  "[{}, {}] [{}, {}] -> [{}, {}]", block.rows, block.columns, x.rows, x.columns, y.rows,
                  y.columns);
@@ -180,7 +180,7 @@ void spmm(const Cpu& cpu, const Block& block, ConstMatrixView<T> x, MatrixView<T
 }
 
 template <class S>
-void spmm_gathered(const Cpu& cpu, const Block& block, std::span<const std::int64_t> ids,
+void spmm_gathered(const Cpu& cpu, const BlockView<Cpu>& block, std::span<const std::int64_t> ids,
                    ConstMatrixView<S> x, MatrixView<float> y, Update update) {
   ESPALIER_CHECK(block.columns == std::ssize(ids) && block.rows == y.rows && x.columns == y.columns,
                  "[{}, {}] {} rows of [{}, {}] -> [{}, {}]", block.rows, block.columns, ids.size(), x.rows,
@@ -188,11 +188,13 @@ void spmm_gathered(const Cpu& cpu, const Block& block, std::span<const std::int6
   multiply(cpu, block, Source<S>{x, ids.data()}, y, update);
 }
 
-template void spmm<float>(const Cpu&, const Block&, ConstMatrixView<float>, MatrixView<float>, Update);
-template void spmm<double>(const Cpu&, const Block&, ConstMatrixView<double>, MatrixView<double>, Update);
-template void spmm_gathered<float>(const Cpu&, const Block&, std::span<const std::int64_t>,
+template void spmm<float>(const Cpu&, const BlockView<Cpu>&, ConstMatrixView<float>, MatrixView<float>,
+                          Update);
+template void spmm<double>(const Cpu&, const BlockView<Cpu>&, ConstMatrixView<double>, MatrixView<double>,
+                           Update);
+template void spmm_gathered<float>(const Cpu&, const BlockView<Cpu>&, std::span<const std::int64_t>,
                                    ConstMatrixView<float>, MatrixView<float>, Update);
-template void spmm_gathered<Half>(const Cpu&, const Block&, std::span<const std::int64_t>,
+template void spmm_gathered<Half>(const Cpu&, const BlockView<Cpu>&, std::span<const std::int64_t>,
                                   ConstMatrixView<Half>, MatrixView<float>, Update);
 
 }  // namespace espalier

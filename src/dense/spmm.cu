@@ -40,7 +40,8 @@ struct Entries {
   int count;
 
   /// Those from `begin` < `end` on.
-  __device__ void read(const DeviceBlock& block, const Source<S>& x, std::int64_t begin, std::int64_t end) {
+  __device__ void read(const BlockView<Cuda>& block, const Source<S>& x, std::int64_t begin,
+                       std::int64_t end) {
     count = end - begin < kAhead ? static_cast<int>(end - begin) : kAhead;
     std::int32_t columns[kAhead];
 #pragma unroll
@@ -116,7 +117,7 @@ constexpr int blocks_at_once(int columns) {
 /// Group g computes strip blockIdx.y of row g.
 template <class S, int N, int kLanes, int kPacks>
 __global__ void __launch_bounds__(kBlockThreads, blocks_at_once(N* kPacks))
-    multiply_rows(DeviceBlock block, Source<S> x, float* y, bool accumulate) {
+    multiply_rows(BlockView<Cuda> block, Source<S> x, float* y, bool accumulate) {
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) + thread / kLanes;
   if (row >= block.rows) return;
@@ -138,7 +139,8 @@ __global__ void __launch_bounds__(kBlockThreads, blocks_at_once(N* kPacks))
 }
 
 template <class S, int N, int kLanes, int kPacks>
-void launch_strips(const Cuda& cuda, const DeviceBlock& block, const Source<S>& x, float* y, Update update) {
+void launch_strips(const Cuda& cuda, const BlockView<Cuda>& block, const Source<S>& x, float* y,
+                   Update update) {
   const dim3 grid(blocks_for(block.rows, kBlockThreads / kLanes),
                   blocks_for(x.columns, Sums<N, kLanes, kPacks>::kStrip));
   launch(cuda, "spmm", multiply_rows<S, N, kLanes, kPacks>, grid, dim3(kBlockThreads), block, x, y,
@@ -147,7 +149,8 @@ void launch_strips(const Cuda& cuda, const DeviceBlock& block, const Source<S>& 
 
 /// The narrowest group that has a row in one strip; 32 lanes with two packs each for the widest.
 template <class S, int N>
-void multiply_packs(const Cuda& cuda, const DeviceBlock& block, const Source<S>& x, float* y, Update update) {
+void multiply_packs(const Cuda& cuda, const BlockView<Cuda>& block, const Source<S>& x, float* y,
+                    Update update) {
   const std::int64_t packs = (x.columns + N - 1) / N;
   if (packs <= 4) return launch_strips<S, N, 4, 1>(cuda, block, x, y, update);
   if (packs <= 8) return launch_strips<S, N, 8, 1>(cuda, block, x, y, update);
@@ -157,7 +160,7 @@ void multiply_packs(const Cuda& cuda, const DeviceBlock& block, const Source<S>&
 }
 
 template <class S>
-void multiply(const Cuda& cuda, const DeviceBlock& block, const Source<S>& x, float* y, Update update) {
+void multiply(const Cuda& cuda, const BlockView<Cuda>& block, const Source<S>& x, float* y, Update update) {
   using device_rows::aligned;
   if constexpr (sizeof(S) == 2)
     if (x.columns % 8 == 0 && aligned(x.data, 16) && aligned(y, 32))
@@ -170,7 +173,7 @@ void multiply(const Cuda& cuda, const DeviceBlock& block, const Source<S>& x, fl
 }  // namespace
 
 template <class T>
-void spmm(const Cuda& cuda, const DeviceBlock& block, ConstMatrixView<T, Cuda> x, MatrixView<T, Cuda> y,
+void spmm(const Cuda& cuda, const BlockView<Cuda>& block, ConstMatrixView<T, Cuda> x, MatrixView<T, Cuda> y,
           Update update) {
   ESPALIER_CHECK(block.columns == x.rows && block.rows == y.rows && x.columns == y.columns,
                  "[{}, {}] [{}, {}] -> [{}, {}]", block.rows, block.columns, x.rows, x.columns, y.rows,
@@ -179,7 +182,7 @@ void spmm(const Cuda& cuda, const DeviceBlock& block, ConstMatrixView<T, Cuda> x
 }
 
 template <class S>
-void spmm_gathered(const Cuda& cuda, const DeviceBlock& block, std::span<const std::int64_t> ids,
+void spmm_gathered(const Cuda& cuda, const BlockView<Cuda>& block, std::span<const std::int64_t> ids,
                    ConstMatrixView<S, Cuda> x, MatrixView<float, Cuda> y, Update update) {
   ESPALIER_CHECK(block.columns == std::ssize(ids) && block.rows == y.rows && x.columns == y.columns,
                  "[{}, {}] {} rows of [{}, {}] -> [{}, {}]", block.rows, block.columns, ids.size(), x.rows,
@@ -187,10 +190,10 @@ void spmm_gathered(const Cuda& cuda, const DeviceBlock& block, std::span<const s
   multiply(cuda, block, Source<S>{x.data, x.columns, ids.data()}, y.data, update);
 }
 
-template void spmm<float>(const Cuda&, const DeviceBlock&, ConstMatrixView<float, Cuda>,
+template void spmm<float>(const Cuda&, const BlockView<Cuda>&, ConstMatrixView<float, Cuda>,
                           MatrixView<float, Cuda>, Update);
-#define ESPALIER_INSTANTIATE(S)                                                                  \
-  template void spmm_gathered<S>(const Cuda&, const DeviceBlock&, std::span<const std::int64_t>, \
+#define ESPALIER_INSTANTIATE(S)                                                                      \
+  template void spmm_gathered<S>(const Cuda&, const BlockView<Cuda>&, std::span<const std::int64_t>, \
                                  ConstMatrixView<S, Cuda>, MatrixView<float, Cuda>, Update);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(Half)

@@ -23,13 +23,13 @@ struct Offsets {
   DeviceArray<float> values;          ///< [entries]
 };
 
-void relate_offsets(const Cuda& cuda, const DeviceBlock& block, std::int32_t* offsets) {
+void relate_offsets(const Cuda& cuda, const BlockView<Cuda>& block, std::int32_t* offsets) {
   for_each(cuda, "offsets of a block", block.rows + 1, [=] __device__(std::int64_t i) {
     offsets[i] = static_cast<std::int32_t>(block.indptr[i] - block.indptr[0]);
   });
 }
 
-void copy_entries(const Cuda& cuda, const DeviceBlock& block, std::int32_t* columns, float* values) {
+void copy_entries(const Cuda& cuda, const BlockView<Cuda>& block, std::int32_t* columns, float* values) {
   for_each(cuda, "entries of a block", block.entries(), [=] __device__(std::int64_t k) {
     const std::int64_t entry = block.indptr[0] + k;
     columns[k] = block.indices[entry];
@@ -37,7 +37,7 @@ void copy_entries(const Cuda& cuda, const DeviceBlock& block, std::int32_t* colu
   });
 }
 
-Offsets copy_block(const Cuda& cuda, const DeviceBlock& block) {
+Offsets copy_block(const Cuda& cuda, const BlockView<Cuda>& block) {
   const auto entries = static_cast<std::size_t>(block.entries());
   Offsets copied{DeviceArray<std::int32_t>(static_cast<std::size_t>(block.rows) + 1),
                  DeviceArray<std::int32_t>(entries), DeviceArray<float>(entries)};
@@ -52,7 +52,7 @@ struct Descriptions {
   cusparseConstDnMatDescr_t x = nullptr;
   cusparseDnMatDescr_t y = nullptr;
 
-  Descriptions(const DeviceBlock& block, const Offsets& arrays, ConstMatrixView<float, Cuda> from,
+  Descriptions(const BlockView<Cuda>& block, const Offsets& arrays, ConstMatrixView<float, Cuda> from,
                MatrixView<float, Cuda> to) {
     check(cusparseCreateConstCsr(&b, block.rows, block.columns, block.entries(), arrays.offsets.data(),
                                  arrays.columns.data(), arrays.values.data(), CUSPARSE_INDEX_32I,
@@ -75,7 +75,7 @@ struct Descriptions {
 
 }  // namespace
 
-void spmm_by_cusparse(const Cuda& cuda, const DeviceBlock& block, ConstMatrixView<float, Cuda> x,
+void spmm_by_cusparse(const Cuda& cuda, const BlockView<Cuda>& block, ConstMatrixView<float, Cuda> x,
                       MatrixView<float, Cuda> y, Update update) {
   ESPALIER_CHECK(block.columns == x.rows && block.rows == y.rows && x.columns == y.columns,
                  "[{}, {}] [{}, {}] -> [{}, {}]", block.rows, block.columns, x.rows, x.columns, y.rows,

@@ -256,7 +256,7 @@ void DeviceFeatureStore::finish_fetch(const Cuda& cuda, DevicePendingFetch& fetc
       state_->block);
 }
 
-void DeviceFeatureStore::aggregate(const Cuda& cuda, const DeviceBlock& block, Ids ids,
+void DeviceFeatureStore::aggregate(const Cuda& cuda, const BlockView<Cuda>& block, Ids ids,
                                    Matrix<float, Cuda>& y) const {
   ESPALIER_CHECK(all_local(), "rows of {} other ranks", partition().parts() - 1);
   y.resize(block.rows, width());

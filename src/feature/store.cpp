@@ -76,7 +76,7 @@ void FeatureStore::finish_fetch(const Cpu& cpu, PendingFetch& fetch, std::vector
   std::visit([&](const auto& local) { place(cpu, local, fetch, rows); }, block_);
 }
 
-void FeatureStore::aggregate(const Cpu& cpu, const Block& block, std::span<const std::int64_t> ids,
+void FeatureStore::aggregate(const Cpu& cpu, const BlockView<Cpu>& block, std::span<const std::int64_t> ids,
                              Matrix<float>& y) const {
   ESPALIER_CHECK(all_local(), "rows of {} other ranks", partition_.parts() - 1);
   y.resize(block.rows, width());

@@ -1,5 +1,5 @@
 // Networks on the CPU.
-#include "network_passes.hpp"
+#include "network.inl.hpp"
 
 namespace espalier {
 

@@ -1,6 +1,6 @@
 // Networks on the GPU.
 #include "espalier/dense/device_matrix.hpp"
-#include "network_passes.hpp"
+#include "network.inl.hpp"
 
 namespace espalier {
 

@@ -10,16 +10,15 @@ namespace {
 constexpr std::int64_t kEntriesPerPart = 8192;  // at least, for a thread of its own
 
 /// The first row of part `part` of `parts`: parts have about equally many entries.
-std::int64_t first_row(const Block& block, std::int64_t part, std::int64_t parts) {
+std::int64_t first_row(const BlockView<Cpu>& block, std::int64_t part, std::int64_t parts) {
   if (part == parts) return block.rows;
-  const auto begin = block.indptr.begin();
-  return std::lower_bound(begin, begin + block.rows, block.entries() * part / parts) - begin;
+  const auto* const begin = block.indptr;
+  return std::lower_bound(begin, begin + block.rows, begin[0] + block.entries() * part / parts) - begin;
 }
 
 /// next[j] += the number of entries in column j of the rows [begin, end).
-void count_columns(const Block& block, std::int64_t begin, std::int64_t end, std::int64_t* next) {
-  for (std::int64_t e = block.row_begin(begin); e < block.row_begin(end); ++e)
-    ++next[block.indices[static_cast<std::size_t>(e)]];
+void count_columns(const BlockView<Cpu>& block, std::int64_t begin, std::int64_t end, std::int64_t* next) {
+  for (std::int64_t e = block.row_begin(begin); e < block.row_begin(end); ++e) ++next[block.indices[e]];
 }
 
 /// Row starts of the transpose. In counts [parts, columns] each part's counts become the places where its first
@@ -39,23 +38,28 @@ void place_parts(std::int64_t parts, std::int64_t columns, std::int64_t* counts,
   indptr.back() = place;
 }
 
-/// Writes the entries of the rows [begin, end) to their places.
-void scatter(const Block& block, std::int64_t begin, std::int64_t end, std::int64_t* next, Block& result) {
+/// Writes the entries of the rows [begin, end) to their places, and, with kPositions, where each comes from.
+template <bool kPositions>
+void scatter(const BlockView<Cpu>& block, std::int64_t begin, std::int64_t end, std::int64_t* next,
+             Block& result, std::int64_t* positions) {
   for (std::int64_t i = begin; i < end; ++i)
     for (std::int64_t e = block.row_begin(i); e < block.row_end(i); ++e) {
-      const auto place = static_cast<std::size_t>(next[block.indices[static_cast<std::size_t>(e)]]++);
+      const auto place = static_cast<std::size_t>(next[block.indices[e]]++);
       result.indices[place] = static_cast<std::int32_t>(i);
-      if (block.has_values()) result.values[place] = block.values[static_cast<std::size_t>(e)];
+      if (block.has_values()) result.values[place] = block.values[e];
+      if constexpr (kPositions) positions[place] = e - block.indptr[0];
     }
 }
 
 }  // namespace
 
-void transpose(const Cpu& cpu, const Block& block, Block& result) {
+void transpose(const Cpu& cpu, const BlockView<Cpu>& block, Block& result, Buffer<std::int64_t>* positions) {
+  const auto entries = static_cast<std::size_t>(block.entries());
   result.rows = block.columns;
   result.columns = block.rows;
-  result.indices.resize(block.indices.size());
-  result.values.resize(block.values.size());
+  result.indices.resize(entries);
+  result.values.resize(block.has_values() ? entries : 0);
+  if (positions != nullptr) positions->resize(entries);
   const std::int64_t parts = std::clamp<std::int64_t>(block.entries() / kEntriesPerPart, 1, cpu.threads);
   const auto counts =
       workspace<struct TransposePlaces, std::int64_t>(static_cast<std::size_t>(parts * block.columns));
@@ -72,11 +76,14 @@ void transpose(const Cpu& cpu, const Block& block, Block& result) {
   });
   place_parts(parts, block.columns, next, result.indptr);
   in_parts([&](std::int64_t begin, std::int64_t end, std::int64_t* places) {
-    scatter(block, begin, end, places, result);
+    if (positions == nullptr)
+      scatter<false>(block, begin, end, places, result, nullptr);
+    else
+      scatter<true>(block, begin, end, places, result, positions->data());
   });
 }
 
-Block transpose(const Block& block) {
+Block transpose(const BlockView<Cpu>& block) {
   Block result;
   transpose(Cpu{1}, block, result);
   return result;

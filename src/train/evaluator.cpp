@@ -1,4 +1,4 @@
-#include "whole_graph.hpp"
+#include "evaluator.inl.hpp"
 
 namespace espalier {
 

@@ -1,5 +1,5 @@
 #include "espalier/base/device_array.hpp"
-#include "whole_graph.hpp"
+#include "evaluator.inl.hpp"
 
 namespace espalier {
 

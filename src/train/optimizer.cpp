@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "optimizer_steps.hpp"
+#include "optimizer.inl.hpp"
 
 namespace espalier {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
-#include "optimizer_steps.hpp"
+#include "optimizer.inl.hpp"
 
 namespace espalier {
 namespace {

@@ -1,4 +1,4 @@
-#include "training_restart.hpp"
+#include "trainer_restart.inl.hpp"
 
 #include <algorithm>
 

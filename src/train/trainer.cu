@@ -1,6 +1,6 @@
 #include "espalier/base/device_array.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
-#include "espalier/train/device_gradient_reduction.hpp"
+#include "trainer_restart.inl.hpp"
 
 namespace espalier {
 
@@ -13,30 +13,19 @@ Buffer<T> to_host(const Cuda& cuda, const DeviceArray<T>& from) {
   return download(cuda, from);
 }
 
-static void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
-                          const DeviceArray<std::int32_t>& labels, double scale, Matrix<float, Cuda>& dlogits,
-                          double* loss) {
+void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
+                   const DeviceArray<std::int32_t>& labels, double scale, Matrix<float, Cuda>& dlogits,
+                   double* loss) {
   softmax_cross_entropy(cuda, logits, labels.data(), scale, dlogits, loss);
 }
 
-static DeviceGradientReduction reduction_over(const Cuda& cuda, const DeviceCommunicator& comm,
-                                              bool reproducible) {
-  return {cuda, comm, reproducible};
-}
-
 // Asking for the answer would make the host wait for the step.
-static bool note_divergence(const Cuda& cuda, const std::vector<Matrix<float, Cuda>>& gradients, int* flag) {
+bool note_divergence(const Cuda& cuda, const std::vector<Matrix<float, Cuda>>& gradients, int* flag) {
   std::vector<const Matrix<float, Cuda>*> tensors;
   for (const auto& gradient : gradients) tensors.push_back(&gradient);
   note_not_finite(cuda, tensors, flag);
   return false;
 }
-
-}  // namespace espalier
-
-#include "training_restart.hpp"
-
-namespace espalier {
 
 template class TrainerOn<Cuda>;
 

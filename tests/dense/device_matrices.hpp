@@ -35,26 +35,14 @@ inline Block to_host(const Cuda& cuda, const Csr<std::int32_t, Cuda>& block) {
   return result;
 }
 
-/// The block as a part of common arrays: behind `before` entries of other blocks.
-struct SharedBlock {
-  DeviceArray<std::int64_t> indptr;
-  DeviceArray<std::int32_t> indices;
-  DeviceArray<float> values;
-  DeviceBlock block;
+/// A SharedBlock in the memory of a GPU.
+struct SharedDeviceBlock {
+  Csr<std::int32_t, Cuda> arrays;
+  BlockView<Cuda> block;
 
-  SharedBlock(const Cuda& cuda, const Block& from, std::int64_t before) {
-    Buffer<std::int64_t> starts = from.indptr;
-    for (auto& start : starts) start += before;
-    Buffer<std::int32_t> columns(static_cast<std::size_t>(before), 1 << 30);  // no column of the block
-    Buffer<float> weights(static_cast<std::size_t>(before), NAN);
-    columns.insert(columns.end(), from.indices.begin(), from.indices.end());
-    weights.insert(weights.end(), from.values.begin(), from.values.end());
-    indptr = upload(cuda, starts);
-    indices = upload(cuda, columns);
-    values = upload(cuda, weights);
-    block = {from.rows,     from.columns,   from.entries(),
-             indptr.data(), indices.data(), from.has_values() ? values.data() : nullptr};
-  }
+  SharedDeviceBlock(const Cuda& cuda, const Block& from, std::int64_t before)
+      : arrays(to_device(cuda, SharedBlock(from, before).arrays)),
+        block(SharedBlock::view_of(arrays, from)) {}
 };
 
 }  // namespace espalier

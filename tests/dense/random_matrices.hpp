@@ -41,6 +41,37 @@ inline Block random_block_matrix(std::int64_t rows, std::int64_t columns, int mo
   return block;
 }
 
+/// A block in the middle of common arrays: behind `before` entries of other blocks, and in front of some.
+struct SharedBlock {
+  Block arrays;
+  BlockView<> block;
+
+  SharedBlock(const Block& from, std::int64_t before) {
+    const auto around = [this](std::int64_t entries) {
+      arrays.indices.insert(arrays.indices.end(), static_cast<std::size_t>(entries), 1 << 30);  // no column
+      arrays.values.insert(arrays.values.end(), static_cast<std::size_t>(entries), NAN);
+    };
+    around(before);
+    arrays.indices.insert(arrays.indices.end(), from.indices.begin(), from.indices.end());
+    arrays.values.insert(arrays.values.end(), from.values.begin(), from.values.end());
+    around(9);
+    arrays.indptr = from.indptr;
+    for (auto& start : arrays.indptr) start += before;
+    block = view_of(arrays, from);
+  }
+
+  /// Of a copy of `arrays` in any space.
+  template <class Space>
+  static BlockView<Space> view_of(const Csr<std::int32_t, Space>& arrays, const Block& from) {
+    return {from.rows,
+            from.columns,
+            from.entries(),
+            arrays.indptr.data(),
+            arrays.indices.data(),
+            from.has_values() ? arrays.values.data() : nullptr};
+  }
+};
+
 /// The blocks of a minibatch, input side first: blocks[l].columns = blocks[l-1].rows, each row 0 .. 4 picks
 /// of value 1 / picks.
 inline std::vector<Block> random_minibatch(const std::vector<std::int64_t>& frontiers,
@@ -93,6 +124,11 @@ template <class T>
 bool same_bits(const Matrix<T>& a, const Matrix<T>& b) {
   return a.rows == b.rows && a.columns == b.columns &&
          (a.data.empty() || std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(T)) == 0);
+}
+
+inline bool same_block(const Block& a, const Block& b) {
+  return a.rows == b.rows && a.columns == b.columns && a.indptr == b.indptr && a.indices == b.indices &&
+         a.values == b.values;
 }
 
 /// The largest |a - b|; the shapes must agree.

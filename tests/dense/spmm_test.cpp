@@ -1,6 +1,6 @@
 // ranks: 1
 // Laws: SpMM is the dense product, for any shape; its transpose too; a row depends on its own entries and the
-// rows of X they name only, bit for bit, for any number of threads.
+// rows of X they name only, bit for bit, for any number of threads, wherever in common arrays the block lies.
 #include "espalier/dense/spmm.hpp"
 
 #include <gtest/gtest.h>
@@ -93,6 +93,47 @@ TEST(Spmm, ThreadsDoNotMatter) {
     spmm<float>(Cpu{threads}, block, x, many);
     EXPECT_TRUE(same_bits(one, many)) << threads << " threads";
   }
+}
+
+template <class T>
+void expect_place_does_not_matter(const Block& block, const Matrix<T>& x) {
+  const SharedBlock shared(block, 1000);
+  for (const auto update : {Update::kOverwrite, Update::kAccumulate}) {
+    Matrix<T> own(block.rows, x.columns), in_common(block.rows, x.columns);
+    std::ranges::fill(own.data, T{3});
+    std::ranges::fill(in_common.data, T{3});
+    spmm<T>(Cpu{1}, block, x, own, update);
+    spmm<T>(Cpu{2}, shared.block, x, in_common, update);
+    EXPECT_TRUE(same_bits(in_common, own)) << x.columns;
+  }
+}
+
+template <class S>
+void expect_place_does_not_matter(const Block& block, const std::vector<std::int64_t>& ids,
+                                  const Matrix<S>& x) {
+  const SharedBlock shared(block, 1000);
+  Matrix<float> own(block.rows, x.columns), in_common(block.rows, x.columns);
+  spmm_gathered<S>(Cpu{1}, block, ids, x, own);
+  spmm_gathered<S>(Cpu{2}, shared.block, ids, x, in_common);
+  EXPECT_TRUE(same_bits(in_common, own)) << x.columns;
+}
+
+TEST(Spmm, ThePlaceInCommonArraysDoesNotMatter) {
+  std::mt19937_64 random(test_seed(11));
+  for (const bool values : {true, false})
+    for (const std::int64_t f : {1, 16, 41, 300}) {
+      Block block = random_block_matrix(100, 50, 12, random);
+      if (!values) block.values.clear();
+      expect_place_does_not_matter(block, random_matrix<float>(50, f, random));
+      expect_place_does_not_matter(block, random_matrix<double>(50, f, random));
+      const auto store = random_matrix<float>(70, f, random);
+      Matrix<Half> halves(70, f);
+      std::ranges::transform(store.data, halves.data.begin(), to_half);
+      std::vector<std::int64_t> ids(50);
+      for (auto& id : ids) id = static_cast<std::int64_t>(random() % 70);
+      expect_place_does_not_matter(block, ids, store);
+      expect_place_does_not_matter(block, ids, halves);
+    }
 }
 
 TEST(Spmm, GatheringGivesTheBitsOfCopying) {

@@ -34,7 +34,7 @@ void expect_cpu_bits(const Cuda& gpu, const Block& block, std::int64_t f, std::s
                                   << " entries, f " << f << " shift " << shift);
   const auto x = random_matrix<float>(block.columns, f, random),
              before = random_matrix<float>(block.rows, f, random);
-  const SharedBlock on_device(gpu, block, 3);
+  const SharedDeviceBlock on_device(gpu, block, 3);
   const Shifted<float> device_x(gpu, x, shift);
   for (const auto update : {Update::kOverwrite, Update::kAccumulate}) {
     auto expected = before;
@@ -86,7 +86,7 @@ template <class S>
 Matrix<float> gather_and_multiply(const Cuda& gpu, const Block& block, const Buffer<std::int64_t>& ids,
                                   const Matrix<S>& store, Placement placement, const Matrix<float>& before,
                                   Update update) {
-  const SharedBlock on_device(gpu, block, 5);
+  const SharedDeviceBlock on_device(gpu, block, 5);
   const auto device_ids = upload(gpu, ids);
   const auto memory = upload(gpu, store.data, placement);
   auto y = to_device(gpu, before);
@@ -136,7 +136,7 @@ TEST_F(SpmmCuda, CusparseAgrees) {
           if (!values) block.values.clear();
           const auto x = random_matrix<float>(50, 33, random),
                      before = random_matrix<float>(rows, 33, random);
-          const SharedBlock on_device(gpu(), block, 7);
+          const SharedDeviceBlock on_device(gpu(), block, 7);
           const auto device_x = to_device(gpu(), x);
           auto ours = to_device(gpu(), before), theirs = to_device(gpu(), before);
           spmm<float>(gpu(), on_device.block, device_x, ours, update);

@@ -4,6 +4,7 @@
 #include "espalier/feature/device_store.hpp"
 
 #include "comm/device_transports.hpp"
+#include "dense/device_matrices.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/spmm.hpp"
 #include "espalier/partition/group_by_owner.hpp"
@@ -247,16 +248,11 @@ void expect_aggregated(const Grid& grid, const DeviceGrid& device, std::int64_t 
   block.indptr = {0, 2, 2, 5};
   block.indices = {0, 3, 1, 2, 0};
   block.values = {0.25f, 0.75f, 1.0f, 1.0f / 3, -2.0f};
-  Csr<std::int32_t, Cuda> on_device;
-  on_device.rows = 3;
-  on_device.columns = 4;
-  on_device.indptr = upload(gpu, block.indptr);
-  on_device.indices = upload(gpu, block.indices);
-  on_device.values = upload(gpu, block.values);
+  const SharedDeviceBlock shared(gpu, block, 7);
   Matrix<float> expected;
   Matrix<float, Cuda> y;
   host.aggregate({1}, block, ids, expected);
-  store.aggregate(gpu, on_device, DeviceLists(gpu, {ids}).spans[0], y);
+  store.aggregate(gpu, shared.block, DeviceLists(gpu, {ids}).spans[0], y);
   EXPECT_EQ(download(gpu, y.data), expected.data);
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "dense/random_matrices.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/spmm.hpp"
 #include "espalier/graph/graph_writer.hpp"
@@ -191,6 +192,9 @@ void expect_aggregated(const Grid& grid, std::int64_t n) {
   store.aggregate({2}, block, ids[0], y);
   ASSERT_EQ(y.rows, block.rows);
   EXPECT_TRUE(std::ranges::equal(y.data, expected.data));
+  const SharedBlock shared(block, 7);
+  store.aggregate({2}, shared.block, ids[0], y);
+  EXPECT_TRUE(std::ranges::equal(y.data, expected.data)) << "in the middle of common arrays";
 }
 
 TEST(FeatureStore, AggregatesRowsWhereTheyLie) {

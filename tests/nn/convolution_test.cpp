@@ -68,7 +68,7 @@ TEST(Gcn, HandChecked) {
 }
 
 /// All results of one SAGE layer, in one order.
-std::vector<Matrix<double>> sage_results(const Block& block, Order order,
+std::vector<Matrix<double>> sage_results(const BlockView<>& block, Order order,
                                          const std::vector<Matrix<double>>& in) {
   const auto &x = in[0], &self = in[1], &neighbour = in[2], &bias = in[3], &dz = in[4];
   std::vector<Matrix<double>> out(5);
@@ -96,6 +96,32 @@ TEST(Convolution, BothOrdersAgree) {
       for (std::size_t k = 0; k < a.size(); ++k)
         EXPECT_LT(largest_difference(a[k], m[k]), 1e-12) << "result " << k;
     }
+}
+
+TEST(Convolution, ThePlaceInCommonArraysDoesNotMatter) {
+  std::mt19937_64 random(test_seed(21));
+  const Block block = random_minibatch({50, 20}, random)[0];
+  const SharedBlock shared(block, 77), transposed(transpose(block), 1234);
+  const std::vector<Matrix<double>> tensors{
+      random_matrix<double>(50, 6, random), random_matrix<double>(6, 7, random),
+      random_matrix<double>(6, 7, random), random_matrix<double>(1, 7, random),
+      random_matrix<double>(20, 7, random)};
+  const auto &x = tensors[0], &weight = tensors[1], &bias = tensors[3], &dz = tensors[4];
+  const auto gcn_results = [&](const BlockView<>& b, const BlockView<>& t, Order order) {
+    Matrix<double> product;
+    std::vector<Matrix<double>> out = {{}, {6, 7}, {1, 7}, {}};
+    gcn_forward<double>(Cpu{1}, b, order, x, {weight, bias}, product, out[0]);
+    gcn_backward<double>(Cpu{1}, t, order, x, {weight, bias}, product, dz, {out[1], out[2]}, &out[3]);
+    return out;
+  };
+  for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
+    const auto sage = sage_results(block, order, tensors),
+               sage_in_common = sage_results(shared.block, order, tensors);
+    for (std::size_t k = 0; k < sage.size(); ++k) EXPECT_TRUE(same_bits(sage_in_common[k], sage[k])) << k;
+    const auto gcn = gcn_results(block, transpose(block), order),
+               gcn_in_common = gcn_results(shared.block, transposed.block, order);
+    for (std::size_t k = 0; k < gcn.size(); ++k) EXPECT_TRUE(same_bits(gcn_in_common[k], gcn[k])) << k;
+  }
 }
 
 TEST(Convolution, OrderFollowsTheCost) {

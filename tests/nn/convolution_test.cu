@@ -35,7 +35,9 @@ Block small_block() {
 
 // The numbers are those of the CPU's test; all are exact in float32.
 TEST_F(ConvolutionCuda, SageHandChecked) {
-  const auto block = to_device(gpu(), small_block()), transposed = to_device(gpu(), transpose(small_block()));
+  const SharedDeviceBlock shared(gpu(), small_block(), 3),
+      transpose_shared(gpu(), transpose(small_block()), 5);
+  const auto &block = shared.block, &transposed = transpose_shared.block;
   const auto x = matrix(3, 1, {1, 2, 4}), self = matrix(1, 2, {10, 0}), neighbour = matrix(1, 2, {1, 100}),
              bias = matrix(1, 2, {0.5, 0.25}), dz = matrix(2, 2, {1, 0, 0, 2});
   for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
@@ -52,7 +54,9 @@ TEST_F(ConvolutionCuda, SageHandChecked) {
 }
 
 TEST_F(ConvolutionCuda, GcnHandChecked) {
-  const auto block = to_device(gpu(), small_block()), transposed = to_device(gpu(), transpose(small_block()));
+  const SharedDeviceBlock shared(gpu(), small_block(), 3),
+      transpose_shared(gpu(), transpose(small_block()), 5);
+  const auto &block = shared.block, &transposed = transpose_shared.block;
   const auto x = matrix(3, 1, {1, 2, 4}), weight = matrix(1, 2, {1, 100}), bias = matrix(1, 2, {0.5, 0.25}),
              dz = matrix(2, 2, {1, 0, 0, 2});
   for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {

@@ -32,8 +32,8 @@ struct DeviceCase {
   Network<float> weights;  ///< what the other two have
   Network<double> exact;
   std::vector<Block> blocks;
-  std::vector<SharedBlock> device_storage;
-  std::vector<DeviceBlock> device_blocks;
+  std::vector<SharedDeviceBlock> device_storage;
+  std::vector<BlockView<Cuda>> device_blocks;
   Matrix<float> input;
   Matrix<float, Cuda> device_input;
   Buffer<std::int32_t> labels;
@@ -92,9 +92,9 @@ struct DeviceCase {
     ExactResult result;
     const auto exact_input = in_double(input);
     Matrix<double> dlogits;
-    result.logits = exact.forward(Cpu{1}, blocks, exact_input, pass);
+    result.logits = exact.forward(Cpu{1}, views_of(blocks), exact_input, pass);
     result.loss = softmax_cross_entropy<double>(Cpu{1}, result.logits, labels, 1.0, dlogits);
-    exact.backward(Cpu{1}, blocks, exact_input, pass, dlogits, result.gradients);
+    exact.backward(Cpu{1}, views_of(blocks), exact_input, pass, dlogits, result.gradients);
     return result;
   }
 };

@@ -24,7 +24,8 @@ namespace {
 template <class T>
 struct Case {
   Network<T> network;
-  std::vector<Block> blocks;
+  std::vector<Block> storage;
+  std::vector<BlockView<>> blocks;
   Matrix<T> input;
   std::vector<std::int32_t> labels;
   Pass pass{11, 3, 2};
@@ -32,7 +33,8 @@ struct Case {
   Case(const NetworkShape& shape, const std::vector<std::int64_t>& frontiers, std::uint64_t seed)
       : network(shape, seed) {
     std::mt19937_64 random(seed);
-    blocks = random_minibatch(frontiers, random);
+    storage = random_minibatch(frontiers, random);
+    blocks = views_of(storage);
     input = random_matrix<T>(frontiers.front(), shape.inputs, random);
     for (std::int64_t i = 0; i < frontiers.back(); ++i)
       labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(shape.classes)));
@@ -129,13 +131,13 @@ TEST(Network, AgreesWithPyTorch) {
     const auto input = to_matrix<double>(json.at("input"));
     const auto labels = json.at("labels").get<std::vector<std::int32_t>>();
 
-    const auto& logits = network.forward(Cpu{1}, blocks, input, {});
+    const auto& logits = network.forward(Cpu{1}, views_of(blocks), input, {});
     EXPECT_LT(largest_difference(logits, to_matrix<double>(json.at("logits"))), 1e-12);
     Matrix<double> dlogits;
     const double loss = softmax_cross_entropy<double>(Cpu{1}, logits, labels, 1.0, dlogits);
     EXPECT_NEAR(loss, json.at("loss").get<double>(), 1e-12 * loss);
     std::vector<Matrix<double>> gradients;
-    network.backward(Cpu{1}, blocks, input, {}, dlogits, gradients);
+    network.backward(Cpu{1}, views_of(blocks), input, {}, dlogits, gradients);
     for (std::size_t k = 0; k < gradients.size(); ++k) {
       const auto& name = network.parameters()[k].name;
       EXPECT_LT(largest_difference(gradients[k], to_matrix<double>(json.at("gradients").at(name))), 1e-11)
@@ -169,6 +171,24 @@ TEST(Network, ThreadsDoNotMatter) {
     }
 }
 
+TEST(Network, PlacesOfBlocksInCommonArraysDoNotMatter) {
+  for (const std::string kind : {"sage", "gcn"})
+    for (const Widths w : {Widths{40, 6, 3}, Widths{5, 9, 7}}) {  // both orders of multiplication
+      Case<float> c({kind, 2, w.inputs, w.hidden, w.classes, 0.5, 0.2, "batch"}, {600, 140, 80}, 3);
+      const double loss = c.loss();
+      const auto gradients = c.gradients();
+      Matrix<float> own, in_common, scratch;
+      c.network.evaluate_layer(Cpu{1}, 1, c.blocks[0], c.input, scratch, own);
+      const SharedBlock first(c.storage[0], 333), second(c.storage[1], 10000);
+      c.blocks = {first.block, second.block};
+      EXPECT_EQ(c.loss(), loss);
+      const auto again = c.gradients();
+      for (std::size_t k = 0; k < gradients.size(); ++k) EXPECT_TRUE(same_bits(again[k], gradients[k]));
+      c.network.evaluate_layer(Cpu{1}, 1, c.blocks[0], c.input, scratch, in_common);
+      EXPECT_TRUE(same_bits(in_common, own));
+    }
+}
+
 TEST(Network, DropoutIsAFunctionOfThePass) {
   Case<float> c({"sage", 2, 8, 16, 5, 0.5, 0.5, "none"}, {40, 20, 10}, 6);
   const double loss = c.loss();
@@ -183,13 +203,13 @@ TEST(Network, DropoutIsAFunctionOfThePass) {
 
 /// The one-row block that has row i of `block` only: the row itself first (a destination is its first
 /// source), then what it needs. `needed` lists those rows of the input.
-Block row_alone(const Block& block, std::int64_t i, std::vector<std::int64_t>& needed) {
+Block row_alone(const BlockView<>& block, std::int64_t i, std::vector<std::int64_t>& needed) {
   Block row;
   needed = {i};
   for (std::int64_t e = block.row_begin(i); e < block.row_end(i); ++e) {
     row.indices.push_back(static_cast<std::int32_t>(needed.size()));
-    needed.push_back(block.indices[static_cast<std::size_t>(e)]);
-    row.values.push_back(block.values[static_cast<std::size_t>(e)]);
+    needed.push_back(block.indices[e]);
+    row.values.push_back(block.values[e]);
   }
   row.rows = 1;
   row.columns = static_cast<std::int64_t>(needed.size());
@@ -207,7 +227,7 @@ TEST(Network, EvaluationOfARowDependsOnTheRowsItNeeds) {
         c.network.forward(Cpu{1}, c.blocks, c.input, {});
         c.network.update_running_statistics(c.network.batch_statistics());
         for (const int layer : {1, 2}) {
-          const Block& block = c.blocks[static_cast<std::size_t>(layer - 1)];
+          const BlockView<>& block = c.blocks[static_cast<std::size_t>(layer - 1)];
           const auto input = random_matrix<float>(block.columns, c.network.input_width(layer), random);
           Matrix<float> whole, alone, scratch;
           c.network.evaluate_layer(Cpu{2}, layer, block, input, scratch, whole);

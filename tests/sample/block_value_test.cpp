@@ -87,7 +87,7 @@ std::map<std::int64_t, float> sample_row(Sampler& sampler, std::uint64_t seed, s
   const SeedBatch batch = {0, seeds};
   const auto minibatch = std::move(sampler.sample(Cpu{1}, {&batch, 1}, seed, epoch)[0]);
   std::map<std::int64_t, float> row;
-  const auto& block = minibatch.blocks[0];
+  const auto block = copy_of(minibatch.blocks[0]);
   for (std::size_t k = 0; k < block.indices.size(); ++k)
     EXPECT_TRUE(
         row.emplace(minibatch.vertices[static_cast<std::size_t>(block.indices[k])], block.values[k]).second)

@@ -96,7 +96,7 @@ class FakeSampler : public Sampler {
     for (const auto& batch : batches) {
       calls.back().push_back(batch.number);
       ledger.book("sample", {.messages = 1});
-      minibatches.push_back({batch.number, {batch.seeds.begin(), batch.seeds.end()}, {}});
+      minibatches.push_back({batch.number, batch.seeds, {}, nullptr});
     }
     return minibatches;
   }

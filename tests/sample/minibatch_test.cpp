@@ -1,12 +1,13 @@
 // Laws of one minibatch: frontiers are sets with destinations a prefix of sources; picks are distinct
 // neighbours, all of them where the fanout allows; block values are what the design says, and estimate the
-// full row without bias. And of an epoch's plan.
+// full row without bias; its digest does not know where in common arrays the blocks lie. And of an epoch's plan.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "dense/random_matrices.hpp"
 #include "espalier/sample/draw.hpp"
 #include "espalier/sample/draw_few.hpp"
 #include "espalier/sample/epoch_plan.hpp"
@@ -80,7 +81,7 @@ TEST(GraphSage, MatrixBlocksAreUnbiasedAndKeepTheDiagonal) {
     std::vector<double> sum(kNodes, 0.0), squares(kNodes, 0.0);
     for (std::int64_t t = 0; t < trials; ++t) {
       const auto minibatch = sample_one(a, c.shape, {v}, static_cast<std::uint64_t>(t));
-      const auto& block = minibatch.blocks[0];
+      const auto block = copy_of(minibatch.blocks[0]);
       for (std::int64_t k = 0; k < block.entries(); ++k) {
         const auto u = static_cast<std::size_t>(
             minibatch.vertices[static_cast<std::size_t>(block.indices[static_cast<std::size_t>(k)])]);
@@ -115,7 +116,7 @@ TEST(GraphSage, WideRowsTakeTheDrawsOfTheirStreamOnBothSidesOfAFew) {
       std::vector<std::int64_t> expected(static_cast<std::size_t>(fanout + diagonal), 0);
       for (std::uint64_t epoch = 0; epoch < 5; ++epoch) {
         const auto minibatch = sample_one(a, c.shape, {0}, epoch);
-        const auto& block = minibatch.blocks[0];
+        const auto block = copy_of(minibatch.blocks[0]);
         expected[0] = 0;  // where the diagonal lies
         draw_uniform({.seed = 3, .purpose = Purpose::kSample, .epoch = epoch, .batch = 5, .layer = 1}, size,
                      fanout, diagonal, expected.data());
@@ -153,6 +154,20 @@ TEST(GraphSage, PicksAreUniformOverSubsets) {
   for (const auto& [subset, count] : counts)
     statistic += std::pow(count - kTrials / 6.0, 2) / (kTrials / 6.0);
   EXPECT_LT(statistic, 36);
+}
+
+TEST(Minibatch, PlacesInCommonArraysDoNotChangeTheDigest) {
+  const Grid grid(test_world(), 1);
+  const auto a = matrix_of<std::int32_t>(grid, cases()[0], Topology::kReplicated);
+  const auto minibatch = sample_one(a, {.fanout = {4, 3}}, {1, 0, 2, 77}, 1);
+  auto shared = minibatch;
+  std::vector<SharedBlock> arrays;
+  for (const auto& block : minibatch.blocks)
+    arrays.emplace_back(copy_of(block), 100 * std::ssize(arrays) + 5);
+  for (std::size_t l = 0; l < arrays.size(); ++l) shared.blocks[l] = arrays[l].block;
+  EXPECT_EQ(sample_digest(shared), sample_digest(minibatch));
+  EXPECT_EQ(shared.sampled_edges(), minibatch.sampled_edges());
+  EXPECT_NE(sample_digest(minibatch), 0u);
 }
 
 TEST(EpochPlan, EveryVertexOnceAndEveryBatchOnOneRank) {

@@ -57,14 +57,12 @@ inline Row row_of(const SparseMatrix& m, std::int64_t v) {
 }
 
 /// Row r of a block of the minibatch. Checks that columns are within the block and none comes twice.
-inline Row row_of(const Minibatch& minibatch, const Block& block, std::int64_t r) {
+inline Row row_of(const Minibatch& minibatch, const BlockView<>& block, std::int64_t r) {
   Row row;
   for (auto k = block.row_begin(r); k < block.row_end(r); ++k) {
-    const auto column = block.indices[static_cast<std::size_t>(k)];
+    const auto column = block.indices[k];
     EXPECT_LT(column, block.columns);
-    EXPECT_TRUE(row.emplace(minibatch.vertices[static_cast<std::size_t>(column)],
-                            block.values[static_cast<std::size_t>(k)])
-                    .second)
+    EXPECT_TRUE(row.emplace(minibatch.vertices[static_cast<std::size_t>(column)], block.values[k]).second)
         << "an entry came twice";
   }
   return row;
@@ -111,7 +109,7 @@ inline Weights factors_of(const SparseMatrix& m, const Ids& seeds, const Minibat
 /// The step from a frontier to its sources, which begin with the frontier.
 struct SampledLayer {
   std::span<const std::int64_t> frontier, sources;  ///< global vertices
-  const Block& block;                               ///< frontier x sources
+  const BlockView<>& block;                         ///< frontier x sources
   std::int64_t fanout;
   std::set<std::int64_t> picks;  ///< as far as they show: new sources, and columns with an entry
 };
@@ -149,7 +147,8 @@ void check_layers(const SparseMatrix& m, const Minibatch& minibatch, const Ids& 
     EXPECT_TRUE(std::is_sorted(fresh.begin(), fresh.end()));
     SampledLayer layer = {
         vertices.first(rows), vertices.first(columns), block, fanout[l], {fresh.begin(), fresh.end()}};
-    for (const auto column : block.indices) layer.picks.insert(vertices[static_cast<std::size_t>(column)]);
+    for (const auto column : copy_of(block).indices)
+      layer.picks.insert(vertices[static_cast<std::size_t>(column)]);
     check_extraction(m, minibatch, layer);
     visit(layer);
     rows = columns;
@@ -300,8 +299,7 @@ inline Dense multiply(const Minibatch& minibatch, const Dense& h) {
       for (auto e = block.row_begin(r); e < block.row_end(r); ++e)
         for (std::size_t k = 0; k < 2; ++k)
           y[static_cast<std::size_t>(r)][k] +=
-              block.values[static_cast<std::size_t>(e)] *
-              x[static_cast<std::size_t>(block.indices[static_cast<std::size_t>(e)])][k];
+              block.values[e] * x[static_cast<std::size_t>(block.indices[e])][k];
     x = std::move(y);
   }
   return x;

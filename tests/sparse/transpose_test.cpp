@@ -1,6 +1,7 @@
 // ranks: 1
 // Laws: entry (i, j) of the transpose is entry (j, i); its rows are ascending, repeated entries keep their
-// order; twice is the sorted original; threads do not matter.
+// order; twice is the sorted original; neither threads nor the place of the block in common arrays matter; positions say
+// where each entry came from.
 #include "espalier/sparse/transpose.hpp"
 
 #include <gtest/gtest.h>
@@ -44,6 +45,49 @@ TEST(Transpose, RandomBlocks) {
         EXPECT_FALSE(reused.has_values());
         EXPECT_EQ(to_dense(reused).data, plain_transpose(to_dense(block)).data);
       }
+}
+
+TEST(Transpose, HandCheckedPositions) {
+  Block block, t;  // that of HandChecked
+  block.rows = 2;
+  block.columns = 3;
+  block.indptr = {0, 3, 5};
+  block.indices = {1, 2, 2, 2, 0};
+  Buffer<std::int64_t> positions;
+  transpose(Cpu{1}, block, t, &positions);
+  EXPECT_EQ(positions, (Buffer<std::int64_t>{4, 0, 1, 2, 3}));
+}
+
+// A block in the middle of common arrays is transposed to the bits of its own copy; an entry's row, column and value are
+// those that its position names.
+TEST(Transpose, NeitherPlaceNorPositionsMatter) {
+  std::mt19937_64 random(test_seed(6));
+  Block reused;
+  Buffer<std::int64_t> positions;
+  for (const std::int64_t rows : {0, 1, 60, 7000})
+    for (const std::int64_t columns : {0, 1, 40})
+      for (const bool values : {true, false})
+        for (const int threads : {1, 3}) {
+          Block block = random_block_matrix(rows, columns, 9, random);
+          if (!values) block.values.clear();
+          const Block expected = transpose(block);
+          const SharedBlock shared(block, 12345);
+          transpose(Cpu{threads}, shared.block, reused);
+          EXPECT_TRUE(same_block(reused, expected));
+          transpose(Cpu{threads}, shared.block, reused, &positions);
+          EXPECT_TRUE(same_block(reused, expected));
+          EXPECT_TRUE(same_block(copy_of(shared.block), block));
+          ASSERT_EQ(std::ssize(positions), block.entries());
+          for (std::int64_t j = 0; j < reused.rows; ++j)
+            for (auto k = static_cast<std::size_t>(reused.row_begin(j));
+                 k < static_cast<std::size_t>(reused.row_end(j)); ++k) {
+              const auto from = static_cast<std::size_t>(positions[k]);
+              EXPECT_EQ(block.indices[from], j);
+              EXPECT_GE(positions[k], block.row_begin(reused.indices[k]));
+              EXPECT_LT(positions[k], block.row_end(reused.indices[k]));
+              if (values) EXPECT_EQ(block.values[from], reused.values[k]);
+            }
+        }
 }
 
 TEST(Transpose, ThreadsDoNotMatter) {

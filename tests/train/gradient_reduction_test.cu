@@ -4,7 +4,7 @@
 #include "comm/device_transports.hpp"
 #include "dense/device_matrices.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/train/device_gradient_reduction.hpp"
+#include "espalier/train/gradient_reduction.hpp"
 
 namespace espalier {
 namespace {
@@ -59,7 +59,7 @@ struct Sums {
     const auto& world = test_world();
     const DeviceCommunicator comm(own_gpu(), world, by_nccl);
     GradientReduction cpu(world, reproducible);
-    DeviceGradientReduction gpu(own_gpu(), comm, reproducible);
+    GradientReductionOn<Cuda> gpu(own_gpu(), comm, reproducible);
     auto sums = all_to_device(own_gpu(), expected);
     for (int step = 0; step < 2; ++step) {  // the second finds nothing of the first
       for (std::int64_t b = 0; b < kBatches; ++b) {

@@ -6,7 +6,7 @@
 
 #include "cuda_test.hpp"
 #include "espalier/product/device_dist_csr.hpp"
-#include "espalier/train/device_gradient_reduction.hpp"
+#include "espalier/train/gradient_reduction.hpp"
 #include "mpi_test.hpp"
 #include "train/small_training.hpp"
 

@@ -64,7 +64,7 @@ class DeviceFeatureStore {
                     std::vector<Matrix<float, Cuda>>& rows) const;
 
   /// y = B H[ids] where all_local().
-  void aggregate(const Cuda& cuda, const DeviceBlock& block, std::span<const std::int64_t> ids,
+  void aggregate(const Cuda& cuda, const BlockView<Cuda>& block, std::span<const std::int64_t> ids,
                  Matrix<float, Cuda>& y) const;
 
  private:

@@ -91,7 +91,7 @@ class FeatureStore {
 
   /// Y = B H[ids]: aggregation fused with the gather of the rows, where all_local(). `block` has a column for each of
   /// `ids`; y becomes [block.rows, f]. The bits are those of fetching the rows first. Not collective.
-  void aggregate(const Cpu& cpu, const Block& block, std::span<const std::int64_t> ids,
+  void aggregate(const Cpu& cpu, const BlockView<Cpu>& block, std::span<const std::int64_t> ids,
                  Matrix<float>& y) const;
 
   /// Divides each row by the sum of its absolute values (Kipf and Welling 2017); zero rows stay. Local.

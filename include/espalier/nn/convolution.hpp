@@ -16,7 +16,9 @@
 
 namespace espalier {
 
-/// Matrices of a layer, where a function's first argument decides the space.
+/// Blocks and matrices of a layer, where a function's first argument decides the space.
+template <class Space>
+using BlockViewOn = BlockView<std::type_identity_t<Space>>;
 template <class Space, class T>
 using MatrixOn = Matrix<T, std::type_identity_t<Space>>;
 template <class Space, class T>
@@ -31,8 +33,10 @@ enum class Order {
 /// The cheaper order of a training step, forward and backward, by counting multiply-adds; a function of the
 /// minibatch only. `needs_input_gradient`: false in the first layer, where aggregating first spares the
 /// transposed product.
-Order cheaper_order(const Block& block, std::int64_t in, std::int64_t out, bool needs_input_gradient);
-Order cheaper_order(const DeviceBlock& block, std::int64_t in, std::int64_t out, bool needs_input_gradient);
+Order cheaper_order(const BlockView<Cpu>& block, std::int64_t in, std::int64_t out,
+                    bool needs_input_gradient);
+Order cheaper_order(const BlockView<Cuda>& block, std::int64_t in, std::int64_t out,
+                    bool needs_input_gradient);
 
 /// The sizes of a block that is not there; the order that the CPU takes.
 struct BlockSize {

@@ -69,27 +69,27 @@ class Network {
 
   /// Does layer 1 begin with B[1] X, the block times the input as it is? Then a caller may form that product itself,
   /// while it gathers rows, and hand over InputForm::kAggregated. A function of the shapes only.
-  bool aggregates_input(const BlockOn<Space>& first_block) const;
+  bool aggregates_input(const BlockView<Space>& first_block) const;
   /// Room for B[1] X [blocks[0].rows, inputs].
   Matrix<T, Space>& input_aggregate() { return activations_of(1).product; }
 
   /// The training forward pass. blocks[0] belongs to layer 1 (input side), blocks[L-1] to the seeds;
   /// blocks[l].columns == blocks[l-1].rows; input [blocks[0].columns, inputs]. Returns logits
   /// [blocks[L-1].rows, classes], valid until the next forward.
-  const Matrix<T, Space>& forward(const Space&, std::span<const BlockOn<Space>> blocks,
+  const Matrix<T, Space>& forward(const Space&, std::span<const BlockView<Space>> blocks,
                                   const Matrix<T, Space>& input, const Pass& pass,
                                   InputForm form = InputForm::kRows);
 
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the order of
   /// parameters(), overwritten. Everything else must be as in the forward pass just before: it reads the
   /// activations that pass has kept.
-  void backward(const Space&, std::span<const BlockOn<Space>> blocks, const Matrix<T, Space>& input,
+  void backward(const Space&, std::span<const BlockView<Space>> blocks, const Matrix<T, Space>& input,
                 const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients);
 
   /// Layer 1 .. L without dropout, with running statistics: normalisation and ReLU included except after the
   /// last layer. input [block.columns, input_width(layer)]; output becomes [block.rows, output_width(layer)];
   /// no two may be the same matrix. `scratch` is memory to work in, which the next layer may use again.
-  void evaluate_layer(const Space&, int layer, const BlockOn<Space>& block, const Matrix<T, Space>& input,
+  void evaluate_layer(const Space&, int layer, const BlockView<Space>& block, const Matrix<T, Space>& input,
                       Matrix<T, Space>& scratch, Matrix<T, Space>& output) const;
 
   /// Batch normalisation's state, saved with the weights: mean and variance [1, hidden] of layers 1 .. L-1,
@@ -127,10 +127,10 @@ class Network {
   Matrix<T, Space>& output_of(int layer);
   const Matrix<T, Space>& input_of(int layer, const Matrix<T, Space>& input);
   const Matrix<T, Space>& value(int layer, int place) const;
-  void convolve(const Space&, int layer, const BlockOn<Space>&, Order, const Matrix<T, Space>& x,
+  void convolve(const Space&, int layer, const BlockView<Space>&, Order, const Matrix<T, Space>& x,
                 Matrix<T, Space>& product, Matrix<T, Space>& z) const;
   void activate(const Space&, int layer, const Pass& pass);
-  void backward_of_convolution(const Space&, int layer, const BlockOn<Space>&, const Matrix<T, Space>& x,
+  void backward_of_convolution(const Space&, int layer, const BlockView<Space>&, const Matrix<T, Space>& x,
                                const Matrix<T, Space>& dz, std::vector<Matrix<T, Space>>& gradients,
                                Matrix<T, Space>* dx);
   void backward_of_activation(const Space&, int layer, Matrix<T, Space>& gradient,

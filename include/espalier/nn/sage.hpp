@@ -27,7 +27,7 @@ struct SageTensors {
 /// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which backward
 /// reads, else X W_neighbour; it holds B X already with Order::kAggregated, where X_d is all that is read of X.
 template <class T, class Space>
-void sage_forward(const Space&, const BlockOn<Space>& block, Order order, ConstViewOn<Space, T> x,
+void sage_forward(const Space&, const BlockViewOn<Space>& block, Order order, ConstViewOn<Space, T> x,
                   SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                   MatrixOn<Space, T>& z);
 
@@ -37,8 +37,8 @@ void sage_forward(const Space&, const BlockOn<Space>& block, Order order, ConstV
 /// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read when
 /// multiplying first or when dx is asked for.
 template <class T, class Space>
-void sage_backward(const Space&, const BlockOn<Space>& block, const BlockOn<Space>& transposed, Order order,
-                   ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
+void sage_backward(const Space&, const BlockViewOn<Space>& block, const BlockViewOn<Space>& transposed,
+                   Order order, ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
                    MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz,
                    SageTensors<MatrixOn<Space, T>> gradients, MatrixOn<Space, T>* dx);
 

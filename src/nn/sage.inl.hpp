@@ -9,7 +9,7 @@
 namespace espalier {
 
 template <class T, class Space>
-void sage_forward(const Space& space, const BlockOn<Space>& block, Order order, ConstViewOn<Space, T> x,
+void sage_forward(const Space& space, const BlockViewOn<Space>& block, Order order, ConstViewOn<Space, T> x,
                   SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                   MatrixOn<Space, T>& z) {
   z.resize(block.rows, weights.self.columns);
@@ -28,7 +28,7 @@ void sage_forward(const Space& space, const BlockOn<Space>& block, Order order, 
 }
 
 template <class T, class Space>
-void sage_backward(const Space& space, const BlockOn<Space>& block, const BlockOn<Space>& transposed,
+void sage_backward(const Space& space, const BlockViewOn<Space>& block, const BlockViewOn<Space>& transposed,
                    Order order, ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
                    MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz,
                    SageTensors<MatrixOn<Space, T>> gradients, MatrixOn<Space, T>* dx) {
@@ -51,13 +51,13 @@ void sage_backward(const Space& space, const BlockOn<Space>& block, const BlockO
                Update::kAccumulate);
 }
 
-#define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                                \
-  template void sage_forward<T, Space>(const Space&, const BlockOn<Space>&, Order,                         \
-                                       ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>,     \
-                                       Matrix<T, Space>&, Matrix<T, Space>&);                              \
-  template void sage_backward<T, Space>(const Space&, const BlockOn<Space>&, const BlockOn<Space>&, Order, \
-                                        ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>,    \
-                                        Matrix<T, Space>&, const Matrix<T, Space>&,                        \
-                                        SageTensors<Matrix<T, Space>>, Matrix<T, Space>*);
+#define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                             \
+  template void sage_forward<T, Space>(const Space&, const BlockView<Space>&, Order,                    \
+                                       ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>,  \
+                                       Matrix<T, Space>&, Matrix<T, Space>&);                           \
+  template void sage_backward<T, Space>(                                                                \
+      const Space&, const BlockView<Space>&, const BlockView<Space>&, Order, ConstMatrixView<T, Space>, \
+      SageTensors<const Matrix<T, Space>>, Matrix<T, Space>&, const Matrix<T, Space>&,                  \
+      SageTensors<Matrix<T, Space>>, Matrix<T, Space>*);
 
 }  // namespace espalier

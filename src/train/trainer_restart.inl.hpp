@@ -4,7 +4,7 @@
 #include <map>
 #include <string_view>
 
-#include "training_steps.hpp"
+#include "trainer.inl.hpp"
 
 namespace espalier {
 

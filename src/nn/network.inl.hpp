@@ -15,8 +15,8 @@
 #include "espalier/nn/layer_norm.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sparse/transpose.hpp"
-#include "gcn_passes.hpp"
-#include "sage_passes.hpp"
+#include "gcn.inl.hpp"
+#include "sage.inl.hpp"
 
 namespace espalier {
 
@@ -143,13 +143,14 @@ const Matrix<T, Space>& Network<T, Space>::value(int layer, int place) const {
 }
 
 template <class T, class Space>
-bool Network<T, Space>::aggregates_input(const BlockOn<Space>& first_block) const {
+bool Network<T, Space>::aggregates_input(const BlockView<Space>& first_block) const {
   return shape_.input_dropout == 0 &&
          cheaper_order(first_block, input_width(1), output_width(1), false) == Order::kAggregateFirst;
 }
 
 template <class T, class Space>
-const Matrix<T, Space>& Network<T, Space>::forward(const Space& space, std::span<const BlockOn<Space>> blocks,
+const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
+                                                   std::span<const BlockView<Space>> blocks,
                                                    const Matrix<T, Space>& input, const Pass& pass,
                                                    InputForm form) {
   ESPALIER_CHECK(static_cast<int>(blocks.size()) == shape_.layers, "{} blocks for {} layers", blocks.size(),
@@ -166,7 +167,7 @@ const Matrix<T, Space>& Network<T, Space>::forward(const Space& space, std::span
   if (shape_.input_dropout > 0)
     dropout<T>(space, mask_of(pass, 0), shape_.input_dropout, input, dropped_input_);
   for (int layer = 1; layer <= shape_.layers; ++layer) {
-    const BlockOn<Space>& block = blocks[static_cast<std::size_t>(layer - 1)];
+    const BlockView<Space>& block = blocks[static_cast<std::size_t>(layer - 1)];
     const Order order = aggregated && layer == 1
                             ? Order::kAggregated
                             : cheaper_order(block, input_width(layer), output_width(layer), layer > 1);
@@ -178,7 +179,7 @@ const Matrix<T, Space>& Network<T, Space>::forward(const Space& space, std::span
 }
 
 template <class T, class Space>
-void Network<T, Space>::convolve(const Space& space, int layer, const BlockOn<Space>& block, Order order,
+void Network<T, Space>::convolve(const Space& space, int layer, const BlockView<Space>& block, Order order,
                                  const Matrix<T, Space>& x, Matrix<T, Space>& product,
                                  Matrix<T, Space>& z) const {
   if (shape_.kind == "sage") {
@@ -210,7 +211,7 @@ void Network<T, Space>::activate(const Space& space, int layer, const Pass& pass
 }
 
 template <class T, class Space>
-void Network<T, Space>::backward(const Space& space, std::span<const BlockOn<Space>> blocks,
+void Network<T, Space>::backward(const Space& space, std::span<const BlockView<Space>> blocks,
                                  const Matrix<T, Space>& input, const Pass&, const Matrix<T, Space>& dlogits,
                                  std::vector<Matrix<T, Space>>& gradients) {
   gradients.resize(parameters_.size());
@@ -242,7 +243,7 @@ void Network<T, Space>::backward_of_activation(const Space& space, int layer, Ma
 }
 
 template <class T, class Space>
-void Network<T, Space>::backward_of_convolution(const Space& space, int layer, const BlockOn<Space>& block,
+void Network<T, Space>::backward_of_convolution(const Space& space, int layer, const BlockView<Space>& block,
                                                 const Matrix<T, Space>& x, const Matrix<T, Space>& dz,
                                                 std::vector<Matrix<T, Space>>& gradients,
                                                 Matrix<T, Space>* dx) {
@@ -262,7 +263,7 @@ void Network<T, Space>::backward_of_convolution(const Space& space, int layer, c
 }
 
 template <class T, class Space>
-void Network<T, Space>::evaluate_layer(const Space& space, int layer, const BlockOn<Space>& block,
+void Network<T, Space>::evaluate_layer(const Space& space, int layer, const BlockView<Space>& block,
                                        const Matrix<T, Space>& input, Matrix<T, Space>& scratch,
                                        Matrix<T, Space>& output) const {
   convolve(space, layer, block, evaluation_order(input_width(layer), output_width(layer)), input, scratch,

@@ -9,7 +9,7 @@
 namespace espalier {
 
 template <class T, class Space>
-void gcn_forward(const Space& space, const BlockOn<Space>& block, Order order, ConstViewOn<Space, T> x,
+void gcn_forward(const Space& space, const BlockViewOn<Space>& block, Order order, ConstViewOn<Space, T> x,
                  GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                  MatrixOn<Space, T>& z) {
   z.resize(block.rows, weights.weight.columns);
@@ -28,10 +28,10 @@ void gcn_forward(const Space& space, const BlockOn<Space>& block, Order order, C
 }
 
 template <class T, class Space>
-void gcn_backward(const Space& space, const BlockOn<Space>& transposed, Order order, ConstViewOn<Space, T> x,
-                  GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
-                  const MatrixOn<Space, T>& dz, GcnTensors<MatrixOn<Space, T>> gradients,
-                  MatrixOn<Space, T>* dx) {
+void gcn_backward(const Space& space, const BlockViewOn<Space>& transposed, Order order,
+                  ConstViewOn<Space, T> x, GcnTensors<const MatrixOn<Space, T>> weights,
+                  MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz,
+                  GcnTensors<MatrixOn<Space, T>> gradients, MatrixOn<Space, T>* dx) {
   sum_rows<T>(space, dz, gradients.bias);
   if (dx != nullptr) dx->resize(x.rows, x.columns);
   if (order == Order::kMultiplyFirst) {
@@ -46,13 +46,13 @@ void gcn_backward(const Space& space, const BlockOn<Space>& transposed, Order or
   }
 }
 
-#define ESPALIER_INSTANTIATE_GCN(T, Space)                                                                   \
-  template void gcn_forward<T, Space>(const Space&, const BlockOn<Space>&, Order, ConstMatrixView<T, Space>, \
-                                      GcnTensors<const Matrix<T, Space>>, Matrix<T, Space>&,                 \
-                                      Matrix<T, Space>&);                                                    \
-  template void gcn_backward<T, Space>(const Space&, const BlockOn<Space>&, Order,                           \
-                                       ConstMatrixView<T, Space>, GcnTensors<const Matrix<T, Space>>,        \
-                                       Matrix<T, Space>&, const Matrix<T, Space>&,                           \
+#define ESPALIER_INSTANTIATE_GCN(T, Space)                                                            \
+  template void gcn_forward<T, Space>(const Space&, const BlockView<Space>&, Order,                   \
+                                      ConstMatrixView<T, Space>, GcnTensors<const Matrix<T, Space>>,  \
+                                      Matrix<T, Space>&, Matrix<T, Space>&);                          \
+  template void gcn_backward<T, Space>(const Space&, const BlockView<Space>&, Order,                  \
+                                       ConstMatrixView<T, Space>, GcnTensors<const Matrix<T, Space>>, \
+                                       Matrix<T, Space>&, const Matrix<T, Space>&,                    \
                                        GcnTensors<Matrix<T, Space>>, Matrix<T, Space>*);
 
 }  // namespace espalier

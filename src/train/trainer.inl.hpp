@@ -1,6 +1,5 @@
-// What TrainerOn does, for every space: trainer.cpp and trainer.cu instantiate it, with training_restart.hpp, which leaves it
-// and goes on with it. The few leaves that only training
-// needs are declared here and defined there.
+// What TrainerOn does, for every space: trainer.cpp and trainer.cu instantiate it, with trainer_restart.inl.hpp, which
+// leaves it and goes on with it. The few leaves that only training needs are declared here and defined there.
 #pragma once
 
 #include <bit>
@@ -19,21 +18,25 @@ void to_space(const Cpu&, std::span<const T> from, Buffer<T>& to) {
   to.assign(from.begin(), from.end());
 }
 template <class T>
+void to_space(const Cuda&, std::span<const T> from, DeviceArray<T>& to);
+template <class T>
 Buffer<T> to_host(const Cpu&, const Buffer<T>& from) {
   return from;
 }
+template <class T>
+Buffer<T> to_host(const Cuda&, const DeviceArray<T>& from);
 
 // *loss = the sum over the rows of the cross-entropy, in memory of the space; dlogits = scale * gradient.
 void cross_entropy(const Cpu& cpu, const Matrix<float>& logits, const Buffer<std::int32_t>& labels,
                    double scale, Matrix<float>& dlogits, double* loss);
-
-inline GradientReduction reduction_over(const Cpu&, const Communicator& comm, bool reproducible) {
-  return {comm, reproducible};
-}
+void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
+                   const DeviceArray<std::int32_t>& labels, double scale, Matrix<float, Cuda>& dlogits,
+                   double* loss);
 
 // Notes in *flag when a number is not finite, and returns true when the flag is known to be set. A GPU is not asked
 // inside of an epoch.
 bool note_divergence(const Cpu&, const std::vector<Matrix<float>>& gradients, int* flag);
+bool note_divergence(const Cuda&, const std::vector<Matrix<float, Cuda>>& gradients, int* flag);
 
 template <class Space>
 NetworkShape shape_of(const TrainingJobOn<Space>& job) {
@@ -94,8 +97,8 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
       grid_(host_grid(job.grid)),
       network_(space, shape_of(job), static_cast<std::uint64_t>(job.config.train.seed)),
       optimizer_(space, optimizer_of(job.config.train), network_.parameters()),
-      reduction_(reduction_over(space, job.grid.world(), job.config.train.reproducible)),
-      statistics_(reduction_over(space, job.grid.world(), job.config.train.reproducible)),
+      reduction_(space, job.grid.world(), job.config.train.reproducible),
+      statistics_(space, job.grid.world(), job.config.train.reproducible),
       clock_(space, timers_) {
   for (const auto& parameter : network_.parameters())
     gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
