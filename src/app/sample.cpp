@@ -85,10 +85,8 @@ void run(Job& job, std::int64_t epochs) {
 #ifdef ESPALIER_WITH_CUDA
   if (const auto& gpu = job.device.gpu) {
     const DeviceGrid grid(*gpu, *job.grid);
-    const auto matrix = place_matrix(job, a);
-    bool on_host = false;
-    const auto sampler = make_sampler(*gpu, grid, kind, matrix, shape, &on_host, job.cpu);
-    if (on_host) warn_of_host_sampling(job);
+    const auto matrix = place_matrix(job, grid, a);
+    const auto sampler = make_sampler(*gpu, kind, matrix, shape);
     return sample(job, *gpu, *sampler, training, epochs);
   }
 #endif

@@ -156,16 +156,14 @@ void train_on_gpu(Job& job, const std::optional<Restart>& restart, const DistCsr
                   std::optional<FeatureStore> host_features, const Targets& targets) {
   const Cuda& gpu = *job.device.gpu;
   const DeviceGrid grid(gpu, *job.grid);
-  const auto matrix = place_matrix(job, a);
+  const auto matrix = place_matrix(job, grid, a);
   const DeviceFeatureStore features(gpu, grid, *host_features,
                                     features_on_device(job) ? Placement::kDevice : Placement::kHost,
                                     gpu.precision() == Precision::kBf16);
   host_features.reset();
   const auto shape = sampler_shape(job.config, job.grid->ranks());
-  bool on_host = false;
-  const auto sampler = make_sampler(gpu, grid, job.config.sampler.kind, matrix, shape, &on_host, job.cpu);
-  const auto whole_rows = make_sampler(gpu, grid, "graphsage", matrix, whole_rows_shape(shape));
-  if (on_host) warn_of_host_sampling(job);
+  const auto sampler = make_sampler(gpu, job.config.sampler.kind, matrix, shape);
+  const auto whole_rows = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape));
   if (job.grid->ranks() > 1) log::info("GPUs exchange by {}", grid.transport());
   train(job, restart, gpu, grid, *sampler, *whole_rows, features, targets);
 }

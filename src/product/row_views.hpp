@@ -14,10 +14,10 @@ namespace espalier {
 
 /// keys[k] = {ids[k], numbers[b]}, where id k is of batch b: offsets[b] <= k < offsets[b+1].
 template <class Id>
-Array<Cpu, RowKey> make_keys(const Cpu& cpu, const Id* ids, const SharedList<std::int64_t>& offsets,
+Buffer<RowKey> make_keys(const Cpu& cpu, const Id* ids, const SharedList<std::int64_t>& offsets,
                              const SharedList<std::int64_t>& numbers);
 template <class Id>
-Array<Cuda, RowKey> make_keys(const Cuda& cuda, const Id* ids, const SharedList<std::int64_t, Cuda>& offsets,
+DeviceArray<RowKey> make_keys(const Cuda& cuda, const Id* ids, const SharedList<std::int64_t, Cuda>& offsets,
                               const SharedList<std::int64_t, Cuda>& numbers);
 
 /// rows[k] = row ids[k] - first_row of `block`, for k < count.
@@ -89,10 +89,10 @@ std::vector<std::int64_t> count_by_batch(const Cuda& cuda, const OwnerGroups<Ind
 
 /// The lists numbers[0], numbers[1], ... of a stack, one after another: list k is ids[offsets[k] .. offsets[k+1]).
 template <class Index>
-Array<Cpu, Index> copy_lists(const Cpu& cpu, const Index* ids, const SharedList<std::int64_t>& offsets,
+Buffer<Index> copy_lists(const Cpu& cpu, const Index* ids, const SharedList<std::int64_t>& offsets,
                              const std::vector<std::int64_t>& numbers);
 template <class Index>
-Array<Cuda, Index> copy_lists(const Cuda& cuda, const Index* ids,
+DeviceArray<Index> copy_lists(const Cuda& cuda, const Index* ids,
                               const SharedList<std::int64_t, Cuda>& offsets,
                               const std::vector<std::int64_t>& numbers);
 

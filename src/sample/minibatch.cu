@@ -5,7 +5,6 @@
 #include "edge_hash.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
-#include "extract.hpp"
 
 namespace espalier {
 
@@ -46,12 +45,6 @@ __global__ void __launch_bounds__(kBlockThreads)
     atomicAdd(reinterpret_cast<unsigned long long*>(digest), static_cast<unsigned long long>(sum));
 }
 
-// What a copied minibatch keeps.
-struct Copies {
-  DeviceArray<std::int64_t> vertices;
-  std::vector<Csr<std::int32_t, Cuda>> blocks;
-};
-
 }  // namespace
 
 std::uint64_t sample_digests(const Cuda& cuda, std::span<const MinibatchOn<Cuda>> minibatches) {
@@ -74,45 +67,6 @@ std::uint64_t sample_digests(const Cuda& cuda, std::span<const MinibatchOn<Cuda>
                 static_cast<unsigned>(std::min(kMostAtOnce, std::ssize(all) - first))),
            dim3(kBlockThreads), on_device.data() + first, digest.data());
   return download(cuda, digest)[0];
-}
-
-MinibatchOn<Cuda> to_device(const Cuda& cuda, const Minibatch& minibatch) {
-  auto memory = std::make_shared<Copies>();
-  upload(cuda, minibatch.vertices, memory->vertices);
-  for (const auto& block : minibatch.blocks) {
-    auto& to = memory->blocks.emplace_back();
-    to.rows = block.rows;
-    to.columns = block.columns;
-    const auto first = block.indptr[0];
-    const auto entries = static_cast<std::size_t>(block.entries());
-    Buffer<std::int64_t> indptr(block.indptr, block.indptr + block.rows + 1);
-    for (auto& offset : indptr) offset -= first;
-    to.indptr = upload(cuda, indptr);
-    upload(cuda, std::span(block.indices + first, entries), to.indices);
-    if (block.has_values()) upload(cuda, std::span(block.values + first, entries), to.values);
-  }
-  return {minibatch.number,
-          {memory->vertices.data(), memory->vertices.size()},
-          {memory->blocks.begin(), memory->blocks.end()},
-          memory};
-}
-
-Minibatch to_host(const Cuda& cuda, const MinibatchOn<Cuda>& minibatch) {
-  OwnedMinibatch copy;
-  copy.number = minibatch.number;
-  copy.vertices = download(cuda, minibatch.vertices.data(), minibatch.vertices.size());
-  for (const auto& block : minibatch.blocks) {
-    auto& to = copy.blocks.emplace_back();
-    to.rows = block.rows;
-    to.columns = block.columns;
-    to.indptr = download(cuda, block.indptr, static_cast<std::size_t>(block.rows) + 1);
-    const auto first = to.indptr[0];
-    for (auto& offset : to.indptr) offset -= first;
-    const auto entries = static_cast<std::size_t>(block.entries());
-    to.indices = download(cuda, block.indices + first, entries);
-    if (block.has_values()) to.values = download(cuda, block.values + first, entries);
-  }
-  return finish_minibatch(std::move(copy));
 }
 
 }  // namespace espalier

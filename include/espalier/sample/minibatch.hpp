@@ -41,8 +41,4 @@ std::uint64_t sample_digest(const Minibatch& minibatch);
 std::uint64_t sample_digests(const Cpu& cpu, std::span<const Minibatch> minibatches);
 std::uint64_t sample_digests(const Cuda& cuda, std::span<const MinibatchOn<Cuda>> minibatches);
 
-/// Copies; for tests, and for samplers whose arithmetic runs on the host.
-MinibatchOn<Cuda> to_device(const Cuda& cuda, const Minibatch& minibatch);
-Minibatch to_host(const Cuda& cuda, const MinibatchOn<Cuda>& minibatch);
-
 }  // namespace espalier

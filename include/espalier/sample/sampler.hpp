@@ -93,4 +93,10 @@ template <class Index, class Space>
 std::unique_ptr<SamplerOn<Space>> make_sampler(const Space& space, const std::string& kind,
                                                const DistCsr<Index, Space>& a, const SamplerShape& shape);
 
+template <class Index>
+std::unique_ptr<Sampler> make_sampler(const std::string& kind, const DistCsr<Index>& a,
+                                      const SamplerShape& shape) {
+  return make_sampler(Cpu{}, kind, a, shape);
+}
+
 }  // namespace espalier
