@@ -5,49 +5,18 @@
 #include <vector>
 
 #include "espalier/base/launch.hpp"
-#include "espalier/dense/matrix.hpp"
+#include "tensor_list.hpp"
 
-namespace espalier::device_tensors {
+namespace espalier::tensor_list {
 
 inline constexpr std::size_t kTensorsOfLaunch = 32;
 inline constexpr std::int64_t kMostBlocks = 1024;  ///< of a tensor
-
-template <class T>
-struct Tensor {
-  T* data;
-  std::int64_t size;
-  std::int64_t at;  ///< its place in an array of all tensors one after another
-  int number;       ///< its place in the list
-};
 
 /// What a kernel is given.
 template <class T>
 struct Tensors {
   Tensor<T> tensor[kTensorsOfLaunch];
 };
-
-template <class T>
-std::int64_t total_size(const std::vector<Tensor<T>>& tensors) {
-  return tensors.empty() ? 0 : tensors.back().at + tensors.back().size;
-}
-
-/// Matrices or constant matrices by pointers.
-template <class T, class MatrixPointer>
-std::vector<Tensor<T>> list_of(const std::vector<MatrixPointer>& matrices) {
-  std::vector<Tensor<T>> list;
-  for (const auto* matrix : matrices)
-    list.push_back({const_cast<T*>(matrix->data.data()), static_cast<std::int64_t>(matrix->data.size()),
-                    total_size(list), static_cast<int>(list.size())});
-  return list;
-}
-
-/// Tensors of the same sizes that lie one after another from `flat` on.
-template <class T, class U>
-std::vector<Tensor<T>> list_like(const std::vector<Tensor<U>>& tensors, T* flat) {
-  std::vector<Tensor<T>> list;
-  for (const auto& t : tensors) list.push_back({flat + t.at, t.size, t.at, t.number});
-  return list;
-}
 
 /// Launches `kernel`(tensors, arguments...) for all of them.
 template <class T, class... Parameters, class... Arguments>
@@ -75,12 +44,11 @@ __global__ void __launch_bounds__(kBlockThreads) visit(Tensors<T> tensors, Funct
     function(tensor.number, tensor.at + k, tensor.data[k]);
 }
 
-/// function(tensor, place, element) for every element: the number of its tensor, its place in an array of all tensors
-/// one after another, and itself.
+/// The twin of tensor_list.hpp's.
 template <class T, class Function>
 void for_each_element(const Cuda& cuda, const char* name, const std::vector<Tensor<T>>& tensors,
                       const Function& function) {
   launch_for(cuda, name, tensors, visit<T, Function>, function);
 }
 
-}  // namespace espalier::device_tensors
+}  // namespace espalier::tensor_list

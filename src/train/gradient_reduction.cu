@@ -5,8 +5,7 @@
 namespace espalier {
 namespace {
 
-using device_tensors::for_each_element, device_tensors::list_of, device_tensors::Tensor,
-    device_tensors::Tensors;
+using tensor_list::Tensors;
 
 __device__ std::uint32_t magnitude_bits(float x) {
   return __float_as_uint(x) & 0x7fffffffu;
@@ -38,11 +37,6 @@ __global__ void __launch_bounds__(kBlockThreads)
     atomicMax(bounds + tensor.number, static_cast<unsigned long long>(largest));
 }
 
-/// The tensors of `flat`, shaped like `like`.
-std::vector<Tensor<const float>> list_like(const std::vector<Matrix<float, Cuda>*>& like, const float* flat) {
-  return device_tensors::list_like<const float>(list_of<float>(like), flat);
-}
-
 }  // namespace
 
 void note_not_finite(const Cuda& cuda, const std::vector<const Matrix<float, Cuda>*>& tensors, int* flag) {
@@ -60,21 +54,10 @@ void make_zeros(const Space& cuda, std::int64_t size, Array<Space, T>& zeros) {
 }
 
 template <>
-void add_scaled<Cuda>(const Cuda& cuda, const std::vector<const Matrix<float, Cuda>*>& tensors, float scale,
-                      bool anew, DeviceArray<float>& flat) {
-  auto* const to = flat.data();
-  for_each_element(cuda, "gradient sum", list_of<const float>(tensors),
-                   [=] __device__(int, std::int64_t at, const float& x) {
-                     const float scaled = x * scale;
-                     to[at] = anew ? scaled : to[at] + scaled;
-                   });
-}
-
-template <>
-void raise_bounds<Cuda>(const Cuda& cuda, const DeviceArray<float>& flat,
-                        const std::vector<Matrix<float, Cuda>*>& like, DeviceArray<std::uint64_t>& bounds) {
-  device_tensors::launch_for(cuda, "gradient bounds", list_like(like, flat.data()), find_bounds_kernel,
-                             reinterpret_cast<unsigned long long*>(bounds.data()));
+void raise_bounds<Cuda>(const Cuda& cuda, const std::vector<Tensor<const float>>& tensors,
+                        DeviceArray<std::uint64_t>& bounds) {
+  tensor_list::launch_for(cuda, "gradient bounds", tensors, find_bounds_kernel,
+                          reinterpret_cast<unsigned long long*>(bounds.data()));
 }
 
 template <>
@@ -85,39 +68,6 @@ void find_units<Cuda>(const Cuda& cuda, const DeviceArray<std::uint64_t>& bounds
   for_each(cuda, "gradient units", static_cast<std::int64_t>(bounds.size()), [=] __device__(std::int64_t t) {
     to[t] = unit_of(from[t], __uint_as_float(static_cast<unsigned>(from[t])), contributions);
   });
-}
-
-template <>
-void add_fixed<Cuda>(const Cuda& cuda, const DeviceArray<float>& flat,
-                     const std::vector<Matrix<float, Cuda>*>& like, const DeviceArray<double>& units,
-                     DeviceArray<std::int64_t>& fixed) {
-  const auto* const unit = units.data();
-  auto* const to = fixed.data();
-  for_each_element(cuda, "gradient fixed point", list_like(like, flat.data()),
-                   [=] __device__(int t, std::int64_t at, const float& x) {
-                     const double factor = 1.0 / unit[t];
-                     if (factor == factor)
-                       to[at] += static_cast<std::int64_t>(rint(static_cast<double>(x) * factor));
-                   });
-}
-
-template <>
-void from_fixed<Cuda>(const Cuda& cuda, const DeviceArray<std::int64_t>& fixed,
-                      const DeviceArray<double>& units, const std::vector<Matrix<float, Cuda>*>& sums) {
-  const auto* const from = fixed.data();
-  const auto* const unit = units.data();
-  for_each_element(cuda, "gradient result", list_of<float>(sums),
-                   [=] __device__(int t, std::int64_t at, float& x) {
-                     x = static_cast<float>(static_cast<double>(from[at]) * unit[t]);
-                   });
-}
-
-template <>
-void copy_flat<Cuda>(const Cuda& cuda, const DeviceArray<float>& flat,
-                     const std::vector<Matrix<float, Cuda>*>& sums) {
-  const auto* const from = flat.data();
-  for_each_element(cuda, "gradient result", list_of<float>(sums),
-                   [=] __device__(int, std::int64_t at, float& x) { x = from[at]; });
 }
 
 template class GradientReductionOn<Cuda>;

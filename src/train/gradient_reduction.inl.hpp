@@ -2,58 +2,77 @@
 // define the leaves that are declared here. A flat array holds tensors one after another.
 #pragma once
 
+#include <cmath>
 #include <limits>
 
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/train/gradient_reduction.hpp"
+#include "tensor_list.hpp"
 
 namespace espalier {
 
+using tensor_list::list_like, tensor_list::list_of, tensor_list::Tensor;
+
 /// The bits of infinity: those of magnitudes ascend with them, and NaN comes last.
 inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
-
-/// What numbers up to `bound`, a float32 by its bits, are counted in: a power of two, or NaN where it is not finite.
-/// The product of its reciprocal and a float is exact.
-inline ESPALIER_HD double unit_of(std::uint64_t bound, float magnitude, std::int64_t contributions) {
-  if (bound >= kInfinityBits) return std::numeric_limits<double>::quiet_NaN();
-  return FixedPointScale(static_cast<double>(magnitude), contributions).to_double(1);
-}
 
 /// `size` zeros.
 template <class Space, class T>
 void make_zeros(const Space& space, std::int64_t size, Array<Space, T>& zeros);
 
-/// flat = the tensors times `scale`, or, unless `anew`, flat += them.
+/// bounds[t] = the bits of the largest magnitude of tensor t and of bounds[t].
 template <class Space>
-void add_scaled(const Space& space, const std::vector<const Matrix<float, Space>*>& tensors, float scale,
-                bool anew, Array<Space, float>& flat);
+void raise_bounds(const Space& space, const std::vector<Tensor<const float>>& tensors,
+                  Array<Space, std::uint64_t>& bounds);
 
-/// bounds[t] = the bits of the largest magnitude of tensor t in `flat` and of bounds[t]; tensors shaped like `like`.
-template <class Space>
-void raise_bounds(const Space& space, const Array<Space, float>& flat,
-                  const std::vector<Matrix<float, Space>*>& like, Array<Space, std::uint64_t>& bounds);
-
-/// units[t] = unit_of(bounds[t]).
+/// units[t] = what numbers up to bounds[t] are counted in: a power of two, or NaN where the bound is not finite.
 template <class Space>
 void find_units(const Space& space, const Array<Space, std::uint64_t>& bounds, std::int64_t contributions,
                 Array<Space, double>& units);
 
-/// fixed += `flat` in fixed point; nothing for a tensor without a unit.
-template <class Space>
-void add_fixed(const Space& space, const Array<Space, float>& flat,
-               const std::vector<Matrix<float, Space>*>& like, const Array<Space, double>& units,
-               Array<Space, std::int64_t>& fixed);
+inline ESPALIER_HD double unit_of(std::uint64_t bound, float magnitude, std::int64_t contributions) {
+  if (bound >= kInfinityBits) return std::numeric_limits<double>::quiet_NaN();
+  return FixedPointScale(static_cast<double>(magnitude), contributions).to_double(1);
+}
 
-/// sums = `fixed` in units; NaN for a tensor without one.
+/// to = the tensors times `scale`, or, unless `anew`, to += them.
 template <class Space>
-void from_fixed(const Space& space, const Array<Space, std::int64_t>& fixed,
-                const Array<Space, double>& units, const std::vector<Matrix<float, Space>*>& sums);
+void add_scaled(const Space& space, const std::vector<Tensor<const float>>& tensors, float scale, bool anew,
+                float* to) {
+  for_each_element(space, "gradient sum", tensors, [=] ESPALIER_HD(int, std::int64_t at, const float& x) {
+    const float scaled = x * scale;
+    to[at] = anew ? scaled : to[at] + scaled;
+  });
+}
 
-/// sums = `flat`.
+/// fixed += the numbers in fixed point; nothing for a tensor without a unit. The product of a unit's reciprocal and a
+/// float is exact.
 template <class Space>
-void copy_flat(const Space& space, const Array<Space, float>& flat,
-               const std::vector<Matrix<float, Space>*>& sums);
+void add_fixed(const Space& space, const std::vector<Tensor<const float>>& tensors, const double* units,
+               std::int64_t* fixed) {
+  for_each_element(space, "gradient fixed point", tensors,
+                   [=] ESPALIER_HD(int t, std::int64_t at, const float& x) {
+                     const double factor = 1.0 / units[t];
+                     if (factor == factor)
+                       fixed[at] += static_cast<std::int64_t>(std::rint(static_cast<double>(x) * factor));
+                   });
+}
+
+/// NaN for a tensor without a unit.
+template <class Space>
+void from_fixed(const Space& space, const std::int64_t* fixed, const double* units,
+                const std::vector<Tensor<float>>& to) {
+  for_each_element(space, "gradient result", to, [=] ESPALIER_HD(int t, std::int64_t at, float& x) {
+    x = static_cast<float>(static_cast<double>(fixed[at]) * units[t]);
+  });
+}
+
+template <class Space>
+void copy_flat(const Space& space, const float* from, const std::vector<Tensor<float>>& to) {
+  for_each_element(space, "gradient result", to,
+                   [=] ESPALIER_HD(int, std::int64_t at, float& x) { x = from[at]; });
+}
 
 template <class T>
 void reduce_flat(const Communicator& comm, Buffer<T>& flat, Reduction reduction) {
@@ -64,21 +83,15 @@ void reduce_flat(const DeviceCommunicator& comm, DeviceArray<T>& flat, Reduction
   comm.all_reduce(flat.data(), static_cast<std::int64_t>(flat.size()), reduction, "reduce");
 }
 
-template <class Tensor>
-std::int64_t total_size(const std::vector<Tensor*>& tensors) {
-  std::int64_t size = 0;
-  for (const auto* tensor : tensors) size += static_cast<std::int64_t>(tensor->data.size());
-  return size;
-}
-
 template <class Space>
 void GradientReductionOn<Space>::add(const std::vector<const Matrix<float, Space>*>& tensors, float scale) {
   const bool anew = reproducible_ || contributions_ == 0;
   if (anew && contributions_ == kept_.size()) kept_.emplace_back();
   if (anew) ++contributions_;
   auto& flat = kept_[contributions_ - 1];
-  flat.resize(static_cast<std::size_t>(total_size(tensors)));
-  add_scaled<Space>(space_, tensors, scale, anew, flat);
+  const auto list = list_of<const float>(tensors);
+  flat.resize(static_cast<std::size_t>(total_size(list)));
+  add_scaled(space_, list, scale, anew, flat.data());
 }
 
 template <class Space>
@@ -95,23 +108,26 @@ template <class Space>
 void GradientReductionOn<Space>::finish_float(const std::vector<Matrix<float, Space>*>& sums) {
   if (kept_.empty()) kept_.emplace_back();
   auto& flat = kept_.front();
-  if (contributions_ == 0) make_zeros<Space, float>(space_, total_size(sums), flat);
+  const auto to = list_of<float>(sums);
+  if (contributions_ == 0) make_zeros<Space, float>(space_, total_size(to), flat);
   reduce_flat(comm_, flat, Reduction::kSum);
-  copy_flat<Space>(space_, flat, sums);
+  copy_flat(space_, flat.data(), to);
 }
 
 template <class Space>
 void GradientReductionOn<Space>::finish_exact(std::int64_t contributions,
                                               const std::vector<Matrix<float, Space>*>& sums) {
-  make_zeros<Space, std::uint64_t>(space_, std::ssize(sums), bounds_);
-  for (std::size_t m = 0; m < contributions_; ++m) raise_bounds<Space>(space_, kept_[m], sums, bounds_);
+  const auto to = list_of<float>(sums);
+  const auto kept = [&](std::size_t m) { return list_like<const float>(to, kept_[m].data()); };
+  make_zeros<Space, std::uint64_t>(space_, std::ssize(to), bounds_);
+  for (std::size_t m = 0; m < contributions_; ++m) raise_bounds<Space>(space_, kept(m), bounds_);
   reduce_flat(comm_, bounds_, Reduction::kMax);
-  units_.resize(sums.size());
+  units_.resize(to.size());
   find_units<Space>(space_, bounds_, contributions, units_);
-  make_zeros<Space, std::int64_t>(space_, total_size(sums), fixed_);
-  for (std::size_t m = 0; m < contributions_; ++m) add_fixed<Space>(space_, kept_[m], sums, units_, fixed_);
+  make_zeros<Space, std::int64_t>(space_, total_size(to), fixed_);
+  for (std::size_t m = 0; m < contributions_; ++m) add_fixed(space_, kept(m), units_.data(), fixed_.data());
   reduce_flat(comm_, fixed_, Reduction::kSum);
-  from_fixed<Space>(space_, fixed_, units_, sums);
+  from_fixed(space_, fixed_.data(), units_.data(), to);
 }
 
 }  // namespace espalier
