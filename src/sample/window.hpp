@@ -30,18 +30,16 @@ class WindowOn {
   /// The seeds of `batches`, and room for `layers` blocks each.
   WindowOn(const Space& space, std::span<const SeedBatch> batches, std::size_t layers)
       : memory_(std::make_shared<Memory>()), minibatches_(batches.size()), layers_left_(layers) {
-    std::vector<std::int64_t> seeds, begins = {0}, numbers;
+    std::vector<std::span<const std::int64_t>> seeds;
+    std::vector<std::int64_t> numbers;
     for (std::size_t b = 0; b < batches.size(); ++b) {
-      seeds.insert(seeds.end(), batches[b].seeds.begin(), batches[b].seeds.end());
-      begins.push_back(std::ssize(seeds));
+      seeds.push_back(batches[b].seeds);
       numbers.push_back(batches[b].number);
       minibatches_[b].number = batches[b].number;
       minibatches_[b].blocks.resize(layers);
     }
     memory_->layers.resize(layers);
-    frontier_ = {copy_to(space, std::span<const std::int64_t>(seeds)),
-                 {space, std::move(begins)},
-                 {space, std::move(numbers)}};
+    frontier_ = stack_frontier(space, seeds, std::move(numbers));
   }
 
   /// F[l] of all batches, where l is the layer that comes next.

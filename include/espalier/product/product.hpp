@@ -26,6 +26,7 @@
 #include <memory>
 #include <string_view>
 
+#include "espalier/base/arrays.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/base/shared_list.hpp"
 #include "espalier/product/dist_csr.hpp"
@@ -49,6 +50,19 @@ struct FrontierOn {
   std::int64_t size(std::int64_t batch) const { return offsets[batch + 1] - offsets[batch]; }
 };
 using Frontier = FrontierOn<Cpu>;
+
+/// The frontier whose batches have these lists of vertices (of std::int64_t) and these numbers.
+template <class Space, class Lists>
+FrontierOn<Space> stack_frontier(const Space& space, const Lists& lists, std::vector<std::int64_t> numbers) {
+  std::vector<std::int64_t> vertices, offsets = {0};
+  for (const auto& list : lists) {
+    vertices.insert(vertices.end(), std::begin(list), std::end(list));
+    offsets.push_back(std::ssize(vertices));
+  }
+  return {copy_to(space, std::span<const std::int64_t>(vertices)),
+          {space, std::move(offsets)},
+          {space, std::move(numbers)}};
+}
 
 /// Which row of P: the vertex, and the number of the batch in its epoch.
 struct RowKey {
