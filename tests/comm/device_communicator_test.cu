@@ -126,6 +126,33 @@ TEST_F(DeviceCommunicatorTest, AllReduceReducesAndBooksWhatTheHostsDoes) {
   }
 }
 
+template <class T>
+void expect_broadcast(const DeviceCommunicator& device, int root, std::size_t count) {
+  const auto& gpu = own_gpu();
+  auto& traffic = device.host().traffic();
+  traffic.clear();
+  auto numbers = numbers_of<T>(device.rank(), count);
+  auto values = upload(gpu, numbers);
+  device.host().broadcast(std::span<T>(numbers), root, "host");
+  device.broadcast(values.data(), static_cast<std::int64_t>(count), root, "device");
+  EXPECT_EQ(numbers, numbers_of<T>(root, count));
+  EXPECT_EQ(download(gpu, values), numbers);
+  expect_same_volume(traffic.of("device"), traffic.of("host"));
+}
+
+TEST_F(DeviceCommunicatorTest, BroadcastGivesWhatAnyRootHasAndBooksWhatTheHostsDoes) {
+  for (const bool by_nccl : transports()) {
+    SCOPED_TRACE(by_nccl);
+    const DeviceCommunicator device(own_gpu(), test_world(), by_nccl);
+    for (int root = device.size() - 1; root >= 0; --root)
+      for (const std::size_t count : {0u, 1u, 1000u}) {
+        expect_broadcast<float>(device, root, count);
+        expect_broadcast<std::int64_t>(device, root, count);
+        expect_broadcast<std::uint8_t>(device, root, count);
+      }
+  }
+}
+
 TEST_F(DeviceCommunicatorTest, AllGatherVPutsArraysInRankOrder) {
   const auto& gpu = own_gpu();
   const int p = test_world().size(), me = test_world().rank();

@@ -1,0 +1,110 @@
+// Laws of a grouping by owner, for every space: the parts in their order, the order of the list within a part, `last`
+// after all others and not counted; every width of ids. The oracle looks for each part's ids in the whole list.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "espalier/base/philox.hpp"
+#include "espalier/partition/group_by_owner.hpp"
+#include "mpi_test.hpp"
+#include "space_arrays.hpp"
+
+namespace espalier {
+
+template <class Id>
+struct HostGroups {
+  Buffer<Id> ids;
+  Buffer<std::int64_t> order;
+  std::vector<std::int64_t> counts;
+
+  bool operator==(const HostGroups&) const = default;
+};
+
+/// `groups` is used again, as programs do.
+template <class From, class Id, class Space>
+HostGroups<Id> grouped(const Space& space, const std::vector<From>& bounds, const Buffer<From>& list,
+                       int last, OwnerGroups<Id, Space>& groups) {
+  const auto on_space = array_on(space, list);
+  group_by_owner(space, on_space.data(), std::ssize(list), SharedList<From, Space>(space, bounds), groups,
+                 last);
+  EXPECT_EQ(groups.size(), std::ssize(list));
+  return {array_from(space, groups.ids), array_from(space, groups.order), groups.counts};
+}
+
+template <class Id, class From>
+HostGroups<Id> expected_groups(const std::vector<From>& bounds, const Buffer<From>& list, int last) {
+  HostGroups<Id> expected;
+  const auto take = [&](int part) {
+    std::int64_t count = 0;
+    for (std::int64_t k = 0; k < std::ssize(list); ++k) {
+      if (list[k] < bounds[part] || list[k] >= bounds[part + 1]) continue;
+      expected.ids.push_back(static_cast<Id>(list[k]));
+      expected.order.push_back(k);
+      ++count;
+    }
+    return count;
+  };
+  const int parts = static_cast<int>(bounds.size()) - 1;
+  for (int part = 0; part < parts; ++part) expected.counts.push_back(part == last ? 0 : take(part));
+  if (last >= 0) take(last);
+  return expected;
+}
+
+template <class From, class Id, class Space>
+void expect_groups(const Space& space, const std::vector<From>& bounds, const Buffer<From>& list) {
+  OwnerGroups<Id, Space> groups;
+  for (int last = -1; last < static_cast<int>(bounds.size()) - 1; ++last)
+    EXPECT_EQ(grouped(space, bounds, list, last, groups), expected_groups<Id>(bounds, list, last))
+        << list.size() << " ids, " << bounds.size() - 1 << " parts, last " << last;
+}
+
+template <class Space>
+void check_groups_by_hand(const Space& space) {
+  const std::vector<std::int64_t> bounds = {0, 4, 4, 9, 20};
+  const Buffer<std::int64_t> list = {7, 19, 0, 8, 3, 7, 1, 12};
+  OwnerGroups<std::int32_t, Space> groups;
+  EXPECT_EQ(grouped(space, bounds, list, 2, groups),
+            (HostGroups<std::int32_t>{{0, 3, 1, 19, 12, 7, 8, 7}, {2, 4, 6, 1, 7, 0, 3, 5}, {3, 0, 0, 2}}));
+  EXPECT_EQ(grouped(space, bounds, list, -1, groups),
+            (HostGroups<std::int32_t>{{0, 3, 1, 7, 8, 7, 19, 12}, {2, 4, 6, 0, 3, 5, 1, 7}, {3, 0, 3, 2}}));
+  EXPECT_EQ(grouped(space, bounds, {}, 2, groups), (HostGroups<std::int32_t>{{}, {}, {0, 0, 0, 0}}));
+}
+
+/// Parts of random sizes, every third of them empty, the first and the last too. Random ids, some of them twice.
+template <class From, class Id, class Space>
+void check_random_groups(const Space& space) {
+  for (const int parts : {1, 2, 7, 40})
+    for (const std::int64_t count : {0, 1, 5, 1000}) {
+      const RandomStream stream = {.seed = test_seed(6),
+                                   .batch = static_cast<std::uint64_t>(parts),
+                                   .row = static_cast<std::uint64_t>(count)};
+      std::vector<From> bounds = {0};
+      for (int part = 0; part < parts; ++part)
+        bounds.push_back(bounds.back() +
+                         (part % 3 == 0 && parts > 1 ? 0 : random_below(stream, part, 30) + 1));
+      Buffer<From> list;
+      for (std::int64_t k = 0; k < count; ++k) list.push_back(random_below(stream, 1000 + k, bounds.back()));
+      SCOPED_TRACE(testing::Message() << "seed " << stream.seed);
+      expect_groups<From, Id>(space, bounds, list);
+    }
+}
+
+/// Ids next to bounds, up to the largest that each width has.
+template <class Space>
+void check_groups_of_large_ids(const Space& space) {
+  constexpr std::int64_t kWide = std::int64_t{1} << 31;
+  expect_groups<std::int64_t, std::int32_t>(space, {0, kWide - 2, kWide},
+                                            {kWide - 1, 5, kWide - 2, 0, kWide - 3});
+  expect_groups<std::int64_t, std::int64_t>(
+      space, {0, kWide - 1, kWide, 3 * kWide, 1 + (kWide << 20)},
+      {kWide << 20, kWide, kWide - 1, 3 * kWide, kWide - 2, 3 * kWide - 1, 0});
+  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+  constexpr auto kHalf = std::uint64_t{1} << 63;
+  expect_groups<std::uint64_t, std::uint64_t>(
+      space, {0, 1, kHalf, kHalf, kMost - 3, kMost},
+      {kMost - 1, kHalf, kHalf - 1, 0, kMost - 3, kMost - 4, 1, kMost - 1, kHalf + 1});
+}
+
+}  // namespace espalier
