@@ -8,7 +8,7 @@ SMPI_INCLUDE      ?= /usr/include/smpi
 SIMULATED_ROOMS   := base comm sparse partition product sample feature
 SIMULATED_WITHOUT := src/base/config% src/product/read_% src/feature/read_%
 SIMULATED_SOURCES := $(filter-out $(SIMULATED_WITHOUT),$(foreach room,$(SIMULATED_ROOMS),$(sort $(wildcard src/$(room)/*.cpp)))) \
-                     src/dense/spmm.cpp bench/simulated/scaling.cpp
+                     src/dense/gather.cpp src/dense/spmm.cpp bench/simulated/scaling.cpp
 SIMULATED_OBJECTS := $(SIMULATED_SOURCES:%=build/simulated/obj/%.o)
 SIMULATED_POINTS  ?= build/simulated/points.csv
 # Only linked by smpicxx, whose headers rename malloc and exit. No -g: the simulator loads a copy of the program for

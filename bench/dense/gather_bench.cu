@@ -21,9 +21,7 @@ void measure_gather(GpuBench& bench, const Cuda& cuda, std::int64_t rows, std::i
   const auto device_from = on_gpu(cuda, from);
   const auto device_ids = upload(cuda, ids);
   Matrix<float, Cuda> to(rows, f);
-  const auto run = [&] {
-    gather_rows<float>(cuda, device_from, std::span(device_ids.data(), device_ids.size()), to);
-  };
+  const auto run = [&] { gather_rows<float>(cuda, device_from, device_from, device_ids.data(), to); };
   run();
   const auto bytes = static_cast<double>(rows * (8 + 8 * f));
   bench.measure(cuda, {fmt::format("gather_rows float32 f={}", f), "GB/s", 1e-9 * bytes, bytes, 0,

@@ -171,14 +171,12 @@ bool gathers(const Estimate& e) {
          order_of_layer(e, e.work.largest, 1) == Order::kAggregateFirst;
 }
 
-// feature/store.cpp: of `lists` lists of `rows` rows each: places, ids asked of others and by others, rows packed and
-// received, rows in float32.
+// feature/store.inl.hpp: of `lists` lists of `rows` rows each: sources, rows in float32; with other ranks ids by owner, their
+// order and owners, ids asked by others, rows packed and received.
 Arrays fetch(const Estimate& e, double lists, double rows, double remote, double stored, double width) {
-  return Arrays()
-      .add(8 * lists * rows)
-      .add(e.id() * remote, 2)
-      .add(stored * remote, 2)
-      .add(4 * rows * width, lists);
+  auto arrays = Arrays().add(8 * lists * rows).add(4 * rows * width, lists);
+  if (remote > 0) arrays.add(e.id() * lists * rows).add(8 * lists * rows).add(4 * lists * rows);
+  return arrays.add(e.id() * remote).add(stored * remote, 2);
 }
 
 Arrays input_rows(const Estimate& e) {

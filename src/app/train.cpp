@@ -157,9 +157,9 @@ void train_on_gpu(Job& job, const std::optional<Restart>& restart, const DistCsr
   const Cuda& gpu = *job.device.gpu;
   const DeviceGrid grid(gpu, *job.grid);
   const auto matrix = place_matrix(job, grid, a);
-  const DeviceFeatureStore features(gpu, grid, *host_features,
-                                    features_on_device(job) ? Placement::kDevice : Placement::kHost,
-                                    gpu.precision() == Precision::kBf16);
+  const auto features =
+      to_device(gpu, grid, *host_features, features_on_device(job) ? Placement::kDevice : Placement::kHost,
+                gpu.precision() == Precision::kBf16);
   host_features.reset();
   const auto shape = sampler_shape(job.config, job.grid->ranks());
   const auto sampler = make_sampler(gpu, job.config.sampler.kind, matrix, shape);

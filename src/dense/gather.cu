@@ -12,6 +12,27 @@ namespace {
 
 using device_rows::Pack;
 
+/// Where row k of a result comes from: from[ids[k] - first].
+template <class S, class Id>
+struct RowById {
+  const S* from;
+  const Id* ids;
+  std::int64_t first, columns;
+  __device__ const S* operator()(std::int64_t k) const { return from + (ids[k] - first) * columns; }
+};
+
+/// The same: from[source[k]] or own[~source[k]].
+template <class S>
+struct RowOfTwo {
+  const S *from, *own;
+  const std::int64_t* source;
+  std::int64_t columns;
+  __device__ const S* operator()(std::int64_t k) const {
+    const auto place = source[k];
+    return place < 0 ? own + ~place * columns : from + place * columns;
+  }
+};
+
 template <class To, class S>
 __device__ To converted(S x) {
   if constexpr (std::is_same_v<To, S>)
@@ -20,14 +41,14 @@ __device__ To converted(S x) {
     return to_float(x);
 }
 
-/// Group g copies row ids[g] to row g: `packs` packs of N elements, kLanes at a time.
-template <int N, int kLanes, class S, class To>
+/// Group k copies row k: `packs` packs of N elements, kLanes at a time.
+template <int N, int kLanes, class RowOf, class To>
 __global__ void __launch_bounds__(kBlockThreads)
-    copy_packs(const S* from, const std::int64_t* ids, std::int64_t rows, std::int64_t packs, To* to) {
+    copy_packs(RowOf row_of, std::int64_t rows, std::int64_t packs, To* to) {
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) + thread / kLanes;
   if (row >= rows) return;
-  const S* const from_row = from + ids[row] * packs * N;
+  const auto* const from_row = row_of(row);
   To* const to_row = to + row * packs * N;
 #pragma unroll 4
   for (std::int64_t pack = thread % kLanes; pack < packs; pack += kLanes) {
@@ -39,56 +60,57 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-template <int N, int kLanes, class S, class To>
-void launch_copy(const Cuda& cuda, const S* from, std::span<const std::int64_t> ids, std::int64_t packs,
-                 To* to) {
-  const auto rows = std::ssize(ids);
-  launch(cuda, "gather", copy_packs<N, kLanes, S, To>, dim3(blocks_for(rows, kBlockThreads / kLanes)),
-         dim3(kBlockThreads), from, ids.data(), rows, packs, to);
+template <int N, int kLanes, class RowOf, class To>
+void launch_copy(const Cuda& cuda, const RowOf& row_of, std::int64_t rows, std::int64_t packs, To* to) {
+  launch(cuda, "gather", copy_packs<N, kLanes, RowOf, To>, dim3(blocks_for(rows, kBlockThreads / kLanes)),
+         dim3(kBlockThreads), row_of, rows, packs, to);
 }
 
 /// With as many lanes as a narrow row has packs.
-template <int N, class S, class To>
-void copy_with_packs(const Cuda& cuda, const S* from, std::span<const std::int64_t> ids, std::int64_t columns,
-                     To* to) {
-  const std::int64_t packs = columns / N;
-  if (packs <= 4) return launch_copy<N, 4>(cuda, from, ids, packs, to);
-  if (packs <= 16) return launch_copy<N, 16>(cuda, from, ids, packs, to);
-  launch_copy<N, 32>(cuda, from, ids, packs, to);
+template <int N, class RowOf, class To>
+void copy_with_packs(const Cuda& cuda, const RowOf& row_of, MatrixView<To, Cuda> to) {
+  const std::int64_t packs = to.columns / N;
+  if (packs <= 4) return launch_copy<N, 4>(cuda, row_of, to.rows, packs, to.data);
+  if (packs <= 16) return launch_copy<N, 16>(cuda, row_of, to.rows, packs, to.data);
+  launch_copy<N, 32>(cuda, row_of, to.rows, packs, to.data);
 }
 
-template <class S, class To>
-void copy_any_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, std::span<const std::int64_t> ids,
-                   MatrixView<To, Cuda> to) {
-  using device_rows::aligned;
-  ESPALIER_CHECK(to.rows == std::ssize(ids) && to.columns == from.columns, "{} rows of [{}, {}] -> [{}, {}]",
-                 ids.size(), from.rows, from.columns, to.rows, to.columns);
-  const bool packed =
-      from.columns % 4 == 0 && aligned(from.data, 4 * sizeof(S)) && aligned(to.data, 4 * sizeof(To));
-  (packed ? copy_with_packs<4, S, To> : copy_with_packs<1, S, To>)(cuda, from.data, ids, to.columns, to.data);
+template <class S>
+bool in_packs(ConstMatrixView<S, Cuda> matrix) {
+  return matrix.columns % 4 == 0 && device_rows::aligned(matrix.data, 4 * sizeof(S));
 }
 
 }  // namespace
 
-template <class S>
-void gather_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, std::span<const std::int64_t> ids,
-                 MatrixView<float, Cuda> to) {
-  copy_any_rows(cuda, from, ids, to);
-}
-
-template <class S>
-void copy_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, std::span<const std::int64_t> ids,
+template <class S, class Id>
+void copy_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, const Id* ids, std::int64_t first,
                MatrixView<S, Cuda> to) {
-  copy_any_rows(cuda, from, ids, to);
+  ESPALIER_CHECK(to.columns == from.columns, "{} columns -> {}", from.columns, to.columns);
+  const RowById<S, Id> row_of = {from.data, ids, first, from.columns};
+  in_packs<S>(from) && in_packs<S>(to) ? copy_with_packs<4>(cuda, row_of, to)
+                                       : copy_with_packs<1>(cuda, row_of, to);
 }
 
-#define ESPALIER_INSTANTIATE(S)                                                                      \
-  template void gather_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, std::span<const std::int64_t>, \
-                               MatrixView<float, Cuda>);                                             \
-  template void copy_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, std::span<const std::int64_t>,   \
-                             MatrixView<S, Cuda>);
+template <class S>
+void gather_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, ConstMatrixView<S, Cuda> own,
+                 const std::int64_t* source, MatrixView<float, Cuda> to) {
+  ESPALIER_CHECK(to.columns == from.columns && to.columns == own.columns, "{} and {} columns -> {}",
+                 from.columns, own.columns, to.columns);
+  const RowOfTwo<S> row_of = {from.data, own.data, source, from.columns};
+  in_packs<S>(from) && in_packs<S>(own) && in_packs<float>(to) ? copy_with_packs<4>(cuda, row_of, to)
+                                                               : copy_with_packs<1>(cuda, row_of, to);
+}
+
+#define ESPALIER_INSTANTIATE(S)                                                                        \
+  template void copy_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, const std::int32_t*, std::int64_t, \
+                             MatrixView<S, Cuda>);                                                     \
+  template void copy_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, const std::int64_t*, std::int64_t, \
+                             MatrixView<S, Cuda>);                                                     \
+  template void gather_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, ConstMatrixView<S, Cuda>,        \
+                               const std::int64_t*, MatrixView<float, Cuda>);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(Half)
 ESPALIER_INSTANTIATE(BFloat16)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

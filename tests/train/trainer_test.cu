@@ -20,7 +20,7 @@ struct SmallGpuJob {
   SmallJob host;
   DeviceGrid grid;
   DeviceDistCsr<std::int32_t> a;
-  DeviceFeatureStore features;
+  FeatureStoreOn<Cuda> features;
   std::unique_ptr<DeviceSampler> sampler, whole_rows;
   EvaluatorOn<Cuda> evaluator;
 
@@ -29,7 +29,7 @@ struct SmallGpuJob {
       : host(grid_, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology),
         grid(gpu, grid_),
         a(to_device(gpu, host.a, placement)),
-        features(gpu, grid, host.features, placement),
+        features(to_device(gpu, grid, host.features, placement)),
         sampler(make_sampler(gpu, grid, "graphsage", a,
                              small_shape(config.model.kind, config.sampler.fanout, "sample"))),
         whole_rows(make_sampler(gpu, grid, "graphsage", a, small_shape(config.model.kind, {-1}, "evaluate"))),

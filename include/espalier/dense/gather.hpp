@@ -1,10 +1,10 @@
-// Rows of a matrix, picked by their ids, on a GPU: what the CPU does with a loop of copies.
+// Rows of matrices, picked by their numbers: how a message of rows is packed, and how rows come out of one.
 //
-// The source may be pinned memory of the host: the rows then come over the bus, each once for each id.
+// On a GPU a source may be pinned memory of the host: its rows then come over the bus, each once for each time that
+// it is named.
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "espalier/base/execution.hpp"
 #include "espalier/base/half.hpp"
@@ -12,16 +12,21 @@
 
 namespace espalier {
 
-/// to[i] = from[ids[i]], converted to float32. from [any, f] of float, Half or BFloat16; ids [rows] on the device; to
-/// [rows, f].
-template <class S>
-void gather_rows(const Cuda&, ConstMatrixView<S, Cuda> from, std::span<const std::int64_t> ids,
-                 MatrixView<float, Cuda> to);
-
-/// to[i] = from[ids[i]] in the type they have, as messages are packed. from [any, f], ids [rows] on the device, to
-/// [rows, f].
-template <class S>
-void copy_rows(const Cuda&, ConstMatrixView<S, Cuda> from, std::span<const std::int64_t> ids,
+/// to[k] = from[ids[k] - first], in the type they have. from [any, f] of float or Half, on a GPU also BFloat16; ids
+/// [rows], of int32_t or int64_t, memory of the space; to [rows, f].
+template <class S, class Id>
+void copy_rows(const Cpu&, ConstMatrixView<S> from, const Id* ids, std::int64_t first, MatrixView<S> to);
+template <class S, class Id>
+void copy_rows(const Cuda&, ConstMatrixView<S, Cuda> from, const Id* ids, std::int64_t first,
                MatrixView<S, Cuda> to);
+
+/// to[k] = from[source[k]], or own[~source[k]] where that is negative, converted to float32. from, own [any, f] of the
+/// same types; source [rows], memory of the space; to [rows, f].
+template <class S>
+void gather_rows(const Cpu&, ConstMatrixView<S> from, ConstMatrixView<S> own, const std::int64_t* source,
+                 MatrixView<float> to);
+template <class S>
+void gather_rows(const Cuda&, ConstMatrixView<S, Cuda> from, ConstMatrixView<S, Cuda> own,
+                 const std::int64_t* source, MatrixView<float, Cuda> to);
 
 }  // namespace espalier

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "espalier/base/execution.hpp"
-#include "espalier/feature/device_store.hpp"
+#include "espalier/feature/store.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/targets.hpp"

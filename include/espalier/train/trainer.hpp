@@ -18,7 +18,7 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/base/stage_clock.hpp"
-#include "espalier/feature/device_store.hpp"
+#include "espalier/feature/store.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluator.hpp"

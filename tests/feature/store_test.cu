@@ -1,18 +1,17 @@
 // ranks: 1 2 3 4 6
 // Laws of the feature store on GPUs: it fetches what the host's store fetches, bit for bit, moves the same bytes under
 // the same label, from device memory and from pinned memory, by both transports; fetches under way keep their rows.
-#include "espalier/feature/device_store.hpp"
+#include "espalier/feature/store.hpp"
 
 #include "comm/device_transports.hpp"
 #include "dense/device_matrices.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/spmm.hpp"
-#include "espalier/partition/group_by_owner.hpp"
 
 namespace espalier {
 namespace {
 
-class DeviceFeatureStoreTest : public CudaTest {};
+class FeatureStoreOnGpu : public CudaTest {};
 
 using Lists = std::vector<std::vector<std::int64_t>>;
 
@@ -119,7 +118,7 @@ void expect_fetch(const Grid& grid, const DeviceGrid& device_grid, const Case& o
   // Narrow rows have two bytes a number, as the rows of this store of halves: its bytes are those that are expected.
   const auto host = host_store<T>(grid, of.n, of.width, narrow);
   const auto halves = host_store<Half>(grid, of.n, of.width);
-  const DeviceFeatureStore store(gpu, device_grid, host, of.placement, narrow);
+  const auto store = to_device(gpu, device_grid, host, of.placement, narrow);
   EXPECT_EQ(store.width(), of.width);
   EXPECT_EQ(store.bytes(), narrow ? halves.bytes() : host.bytes());
   auto& traffic = grid.traffic();
@@ -144,7 +143,7 @@ void expect_fetch(const Grid& grid, const DeviceGrid& device_grid, const Case& o
   }
 }
 
-TEST_F(DeviceFeatureStoreTest, FetchesAndBooksWhatTheHostsStoreDoes) {
+TEST_F(FeatureStoreOnGpu, FetchesAndBooksWhatTheHostsStoreDoes) {
   for_every_case([](const Grid& grid, const DeviceGrid& device, const Case& of) {
     expect_fetch<float>(grid, device, of);
     expect_fetch<Half>(grid, device, of);
@@ -154,7 +153,7 @@ TEST_F(DeviceFeatureStoreTest, FetchesAndBooksWhatTheHostsStoreDoes) {
 
 // Blocks of 2^31 / parts rows and more, of which the store has the first ones only: below 2^31
 // vertices ids travel in 4 bytes, beyond in 8, as on the host.
-TEST_F(DeviceFeatureStoreTest, IdsTravelAtTheirOwnWidth) {
+TEST_F(FeatureStoreOnGpu, IdsTravelAtTheirOwnWidth) {
   constexpr std::int64_t kRows = 3, kColumns = 4, kWide = std::int64_t{1} << 31;
   for (const bool by_nccl : transports())
     for (const std::int64_t n : {kWide - 1, kWide + 1, 3 * kWide}) {
@@ -167,7 +166,7 @@ TEST_F(DeviceFeatureStoreTest, IdsTravelAtTheirOwnWidth) {
         for (std::int64_t j = 0; j < kColumns; ++j)
           local(i, j) = entry<float>(partition.begin(grid.row()) + i, j);
       const FeatureStore host(grid, partition, std::move(local));
-      const DeviceFeatureStore store(own_gpu(), device, host, Placement::kDevice);
+      const auto store = to_device(own_gpu(), device, host, Placement::kDevice);
       Lists lists(1);
       for (int part = grid.rows() - 1; part >= 0; --part)
         for (std::int64_t i = kRows - 1; i >= 0; --i) lists[0].push_back(partition.begin(part) + i);
@@ -184,11 +183,10 @@ TEST_F(DeviceFeatureStoreTest, IdsTravelAtTheirOwnWidth) {
     }
 }
 
-TEST_F(DeviceFeatureStoreTest, NarrowRowsAreRoundedOnce) {
+TEST_F(FeatureStoreOnGpu, NarrowRowsAreRoundedOnce) {
   const Grid grid(test_world(), 1);
   const DeviceGrid device(own_gpu(), grid);
-  const DeviceFeatureStore narrow(own_gpu(), device, host_store<float>(grid, 31, 6), Placement::kDevice,
-                                  true);
+  const auto narrow = to_device(own_gpu(), device, host_store<float>(grid, 31, 6), Placement::kDevice, true);
   const Lists lists = {{30, 0, 17, 1}};
   std::vector<Matrix<float, Cuda>> rows;
   narrow.fetch(own_gpu(), DeviceLists(own_gpu(), lists).spans, rows, "x");
@@ -196,12 +194,12 @@ TEST_F(DeviceFeatureStoreTest, NarrowRowsAreRoundedOnce) {
 }
 
 // A fetch begins before the one before it has finished; the lists are gone by then.
-TEST_F(DeviceFeatureStoreTest, FetchesUnderWayKeepTheirRows) {
+TEST_F(FeatureStoreOnGpu, FetchesUnderWayKeepTheirRows) {
   const auto& gpu = own_gpu();
   for_every_case([&](const Grid& grid, const DeviceGrid& device, const Case& of) {
     const auto host = host_store<float>(grid, of.n, of.width);
-    const DeviceFeatureStore store(gpu, device, host, of.placement);
-    DevicePendingFetch pending[2];
+    const auto store = to_device(gpu, device, host, of.placement);
+    PendingFetchOn<Cuda> pending[2];
     std::vector<Matrix<float>> expected[2];
     std::vector<Matrix<float, Cuda>> rows;
     for (int step = 0; step < 5; ++step) {
@@ -221,7 +219,7 @@ TEST_F(DeviceFeatureStoreTest, FetchesUnderWayKeepTheirRows) {
   });
 }
 
-TEST_F(DeviceFeatureStoreTest, TakesRowsThatLieOnTheDevice) {
+TEST_F(FeatureStoreOnGpu, TakesRowsThatLieOnTheDevice) {
   const auto& gpu = own_gpu();
   const Grid grid(test_world(), 1);
   const DeviceGrid device(gpu, grid);
@@ -229,7 +227,7 @@ TEST_F(DeviceFeatureStoreTest, TakesRowsThatLieOnTheDevice) {
   const auto& local = std::get<Matrix<float>>(host.block());
   Matrix<float, Cuda> on_device(local.rows, local.columns);
   on_device.data = upload(gpu, local.data);
-  const DeviceFeatureStore store(device, host.partition(), std::move(on_device));
+  const FeatureStoreOn<Cuda> store(device, host.partition(), std::move(on_device));
   const auto lists = lists_of(41, grid.world().rank());
   std::vector<Matrix<float, Cuda>> rows;
   store.fetch(gpu, DeviceLists(gpu, lists).spans, rows, "x");
@@ -240,7 +238,7 @@ template <class T>
 void expect_aggregated(const Grid& grid, const DeviceGrid& device, std::int64_t n, Placement placement) {
   const auto& gpu = own_gpu();
   const auto host = host_store<T>(grid, n, 5);
-  const DeviceFeatureStore store(gpu, device, host, placement);
+  const auto store = to_device(gpu, device, host, placement);
   const std::vector<std::int64_t> ids = {n - 1, 0, n / 2, 1};
   Block block;
   block.rows = 3;
@@ -256,7 +254,7 @@ void expect_aggregated(const Grid& grid, const DeviceGrid& device, std::int64_t 
   EXPECT_EQ(download(gpu, y.data), expected.data);
 }
 
-TEST_F(DeviceFeatureStoreTest, AggregatesRowsWhereTheyLie) {
+TEST_F(FeatureStoreOnGpu, AggregatesRowsWhereTheyLie) {
   const Grid grid(test_world(), test_world().size());
   const DeviceGrid device(own_gpu(), grid);
   for (const auto placement : {Placement::kDevice, Placement::kHost})
@@ -264,21 +262,6 @@ TEST_F(DeviceFeatureStoreTest, AggregatesRowsWhereTheyLie) {
       expect_aggregated<float>(grid, device, n, placement);
       expect_aggregated<Half>(grid, device, n, placement);
     }
-}
-
-TEST_F(DeviceFeatureStoreTest, GroupsKeepTheOrderOfTheList) {
-  const auto& gpu = own_gpu();
-  const Buffer<std::int64_t> offsets = {0, 4, 4, 9, 20}, list = {7, 19, 0, 8, 3, 7, 1, 12};
-  const auto device_offsets = upload(gpu, offsets), device_list = upload(gpu, list);
-  OwnerGroups groups;
-  group_by_owner(gpu, device_list.data(), 8, device_offsets.data(), 4, 2, groups);
-  EXPECT_EQ(download(gpu, groups.ids), (Buffer<std::int64_t>{0, 3, 1, 19, 12, 7, 8, 7}));
-  EXPECT_EQ(download(gpu, groups.order), (Buffer<std::int64_t>{2, 4, 6, 1, 7, 0, 3, 5}));
-  EXPECT_EQ(download(gpu, groups.begin), (Buffer<std::int64_t>{0, 3, 3, 3, 5, 8}));
-  group_by_owner(gpu, device_list.data(), 8, device_offsets.data(), 4, -1, groups);
-  EXPECT_EQ(download(gpu, groups.begin), (Buffer<std::int64_t>{0, 3, 3, 6, 8, 8}));
-  group_by_owner(gpu, device_list.data(), 0, device_offsets.data(), 4, -1, groups);
-  EXPECT_EQ(download(gpu, groups.begin), (Buffer<std::int64_t>(6, 0)));
 }
 
 }  // namespace

@@ -1,0 +1,164 @@
+// A fetch, for every space: store.cpp and store.cu instantiate it. The ids of all lists, one after another, are
+// grouped by owner, my own last:
+//
+//   ids, grouped          [ owner 0 | owner 1 | ... | mine ]    as they travel, all but mine
+//   arrived, as stored    [ owner 0 | owner 1 | ... ]           those rows of H, by an all-to-all-v
+//   rows[m](k)            = row source[k] of those, or row ~source[k] of my block, as float32
+//
+// Between begin and finish the rows are on their way; finish gathers them, list after list.
+#pragma once
+
+#include <numeric>
+#include <utility>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/index_type.hpp"
+#include "espalier/base/work.hpp"
+#include "espalier/dense/gather.hpp"
+#include "espalier/dense/spmm.hpp"
+#include "espalier/feature/fetch_model.hpp"
+#include "espalier/feature/store.hpp"
+
+namespace espalier {
+
+// ---- The leaves of this room ------------------------------------------------------------------------------------
+
+// all = the lists one after another.
+void concatenate(const Cpu&, IdLists lists, std::int64_t* all);
+void concatenate(const Cuda&, IdLists lists, std::int64_t* all);
+
+// source[i] for every id i of the list that was grouped: its place among the first `others` ids, or ~(id - first_row).
+template <class Id>
+void find_sources(const Cpu&, const OwnerGroups<Id>& groups, std::int64_t others, std::int64_t first_row,
+                  std::int64_t* source);
+template <class Id>
+void find_sources(const Cuda&, const OwnerGroups<Id, Cuda>& groups, std::int64_t others,
+                  std::int64_t first_row, std::int64_t* source);
+
+// -----------------------------------------------------------------------------------------------------------------
+
+inline std::int64_t total(const std::vector<std::int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+inline std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::int64_t factor) {
+  for (auto& count : counts) count *= factor;
+  return counts;
+}
+
+template <class Space>
+FeatureStoreOn<Space>::FeatureStoreOn(const GridOn<Space>& grid, RowPartition partition,
+                                      StoredRows<Space> block)
+    : grid_(&grid), partition_(std::move(partition)), block_(std::move(block)) {}
+
+template <class Space>
+std::int64_t FeatureStoreOn<Space>::width() const {
+  return std::visit([](const auto& own) { return own.columns; }, block_);
+}
+
+template <class Space>
+std::int64_t FeatureStoreOn<Space>::bytes() const {
+  return std::visit(
+      []<class T>(const Matrix<T, Space>& own) { return own.rows * own.columns * std::int64_t{sizeof(T)}; },
+      block_);
+}
+
+template <class Space>
+bool FeatureStoreOn<Space>::rows_are_near() const {
+  if constexpr (std::is_same_v<Space, Cuda>)
+    return std::visit([](const auto& own) { return own.data.placement() == Placement::kDevice; }, block_);
+  else
+    return true;
+}
+
+template <class Space>
+void FeatureStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
+                                  std::string_view label) const {
+  begin_fetch(space, lists, fetch_, label);
+  finish_fetch(space, fetch_, rows);
+}
+
+template <class Space>
+void FeatureStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
+                                        std::string_view label) const {
+  fetch.exchange_.finish();  // of a fetch that was given up: its arrays are written anew
+  fetch.sizes_.clear();
+  for (const auto& list : lists) fetch.sizes_.push_back(std::ssize(list));
+  fetch.source_.resize(total(fetch.sizes_));
+  concatenate(space, lists, fetch.source_.data());  // where all rows are local, that is their sources
+  const auto rows = static_cast<double>(fetch.source_.size());
+  charge(Work{.gathers = rows, .bytes = (16 + index_bytes(partition_.rows())) * rows, .launches = 4});
+  if (!all_local()) with_index_type(partition_.rows(), [&]<class Id>(Id) { ask<Id>(space, fetch, label); });
+}
+
+// Asks for the rows whose ids are in source_, which then says where they will be, and answers what is asked of me.
+template <class Space>
+template <class Id>
+void FeatureStoreOn<Space>::ask(const Space& space, PendingFetchOn<Space>& fetch,
+                                std::string_view label) const {
+  auto& [wanted, asked] = fetch.template question<Id>();
+  const int me = grid_->row();
+  group_by_owner(space, fetch.source_.data(), std::ssize(fetch.source_), bounds_of(space, partition_), wanted,
+                 me);
+  find_sources(space, wanted, total(wanted.counts), partition_.begin(me), fetch.source_.data());
+  const auto& column = grid_->column_comm();
+  const auto asked_counts = column.host().exchange_counts(wanted.counts, label);
+  asked.resize(total(asked_counts));
+  column.all_to_all_v(wanted.ids.data(), wanted.counts, asked.data(), asked_counts, label);
+  std::visit(
+      [&]<class T>(const Matrix<T, Space>& own) { answer<T, Id>(space, own, asked_counts, fetch, label); },
+      block_);
+}
+
+template <class Space>
+template <class T, class Id>
+void FeatureStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space> own,
+                                   const std::vector<std::int64_t>& asked_counts,
+                                   PendingFetchOn<Space>& fetch, std::string_view label) const {
+  const auto& [wanted, asked] = fetch.template question<Id>();
+  const auto row_bytes = own.columns * std::int64_t{sizeof(T)};
+  fetch.reply_.resize(asked.size() * row_bytes);
+  copy_rows<T>(space, own, asked.data(), partition_.begin(grid_->row()),
+               {std::ssize(asked), own.columns, reinterpret_cast<T*>(fetch.reply_.data())});
+  charge(Work{.gathers = static_cast<double>(asked.size()),
+              .bytes = 2.0 * static_cast<double>(fetch.reply_.size())});
+  fetch.arrived_.resize(total(wanted.counts) * row_bytes);
+  const auto& column = grid_->column_comm();
+  fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(asked_counts, row_bytes),
+                                              fetch.arrived_.data(), times(wanted.counts, row_bytes), label);
+  predict_fetch(column.host(), label, partition_.rows(), wanted.size(), row_bytes);
+}
+
+template <class Space>
+void FeatureStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
+                                         std::vector<Matrix<float, Space>>& rows) const {
+  fetch.exchange_.finish();
+  if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
+  std::visit(
+      [&]<class T>(const Matrix<T, Space>& block) {
+        const ConstMatrixView<T, Space> own = block;
+        const ConstMatrixView<T, Space> arrived(std::ssize(fetch.source_), own.columns,
+                                                reinterpret_cast<const T*>(fetch.arrived_.data()));
+        const auto* source = fetch.source_.data();
+        for (std::size_t m = 0; m < fetch.sizes_.size(); ++m) {
+          rows[m].resize(fetch.sizes_[m], own.columns);
+          gather_rows<T>(space, all_local() ? own : arrived, own, source, rows[m]);
+          source += rows[m].rows;
+        }
+        const auto placed = static_cast<double>(fetch.source_.size());
+        charge(
+            Work{.gathers = placed, .bytes = placed * static_cast<double>(own.columns) * (sizeof(T) + 4.0)});
+      },
+      block_);
+}
+
+template <class Space>
+void FeatureStoreOn<Space>::aggregate(const Space& space, const BlockView<Space>& block,
+                                      std::span<const std::int64_t> ids, Matrix<float, Space>& y) const {
+  ESPALIER_CHECK(all_local(), "rows of {} other ranks", partition_.parts() - 1);
+  y.resize(block.rows, width());
+  std::visit([&]<class T>(const Matrix<T, Space>& own) { spmm_gathered<T>(space, block, ids, own, y); },
+             block_);
+}
+
+}  // namespace espalier
