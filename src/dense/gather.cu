@@ -1,4 +1,5 @@
-// A group of lanes copies a row, each lane packs of neighbouring columns, so that a warp reads whole sectors of memory.
+// A group of lanes copies a row, each lane packs of neighbouring columns, so that a warp reads
+// whole sectors of memory.
 #include "espalier/dense/gather.hpp"
 
 #include <type_traits>

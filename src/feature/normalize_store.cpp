@@ -37,8 +37,8 @@ void FeatureStoreOn<Space>::normalize_rows() requires std::is_same_v<Space, Cpu>
 
 namespace {
 
-// The exact sum over all vertices of term(column, value), column by column: fixed point with each column's
-// own bound.
+// The exact sum over all vertices of term(column, value), column by column: fixed point with each
+// column's own bound.
 template <class T, class Term>
 std::vector<double> column_sums(const Matrix<T>& local, const Communicator& column, std::int64_t vertices,
                                 Term term) {

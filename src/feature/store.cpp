@@ -1,3 +1,4 @@
+// A fetch on the CPU.
 #include "store.inl.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A fetch on a GPU, and the copy of a host's store there.
 #include "espalier/base/launch.hpp"
 #include "store.inl.hpp"
 

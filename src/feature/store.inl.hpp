@@ -1,5 +1,5 @@
-// A fetch, for every space: store.cpp and store.cu instantiate it. The ids of all lists, one after another, are
-// grouped by owner, my own last:
+// A fetch, for every space: store.cpp and store.cu instantiate it. The ids of all lists, one after
+// another, are grouped by owner, my own last:
 //
 //   ids, grouped          [ owner 0 | owner 1 | ... | mine ]    as they travel, all but mine
 //   arrived, as stored    [ owner 0 | owner 1 | ... ]           those rows of H, by an all-to-all-v
@@ -21,13 +21,14 @@
 
 namespace espalier {
 
-// ---- The leaves of this room ------------------------------------------------------------------------------------
+// ---- The leaves of this room ---------------------------------------------------------------------
 
 // all = the lists one after another.
 void concatenate(const Cpu&, IdLists lists, std::int64_t* all);
 void concatenate(const Cuda&, IdLists lists, std::int64_t* all);
 
-// source[i] for every id i of the list that was grouped: its place among the first `others` ids, or ~(id - first_row).
+// source[i] for every id i of the list that was grouped: its place among the first `others` ids, or
+// ~(id - first_row).
 template <class Id>
 void find_sources(const Cpu&, const OwnerGroups<Id>& groups, std::int64_t others, std::int64_t first_row,
                   std::int64_t* source);
@@ -35,7 +36,7 @@ template <class Id>
 void find_sources(const Cuda&, const OwnerGroups<Id, Cuda>& groups, std::int64_t others,
                   std::int64_t first_row, std::int64_t* source);
 
-// -----------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 inline std::int64_t total(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -91,7 +92,8 @@ void FeatureStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, Pendi
   if (!all_local()) with_index_type(partition_.rows(), [&]<class Id>(Id) { ask<Id>(space, fetch, label); });
 }
 
-// Asks for the rows whose ids are in source_, which then says where they will be, and answers what is asked of me.
+// Asks for the rows whose ids are in source_, which then says where they will be, and answers what
+// is asked of me.
 template <class Space>
 template <class Id>
 void FeatureStoreOn<Space>::ask(const Space& space, PendingFetchOn<Space>& fetch,

@@ -1,5 +1,6 @@
-// Law of gather, for every space: row k of a copy is row ids[k] - first of the source; row k of a gather is the row
-// that source[k] names, of one matrix or of the other, as float32; from either memory, aligned or not.
+// Law of gather, for every space: row k of a copy is row ids[k] - first of the source; row k of a
+// gather is the row that source[k] names, of one matrix or of the other, as float32; from either
+// memory, aligned or not.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// Laws of a grouping by owner, for every space: the parts in their order, the order of the list within a part, `last`
-// after all others and not counted; every width of ids. The oracle looks for each part's ids in the whole list.
+// Laws of a grouping by owner, for every space: the parts in their order, the order of the list
+// within a part, `last` after all others and not counted; every width of ids. The oracle looks for
+// each part's ids in the whole list.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -72,7 +73,8 @@ void check_groups_by_hand(const Space& space) {
   EXPECT_EQ(grouped(space, bounds, {}, 2, groups), (HostGroups<std::int32_t>{{}, {}, {0, 0, 0, 0}}));
 }
 
-/// Parts of random sizes, every third of them empty, the first and the last too. Random ids, some of them twice.
+/// Parts of random sizes, every third of them empty, the first and the last too. Random ids, some
+/// of them twice.
 template <class From, class Id, class Space>
 void check_random_groups(const Space& space) {
   for (const int parts : {1, 2, 7, 40})

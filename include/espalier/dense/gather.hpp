@@ -1,7 +1,8 @@
-// Rows of matrices, picked by their numbers: how a message of rows is packed, and how rows come out of one.
+// Rows of matrices, picked by their numbers: how a message of rows is packed, and how rows come out
+// of one.
 //
-// On a GPU a source may be pinned memory of the host: its rows then come over the bus, each once for each time that
-// it is named.
+// On a GPU a source may be pinned memory of the host: its rows then come over the bus, each once
+// for each time that it is named.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@
 
 namespace espalier {
 
-/// to[k] = from[ids[k] - first], in the type they have. from [any, f] of float or Half, on a GPU also BFloat16; ids
-/// [rows], of int32_t or int64_t, memory of the space; to [rows, f].
+/// to[k] = from[ids[k] - first], in the type they have. from [any, f] of float or Half, on a GPU
+/// also BFloat16; ids [rows], of int32_t or int64_t, memory of the space; to [rows, f].
 template <class S, class Id>
 void copy_rows(const Cpu&, ConstMatrixView<S> from, const Id* ids, std::int64_t first, MatrixView<S> to);
 template <class S, class Id>
 void copy_rows(const Cuda&, ConstMatrixView<S, Cuda> from, const Id* ids, std::int64_t first,
                MatrixView<S, Cuda> to);
 
-/// to[k] = from[source[k]], or own[~source[k]] where that is negative, converted to float32. from, own [any, f] of the
-/// same types; source [rows], memory of the space; to [rows, f].
+/// to[k] = from[source[k]], or own[~source[k]] where that is negative, converted to float32. from,
+/// own [any, f] of the same types; source [rows], memory of the space; to [rows, f].
 template <class S>
 void gather_rows(const Cpu&, ConstMatrixView<S> from, ConstMatrixView<S> own, const std::int64_t* source,
                  MatrixView<float> to);

@@ -1,11 +1,13 @@
-// The 1.5D feature store: H spread over the grid by block rows, and the fetch of a minibatch's input rows.
+// The 1.5D feature store: H spread over the grid by block rows, and the fetch of a minibatch's
+// input rows.
 //
-// P(i,j) holds rows partition.begin(i) .. end(i) of H as they are stored: as float or as Half (2 bytes in memory
-// and on the wire), on a GPU also as BFloat16, in its memory or in pinned memory of the host (graph.features_on),
-// which the gather reads over the bus. What a fetch gives is float32. It stays inside the process column: each
-// rank asks each owner for the distinct rows it needs in one all-to-all-v of ids, 4 or 8 bytes each
-// (base/index_type.hpp), and receives (distinct rows)(1 - c/p) f values. The rows may travel while the caller does
-// something else: between begin_fetch and finish_fetch.
+// P(i,j) holds rows partition.begin(i) .. end(i) of H as they are stored: as float or as Half (2
+// bytes in memory and on the wire), on a GPU also as BFloat16, in its memory or in pinned memory of
+// the host (graph.features_on), which the gather reads over the bus. What a fetch gives is float32.
+// It stays inside the process column: each rank asks each owner for the distinct rows it needs in
+// one all-to-all-v of ids, 4 or 8 bytes each (base/index_type.hpp), and receives
+// (distinct rows)(1 - c/p) f values. The rows may travel while the caller does something else:
+// between begin_fetch and finish_fetch.
 #pragma once
 
 #include <span>
@@ -32,7 +34,8 @@ using IdLists = std::span<const std::span<const std::int64_t>>;
 template <class Space>
 class FeatureStoreOn;
 
-/// The rows of one fetch on their way, and the memory that they need, which is kept for the next fetch.
+/// The rows of one fetch on their way, and the memory that they need, which is kept for the next
+/// fetch.
 template <class Space>
 class PendingFetchOn {
  public:
@@ -42,7 +45,8 @@ class PendingFetchOn {
  private:
   friend class FeatureStoreOn<Space>;
 
-  /// Ids as they travel: those that I want, grouped by owner, my own last, and those that others want of me.
+  /// Ids as they travel: those that I want, grouped by owner, my own last, and those that others
+  /// want of me.
   template <class Id>
   struct Question {
     OwnerGroups<Id, Space> wanted;
@@ -64,7 +68,8 @@ class PendingFetchOn {
 };
 using PendingFetch = PendingFetchOn<Cpu>;
 
-/// What graph.feature_norm = "standard" has subtracted from each column, and divided it by. Empty with another norm.
+/// What graph.feature_norm = "standard" has subtracted from each column, and divided it by. Empty
+/// with another norm.
 struct Standardization {
   std::vector<double> mean, deviation;
   friend bool operator==(const Standardization&, const Standardization&) = default;
@@ -87,32 +92,36 @@ class FeatureStoreOn {
   /// Is reading a row here as cheap as reading a copy of it? Not over the bus.
   bool rows_are_near() const;
 
-  /// Collective over the process column. rows[m](k, :) becomes row lists[m][k] of H; the ids of one list are
-  /// distinct. A rank may pass no list. `rows` grows to the number of lists and does not shrink, so that matrices keep
-  /// their memory.
+  /// Collective over the process column. rows[m](k, :) becomes row lists[m][k] of H; the ids of one
+  /// list are distinct. A rank may pass no list. `rows` grows to the number of lists and does not
+  /// shrink, so that matrices keep their memory.
   void fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
              std::string_view label) const;
 
-  /// Collective over the process column: asks for the rows of `lists` and sends what others ask for, without waiting
-  /// for rows. Several fetches may be under way, each with its own `fetch`; the lists are not used after the call.
+  /// Collective over the process column: asks for the rows of `lists` and sends what others ask
+  /// for, without waiting for rows. Several fetches may be under way, each with its own `fetch`;
+  /// the lists are not used after the call.
   void begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
                    std::string_view label) const;
 
-  /// Waits for the rows of a begun fetch and writes them to `rows`, as above. Not collective; every rank must do it.
+  /// Waits for the rows of a begun fetch and writes them to `rows`, as above. Not collective; every
+  /// rank must do it.
   void finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
                     std::vector<Matrix<float, Space>>& rows) const;
 
-  /// Y = B H[ids]: aggregation fused with the gather of the rows, where all_local(). `block` has a column for each of
-  /// `ids`; y becomes [block.rows, f]. The bits are those of fetching the rows first. Not collective.
+  /// Y = B H[ids]: aggregation fused with the gather of the rows, where all_local(). `block` has a
+  /// column for each of `ids`; y becomes [block.rows, f]. The bits are those of fetching the rows
+  /// first. Not collective.
   void aggregate(const Space& space, const BlockView<Space>& block, std::span<const std::int64_t> ids,
                  Matrix<float, Space>& y) const;
 
-  /// Divides each row by the sum of its absolute values (Kipf and Welling 2017); zero rows stay. Local.
+  /// Divides each row by the sum of its absolute values (Kipf and Welling 2017); zero rows stay.
+  /// Local.
   void normalize_rows() requires std::is_same_v<Space, Cpu>;
 
-  /// Subtracts each column's mean and divides by its standard deviation (over all n vertices; 1 for a
-  /// constant column). The sums are exact in fixed point, so the result does not depend on the grid.
-  /// Collective over the process column.
+  /// Subtracts each column's mean and divides by its standard deviation (over all n vertices; 1 for
+  /// a constant column). The sums are exact in fixed point, so the result does not depend on the
+  /// grid. Collective over the process column.
   void standardize() requires std::is_same_v<Space, Cpu>;
   /// What standardize has done, the same on every rank.
   const Standardization& standardization() const requires std::is_same_v<Space, Cpu> {
@@ -135,11 +144,13 @@ class FeatureStoreOn {
 };
 using FeatureStore = FeatureStoreOn<Cpu>;
 
-/// Collective over the grid. Reads the file's features in their stored type and applies `feature_norm`
-/// ("none" | "row" | "standard"). Throws UserError(kInput) when the file has no features.
+/// Collective over the grid. Reads the file's features in their stored type and applies
+/// `feature_norm` ("none" | "row" | "standard"). Throws UserError(kInput) when the file has no
+/// features.
 FeatureStore read_feature_store(const Grid& grid, const GraphFile& file, const std::string& feature_norm);
 
-/// A copy of `host` for the GPU; the host's may go afterwards. `narrow`: float32 rows are kept as bfloat16. Local.
+/// A copy of `host` for the GPU; the host's may go afterwards. `narrow`: float32 rows are kept as
+/// bfloat16. Local.
 FeatureStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const FeatureStore& host,
                                Placement placement, bool narrow = false);
 
