@@ -1,7 +1,7 @@
-// Laws: the lists of all batches grow as LocalIds lets each grow, and every pick gets the same place, whatever the
-// budget cuts into groups. Oracle: LocalIds on the CPU.
+// Laws: the lists of all batches grow as LocalIds lets each grow, and every pick gets the same place, on a GPU whatever the
+// budget cuts into groups, on the CPU for any number of threads. Oracle: LocalIds, batch by batch.
 // ranks: 1
-#include "espalier/sample/device_local_ids.hpp"
+#include "espalier/sample/local_ids.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -9,7 +9,6 @@
 
 #include "cuda_test.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/sample/local_ids.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
@@ -39,16 +38,16 @@ Lists<Index> random_lists(std::int64_t ids, std::int64_t known, std::int64_t pic
 template <class Index>
 void expect_as_on_cpu(const Cuda& gpu, std::int64_t ids, const std::vector<Lists<Index>>& batches,
                       std::int64_t budget) {
-  DeviceFrontier frontier;
-  std::vector<std::int64_t> pick_offsets = {0};
-  Buffer<std::int64_t> vertices, expected;
+  std::vector<std::int64_t> pick_offsets = {0}, numbers;
+  std::vector<Buffer<std::int64_t>> known;
+  Buffer<std::int64_t> expected;
   Buffer<Index> picks;
   Buffer<std::int32_t> expected_local;
   std::vector<std::int64_t> expected_offsets = {0};
   LocalIds oracle(ids);
   for (const auto& lists : batches) {
-    vertices.insert(vertices.end(), lists.vertices.begin(), lists.vertices.end());
-    frontier.offsets.push_back(std::ssize(vertices));
+    known.push_back(lists.vertices);
+    numbers.push_back(std::ssize(numbers));
     picks.insert(picks.end(), lists.picks.begin(), lists.picks.end());
     pick_offsets.push_back(std::ssize(picks));
     auto list = lists.vertices;
@@ -58,16 +57,19 @@ void expect_as_on_cpu(const Cuda& gpu, std::int64_t ids, const std::vector<Lists
     expected_offsets.push_back(std::ssize(expected));
     expected_local.insert(expected_local.end(), local.begin(), local.end());
   }
-  frontier.vertices = upload(gpu, vertices);
-  upload(gpu, std::span<const std::int64_t>(frontier.offsets), frontier.device_offsets);
-  const auto device_picks = upload(gpu, picks);
-  DeviceArray<std::int32_t> local(picks.size());
-  const auto next = extend(gpu, ids, frontier, StackedPicks<Index>{device_picks.data(), pick_offsets},
-                           local.data(), budget);
-  EXPECT_EQ(next.offsets, expected_offsets);
-  EXPECT_TRUE(std::ranges::equal(download(gpu, next.device_offsets), expected_offsets));
-  EXPECT_EQ(download(gpu, next.vertices), expected);
-  EXPECT_EQ(download(gpu, local), expected_local);
+  const auto check = [&](const auto& space, auto... budget_of_gpu) {
+    const auto frontier = stack_frontier(space, known, numbers);
+    const auto on_space = copy_to(space, std::span<const Index>(picks));
+    auto local = copy_to(space, std::span<const std::int32_t>(Buffer<std::int32_t>(picks.size(), -1)));
+    const auto next =
+        extend(space, ids, frontier, on_space.data(), {space, pick_offsets}, local.data(), budget_of_gpu...);
+    EXPECT_TRUE(std::ranges::equal(next.offsets.host(), expected_offsets));
+    EXPECT_TRUE(std::ranges::equal(next.numbers.host(), numbers));
+    EXPECT_EQ(copy_from(space, next.vertices), expected);
+    EXPECT_EQ(copy_from(space, local), expected_local);
+  };
+  check(gpu, budget);
+  for (const int threads : {1, 3}) check(Cpu{threads});
 }
 
 template <class Index>

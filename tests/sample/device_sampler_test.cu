@@ -5,10 +5,9 @@
 #include <numeric>
 #include <random>
 
-#include "cuda_test.hpp"
 #include "espalier/comm/device_communicator.hpp"
-#include "espalier/product/device_dist_csr.hpp"
 #include "mpi_test.hpp"
+#include "sample/device_layer_cases.hpp"
 #include "sample/graphsage_cases.hpp"
 
 namespace espalier {
@@ -32,27 +31,6 @@ struct Seeds {
   }
 };
 
-std::vector<std::uint32_t> bits_of(const Buffer<float>& values) {
-  std::vector<std::uint32_t> bits;
-  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
-  return bits;
-}
-
-void expect_equal(const Minibatch& found, const Minibatch& expected) {
-  EXPECT_EQ(found.number, expected.number);
-  EXPECT_TRUE(std::ranges::equal(found.vertices, expected.vertices));
-  ASSERT_EQ(found.blocks.size(), expected.blocks.size());
-  for (std::size_t l = 0; l < found.blocks.size(); ++l) {
-    SCOPED_TRACE(testing::Message() << "batch " << expected.number << " block " << l);
-    const auto block = copy_of(found.blocks[l]), oracle = copy_of(expected.blocks[l]);
-    EXPECT_EQ(block.rows, oracle.rows);
-    EXPECT_EQ(block.columns, oracle.columns);
-    EXPECT_EQ(block.indptr, oracle.indptr);
-    EXPECT_EQ(block.indices, oracle.indices);
-    EXPECT_EQ(bits_of(block.values), bits_of(oracle.values));
-  }
-}
-
 class DeviceSamplers : public CudaTest {
  protected:
   template <class Index>
@@ -60,14 +38,9 @@ class DeviceSamplers : public CudaTest {
                         std::span<const SeedBatch> batches, Placement placement = Placement::kDevice) {
     const auto oracle = make_sampler(kind, a, shape)->sample({1}, batches, 7, 2);
     const DeviceGrid device_grid(gpu(), *a.grid);
-    const auto copy = to_device(gpu(), a, placement);
-    bool on_host = true;
-    const auto sampler = make_sampler(gpu(), device_grid, kind, copy, shape, &on_host);
-    EXPECT_FALSE(on_host);
-    const auto minibatches = sampler->sample(gpu(), batches, 7, 2);
-    ASSERT_EQ(minibatches.size(), oracle.size());
-    for (std::size_t b = 0; b < oracle.size(); ++b) expect_equal(to_host(gpu(), minibatches[b]), oracle[b]);
-    EXPECT_EQ(sample_digests(gpu(), minibatches), sample_digests(Cpu{2}, oracle));
+    const auto copy = to_device(gpu(), device_grid, a, placement);
+    const auto minibatches = make_sampler(gpu(), kind, copy, shape)->sample(gpu(), batches, 7, 2);
+    expect_equal_minibatches(gpu(), minibatches, oracle);
     EXPECT_GT(minibatches.empty() ? 1 : minibatches[0].blocks.size(), 0u);
   }
 
@@ -160,10 +133,10 @@ TEST_F(DeviceSamplers, OneBatchAtATimeOrAllTogether) {
   const Grid grid(test_world(), 1);
   const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, false, 5), Topology::kReplicated);
   const DeviceGrid device_grid(gpu(), grid);
-  const auto copy = to_device(gpu(), a);
+  const auto copy = to_device(gpu(), device_grid, a);
   const Seeds seeds(kNodes, {10, 1, 30, 0, 10}, 4);
   for (const char* kind : {"graphsage", "labor"}) {
-    const auto sampler = make_sampler(gpu(), device_grid, kind, copy, {.fanout = {4, 3, 2}});
+    const auto sampler = make_sampler(gpu(), kind, copy, {.fanout = {4, 3, 2}});
     const auto together = sample_digests(gpu(), sampler->sample(gpu(), seeds.batches, 1, 1));
     std::uint64_t sum = 0;
     for (const auto& batch : seeds.batches)
@@ -177,27 +150,16 @@ TEST_F(DeviceSamplers, MinibatchesOutliveTheirWindow) {
   const Grid grid(test_world(), 1);
   const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, false, 5), Topology::kReplicated);
   const DeviceGrid device_grid(gpu(), grid);
-  const auto copy = to_device(gpu(), a);
+  const auto copy = to_device(gpu(), device_grid, a);
   const Seeds seeds(kNodes, {10, 20}, 4);
-  auto sampler = make_sampler(gpu(), device_grid, "graphsage", copy, {.fanout = {4, 3}});
+  auto sampler = make_sampler(gpu(), "graphsage", copy, {.fanout = {4, 3}});
   auto kept = std::move(sampler->sample(gpu(), seeds.batches, 1, 1)[1]);
   sampler->sample(gpu(), seeds.batches, 2, 1);
   const auto oracle = make_sampler("graphsage", a, {.fanout = {4, 3}})->sample({1}, seeds.batches, 1, 1);
   expect_equal(to_host(gpu(), kept), oracle[1]);
 }
 
-TEST_F(DeviceSamplers, CopiesKeepTheDigest) {
-  const Grid grid(test_world(), 1);
-  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, false, 5), Topology::kReplicated);
-  const Seeds seeds(kNodes, {10, 0, 1, 60}, 4);
-  const auto oracle = make_sampler("ladies", normalize_rows(a, false, false), {.fanout = {20, 10}})
-                          ->sample({1}, seeds.batches, 1, 1);
-  std::vector<MinibatchOn<Cuda>> copies;
-  for (const auto& minibatch : oracle) {
-    copies.push_back(to_device(gpu(), minibatch));
-    expect_equal(to_host(gpu(), copies.back()), minibatch);
-  }
-  EXPECT_EQ(sample_digests(gpu(), copies), sample_digests(Cpu{1}, oracle));
+TEST_F(DeviceSamplers, NoMinibatchesHaveNoDigest) {
   EXPECT_EQ(sample_digests(gpu(), {}), 0u);
 }
 
@@ -209,30 +171,15 @@ TEST_F(DeviceSamplers, LayerWiseOnesAreInTheTable) {
     expect_as_on_cpu(kind, normalize_rows(a, false, false), {.fanout = {20, 10}}, seeds.batches);
 }
 
-// Block rows of several ranks, by a schedule that has no twin.
-TEST_F(DeviceSamplers, TheHostSamplesWhatHasNoTwin) {
-  const Grid grid(test_world(), 1);
-  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, true, 5), Topology::kPartitioned);
-  const DeviceGrid device_grid(gpu(), grid);
-  const auto copy = to_device(gpu(), a);
-  Seeds seeds(kNodes, {10, 0, 30}, 4);
-  for (auto& batch : seeds.batches) batch.number += 100 * grid.world().rank();
-  const SamplerShape shape = {.fanout = {4, 3}, .schedule = Schedule::kStaged};
-  bool on_host = false;
-  const auto sampler = make_sampler(gpu(), device_grid, "graphsage", copy, shape, &on_host);
-  EXPECT_EQ(on_host, a.partition.parts() > 1);
-  EXPECT_EQ(sampler->schedules(), (std::vector<Schedule>{Schedule::kStaged, Schedule::kStaged}));
-  const auto minibatches = sampler->sample(gpu(), seeds.batches, 7, 2);
-  const auto oracle = make_sampler("graphsage", a, shape)->sample({1}, seeds.batches, 7, 2);
-  for (std::size_t b = 0; b < oracle.size(); ++b) expect_equal(to_host(gpu(), minibatches[b]), oracle[b]);
-}
-
 TEST_F(DeviceSamplers, RefuseWhatTheCpuRefuses) {
   const Grid grid(test_world(), 1);
   const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, true, 5), Topology::kReplicated);
-  EXPECT_THROW(make_sampler(gpu(), DeviceGrid(gpu(), grid), "labor", to_device(gpu(), a),
-                            {.fanout = {2}, .weighted = true}),
-               UserError);
+  const DeviceGrid device_grid(gpu(), grid);
+  const auto copy = to_device(gpu(), device_grid, a);
+  EXPECT_THROW(make_sampler(gpu(), "labor", copy, {.fanout = {2}, .weighted = true}), UserError);
+  const auto plain = distribute(grid, random_graph<std::int32_t>(kNodes, 9, false, 5), Topology::kReplicated);
+  const auto plain_copy = to_device(gpu(), device_grid, plain);
+  EXPECT_THROW(make_sampler(gpu(), "graphsage", plain_copy, {.fanout = {2}, .weighted = true}), UserError);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // FastGCN on a GPU makes the CPU's minibatches, bit for bit, in every mode.
 // ranks: 1
-#include "espalier/sample/fastgcn.hpp"
-
 #include "sample/device_layer_cases.hpp"
 
 namespace espalier {
@@ -9,19 +7,12 @@ namespace {
 
 class DeviceFastGcnTest : public CudaTest {};
 
-template <class Index>
-MakeOnGpu<Index> make_on(const Cuda& gpu) {
-  return [&gpu](const DeviceDistCsr<Index>& m, const SamplerShape& shape) {
-    return make_fastgcn(gpu, m, shape);
-  };
-}
-
 TEST_F(DeviceFastGcnTest, EqualsTheCpus) {
-  expect_same_in_all_modes(gpu(), "fastgcn", make_on<std::int32_t>(gpu()), {13, 70});
+  expect_same_in_all_modes<std::int32_t>(gpu(), "fastgcn", {13, 70});
 }
 
 TEST_F(DeviceFastGcnTest, EqualsTheCpusWithWideIndices) {
-  expect_same_in_all_modes(gpu(), "fastgcn", make_on<std::int64_t>(gpu()), {13});
+  expect_same_in_all_modes<std::int64_t>(gpu(), "fastgcn", {13});
 }
 
 // Square roots of very unequal norms: some columns are hit again and again, so draws take many rounds.
@@ -31,8 +22,7 @@ TEST_F(DeviceFastGcnTest, EqualsTheCpusWhenDrawsTakeManyRounds) {
   for (std::size_t k = 0; k < m.local.values.size(); ++k)
     m.local.values[k] = k % 50 == 0 ? 3000.0f : 1.0f / static_cast<float>(k % 7 + 1);
   for (const auto mode : {SamplerMode::kPaper, SamplerMode::kReference, SamplerMode::kDebiased})
-    expect_same_samples<std::int32_t>(gpu(), "fastgcn", m, {.fanout = {250, 40}, .mode = mode},
-                                      make_on<std::int32_t>(gpu()));
+    expect_same_samples<std::int32_t>(gpu(), "fastgcn", m, {.fanout = {250, 40}, .mode = mode});
 }
 
 }  // namespace

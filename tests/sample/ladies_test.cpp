@@ -40,9 +40,8 @@ SparseMatrix figure_one(const Grid& grid) {
 TEST(LadiesFigureOne, TheProbabilitiesAreThoseOfThePaper) {
   const Grid grid(test_world(), 1);
   const auto m = figure_one(grid);
-  StackedFrontier frontier;
-  frontier.add(0, kBatch);
-  const auto product = open_product({1}, frontier, m, Schedule::kPull, "test");
+  const auto frontier = stack_frontier(Cpu{1}, std::vector<Ids>{kBatch}, {0});
+  const auto product = open_product(Cpu{1}, frontier, m, Schedule::kPull, "test");
   int visits = 0;
   product->sum({1}, EntryWeight{}, [&](std::int64_t batch, const SparseSum<std::int32_t>& sum) {
     ++visits;

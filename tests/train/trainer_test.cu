@@ -5,7 +5,7 @@
 #include "espalier/train/trainer.hpp"
 
 #include "cuda_test.hpp"
-#include "espalier/product/device_dist_csr.hpp"
+#include "espalier/product/dist_csr.hpp"
 #include "espalier/train/gradient_reduction.hpp"
 #include "mpi_test.hpp"
 #include "train/small_training.hpp"
@@ -19,20 +19,20 @@ class TrainerOnGpu : public CudaTest {};
 struct SmallGpuJob {
   SmallJob host;
   DeviceGrid grid;
-  DeviceDistCsr<std::int32_t> a;
+  DistCsr<std::int32_t, Cuda> a;
   FeatureStoreOn<Cuda> features;
-  std::unique_ptr<DeviceSampler> sampler, whole_rows;
+  std::unique_ptr<SamplerOn<Cuda>> sampler, whole_rows;
   EvaluatorOn<Cuda> evaluator;
 
   SmallGpuJob(const Cuda& gpu, const Grid& grid_, const SmallProblem& problem, const Config& config,
               Topology topology, Placement placement)
       : host(grid_, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology),
         grid(gpu, grid_),
-        a(to_device(gpu, host.a, placement)),
+        a(to_device(gpu, grid, host.a, placement)),
         features(to_device(gpu, grid, host.features, placement)),
-        sampler(make_sampler(gpu, grid, "graphsage", a,
+        sampler(make_sampler(gpu, "graphsage", a,
                              small_shape(config.model.kind, config.sampler.fanout, "sample"))),
-        whole_rows(make_sampler(gpu, grid, "graphsage", a, small_shape(config.model.kind, {-1}, "evaluate"))),
+        whole_rows(make_sampler(gpu, "graphsage", a, small_shape(config.model.kind, {-1}, "evaluate"))),
         evaluator(grid, *whole_rows, features, host.targets, problem.graph.entries(), 4096) {}
 };
 

@@ -1,0 +1,114 @@
+// ranks: 1 2 3 4 6
+// Law: on GPUs every sampler, on every grid and by every schedule, makes the minibatches that it makes on the CPU, entry by
+// entry and value bits included, and moves the same messages and bytes under the same labels. Nothing is left to the CPU.
+#include <fmt/format.h>
+
+#include "comm/device_transports.hpp"
+#include "sample/device_layer_cases.hpp"
+
+namespace espalier {
+namespace {
+
+class EverySamplerOnGpus : public CudaTest {};
+
+constexpr std::int64_t kVertices = 90;
+
+struct Job {
+  const char* sampler;
+  bool weighted;
+  SamplerShape shape;
+};
+
+std::vector<Job> jobs() {
+  return {{"graphsage", false, {.fanout = {5, 3}}},
+          {"graphsage", true, {.fanout = {4, -1}, .weighted = true, .aggregation = Aggregation::kMatrix}},
+          {"labor", false, {.fanout = {4, 3}}},
+          {"ladies", true, {.fanout = {12, 20}}},
+          {"ladies", true, {.fanout = {9, 1000}, .mode = SamplerMode::kReference}},
+          {"fastgcn", true, {.fanout = {12, 40}}},
+          {"fastgcn", true, {.fanout = {1000, 30}, .mode = SamplerMode::kPaper}}};
+}
+
+// Rank r has r % 4 batches, the last one none: numbers and seeds are its own.
+struct MyBatches {
+  std::vector<std::vector<std::int64_t>> seeds;
+  std::vector<SeedBatch> batches;
+
+  MyBatches() {
+    const int rank = test_world().rank(), size = test_world().size();
+    const int count = size > 1 && rank == size - 1 ? 0 : rank % 4 + 1;
+    for (int b = 0; b < count; ++b) {
+      seeds.emplace_back();
+      for (auto v = std::int64_t{rank + 3 * b}; v < kVertices; v += 11 + 7 * b) seeds.back().push_back(v);
+    }
+    for (int b = 0; b < count; ++b)
+      batches.push_back({100 * rank + 3 * b, seeds[static_cast<std::size_t>(b)]});
+  }
+};
+
+void expect_same_traffic(const std::map<std::string, Volume, std::less<>>& gpu,
+                         const std::map<std::string, Volume, std::less<>>& cpu) {
+  EXPECT_EQ(gpu.size(), cpu.size());
+  for (const auto& [label, expected] : cpu) {
+    const auto found = gpu.find(label);
+    EXPECT_NE(found, gpu.end()) << label;
+    if (found == gpu.end()) continue;
+    EXPECT_EQ(found->second.messages, expected.messages) << label;
+    EXPECT_EQ(found->second.bytes_sent, expected.bytes_sent) << label;
+    EXPECT_EQ(found->second.bytes_received, expected.bytes_received) << label;
+    EXPECT_DOUBLE_EQ(found->second.predicted_bytes, expected.predicted_bytes) << label;
+    EXPECT_DOUBLE_EQ(found->second.predicted_messages, expected.predicted_messages) << label;
+  }
+}
+
+template <class Index>
+void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job& job, Topology topology,
+                      Schedule schedule) {
+  auto whole = random_graph<Index>(kVertices, 7, job.weighted, test_seed(9));
+  auto a = distribute(grid, whole, topology);
+  if (sampler_kind_of(job.sampler).layer_wise)
+    a = normalize_rows(std::move(a), job.shape.mode == SamplerMode::kReference, job.weighted);
+  auto shape = job.shape;
+  shape.schedule = schedule;
+  const MyBatches mine;
+  auto& traffic = grid.traffic();
+  const auto host_sampler = make_sampler(job.sampler, a, shape);
+  traffic.clear();
+  const auto expected = host_sampler->sample({1}, mine.batches, 5, 3);
+  const auto expected_traffic = traffic.all();
+  const auto copy = to_device(own_gpu(), device_grid, a);
+  const auto sampler = make_sampler(own_gpu(), job.sampler, copy, shape);
+  EXPECT_EQ(sampler->schedules(), host_sampler->schedules());
+  traffic.clear();
+  const auto minibatches = sampler->sample(own_gpu(), mine.batches, 5, 3);
+  expect_same_traffic(traffic.all(), expected_traffic);
+  expect_equal_minibatches(own_gpu(), minibatches, expected);
+}
+
+template <class Index>
+void expect_on_every_grid() {
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    const DeviceGrid device_grid(own_gpu(), grid);
+    for (const auto& job : jobs()) {
+      for (const auto schedule :
+           {Schedule::kPull, Schedule::kPush, Schedule::kStaged, Schedule::kStagedOblivious}) {
+        SCOPED_TRACE(fmt::format("{} c {} {} {} bytes", job.sampler, c, name_of(schedule), sizeof(Index)));
+        expect_as_on_cpu<Index>(grid, device_grid, job, Topology::kPartitioned, schedule);
+      }
+      SCOPED_TRACE(fmt::format("{} c {} replicated {} bytes", job.sampler, c, sizeof(Index)));
+      expect_as_on_cpu<Index>(grid, device_grid, job, Topology::kReplicated, Schedule::kPush);
+    }
+  }
+}
+
+TEST_F(EverySamplerOnGpus, MakesTheMinibatchesOfTheCpuAndMovesItsBytes) {
+  expect_on_every_grid<std::int32_t>();
+}
+
+TEST_F(EverySamplerOnGpus, WithWideIndicesToo) {
+  expect_on_every_grid<std::int64_t>();
+}
+
+}  // namespace
+}  // namespace espalier
