@@ -39,14 +39,14 @@ build/cuda/obj/%.cu.o build/cuda/obj/%.cu.ptxas: src/%.cu | deps
 
 build/cuda/obj/tests/%.cu.o: tests/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
-	@$(NVCC) $(CPPFLAGS) -Itests $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+	@$(NVCC) $(CPPFLAGS) -Itests $(MPI_INCLUDES) $(NVCCFLAGS:-O3=$(TEST_OPTIMIZATION)) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 build/cuda/obj/bench/%.cu.o: bench/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
 	@$(NVCC) $(CPPFLAGS) -Ibench $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-EMULATE = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests $(CXXFLAGS) -Wno-unknown-pragmas -Wno-ignored-attributes \
-          -Wno-attributes -MMD -MP
+EMULATE = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests $(CXXFLAGS) $(TEST_OPTIMIZATION) -Wno-unknown-pragmas \
+          -Wno-ignored-attributes -Wno-attributes -MMD -MP
 
 build/emulated/obj/%.cu.o: src/%.cu | deps
 	@mkdir -p $(@D) && echo "c++    $< (emulated)"

@@ -5,7 +5,7 @@
 
 $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
-	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -Itests -MMD -MP -c -o $@ $<
+	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_OPTIMIZATION) -Itests -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(BUILD)/obj/tests/mpi_main.cpp.o $(LIBRARY)
 	@mkdir -p $(@D)
