@@ -26,6 +26,8 @@ CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DSPDLOG_FMT_EXTERNAL \
 # -Wno-dangling-else: GoogleTest macros after `if`. -Wno-restrict: GCC 12 warns wrongly about std::string + (GCC bug 105329).
 # No contraction: a product and a sum round twice on every machine, so block values agree bit for bit (design 4.1).
 CXXFLAGS += -std=c++20 -O3 -g1 -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow -Wno-restrict -Wno-dangling-else
+# Tests and the emulation are compiled oftener than they run, and no option changes a bit: the last -O counts.
+TEST_OPTIMIZATION ?= -O1
 LDLIBS   += $(shell pkg-config --libs $(PKG) 2>/dev/null)
 # CombBLAS is an oracle of the tests and a baseline of the benches, no part of the program. Looked for when it is used, as
 # `deps` may just have brought it.

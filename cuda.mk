@@ -5,7 +5,7 @@
 #                    where there is no GPU. Needs no CUDA toolkit.
 #   build/bundle/cuda    the objects of build/cuda/*.cu, linked for another machine (make bundle)
 #
-# All take the objects of the CPU build; only app/, which may test whether CUDA was built, is compiled again.
+# All take the objects of the CPU build. What tests in app/ whether CUDA was built is compiled once more, for all of them.
 
 NVCC        ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 CUDA_HOME   ?= $(if $(NVCC),$(abspath $(dir $(realpath $(NVCC)))/..),/usr/local/cuda)
@@ -18,13 +18,13 @@ MPI_INCLUDES = $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICXX) --showme
 CUDA_LIBS    = -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcudart -lcublas -lcusparse -lnccl -ldl
 
 CUDA_SOURCES := $(foreach room,$(ROOMS),$(sort $(wildcard src/$(room)/*.cu)))
-APP_SOURCES  := $(sort $(wildcard src/app/*.cpp))
+# Those of app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
+GPU_APP      := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/app/*.cpp)
+GPU_APP_OBJECTS = $(GPU_APP:src/%=$(BUILD)/obj/with_cuda/%.o)
 CUDA_TESTS   := $(sort $(wildcard tests/*/*_test.cu))
 CUDA_BENCHES := $(sort $(wildcard bench/*/*_bench.cu))
 EMULATION    := $(sort $(wildcard tests/emulation/*.cpp))
-WITH_MAIN    := src/app/main.cpp
-# The objects of build $(1), whose .cu files are compiled in $(2), and app/.
-cuda_objects  = $(CUDA_SOURCES:src/%=build/$(2)/obj/%.o) $(patsubst src/%,build/$(1)/obj/%.o,$(filter-out $(WITH_MAIN),$(APP_SOURCES)))
+cuda_objects  = $(CUDA_SOURCES:src/%=build/$(1)/obj/%.o)
 
 cuda: $(if $(NVCC),status build/cuda/espalier)  ## build the program for GPUs at build/cuda/espalier (needs nvcc, no GPU)
 	@$(if $(NVCC),:,echo "cuda: nvcc not found (set CUDA_HOME or NVCC); skipped")
@@ -39,14 +39,14 @@ build/cuda/obj/%.cu.o build/cuda/obj/%.cu.ptxas: src/%.cu | deps
 
 build/cuda/obj/tests/%.cu.o: tests/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
-	@$(NVCC) $(CPPFLAGS) -Itests $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+	@$(NVCC) $(CPPFLAGS) -Itests $(MPI_INCLUDES) $(NVCCFLAGS:-O3=$(TEST_OPTIMIZATION)) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 build/cuda/obj/bench/%.cu.o: bench/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
 	@$(NVCC) $(CPPFLAGS) -Ibench $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-EMULATE = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests $(CXXFLAGS) -Wno-unknown-pragmas -Wno-ignored-attributes \
-          -Wno-attributes -MMD -MP
+EMULATE = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests $(CXXFLAGS) $(TEST_OPTIMIZATION) -Wno-unknown-pragmas \
+          -Wno-ignored-attributes -Wno-attributes -MMD -MP
 
 build/emulated/obj/%.cu.o: src/%.cu | deps
 	@mkdir -p $(@D) && echo "c++    $< (emulated)"
@@ -64,23 +64,20 @@ build/emulated/obj/tests/emulation/%.cpp.o: tests/emulation/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(EMULATE) $(shell pkg-config --cflags openblas) -c -o $@ $<
 
-build/%/obj/tests/cuda_main.cpp.o: tests/mpi_main.cpp | deps
-	@mkdir -p $(@D) && echo "c++    $<"
-	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -Itests -MMD -MP -c -o $@ $<
+$(BUILD)/obj/with_cuda/app/%.cpp.o: src/app/%.cpp | deps
+	@mkdir -p $(@D) && echo "c++    $< (with CUDA)"
+	@$(MPICXX) $(CPPFLAGS) -DESPALIER_WITH_CUDA $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
 define CUDA_BUILD  # its name, the build that compiles its .cu files, its libraries, its further objects
-build/$(1)/obj/app/%.cpp.o: src/app/%.cpp | deps
-	@mkdir -p $$(@D) && echo "c++    $$<"
-	@$$(MPICXX) $$(CPPFLAGS) -DESPALIER_WITH_CUDA $$(CXXFLAGS) -MMD -MP -c -o $$@ $$<
-
-build/$(1)/libespalier.a: $(call cuda_objects,$(1),$(2)) $(4)
+build/$(1)/libespalier.a: $(call cuda_objects,$(2)) $(4)
 	@rm -f $$@ && ar rcs $$@ $$^
 
-build/$(1)/espalier: build/$(1)/obj/app/main.cpp.o build/$(1)/libespalier.a $(LIBRARY)
+# Named one by one, those of app/ come before their namesakes of the CPU's library, whichever is asked for first.
+build/$(1)/espalier: $(BUILD)/obj/app/main.cpp.o $(GPU_APP_OBJECTS) build/$(1)/libespalier.a $(LIBRARY)
 	@echo "link   $$@"
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(3)
 
-build/$(1)/tests/%: build/$(2)/obj/tests/%.cu.o build/$(1)/obj/tests/cuda_main.cpp.o build/$(1)/libespalier.a $(LIBRARY)
+build/$(1)/tests/%: build/$(2)/obj/tests/%.cu.o $(BUILD)/obj/tests/mpi_main.cpp.o build/$(1)/libespalier.a $(LIBRARY)
 	@mkdir -p $$(@D)
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) -lgtest $(3)
 
@@ -88,14 +85,15 @@ build/$(1)/bench/%: build/$(2)/obj/bench/%.cu.o build/$(1)/libespalier.a $(LIBRA
 	@mkdir -p $$(@D)
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(3)
 
--include $(patsubst %.o,%.d,$(call cuda_objects,$(1),$(2))) $(patsubst %,build/$(1)/obj/%.d,$(CUDA_TESTS) $(CUDA_BENCHES))
+-include $(patsubst %.o,%.d,$(call cuda_objects,$(2))) $(patsubst %,build/$(1)/obj/%.d,$(CUDA_TESTS) $(CUDA_BENCHES))
 endef
 $(eval $(call CUDA_BUILD,cuda,cuda,$$(CUDA_LIBS),))
 $(eval $(call CUDA_BUILD,bundle/cuda,cuda,$$(CUDA_LIBS),))
 $(eval $(call CUDA_BUILD,emulated,emulated,-lopenblas,$(EMULATION:%=build/emulated/obj/%.o)))
 
+-include $(GPU_APP_OBJECTS:.o=.d)
 .PRECIOUS: build/cuda/obj/%.cu.o build/emulated/obj/%.cu.o build/cuda/obj/tests/%.cu.o build/emulated/obj/tests/%.cu.o \
-  build/cuda/obj/bench/%.cu.o build/emulated/obj/bench/%.cu.o build/%/obj/tests/cuda_main.cpp.o
+  build/cuda/obj/bench/%.cu.o build/emulated/obj/bench/%.cu.o
 .PHONY: cuda emulated bundle gpu-check gpu-static
 
 bundle:  ## the GPU build with all it needs but CUDA, for another machine: build/espalier-bundle.tar.zst

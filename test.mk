@@ -3,9 +3,18 @@
 # Tests of the GPU (OP_test.cu) are built twice: for the emulation, which runs kernels on the CPU, and, where nvcc is, for GPUs;
 # without a GPU the second kind skips itself.
 
-$(BUILD)/obj/tests/%.cpp.o: tests/%.cpp | deps
+COMPILE_TEST = $(MPICXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_OPTIMIZATION) -I$(BUILD)/obj/tests -Itests -MMD -MP
+PRECOMPILED  = $(BUILD)/obj/tests/precompiled.hpp.gch
+# With it ccache, where somebody uses one, only serves when it is told that its own hash of the header will do.
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros
+
+$(PRECOMPILED): tests/precompiled.hpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
-	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -Itests -MMD -MP -c -o $@ $<
+	@$(COMPILE_TEST) -MF $@.d -x c++-header -c -o $@ $<
+
+$(BUILD)/obj/tests/%.cpp.o: tests/%.cpp $(PRECOMPILED) | deps
+	@mkdir -p $(@D) && echo "c++    $<"
+	@$(COMPILE_TEST) -include precompiled.hpp -Winvalid-pch -c -o $@ $<
 
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(BUILD)/obj/tests/mpi_main.cpp.o $(LIBRARY)
 	@mkdir -p $(@D)
@@ -32,6 +41,6 @@ test-long: all $(WANTED_TESTS)  ## the heavy cases too: published accuracies, la
 test-slurm: all  ## job scripts on a SLURM of this machine, installed if root may: limits, requeues, a dead node
 	@ESPALIER=$(PROGRAM) $(PYTHON) tests/slurm/run.py $(ONLY)
 
--include $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
+-include $(PRECOMPILED).d $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
 .PRECIOUS: $(BUILD)/obj/tests/%.cpp.o
 .PHONY: test test-long test-slurm

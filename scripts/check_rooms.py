@@ -3,15 +3,17 @@
 
 A file of room R (include/espalier/R, src/R) may include headers of R and of rooms before R; only comm/ may name MPI or NCCL;
 only app/ may test whether CUDA was built; every folder is a room; a file name stands in one room.
+Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only .cpp files include: by that the
+Makefile knows which files a program with CUDA compiles once more.
 """
 
 import pathlib
 import re
 import sys
 
+TESTS_CUDA = re.compile(r"#\s*(el)?if.*ESPALIER_WITH_CUDA")
 FORBIDDEN = [(re.compile(r"\b(MPI_[A-Z]\w+|nccl[A-Z]\w+)"), "comm", "names MPI or NCCL"),
-             (re.compile(r"#\s*if.*ESPALIER_WITH_CUDA"), "app", "tests whether CUDA was built")]
-
+             (TESTS_CUDA, "app", "tests whether CUDA was built")]
 
 TOPS = ("include/espalier", "src")
 
@@ -29,6 +31,16 @@ def problems_of(path, room, rooms):
         for pattern, owner, what in FORBIDDEN:
             if room != owner and pattern.search(content):
                 yield f"{path}:{line}: {what}; only {owner}/ may"
+        if hides_cuda(path, content):
+            yield f"{path}:{line}: hides a test of whether CUDA was built; only .cpp files and their NAME_on_gpu.hpp may"
+
+
+def hides_cuda(path, line):
+    """Does a line of a header make those that include it depend on whether CUDA was built, unseen?"""
+    if path.suffix == ".cpp" or path.suffix.startswith(".cu"):
+        return False
+    tests = TESTS_CUDA.search(line) and not path.name.endswith("_on_gpu.hpp")
+    return tests or re.match(r'\s*#\s*include\s+".*_on_gpu\.hpp"', line)
 
 
 def main():

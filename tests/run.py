@@ -33,10 +33,12 @@ ENVIRONMENT = {
     "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_odls_base_sigkill_timeout": "0",
     "OMP_WAIT_POLICY": "passive",
 }
+# A program on one rank need not bring a daemon for ranks that it might start.
+WITHOUT_DAEMON = {"OMPI_MCA_ess_singleton_isolated": "1"}
 
-
-# Tests of moments: they stop ranks, or wait for what happens in time, and a busy machine would disturb them.
-ALONE = ("base/watchdog", "app/output_test", "app/restart", "app/stopping", "faults/faults")
+# Tests of moments: they stop ranks, or wait for what happens in time, and a busy machine would disturb them: they run
+# after the others, beside each other. As they are about how programs end, daemons are there, as on a user's machine.
+MOMENTS = ("base/watchdog", "app/output_test", "app/restart", "app/stopping", "faults/faults")
 
 
 class Tally:
@@ -140,6 +142,10 @@ def run_device(source, ranks, options, env):
     return counts, output, skip_reasons(output)
 
 
+def environment_of(name):
+    return dict(os.environ, **ENVIRONMENT, **({} if name.startswith(MOMENTS) else WITHOUT_DAEMON))
+
+
 def wanted(source, only):
     name = str(source.relative_to(ROOT / "tests"))
     return not only or name.startswith(only)
@@ -160,8 +166,8 @@ def show(name, counts, seconds, output, remarks=None):
 
 
 def run_side_by_side(tests, jobs):
-    """Runs (name, work) pairs, `jobs` at a time, those that want the machine for themselves after the
-    others, and shows them in their order."""
+    """Runs (name, work) pairs, `jobs` at a time, those of moments after the others, and shows them in
+    their order."""
     def timed(work):
         start = time.time()
         counts, output, *remarks = work()
@@ -172,15 +178,13 @@ def run_side_by_side(tests, jobs):
         show(name, counts, *rest)
 
     tally = Tally()
-    alone = [test for test in tests if test[0].startswith(ALONE)]
-    beside = [test for test in tests if not test[0].startswith(ALONE)]
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        # The long ones, which stand at the end, begin first.
-        running = [(name, pool.submit(timed, work)) for name, work in reversed(beside)]
-        for name, result in reversed(running):
-            finish(name, *result.result())
-    for name, work in alone:
-        finish(name, *timed(work))
+    for of_moments in (False, True):
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            # The long ones, which stand at the end, begin first.
+            running = [(name, pool.submit(timed, work)) for name, work in reversed(tests)
+                       if name.startswith(MOMENTS) == of_moments]
+            for name, result in reversed(running):
+                finish(name, *result.result())
     return tally
 
 
@@ -195,12 +199,12 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests that run at the same time")
     options = parser.parse_args()
     os.chdir(ROOT)
-    env = dict(os.environ, **ENVIRONMENT)
     tests = []  # (name, what runs it), in the order in which they are shown
     for source in sorted((ROOT / "tests").glob("*/*_test.c*")):
         if not wanted(source, options.only) or source.suffix not in (".cpp", ".cu"):
             continue
         name = source.relative_to(ROOT / "tests").with_suffix("")
+        env = environment_of(str(name))
         for ranks in ranks_of(source, options.long):
             if options.np and ranks != options.np:
                 continue
@@ -214,7 +218,8 @@ def main():
     for source in sorted((ROOT / "tests").glob("*/*_test.py")):
         if not wanted(source, options.only) or options.np:
             continue
-        tests.append((str(source.relative_to(ROOT / "tests")), partial(run_python, source, options, env)))
+        name = str(source.relative_to(ROOT / "tests"))
+        tests.append((name, partial(run_python, source, options, environment_of(name))))
 
     tally = run_side_by_side(tests, options.jobs)
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")

@@ -39,9 +39,12 @@ struct Memory {
   std::size_t in_use = 0, peak = 0, size = number_from("ESPALIER_EMULATED_MEMORY", std::size_t{8} << 30);
 
   Memory() {
-    void* range = mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* range =
+        mmap(nullptr, kReserved + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) std::abort();
-    base = static_cast<std::byte*>(range);
+    base = static_cast<std::byte*>(range) + (kPage - reinterpret_cast<std::uintptr_t>(range) % kPage) % kPage;
+    // Large pages where the kernel has some: access to few is given and taken sooner than to many.
+    madvise(base, kReserved, MADV_HUGEPAGE);
     unused[0] = kReserved;
   }
 };

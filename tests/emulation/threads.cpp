@@ -4,6 +4,7 @@
 // block is a shuffle, so that a result which depends on it shows. A fiber whose thread ended takes the next thread of
 // the block, so a kernel without barriers needs one fiber. A barrier that some thread of the block (or lane of the mask)
 // never reaches ends the program.
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -32,7 +33,9 @@ constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 }
 
 struct Fiber {
-  ucontext_t context;
+  ucontext_t beginning;
+  bool begun = false;
+  jmp_buf place;  // where it goes on, once begun
   void* stack = nullptr;
   unsigned thread = 0;  // number in the block
   // What it waits for.
@@ -51,7 +54,7 @@ struct Fiber {
 };
 
 struct Engine {
-  ucontext_t scheduler;
+  jmp_buf scheduler;
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Fiber*> idle;
   std::deque<Fiber*> ready;
@@ -74,6 +77,19 @@ void set_thread(unsigned thread) {
   threadIdx.z = thread / blockDim.x / blockDim.y;
 }
 
+// Contexts begin fibers and jumps go between them: a context would ask the kernel for the signal mask at every switch.
+void leave(Fiber& self) {
+  if (_setjmp(self.place) == 0) _longjmp(engine.scheduler, 1);
+}
+
+void resume(Fiber* fiber) {
+  engine.running = fiber;
+  if (_setjmp(engine.scheduler) != 0) return;
+  if (engine.running->begun) _longjmp(engine.running->place, 1);
+  engine.running->begun = true;
+  setcontext(&engine.running->beginning);
+}
+
 void fiber_main() {
   for (;;) {
     Fiber& self = *engine.running;
@@ -85,30 +101,25 @@ void fiber_main() {
       engine.thread_ended[self.thread] = true;
     }
     engine.idle.push_back(&self);
-    swapcontext(&self.context, &engine.scheduler);
+    leave(self);
   }
 }
 
 Fiber* new_fiber() {
   engine.fibers.push_back(std::make_unique<Fiber>());
   Fiber& fiber = *engine.fibers.back();
-  getcontext(&fiber.context);
-  fiber.context.uc_stack.ss_sp = fiber.stack;
-  fiber.context.uc_stack.ss_size = kStackBytes;
-  fiber.context.uc_link = nullptr;
-  makecontext(&fiber.context, fiber_main, 0);
+  getcontext(&fiber.beginning);
+  fiber.beginning.uc_stack.ss_sp = fiber.stack;
+  fiber.beginning.uc_stack.ss_size = kStackBytes;
+  fiber.beginning.uc_link = nullptr;
+  makecontext(&fiber.beginning, fiber_main, 0);
   return &fiber;
 }
 
 void wait() {
   Fiber& self = *engine.running;
-  swapcontext(&self.context, &engine.scheduler);
+  leave(self);
   set_thread(self.thread);
-}
-
-void resume(Fiber* fiber) {
-  engine.running = fiber;
-  swapcontext(&engine.scheduler, &fiber->context);
 }
 
 void run_block() {

@@ -58,7 +58,8 @@ inline std::uint64_t positive_sums(const std::uint64_t* sums) {
 template <class Index, class Row, class Weight>
 void sum_in_tiles(std::span<const Row> rows, std::int64_t columns, Weight weight, SparseSum<Index>& out) {
   std::vector<std::int64_t> cursor(rows.size(), 0);
-  std::vector<std::uint64_t> tile(kTile, 0);
+  const auto widest = (std::min(kTile, columns) + kGroup - 1) / kGroup * kGroup;  // groups are read whole
+  std::vector<std::uint64_t> tile(static_cast<std::size_t>(widest), 0);
   for (std::int64_t first = 0; first < columns; first += kTile) {
     const auto end = std::min(first + kTile, columns);
     for (std::size_t r = 0; r < rows.size(); ++r) {
