@@ -1,18 +1,22 @@
 // What the benches of the GPU share: rates of the GPU that bounds are made of, timing by events, and the table. For
 // bench/ROOM/OP_bench.cu only.
 //
-//     OP_bench [--out FILE.json] [--quick] [--scale N]      quick: sizes that the emulation computes in seconds
+//     OP_bench [--out FILE.json] [--quick] [--scale N]    quick: sizes for the emulation, seconds
 //
 // A bench verifies its results against the CPU twin first. A case says what one call moves and computes, derived on
 // paper: bytes between the chip and its memory, and floating-point operations. The least time for them is
 //
 //     bound = max(bytes / copy rate, operations / matrix rate)
 //
-// copy rate:    a copy from device memory to device memory, bytes read + written, measured after each case
-// matrix rate:  cuBLAS, 8192 x 8192 x 8192 of random numbers in the same precision, measured once for a precision
+// copy rate:    a copy from device memory to device memory, bytes read + written, measured after
+//               each case
+// matrix rate:  cuBLAS, 8192 x 8192 x 8192 of random numbers in the same precision, measured once
+//               for a precision
 //
 // Each case is warmed up, then timed kRepetitions times over enough calls for 20 ms, with nothing but events between. The
-// table shows the median:   case   rate   bound   ratio = rate / bound (lowest and highest)   #wrong. Exit code 1 if anything was wrong.
+// table shows the median. Exit code 1 if anything was wrong.
+//
+//     case   rate   bound   ratio = rate / bound (lowest and highest)   #wrong
 #pragma once
 
 #include <cublas_v2.h>

@@ -1,6 +1,8 @@
 // Rows picked by their ids on a GPU: what fetching features from a store on the same GPU is.
 //
-// Derivation: a row reads its id, 8 bytes, and s f bytes, and writes 4 f:     bytes = rows (8 + s f + 4 f)
+// Derivation: a row reads its id, 8 bytes, and s f bytes, and writes 4 f:
+//
+//     bytes = rows (8 + s f + 4 f)
 //
 // Verification: bit for bit against a loop.
 #include "espalier/dense/gather.hpp"

@@ -1,12 +1,15 @@
 // SpMM forward, Y = B X, and transposed, dX = B^T dY, against the rate of a plain copy.
 //
-//     spmm_bench [--scale N]      scale of the R-MAT that the step's blocks are sampled from (default 18)
+//     spmm_bench [--scale N]      scale of the R-MAT that the step's blocks are sampled from
+//                                 (default 18)
 //
 // Blocks B [rows, columns]:
-//     random    has the shape of the block next to a minibatch's inputs, 5 picks per row, uniform columns, twice as
-//               many sources as destinations; all rows of X together are 134 to 537 MB, several times a cache
-//     layer 1   and 2 of a training step: GraphSAGE 15,10,5, 1024 seeds, on a symmetrised R-MAT (rmat.hpp), whose
-//               hubs are drawn again and again; with 128 input features and 256 hidden ones
+//     random    has the shape of the block next to a minibatch's inputs, 5 picks per row, uniform
+//               columns, twice as many sources as destinations; all rows of X together are 134 to
+//               537 MB, several times a cache
+//     layer 1   and 2 of a training step: GraphSAGE 15,10,5, 1024 seeds, on a symmetrised R-MAT
+//               (rmat.hpp), whose hubs are drawn again and again; with 128 input features and
+//               256 hidden ones
 //
 // Derivation: an entry reads one row of the source, 4 f bytes, and its own column id and value, 8 bytes; a
 // row of the result is written once, 4 f bytes, and has an 8-byte offset:

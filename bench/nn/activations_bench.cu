@@ -2,9 +2,9 @@
 //
 // Derivation, for h [m, f] of float32:
 //
-//     relu_dropout             reads and writes h:                                     bytes = 8 m f
-//     relu_dropout_backward    reads h and the gradient, writes the gradient:          bytes = 12 m f
-//     softmax_cross_entropy    reads logits and labels, writes the gradient:           bytes = 8 m f + 4 m
+//     relu_dropout           reads and writes h:                               bytes = 8 m f
+//     relu_dropout_backward  reads h and the gradient, writes the gradient:    bytes = 12 m f
+//     softmax_cross_entropy  reads logits and labels, writes the gradient:     bytes = 8 m f + 4 m
 //
 // Dropout also computes one Philox4x64 block for every kMasksPerBlock (8) elements, ten rounds of two 64-bit products: about 100
 // integer operations per element and so far more than a copy; this, not memory, may be its limit. The loss of one minibatch

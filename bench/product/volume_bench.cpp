@@ -2,7 +2,8 @@
 // What sampling moves between ranks: bytes counted against bytes predicted, for every schedule of the
 // distributed product, every sampler and every replication c <= 4 that divides p; and CombBLAS's 2D product.
 //
-//     volume_bench [--rmat SCALE EDGE_FACTOR | --graph FILE] [--fanout 15,10,5] [--layer-fanout 512,512,512]
+//     volume_bench [--rmat SCALE EDGE_FACTOR | --graph FILE]
+//                  [--fanout 15,10,5] [--layer-fanout 512,512,512]
 //                  [--batch 1024] [--batches-per-rank 1] [--repeats 3] [--seed 0] [--csv FILE]
 //                  [--graph-name NAME]
 //
@@ -15,8 +16,10 @@
 // what it asks for and one assumption, ids spread evenly over the block rows (product/schedule.hpp). The column
 // `ratio` is counted / predicted, summed over ranks. --csv appends one row per step with the columns
 //
-//     graph, p, c, schedule, sampler, label, messages, bytes_total, bytes_mean_per_rank, bytes_max_rank,
-//     predicted_bytes_total, ratio, seconds           bytes: received; seconds: median, slowest rank
+//     graph, p, c, schedule, sampler, label, messages, bytes_total, bytes_mean_per_rank,
+//     bytes_max_rank, predicted_bytes_total, ratio, seconds
+//
+// where bytes are received ones, and seconds the median of the slowest rank.
 //
 // Baseline, where p is a square: P = Q A with CombBLAS's PSpGEMM, a 2D sparse SUMMA that broadcasts blocks of A
 // and Q, for the same stacked Q: rows of one nonzero (graphsage, layer by layer; the second layer thinned to
@@ -119,7 +122,7 @@ class Batches {
   std::vector<SeedBatch> batches_;
 };
 
-// ---- Every schedule, sampler and c -----------------------------------------------------------------------------------
+// ---- Every schedule, sampler and c --------------------------------------------------------------
 
 bool is_layer_wise(const std::string& sampler) {
   return sampler_kind_of(sampler).layer_wise;
@@ -181,7 +184,7 @@ class Sweep {
   std::vector<std::optional<std::uint64_t>> digests_;  // [kSamplers]
 };
 
-// ---- The baseline ----------------------------------------------------------------------------------------------------
+// ---- The baseline -------------------------------------------------------------------------------
 
 #ifdef ESPALIER_WITH_COMBBLAS
 
@@ -277,7 +280,7 @@ void compare_with_combblas(const Communicator& world, const GraphFile& file,
 
 #endif
 
-// ---- The graph -------------------------------------------------------------------------------------------------------
+// ---- The graph ----------------------------------------------------------------------------------
 
 /// A temporary file that rank 0 removes at the end.
 class TemporaryRmat {

@@ -1,12 +1,14 @@
 // Draws alone: s of d neighbours, uniformly and without replacement, against random 4-byte gathers.
 //
-//     draw_bench [--scale N]      a symmetrised R-MAT of 2^N vertices (rmat.hpp; default 20: 125 MB of ids)
+//     draw_bench [--scale N]      a symmetrised R-MAT of 2^N vertices (rmat.hpp; default 20:
+//                                 125 MB of ids)
 //
 // kRows random vertices draw with fanout 5, 10 and 15; the ids of their picks are read.
 //
 // Derivation: a drawn edge reads one neighbour id at a place that nothing predicts, 4 bytes, so
 //
-//     bound = gathers per second      from an array of that size, the ids themselves, measured beside
+//     bound = gathers per second      from an array of that size, the ids themselves,
+//                                     measured beside
 //
 // The ratio falls where random words and the search for duplicates cost more than the gathers let them hide; it
 // exceeds 1 where picks of one row share a cache line, or a row is taken whole.

@@ -1,7 +1,8 @@
 // Sampling with GraphSAGE, fanout 15,10,5 and 1024 seeds per batch, on a symmetrised R-MAT, against the
 // rate of random 4-byte gathers; and its two parts, draws and extraction.
 //
-//     graphsage_bench [--scale N]      2^N vertices, 16 2^N undirected edges drawn (rmat.hpp; default 20)
+//     graphsage_bench [--scale N]      2^N vertices, 16 2^N undirected edges drawn
+//                                      (rmat.hpp; default 20)
 //
 // Seeds are drawn among the vertices that have a neighbour; kBatches batches are sampled in bulk.
 //
@@ -9,8 +10,9 @@
 // bytes or more each: the neighbour id in the adjacency matrix (position random within its row, rows random),
 // and the slot of the neighbour in the table of the batch's vertices, which gives it its local id. So
 //
-//     bound = gathers per second / 2       with gathers from an array of the size of the adjacency's own
-//                                          indices, measured beside, by the same number of threads
+//     bound = gathers per second / 2       with gathers from an array of the size of the
+//                                          adjacency's own indices, measured beside, by the same
+//                                          number of threads
 //
 // At scale 20 these are 125 MB; the line above the table shows what gathers from 1 GiB do, and --scale 22
 // leaves any cache. The design asks for a ratio of at least 0.5. The two parts have one of the two accesses

@@ -1,17 +1,20 @@
 // LABOR, LADIES and FastGCN on a symmetrised R-MAT, against what reading their frontiers' rows takes.
 //
-//     samplers_bench [--scale N]      2^N vertices, 16 2^N undirected edges drawn (rmat.hpp; default 20)
+//     samplers_bench [--scale N]      2^N vertices, 16 2^N undirected edges drawn
+//                                     (rmat.hpp; default 20)
 //
 // Three layers; LABOR with fanout 15,10,5, the layer-wise ones with 512 vertices per layer, debiased, on the
 // matrix with rows of sum 1. kBatches batches of 1024 in bulk.
 //
 // Derivation, with D the entries of all rows of all frontiers, counted from the minibatches:
 //
-//     LABOR     decides about every neighbour of every row, so it reads D ids; and a sampled edge looks up the
-//               slot that gives its vertex a local id:     4 D bytes at the copy rate + edges / gathers
-//     LADIES    the distribution is a sum over all entries, id and value; which columns are picked is known
-//               only then, so the ids are looked at again:     (8 + 4) D bytes at the copy rate
-//     FastGCN   its picks are known before; ids are looked at once:     4 D bytes at the copy rate
+//     LABOR     decides about every neighbour of every row, so it reads D ids; and a sampled edge
+//               looks up the slot that gives its vertex a local id:
+//               4 D bytes at the copy rate + edges / gathers
+//     LADIES    the distribution is a sum over all entries, id and value; which columns are picked
+//               is known only then, so the ids are looked at again:
+//               (8 + 4) D bytes at the copy rate
+//     FastGCN   its picks are known before; ids are looked at once: 4 D bytes at the copy rate
 //
 // The bound is the rate of sampled edges at which this would take all of the time. It leaves out arithmetic:
 // a random number per neighbour (LABOR), the sums themselves and the places where they are kept (LADIES), and

@@ -6,9 +6,11 @@
 // Derivation, counted from the minibatches: e sampled edges, r frontier rows over all layers, D entries of all rows of all frontiers.
 // A place in memory that is met at random costs a sector of 32 bytes.
 //
-//     GraphSAGE         e (32 neighbour + 2 * 32 mark and look up its local id + 12 entry) + r (32 row offsets + 8 offset)
+//     GraphSAGE         e (32 neighbour + 2 * 32 mark and look up its local id + 12 entry)
+//                       + r (32 row offsets + 8 offset)
 //     LABOR             looks at every neighbour:    D 4 + e (2 * 32 + 12) + r (32 + 8)
-//     LADIES, FastGCN   LADIES reads ids and values for the sums, then ids again for the columns: 12 D; FastGCN 4 D; + e 12
+//     LADIES, FastGCN   LADIES reads ids and values for the sums, then ids again for the columns:
+//                       12 D; FastGCN 4 D; + e 12
 //
 // The bound moves these bytes at the rate of a copy. It leaves out the random numbers (ten Philox rounds of 64-bit products for four
 // draws; LABOR: for each neighbour), sorts and the launches.

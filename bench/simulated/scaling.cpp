@@ -3,7 +3,8 @@
 // simulated, messages take the time of the simulated network, and computing takes what is charged (base/work.hpp).
 //
 //     scaling [--nodes N --degree D --skew G --even-rows] [--batches K --batch B --fanout 15,10,5]
-//             [--replication C --topology partitioned|replicated --schedule push] [--features F --fetch-steps M]
+//             [--replication C --topology partitioned|replicated --schedule push]
+//             [--features F --fetch-steps M]
 //             [--gathers-per-second X --bytes-per-second X --seconds-per-launch X]
 //
 // Rank 0 prints one line of JSON and ends with "done". Seconds are of the slowest rank, `fetch` of a whole
@@ -73,7 +74,7 @@ std::optional<Options> parse(int argc, char** argv) {
   return options;
 }
 
-// ---- The two machines ------------------------------------------------------------------------------------------------
+// ---- The two machines ---------------------------------------------------------------------------
 
 double charged_seconds = 0;  // of this rank: the simulator gives every rank its own copy
 
@@ -94,7 +95,7 @@ constexpr const char* kMachine = "measured";
 void use_simulated_clock(const WorkRates&) {}
 #endif
 
-// ---- The graph and its features --------------------------------------------------------------------------------------
+// ---- The graph and its features -----------------------------------------------------------------
 
 // The ranks that hold the same rows share the making of them.
 DistCsr<Index> make_matrix(const Grid& grid, const Options& options) {
@@ -129,7 +130,7 @@ FeatureStore make_features(const Grid& grid, const Options& options) {
   return {grid, std::move(partition), std::move(local)};
 }
 
-// ---- What is timed ---------------------------------------------------------------------------------------------------
+// ---- What is timed ------------------------------------------------------------------------------
 
 /// Of the slowest rank, and what of it was not charged.
 struct Seconds {

@@ -1,10 +1,13 @@
 // The products of the layer-wise samplers on one rank: the sum of a batch's rows, and its rows in some columns.
 //
-//     products_bench [--scale N]      a symmetrised R-MAT of 2^N vertices (rmat.hpp; default 20), 8 batches
+//     products_bench [--scale N]      a symmetrised R-MAT of 2^N vertices (rmat.hpp;
+//                                     default 20), 8 batches
 //
-//     sum       row of P = Q A of one batch: the exact sum of the frontier's rows, squared entries in fixed point
-//               (LADIES) or edges counted, sorted and without zeros (sparse/sum_rows.hpp)
-//     columns   A(F, C): the entries of the frontier's rows in 512 columns (sparse/select_columns.hpp)
+//     sum       row of P = Q A of one batch: the exact sum of the frontier's rows, squared entries
+//               in fixed point (LADIES) or edges counted, sorted and without zeros
+//               (sparse/sum_rows.hpp)
+//     columns   A(F, C): the entries of the frontier's rows in 512 columns
+//               (sparse/select_columns.hpp)
 //
 // Frontiers: `seeds`, 1024 random vertices, and `last`, what LADIES with 512,512,512 reaches in its last layer, with
 // the hubs it has picked.

@@ -9,11 +9,12 @@
 //
 //     sample      2 random gathers per sampled edge (graphsage_bench.cpp says why)
 //     fetch       a row is read and written, 8 f bytes, at the copy rate
-//     forward     its GEMMs (2 m k n operations each) at OpenBLAS's sgemm rate for the same shapes, its SpMMs
-//                 (entries (4 f + 8) + result rows (4 f + 8) bytes, spmm_bench.cpp) at the copy rate
+//     forward     its GEMMs (2 m k n operations each) at OpenBLAS's sgemm rate for the same shapes,
+//                 its SpMMs (entries (4 f + 8) + result rows (4 f + 8) bytes, spmm_bench.cpp) at
+//                 the copy rate
 //     backward    the same
-//     optimizer   4 reads and 3 writes of 4 bytes per parameter, at the copy rate: in cache, so the ratio may
-//                 pass 1
+//     optimizer   4 reads and 3 writes of 4 bytes per parameter, at the copy rate: in cache, so the
+//                 ratio may pass 1
 //     step        the sum of these
 //
 // The bound of a stage leaves out what is neither product: activations, dropout, bias, loss, the transpose of a

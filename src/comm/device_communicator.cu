@@ -82,7 +82,7 @@ int gpu_for(const NodePlace& place) {
   return place.place % std::max(count_gpus(), 1);
 }
 
-// ---- The two ways ---------------------------------------------------------------------------------------------
+// ---- The two ways -------------------------------------------------------------------------------
 
 struct DeviceCommunicator::Nccl {
   ncclComm_t handle = nullptr;
@@ -131,7 +131,7 @@ struct DeviceCommunicator::Staging {
   void give_back(DeviceArray<std::byte>&& array) { idle.push_back(std::move(array)); }
 };
 
-// ---- What is under way ----------------------------------------------------------------------------------------
+// ---- What is under way --------------------------------------------------------------------------
 
 struct DevicePendingExchange::State {
   Cuda cuda;
@@ -184,7 +184,7 @@ void DevicePendingExchange::finish() {
   state_.reset();
 }
 
-// ---- The collectives ------------------------------------------------------------------------------------------
+// ---- The collectives ----------------------------------------------------------------------------
 
 DeviceCommunicator::DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl)
     : cuda_(cuda),
@@ -333,7 +333,7 @@ void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const st
   cuda_.compute_waits_for_communication();
 }
 
-// ---- The grid -------------------------------------------------------------------------------------------------
+// ---- The grid -----------------------------------------------------------------------------------
 
 namespace {
 

@@ -1,8 +1,10 @@
 // The kernel under the products of dense matrices, in the shape of Goto and van de Geijn (Anatomy of
 // high-performance matrix multiplication, TOMS 2008):
 //
-//   - B is packed into panels: kPanel columns wide, at most kDepth rows deep, zero-padded to whole vectors.
-//   - The kernel keeps an R x kPanel tile of C in registers and adds a_ik b_k for k in ascending order.
+//   - B is packed into panels: kPanel columns wide, at most kDepth rows deep, zero-padded to
+//     whole vectors.
+//   - The kernel keeps an R x kPanel tile of C in registers and adds a_ik b_k for k in
+//     ascending order.
 //
 // A panel is contiguous in the order in which the kernel reads it and small enough (32 KiB at most) to stay
 // in the first-level cache while rows of A pass by.

@@ -118,7 +118,7 @@ class EpochCount {
   std::int64_t windows() const { return count_batches(plan_.batches(), job_.bulk); }
   double crossing_share(int group) const { return group > 1 ? crossing(group) : 1; }
 
-  // ---- All minibatches: what lies where is known. A process row's share of a window at a time. ----
+  // ---- All minibatches: what lies where is known. A process row's share of a window at a time. --
 
   void count_all() {
     for (std::int64_t window = 0; window < windows(); ++window)

@@ -33,8 +33,8 @@ std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int
     // Whole rows come from their owners (index and value), or sums of them (index and sum) and their parts.
     needed += std::min(rows * 4 * mean_degree, static_cast<double>(edges)) * (layer_wise ? 24 : 8);
     // Per edge: global id, value, local id, value, and, in a graph so large that ids go by hash, a slot of
-    // its table at load one half; per row:
-    // views and offsets; per pick of a layer: the draw, what was removed, column, factor, slot, vertex.
+    // its table at load one half; per row: views
+    // and offsets; per pick of a layer: the draw, what was removed, column, factor, slot, vertex.
     needed += new_edges * (8 + 4 + 4 + 4 + (layer_wise ? 0 : 32)) + rows * 64;
     if (layer_wise) needed += wanted * 160;
     rows = std::min(n, rows + new_rows);

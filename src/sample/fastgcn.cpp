@@ -1,12 +1,13 @@
 // FastGCN (Chen et al. 2018): per batch and layer, s vertices out of one global distribution.
 //
-//     weight of vertex u    the squared norm of column u of M, sum over v of M_vu^2, in fixed point; mode
-//                           reference: the norm itself, as in the authors' code
-//     P                     has the same row for every batch, so no product with A is needed: a SAMPLE from weights
-//                           that are spread over the grid (spread_weights.hpp)
+//     weight of vertex u    the squared norm of column u of M, sum over v of M_vu^2, in fixed
+//                           point; mode reference: the norm itself, as in the authors' code
+//     P                     has the same row for every batch, so no product with A is needed: a
+//                           SAMPLE from weights that are spread over the grid (spread_weights.hpp)
 //     factor of a picked column, with q_u = weight / total:
 //                           paper, reference   1 / (s q_u)
-//                           debiased           Des Raj's, as in LADIES: E[B H] = M H; 1 when all is taken
+//                           debiased           Des Raj's, as in LADIES: E[B H] = M H; 1 when
+//                                              all is taken
 //
 // Draws are made one after another without replacement, in rounds: while picks are missing, as many points are
 // drawn on the axis without the vertices taken in earlier rounds and resolved together; a vertex that was hit

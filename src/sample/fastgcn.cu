@@ -1,10 +1,12 @@
 // The draws of fastgcn.cpp on a GPU, in the same rounds. A slot of a list is one of its picks. In every round
 //
-//     points     a list's slots from `taken` on draw a point each, on the axis without the list's taken vertices
-//     sort       all slots by (list, vertex), stably: a slot that comes first of its vertex was hit first and is taken
-//                (earlier rounds' come first, and are not hit again); the others are dropped
-//     compact    the taken ones move to the front of their list, in the order of their draws; in the order of the sort they
-//                are the intervals to cut out
+//     points     a list's slots from `taken` on draw a point each, on the axis without the list's
+//                taken vertices
+//     sort       all slots by (list, vertex), stably: a slot that comes first of its vertex was
+//                hit first and is taken (earlier rounds' come first, and are not hit again); the
+//                others are dropped
+//     compact    the taken ones move to the front of their list, in the order of their draws; in
+//                the order of the sort they are the intervals to cut out
 //
 // until no slot is open; then the sort is that of the picks.
 #include "fastgcn.hpp"

@@ -62,7 +62,7 @@ __device__ void draw_positions(const RandomStream& stream, std::int64_t support,
   draw_uniform(stream, support, rule.fanout, rule.excluded(), chosen);
 }
 
-// ---- Uniform ----------------------------------------------------------------------------------------------
+// ---- Uniform ------------------------------------------------------------------------------------
 
 template <class Index>
 __device__ inline GraphSageRow uniform_rule(const RowsToDraw<Index>& rows, std::int64_t row,
@@ -124,7 +124,7 @@ void draw_uniform_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDra
   take_uniform(cuda, layer, rows, total, out);
 }
 
-// ---- Weighted ---------------------------------------------------------------------------------------------
+// ---- Weighted -----------------------------------------------------------------------------------
 
 // Rows of a weighted draw. Kept are entries of positive weight, and diagonals.
 template <class Index>
@@ -292,7 +292,7 @@ void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDr
   take_whole_rows(cuda, rows, kept, out);
 }
 
-// ---- Both -------------------------------------------------------------------------------------------------
+// ---- Both ---------------------------------------------------------------------------------------
 
 template <class Index>
 class GraphSageDraw final : public RowDraw<Index, Cuda> {

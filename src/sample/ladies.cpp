@@ -1,16 +1,21 @@
 // LADIES, layer-dependent importance sampling (Zou et al. 2019; as matrices, Tripathy et al. 2024, section 4.2):
 // per batch and layer, s vertices out of the aggregated neighbourhood of the frontier F.
 //
-//     P      = Q M      one row per batch, Q has a 1 for each frontier vertex; entries count as integers
-//     weight of column u:   paper      e_u^2 with e_u = the frontier's edges to u, those of weight 0 left out
+//     P      = Q M      one row per batch, Q has a 1 for each frontier vertex; entries
+//                       count as integers
+//     weight of column u:   paper      e_u^2 with e_u = the frontier's edges to u, those of
+//                                      weight 0 left out
 //                           others     sum over v in F of M_vu^2, in fixed point
-//     picks  = SAMPLE(P, s), one after another without replacement; a support of at most s is taken whole
+//     picks  = SAMPLE(P, s), one after another without replacement; a support of at most s
+//            is taken whole
 //     factor of a picked column u, with p_u = weight / total:
 //                           paper      1: the entries as they are
-//                           reference  1 / p_u, then each row of the block is normalised to sum 1; the batch's own
-//                                      seeds are added to the picks (Zou et al.'s own code)
-//                           debiased   (r_j / p_u + s - j) / s for the j-th draw, r_j = 1 - what was drawn before
-//                                      (Des Raj; Chen et al. 2023): E[B H] = M H; 1 when the support is taken whole
+//                           reference  1 / p_u, then each row of the block is normalised to
+//                                      sum 1; the batch's own seeds are added to the picks (Zou et
+//                                      al.'s own code)
+//                           debiased   (r_j / p_u + s - j) / s for the j-th draw, r_j = 1 - what
+//                                      was drawn before (Des Raj; Chen et al. 2023): E[B H] = M H;
+//                                      1 when the support is taken whole
 //
 // A frontier without neighbours has an empty support and yields only itself.
 #include "ladies.inl.hpp"

@@ -1,8 +1,10 @@
 // The draws of ladies.cpp for the batches of a group. Over their supports, one under the other, stand
 //
 //     columns, weights   where the sum of the frontier's rows is positive
-//     prefix             [support of all + 1] sums of weights over the whole group, wrapping: a batch's own are differences
-//     nodes              a WeightTree for every batch that draws; one thread of a warp draws for a batch
+//     prefix             [support of all + 1] sums of weights over the whole group, wrapping: a
+//                        batch's own are differences
+//     nodes              a WeightTree for every batch that draws; one thread of a warp
+//                        draws for a batch
 //     factors            0 where a column is not picked, else its factor, which is always positive
 //
 // and the columns with a factor are the picks, ascending.

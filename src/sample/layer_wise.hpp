@@ -1,8 +1,8 @@
 // Layer-wise sampling: one set of vertices per batch and layer, shared by all its frontier.
 //
 //     picks   = the sampler's own part: up to s columns of M with a factor each
-//     B       = EXTRACT(M, F, picks)     all entries of the frontier's rows in those columns (block diagonal over
-//                                        batches), each times its column's factor
+//     B       = EXTRACT(M, F, picks)     all entries of the frontier's rows in those columns (block
+//                                        diagonal over batches), each times its column's factor
 //     F[l-1]  = F[l] followed by the new vertices in ascending id
 //
 // M is the matrix that the block stands for (DistCsr with values): the row-normalised A of a mean, the

@@ -78,7 +78,7 @@ __device__ inline Rank rank_of(const Word* words, Bit bit) {
   return rank;
 }
 
-// ---- Steps of a group, in order ---------------------------------------------------------------------------
+// ---- Steps of a group, in order -----------------------------------------------------------------
 
 // From "all picks" to "those that are not known", and the counts.
 void count_marks(const Cuda& cuda, const Marks& marks, std::int64_t batches, std::uint64_t* counts) {

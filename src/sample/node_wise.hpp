@@ -3,7 +3,8 @@
 //     Q      one row per frontier vertex v with a 1 in column v
 //     P      = Q A                       row v of P is the neighbourhood of v
 //     picks  = SAMPLE(P, s)              the sampler's own part: a RowDraw
-//     B      = EXTRACT(A, F, picks)      batch by batch, F[l-1] = F[l] + new vertices in ascending id
+//     B      = EXTRACT(A, F, picks)      batch by batch, F[l-1] = F[l] + new vertices in
+//                                        ascending id
 #pragma once
 
 #include <memory>

@@ -33,7 +33,7 @@ struct Entry {
   std::int64_t value;
 };
 
-// ---- The oracle ---------------------------------------------------------------------------------------------
+// ---- The oracle ---------------------------------------------------------------------------------
 
 using LocalMatrix = combblas::SpDCCols<std::int64_t, std::int64_t>;
 using SquareGridMatrix = combblas::SpParMat<std::int64_t, std::int64_t, LocalMatrix>;
@@ -81,7 +81,7 @@ Entries oracle(const Entries& q, std::int64_t rows, const Entries& a) {
   return from_combblas(product);
 }
 
-// ---- Q and A ------------------------------------------------------------------------------------------------
+// ---- Q and A ------------------------------------------------------------------------------------
 
 // 1 or 2 batches per rank, every third rank none; 1 to kVertices distinct vertices each.
 std::vector<std::vector<std::int64_t> > frontiers_of(int rank) {
@@ -129,7 +129,7 @@ class Identity final : public RowOperation<Index> {
   }
 };
 
-// ---- The comparison -----------------------------------------------------------------------------------------
+// ---- The comparison -----------------------------------------------------------------------------
 
 // Entries of all ranks' rows of P; `first` is the number of my first one.
 Entries gather(const std::vector<Entry>& mine) {

@@ -235,7 +235,7 @@ TEST(CostModel, OfAPushByHand) {
   EXPECT_DOUBLE_EQ(cost.messages, 5);  // counts, lines, ids, sizes, results
 }
 
-// ---- The choice ---------------------------------------------------------------------------------------------
+// ---- The choice ---------------------------------------------------------------------------------
 
 constexpr ProductShape kEightParts = {.parts = 8, .replication = 1, .rows = 1e7, .entries = 1e9};
 

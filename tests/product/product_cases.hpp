@@ -20,7 +20,7 @@ inline constexpr std::array kSchedules = {Schedule::kPull, Schedule::kPush, Sche
 using Entries = std::vector<std::pair<std::int64_t, float>>;  // of one row; 0 beside ids without values
 using Sums = std::vector<std::pair<std::int64_t, std::uint64_t>>;
 
-// ---- What every rank asks for, known to all -----------------------------------------------------------------
+// ---- What every rank asks for, known to all -----------------------------------------------------
 
 struct Batch {
   std::int64_t number;
@@ -72,7 +72,7 @@ inline StackedFrontier stack(const std::vector<Batch>& batches) {
   return q;
 }
 
-// ---- Operations on a finished row ---------------------------------------------------------------------------
+// ---- Operations on a finished row ---------------------------------------------------------------
 
 template <class Index>
 class Identity final : public RowOperation<Index> {
@@ -130,7 +130,7 @@ class KeepSome final : public RowOperation<Index> {
   bool values_;
 };
 
-// ---- The oracle: loops over the whole matrix ----------------------------------------------------------------
+// ---- The oracle: loops over the whole matrix ----------------------------------------------------
 
 template <class Index>
 Entries whole_row(const Csr<Index>& whole, std::int64_t v) {

@@ -10,7 +10,7 @@
 namespace espalier {
 namespace {
 
-// ---- Comparisons --------------------------------------------------------------------------------------------
+// ---- Comparisons --------------------------------------------------------------------------------
 
 template <class Id>
 void expect_rows(const RowEntries<Id>& got, const std::vector<Entries>& expected, bool values) {

@@ -40,7 +40,7 @@ Ids all_vertices(std::int64_t n) {
   return ids;
 }
 
-// ---- The distribution -------------------------------------------------------------------------------------
+// ---- The distribution ---------------------------------------------------------------------------
 
 // With all vertices as seeds every pick shows in the block. One pick per batch, on matrices with columns that
 // nothing enters.
@@ -120,7 +120,7 @@ TEST(FastGcnDistribution, TheWholeSupportIsTakenAsItIs) {
   }
 }
 
-// ---- The law of the draws ---------------------------------------------------------------------------------
+// ---- The law of the draws -----------------------------------------------------------------------
 
 // Row 0, the seed's, shows all columns.
 void expect_ordered_draws(const SparseMatrix& m, std::size_t s, std::uint64_t seed) {
@@ -170,7 +170,7 @@ TEST(FastGcnDraws, DifferBetweenBatchesLayersEpochsAndSeeds) {
   EXPECT_NE(columns(sample(1, 1, 2).blocks[0]), columns(base.blocks[0])) << "epochs";
 }
 
-// ---- Frontiers and extraction -----------------------------------------------------------------------------
+// ---- Frontiers and extraction -------------------------------------------------------------------
 
 // Not all picks show: one that is in the frontier, and without an entry there, does not.
 void check_minibatch(const SparseMatrix& m, const SamplerShape& shape, const Ids& seeds) {
@@ -196,7 +196,7 @@ TEST(FastGcnBlocks, HoldAllEntriesBetweenFrontierAndPicks) {
     }
 }
 
-// ---- Unbiasedness -----------------------------------------------------------------------------------------
+// ---- Unbiasedness -------------------------------------------------------------------------------
 
 TEST(FastGcnDebiased, TheMeanOfManyBlocksIsTheFullProduct) {
   const Grid grid(test_world(), 1);

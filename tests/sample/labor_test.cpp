@@ -117,7 +117,7 @@ TEST(LaborInclusion, IsIndependentOtherwise) {
   }
 }
 
-// ---- Unbiasedness -----------------------------------------------------------------------------------------
+// ---- Unbiasedness -------------------------------------------------------------------------------
 
 TEST(LaborBlocks, TheMeanOfManyIsTheFullProduct) {
   const Grid grid(test_world(), 1);
@@ -158,7 +158,7 @@ TEST(LaborBlocks, KeepTheDiagonalAndScaleTheRest) {
   }
 }
 
-// ---- Against GraphSAGE ------------------------------------------------------------------------------------
+// ---- Against GraphSAGE --------------------------------------------------------------------------
 
 // Mean degree 30. The same fanout, as many edges in expectation next to the batch (6% is six standard deviations),
 // distinctly fewer inputs.

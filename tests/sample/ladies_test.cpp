@@ -29,7 +29,7 @@ Weights weights_of(const SparseMatrix& m, std::span<const std::int64_t> frontier
   return weights;
 }
 
-// ---- Figure 1: batch {1, 5} of six vertices ---------------------------------------------------------------
+// ---- Figure 1: batch {1, 5} of six vertices -----------------------------------------------------
 
 const Ids kBatch = {1, 5};
 
@@ -90,7 +90,7 @@ TEST(LadiesPrefix, SquaresAndAddsInSixtyFourBits) {
   EXPECT_EQ(ladies_prefix(SparseSum<std::int32_t>{}, SamplerMode::kPaper), std::vector<std::uint64_t>{0});
 }
 
-// ---- The law of the draws ---------------------------------------------------------------------------------
+// ---- The law of the draws -----------------------------------------------------------------------
 
 // Three seeds whose rows meet five or six columns with unequal values; seeds are not among the columns.
 SparseMatrix small_support(const Grid& grid) {
@@ -141,7 +141,7 @@ TEST(LadiesDraws, SubsetsFollowTheLawOfEveryMode) {
   }
 }
 
-// ---- Frontiers, extraction and values ---------------------------------------------------------------------
+// ---- Frontiers, extraction and values -----------------------------------------------------------
 
 // New sources show by an entry too: all picks are neighbours of the frontier.
 void check_sources(const SampledLayer& layer) {
@@ -257,7 +257,7 @@ TEST(LadiesBlocks, ColumnsOfWeightZeroAreNeverPicked) {
     EXPECT_EQ(sample_one("ladies", nothing, {.fanout = {1}, .mode = mode}, {0}).vertices.size(), 1u);
 }
 
-// ---- Unbiasedness -----------------------------------------------------------------------------------------
+// ---- Unbiasedness -------------------------------------------------------------------------------
 
 TEST(LadiesDebiased, TheMeanOfManyBlocksIsTheFullProduct) {
   const Grid grid(test_world(), 1);

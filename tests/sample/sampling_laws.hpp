@@ -28,7 +28,7 @@ using Weights = std::map<std::int64_t, double>;  ///< weight or factor by global
 
 constexpr SamplerMode kModes[] = {SamplerMode::kPaper, SamplerMode::kReference, SamplerMode::kDebiased};
 
-// ---- Matrices ---------------------------------------------------------------------------------------------
+// ---- Matrices -----------------------------------------------------------------------------------
 
 /// The n x n matrix with these columns in its rows; ones, or `values` row after row.
 inline SparseMatrix matrix_of(const Grid& grid, const std::vector<Ids>& rows,
@@ -74,7 +74,7 @@ inline double total_of(const Weights& weights) {
   return total;
 }
 
-// ---- Sampling ---------------------------------------------------------------------------------------------
+// ---- Sampling -----------------------------------------------------------------------------------
 
 /// Samples the same seeds as batches 0 .. count-1 of an epoch, in bulks of 500; visit(minibatch) for each.
 template <class Visit>
@@ -104,7 +104,7 @@ inline Weights factors_of(const SparseMatrix& m, const Ids& seeds, const Minibat
   return factors;
 }
 
-// ---- The layers of a minibatch ----------------------------------------------------------------------------
+// ---- The layers of a minibatch ------------------------------------------------------------------
 
 /// The step from a frontier to its sources, which begin with the frontier.
 struct SampledLayer {
@@ -156,7 +156,7 @@ void check_layers(const SparseMatrix& m, const Minibatch& minibatch, const Ids& 
   EXPECT_EQ(rows, vertices.size());
 }
 
-// ---- The law of draws -------------------------------------------------------------------------------------
+// ---- The law of draws ---------------------------------------------------------------------------
 
 /// A chi-square variable exceeds this with probability 1e-6 (Wilson and Hilferty 1931).
 inline double chi_square_limit(double degrees) {
@@ -275,7 +275,7 @@ inline void expect_enumerated_law(const char* kind, const SparseMatrix& m, const
   expect_law(probabilities, counts);
 }
 
-// ---- Unbiasedness -----------------------------------------------------------------------------------------
+// ---- Unbiasedness -------------------------------------------------------------------------------
 
 using Dense = std::vector<std::array<double, 2>>;  ///< vertices x 2
 

@@ -5,9 +5,9 @@
 // blocks go through the rounds in the lanes of a register. The high half of a product x m is put together from
 // the parts x = 2^52 x1 + x0, m = 2^52 m1 + m0 by the processor's 52-bit multiply-add (IFMA):
 //
-//     s = high(x0 m0) + low(x0 m1) + low(x1 m0)              counts 2^52; below 2^54, so nothing is lost
-//     t = low(x1 m1) + high(x0 m1) + high(x1 m0)             counts 2^104
-//     high 64 bits = floor(s / 2^12) + 2^40 t                the low 52 bits of x0 m0 cannot carry into s
+//     s = high(x0 m0) + low(x0 m1) + low(x1 m0)      counts 2^52; below 2^54, so nothing is lost
+//     t = low(x1 m1) + high(x0 m1) + high(x1 m0)     counts 2^104
+//     high 64 bits = floor(s / 2^12) + 2^40 t        the low 52 bits of x0 m0 cannot carry into s
 #pragma once
 
 #include <cstdint>

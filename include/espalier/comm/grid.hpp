@@ -1,9 +1,9 @@
 // The p/c x c process grid of the 1.5D algorithms (Tripathy et al. 2024, section 5.2).
 //
-//              column 0  column 1          p = 6, c = 2. Rank r = i*c + j is P(i,j).
-//     row 0    P(0,0)    P(0,1)            A process row P(i,:) holds c copies of block row i of A and H.
-//     row 1    P(1,0)    P(1,1)            A process column P(:,j) holds each block row once; requests for
-//     row 2    P(2,0)    P(2,1)            rows never leave it.
+//              column 0  column 1  p = 6, c = 2. Rank r = i*c + j is P(i,j).
+//     row 0    P(0,0)    P(0,1)    A process row P(i,:) holds c copies of block row i of A and H.
+//     row 1    P(1,0)    P(1,1)    A process column P(:,j) holds each block row once; requests for
+//     row 2    P(2,0)    P(2,1)    rows never leave it.
 //
 // p/c need not divide by c. The grid owns its communicators; all of them book into one Traffic ledger.
 #pragma once

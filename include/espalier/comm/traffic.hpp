@@ -3,7 +3,8 @@
 //
 // What is counted, per rank:
 //   all-to-all-v      the bytes to and from every other rank; a message per non-empty pair
-//   all-reduce        2 n (p-1)/p bytes sent and received, the volume of a reduce-scatter and an all-gather
+//   all-reduce        2 n (p-1)/p bytes sent and received, the volume of a reduce-scatter and
+//                     an all-gather
 //   broadcast         n bytes received by every rank but the root; the root books (p-1) n sent
 //   all-gather        the bytes of all other ranks received; own bytes times (p-1) sent
 //

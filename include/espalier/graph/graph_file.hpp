@@ -1,12 +1,13 @@
 // The graph file (HDF5, design section 7), read in parallel by row ranges.
 //
-//   /                 attributes format = "espalier-graph", version = 1; optional: name, source, directed
+//   /                 attributes format = "espalier-graph", version = 1; optional: name, source,
+//                     directed
 //   /graph/indptr     int64 [n+1]
 //   /graph/indices    int32 or int64 [m]      row v lists the sources of edges into v, ascending
 //   /graph/weights    float32 [m]             optional
 //   /nodes/features   float32 or float16 [n, f]
-//   /nodes/labels     int32 [n] or [n, 1], classes from 0, -1 = none; or uint8 [n, C] for multi-label; attribute classes
-//                     (optional)
+//   /nodes/labels     int32 [n] or [n, 1], classes from 0, -1 = none; or uint8 [n, C] for
+//                     multi-label; attribute classes (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
 //
 // Numbers of other widths are converted when they are read. Features and weights may be integers or truth values: each

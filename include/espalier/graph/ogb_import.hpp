@@ -2,13 +2,15 @@
 // snap-stanford/ogb).
 //
 //   FOLDER/raw/num-node-list.csv.gz   the number of vertices
-//   FOLDER/raw/edge.csv.gz            "u,v" per line, 0-based: an edge from u (source) to v (target)
+//   FOLDER/raw/edge.csv.gz            "u,v" per line, 0-based: an edge from u (source)
+//                                     to v (target)
 //   FOLDER/raw/num-edge-list.csv.gz   lines of edge.csv.gz                          optional
 //   FOLDER/raw/edge-feat.csv.gz       one line per edge; a column may be its weight  optional
 //   FOLDER/raw/node-feat.csv.gz       one line per vertex                           optional
 //   FOLDER/raw/node-label.csv.gz      one line per vertex; nan = none               optional
 //   FOLDER/split/NAME/{train,valid,test}.csv.gz   one vertex per line               optional
-//   FOLDER/meta.json                  "name", "source", "directed" or "is_directed", "add_inverse_edge"  optional
+//   FOLDER/meta.json                  "name", "source", "directed" or "is_directed",
+//                                     "add_inverse_edge"                            optional
 //
 // Each file may also be plain .csv. One label column becomes int32 classes, several become 0/1 multi-labels,
 // where nan (an unknown task, as in ogbg sets) is an error: a uint8 has no place for it.

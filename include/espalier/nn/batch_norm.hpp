@@ -1,6 +1,6 @@
 // Batch normalisation (Ioffe and Szegedy, ICML 2015), column by column over the rows of a minibatch.
 //
-//     x^ = (z - mean) / sqrt(variance + eps)       y = scale x^ + shift           eps = 1e-5, biased variance
+//     x^ = (z - mean) / sqrt(variance + eps)    y = scale x^ + shift    eps = 1e-5, biased variance
 //
 //     dscale = sum dy x^      dshift = sum dy
 //     dz = scale / (rows sqrt(variance + eps)) (rows dy - dshift - x^ dscale)

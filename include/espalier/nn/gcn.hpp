@@ -3,8 +3,9 @@
 //
 //     Z = B X W + b
 //
-//     X [columns, in] the sources, B [rows, columns] the block: rows of the normalised adjacency matrix with
-//     self entries, or an unbiased estimate of them; W [in, out], b [1, out], Z [rows, out]
+//     X [columns, in] the sources, B [rows, columns] the block: rows of the normalised adjacency
+//     matrix with self entries, or an unbiased estimate of them; W [in, out], b [1, out],
+//     Z [rows, out]
 #pragma once
 
 #include "espalier/base/execution.hpp"

@@ -6,7 +6,7 @@
 //     mean and biased variance of the row, eps = 1e-5
 //
 //     g  = scale dy           dscale = sum over rows of dy x^      dshift = sum over rows of dy
-//     dz = (g - mean(g) - x^ mean(g x^)) / sqrt(variance + eps)                   means over the row
+//     dz = (g - mean(g) - x^ mean(g x^)) / sqrt(variance + eps)           means over the row
 #pragma once
 
 #include "espalier/base/execution.hpp"

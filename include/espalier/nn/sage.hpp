@@ -4,7 +4,8 @@
 //     Z = X_d W_self + (B X) W_neighbour + b
 //
 //     X [columns, in]     the sources; its first `rows` rows X_d are the destinations
-//     B [rows, columns]   the block; with values 1 / |picks|, B X is the mean over the sampled neighbours
+//     B [rows, columns]   the block; with values 1 / |picks|, B X is the mean over the
+//                         sampled neighbours
 //     W_self, W_neighbour [in, out], b [1, out], Z [rows, out]
 //
 // (W_self, W_neighbour side by side are the paper's W applied to the concatenation of a vertex and its
@@ -32,7 +33,7 @@ void sage_forward(const Space&, const BlockViewOn<Space>& block, Order order, Co
                   MatrixOn<Space, T>& z);
 
 /// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to [columns, in]):
-///     dW_self = X_d^T dZ      dW_neighbour = (B X)^T dZ = X^T (B^T dZ)      db = sum over rows of dZ
+///     dW_self = X_d^T dZ    dW_neighbour = (B X)^T dZ = X^T (B^T dZ)    db = sum over rows of dZ
 ///     dX      = B^T dZ W_neighbour^T, and its first rows += dZ W_self^T
 /// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read when
 /// multiplying first or when dx is asked for.

@@ -5,17 +5,21 @@
 // a DistCsr on the same grid. A sampler needs three results of such a product, and a schedule is one way of
 // bringing them to the keepers:
 //
-//     apply     one row of P per frontier vertex v: row v of A, with an operation on the finished row (nothing,
-//               or a draw), which may run where the row lies
+//     apply     one row of P per frontier vertex v: row v of A, with an operation on the finished
+//               row (nothing, or a draw), which may run where the row lies
 //     sum       one row of P per batch: the exact integer sum of the rows of its frontier
-//     columns   A(F, C) batch by batch: the entries of the frontier's rows in some columns (block diagonal)
+//     columns   A(F, C) batch by batch: the entries of the frontier's rows in some columns
+//               (block diagonal)
 //
-//     pull      the keeper asks the owners in its process column for whole rows, each distinct row once
+//     pull      the keeper asks the owners in its process column for whole rows, each
+//               distinct row once
 //     push      ids travel to the owners, who apply, sum and select; only results travel back
-//     staged    Algorithm 2 of Tripathy et al. 2024: P(i,j) serves the batches of its process row from the block
-//               rows of its stages, fetched stage by stage down the column, sparsity-aware; partial results are
-//               reduced along the row, to the keeper of each batch only (a reduce-scatter, right for any c)
-//     staged-oblivious   the same with whole block rows broadcast instead of the rows that are needed
+//     staged    Algorithm 2 of Tripathy et al. 2024: P(i,j) serves the batches of its process row
+//               from the block rows of its stages, fetched stage by stage down the column,
+//               sparsity-aware; partial results are reduced along the row, to the keeper of each
+//               batch only (a reduce-scatter, right for any c)
+//     staged-oblivious   the same with whole block rows broadcast instead of the rows
+//                        that are needed
 //
 // All give the same result, bit for bit. In replicated mode, and on one block row, every row is local and
 // nothing is sent. Each step books its bytes, and what the model expects of them (cost_model.hpp), under the

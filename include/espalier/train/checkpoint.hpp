@@ -1,15 +1,20 @@
 // A checkpoint: one HDF5 file, readable with h5py.
 //
-//     bytes 0 .. 511      a user block, text: "espalier-checkpoint 1", the length of the file, CRC-32 of all that follows
-//     /                   attributes format = "espalier-checkpoint", version = 1, espalier (the program's version), epoch,
-//                         step, ranks, seed, optimizer_steps, best_epoch, best_metric, evaluations_without_gain,
-//                         test_accuracy, test_macro_f1, test_vertices (with a best epoch), sample_digest, batches,
-//                         sampled_edges, input_rows (of the epoch under way), config (TOML), history and graph (JSON)
-//     /weights/NAME       float32 [rows, columns]: parameters as they are; /statistics/LAYER.mean and LAYER.variance of
-//                         batch normalisation (numbers from 0 in files of earlier versions)
+//     bytes 0 .. 511      a user block, text: "espalier-checkpoint 1", the length of the file,
+//                         CRC-32 of all that follows
+//     /                   attributes format = "espalier-checkpoint", version = 1, espalier (the
+//                         program's version), epoch, step, ranks, seed, optimizer_steps,
+//                         best_epoch, best_metric, evaluations_without_gain, test_accuracy,
+//                         test_macro_f1, test_vertices (with a best epoch), sample_digest,
+//                         batches, sampled_edges, input_rows (of the epoch under way), config
+//                         (TOML), history and graph (JSON)
+//     /weights/NAME       float32 [rows, columns]: parameters as they are; /statistics/LAYER.mean
+//                         and LAYER.variance of batch normalisation (numbers from 0 in files of
+//                         earlier versions)
 //     /best/...           the same of the best epoch, once one was evaluated
 //     /optimizer/NAME     the state of the optimiser
-//     /features/mean, /features/deviation   float64 [1, columns], with graph.feature_norm = "standard"
+//     /features/mean, /features/deviation   float64 [1, columns], with
+//                         graph.feature_norm = "standard"
 //     /losses             float64 [batches done], of the epoch under way
 //
 // The length and the checksum stand before what they protect, so damage is found before HDF5 reads a byte of it.

@@ -1,6 +1,7 @@
 // Minibatch training over the grid: the epoch of design section 2.
 //
-//     shuffle ─► batches ─► bulk samples ─► per step: fetch ─► forward, loss, backward ─► reduce ─► optimiser
+//     shuffle ─► batches ─► bulk samples
+//     per step: fetch ─► forward, loss, backward ─► reduce ─► optimiser
 //
 // With run.overlap the rows of step t + 1 travel, and a thread samples the next window (the next epoch's first one
 // after the last), while step t computes. What is computed, and in which order, stays the same; so does the order of
