@@ -73,10 +73,13 @@ status: deps  ## print what the build found
 run: all  ## train a 3-layer GraphSAGE on a real graph, on 4 ranks (RANKS=n to change)
 	@bash scripts/run_example.sh $(PROGRAM) $(RANKS)
 
-check: check-format check-rooms lint  ## format, rooms, lint
+check: check-format check-width check-rooms lint  ## format, width of comments, rooms, lint
 
 check-format:  ## is every source formatted by .clang-format?
 	@clang-format --dry-run -Werror $(CODE) && echo "format ok"
+
+check-width:  ## do comments end at column 100?
+	@python3 scripts/wrap_comments.py --check
 
 check-rooms:  ## does every room include only itself and rooms before it? does only comm/ name MPI?
 	@python3 scripts/check_rooms.py $(ROOMS)
@@ -85,8 +88,9 @@ lint:  ## do the shell and python scripts parse?
 	@for f in $(SHELL_SCRIPTS); do bash -n $$f || exit 1; done
 	@for f in $(PYTHON_SCRIPTS); do python3 -m py_compile $$f || exit 1; done && echo "lint ok"
 
-format:  ## format every source
-	@clang-format -i $(CODE)
+# Comments that move change what clang-format aligns, and the other way round: three rounds settle it.
+format:  ## format every source, wrap comments
+	@for round in 1 2 3; do clang-format -i $(CODE) && python3 scripts/wrap_comments.py || exit 1; done; clang-format -i $(CODE)
 
 clean:  ## remove build/
 	rm -rf build
@@ -95,4 +99,4 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 -include $(OBJECTS:.o=.d) $(BUILD)/obj/app/main.cpp.d
-.PHONY: all deps status run check check-format check-rooms lint format clean help
+.PHONY: all deps status run check check-format check-width check-rooms lint format clean help
