@@ -2,11 +2,12 @@
 #
 # Objects keep their source's extension (its.cpp.o, its.cu.o) so that twins can sit side by side.
 
-# The rooms of the source in reading order. A room includes itself and rooms to its left (make check-rooms).
+# The rooms of the source in reading order. A room includes itself and rooms to its left (make
+# check-rooms).
 ROOMS := base comm sparse dense graph partition product sample feature nn train infer app
 
-# All cores, unless -j says how many or several goals are to be done one after the other (`make clean test`, `make test bench`):
-# then one. Each compiler takes up to 0.75 GiB.
+# All cores, unless -j says how many or several goals are to be done one after the other
+# (`make clean test`, `make test bench`): then one. Each compiler takes up to 0.75 GiB.
 JOBS_ASKED  := $(filter -j% --jobs%,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS"))
 GOALS_APART := $(filter-out 0 1,$(words $(filter-out all build/%,$(MAKECMDGOALS))))
 ifeq ($(JOBS_ASKED)$(GOALS_APART),)
@@ -23,14 +24,16 @@ RANKS    ?= 4
 PKG      := hdf5-openmpi fmt spdlog zlib
 CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DSPDLOG_FMT_EXTERNAL \
             $(shell pkg-config --cflags $(PKG) 2>/dev/null | sed 's/-I/-isystem /g')
-# -Wno-dangling-else: GoogleTest macros after `if`. -Wno-restrict: GCC 12 warns wrongly about std::string + (GCC bug 105329).
-# No contraction: a product and a sum round twice on every machine, so block values agree bit for bit (design 4.1).
+# -Wno-dangling-else: GoogleTest macros after `if`. -Wno-restrict: GCC 12 warns wrongly about
+# std::string + (GCC bug 105329).
+# No contraction: a product and a sum round twice on every machine, so block values agree bit for
+# bit (design 4.1).
 CXXFLAGS += -std=c++20 -O3 -g1 -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow -Wno-restrict -Wno-dangling-else
 # Tests and the emulation are compiled oftener than they run, and no option changes a bit: the last -O counts.
 TEST_OPTIMIZATION ?= -O1
 LDLIBS   += $(shell pkg-config --libs $(PKG) 2>/dev/null)
-# CombBLAS is an oracle of the tests and a baseline of the benches, no part of the program. Looked for when it is used, as
-# `deps` may just have brought it.
+# CombBLAS is an oracle of the tests and a baseline of the benches, no part of the program. Looked
+# for when it is used, as `deps` may just have brought it.
 COMBBLAS ?= $(shell test -e /usr/include/CombBLAS/CombBLAS.h && echo /usr)
 COMBBLAS_FLAGS = $(if $(COMBBLAS),$(patsubst %,-isystem %/include,$(filter-out /usr,$(COMBBLAS))) -isystem $(COMBBLAS)/include/CombBLAS -DTHREADED -DESPALIER_WITH_COMBBLAS)
 COMBBLAS_LIBS  = $(if $(COMBBLAS),$(patsubst %,-L%/lib,$(filter-out /usr,$(COMBBLAS))) -lCombBLAS -lUsortlib -lGraphGenlib)
@@ -88,7 +91,8 @@ lint:  ## do the shell and python scripts parse?
 	@for f in $(SHELL_SCRIPTS); do bash -n $$f || exit 1; done
 	@for f in $(PYTHON_SCRIPTS); do python3 -m py_compile $$f || exit 1; done && echo "lint ok"
 
-# Comments that move change what clang-format aligns, and the other way round: three rounds settle it.
+# Comments that move change what clang-format aligns, and the other way round: three rounds
+# settle it.
 format:  ## format every source, wrap comments
 	@for round in 1 2 3; do clang-format -i $(CODE) && python3 scripts/wrap_comments.py || exit 1; done; clang-format -i $(CODE)
 

@@ -1,13 +1,14 @@
-# make bench [ONLY=room/op] [BASELINE=old_summary.json]: every bench verifies first, then prints rate, derived bound, their
-# ratio and #wrong. What was measured is also in build/bench/ROOM_OP.json, medians of all in build/bench/summary.json, which a
-# later run can compare itself with. A bench that says `// ranks: N` in its first lines runs on N ranks. Bytes are counted
-# by make bench-volumes.
+# make bench [ONLY=room/op] [BASELINE=old_summary.json]: every bench verifies first, then prints
+# rate, derived bound, their ratio and #wrong. What was measured is also in
+# build/bench/ROOM_OP.json, medians of all in build/bench/summary.json, which a later run can
+# compare itself with. A bench that says `// ranks: N` in its first lines runs on N ranks. Bytes are
+# counted by make bench-volumes.
 
 BASELINE  ?=
 BENCH_PKG := benchmark openblas
-# As tests/run.py runs them: one node, ranks that do not spin on each other's cores. OpenBLAS's threads must not
-# wait in a loop either, they would do so beside the operation that is measured next; and it chooses its kernels
-# by the machine, not by what the environment says.
+# As tests/run.py runs them: one node, ranks that do not spin on each other's cores. OpenBLAS's
+# threads must not wait in a loop either, they would do so beside the operation that is measured
+# next; and it chooses its kernels by the machine, not by what the environment says.
 BENCH_ENV := -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive OPENBLAS_THREAD_TIMEOUT=4 \
   OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_plm=isolated OMPI_MCA_rmaps_base_oversubscribe=1 \
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_odls_base_sigkill_timeout=0 \

@@ -1,8 +1,8 @@
 # make cuda, make emulated: the same program with the .cu twins of the leaves.
 #
 #   build/cuda       by nvcc, for GPUs (sm_80, sm_90, and PTX for what comes after)
-#   build/emulated   by the C++ compiler against tests/emulation, which runs kernels on the CPU: how kernels are tested
-#                    where there is no GPU. Needs no CUDA toolkit.
+#   build/emulated   by the C++ compiler against tests/emulation, which runs kernels on the CPU: how
+#                    kernels are tested where there is no GPU. Needs no CUDA toolkit.
 #   build/bundle/cuda    the objects of build/cuda/*.cu, linked for another machine (make bundle)
 #
 # All take the objects of the CPU build. What tests in app/ whether CUDA was built is compiled once more, for all of them.

@@ -1,6 +1,6 @@
-# make simulate, make simulate-all: the rooms that sample and fetch, built a second time for SimGrid's SMPI, which runs
-# all ranks in one process on a simulated network (docs/scaling.md). Beside it the same driver for this machine's MPI,
-# whose samples must be the same.
+# make simulate, make simulate-all: the rooms that sample and fetch, built a second time for
+# SimGrid's SMPI, which runs all ranks in one process on a simulated network (docs/scaling.md).
+# Beside it the same driver for this machine's MPI, whose samples must be the same.
 #
 # Left out: what reads files (parallel HDF5 is made for another MPI), the config, dense products.
 
@@ -11,8 +11,8 @@ SIMULATED_SOURCES := $(filter-out $(SIMULATED_WITHOUT),$(foreach room,$(SIMULATE
                      src/dense/gather.cpp src/dense/spmm.cpp bench/simulated/scaling.cpp
 SIMULATED_OBJECTS := $(SIMULATED_SOURCES:%=build/simulated/obj/%.o)
 SIMULATED_POINTS  ?= build/simulated/points.csv
-# Only linked by smpicxx, whose headers rename malloc and exit. No -g: the simulator loads a copy of the program for
-# every rank.
+# Only linked by smpicxx, whose headers rename malloc and exit. No -g: the simulator loads a copy of
+# the program for every rank.
 SIMULATE = $(CXX) -std=c++20 -O3 -march=$(ARCH) -ffp-contract=off -fopenmp -fPIC -Wall -Wextra -Wshadow -Wno-restrict \
            -DESPALIER_SIMULATED -DSPDLOG_FMT_EXTERNAL -Iinclude -Ibench -isystem $(SMPI_INCLUDE) $(shell pkg-config --cflags fmt spdlog 2>/dev/null)
 
@@ -27,7 +27,8 @@ simulate-all: deps  ## all points of docs/scaling.md, p = 4 to 128, with tables 
 simulated-smoke: build/simulated/scaling $(BUILD)/bench/simulated/scaling
 	@$(PYTHON) bench/simulated/run.py smoke
 
-# Points that the file has are kept, so that it goes on where it stopped. bench/simulated/points.csv is that of docs/scaling.md.
+# Points that the file has are kept, so that it goes on where it stopped. bench/simulated/points.csv
+# is that of docs/scaling.md.
 simulated-study: simulated-smoke
 	@$(PYTHON) bench/simulated/run.py all -o $(SIMULATED_POINTS)
 	@$(PYTHON) bench/simulated/plot.py $(SIMULATED_POINTS) --tables

@@ -1,7 +1,7 @@
 # make test [ONLY=room/op] [NP=n], make test-long, make test-slurm
 #
-# Tests of the GPU (OP_test.cu) are built twice: for the emulation, which runs kernels on the CPU, and, where nvcc is, for GPUs;
-# without a GPU the second kind skips itself.
+# Tests of the GPU (OP_test.cu) are built twice: for the emulation, which runs kernels on the CPU,
+# and, where nvcc is, for GPUs; without a GPU the second kind skips itself.
 
 COMPILE_TEST = $(MPICXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_OPTIMIZATION) -I$(BUILD)/obj/tests -Itests -MMD -MP
 PRECOMPILED  = $(BUILD)/obj/tests/precompiled.hpp.gch
@@ -27,7 +27,8 @@ $(BUILD)/tests/product/combblas_test: private LDLIBS += $(COMBBLAS_LIBS)
 GPU_TESTS    := $(CUDA_TESTS:tests/%.cu=build/emulated/tests/%) $(if $(NVCC),$(CUDA_TESTS:tests/%.cu=build/cuda/tests/%))
 GPU_BENCHES  := $(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)
 ALL_TESTS    := $(TESTS) $(GPU_TESTS)
-# With ONLY: the tests of that name; the tests of the scripts run the emulated benches, those of app/ its program too.
+# With ONLY: the tests of that name; the tests of the scripts run the emulated benches, those of
+# app/ its program too.
 WANTED_TESTS := $(if $(ONLY),$(filter $(foreach build,$(BUILD) build/emulated build/cuda,$(build)/tests/$(ONLY)%),$(ALL_TESTS)),$(ALL_TESTS)) \
   $(if $(or $(if $(ONLY),,all),$(filter scripts%,$(ONLY))),$(GPU_BENCHES)) $(if $(or $(if $(ONLY),,all),$(filter app%,$(ONLY))),build/emulated/espalier)
 RUN_TESTS     = $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP))

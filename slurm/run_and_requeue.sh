@@ -1,28 +1,37 @@
 #!/bin/bash
-# run_and_requeue.sh COMMAND...: the last line of the job scripts that train. Runs COMMAND, which is srun or mpirun with the program,
-# and puts the job back into the queue until the training is done. Scripts `exec` it, so that it becomes the batch shell
-# that SLURM signals.
+# run_and_requeue.sh COMMAND...: the last line of the job scripts that train. Runs COMMAND, which is
+# srun or mpirun with the program, and puts the job back into the queue until the training is done.
+# Scripts `exec` it, so that it becomes the batch shell that SLURM signals.
 #
-#     exec bash slurm/run_and_requeue.sh srun ... espalier train inputs/products.toml output.dir=output/name-JOBID
+#     exec bash slurm/run_and_requeue.sh srun ... espalier train inputs/products.toml \
+#       output.dir=output/name-JOBID
 #
-# A requeued job keeps its id, its script and its arguments, hence its output folder; run.restart = "auto" continues from the checkpoint there.
+# A requeued job keeps its id, its script and its arguments, hence its output folder;
+# run.restart = "auto" continues from the checkpoint there.
 #
 # Exit code of COMMAND          what happens
 #   0, 2, 3, 4                  the job ends: done, or an error that would only return
 #   5                           the program saved and stopped: requeued
-#   other, after the warning    the limit came before the program could save (one that is still loading has nothing to save, and ends at
-#                               once, with 140): requeued, but not when the start before this one saved nothing either: then the limit is
-#                               too short for loading and one step, and each start would be in vain
-#   other                       a rank, a node or the network died: requeued if a checkpoint was saved since this start, so that a
-#                               fault that strikes again at the same place ends the job
-# At most MAX_REQUEUES times (the environment variable; 50), and never when you cancelled the job: scancel is the way to end it.
+#   other, after the warning    the limit came before the program could save (one that is still
+#                               loading has nothing to save, and ends at once, with 140): requeued,
+#                               but not when the start before this one saved nothing either: then
+#                               the limit is too short for loading and one step, and each start
+#                               would be in vain
+#   other                       a rank, a node or the network died: requeued if a checkpoint was
+#                               saved since this start, so that a fault that strikes again at the
+#                               same place ends the job
+# At most MAX_REQUEUES times (the environment variable; 50), and never when you cancelled the job:
+# scancel is the way to end it.
 #
-# Which signals, and why so. Job scripts ask for `--signal=B:USR1@300`: five minutes before the limit SLURM sends USR1 to the batch shell alone (a warning
-# may come a minute early; its clock ticks every 30 s). The shell passes it on as USR2, "finish the step, save, exit 5".
-#   - Not `--signal=USR2@300` straight to the tasks: under mpirun the tasks that SLURM knows are MPI's daemons, which it would kill.
-#     srun and mpirun both hand a USR2 that they get to every rank; one rank that gets it is enough.
-#   - Not TERM: mpirun takes it for itself. And the limit itself is late to save: between SLURM's TERM and its KILL a site may allow
-#     a few seconds only. The TERM that this shell then gets is passed on to nobody. It must only not end the shell: with the shell the job would end.
+# Which signals, and why so. Job scripts ask for `--signal=B:USR1@300`: five minutes before the
+# limit SLURM sends USR1 to the batch shell alone (a warning may come a minute early; its clock
+# ticks every 30 s). The shell passes it on as USR2, "finish the step, save, exit 5".
+#   - Not `--signal=USR2@300` straight to the tasks: under mpirun the tasks that SLURM knows are
+#     MPI's daemons, which it would kill. srun and mpirun both hand a USR2 that they get to every
+#     rank; one rank that gets it is enough.
+#   - Not TERM: mpirun takes it for itself. And the limit itself is late to save: between SLURM's
+#     TERM and its KILL a site may allow a few seconds only. The TERM that this shell then gets is
+#     passed on to nobody. It must only not end the shell: with the shell the job would end.
 set -uo pipefail
 
 say() { echo "$(date +%T) run_and_requeue.sh: $*"; }
@@ -120,7 +129,8 @@ main() {
   checkpoint_at_start=$(identify_checkpoint "$output")
 
   # 1. Run. In the background: a shell takes signals only while it waits.
-  # A requeued job goes on, also where the first start was told to begin anew or from a certain checkpoint: the last key wins.
+  # A requeued job goes on, also where the first start was told to begin anew or from a certain
+  # checkpoint: the last key wins.
   [ "${SLURM_RESTART_COUNT:-0}" = 0 ] || set -- "$@" run.restart=auto
   trap warn_program USR1
   trap note_end TERM
