@@ -73,8 +73,8 @@ std::pair<Communicator, Communicator> split_by_node(const Communicator& world, c
 
 // Every rank sends so many bytes to every other.
 double exchange_seconds(const Communicator& group, std::int64_t bytes) {
-  const Buffer<char> sent(static_cast<std::size_t>(bytes * group.size()), 'x');
-  const std::vector<std::int64_t> counts(static_cast<std::size_t>(group.size()), bytes);
+  const Buffer<char> sent(bytes * group.size(), 'x');
+  const std::vector<std::int64_t> counts(group.size(), bytes);
   Buffer<char> received;
   constexpr int kAtOnce = 20;
   const auto seconds = seconds_of([&] {
@@ -126,7 +126,7 @@ std::vector<Minibatch> sample_some(const Cpu& cpu, Sampler& sampler, std::int64_
   std::vector<std::vector<std::int64_t>> seeds;
   std::vector<SeedBatch> list;
   for (std::int64_t b = 0; b < batches; ++b) seeds.push_back(seeds_of(static_cast<std::uint64_t>(b), size));
-  for (std::int64_t b = 0; b < batches; ++b) list.push_back({b, seeds[static_cast<std::size_t>(b)]});
+  for (std::int64_t b = 0; b < batches; ++b) list.push_back({b, seeds[b]});
   return sampler.sample(cpu, list, 0, 1);
 }
 
@@ -147,7 +147,7 @@ void measure_sampling(const Cpu& cpu, const DistCsr<std::int32_t>& a, Machine& m
   for (const auto& minibatch : drawn)
     for (const auto& layer : minibatch.blocks)
       for (std::int64_t r = 0; r < layer.rows; ++r)
-        scanned += static_cast<double>(m.local.row_size(minibatch.vertices[static_cast<std::size_t>(r)]));
+        scanned += static_cast<double>(m.local.row_size(minibatch.vertices[r]));
   machine.entries = 2 * scanned / layer_seconds / 1e6;  // summed, then searched
 }
 

@@ -46,24 +46,22 @@ class VertexMarks {
       sizes_.push_back((even_range(n, ranks, r).size() + 7) / 8);
       bytes += sizes_.back();
     }
-    bits_.assign(static_cast<std::size_t>(bytes), 0);
+    bits_.assign(bytes, 0);
   }
   void mark(std::int64_t v) {
     const auto r = even_owner(n_, ranks_, v);
     const auto bit = v - even_range(n_, ranks_, r).begin;
-    bits_[static_cast<std::size_t>(starts_[static_cast<std::size_t>(r)] + bit / 8)] |=
-        static_cast<std::uint8_t>(1u << bit % 8);
+    bits_[starts_[r] + bit / 8] |= static_cast<std::uint8_t>(1u << bit % 8);
   }
   /// Collective. For each of my vertices: has any rank marked it?
   std::vector<bool> of_mine(const Communicator& world) const {
     const auto got = world.all_to_all_v(std::span<const std::uint8_t>(bits_), sizes_, kLabel);
     const auto mine = even_range(n_, ranks_, world.rank()).size();
-    const auto bytes = sizes_[static_cast<std::size_t>(world.rank())];
-    std::vector<bool> marked(static_cast<std::size_t>(mine), false);
+    const auto bytes = sizes_[world.rank()];
+    std::vector<bool> marked(mine, false);
     for (std::size_t k = 0; k < got.data.size(); ++k)
       for (int bit = 0; bit < 8; ++bit)
-        if (got.data[k] >> bit & 1)
-          marked[static_cast<std::size_t>(static_cast<std::int64_t>(k) % bytes * 8 + bit)] = true;
+        if (got.data[k] >> bit & 1) marked[static_cast<std::int64_t>(k) % bytes * 8 + bit] = true;
     return marked;
   }
 
@@ -162,14 +160,14 @@ void show_edges(const Communicator& world, const GraphFile& file) {
 std::vector<std::int64_t> count_labels(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   const auto mine = even_range(info.nodes, world.size(), world.rank());
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(info.classes), 0);
+  std::vector<std::int64_t> counts(info.classes, 0);
   if (info.multi_label) {
     const auto labels = file.read_multi_labels(mine.begin, mine.end);
     for (std::int64_t v = 0; v < labels.rows; ++v)
-      for (std::int64_t k = 0; k < info.classes; ++k) counts[static_cast<std::size_t>(k)] += labels(v, k);
+      for (std::int64_t k = 0; k < info.classes; ++k) counts[k] += labels(v, k);
   } else {
     for (const auto label : file.read_labels(mine.begin, mine.end))
-      if (label >= 0) ++counts[static_cast<std::size_t>(label)];
+      if (label >= 0) ++counts[label];
   }
   world.all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, kLabel);
   return counts;

@@ -148,7 +148,7 @@ std::vector<std::int64_t> read_degrees(const GraphFile& file, bool self_loops) {
   const auto parts = block_partition(info.nodes, static_cast<int>(1 + info.edges / kEdgesPerPart));
   note_activity("reading the degrees");
   std::vector<std::int64_t> degrees;
-  degrees.reserve(static_cast<std::size_t>(info.nodes));
+  degrees.reserve(info.nodes);
   for (int part = 0; part < parts.parts(); ++part) {
     const auto rows = file.read_rows<std::int64_t>(parts.begin(part), parts.end(part));
     for (std::int64_t v = 0; v < rows.rows; ++v) degrees.push_back(rows.row_size(v) + (self_loops ? 1 : 0));

@@ -48,7 +48,7 @@ double width_of(const StageInput& in, std::size_t layer) {  // of H[layer]
 // train/trainer.hpp: every step asks once, for the rows of its minibatches.
 std::vector<Cost> fetch_costs(const StageInput& in) {
   const int rows = in.epoch.rows();
-  std::vector<Cost> costs(static_cast<std::size_t>(in.epoch.ranks));
+  std::vector<Cost> costs(in.epoch.ranks);
   if (rows == 1) return costs;
   const auto empty = feature_fetch_cost(rows, 0, 0, 0);
   for (std::size_t rank = 0; rank < costs.size(); ++rank) {
@@ -100,7 +100,7 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
     }
   }
   add(same, all_reduce_cost(3 * 24.0 * static_cast<double>(in.job.graph.classes), p));  // of three splits
-  std::vector<Cost> costs(static_cast<std::size_t>(p), same);
+  std::vector<Cost> costs(p, same);
   // The total is exact; one rank stands for the fullest.
   if (p > 1 && most.bytes > 0) {
     costs[0].bytes += most.bytes;
@@ -112,7 +112,7 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
 }  // namespace
 
 std::vector<Cost> sample_costs(const StageInput& in, const std::vector<Schedule>& schedules) {
-  std::vector<Cost> costs(static_cast<std::size_t>(in.epoch.ranks));
+  std::vector<Cost> costs(in.epoch.ranks);
   if (in.epoch.parts() == 1) return costs;
   for (std::size_t rank = 0; rank < costs.size(); ++rank) {
     costs[rank] = in.work.draws;
@@ -130,7 +130,7 @@ StageCosts stage_costs(const StageInput& in) {
   costs["sample"] = sample_costs(in, in.work.schedules);
   if (!in.job.training) return costs;
   costs["fetch"] = fetch_costs(in);
-  costs["reduce"].assign(static_cast<std::size_t>(in.epoch.ranks), reduce_cost(in));
+  costs["reduce"].assign(in.epoch.ranks, reduce_cost(in));
   costs["evaluate"] = evaluate_costs(in);
   return costs;
 }

@@ -65,7 +65,7 @@ std::string read_input_text(const std::string& path, const std::string& what) {
   std::string bytes(kMostBytes + 1, '\0');  // one more than allowed: the file may have grown
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (file.bad()) usage_error("{}: cannot be read: {}", name, std::strerror(errno));
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  bytes.resize(file.gcount());
   if (bytes.size() > kMostBytes) usage_error("{}: has more than {} bytes", name, kMostBytes);
   check_is_text(bytes, name);
   return bytes;

@@ -25,16 +25,16 @@ constinit std::array<Entry, kMost> entries;
 TemporaryFile::TemporaryFile(const std::string& path) : place_(-1) {
   if (path.size() >= PATH_MAX) return;
   for (int place = 0; place < kMost && place_ < 0; ++place)
-    if (!entries[static_cast<std::size_t>(place)].taken.exchange(true)) place_ = place;
+    if (!entries[place].taken.exchange(true)) place_ = place;
   if (place_ < 0) return;
-  auto& entry = entries[static_cast<std::size_t>(place_)];
+  auto& entry = entries[place_];
   std::memcpy(entry.path, path.c_str(), path.size() + 1);
   entry.standing = true;
 }
 
 TemporaryFile::~TemporaryFile() {
   if (place_ < 0) return;
-  auto& entry = entries[static_cast<std::size_t>(place_)];
+  auto& entry = entries[place_];
   entry.standing = false;
   entry.taken = false;
 }

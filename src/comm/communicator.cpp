@@ -132,7 +132,7 @@ void Communicator::broadcast_bytes(std::span<std::byte> bytes, int root, std::st
 std::string Communicator::broadcast_text(std::string text, int root, std::string_view label) const {
   auto length = static_cast<std::int64_t>(text.size());
   broadcast(std::span<std::int64_t>(&length, 1), root, label);
-  text.resize(static_cast<std::size_t>(length));
+  text.resize(length);
   broadcast(std::span<char>(text), root, label);
   return text;
 }
@@ -152,7 +152,7 @@ void Communicator::all_gather_v_bytes(const void* mine, void* all, const std::ve
   auto* out = static_cast<std::byte*>(all);
   std::int64_t at = 0;
   for (int root = 0; root < size_; ++root) {
-    const std::int64_t bytes = counts[static_cast<std::size_t>(root)] * static_cast<std::int64_t>(item);
+    const std::int64_t bytes = counts[root] * static_cast<std::int64_t>(item);
     if (root == rank_) std::copy_n(static_cast<const std::byte*>(mine), bytes, out + at);
     if (bytes > 0 && size_ > 1) broadcast_bytes({out + at, static_cast<std::size_t>(bytes)}, root, label);
     at += bytes;

@@ -257,8 +257,8 @@ DevicePendingExchange DeviceCommunicator::begin_bytes(const void* send,
   auto* const stream = cuda_.communication_stream();
   ESPALIER_NCCL(ncclGroupStart());
   for (int peer = 0; peer < size(); ++peer) {
-    const auto sent = send_counts[static_cast<std::size_t>(peer)] * width;
-    const auto arriving = receive_counts[static_cast<std::size_t>(peer)] * width;
+    const auto sent = send_counts[peer] * width;
+    const auto arriving = receive_counts[peer] * width;
     if (peer == rank()) {
       copy_on(stream, from, to, sent);
     } else {
@@ -303,7 +303,7 @@ void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const st
                                             std::size_t item, std::string_view label) const {
   ESPALIER_CHECK(static_cast<int>(counts.size()) == size(), "{} counts for {} ranks", counts.size(), size());
   const auto width = static_cast<std::int64_t>(item);
-  const auto own = counts[static_cast<std::size_t>(rank())] * width;
+  const auto own = counts[rank()] * width;
   auto* to = static_cast<std::byte*>(all);
   if (size() == 1) return copy_on(cuda_.stream(), static_cast<const std::byte*>(mine), to, own);
   const Range range("all_gather_v");
@@ -321,7 +321,7 @@ void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const st
   cuda_.communication_waits_for_compute();
   ESPALIER_NCCL(ncclGroupStart());
   for (int root = 0; root < size(); ++root) {
-    const auto bytes = counts[static_cast<std::size_t>(root)] * width;
+    const auto bytes = counts[root] * width;
     if (bytes > 0) {
       ESPALIER_NCCL(ncclBroadcast(root == rank() ? mine : to, to, static_cast<std::size_t>(bytes), ncclUint8,
                                   root, nccl_->handle, cuda_.communication_stream()));

@@ -59,7 +59,7 @@ void meet_node_fellows(const Communicator& world) {
   std::vector<Fellow> fellows;
   const Introduction* first = nullptr;
   for (int r = 0; r < world.size(); ++r) {
-    const auto& other = all[static_cast<std::size_t>(r)];
+    const auto& other = all[r];
     if (std::strcmp(other.host, mine.host) != 0 || process_start(other.pid) != other.start) continue;
     if (first == nullptr) first = &other;
     if (r != world.rank()) fellows.push_back({r, other.pid});

@@ -87,7 +87,7 @@ NodePlace place_on_node(const Communicator& world) {
   // OpenMP counts the cores before it binds the main thread to one of them (OMP_PROC_BIND).
   NodePlace place{0, 0, std::max(omp_get_num_procs(), CPU_COUNT(&mine.cores)), 0};
   for (int r = 0; r < world.size(); ++r) {
-    const auto& other = all[static_cast<std::size_t>(r)];
+    const auto& other = all[r];
     if (std::strcmp(other.host, mine.host) != 0) continue;
     ++place.ranks;
     if (r < world.rank()) ++place.place;

@@ -75,7 +75,7 @@ class PackedMatrix {
     k_ = k;
     n_ = n;
     padded_n_ = (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
-    data_.resize(static_cast<std::size_t>(k * padded_n_));
+    data_.resize(k * padded_n_);
   }
   /// The width of the panel that begins at column j0, padding included.
   std::int64_t panel_width(std::int64_t j0) const { return std::min(kPanel<T>, padded_n_ - j0); }
@@ -157,7 +157,7 @@ TileKernel<T> tile_kernel(std::int64_t rows) {
     return std::array<TileKernel<T>, sizeof...(R)>{multiply_tile<T, R + 1, V, kPackedA>...};
   }
   (std::make_integer_sequence<int, kTileRows>{});
-  return kKernels[static_cast<std::size_t>(rows - 1)];
+  return kKernels[rows - 1];
 }
 
 /// C tile [rows, width] = addend + A tile [rows, depth] panel, of any size up to kTileRows x kPanel.

@@ -143,7 +143,7 @@ Strip<T, S> strip(std::int64_t vectors) {
     return std::array<Strip<T, S>, sizeof...(V)>{add_strip<T, S, V, kRest>...};
   }
   (std::make_integer_sequence<int, kMostVectors + 1>{});
-  return kStrips[static_cast<std::size_t>(vectors)];
+  return kStrips[vectors];
 }
 
 template <class T, class S>

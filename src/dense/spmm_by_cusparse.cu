@@ -39,8 +39,8 @@ void copy_entries(const Cuda& cuda, const BlockView<Cuda>& block, std::int32_t* 
 
 Offsets copy_block(const Cuda& cuda, const BlockView<Cuda>& block) {
   const auto entries = static_cast<std::size_t>(block.entries());
-  Offsets copied{DeviceArray<std::int32_t>(static_cast<std::size_t>(block.rows) + 1),
-                 DeviceArray<std::int32_t>(entries), DeviceArray<float>(entries)};
+  Offsets copied{DeviceArray<std::int32_t>(block.rows + 1), DeviceArray<std::int32_t>(entries),
+                 DeviceArray<float>(entries)};
   relate_offsets(cuda, block, copied.offsets.data());
   copy_entries(cuda, block, copied.columns.data(), copied.values.data());
   return copied;

@@ -42,10 +42,10 @@ namespace {
 template <class T, class Term>
 std::vector<double> column_sums(const Matrix<T>& local, const Communicator& column, std::int64_t vertices,
                                 Term term) {
-  std::vector<double> bound(static_cast<std::size_t>(local.columns), 0.0);
+  std::vector<double> bound(local.columns, 0.0);
   for (std::int64_t i = 0; i < local.rows; ++i)
     for (std::int64_t j = 0; j < local.columns; ++j) {
-      auto& largest = bound[static_cast<std::size_t>(j)];
+      auto& largest = bound[j];
       largest = std::max(largest, std::abs(term(j, static_cast<double>(to_float(local(i, j))))));
     }
   column.all_reduce(std::span<double>(bound), Reduction::kMax, "setup");
@@ -54,8 +54,7 @@ std::vector<double> column_sums(const Matrix<T>& local, const Communicator& colu
   std::vector<std::int64_t> fixed(bound.size(), 0);
   for (std::int64_t i = 0; i < local.rows; ++i)
     for (std::int64_t j = 0; j < local.columns; ++j)
-      fixed[static_cast<std::size_t>(j)] +=
-          scale[static_cast<std::size_t>(j)].to_fixed(term(j, static_cast<double>(to_float(local(i, j)))));
+      fixed[j] += scale[j].to_fixed(term(j, static_cast<double>(to_float(local(i, j)))));
   column.all_reduce(std::span<std::int64_t>(fixed), Reduction::kSum, "setup");
   std::vector<double> sums;
   for (std::size_t j = 0; j < fixed.size(); ++j) sums.push_back(scale[j].to_double(fixed[j]));
@@ -73,7 +72,7 @@ void FeatureStoreOn<Space>::standardize() requires std::is_same_v<Space, Cpu> {
         auto mean = column_sums(local, column, n, [](std::int64_t, double x) { return x; });
         for (auto& m : mean) m /= static_cast<double>(n);
         auto deviation = column_sums(local, column, n, [&](std::int64_t j, double x) {
-          const double difference = x - mean[static_cast<std::size_t>(j)];
+          const double difference = x - mean[j];
           return difference * difference;
         });
         for (auto& d : deviation) d = d > 0 ? std::sqrt(d / static_cast<double>(n)) : 1.0;

@@ -55,11 +55,11 @@ Csr<Index> place_rows(const EdgeList<Index>& edges, const RowRange& range, std::
   matrix.rows = range.size();
   matrix.columns = n;
   auto& indptr = matrix.indptr;
-  indptr.assign(static_cast<std::size_t>(matrix.rows) + 1, 0);
+  indptr.assign(matrix.rows + 1, 0);
   for_each_entry(edges, range, options,
                  [&](std::size_t row, Index, std::size_t, bool) { ++indptr[row + 1]; });
   for (std::size_t row = 1; row < indptr.size(); ++row) indptr[row] += indptr[row - 1];
-  matrix.indices.resize(static_cast<std::size_t>(indptr.back()));
+  matrix.indices.resize(indptr.back());
   const bool weighted = !edges.weights.empty();
   if (weighted) matrix.values.resize(matrix.indices.size());
   for_each_entry(edges, range, options, [&](std::size_t row, Index column, std::size_t edge, bool reversed) {
@@ -151,7 +151,7 @@ void merge_duplicates(Csr<Index>& matrix, const RowRange& range, Duplicates how,
       if (weighted) matrix.values[kept] = meeting.weight();
       ++kept;
     }
-    matrix.indptr[static_cast<std::size_t>(row) + 1] = static_cast<std::int64_t>(kept);
+    matrix.indptr[row + 1] = static_cast<std::int64_t>(kept);
   }
   if (kept == matrix.indices.size()) return;
   matrix.indices.resize(kept);
@@ -178,8 +178,8 @@ RepeatedEdge first_repeated(const EdgeList<Index>& edges, const RowRange& range,
     const auto* begin = matrix.indices.data();
     const auto* place =
         std::lower_bound(begin + matrix.row_begin(row), begin + matrix.row_end(row), ends.second);
-    if (!seen[static_cast<std::size_t>(place - begin)]) {
-      seen[static_cast<std::size_t>(place - begin)] = true;
+    if (!seen[place - begin]) {
+      seen[place - begin] = true;
       continue;
     }
     std::size_t earlier = 0;
@@ -225,10 +225,10 @@ std::int64_t count_one_way(const Csr<Index>& matrix) {
   std::int64_t alone = 0;
   for (std::int64_t v = 0; v < matrix.rows; ++v)
     for (const auto u : matrix.row_indices(v)) {
-      auto& next = cursor[static_cast<std::size_t>(u)];
+      auto& next = cursor[u];
       const auto end = matrix.row_end(u);
-      while (next < end && matrix.indices[static_cast<std::size_t>(next)] < v) ++next;
-      alone += next == end || matrix.indices[static_cast<std::size_t>(next)] != v;
+      while (next < end && matrix.indices[next] < v) ++next;
+      alone += next == end || matrix.indices[next] != v;
     }
   return alone;
 }

@@ -26,12 +26,11 @@ Buffer<Entry<Index>> order_by_owner(const Buffer<Entry<Index>>& entries, std::in
                                     std::vector<std::int64_t>& counts) {
   const auto p = static_cast<std::int64_t>(counts.size());
   std::fill(counts.begin(), counts.end(), 0);
-  for (const auto& entry : entries) ++counts[static_cast<std::size_t>(even_owner(n, p, entry.row))];
+  for (const auto& entry : entries) ++counts[even_owner(n, p, entry.row)];
   std::vector<std::int64_t> next(counts.size(), 0);
   for (std::size_t r = 1; r < counts.size(); ++r) next[r] = next[r - 1] + counts[r - 1];
   Buffer<Entry<Index>> ordered(entries.size());
-  for (const auto& entry : entries)
-    ordered[static_cast<std::size_t>(next[static_cast<std::size_t>(even_owner(n, p, entry.row))]++)] = entry;
+  for (const auto& entry : entries) ordered[next[even_owner(n, p, entry.row)]++] = entry;
   return ordered;
 }
 
@@ -48,13 +47,13 @@ EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::in
   const auto rounds =
       (edges / comm.size() + exchange_detail::kEdgesPerRound) / exchange_detail::kEdgesPerRound;
   EdgeList<Index> received;
-  received.sources.reserve(static_cast<std::size_t>(mine.size() * (symmetrize ? 2 : 1)));
+  received.sources.reserve(mine.size() * (symmetrize ? 2 : 1));
   received.targets.reserve(received.sources.capacity());
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()));
+  std::vector<std::int64_t> counts(comm.size());
   for (std::int64_t round = 0; round < rounds; ++round) {
     Buffer<Entry> made;
     const auto part = even_range(mine.size(), rounds, round);
-    made.reserve(static_cast<std::size_t>(part.size() * (symmetrize ? 2 : 1)));
+    made.reserve(part.size() * (symmetrize ? 2 : 1));
     for (auto e = mine.begin + part.begin; e < mine.begin + part.end; ++e) {
       const Edge edge = edge_at(e);
       made.push_back({static_cast<Index>(edge.target), static_cast<Index>(edge.source)});

@@ -25,8 +25,7 @@ template <class Use>
 void for_each_normal(const RandomStream& stream, std::int64_t columns, Use use) {
   for (std::int64_t k = 0; k < columns; k += 4) {
     const auto block = random_block(stream, static_cast<std::uint64_t>(k / 4));
-    for (std::int64_t i = 0; i < 4 && k + i < columns; ++i)
-      use(k + i, normal_of(block.v[static_cast<std::size_t>(i)]));
+    for (std::int64_t i = 0; i < 4 && k + i < columns; ++i) use(k + i, normal_of(block.v[i]));
   }
 }
 
@@ -64,9 +63,9 @@ void check_vertex_options(const VertexOptions& options) {
 }
 
 Buffer<std::int32_t> generate_labels(const RowRange& range, const ClassOf& class_of) {
-  Buffer<std::int32_t> labels(static_cast<std::size_t>(range.size()));
+  Buffer<std::int32_t> labels(range.size());
   for (std::int64_t i = 0; i < range.size(); ++i)
-    labels[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(class_of(range.begin + i));
+    labels[i] = static_cast<std::int32_t>(class_of(range.begin + i));
   return labels;
 }
 
@@ -76,7 +75,7 @@ Matrix<T> generate_features(const RowRange& range, std::span<const std::int32_t>
   const auto centroids = make_centroids(options);
   Matrix<T> features(range.size(), options.features);
   for (std::int64_t i = 0; i < range.size(); ++i) {
-    const auto* centroid = centroids.row(labels[static_cast<std::size_t>(i)]);
+    const auto* centroid = centroids.row(labels[i]);
     auto* row = features.row(i);
     for_each_normal(feature_stream(options.seed, kNoise, range.begin + i), options.features,
                     [&](std::int64_t k, double normal) { store(centroid[k] + normal, row[k]); });

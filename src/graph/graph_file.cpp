@@ -264,7 +264,7 @@ void describe_file(OpenGraphFile& h) {
 // Collective. The largest label + 1; every rank looks at an even range of the labels.
 std::int64_t count_classes(const OpenGraphFile& h) {
   const auto range = even_range(h.info.nodes, h.comm.size(), h.comm.rank());
-  Buffer<std::int64_t> labels(static_cast<std::size_t>(range.size()));
+  Buffer<std::int64_t> labels(range.size());
   const bool good = hdf5::read_slab(h.labels, H5T_NATIVE_INT64, {range.begin, range.end, 1}, labels.data());
   agree(h.comm, [&] {
     if (!good) input_error("graph file {}: cannot read /nodes/labels: {}", h.path, hdf5::reason());

@@ -65,7 +65,7 @@ void check_content(OpenGraphFile& h, const hdf5::Dataset& dataset, std::int64_t 
 template <class T, class Check>
 Buffer<T> read_checked(OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf5::Slab& slab, Check check,
                        std::size_t overlap = 0) {
-  Buffer<T> values(static_cast<std::size_t>((slab.end - slab.begin) * slab.columns));
+  Buffer<T> values((slab.end - slab.begin) * slab.columns);
   const bool good = hdf5::read_slab(dataset, hdf5::memory_type<T>(), slab, values.data());
   const bool hashes = h.verify != Verify::kNo && !h.contents.at(dataset.name).found();
   const auto first = slab.begin * slab.columns;
@@ -113,7 +113,7 @@ class ColumnCheck {
         previous_ = -1;
       }
       const auto row_end = std::min(indptr_[row_ + 1], end);
-      for (; e < row_end; ++e) check(columns[static_cast<std::size_t>(e - first)]);
+      for (; e < row_end; ++e) check(columns[e - first]);
     }
   }
 
@@ -272,7 +272,7 @@ Matrix<std::uint8_t> GraphFile::read_multi_labels(std::int64_t begin, std::int64
 
 Buffer<std::int64_t> GraphFile::read_split(Split split) const {
   auto& h = *open_;
-  const auto& dataset = h.splits[static_cast<std::size_t>(split)];
+  const auto& dataset = h.splits[split];
   if (!dataset.exists()) return {};
   return read_checked<std::int64_t>(h, dataset, {0, dataset.rows(), 1}, [&](const auto& ids) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -293,7 +293,7 @@ void check_splits(const Communicator& comm, const GraphFile& file) {
   const auto labels = labelled ? file.read_labels(range.begin, range.end) : Buffer<std::int32_t>();
   const Buffer<std::int64_t> splits[] = {file.read_split(Split::kTrain), file.read_split(Split::kValid),
                                          file.read_split(Split::kTest)};
-  std::vector<signed char> owner(static_cast<std::size_t>(range.size()), -1);
+  std::vector<signed char> owner(range.size(), -1);
   agree(comm, [&] {
     for (std::size_t s = 0; s < kSplitNames.size(); ++s) {
       const auto first = std::lower_bound(splits[s].begin(), splits[s].end(), range.begin);
@@ -301,7 +301,7 @@ void check_splits(const Communicator& comm, const GraphFile& file) {
         const auto place = static_cast<std::size_t>(*id - range.begin);
         if (owner[place] >= 0)
           input_error("graph file {}: vertex {} is in /split/{} and in /split/{}; splits must not overlap",
-                      file.path(), *id, kSplitNames[static_cast<std::size_t>(owner[place])], kSplitNames[s]);
+                      file.path(), *id, kSplitNames[owner[place]], kSplitNames[s]);
         owner[place] = static_cast<signed char>(s);
         if (labelled && labels[place] < 0)
           input_error("graph file {}: vertex {} of /split/{} has no label (-1); leave it out of the split",

@@ -130,8 +130,8 @@ EdgeList<Index> OgbFolder::read_edges() const {
   const auto announced = count_file.empty() ? -1 : read_count(count_file);
   EdgeList<Index> edges;
   if (announced > 0) {
-    edges.sources.reserve(static_cast<std::size_t>(announced));
-    edges.targets.reserve(static_cast<std::size_t>(announced));
+    edges.sources.reserve(announced);
+    edges.targets.reserve(announced);
   }
   while (csv.next_line()) {
     edges.sources.push_back(static_cast<Index>(vertex(csv, nodes_)));
@@ -156,7 +156,7 @@ void OgbFolder::check_edge_weight() const {
 Buffer<float> OgbFolder::read_weights(std::int64_t edges) const {
   CsvReader csv(require("edge-feat"));
   Buffer<float> weights;
-  weights.reserve(static_cast<std::size_t>(edges));
+  weights.reserve(edges);
   std::int64_t columns = -1;
   while (csv.next_line()) {
     if (columns < 0) {
@@ -291,7 +291,7 @@ std::array<Buffer<std::int64_t>, 3> OgbFolder::read_splits(const OgbLabels& labe
   const auto folder = split_folder();
   if (folder.empty()) return splits;
   constexpr signed char kNone = -1;
-  std::vector<signed char> owner(static_cast<std::size_t>(nodes_), kNone);
+  std::vector<signed char> owner(nodes_, kNone);
   for (std::size_t s = 0; s < splits.size(); ++s) {
     const auto stem = (fs::path(folder) / kSplitNames[s]).string();
     CsvReader csv(fs::exists(stem + ".csv") && !fs::exists(stem + ".csv.gz") ? stem + ".csv"
@@ -299,17 +299,16 @@ std::array<Buffer<std::int64_t>, 3> OgbFolder::read_splits(const OgbLabels& labe
     while (csv.next_line()) {
       const auto id = vertex(csv, nodes_);
       csv.end_line();
-      auto& mine = owner[static_cast<std::size_t>(id)];
+      auto& mine = owner[id];
       if (mine != kNone)
-        csv.fail("vertex {} is already in {}; splits must not overlap", id,
-                 kSplitNames[static_cast<std::size_t>(mine)]);
-      if (labels.columns == 1 && labels.classes[static_cast<std::size_t>(id)] < 0)
+        csv.fail("vertex {} is already in {}; splits must not overlap", id, kSplitNames[mine]);
+      if (labels.columns == 1 && labels.classes[id] < 0)
         csv.fail("vertex {} has no label in node-label; it cannot be in a split", id);
       mine = static_cast<signed char>(s);
     }
   }
   for (std::size_t v = 0; v < owner.size(); ++v)
-    if (owner[v] != kNone) splits[static_cast<std::size_t>(owner[v])].push_back(static_cast<std::int64_t>(v));
+    if (owner[v] != kNone) splits[owner[v]].push_back(static_cast<std::int64_t>(v));
   return splits;
 }
 

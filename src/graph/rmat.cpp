@@ -28,8 +28,7 @@ Edge rmat_edge(std::uint64_t seed, std::int64_t edge, std::int64_t scale) {
   r123array4x64 block{};
   for (std::int64_t level = 0; level < scale; ++level) {
     if (level % 8 == 0) block = random_block(stream, static_cast<std::uint64_t>(level / 8));
-    const auto bits =
-        static_cast<std::uint32_t>(block.v[static_cast<std::size_t>(level % 8 / 2)] >> (32 * (level % 2)));
+    const auto bits = static_cast<std::uint32_t>(block.v[level % 8 / 2] >> (32 * (level % 2)));
     made.source = 2 * made.source + (bits >= kAB);
     made.target = 2 * made.target + ((bits >= kA && bits < kAB) || bits >= kABC);
   }

@@ -32,7 +32,7 @@ std::span<const double> column_variances(const Cpu& cpu, const Matrix<T>& z, std
   const auto variances = workspace<struct ColumnVariances, double>(means.size());
   sum_over_rows(cpu, z.rows, variances, [&](std::int64_t i, double* sum) {
     for (std::int64_t j = 0; j < z.columns; ++j) {
-      const double deviation = static_cast<double>(z.row(i)[j]) - means[static_cast<std::size_t>(j)];
+      const double deviation = static_cast<double>(z.row(i)[j]) - means[j];
       sum[j] += deviation * deviation;
     }
   });

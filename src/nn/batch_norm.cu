@@ -142,7 +142,7 @@ void batch_norm_forward(const Cuda& cuda, Matrix<T, Cuda>& z, const Matrix<T, Cu
                         Matrix<T, Cuda>& unbiased_variance) {
   output.resize(z.rows, z.columns);
   inverse_deviation.resize(1, z.columns);
-  DeviceArray<double> means(static_cast<std::size_t>(z.columns));
+  DeviceArray<double> means(z.columns);
   column_means(cuda, z, means.data(), mean.data.data());
   column_variances(cuda, z, means.data(), unbiased_variance.data.data(), inverse_deviation.data.data());
   over_elements(cuda, "batch_norm_forward", z.rows, z.columns,
@@ -155,7 +155,7 @@ void batch_norm_backward(const Cuda& cuda, const Matrix<T, Cuda>& normalized,
                          const Matrix<T, Cuda>& inverse_deviation, const Matrix<T, Cuda>& scale,
                          Matrix<T, Cuda>& gradient, Matrix<T, Cuda>& dscale, Matrix<T, Cuda>& dshift) {
   const std::int64_t width = gradient.columns;
-  DeviceArray<float> means(static_cast<std::size_t>(2 * width));
+  DeviceArray<float> means(2 * width);
   sums_and_means(cuda, normalized, gradient, dscale.data.data(), dshift.data.data(), means.data());
   over_elements(cuda, "batch_norm_backward", gradient.rows, width,
                 Backward{means.data(), inverse_deviation.data.data(), scale.data.data(),
@@ -165,7 +165,7 @@ void batch_norm_backward(const Cuda& cuda, const Matrix<T, Cuda>& normalized,
 template <class T>
 void batch_norm_evaluate(const Cuda& cuda, const Matrix<T, Cuda>& mean, const Matrix<T, Cuda>& variance,
                          const Matrix<T, Cuda>& scale, const Matrix<T, Cuda>& shift, Matrix<T, Cuda>& z) {
-  DeviceArray<float> inverse_deviation(static_cast<std::size_t>(z.columns));
+  DeviceArray<float> inverse_deviation(z.columns);
   inverse_deviations(cuda, variance, inverse_deviation.data());
   over_elements(cuda, "batch_norm_evaluate", z.rows, z.columns,
                 Evaluate{mean.data.data(), inverse_deviation.data(), scale.data.data(), shift.data.data(),

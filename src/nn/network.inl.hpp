@@ -80,7 +80,7 @@ Network<T, Space>::Network(const Space& space, const NetworkShape& shape, std::u
     add_statistic(space, layer, "mean", out, T{0});
     add_statistic(space, layer, "variance", out, T{1});
   }
-  activations_.resize(static_cast<std::size_t>(shape.layers));
+  activations_.resize(shape.layers);
 }
 
 template <class T, class Space>
@@ -138,8 +138,7 @@ const Matrix<T, Space>& Network<T, Space>::input_of(int layer, const Matrix<T, S
 /// Tensor number `place` of a layer.
 template <class T, class Space>
 const Matrix<T, Space>& Network<T, Space>::value(int layer, int place) const {
-  return parameters_[first_parameter_[static_cast<std::size_t>(layer - 1)] + static_cast<std::size_t>(place)]
-      .value;
+  return parameters_[first_parameter_[layer - 1] + static_cast<std::size_t>(place)].value;
 }
 
 template <class T, class Space>
@@ -167,7 +166,7 @@ const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
   if (shape_.input_dropout > 0)
     dropout<T>(space, mask_of(pass, 0), shape_.input_dropout, input, dropped_input_);
   for (int layer = 1; layer <= shape_.layers; ++layer) {
-    const BlockView<Space>& block = blocks[static_cast<std::size_t>(layer - 1)];
+    const BlockView<Space>& block = blocks[layer - 1];
     const Order order = aggregated && layer == 1
                             ? Order::kAggregated
                             : cheaper_order(block, input_width(layer), output_width(layer), layer > 1);
@@ -220,8 +219,8 @@ void Network<T, Space>::backward(const Space& space, std::span<const BlockView<S
   for (int layer = shape_.layers; layer >= 1; --layer) {
     if (layer < shape_.layers) backward_of_activation(space, layer, gradient_, gradients);
     const Matrix<T, Space>& dz = layer == shape_.layers ? dlogits : gradient_;
-    backward_of_convolution(space, layer, blocks[static_cast<std::size_t>(layer - 1)], input_of(layer, input),
-                            dz, gradients, layer > 1 ? &next_gradient_ : nullptr);
+    backward_of_convolution(space, layer, blocks[layer - 1], input_of(layer, input), dz, gradients,
+                            layer > 1 ? &next_gradient_ : nullptr);
     std::swap(gradient_, next_gradient_);
   }
 }
@@ -234,8 +233,7 @@ void Network<T, Space>::backward_of_activation(const Space& space, int layer, Ma
   relu_dropout_backward<T>(space, shape_.dropout, output_of(layer), gradient);
   if (!normalizes(layer)) return;
   const Matrix<T, Space>& scale = value(layer, scale_place(shape_));
-  auto* to = &gradients[first_parameter_[static_cast<std::size_t>(layer - 1)] +
-                        static_cast<std::size_t>(scale_place(shape_))];
+  auto* to = &gradients[first_parameter_[layer - 1] + static_cast<std::size_t>(scale_place(shape_))];
   if (shape_.normalize == "batch")
     batch_norm_backward<T>(space, kept.linear, kept.inverse_deviation, scale, gradient, to[0], to[1]);
   else
@@ -250,7 +248,7 @@ void Network<T, Space>::backward_of_convolution(const Space& space, int layer, c
   const Order order = cheaper_order(block, input_width(layer), output_width(layer), layer > 1);
   if (dx != nullptr || order == Order::kMultiplyFirst) transpose(space, block, transposed_);
   Matrix<T, Space>& product = activations_of(layer).product;
-  auto* to = &gradients[first_parameter_[static_cast<std::size_t>(layer - 1)]];
+  auto* to = &gradients[first_parameter_[layer - 1]];
   if (shape_.kind == "sage") {
     const SageTensors<const Matrix<T, Space>> weights{value(layer, kSelf), value(layer, kNeighbour),
                                                       value(layer, kSageBias)};

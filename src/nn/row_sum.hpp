@@ -36,8 +36,8 @@ std::span<double> sum_scale_and_shift(const Cpu& cpu, const Matrix<T>& normalize
     }
   });
   for (std::int64_t j = 0; j < width; ++j) {
-    dscale.row(0)[j] = static_cast<T>(sums[static_cast<std::size_t>(j)]);
-    dshift.row(0)[j] = static_cast<T>(sums[static_cast<std::size_t>(width + j)]);
+    dscale.row(0)[j] = static_cast<T>(sums[j]);
+    dshift.row(0)[j] = static_cast<T>(sums[width + j]);
   }
   return sums;
 }

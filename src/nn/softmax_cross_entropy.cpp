@@ -37,13 +37,12 @@ double softmax_cross_entropy(const Cpu& cpu, const Matrix<T>& logits, std::span<
         workspace<struct Exponentials, double>(static_cast<std::size_t>(logits.columns));
 #pragma omp for schedule(static)
     for (std::int64_t i = 0; i < logits.rows; ++i) {
-      const std::int32_t label = labels[static_cast<std::size_t>(i)];
+      const std::int32_t label = labels[i];
       ESPALIER_CHECK(label < logits.columns, "label {} of {} classes", label, logits.columns);
       if (label < 0) std::fill(dlogits.row(i), dlogits.row(i) + dlogits.columns, T{0});
-      losses[static_cast<std::size_t>(i)] =
-          label < 0
-              ? 0.0
-              : loss_of_row(logits.row(i), logits.columns, label, scale, exponentials.data(), dlogits.row(i));
+      losses[i] = label < 0 ? 0.0
+                            : loss_of_row(logits.row(i), logits.columns, label, scale, exponentials.data(),
+                                          dlogits.row(i));
     }
   }
   double sum = 0;

@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 void softmax_cross_entropy(const Cuda& cuda, ConstMatrixView<float, Cuda> logits, const std::int32_t* labels,
                            double scale, Matrix<float, Cuda>& dlogits, double* loss) {
   dlogits.resize(logits.rows, logits.columns);
-  DeviceArray<double> losses(static_cast<std::size_t>(logits.rows));
+  DeviceArray<double> losses(logits.rows);
   launch(cuda, "softmax_cross_entropy", losses_of_rows, dim3(blocks_for(logits.rows, kRowsOfBlock)),
          dim3(kBlockThreads), logits.rows, logits.columns, logits.data, labels, scale, dlogits.data.data(),
          losses.data());

@@ -43,9 +43,9 @@ Csr<Index> add_identity(const DistCsr<Index>& a) {
 
 template <class Index>
 std::vector<double> row_sums(const Csr<Index>& a) {
-  std::vector<double> sums(static_cast<std::size_t>(a.rows), 0.0);
+  std::vector<double> sums(a.rows, 0.0);
   for (std::int64_t row = 0; row < a.rows; ++row)
-    for (const float value : a.row_values(row)) sums[static_cast<std::size_t>(row)] += value;
+    for (const float value : a.row_values(row)) sums[row] += value;
   return sums;
 }
 
@@ -57,10 +57,10 @@ void scale_columns(Csr<Index>& a, const std::vector<double>& row_sum, std::int64
   for (std::int64_t row = 0; row < a.rows; ++row) {
     const auto columns = a.row_indices(row);
     const auto from = std::lower_bound(columns.begin(), columns.end(), first) - columns.begin();
-    for (auto k = from; k < std::ssize(columns) && columns[static_cast<std::size_t>(k)] < last; ++k) {
-      float& value = a.values[static_cast<std::size_t>(a.row_begin(row) + k)];
-      const double d_v = row_sum[static_cast<std::size_t>(row)];
-      const double d_u = column_sum[static_cast<std::size_t>(columns[static_cast<std::size_t>(k)] - first)];
+    for (auto k = from; k < std::ssize(columns) && columns[k] < last; ++k) {
+      float& value = a.values[a.row_begin(row) + k];
+      const double d_v = row_sum[row];
+      const double d_u = column_sum[columns[k] - first];
       value = static_cast<float>(static_cast<double>(value) / std::sqrt(d_v * d_u));
     }
   }
@@ -82,8 +82,7 @@ template <class Index>
 DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology topology) {
   auto a = empty_dist_csr<Index>(grid, whole.rows, topology);
   const auto first = a.partition.begin(a.part), last = a.partition.end(a.part);
-  const auto from = whole.indptr[static_cast<std::size_t>(first)],
-             to = whole.indptr[static_cast<std::size_t>(last)];
+  const auto from = whole.indptr[first], to = whole.indptr[last];
   a.local.rows = last - first;
   a.local.columns = whole.columns;
   a.has_values = whole.has_values();
@@ -101,7 +100,7 @@ DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a) {
   const auto mine = row_sums(a.local);
   for (int part = 0; part < a.partition.parts(); ++part) {
     std::vector<double> theirs = mine;
-    theirs.resize(static_cast<std::size_t>(a.partition.size(part)));
+    theirs.resize(a.partition.size(part));
     if (a.partition.parts() > 1) a.grid->column_comm().broadcast(std::span<double>(theirs), part, "setup");
     scale_columns(a.local, mine, a.partition.begin(part), theirs);
   }
@@ -115,10 +114,10 @@ DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted) 
   a.has_values = true;
   const auto sums = row_sums(a.local);
   for (std::int64_t row = 0; row < a.local.rows; ++row) {
-    const double sum = sums[static_cast<std::size_t>(row)];
+    const double sum = sums[row];
     if (!(sum > 0)) continue;
     for (auto k = a.local.row_begin(row); k < a.local.row_end(row); ++k) {
-      float& value = a.local.values[static_cast<std::size_t>(k)];
+      float& value = a.local.values[k];
       value = static_cast<float>(static_cast<double>(value) / sum);
     }
   }

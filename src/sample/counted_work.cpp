@@ -40,7 +40,7 @@ class Marks {
   explicit Marks(std::int64_t ids) : last_(static_cast<std::size_t>(ids), 0) {}
   void begin() { ++current_; }
   bool add(std::int64_t id) {
-    auto& last = last_[static_cast<std::size_t>(id)];
+    auto& last = last_[id];
     if (last == current_) return false;
     last = current_;
     return true;
@@ -96,7 +96,7 @@ class EpochCount {
     work_.batches = plan_.batches();
     work_.mean = work_.largest = {std::vector<double>(layers_ + 1, 0), std::vector<double>(layers_ + 1, 0)};
     work_.scanned.assign(layers_ + 1, 0);
-    work_.remote_input_rows.assign(static_cast<std::size_t>(job_.ranks), 0);
+    work_.remote_input_rows.assign(job_.ranks, 0);
     work_.distinct.assign(layers_, 0);
     work_.distinct_entries.assign(layers_, 0);
     work_.row_entries.assign(layers_, 0);
@@ -134,7 +134,7 @@ class EpochCount {
       counts.push_back(count_keeper(rank, batches_of(window, rank), together));
     for (int rank = first; rank < first + c; ++rank) {
       const auto kept = std::ssize(batches_of(window, rank));
-      const auto& of_rank = counts[static_cast<std::size_t>(rank - first)];
+      const auto& of_rank = counts[rank - first];
       for (std::size_t k = 0; k < layers_ && job_.parts() > 1; ++k)
         book(rank, k, counted_work(static_cast<double>(kept), of_rank[k], together[k]));
       remember_stack(kept, of_rank);
@@ -190,13 +190,13 @@ class EpochCount {
     std::int64_t at = 0;
     for (std::size_t layer = layers_; layer >= 1; --layer) {
       for (; at < minibatch.blocks[layer - 1].rows; ++at)
-        scanned += static_cast<double>(a_.local.row_size(minibatch.vertices[static_cast<std::size_t>(at)]));
+        scanned += static_cast<double>(a_.local.row_size(minibatch.vertices[at]));
       work_.scanned[layer] += scanned;
     }
     const int row = rank / job_.replication;
     std::int64_t remote = 0;
     for (const auto v : minibatch.vertices) remote += v < blocks_.begin(row) || v >= blocks_.end(row);
-    work_.remote_input_rows[static_cast<std::size_t>(rank)] += static_cast<double>(remote);
+    work_.remote_input_rows[rank] += static_cast<double>(remote);
     input_rows_.add(static_cast<double>(std::ssize(minibatch.vertices)));
   }
 
@@ -206,7 +206,7 @@ class EpochCount {
     const auto& block = minibatch.blocks[layers_ - 1 - k];
     const int row = rank / job_.replication, column = rank % job_.replication;
     for (std::int64_t r = 0; r < block.rows; ++r) {
-      const auto v = minibatch.vertices[static_cast<std::size_t>(r)];
+      const auto v = minibatch.vertices[r];
       const auto entries = static_cast<double>(a_.local.row_size(v)),
                  results = static_cast<double>(block.row_size(r));
       const int part = parts_.owner(v);
@@ -242,22 +242,22 @@ class EpochCount {
   // Columns that were picked: with a sum of rows each of them meets a row of the frontier.
   double count_picks(const BlockView<Cpu>& block, std::int64_t fanout) {
     if (draws_) return static_cast<double>(draws_->takes_all(fanout) ? draws_->support() : fanout);
-    std::vector<bool> met(static_cast<std::size_t>(block.columns), false);
+    std::vector<bool> met(block.columns, false);
     for (std::int64_t row = 0; row < block.rows; ++row)
-      for (const auto column : block.row_indices(row)) met[static_cast<std::size_t>(column)] = true;
+      for (const auto column : block.row_indices(row)) met[column] = true;
     return static_cast<double>(std::count(met.begin(), met.end(), true));
   }
 
   // Entries of the partial sums that each owner, or each server of the process row, sends.
   void count_sums(const Minibatch& minibatch, std::int64_t rows, int row, int column, LayerCount& count) {
-    by_part_.assign(static_cast<std::size_t>(job_.parts()), {});
+    by_part_.assign(job_.parts(), {});
     for (std::int64_t r = 0; r < rows; ++r) {
-      const auto v = minibatch.vertices[static_cast<std::size_t>(r)];
-      by_part_[static_cast<std::size_t>(parts_.owner(v))].push_back(v);
+      const auto v = minibatch.vertices[r];
+      by_part_[parts_.owner(v)].push_back(v);
     }
     const auto add_columns = [&](int part) {
       double fresh = 0;
-      for (const auto v : by_part_[static_cast<std::size_t>(part)])
+      for (const auto v : by_part_[part])
         for (const auto u : a_.local.row_indices(v)) fresh += sum_marks_.add(u);
       return fresh;
     };
@@ -315,7 +315,7 @@ class EpochCount {
   void book(int rank, std::size_t k, const WorkOfSchedules& work) {
     for (std::size_t s = 0; s < kMovingSchedules.size(); ++s) {
       const auto cost = product_cost(kMovingSchedules[s], shape(), work[s]);
-      auto& booked = work_.products[s][k][static_cast<std::size_t>(rank)];
+      auto& booked = work_.products[s][k][rank];
       booked.messages += cost.messages;
       booked.bytes += cost.bytes;
     }

@@ -26,7 +26,7 @@ template <class Index>
 DeviceArray<std::int64_t> diagonal_positions(const Cuda& cuda, const RowView<Index>* rows, const RowKey* keys,
                                              std::int64_t count, Aggregation aggregation) {
   if (aggregation != Aggregation::kMatrix) return {};
-  DeviceArray<std::int64_t> positions(static_cast<std::size_t>(count));
+  DeviceArray<std::int64_t> positions(count);
   auto* to = positions.data();
   for_each(cuda, "diagonal_positions", count, [=] __device__(std::int64_t row) {
     to[row] = diagonal_position(rows[row], keys[row].vertex, Aggregation::kMatrix);
@@ -39,13 +39,13 @@ DeviceArray<std::int64_t> diagonal_positions(const Cuda& cuda, const RowView<Ind
 template <class Index, class Picks>
 std::int64_t make_room(const Cuda& cuda, std::int64_t rows, bool values, const Picks& picks_of,
                        Entries<Index, Cuda>& out) {
-  DeviceArray<std::int64_t> picks(static_cast<std::size_t>(rows));
+  DeviceArray<std::int64_t> picks(rows);
   auto* to = picks.data();
   for_each(cuda, "picks_of_rows", rows, [=] __device__(std::int64_t row) { to[row] = picks_of(row); });
   out.offsets.resize(rows + 1);
   exclusive_sum(cuda, picks.data(), out.offsets.data(), rows);
   const auto total = download(cuda, out.offsets.data() + rows, 1)[0];
-  out.ids.resize(static_cast<std::size_t>(total));
+  out.ids.resize(total);
   out.values.resize(values ? static_cast<std::size_t>(total) : 0);
   return total;
 }

@@ -15,7 +15,7 @@ class DistinctCurve {
  public:
   explicit DistinctCurve(std::int64_t ids) : met_(static_cast<std::size_t>(ids), 0) {}
   /// An id of one batch, in which it comes once.
-  void add(std::int64_t id) { ++met_[static_cast<std::size_t>(id)]; }
+  void add(std::int64_t id) { ++met_[id]; }
 
   /// Ids and their weight in `batches` batches, of `drawn` that were added.
   template <class Weight>

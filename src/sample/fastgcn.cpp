@@ -37,8 +37,7 @@ void add_squares(const Csr<Index>& m, const EntryWeight& weight, std::int64_t fi
     auto k =
         std::lower_bound(view.indices, view.indices + view.size, static_cast<Index>(first)) - view.indices;
     for (; k < view.size && view.indices[k] < last; ++k)
-      sums[static_cast<std::size_t>(view.indices[k] - first)] +=
-          weight(view.values == nullptr ? nullptr : view.values + k);
+      sums[view.indices[k] - first] += weight(view.values == nullptr ? nullptr : view.values + k);
   }
 }
 
@@ -49,7 +48,7 @@ std::vector<std::uint64_t> squared_column_norms(const DistCsr<Index>& m) {
   const auto weight = square_weight(m);
   std::vector<std::uint64_t> mine;
   for (int part = 0; part < m.partition.parts(); ++part) {
-    std::vector<std::uint64_t> sums(static_cast<std::size_t>(m.partition.size(part)), 0);
+    std::vector<std::uint64_t> sums(m.partition.size(part), 0);
     add_squares(m.local, weight, m.partition.begin(part), sums);
     if (m.partition.parts() > 1)
       m.grid->column_comm().all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "setup");

@@ -123,7 +123,7 @@ class GraphSageDraw final : public RowDraw<Index> {
         for (std::int64_t k = 0; k < count; ++k) __builtin_prefetch(here[r].indices + chosen[k]);
       }
       auto at = out.ids.size();
-      out.ids.resize(static_cast<std::size_t>(out.offsets.back()));
+      out.ids.resize(out.offsets.back());
       if (has_values()) out.values.resize(out.ids.size());
       for (std::size_t r = 0; r < here.size(); ++r) {
         const auto& [chosen, rule] = window[r];
@@ -151,11 +151,11 @@ class GraphSageDraw final : public RowDraw<Index> {
     if (rule.whole()) return take_whole_row(row, self_position, out);
     const auto excluded = rule.excluded();
 
-    scratch.chosen.resize(static_cast<std::size_t>(fanout + excluded));
+    scratch.chosen.resize(fanout + excluded);
     if (excluded > 0) scratch.chosen[0] = self_position;
     if (weighted_) {
       fill_prefix(row, scratch.prefix);
-      scratch.in_order.resize(static_cast<std::size_t>(fanout));
+      scratch.in_order.resize(fanout);
       draw_weighted(stream, scratch.prefix.data(), row.size, fanout, excluded, scratch.chosen.data(),
                     scratch.in_order.data());
     } else {
@@ -179,11 +179,10 @@ class GraphSageDraw final : public RowDraw<Index> {
   }
 
   void fill_prefix(const Row& row, std::vector<std::uint64_t>& prefix) const {
-    prefix.resize(static_cast<std::size_t>(row.size) + 1);
+    prefix.resize(row.size + 1);
     prefix[0] = 0;
     for (std::int64_t k = 0; k < row.size; ++k)
-      prefix[static_cast<std::size_t>(k) + 1] =
-          prefix[static_cast<std::size_t>(k)] + fixed_point_weight(row.values[k], shift_);
+      prefix[k + 1] = prefix[k] + fixed_point_weight(row.values[k], shift_);
   }
 
   bool weighted_;

@@ -159,8 +159,7 @@ std::int64_t make_room(const Cuda& cuda, const WeightedRows<Index>& rows, bool v
 template <class Index>
 DeviceArray<std::int64_t> weight_offsets(const Cuda& cuda, const WeightedRows<Index>& rows) {
   const auto count = rows.rows.count;
-  DeviceArray<std::int64_t> sizes(static_cast<std::size_t>(count)),
-      offsets(static_cast<std::size_t>(count) + 1);
+  DeviceArray<std::int64_t> sizes(count), offsets(static_cast<std::size_t>(count) + 1);
   auto* to = sizes.data();
   for_each(cuda, "weights_of_rows", count, [=] __device__(std::int64_t row) {
     to[row] = rows.rule(row).whole() ? 0 : rows.rows.views[row].size;
@@ -177,7 +176,7 @@ struct RowGroup {
 // Groups of rows with at most kMostWeights weights each, or of kRowsTogether rows.
 std::vector<RowGroup> groups_of_rows(const Cuda& cuda, const DeviceArray<std::int64_t>& offsets) {
   const auto rows = std::ssize(offsets) - 1, pieces = (rows + kRowsTogether - 1) / kRowsTogether;
-  DeviceArray<std::int64_t> at_pieces(static_cast<std::size_t>(pieces) + 1);
+  DeviceArray<std::int64_t> at_pieces(pieces + 1);
   auto* to = at_pieces.data();
   const auto* from = offsets.data();
   for_each(cuda, "weights_of_pieces", pieces + 1, [=] __device__(std::int64_t piece) {
@@ -186,8 +185,7 @@ std::vector<RowGroup> groups_of_rows(const Cuda& cuda, const DeviceArray<std::in
   const auto weights = download(cuda, at_pieces);
   std::vector<RowGroup> groups;
   for (std::int64_t piece = 0; piece < pieces; ++piece) {
-    const auto begin = weights[static_cast<std::size_t>(piece)],
-               end = weights[static_cast<std::size_t>(piece) + 1];
+    const auto begin = weights[piece], end = weights[piece + 1];
     const auto last_row = std::min(rows, (piece + 1) * kRowsTogether);
     if (groups.empty() || end - groups.back().first_weight > kMostWeights)
       groups.push_back({piece * kRowsTogether, last_row, begin, end});
@@ -202,8 +200,7 @@ template <class Index>
 DeviceArray<std::uint64_t> prefix_sums(const Cuda& cuda, const RowsToDraw<Index>& rows, const RowGroup& group,
                                        const std::int64_t* offsets, int shift) {
   const auto count = group.last_weight - group.first_weight;
-  DeviceArray<std::uint64_t> weights(static_cast<std::size_t>(count)),
-      sums(static_cast<std::size_t>(count) + 1);
+  DeviceArray<std::uint64_t> weights(count), sums(static_cast<std::size_t>(count) + 1);
   auto* to = weights.data();
   for_each_entry(cuda, "integer_weights", offsets, rows.count, group.first_weight, count,
                  [=] __device__(std::int64_t at, std::int64_t row) {

@@ -37,18 +37,18 @@ template <class Size, class Keeps>
 KeptEntries find_kept(const Cuda& cuda, std::int64_t rows, const Size& size_of, const Keeps& keeps) {
   KeptEntries kept;
   kept.rows = rows;
-  kept.words.resize(static_cast<std::size_t>(rows) + 1);
+  kept.words.resize(rows + 1);
   {
-    DeviceArray<std::int64_t> of_row(static_cast<std::size_t>(rows));
+    DeviceArray<std::int64_t> of_row(rows);
     auto* to = of_row.data();
     for_each(cuda, "words_of_rows", rows,
              [=] __device__(std::int64_t row) { to[row] = (size_of(row) + kWarp - 1) / kWarp; });
     exclusive_sum(cuda, of_row.data(), kept.words.data(), rows);
   }
   kept.word_count = download(cuda, kept.words.data() + rows, 1)[0];
-  kept.bits.resize(static_cast<std::size_t>(kept.word_count));
-  kept.before.resize(static_cast<std::size_t>(kept.word_count) + 1);
-  DeviceArray<std::int64_t> counts(static_cast<std::size_t>(kept.word_count));
+  kept.bits.resize(kept.word_count);
+  kept.before.resize(kept.word_count + 1);
+  DeviceArray<std::int64_t> counts(kept.word_count);
   auto* to = counts.data();
   auto* bits = kept.bits.data();
   const auto* words = kept.words.data();

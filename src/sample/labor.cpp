@@ -47,9 +47,8 @@ class LaborDraw final : public RowDraw<Index> {
     std::ranges::fill(keys.batch, static_cast<std::uint64_t>(key.batch));
     for (std::int64_t first = 0; first < row.size; first += kBlocksAtOnce) {
       const auto count = std::min<std::int64_t>(kBlocksAtOnce, row.size - first);
-      std::ranges::copy(
-          row.columns().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
-          keys.row);  // the neighbours': shared by all rows
+      std::ranges::copy(row.columns().subspan(first, static_cast<std::size_t>(count)),
+                        keys.row);  // the neighbours': shared by all rows
       std::uint64_t words[4 * kBlocksAtOnce];
       random_blocks(layer.stream, keys, words);
       // Who is kept is noted without a branch, which nothing could predict.

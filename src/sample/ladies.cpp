@@ -58,12 +58,12 @@ Picks<Index> draw(SamplerMode mode, const SparseSum<Index>& sum, const std::vect
       for (std::size_t k = 0; k < sum.columns.size(); ++k) picks.factors[k] = factor(prefix, k);
     return picks;
   }
-  std::vector<std::int64_t> chosen(static_cast<std::size_t>(fanout)), in_order(chosen.size());
+  std::vector<std::int64_t> chosen(fanout), in_order(chosen.size());
   if (pays_for_tree(support, fanout))
     draw_weighted_many(stream, prefix.data(), support, fanout, chosen.data(), in_order.data());
   else
     draw_weighted(stream, prefix.data(), support, fanout, 0, chosen.data(), in_order.data());
-  for (const auto position : chosen) picks.columns.push_back(sum.columns[static_cast<std::size_t>(position)]);
+  for (const auto position : chosen) picks.columns.push_back(sum.columns[position]);
   picks.factors.assign(chosen.size(), 1.0);
   if (mode == SamplerMode::kPaper) return picks;
   std::vector<std::uint64_t> weights;
@@ -74,7 +74,7 @@ Picks<Index> draw(SamplerMode mode, const SparseSum<Index>& sum, const std::vect
   const auto factors = pick_factors(mode, prefix.back(), weights, 1.0);
   for (std::size_t j = 0; j < in_order.size(); ++j) {
     const auto place = std::lower_bound(chosen.begin(), chosen.end(), in_order[j]) - chosen.begin();
-    picks.factors[static_cast<std::size_t>(place)] = factors[j];
+    picks.factors[place] = factors[j];
   }
   return picks;
 }

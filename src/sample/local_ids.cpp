@@ -32,13 +32,13 @@ template <class Id>
 void mark(const Cpu& cpu, std::span<const Id> ids, Buffer<std::uint64_t>& marks) {
   const auto count = std::ssize(ids);
   if (cpu.threads == 1) {
-    for (const auto id : ids) marks[static_cast<std::size_t>(id / 64)] |= bit_of(id);
+    for (const auto id : ids) marks[id / 64] |= bit_of(id);
     return;
   }
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
   for (std::int64_t k = 0; k < count; ++k) {
-    const std::int64_t id = ids[static_cast<std::size_t>(k)];
-    std::atomic_ref(marks[static_cast<std::size_t>(id / 64)]).fetch_or(bit_of(id), std::memory_order_relaxed);
+    const std::int64_t id = ids[k];
+    std::atomic_ref(marks[id / 64]).fetch_or(bit_of(id), std::memory_order_relaxed);
   }
 }
 
@@ -57,13 +57,12 @@ void extend_by_hash(std::span<const Index> picks, Buffer<std::int64_t>& vertices
   check_places(std::ssize(vertices));
   const Buffer<std::int64_t> provisional(vertices.begin() + known, vertices.end());
   std::sort(vertices.begin() + known, vertices.end());
-  for (auto at = known; at < std::ssize(vertices); ++at)
-    place_of.assign(vertices[static_cast<std::size_t>(at)], at);
+  for (auto at = known; at < std::ssize(vertices); ++at) place_of.assign(vertices[at], at);
   Buffer<std::int32_t> final_place(provisional.size());
   for (std::size_t k = 0; k < provisional.size(); ++k)
     final_place[k] = static_cast<std::int32_t>(place_of.find(provisional[k]));
   for (std::size_t k = 0; k < picks.size(); ++k)
-    if (local[k] >= known) local[k] = final_place[static_cast<std::size_t>(local[k] - known)];
+    if (local[k] >= known) local[k] = final_place[local[k] - known];
 }
 
 }  // namespace
@@ -78,9 +77,9 @@ void LocalIds::extend_by_marks(const Cpu& cpu, std::span<const Index> picks, Buf
                                std::int32_t* local) {
   const auto words = ids_ / 64 + 1;
   if (marked_.empty()) {
-    known_.assign(static_cast<std::size_t>(words), 0);
-    marked_.assign(static_cast<std::size_t>(words), 0);
-    rank_.resize(static_cast<std::size_t>(words));
+    known_.assign(words, 0);
+    marked_.assign(words, 0);
+    rank_.resize(words);
   }
   const auto known = std::ssize(vertices);
   mark(cpu, std::span<const std::int64_t>(vertices), known_);
@@ -88,7 +87,7 @@ void LocalIds::extend_by_marks(const Cpu& cpu, std::span<const Index> picks, Buf
 
   // Ranks, chunk by chunk: counted, summed up, written.
   const auto chunks = (words + kChunkWords - 1) / kChunkWords;
-  Buffer<std::int64_t> marked_before(static_cast<std::size_t>(chunks) + 1, 0), known_before(marked_before);
+  Buffer<std::int64_t> marked_before(chunks + 1, 0), known_before(marked_before);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     std::int64_t marked = 0, of_known = 0;
@@ -98,14 +97,14 @@ void LocalIds::extend_by_marks(const Cpu& cpu, std::span<const Index> picks, Buf
       marked += std::popcount(marked_[i]);
       of_known += std::popcount(known_[i]);
     }
-    marked_before[static_cast<std::size_t>(chunk) + 1] = marked;
-    known_before[static_cast<std::size_t>(chunk) + 1] = of_known;
+    marked_before[chunk + 1] = marked;
+    known_before[chunk + 1] = of_known;
   }
   std::inclusive_scan(marked_before.begin(), marked_before.end(), marked_before.begin());
   std::inclusive_scan(known_before.begin(), known_before.end(), known_before.begin());
   check_distinct(known, known_before.back());
   check_places(marked_before.back());
-  vertices.resize(static_cast<std::size_t>(marked_before.back()));
+  vertices.resize(marked_before.back());
   place_.resize(vertices.size());
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
@@ -118,21 +117,18 @@ void LocalIds::extend_by_marks(const Cpu& cpu, std::span<const Index> picks, Buf
       rank_[i] = static_cast<std::int32_t>(rank);
       for (auto fresh = marks & ~known_[i]; fresh != 0; fresh &= fresh - 1) {
         const auto bit = std::countr_zero(fresh);
-        place_[static_cast<std::size_t>(rank + std::popcount(marks & ((std::uint64_t{1} << bit) - 1)))] =
+        place_[rank + std::popcount(marks & ((std::uint64_t{1} << bit) - 1))] =
             static_cast<std::int32_t>(next);
-        vertices[static_cast<std::size_t>(next++)] = w * 64 + bit;
+        vertices[next++] = w * 64 + bit;
       }
       rank += std::popcount(marks);
     }
   }
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
-  for (std::int64_t k = 0; k < known; ++k)
-    place_[static_cast<std::size_t>(rank_of(vertices[static_cast<std::size_t>(k)]))] =
-        static_cast<std::int32_t>(k);
+  for (std::int64_t k = 0; k < known; ++k) place_[rank_of(vertices[k])] = static_cast<std::int32_t>(k);
 
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
-  for (std::int64_t k = 0; k < std::ssize(picks); ++k)
-    local[k] = place_[static_cast<std::size_t>(rank_of(picks[static_cast<std::size_t>(k)]))];
+  for (std::int64_t k = 0; k < std::ssize(picks); ++k) local[k] = place_[rank_of(picks[k])];
   std::ranges::fill(known_, 0);
   std::ranges::fill(marked_, 0);
 }

@@ -101,7 +101,7 @@ void count_marks(const Cuda& cuda, const Marks& marks, std::int64_t batches, std
 
 // The sums where batches begin, and at the end.
 Buffer<std::uint64_t> sums_at_batches(const Cuda& cuda, const Marks& marks, std::int64_t batches) {
-  DeviceArray<std::uint64_t> sums(static_cast<std::size_t>(batches) + 1);
+  DeviceArray<std::uint64_t> sums(batches + 1);
   auto* to = sums.data();
   for_each(cuda, "sums_at_batches", batches + 1,
            [=] __device__(std::int64_t batch) { to[batch] = marks.before[batch * marks.counters]; });
@@ -212,7 +212,7 @@ DeviceArray<std::int64_t> extend_group(const Cuda& cuda, BatchRange group, std::
   const auto offsets = new_offsets_of(group, frontier, sums_at_batches(cuda, marks, group.count()));
   DeviceArray<std::int64_t> new_offsets;
   upload(cuda, std::span<const std::int64_t>(offsets), new_offsets);
-  DeviceArray<std::int64_t> vertices(static_cast<std::size_t>(offsets.back()));
+  DeviceArray<std::int64_t> vertices(offsets.back());
   DeviceArray<std::int32_t> place(
       static_cast<std::size_t>(frontier.begin(group.last) - frontier.begin(group.first)));
   keep_known(cuda, group, marks, frontier, new_offsets.data(), vertices.data(), place.data());

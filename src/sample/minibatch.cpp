@@ -43,9 +43,9 @@ std::uint64_t sample_digest(const Minibatch& minibatch) {
     const auto& block = minibatch.blocks[l];
     const auto of_layer = hash_of_layer(minibatch.number, static_cast<std::int64_t>(l) + 1);
     for (std::int64_t row = 0; row < block.rows; ++row) {
-      const auto of_row = absorb(of_layer, minibatch.vertices[static_cast<std::size_t>(row)]);
+      const auto of_row = absorb(of_layer, minibatch.vertices[row]);
       for (auto k = block.row_begin(row); k < block.row_end(row); ++k) {
-        const auto source = minibatch.vertices[static_cast<std::size_t>(block.indices[k])];
+        const auto source = minibatch.vertices[block.indices[k]];
         hashes.add(with_source(of_row, source), block.values[k]);
       }
     }

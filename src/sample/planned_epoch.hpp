@@ -31,7 +31,7 @@ inline std::vector<ProductWork> expected_work(const DegreeMoments& degrees, cons
 
 inline void size_products(EpochWork& work, const PlannedEpoch& job) {
   for (auto& of_schedule : work.products)
-    of_schedule.assign(job.shape.fanout.size(), std::vector<Cost>(static_cast<std::size_t>(job.ranks)));
+    of_schedule.assign(job.shape.fanout.size(), std::vector<Cost>(job.ranks));
 }
 
 }  // namespace espalier

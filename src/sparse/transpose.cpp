@@ -25,10 +25,10 @@ void count_columns(const BlockView<Cpu>& block, std::int64_t begin, std::int64_t
 /// entry of each column goes: after those of the parts before.
 void place_parts(std::int64_t parts, std::int64_t columns, std::int64_t* counts,
                  Buffer<std::int64_t>& indptr) {
-  indptr.resize(static_cast<std::size_t>(columns) + 1);
+  indptr.resize(columns + 1);
   std::int64_t place = 0;
   for (std::int64_t j = 0; j < columns; ++j) {
-    indptr[static_cast<std::size_t>(j)] = place;
+    indptr[j] = place;
     for (std::int64_t part = 0; part < parts; ++part) {
       const std::int64_t count = counts[part * columns + j];
       counts[part * columns + j] = place;

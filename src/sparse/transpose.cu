@@ -78,7 +78,7 @@ void transpose(const Cuda& cuda, const BlockView<Cuda>& block, Csr<std::int32_t,
   const auto entries = static_cast<std::size_t>(block.entries());
   result.rows = block.columns;
   result.columns = block.rows;
-  result.indptr.resize(static_cast<std::size_t>(block.columns) + 1);
+  result.indptr.resize(block.columns + 1);
   result.indices.resize(entries);
   result.values.resize(block.has_values() ? entries : 0);
   const int bits = std::bit_width(static_cast<std::uint64_t>(block.columns));

@@ -195,7 +195,7 @@ NamedTensor read_tensor(const hdf5::Handle& file, const std::string& name, const
   const auto dataset = hdf5::open_dataset(file, "/" + name);
   if (dataset.shape.size() != 2 || !dataset.is_float()) refuse(path, name + " is no matrix of numbers");
   NamedTensor tensor{name, dataset.rows(), dataset.columns(), {}};
-  tensor.values.resize(static_cast<std::size_t>(tensor.rows * tensor.columns));
+  tensor.values.resize(tensor.rows * tensor.columns);
   if (!hdf5::read_slab(dataset, hdf5::memory_type<float>(), {0, tensor.rows, tensor.columns},
                        tensor.values.data()))
     refuse(path, fmt::format("{} cannot be read: {}", name, hdf5::reason()));
@@ -205,7 +205,7 @@ NamedTensor read_tensor(const hdf5::Handle& file, const std::string& name, const
 std::vector<double> read_losses(const hdf5::Handle& file, const std::string& path) {
   const auto dataset = hdf5::open_dataset(file, "/losses");
   if (dataset.shape.size() != 1) refuse(path, "losses are missing");
-  std::vector<double> losses(static_cast<std::size_t>(dataset.rows()));
+  std::vector<double> losses(dataset.rows());
   if (!losses.empty() && !hdf5::read_slab(dataset, H5T_NATIVE_DOUBLE, {0, dataset.rows(), 1}, losses.data()))
     refuse(path, fmt::format("losses cannot be read: {}", hdf5::reason()));
   return losses;
@@ -217,7 +217,7 @@ std::vector<double> read_row(const hdf5::Handle& file, const std::string& name, 
   if (!dataset.exists()) return {};
   if (dataset.shape.size() != 2 || dataset.rows() != 1 || !dataset.is_float())
     refuse(path, name + " is no row of numbers");
-  std::vector<double> values(static_cast<std::size_t>(dataset.columns()));
+  std::vector<double> values(dataset.columns());
   if (!hdf5::read_slab(dataset, H5T_NATIVE_DOUBLE, {0, 1, dataset.columns()}, values.data()))
     refuse(path, fmt::format("{} cannot be read: {}", name, hdf5::reason()));
   return values;

@@ -27,7 +27,7 @@ EvaluationWork count_evaluation(const Csr<Index>& a, int rows, int replication, 
         std::int64_t input = to - from;  // the chunk's own rows come first
         for (auto v = from; v < to; ++v)
           for (const auto u : a.row_indices(v)) {
-            auto& last = seen[static_cast<std::size_t>(u)];
+            auto& last = seen[u];
             if (last == chunk) continue;
             last = chunk;
             input += u < from || u >= to;

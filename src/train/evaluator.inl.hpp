@@ -52,7 +52,7 @@ std::optional<Matrix<float, Space>> EvaluatorOn<Space>::compute_layer(
   Matrix<float, Space> mine(end - begin, network.output_width(layer)), output;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     const auto from = std::min(begin + chunk * step, end), to = std::min(from + step, end);
-    std::vector<std::int64_t> vertices(static_cast<std::size_t>(to - from));
+    std::vector<std::int64_t> vertices(to - from);
     std::iota(vertices.begin(), vertices.end(), first + from);
     const SeedBatch batch = {0, vertices};
     const auto sampled = whole_rows_.sample(space, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
@@ -82,11 +82,10 @@ std::vector<std::int64_t> EvaluatorOn<Space>::count_share(const Space& space,
   // My share of the vertices of my block row: labels outside of the split are hidden.
   const auto first = targets_.partition.begin(grid_.row());
   const auto begin = shares_.begin(grid_.column()), end = shares_.end(grid_.column());
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(logits.rows), -1);
+  std::vector<std::int32_t> labels(logits.rows, -1);
   for (auto at = std::lower_bound(split.begin(), split.end(), first + begin);
        at != split.end() && *at < first + end; ++at)
-    labels[static_cast<std::size_t>(*at - first)] =
-        targets_.local_labels[static_cast<std::size_t>(*at - first)];
+    labels[*at - first] = targets_.local_labels[*at - first];
   return class_counts(space, logits, labels);
 }
 

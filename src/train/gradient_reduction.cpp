@@ -8,7 +8,7 @@ namespace espalier {
 
 template <class Space, class T>
 void make_zeros(const Space&, std::int64_t size, Array<Space, T>& zeros) {
-  zeros.assign(static_cast<std::size_t>(size), T{0});
+  zeros.assign(size, T{0});
 }
 
 template <>
@@ -18,7 +18,7 @@ void raise_bounds<Cpu>(const Cpu&, const std::vector<Tensor<const float>>& tenso
     std::uint32_t largest = 0;
     for (std::int64_t k = 0; k < tensor.size; ++k)
       largest = std::max(largest, std::bit_cast<std::uint32_t>(tensor.data[k]) & 0x7fffffffu);
-    auto& bound = bounds[static_cast<std::size_t>(tensor.number)];
+    auto& bound = bounds[tensor.number];
     bound = std::max<std::uint64_t>(bound, largest);
   }
 }

@@ -49,7 +49,7 @@ void note_not_finite(const Cuda& cuda, const std::vector<const Matrix<float, Cud
 
 template <class Space, class T>
 void make_zeros(const Space& cuda, std::int64_t size, Array<Space, T>& zeros) {
-  zeros.resize(static_cast<std::size_t>(size));
+  zeros.resize(size);
   fill_zero(cuda, zeros);
 }
 

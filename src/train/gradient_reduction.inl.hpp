@@ -90,7 +90,7 @@ void GradientReductionOn<Space>::add(const std::vector<const Matrix<float, Space
   if (anew) ++contributions_;
   auto& flat = kept_[contributions_ - 1];
   const auto list = list_of<const float>(tensors);
-  flat.resize(static_cast<std::size_t>(total_size(list)));
+  flat.resize(total_size(list));
   add_scaled(space_, list, scale, anew, flat.data());
 }
 

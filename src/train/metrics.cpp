@@ -12,7 +12,7 @@ constexpr std::size_t kTruePositive = 0, kFalsePositive = 1, kFalseNegative = 2;
 }  // namespace
 
 std::vector<std::int64_t> empty_class_counts(std::int64_t classes) {
-  return std::vector<std::int64_t>(static_cast<std::size_t>(3 * classes), 0);
+  return std::vector<std::int64_t>(3 * classes, 0);
 }
 
 template <class T>
@@ -23,8 +23,8 @@ void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels
   ESPALIER_CHECK(static_cast<std::int64_t>(counts.size()) == 3 * logits.columns, "{} counts for {} classes",
                  counts.size(), logits.columns);
   for (std::int64_t i = 0; i < logits.rows; ++i) {
-    if (labels[static_cast<std::size_t>(i)] < 0) continue;
-    const auto label = static_cast<std::size_t>(labels[static_cast<std::size_t>(i)]);
+    if (labels[i] < 0) continue;
+    const auto label = static_cast<std::size_t>(labels[i]);
     const T* row = logits.row(i);
     const auto predicted = static_cast<std::size_t>(std::max_element(row, row + logits.columns) - row);
     if (predicted == label) {

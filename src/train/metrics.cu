@@ -41,7 +41,7 @@ std::vector<std::int64_t> class_counts(const Cuda& cuda, const Matrix<float, Cud
   ESPALIER_CHECK(std::ssize(labels) == logits.rows, "{} labels for {} rows", labels.size(), logits.rows);
   DeviceArray<std::int32_t> device_labels;
   upload(cuda, labels, device_labels);
-  DeviceArray<unsigned long long> counts(static_cast<std::size_t>(3 * logits.columns));
+  DeviceArray<unsigned long long> counts(3 * logits.columns);
   fill_zero(cuda, counts);
   count_on_device(cuda, logits, device_labels.data(), counts.data());
   const auto sums = download(cuda, counts);

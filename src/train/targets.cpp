@@ -42,7 +42,7 @@ Targets read_targets(const Grid& grid, const GraphFile& file) {
   // Blocks and split are both ascending, so the blocks' answers one after another are the answer.
   Buffer<std::int32_t> mine;
   for (const auto vertex : part_of(targets.train, begin, end))
-    mine.push_back(targets.local_labels[static_cast<std::size_t>(vertex - begin)]);
+    mine.push_back(targets.local_labels[vertex - begin]);
   targets.train_labels = grid.column_comm().all_gather_v(std::span<const std::int32_t>(mine), "setup");
   return targets;
 }

@@ -236,9 +236,7 @@ std::vector<MinibatchOn<Space>> TrainerOn<Space>::begin_step(Epoch& epoch, std::
   std::vector<std::span<const std::int64_t>> lists;
   for (const auto& minibatch : minibatches) {
     const std::span<const std::int64_t> vertices(minibatch.vertices);
-    lists.push_back(gathers_by_itself(minibatch)
-                        ? vertices.first(static_cast<std::size_t>(minibatch.blocks[0].rows))
-                        : vertices);
+    lists.push_back(gathers_by_itself(minibatch) ? vertices.first(minibatch.blocks[0].rows) : vertices);
   }
   job_.features.begin_fetch(space_, lists, fetch_, "fetch");
   return minibatches;

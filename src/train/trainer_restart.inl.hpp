@@ -128,7 +128,7 @@ void TrainerOn<Space>::restore(const TrainingState& state) {
 template <class Space>
 void TrainerOn<Space>::take_up_losses(const EpochPlan& plan) {
   const auto me = grid_.world().rank();
-  Buffer<double> losses(static_cast<std::size_t>(batches_of(plan, me)));
+  Buffer<double> losses(batches_of(plan, me));
   losses_count_ = 0;
   for (std::size_t batch = 0; batch < restored_losses_.size(); ++batch)
     if (plan.rank_of(static_cast<std::int64_t>(batch)) == me)

@@ -92,7 +92,7 @@ class Communicator {
   /// Collective. One value of every rank, in rank order.
   template <class T>
   std::vector<T> all_gather(const T& value, std::string_view label) const {
-    std::vector<T> all(static_cast<std::size_t>(size_));
+    std::vector<T> all(size_);
     all_gather_bytes(&value, all.data(), sizeof(T), label);
     return all;
   }

@@ -32,7 +32,7 @@ void sum_over_rows(const Cpu& cpu, std::int64_t rows, std::span<double> sums, co
   }
   std::fill(sums.begin(), sums.end(), 0.0);
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-    for (std::int64_t j = 0; j < width; ++j) sums[static_cast<std::size_t>(j)] += partials[chunk * width + j];
+    for (std::int64_t j = 0; j < width; ++j) sums[j] += partials[chunk * width + j];
 }
 
 }  // namespace espalier

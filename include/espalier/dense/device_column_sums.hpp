@@ -50,7 +50,7 @@ void sum_over_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, cons
                    const Finish& finish) {
   using namespace column_sums;
   const std::int64_t chunks = (rows + kSummedRows - 1) / kSummedRows;
-  DeviceArray<double> partials(static_cast<std::size_t>(chunks * width));
+  DeviceArray<double> partials(chunks * width);
   launch(cuda, "sum_chunks", sum_chunks<Value>,
          dim3(blocks_for(chunks, kChunksOfBlock), blocks_for(width, kColumnsOfBlock)),
          dim3(kColumnsOfBlock, kChunksOfBlock), rows, width, partials.data(), value);

@@ -38,10 +38,8 @@ struct Matrix {
   }
   T* row(std::int64_t i) { return data.data() + i * columns; }
   const T* row(std::int64_t i) const { return data.data() + i * columns; }
-  T& operator()(std::int64_t i, std::int64_t j) { return data[static_cast<std::size_t>(i * columns + j)]; }
-  const T& operator()(std::int64_t i, std::int64_t j) const {
-    return data[static_cast<std::size_t>(i * columns + j)];
-  }
+  T& operator()(std::int64_t i, std::int64_t j) { return data[i * columns + j]; }
+  const T& operator()(std::int64_t i, std::int64_t j) const { return data[i * columns + j]; }
 };
 
 /// Borrowed rows of a matrix; T may be const. Valid until the matrix is resized. Entries are read where the space is.

@@ -123,7 +123,7 @@ class Network {
                      std::int64_t columns);
   void add_statistic(const Space&, int layer, const char* name, std::int64_t columns, T start);
   bool normalizes(int layer) const { return shape_.normalize != "none" && layer < shape_.layers; }
-  Activations& activations_of(int layer) { return activations_[static_cast<std::size_t>(layer - 1)]; }
+  Activations& activations_of(int layer) { return activations_[layer - 1]; }
   Matrix<T, Space>& output_of(int layer);
   const Matrix<T, Space>& input_of(int layer, const Matrix<T, Space>& input);
   const Matrix<T, Space>& value(int layer, int place) const;

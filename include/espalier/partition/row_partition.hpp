@@ -16,8 +16,8 @@ class RowPartition {
 
   int parts() const { return static_cast<int>(offsets_.size()) - 1; }
   std::int64_t rows() const { return offsets_.back(); }
-  std::int64_t begin(int part) const { return offsets_[static_cast<std::size_t>(part)]; }
-  std::int64_t end(int part) const { return offsets_[static_cast<std::size_t>(part) + 1]; }
+  std::int64_t begin(int part) const { return offsets_[part]; }
+  std::int64_t end(int part) const { return offsets_[part + 1]; }
   std::int64_t size(int part) const { return end(part) - begin(part); }
   int owner(std::int64_t vertex) const {
     return static_cast<int>(std::upper_bound(offsets_.begin(), offsets_.end(), vertex) - offsets_.begin()) -
@@ -30,9 +30,8 @@ class RowPartition {
 
 /// Parts of [0, rows) whose sizes differ by at most one; some are empty when there are more parts than ids.
 inline RowPartition block_partition(std::int64_t rows, int parts) {
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(parts) + 1);
-  for (int i = 0; i <= parts; ++i)
-    offsets[static_cast<std::size_t>(i)] = rows / parts * i + std::min<std::int64_t>(i, rows % parts);
+  std::vector<std::int64_t> offsets(parts + 1);
+  for (int i = 0; i <= parts; ++i) offsets[i] = rows / parts * i + std::min<std::int64_t>(i, rows % parts);
   return RowPartition(std::move(offsets));
 }
 

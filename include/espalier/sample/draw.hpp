@@ -113,7 +113,7 @@ class CutAxis {
   std::uint64_t on_whole_axis(std::uint64_t point) const {
     const auto passed =
         std::upper_bound(shortened_start_.begin(), shortened_start_.end(), point) - shortened_start_.begin();
-    return point + width_before_[static_cast<std::size_t>(passed)];
+    return point + width_before_[passed];
   }
 
  private:
@@ -188,9 +188,8 @@ class WeightTree {
 /// The same draws as draw_weighted with nothing excluded, for many picks.
 inline void draw_weighted_many(const RandomStream& stream, const std::uint64_t* prefix, std::int64_t support,
                                std::int64_t picks, std::int64_t* chosen, std::int64_t* in_order) {
-  std::vector<std::uint64_t> nodes(static_cast<std::size_t>(support));
-  for (std::int64_t i = 1; i <= support; ++i)
-    nodes[static_cast<std::size_t>(i - 1)] = WeightTree::node(prefix, i);
+  std::vector<std::uint64_t> nodes(support);
+  for (std::int64_t i = 1; i <= support; ++i) nodes[i - 1] = WeightTree::node(prefix, i);
   WeightTree tree(prefix, support, nodes.data());
   RandomWords words(stream);
   for (std::int64_t t = 0; t < picks; ++t) in_order[t] = chosen[t] = tree.draw(words.next());

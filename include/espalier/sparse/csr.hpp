@@ -39,8 +39,8 @@ struct Csr {
 
   std::int64_t entries() const { return static_cast<std::int64_t>(indices.size()); }
   bool has_values() const { return !values.empty(); }
-  std::int64_t row_begin(std::int64_t row) const { return indptr[static_cast<std::size_t>(row)]; }
-  std::int64_t row_end(std::int64_t row) const { return indptr[static_cast<std::size_t>(row) + 1]; }
+  std::int64_t row_begin(std::int64_t row) const { return indptr[row]; }
+  std::int64_t row_end(std::int64_t row) const { return indptr[row + 1]; }
   std::int64_t row_size(std::int64_t row) const { return row_end(row) - row_begin(row); }
   std::span<const Index> row_indices(std::int64_t row) const {
     return {indices.data() + row_begin(row), static_cast<std::size_t>(row_size(row))};

@@ -75,7 +75,7 @@ class ColumnSelection {
     const Index* from = row.indices;
     const Index* const end = row.indices + row.size;
     for (std::int64_t c = 0; c < std::ssize(columns_); ++c) {
-      const auto column = columns_[static_cast<std::size_t>(c)];
+      const auto column = columns_[c];
       from = std::lower_bound(from, end, column);
       if (from == end) return;
       if (*from == column) meet(c, from - row.indices);

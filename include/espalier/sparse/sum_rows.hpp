@@ -59,20 +59,20 @@ template <class Index, class Row, class Weight>
 void sum_in_tiles(std::span<const Row> rows, std::int64_t columns, Weight weight, SparseSum<Index>& out) {
   std::vector<std::int64_t> cursor(rows.size(), 0);
   const auto widest = (std::min(kTile, columns) + kGroup - 1) / kGroup * kGroup;  // groups are read whole
-  std::vector<std::uint64_t> tile(static_cast<std::size_t>(widest), 0);
+  std::vector<std::uint64_t> tile(widest, 0);
   for (std::int64_t first = 0; first < columns; first += kTile) {
     const auto end = std::min(first + kTile, columns);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       auto k = cursor[r];
       for (; k < rows[r].size && rows[r].indices[k] < end; ++k)
-        tile[static_cast<std::size_t>(rows[r].indices[k] - first)] += weight(rows[r], k);
+        tile[rows[r].indices[k] - first] += weight(rows[r], k);
       cursor[r] = k;
     }
     for (auto group = first; group < end; group += kGroup)
       for (auto positive = positive_sums(tile.data() + (group - first)); positive != 0;
            positive &= positive - 1) {
         const auto column = group + std::countr_zero(positive);
-        out.add(static_cast<Index>(column), std::exchange(tile[static_cast<std::size_t>(column - first)], 0));
+        out.add(static_cast<Index>(column), std::exchange(tile[column - first], 0));
       }
   }
 }
@@ -80,7 +80,7 @@ void sum_in_tiles(std::span<const Row> rows, std::int64_t columns, Weight weight
 template <class Index, class Row, class Weight>
 void sum_by_sorting(std::span<const Row> rows, std::int64_t entries, Weight weight, SparseSum<Index>& out) {
   std::vector<std::pair<Index, std::uint64_t>> all;
-  all.reserve(static_cast<std::size_t>(entries));
+  all.reserve(entries);
   for (const auto& row : rows)
     for (std::int64_t k = 0; k < row.size; ++k)
       if (const auto w = weight(row, k); w > 0) all.emplace_back(row.indices[k], w);
