@@ -272,7 +272,7 @@ Matrix<std::uint8_t> GraphFile::read_multi_labels(std::int64_t begin, std::int64
 
 Buffer<std::int64_t> GraphFile::read_split(Split split) const {
   auto& h = *open_;
-  const auto& dataset = h.splits[split];
+  const auto& dataset = h.splits[static_cast<std::size_t>(split)];
   if (!dataset.exists()) return {};
   return read_checked<std::int64_t>(h, dataset, {0, dataset.rows(), 1}, [&](const auto& ids) {
     for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -162,7 +162,8 @@ void GraphWriter::write_multi_labels(const Matrix<std::uint8_t>& rows) {
 
 void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids) {
   const auto place = place_of(state_->comm, ids.size());
-  write<std::int64_t>(std::string("/split/") + kSplitNames[split], place.total, kVector, place.begin, ids);
+  write<std::int64_t>(std::string("/split/") + kSplitNames[static_cast<std::size_t>(split)], place.total,
+                      kVector, place.begin, ids);
 }
 
 namespace {

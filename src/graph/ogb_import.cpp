@@ -170,7 +170,7 @@ void import_labels_and_splits(const Communicator& comm, const std::optional<OgbF
   if (columns == 1) writer.write_labels(labels.classes);
   if (columns > 1) writer.write_multi_labels(labels.multi);
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-    writer.write_split(split, splits[split]);
+    writer.write_split(split, splits[static_cast<std::size_t>(split)]);
 }
 
 }  // namespace

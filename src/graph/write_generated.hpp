@@ -60,7 +60,7 @@ void write_vertices(const Model<EdgeAt>& model, const VertexOptions& options, co
   writer.write_labels(labels);
   const auto splits = generate_splits(range, options.seed);
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-    writer.write_split(split, splits[split]);
+    writer.write_split(split, splits[static_cast<std::size_t>(split)]);
 }
 
 template <class EdgeAt>

@@ -52,7 +52,7 @@ Schedule schedule_of(const std::string& name) {
 }
 
 const char* name_of(Schedule schedule) {
-  return kNames[schedule].name;
+  return kNames[static_cast<std::size_t>(schedule)].name;
 }
 
 FetchCost fetch_cost(int group, double asked, double exchanges, double rows, double entries,
