@@ -8,8 +8,9 @@ import os
 import unittest
 
 from tests.app.program import ROOT, ProgramTest, awkward_graph, espalier
-from tests.app.job_test import CONFIG, SAMPLERS
+from tests.app.job_test import CONFIG, LONG, SAMPLERS
 
+LAYER_WISE = [(f"sampler.kind={kind}", "sampler.fanout=[20,30]") for kind in ("ladies", "fastgcn")]
 PROGRAM = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
 
 
@@ -52,6 +53,26 @@ class GpuTest(ProgramTest):
             cpu, _ = self.run_job("sample", "run.device=cpu", ranks=ranks)
             gpu, _ = self.run_job("sample", "run.device=cuda", ranks=ranks)
             self.same_samples(gpu, cpu)
+
+    def same_layer_wise_samples(self, ranks, schedule, sampler):
+        job = ("grid.replication=2" if ranks % 4 == 0 else "grid.replication=1", f"grid.schedule={schedule}", *sampler)
+        with self.subTest(ranks=ranks, job=job):
+            cpu, _ = self.run_job("sample", *job, "run.device=cpu", ranks=ranks)
+            gpu, output = self.run_job("sample", *job, "run.device=cuda", ranks=ranks)
+            self.same_samples(gpu, cpu)
+            self.assertNotIn("CPU", output)
+
+    def test_layer_wise_samplers_by_every_schedule(self):
+        for ranks, schedule in ((1, "pull"), (2, "push"), (3, "staged"), (4, "staged-oblivious"), (6, "staged"), (6, "pull")):
+            for sampler in LAYER_WISE:
+                self.same_layer_wise_samples(ranks, schedule, sampler)
+
+    @unittest.skipUnless(LONG, "long: every schedule at every number of ranks")
+    def test_layer_wise_samplers_by_every_schedule_at_every_number_of_ranks(self):
+        for ranks in (1, 2, 3, 4, 6):
+            for schedule in ("pull", "push", "staged", "staged-oblivious"):
+                for sampler in LAYER_WISE:
+                    self.same_layer_wise_samples(ranks, schedule, sampler)
 
     def test_weights_have_the_same_bits_on_every_grid(self):
         expected, _ = self.run_job("train", "run.device=cuda")
