@@ -226,22 +226,18 @@ void compare_products(const Communicator& world, CombBlas& combblas, const DistC
 }
 
 /// Every k-th vertex of each frontier, so that P has no more than kMostNonzeros nonzeros over all ranks.
-StackedFrontier thinned(const Communicator& world, const DistCsr<Index>& a, const StackedFrontier& q,
-                        std::int64_t& every) {
+Frontier thinned(const Communicator& world, const DistCsr<Index>& a, const Frontier& q, std::int64_t& every) {
   const auto lengths =
       open_product(Cpu{1}, q, a, Schedule::kPush, "bench")->apply(Cpu{1}, TakeRow(TakeRow::kLengthOnly));
   double nonzeros = 0;
-  for (const auto length : lengths.indices) nonzeros += length;
+  for (const auto length : lengths.ids) nonzeros += length;
   nonzeros = world.all_reduce(nonzeros, Reduction::kSum, "bench");
   every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(nonzeros / kMostNonzeros)));
-  StackedFrontier kept;
-  for (std::int64_t b = 0; b < q.batches(); ++b) {
-    Ids vertices;
-    for (auto r = q.begin(b); r < q.end(b); r += every)
-      vertices.push_back(q.vertices[static_cast<std::size_t>(r)]);
-    kept.add(q.numbers[static_cast<std::size_t>(b)], vertices);
-  }
-  return kept;
+  std::vector<Ids> kept(q.batches());
+  for (std::int64_t b = 0; b < q.batches(); ++b)
+    for (auto r = q.begin(b); r < q.offsets[b + 1]; r += every) kept[b].push_back(q.vertices[r]);
+  const auto numbers = q.numbers.host();
+  return stack_frontier(Cpu{1}, kept, {numbers.begin(), numbers.end()});
 }
 
 void compare_with_combblas(const Communicator& world, const GraphFile& file,
@@ -251,14 +247,23 @@ void compare_with_combblas(const Communicator& world, const GraphFile& file,
   const auto a = read_dist_csr<Index>(grid, file, Topology::kPartitioned);
   CombBlas combblas(world, file);
 
-  StackedFrontier first, second;
-  for (const auto& batch : batches) first.add(batch.number, batch.seeds);
+  std::vector<std::span<const std::int64_t>> seeds;
+  std::vector<std::int64_t> numbers;
+  for (const auto& batch : batches) {
+    seeds.emplace_back(batch.seeds);
+    numbers.push_back(batch.number);
+  }
+  const auto first = stack_frontier(Cpu{1}, seeds, numbers);
   const auto sampler =
       make_sampler("graphsage", a, {.fanout = {options.fanout.front()}, .schedule = Schedule::kPush});
-  for (const auto& minibatch : sampler->sample(Cpu{1}, batches, options.seed, kEpoch))
-    second.add(minibatch.number, minibatch.vertices);
+  std::vector<Ids> vertices;
+  numbers.clear();
+  for (const auto& minibatch : sampler->sample(Cpu{1}, batches, options.seed, kEpoch)) {
+    vertices.emplace_back(minibatch.vertices.begin(), minibatch.vertices.end());
+    numbers.push_back(minibatch.number);
+  }
   std::int64_t every = 1;
-  second = thinned(world, a, second, every);
+  const auto second = thinned(world, a, stack_frontier(Cpu{1}, vertices, numbers), every);
 
   output.title("P = Q A, one row per seed (c = 1; no digest: checked against CombBLAS)");
   compare_products(world, combblas, a,

@@ -1,6 +1,8 @@
 // Rows of entries and sums in memory of any space, as lists on the host that a test compares.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,25 @@ Entries<Id> to_host(const Cpu&, const Entries<Id>& entries) {
 template <class Id>
 Entries<Id> to_host(const Cuda& cuda, const Entries<Id, Cuda>& entries) {
   return {download(cuda, entries.offsets), download(cuda, entries.ids), download(cuda, entries.values)};
+}
+
+/// The entries are those rows, and hold values just where `values` says so.
+template <class Id>
+void expect_rows(const Entries<Id>& got, const std::vector<ListedRow>& expected, bool values) {
+  EXPECT_EQ(got.rows(), std::ssize(expected));
+  EXPECT_EQ(got.offsets.back(), std::ssize(got.ids));
+  EXPECT_EQ(got.values.size(), values ? got.ids.size() : 0);
+  if (got.rows() != std::ssize(expected) || got.values.size() != (values ? got.ids.size() : 0)) return;
+  std::int64_t wrong = 0;
+  for (std::int64_t r = 0; r < got.rows(); ++r) {
+    ListedRow row = expected[r], mine;
+    for (auto k = got.begin(r); k < got.begin(r) + got.size(r); ++k)
+      mine.emplace_back(got.ids[k], values ? got.values[k] : 0.0f);
+    if (!values)
+      for (auto& [id, value] : row) value = 0;
+    wrong += mine != row;
+  }
+  EXPECT_EQ(wrong, 0) << "wrong rows of " << got.rows();
 }
 
 template <class Index>

@@ -215,25 +215,6 @@ std::vector<ListedRow> selection_by_loop(const Csr<Index>& matrix, const RowList
   return all;
 }
 
-/// The entries are those rows, and hold values just where `values` says so.
-template <class Id>
-void expect_rows(const Entries<Id>& got, const std::vector<ListedRow>& expected, bool values) {
-  EXPECT_EQ(got.rows(), std::ssize(expected));
-  EXPECT_EQ(got.offsets.back(), std::ssize(got.ids));
-  EXPECT_EQ(got.values.size(), values ? got.ids.size() : 0);
-  if (got.rows() != std::ssize(expected) || got.values.size() != (values ? got.ids.size() : 0)) return;
-  std::int64_t wrong = 0;
-  for (std::int64_t r = 0; r < got.rows(); ++r) {
-    ListedRow row = expected[r], mine;
-    for (auto k = got.begin(r); k < got.begin(r) + got.size(r); ++k)
-      mine.emplace_back(got.ids[k], values ? got.values[k] : 0.0f);
-    if (!values)
-      for (auto& [id, value] : row) value = 0;
-    wrong += mine != row;
-  }
-  EXPECT_EQ(wrong, 0) << "wrong rows of " << got.rows();
-}
-
 template <class Index, class Space>
 void expect_selection(const Way<Space>& way, const Csr<Index>& matrix, const RowLists& lists) {
   const auto rows = cut(way.space, matrix, lists);
