@@ -86,7 +86,7 @@ struct Grids {
 
 TEST_F(DeviceProduct, EqualsLoopsOverTheWholeMatrix) {
   expect_random_graph<std::int32_t>(Grids{transports()}, 97, 6, true);
-  expect_random_graph<std::int64_t>(Grids{transports()}, 60, 6, false);
+  expect_random_graph<std::int64_t>(Grids{{transports().back()}}, 60, 6, false);
 }
 
 // Fewer vertices than ranks: empty block rows, some parts own nothing.
