@@ -42,7 +42,7 @@ TEST(Product, DoesNotDependOnTheNumberOfThreads) {
 }
 
 TEST(Product, OfAMatrixWithoutEntriesIsEmpty) {
-  expect_matrix_without_entries(Grids{});
+  for (const bool has_values : {false, true}) expect_matrix_without_entries(Grids{}, has_values);
 }
 
 }  // namespace
