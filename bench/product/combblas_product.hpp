@@ -39,13 +39,13 @@ struct Fingerprint {
 /// Q: this rank's rows, as stacked frontiers.
 struct Problem {
   std::string sampler, label;
-  StackedFrontier q;
+  Frontier q;
   bool one_row_per_batch = false;
   std::int64_t fanout = 0;
   std::int64_t first_row = 0, rows = 0;  // of P: the first of this rank, and of all ranks
 
-  Problem(const Communicator& world, std::string sampler_, std::string label_, StackedFrontier q_,
-          bool per_batch, std::int64_t fanout_)
+  Problem(const Communicator& world, std::string sampler_, std::string label_, Frontier q_, bool per_batch,
+          std::int64_t fanout_)
       : sampler(std::move(sampler_)),
         label(std::move(label_)),
         q(std::move(q_)),
@@ -62,13 +62,14 @@ class TakeRow final : public RowOperation<Index> {
  public:
   explicit TakeRow(std::int64_t most) : most_(most) {}
   bool has_values() const override { return false; }
-  void apply(std::span<const RowView<Index>> rows, std::span<const RowKey>,
-             RowEntries<Index>& out) const override {
-    for (const auto& row : rows) {
+  void apply(const Cpu&, const RowView<Index>* rows, const RowKey*, std::int64_t count,
+             Entries<Index>& out) const override {
+    for (std::int64_t r = 0; r < count; ++r) {
+      const auto& row = rows[r];
       if (most_ == kLengthOnly)
-        out.indices.push_back(static_cast<Index>(row.size));
+        out.ids.push_back(static_cast<Index>(row.size));
       else
-        out.indices.insert(out.indices.end(), row.indices, row.indices + std::min(row.size, most_));
+        out.ids.insert(out.ids.end(), row.indices, row.indices + std::min(row.size, most_));
       out.end_row();
     }
   }
@@ -93,7 +94,7 @@ inline Fingerprint product(const Problem& problem, const DistCsr<Index>& a, Sche
   const auto rows = opened->apply(Cpu{1}, TakeRow(most));
   for (std::int64_t q = 0; q < rows.rows(); ++q)
     for (auto k = rows.begin(q); k < rows.begin(q) + rows.size(q); ++k)
-      mine.add(problem.first_row + q, rows.indices[static_cast<std::size_t>(k)], 1);
+      mine.add(problem.first_row + q, rows.ids[k], 1);
   return mine;
 }
 
@@ -160,7 +161,7 @@ class CombBlas {
   void take(const Problem& problem) {
     Ids rows;
     for (std::int64_t b = 0; b < problem.q.batches(); ++b)
-      for (auto r = problem.q.begin(b); r < problem.q.end(b); ++r)
+      for (auto r = problem.q.begin(b); r < problem.q.offsets[b + 1]; ++r)
         rows.push_back(problem.first_row + (problem.one_row_per_batch ? b : r));
     const auto all_rows = world_.all_gather_v(std::span<const std::int64_t>(rows), "bench");
     const auto vertices = world_.all_gather_v(std::span<const std::int64_t>(problem.q.vertices), "bench");

@@ -2,8 +2,7 @@
 // What sampling moves between ranks: bytes counted against bytes predicted, for every schedule of the
 // distributed product, every sampler and every replication c <= 4 that divides p; and CombBLAS's 2D product.
 //
-//     volume_bench [--rmat SCALE EDGE_FACTOR | --graph FILE]
-//                  [--fanout 15,10,5] [--layer-fanout 512,512,512]
+//     volume_bench [--rmat SCALE EDGE_FACTOR | --graph FILE] [--fanout 15,10,5] [--layer-fanout 512,512,512]
 //                  [--batch 1024] [--batches-per-rank 1] [--repeats 3] [--seed 0] [--csv FILE]
 //                  [--graph-name NAME]
 //
@@ -16,10 +15,8 @@
 // what it asks for and one assumption, ids spread evenly over the block rows (product/schedule.hpp). The column
 // `ratio` is counted / predicted, summed over ranks. --csv appends one row per step with the columns
 //
-//     graph, p, c, schedule, sampler, label, messages, bytes_total, bytes_mean_per_rank,
-//     bytes_max_rank, predicted_bytes_total, ratio, seconds
-//
-// where bytes are received ones, and seconds the median of the slowest rank.
+//     graph, p, c, schedule, sampler, label, messages, bytes_total, bytes_mean_per_rank, bytes_max_rank,
+//     predicted_bytes_total, ratio, seconds           bytes: received; seconds: median, slowest rank
 //
 // Baseline, where p is a square: P = Q A with CombBLAS's PSpGEMM, a 2D sparse SUMMA that broadcasts blocks of A
 // and Q, for the same stacked Q: rows of one nonzero (graphsage, layer by layer; the second layer thinned to
@@ -122,7 +119,7 @@ class Batches {
   std::vector<SeedBatch> batches_;
 };
 
-// ---- Every schedule, sampler and c --------------------------------------------------------------
+// ---- Every schedule, sampler and c -----------------------------------------------------------------------------------
 
 bool is_layer_wise(const std::string& sampler) {
   return sampler_kind_of(sampler).layer_wise;
@@ -184,7 +181,7 @@ class Sweep {
   std::vector<std::optional<std::uint64_t>> digests_;  // [kSamplers]
 };
 
-// ---- The baseline -------------------------------------------------------------------------------
+// ---- The baseline ----------------------------------------------------------------------------------------------------
 
 #ifdef ESPALIER_WITH_COMBBLAS
 
@@ -229,22 +226,18 @@ void compare_products(const Communicator& world, CombBlas& combblas, const DistC
 }
 
 /// Every k-th vertex of each frontier, so that P has no more than kMostNonzeros nonzeros over all ranks.
-StackedFrontier thinned(const Communicator& world, const DistCsr<Index>& a, const StackedFrontier& q,
-                        std::int64_t& every) {
+Frontier thinned(const Communicator& world, const DistCsr<Index>& a, const Frontier& q, std::int64_t& every) {
   const auto lengths =
       open_product(Cpu{1}, q, a, Schedule::kPush, "bench")->apply(Cpu{1}, TakeRow(TakeRow::kLengthOnly));
   double nonzeros = 0;
-  for (const auto length : lengths.indices) nonzeros += length;
+  for (const auto length : lengths.ids) nonzeros += length;
   nonzeros = world.all_reduce(nonzeros, Reduction::kSum, "bench");
   every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(nonzeros / kMostNonzeros)));
-  StackedFrontier kept;
-  for (std::int64_t b = 0; b < q.batches(); ++b) {
-    Ids vertices;
-    for (auto r = q.begin(b); r < q.end(b); r += every)
-      vertices.push_back(q.vertices[static_cast<std::size_t>(r)]);
-    kept.add(q.numbers[static_cast<std::size_t>(b)], vertices);
-  }
-  return kept;
+  std::vector<Ids> kept(q.batches());
+  for (std::int64_t b = 0; b < q.batches(); ++b)
+    for (auto r = q.begin(b); r < q.offsets[b + 1]; r += every) kept[b].push_back(q.vertices[r]);
+  const auto numbers = q.numbers.host();
+  return stack_frontier(Cpu{1}, kept, {numbers.begin(), numbers.end()});
 }
 
 void compare_with_combblas(const Communicator& world, const GraphFile& file,
@@ -254,14 +247,23 @@ void compare_with_combblas(const Communicator& world, const GraphFile& file,
   const auto a = read_dist_csr<Index>(grid, file, Topology::kPartitioned);
   CombBlas combblas(world, file);
 
-  StackedFrontier first, second;
-  for (const auto& batch : batches) first.add(batch.number, batch.seeds);
+  std::vector<std::span<const std::int64_t>> seeds;
+  std::vector<std::int64_t> numbers;
+  for (const auto& batch : batches) {
+    seeds.emplace_back(batch.seeds);
+    numbers.push_back(batch.number);
+  }
+  const auto first = stack_frontier(Cpu{1}, seeds, numbers);
   const auto sampler =
       make_sampler("graphsage", a, {.fanout = {options.fanout.front()}, .schedule = Schedule::kPush});
-  for (const auto& minibatch : sampler->sample(Cpu{1}, batches, options.seed, kEpoch))
-    second.add(minibatch.number, minibatch.vertices);
+  std::vector<Ids> vertices;
+  numbers.clear();
+  for (const auto& minibatch : sampler->sample(Cpu{1}, batches, options.seed, kEpoch)) {
+    vertices.emplace_back(minibatch.vertices.begin(), minibatch.vertices.end());
+    numbers.push_back(minibatch.number);
+  }
   std::int64_t every = 1;
-  second = thinned(world, a, second, every);
+  const auto second = thinned(world, a, stack_frontier(Cpu{1}, vertices, numbers), every);
 
   output.title("P = Q A, one row per seed (c = 1; no digest: checked against CombBLAS)");
   compare_products(world, combblas, a,
@@ -280,7 +282,7 @@ void compare_with_combblas(const Communicator& world, const GraphFile& file,
 
 #endif
 
-// ---- The graph ----------------------------------------------------------------------------------
+// ---- The graph -------------------------------------------------------------------------------------------------------
 
 /// A temporary file that rank 0 removes at the end.
 class TemporaryRmat {

@@ -26,14 +26,14 @@ namespace {
 constexpr std::int64_t kVertices = 83;
 
 // (row, column) -> value, in integers: values of A count in eighths.
-using Entries = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;
+using EntryMap = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;
 
 struct Entry {
   std::int64_t row, column;
   std::int64_t value;
 };
 
-// ---- The oracle ---------------------------------------------------------------------------------
+// ---- The oracle ---------------------------------------------------------------------------------------------
 
 using LocalMatrix = combblas::SpDCCols<std::int64_t, std::int64_t>;
 using SquareGridMatrix = combblas::SpParMat<std::int64_t, std::int64_t, LocalMatrix>;
@@ -42,7 +42,7 @@ using PlusTimes = combblas::PlusTimesSRing<std::int64_t, std::int64_t>;
 // Rank r brings the entries k with k mod p = r. Vectors of different lengths are not CombBLAS' strength: the last ones
 // repeat the first entry, and of equal entries one is kept.
 SquareGridMatrix to_combblas(const std::shared_ptr<combblas::CommGrid>& grid, std::int64_t rows,
-                             std::int64_t columns, const Entries& entries) {
+                             std::int64_t columns, const EntryMap& entries) {
   const auto p = static_cast<std::size_t>(test_world().size()),
              me = static_cast<std::size_t>(test_world().rank());
   const std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, std::int64_t> > list(entries.begin(),
@@ -58,7 +58,7 @@ SquareGridMatrix to_combblas(const std::shared_ptr<combblas::CommGrid>& grid, st
 }
 
 // All entries, on every rank. CombBLAS gives each rank of its q x q grid rows/q x columns/q, the last ones the rest.
-Entries from_combblas(SquareGridMatrix& matrix) {
+EntryMap from_combblas(SquareGridMatrix& matrix) {
   auto& grid = *matrix.getcommgrid();
   const auto first_row = grid.GetRankInProcCol() * (matrix.getnrow() / grid.GetGridRows());
   const auto first_column = grid.GetRankInProcRow() * (matrix.getncol() / grid.GetGridCols());
@@ -66,14 +66,14 @@ Entries from_combblas(SquareGridMatrix& matrix) {
   for (auto column = matrix.seq().begcol(); column != matrix.seq().endcol(); ++column)
     for (auto entry = matrix.seq().begnz(column); entry != matrix.seq().endnz(column); ++entry)
       mine.push_back({first_row + entry.rowid(), first_column + column.colid(), entry.value()});
-  Entries entries;
+  EntryMap entries;
   for (const auto& [row, column, value] : test_world().all_gather_v(std::span<const Entry>(mine), "check"))
     entries[{row, column}] = value;
   return entries;
 }
 
 // Q A by PSpGEMM; Q has `rows` rows.
-Entries oracle(const Entries& q, std::int64_t rows, const Entries& a) {
+EntryMap oracle(const EntryMap& q, std::int64_t rows, const EntryMap& a) {
   const auto grid = std::make_shared<combblas::CommGrid>(test_world().native(), 0, 0);
   auto left = to_combblas(grid, rows, kVertices, q);
   auto right = to_combblas(grid, kVertices, kVertices, a);
@@ -81,7 +81,7 @@ Entries oracle(const Entries& q, std::int64_t rows, const Entries& a) {
   return from_combblas(product);
 }
 
-// ---- Q and A ------------------------------------------------------------------------------------
+// ---- Q and A ------------------------------------------------------------------------------------------------
 
 // 1 or 2 batches per rank, every third rank none; 1 to kVertices distinct vertices each.
 std::vector<std::vector<std::int64_t> > frontiers_of(int rank) {
@@ -106,8 +106,8 @@ Csr<Index> random_matrix() {
 }
 
 template <class Index, class Value>
-Entries entries_of(const Csr<Index>& whole, Value value) {
-  Entries entries;
+EntryMap entries_of(const Csr<Index>& whole, Value value) {
+  EntryMap entries;
   for (std::int64_t v = 0; v < whole.rows; ++v)
     for (auto k = whole.row_begin(v); k < whole.row_end(v); ++k)
       entries[{v, whole.indices[static_cast<std::size_t>(k)]}] =
@@ -119,21 +119,21 @@ template <class Index>
 class Identity final : public RowOperation<Index> {
  public:
   bool has_values() const override { return true; }
-  void apply(std::span<const RowView<Index> > rows, std::span<const RowKey>,
-             RowEntries<Index>& out) const override {
-    for (const auto& row : rows) {
-      out.indices.insert(out.indices.end(), row.indices, row.indices + row.size);
-      out.values.insert(out.values.end(), row.values, row.values + row.size);
+  void apply(const Cpu&, const RowView<Index>* rows, const RowKey*, std::int64_t count,
+             Entries<Index>& out) const override {
+    for (std::int64_t r = 0; r < count; ++r) {
+      out.ids.insert(out.ids.end(), rows[r].indices, rows[r].indices + rows[r].size);
+      out.values.insert(out.values.end(), rows[r].values, rows[r].values + rows[r].size);
       out.end_row();
     }
   }
 };
 
-// ---- The comparison -----------------------------------------------------------------------------
+// ---- The comparison -----------------------------------------------------------------------------------------
 
-// Entries of all ranks' rows of P; `first` is the number of my first one.
-Entries gather(const std::vector<Entry>& mine) {
-  Entries entries;
+// EntryMap of all ranks' rows of P; `first` is the number of my first one.
+EntryMap gather(const std::vector<Entry>& mine) {
+  EntryMap entries;
   for (const auto& [row, column, value] : test_world().all_gather_v(std::span<const Entry>(mine), "check")) {
     EXPECT_EQ(entries.count({row, column}), 0u) << "an entry stands twice";
     entries[{row, column}] = value;
@@ -142,9 +142,9 @@ Entries gather(const std::vector<Entry>& mine) {
 }
 
 template <class Index>
-Entries sums(Product<Index>& product, const EntryWeight& weight, std::int64_t first_batch) {
+EntryMap sums(Product<Index>& product, const EntryWeight& weight, std::int64_t first_batch) {
   std::vector<Entry> mine;
-  product.sum({1}, weight, [&](std::int64_t batch, const SparseSum<Index>& sum) {
+  product.sum(Cpu{1}, weight, [&](std::int64_t batch, const SparseSum<Index>& sum) {
     for (std::size_t k = 0; k < sum.columns.size(); ++k)
       mine.push_back({first_batch + batch, sum.columns[k], static_cast<std::int64_t>(sum.sums[k])});
   });
@@ -152,12 +152,12 @@ Entries sums(Product<Index>& product, const EntryWeight& weight, std::int64_t fi
 }
 
 template <class Index>
-Entries rows(Product<Index>& product, std::int64_t first_row) {
-  const auto result = product.apply({1}, Identity<Index>());
+EntryMap rows(Product<Index>& product, std::int64_t first_row) {
+  const auto result = product.apply(Cpu{1}, Identity<Index>());
   std::vector<Entry> mine;
   for (std::int64_t r = 0; r < result.rows(); ++r)
     for (auto k = result.begin(r); k < result.begin(r) + result.size(r); ++k)
-      mine.push_back({first_row + r, result.indices[static_cast<std::size_t>(k)],
+      mine.push_back({first_row + r, result.ids[static_cast<std::size_t>(k)],
                       static_cast<std::int64_t>(8 * result.values[static_cast<std::size_t>(k)])});
   return gather(mine);
 }
@@ -165,17 +165,22 @@ Entries rows(Product<Index>& product, std::int64_t first_row) {
 template <class Index>
 void expect_combblas() {
   const auto whole = random_matrix<Index>();
-  StackedFrontier q;
-  Entries by_batch, by_row;
+  std::vector<std::vector<std::int64_t> > mine;
+  std::vector<std::int64_t> numbers;
+  EntryMap by_batch, by_row;
   std::int64_t batches = 0, all_rows = 0, first_batch = 0, first_row = 0;
   for (int rank = 0; rank < test_world().size(); ++rank) {
     if (rank == test_world().rank()) first_batch = batches, first_row = all_rows;
     for (const auto& frontier : frontiers_of(rank)) {
-      if (rank == test_world().rank()) q.add(batches, frontier);
+      if (rank == test_world().rank()) {
+        mine.push_back(frontier);
+        numbers.push_back(batches);
+      }
       for (const auto v : frontier) by_batch[{batches, v}] = by_row[{all_rows++, v}] = 1;
       ++batches;
     }
   }
+  const auto q = stack_frontier(Cpu{1}, mine, numbers);
   const auto counts = oracle(by_batch, batches, entries_of(whole, [](std::int64_t) { return 1; }));
   const auto squares = oracle(by_batch, batches, entries_of(whole, [](std::int64_t x) { return x * x; }));
   const auto selection = oracle(by_row, all_rows, entries_of(whole, [](std::int64_t x) { return x; }));
@@ -186,7 +191,7 @@ void expect_combblas() {
     for (const auto schedule :
          {Schedule::kPull, Schedule::kPush, Schedule::kStaged, Schedule::kStagedOblivious}) {
       SCOPED_TRACE(fmt::format("seeds {} {} c {} {}", test_seed(51), test_seed(52), c, name_of(schedule)));
-      const auto product = open_product({1}, q, a, schedule, "x");
+      const auto product = open_product(Cpu{1}, q, a, schedule, "x");
       EXPECT_TRUE(sums(*product, {}, first_batch) == counts);
       EXPECT_TRUE(sums(*product, {.squared = true, .shift = 6}, first_batch) == squares);
       EXPECT_TRUE(rows(*product, first_row) == selection);

@@ -47,10 +47,14 @@ std::vector<std::int64_t> frontier_of(int rank, std::int64_t batch) {
   return frontier;
 }
 
-StackedFrontier stacked(int rank) {
-  StackedFrontier q;
-  for (std::int64_t b = 0; b < kBatches; ++b) q.add(kBatches * rank + b, frontier_of(rank, b));
-  return q;
+Frontier stacked(int rank) {
+  std::vector<std::vector<std::int64_t>> frontiers;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t b = 0; b < kBatches; ++b) {
+    frontiers.push_back(frontier_of(rank, b));
+    numbers.push_back(kBatches * rank + b);
+  }
+  return stack_frontier(Cpu{1}, frontiers, numbers);
 }
 
 // 200 + 100 b columns of batch b, evenly spread.
@@ -68,10 +72,10 @@ std::vector<std::vector<std::int32_t>> picks_of_batches() {
 class Take final : public RowOperation<std::int32_t> {
  public:
   bool has_values() const override { return false; }
-  void apply(std::span<const RowView<std::int32_t>> rows, std::span<const RowKey>,
-             RowEntries<std::int32_t>& out) const override {
-    for (const auto& row : rows) {
-      out.indices.insert(out.indices.end(), row.indices, row.indices + std::min(row.size, kFanout));
+  void apply(const Cpu&, const RowView<std::int32_t>* rows, const RowKey*, std::int64_t count,
+             Entries<std::int32_t>& out) const override {
+    for (std::int64_t r = 0; r < count; ++r) {
+      out.ids.insert(out.ids.end(), rows[r].indices, rows[r].indices + std::min(rows[r].size, kFanout));
       out.end_row();
     }
   }
@@ -81,15 +85,20 @@ enum class Use { kApply, kSumAndColumns };
 
 void run(const DistCsr<std::int32_t>& a, Schedule schedule, Use use) {
   const auto q = stacked(test_world().rank());
-  const auto lists = picks_of_batches();
-  const std::vector<std::span<const std::int32_t>> picks(lists.begin(), lists.end());
+  std::vector<std::int32_t> picks;
+  std::vector<std::int64_t> ends = {0};
+  for (const auto& list : picks_of_batches()) {
+    picks.insert(picks.end(), list.begin(), list.end());
+    ends.push_back(std::ssize(picks));
+  }
+  const Cpu cpu;
   a.grid->traffic().clear();
-  const auto product = open_product({1}, q, a, schedule, "x");
+  const auto product = open_product(cpu, q, a, schedule, "x");
   if (use == Use::kApply) {
-    product->apply({1}, Take());
+    product->apply(cpu, Take());
   } else {
-    product->sum({1}, {}, [](std::int64_t, const SparseSum<std::int32_t>&) {});
-    product->columns({1}, picks);
+    product->sum(cpu, {}, [](std::int64_t, const SparseSum<std::int32_t>&) {});
+    product->columns(cpu, picks.data(), {cpu, ends});
   }
 }
 
@@ -235,7 +244,7 @@ TEST(CostModel, OfAPushByHand) {
   EXPECT_DOUBLE_EQ(cost.messages, 5);  // counts, lines, ids, sizes, results
 }
 
-// ---- The choice ---------------------------------------------------------------------------------
+// ---- The choice ---------------------------------------------------------------------------------------------
 
 constexpr ProductShape kEightParts = {.parts = 8, .replication = 1, .rows = 1e7, .entries = 1e9};
 

@@ -11,26 +11,6 @@ namespace {
 
 constexpr std::array kLabels = {"x/ids", "x/rows", "x/reduction", "x/picks"};
 
-// Calls on one product, one after another; visit(name of the call) after each, with what it booked.
-template <class Index, class Visit>
-void book_calls(const DistCsr<Index>& a, Schedule schedule, const std::vector<Batch>& batches, Visit visit) {
-  const auto q = stack(batches);
-  const Picks<Index> picks(batches);
-  auto& traffic = a.grid->traffic();
-  traffic.clear();
-  const auto product = open_product({1}, q, a, schedule, "x");
-  visit("open");
-  traffic.clear();
-  product->apply({1}, KeepSome<Index>(a.rows(), true));
-  visit("apply");
-  traffic.clear();
-  product->sum({1}, {.squared = true, .shift = 6}, [](std::int64_t, const SparseSum<Index>&) {});
-  visit("sum");
-  traffic.clear();
-  product->columns({1}, picks.spans);
-  visit("columns");
-}
-
 TEST(ProductBytes, SentAreReceivedUnderEveryLabelAndThereIsNoOtherLabel) {
   const auto whole = random_graph<std::int32_t>(157, 6, true, test_seed(3));
   const auto batches = batches_of(test_world().rank(), 157);
@@ -38,7 +18,7 @@ TEST(ProductBytes, SentAreReceivedUnderEveryLabelAndThereIsNoOtherLabel) {
     const Grid grid(test_world(), c);
     const auto a = distribute(grid, whole, Topology::kPartitioned);
     for (const auto schedule : kSchedules)
-      book_calls(a, schedule, batches, [&](const std::string& call) {
+      book_calls(Cpu{1}, a, schedule, batches, [&](const std::string& call) {
         std::array<std::int64_t, kLabels.size()> surplus{};
         std::set<std::string> unknown;
         for (const auto& [label, volume] : grid.traffic().all())
@@ -66,7 +46,7 @@ TEST(ProductBytes, RowsThatAllRanksHoldSendNothing) {
       if (topology == Topology::kPartitioned && c < p) continue;
       const auto a = distribute(grid, whole, topology);
       for (const auto schedule : kSchedules)
-        book_calls(a, schedule, batches, [&](const std::string& call) {
+        book_calls(Cpu{1}, a, schedule, batches, [&](const std::string& call) {
           const auto volume = grid.traffic().of_stage("x");
           EXPECT_EQ(volume.messages + volume.bytes_sent + volume.bytes_received, 0) << call;
           EXPECT_EQ(volume.predicted_messages + volume.predicted_bytes, 0) << call;
@@ -116,7 +96,7 @@ template <class Index>
 void expect_bytes(const DistCsr<Index>& a, Schedule schedule, Bytes expected) {
   SCOPED_TRACE(fmt::format("{} c {} {} bytes, values {}", name_of(schedule), a.grid->replication(),
                            sizeof(Index), a.has_values));
-  book_calls(a, schedule, batches_of(test_world().rank(), a.rows()), [&](const std::string& call) {
+  book_calls(Cpu{1}, a, schedule, batches_of(test_world().rank(), a.rows()), [&](const std::string& call) {
     for (std::size_t k = 0; k < kLabels.size(); ++k)
       EXPECT_EQ(a.grid->traffic().of(kLabels[k]).bytes_received, expected[call][k])
           << call << " " << kLabels[k];

@@ -9,18 +9,17 @@
 #include <vector>
 
 #include "espalier/product/product.hpp"
+#include "espalier/sparse/collect_rows.hpp"
 #include "mpi_test.hpp"
 #include "random_graph.hpp"
+#include "sparse/listed.hpp"
 
 namespace espalier {
 
 inline constexpr std::array kSchedules = {Schedule::kPull, Schedule::kPush, Schedule::kStaged,
                                           Schedule::kStagedOblivious};
 
-using Entries = std::vector<std::pair<std::int64_t, float>>;  // of one row; 0 beside ids without values
-using Sums = std::vector<std::pair<std::int64_t, std::uint64_t>>;
-
-// ---- What every rank asks for, known to all -----------------------------------------------------
+// ---- What every rank asks for, known to all -----------------------------------------------------------------
 
 struct Batch {
   std::int64_t number;
@@ -66,75 +65,108 @@ inline std::vector<Batch> batches_of(int rank, std::int64_t n) {
   return batches;
 }
 
-inline StackedFrontier stack(const std::vector<Batch>& batches) {
-  StackedFrontier q;
-  for (const auto& batch : batches) q.add(batch.number, batch.frontier);
-  return q;
+template <class Space>
+FrontierOn<Space> stack(const Space& space, const std::vector<Batch>& batches) {
+  std::vector<std::vector<std::int64_t>> frontiers;
+  std::vector<std::int64_t> numbers;
+  for (const auto& batch : batches) {
+    frontiers.push_back(batch.frontier);
+    numbers.push_back(batch.number);
+  }
+  return stack_frontier(space, frontiers, std::move(numbers));
 }
 
-// ---- Operations on a finished row ---------------------------------------------------------------
+/// The picks of all batches, in memory of the space.
+template <class Index, class Space>
+struct Picks {
+  Array<Space, Index> ids;
+  SharedList<std::int64_t, Space> offsets;
+
+  Picks(const Space& space, const std::vector<Batch>& batches) {
+    std::vector<Index> all;
+    std::vector<std::int64_t> ends = {0};
+    for (const auto& batch : batches) {
+      all.insert(all.end(), batch.picks.begin(), batch.picks.end());
+      ends.push_back(std::ssize(all));
+    }
+    ids = copy_to<Index>(space, all);
+    offsets = {space, std::move(ends)};
+  }
+};
+
+// ---- Operations on a finished row ---------------------------------------------------------------------------
+
+/// Which entries an operation leaves: all, or about half of them and perhaps one more, by a word that depends on
+/// (vertex, batch).
+struct RowRule {
+  bool all;
+  std::int64_t n;  ///< vertices
+
+  template <class Index, class Visit>
+  ESPALIER_HD void visit(const RowView<Index>& row, const RowKey& key, const Visit& visit) const {
+    const RandomStream stream = {.seed = 77,
+                                 .batch = static_cast<std::uint64_t>(key.batch),
+                                 .row = static_cast<std::uint64_t>(key.vertex)};
+    const auto word = all ? 0 : random64(stream, 0);
+    for (std::int64_t k = 0; k < row.size; ++k)
+      if (all || ((word >> (k % 61)) & 1) != 0)
+        visit(row.indices[k],
+              (row.values == nullptr ? 0.0f : row.values[k]) + static_cast<float>(word % 1024));
+    if ((word >> 63) != 0) visit(static_cast<Index>(word % static_cast<std::uint64_t>(n)), 0.5f);
+  }
+};
 
 template <class Index>
-class Identity final : public RowOperation<Index> {
- public:
-  explicit Identity(bool values) : values_(values) {}
-  bool has_values() const override { return values_; }
-  void apply(std::span<const RowView<Index>> rows, std::span<const RowKey>,
-             RowEntries<Index>& out) const override {
-    for (const auto& row : rows) {
-      out.indices.insert(out.indices.end(), row.indices, row.indices + row.size);
-      if (row.values != nullptr) out.values.insert(out.values.end(), row.values, row.values + row.size);
-      out.end_row();
+void keep_entries(const Cpu& cpu, RowRule rule, const RowView<Index>* rows, const RowKey* keys,
+                  std::int64_t count, bool values, Entries<Index>& out) {
+  const auto fill = [&](std::int64_t first, std::int64_t last, Entries<Index>& chunk) {
+    for (auto r = first; r < last; ++r) {
+      rule.visit(rows[r], keys[r], [&](Index id, float value) {
+        chunk.ids.push_back(id);
+        if (values) chunk.values.push_back(value);
+      });
+      chunk.end_row();
     }
+  };
+  collect_rows(cpu, count, fill, out);
+}
+
+/// The rule as an operation; on a GPU its keep_entries is the test's.
+template <class Index, class Space>
+class KeepEntries final : public RowOperation<Index, Space> {
+ public:
+  KeepEntries(RowRule rule, bool values) : rule_(rule), values_(values) {}
+  bool has_values() const override { return values_; }
+  void apply(const Space& space, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
+             Entries<Index, Space>& out) const override {
+    EXPECT_EQ(out.entries(), 0) << "out begins empty";
+    keep_entries(space, rule_, rows, keys, count, values_, out);
   }
 
  private:
+  RowRule rule_;
   bool values_;
 };
 
-// Drops about half of the entries and may append one, by words that depend on (vertex, batch).
-inline Entries keep_some(const Entries& row, RowKey key, std::int64_t n) {
-  const RandomStream stream = {.seed = 77,
-                               .batch = static_cast<std::uint64_t>(key.batch),
-                               .row = static_cast<std::uint64_t>(key.vertex)};
-  const auto word = random64(stream, 0);
-  Entries kept;
-  for (std::size_t k = 0; k < row.size(); ++k)
-    if ((word >> (k % 61)) & 1)
-      kept.emplace_back(row[k].first, row[k].second + static_cast<float>(word % 1024));
-  if (word >> 63) kept.emplace_back(static_cast<std::int64_t>(word % static_cast<std::uint64_t>(n)), 0.5f);
+/// The rule for a row known to the host.
+inline ListedRow keep_some(const ListedRow& row, RowKey key, std::int64_t n) {
+  std::vector<std::int64_t> ids;
+  std::vector<float> values;
+  for (const auto& [id, value] : row) {
+    ids.push_back(id);
+    values.push_back(value);
+  }
+  ListedRow kept;
+  RowRule{false, n}.visit(RowView<std::int64_t>{ids.data(), values.data(), std::ssize(row)}, key,
+                          [&](std::int64_t id, float value) { kept.emplace_back(id, value); });
   return kept;
 }
 
-template <class Index>
-class KeepSome final : public RowOperation<Index> {
- public:
-  KeepSome(std::int64_t n, bool values) : n_(n), values_(values) {}
-  bool has_values() const override { return values_; }
-  void apply(std::span<const RowView<Index>> rows, std::span<const RowKey> keys,
-             RowEntries<Index>& out) const override {
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      Entries row;
-      for (std::int64_t k = 0; k < rows[r].size; ++k)
-        row.emplace_back(rows[r].indices[k], rows[r].values == nullptr ? 0.0f : rows[r].values[k]);
-      for (const auto& [index, value] : keep_some(row, keys[r], n_)) {
-        out.indices.push_back(static_cast<Index>(index));
-        if (values_) out.values.push_back(value);
-      }
-      out.end_row();
-    }
-  }
-
- private:
-  std::int64_t n_;
-  bool values_;
-};
-
-// ---- The oracle: loops over the whole matrix ----------------------------------------------------
+// ---- The oracle: loops over the whole matrix ----------------------------------------------------------------
 
 template <class Index>
-Entries whole_row(const Csr<Index>& whole, std::int64_t v) {
-  Entries row;
+ListedRow whole_row(const Csr<Index>& whole, std::int64_t v) {
+  ListedRow row;
   for (auto k = whole.row_begin(v); k < whole.row_end(v); ++k)
     row.emplace_back(whole.indices[static_cast<std::size_t>(k)],
                      whole.has_values() ? whole.values[static_cast<std::size_t>(k)] : 0.0f);
@@ -143,7 +175,7 @@ Entries whole_row(const Csr<Index>& whole, std::int64_t v) {
 
 // Values are k/8, so with shift 6 a squared weight is the integer k^2.
 template <class Index>
-Sums sum_of(const Csr<Index>& whole, const std::vector<std::int64_t>& vertices, bool squared) {
+ListedSum sum_of(const Csr<Index>& whole, const std::vector<std::int64_t>& vertices, bool squared) {
   std::map<std::int64_t, std::uint64_t> sums;
   for (const auto v : vertices)
     for (const auto& [column, value] : whole_row(whole, v)) {
@@ -154,8 +186,8 @@ Sums sum_of(const Csr<Index>& whole, const std::vector<std::int64_t>& vertices, 
 }
 
 template <class Index>
-Entries meet(const Csr<Index>& whole, std::int64_t v, const std::vector<std::int64_t>& picks) {
-  Entries met;
+ListedRow meet(const Csr<Index>& whole, std::int64_t v, const std::vector<std::int64_t>& picks) {
+  ListedRow met;
   const auto row = whole_row(whole, v);
   for (std::size_t place = 0; place < picks.size(); ++place)
     for (const auto& [column, value] : row)
@@ -164,8 +196,8 @@ Entries meet(const Csr<Index>& whole, std::int64_t v, const std::vector<std::int
 }
 
 struct Expected {
-  std::vector<Entries> rows, kept, met;
-  std::vector<Sums> counts, squares;
+  std::vector<ListedRow> rows, kept, met;
+  std::vector<ListedSum> counts, squares;
 };
 
 template <class Index>
@@ -183,14 +215,27 @@ Expected expected_of(const Csr<Index>& whole, const std::vector<Batch>& batches)
   return expected;
 }
 
-template <class Index>
-struct Picks {
-  std::vector<std::vector<Index>> lists;
-  std::vector<std::span<const Index>> spans;
-  explicit Picks(const std::vector<Batch>& batches) {
-    for (const auto& batch : batches) lists.emplace_back(batch.picks.begin(), batch.picks.end());
-    for (const auto& list : lists) spans.emplace_back(list);
-  }
-};
+// ---- What a product books -----------------------------------------------------------------------------------
+
+/// Calls on one product, one after another; visit(name of the call) after each, with what it booked.
+template <class Index, class Space, class Visit>
+void book_calls(const Space& space, const DistCsr<Index, Space>& a, Schedule schedule,
+                const std::vector<Batch>& batches, Visit visit) {
+  const auto q = stack(space, batches);
+  const Picks<Index, Space> picks(space, batches);
+  auto& traffic = a.grid->traffic();
+  traffic.clear();
+  const auto product = open_product(space, q, a, schedule, "x");
+  visit("open");
+  traffic.clear();
+  product->apply(space, KeepEntries<Index, Space>({false, a.rows()}, true));
+  visit("apply");
+  traffic.clear();
+  product->sum(space, {.squared = true, .shift = 6}, [](std::int64_t, auto&) {});
+  visit("sum");
+  traffic.clear();
+  product->columns(space, picks.ids.data(), picks.offsets);
+  visit("columns");
+}
 
 }  // namespace espalier

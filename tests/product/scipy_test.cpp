@@ -6,14 +6,13 @@
 #include "espalier/product/product.hpp"
 #include "mpi_test.hpp"
 #include "oracle/fixture.hpp"
+#include "sparse/listed.hpp"
 
 namespace espalier {
 namespace {
 
-using Sums = std::vector<std::pair<std::int64_t, std::uint64_t>>;
-
-Sums to_sums(const nlohmann::json& json) {
-  Sums sums;
+ListedSum to_sums(const nlohmann::json& json) {
+  ListedSum sums;
   for (std::size_t k = 0; k < json.at("columns").size(); ++k)
     sums.emplace_back(json.at("columns").at(k).get<std::int64_t>(),
                       json.at("sums").at(k).get<std::uint64_t>());
@@ -21,13 +20,11 @@ Sums to_sums(const nlohmann::json& json) {
 }
 
 template <class Index>
-void expect_sums(Product<Index>& product, const EntryWeight& weight, const std::vector<Sums>& expected) {
-  std::vector<Sums> got(expected.size());
-  product.sum({1}, weight, [&](std::int64_t batch, const SparseSum<Index>& sum) {
-    for (std::size_t k = 0; k < sum.columns.size(); ++k)
-      got.at(static_cast<std::size_t>(batch)).emplace_back(sum.columns[k], sum.sums[k]);
-  });
-  EXPECT_EQ(got, expected);
+void expect_sums(Product<Index>& product, const EntryWeight& weight, const std::vector<ListedSum>& expected) {
+  const Cpu cpu;
+  VisitedSums visited(std::ssize(expected));
+  product.sum(cpu, weight, visited.visitor<Index>(cpu));
+  EXPECT_EQ(visited.sums, expected);
 }
 
 // Batch b of the case lies with rank b^2 mod p: some ranks have several, some none.
@@ -42,14 +39,18 @@ std::vector<nlohmann::json> batches_of_rank(const nlohmann::json& of_case) {
 
 template <class Index>
 void expect_scipy(const DistCsr<Index>& a, Schedule schedule, const std::vector<nlohmann::json>& batches) {
-  StackedFrontier q;
-  std::vector<std::vector<Index>> picks;
-  std::vector<Sums> counts, squares;
+  const Cpu cpu;
+  std::vector<std::vector<std::int64_t>> frontiers;
+  std::vector<std::int64_t> numbers, ends = {0};
+  std::vector<Index> picks;
+  std::vector<ListedSum> counts, squares;
   std::vector<std::vector<std::int32_t>> indices;  // of every row
   std::vector<float> values;
   for (const auto& batch : batches) {
-    q.add(q.batches(), batch.at("frontier").template get<std::vector<std::int64_t>>());
-    picks.push_back(batch.at("picks").template get<std::vector<Index>>());
+    numbers.push_back(std::ssize(frontiers));
+    frontiers.push_back(batch.at("frontier").template get<std::vector<std::int64_t>>());
+    std::ranges::copy(batch.at("picks").template get<std::vector<Index>>(), std::back_inserter(picks));
+    ends.push_back(std::ssize(picks));
     counts.push_back(to_sums(batch.at("counts")));
     squares.push_back(to_sums(batch.at("squares")));
     const auto begin = batch.at("indptr").template get<std::vector<std::size_t>>();
@@ -59,15 +60,15 @@ void expect_scipy(const DistCsr<Index>& a, Schedule schedule, const std::vector<
                            met.begin() + static_cast<std::ptrdiff_t>(begin[row + 1]));
     for (const float value : batch.at("values").template get<std::vector<float>>()) values.push_back(value);
   }
-  const auto product = open_product({1}, q, a, schedule, "x");
+  const auto q = stack_frontier(cpu, frontiers, numbers);
+  const auto product = open_product(cpu, q, a, schedule, "x");
   expect_sums(*product, {}, counts);
   expect_sums(*product, {.squared = true, .shift = 6}, squares);
-  const std::vector<std::span<const Index>> spans(picks.begin(), picks.end());
-  const auto selected = product->columns({1}, spans);
+  const auto selected = product->columns(cpu, picks.data(), {cpu, ends});
   EXPECT_EQ(selected.rows(), std::ssize(indices));
   for (std::int64_t r = 0; r < std::min(selected.rows(), std::ssize(indices)); ++r)
     EXPECT_TRUE(std::ranges::equal(
-        std::span(selected.indices)
+        std::span(selected.ids)
             .subspan(static_cast<std::size_t>(selected.begin(r)), static_cast<std::size_t>(selected.size(r))),
         indices[static_cast<std::size_t>(r)]));
   EXPECT_TRUE(std::ranges::equal(selected.values, values));

@@ -1,0 +1,155 @@
+// ranks: 1 2 3 4 6
+// The laws of the distributed product on GPUs, by either transport, with the matrix in memory of the GPU or pinned; and
+// every call books the messages, bytes and predictions that the CPU's books, under the same labels.
+#include "comm/device_transports.hpp"
+#include "espalier/base/device_algorithms.hpp"
+#include "espalier/base/launch.hpp"
+#include "product/product_laws.hpp"
+
+namespace espalier {
+
+template <class Index>
+void count_kept(const Cuda& gpu, RowRule rule, const RowView<Index>* rows, const RowKey* keys,
+                std::int64_t count, std::int64_t* sizes) {
+  for_each(gpu, "count_kept", count, [=] __device__(std::int64_t r) {
+    std::int64_t size = 0;
+    rule.visit(rows[r], keys[r], [&](Index, float) { ++size; });
+    sizes[r] = size;
+  });
+}
+
+template <class Index>
+void write_kept(const Cuda& gpu, RowRule rule, const RowView<Index>* rows, const RowKey* keys,
+                std::int64_t count, const std::int64_t* offsets, Index* ids, float* values) {
+  for_each(gpu, "write_kept", count, [=] __device__(std::int64_t r) {
+    auto at = offsets[r];
+    rule.visit(rows[r], keys[r], [&](Index id, float value) {
+      ids[at] = id;
+      if (values != nullptr) values[at] = value;
+      ++at;
+    });
+  });
+}
+
+template <class Index>
+void keep_entries(const Cuda& gpu, RowRule rule, const RowView<Index>* rows, const RowKey* keys,
+                  std::int64_t count, bool values, Entries<Index, Cuda>& out) {
+  DeviceArray<std::int64_t> sizes(count);
+  count_kept(gpu, rule, rows, keys, count, sizes.data());
+  out.offsets.resize(count + 1);
+  exclusive_sum(gpu, sizes.data(), out.offsets.data(), count);
+  const auto entries = download(gpu, out.offsets.data() + count, 1)[0];
+  out.ids.resize(entries);
+  out.values.resize(values ? entries : 0);
+  write_kept(gpu, rule, rows, keys, count, out.offsets.data(), out.ids.data(),
+             values ? out.values.data() : nullptr);
+}
+
+namespace {
+
+class DeviceProduct : public CudaTest {};
+
+using Transports = std::vector<bool>;  // by NCCL?
+
+/// Calls work(grid, device grid, where) for every transport and grid of all ranks.
+template <class Work>
+void for_every_device_grid(const Transports& ways, const Work& work) {
+  for (const bool by_nccl : ways)
+    for (const int c : divisors(test_world().size())) {
+      const Grid grid(test_world(), c);
+      setenv("ESPALIER_NO_NCCL", by_nccl ? "0" : "1", 1);
+      const DeviceGrid device(own_gpu(), grid);
+      unsetenv("ESPALIER_NO_NCCL");
+      work(grid, device, fmt::format("c {} nccl {}", c, by_nccl));
+    }
+}
+
+/// Partitioned on every grid by every transport; once also replicated and in pinned memory.
+struct Grids {
+  Transports ways;
+
+  template <class Index, class Work>
+  void for_each(const Csr<Index>& whole, bool has_values, const Work& work) const {
+    bool seen = false;  // the first grid, c = 1
+    for_every_device_grid(ways, [&](const Grid& grid, const DeviceGrid& device, const std::string& where) {
+      const auto bring = [&](Topology topology, Placement placement, const char* how) {
+        auto a = distribute(grid, whole, topology);
+        a.has_values = has_values;
+        work(own_gpu(), to_device(own_gpu(), device, a, placement), where + how);
+      };
+      bring(Topology::kPartitioned, Placement::kDevice, " partitioned");
+      if (std::exchange(seen, true)) return;
+      bring(Topology::kReplicated, Placement::kDevice, " replicated");
+      bring(Topology::kPartitioned, Placement::kHost, " pinned");
+    });
+  }
+};
+
+TEST_F(DeviceProduct, EqualsLoopsOverTheWholeMatrix) {
+  expect_random_graph<std::int32_t>(Grids{transports()}, 97, 6, true);
+  expect_random_graph<std::int64_t>(Grids{{transports().back()}}, 60, 6, false);
+}
+
+// Fewer vertices than ranks: empty block rows, some parts own nothing.
+TEST_F(DeviceProduct, OfTinyGraphsEqualsLoops) {
+  expect_random_graph<std::int32_t>(Grids{{transports().front()}}, 3, 6, false);
+  expect_random_graph<std::int64_t>(Grids{{transports().back()}}, 5, 6, true);
+}
+
+TEST_F(DeviceProduct, OfAMatrixWithoutEntriesIsEmpty) {
+  expect_matrix_without_entries(Grids{{transports().back()}}, true);
+}
+
+// ---- What is booked -----------------------------------------------------------------------------------------
+
+using Ledger = std::map<std::string, Volume, std::less<>>;
+
+template <class Index, class Space>
+std::map<std::string, Ledger> ledgers_of(const Space& space, const DistCsr<Index, Space>& a,
+                                         Schedule schedule, const std::vector<Batch>& batches) {
+  std::map<std::string, Ledger> booked;
+  book_calls(space, a, schedule, batches,
+             [&](const std::string& call) { booked[call] = a.grid->traffic().all(); });
+  return booked;
+}
+
+void expect_same_ledger(const Ledger& device, const Ledger& host) {
+  EXPECT_EQ(device.size(), host.size()) << "labels";
+  for (const auto& [label, expected] : host) {
+    const auto found = device.find(label);
+    const auto booked = found == device.end() ? Volume{} : found->second;
+    EXPECT_EQ(booked.messages, expected.messages) << label;
+    EXPECT_EQ(booked.bytes_sent, expected.bytes_sent) << label;
+    EXPECT_EQ(booked.bytes_received, expected.bytes_received) << label;
+    EXPECT_EQ(booked.predicted_messages, expected.predicted_messages) << label;
+    EXPECT_EQ(booked.predicted_bytes, expected.predicted_bytes) << label;
+  }
+}
+
+template <class Index>
+void expect_same_traffic(const Transports& ways, std::int64_t n, bool weighted) {
+  const auto whole = random_graph<Index>(n, 6, weighted, test_seed(3));
+  const auto batches = batches_of(test_world().rank(), n);
+  for_every_device_grid(ways, [&](const Grid& grid, const DeviceGrid& device_grid, const std::string& where) {
+    const auto a = distribute(grid, whole, Topology::kPartitioned);
+    const auto on_device = to_device(own_gpu(), device_grid, a);
+    for (const auto schedule : kSchedules) {
+      auto device = ledgers_of(own_gpu(), on_device, schedule, batches);
+      for (const auto& [call, host] : ledgers_of(Cpu{1}, a, schedule, batches)) {
+        SCOPED_TRACE(fmt::format("seed {} n {} values {} {} bytes {} {} {}", test_seed(3), n, weighted,
+                                 sizeof(Index), name_of(schedule), where, call));
+        expect_same_ledger(device[call], host);
+        if (call == "open" && grid.rows() > 1) EXPECT_FALSE(host.empty());
+      }
+    }
+  });
+}
+
+TEST_F(DeviceProduct, BooksWhatTheCpuBooks) {
+  expect_same_traffic<std::int32_t>(transports(), 97, true);
+  expect_same_traffic<std::int64_t>({transports().back()}, 60, false);
+  expect_same_traffic<std::int32_t>({transports().front()}, 3, true);
+}
+
+}  // namespace
+}  // namespace espalier
