@@ -2,7 +2,8 @@
 """Checks the rooms of the source: check_rooms.py ROOM... (in reading order).
 
 A file of room R (include/espalier/R, src/R) may include headers of R and of rooms before R; only comm/ may name MPI or NCCL;
-only app/ may test whether CUDA was built; every folder is a room; a file name stands in one room.
+only app/ may test whether CUDA was built; only base/ and comm/ have types of their own for GPUs (Device...), as what composes
+leaves is one template for all spaces; every folder is a room; a file name stands in one room.
 Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
 """
@@ -14,6 +15,7 @@ import sys
 TESTS_CUDA = re.compile(r"#\s*(el)?if.*ESPALIER_WITH_CUDA")
 FORBIDDEN = [(re.compile(r"\b(MPI_[A-Z]\w+|nccl[A-Z]\w+)"), "comm", "names MPI or NCCL"),
              (TESTS_CUDA, "app", "tests whether CUDA was built")]
+DEVICE_TYPE = re.compile(r"\b(class|struct|using) Device\w+")
 
 TOPS = ("include/espalier", "src")
 
@@ -31,6 +33,8 @@ def problems_of(path, room, rooms):
         for pattern, owner, what in FORBIDDEN:
             if room != owner and pattern.search(content):
                 yield f"{path}:{line}: {what}; only {owner}/ may"
+        if room not in ("base", "comm") and DEVICE_TYPE.search(content):
+            yield f"{path}:{line}: a type for GPUs alone; make it a template over the space"
         if hides_cuda(path, content):
             yield f"{path}:{line}: hides a test of whether CUDA was built; only .cpp files and their NAME_on_gpu.hpp may"
 

@@ -18,7 +18,6 @@
 // Verification: the sum of the digests of all minibatches is the CPU's.
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/product/device_dist_csr.hpp"
 #include "gpu_rates.hpp"
 #include "rmat.hpp"
 

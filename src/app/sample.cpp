@@ -33,7 +33,7 @@ EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& s
       epoch_sampler.take(plan.step_begin(step), plan.step_end(step));
       note_progress();
     }
-    report.counts = total(epoch_sampler.counts(), job.grid->world());
+    report.counts = sum_over_ranks(epoch_sampler.counts(), job.grid->world());
   }
   finish_epoch_report(*job.grid, timers, kSampleStages, report);
   return report;

@@ -6,7 +6,7 @@
 
 namespace espalier {
 
-SampleCounts total(const SampleCounts& mine, const Communicator& comm) {
+SampleCounts sum_over_ranks(const SampleCounts& mine, const Communicator& comm) {
   std::uint64_t sums[] = {mine.digest, static_cast<std::uint64_t>(mine.batches),
                           static_cast<std::uint64_t>(mine.sampled_edges),
                           static_cast<std::uint64_t>(mine.input_rows)};

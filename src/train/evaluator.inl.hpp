@@ -26,7 +26,7 @@ EvaluatorOn<Space>::EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& who
                                 const FeatureStoreOn<Space>& features, const Targets& targets,
                                 std::int64_t edges, std::int64_t chunk_bytes)
     : collectives_(grid),
-      grid_(host_grid(grid)),
+      grid_(grid.host()),
       whole_rows_(whole_rows),
       features_(features),
       targets_(targets),

@@ -94,7 +94,7 @@ template <class Space>
 TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
     : space_(space),
       job_(job),
-      grid_(host_grid(job.grid)),
+      grid_(job.grid.host()),
       network_(space, shape_of(job), static_cast<std::uint64_t>(job.config.train.seed)),
       optimizer_(space, optimizer_of(job.config.train), network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible),
@@ -139,10 +139,10 @@ TrainingResult TrainerOn<Space>::train(const TrainingProgress& progress) {
 
 template <class Space>
 TrainerOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead)
-    : plan(job.targets.train, job.config.sampler.batch_size, job.batches_per_step,
-           host_grid(job.grid).ranks(), static_cast<std::uint64_t>(job.config.train.seed),
-           static_cast<std::uint64_t>(start.epoch), job.targets.train_labels),
-      sampler(host_grid(job.grid), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
+    : plan(job.targets.train, job.config.sampler.batch_size, job.batches_per_step, job.grid.host().ranks(),
+           static_cast<std::uint64_t>(job.config.train.seed), static_cast<std::uint64_t>(start.epoch),
+           job.targets.train_labels),
+      sampler(job.grid.host(), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
 
 template <class Space>
 std::unique_ptr<typename TrainerOn<Space>::Epoch> TrainerOn<Space>::open_epoch(const Cursor& start) {
@@ -186,7 +186,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
     const typename StageClock<Space>::Scope waiting(clock_, "sample");
     ahead_->worker.wait();
   }
-  report.counts = total(epoch->sampler.counts(), grid_.world());
+  report.counts = sum_over_ranks(epoch->sampler.counts(), grid_.world());
   report.counts.add(restored_counts_);
   const auto losses = to_host(space_, losses_);
   clock_.collect();

@@ -61,7 +61,7 @@ SampleCounts TrainerOn<Space>::counts_of_done(Epoch& epoch, const std::vector<Mi
   waiting.add(space_, begun);
   auto mine = epoch.sampler.counts_of_taken(space_);
   mine.subtract(waiting);
-  auto counts = total(mine, grid_.world());
+  auto counts = sum_over_ranks(mine, grid_.world());
   counts.add(restored_counts_);
   return counts;
 }

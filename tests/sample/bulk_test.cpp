@@ -149,7 +149,7 @@ TEST(EpochSampler, SamplesWindowsOfBulkBatchesWhenNeeded) {
       EXPECT_EQ(taken, mine);
       EXPECT_EQ(sampler.counts().batches, mine);
       EXPECT_EQ(sampler.counts().input_rows, rows);
-      const auto whole = total(sampler.counts(), grid.world());
+      const auto whole = sum_over_ranks(sampler.counts(), grid.world());
       EXPECT_EQ(whole.batches, 23);
       EXPECT_EQ(whole.input_rows, 68);
     }

@@ -110,7 +110,7 @@ SampleCounts sample_epoch(const Case& c, const Setting& setting) {
   const EpochPlan plan(training, setting.nodes < 10 ? 1 : 10, grid.ranks(), grid.ranks(), 7, 1);
   EpochSampler epoch_sampler(grid, *sampler, plan, setting.bulk);
   epoch_sampler.sample_until({setting.threads}, plan.batches());
-  return total(epoch_sampler.counts(), grid.world());
+  return sum_over_ranks(epoch_sampler.counts(), grid.world());
 }
 
 SampleCounts sample_epoch(const Case& c, const Setting& setting) {

@@ -20,7 +20,7 @@ SampleCounts sample_epoch(const Grid& grid, const Case& c, Topology topology, st
   const EpochPlan plan(training_vertices(), 10, grid.ranks(), grid.ranks(), 7, epoch);
   EpochSampler epoch_sampler(grid, *sampler, plan, bulk);
   epoch_sampler.sample_until({threads}, plan.batches());
-  return total(epoch_sampler.counts(), grid.world());
+  return sum_over_ranks(epoch_sampler.counts(), grid.world());
 }
 
 TEST(GraphSage, OneDigestForEveryGridTopologyBulkThreadsAndIndexWidth) {

@@ -134,13 +134,6 @@ class DeviceGrid {
   DeviceCommunicator world_, row_comm_, column_comm_;
 };
 
-inline const Grid& host_grid(const Grid& grid) {
-  return grid;
-}
-inline const Grid& host_grid(const DeviceGrid& grid) {
-  return grid.host();
-}
-
 /// What moves data of a space.
 template <class Space>
 using CommunicatorOn = ForSpace<Space, Communicator, DeviceCommunicator>;

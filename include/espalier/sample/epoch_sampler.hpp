@@ -17,7 +17,7 @@
 
 namespace espalier {
 
-/// What was sampled; sums over minibatches, on one rank or (after `total`) over all.
+/// What was sampled; sums over minibatches, on one rank or (after sum_over_ranks) over all.
 struct SampleCounts {
   std::uint64_t digest = 0;
   std::int64_t batches = 0;
@@ -48,7 +48,7 @@ struct SampleCounts {
 };
 
 /// Collective. The sum over all ranks.
-SampleCounts total(const SampleCounts& mine, const Communicator& comm);
+SampleCounts sum_over_ranks(const SampleCounts& mine, const Communicator& comm);
 
 /// The thread that samples ahead, and the ledger of the grid that its sampler is made over: one of its own
 /// (Communicator::duplicate), as the thread communicates beside the caller.
