@@ -1,10 +1,11 @@
-// What the benches of the GPU share: rates of the GPU that bounds are made of, timing by events, and the table. For
-// bench/ROOM/OP_bench.cu only.
+// What the benches of the GPU share: rates of the GPU that bounds are made of, timing by events,
+// and the table. For bench/ROOM/OP_bench.cu only.
 //
 //     OP_bench [--out FILE.json] [--quick] [--scale N]    quick: sizes for the emulation, seconds
 //
-// A bench verifies its results against the CPU twin first. A case says what one call moves and computes, derived on
-// paper: bytes between the chip and its memory, and floating-point operations. The least time for them is
+// A bench verifies its results against the CPU twin first. A case says what one call moves and
+// computes, derived on paper: bytes between the chip and its memory, and floating-point operations.
+// The least time for them is
 //
 //     bound = max(bytes / copy rate, operations / matrix rate)
 //
@@ -13,8 +14,8 @@
 // matrix rate:  cuBLAS, 8192 x 8192 x 8192 of random numbers in the same precision, measured once
 //               for a precision
 //
-// Each case is warmed up, then timed kRepetitions times over enough calls for 20 ms, with nothing but events between. The
-// table shows the median. Exit code 1 if anything was wrong.
+// Each case is warmed up, then timed kRepetitions times over enough calls for 20 ms, with nothing
+// but events between. The table shows the median. Exit code 1 if anything was wrong.
 //
 //     case   rate   bound   ratio = rate / bound (lowest and highest)   #wrong
 #pragma once
@@ -254,7 +255,8 @@ std::int64_t count_far(const Buffer<T>& got, const Buffer<T>& expected, double t
   return far;
 }
 
-/// A block like that of a training step: `picks` entries per row, uniform columns, values as weights where asked.
+/// A block like that of a training step: `picks` entries per row, uniform columns, values as
+/// weights where asked.
 inline Block random_block(std::int64_t rows, std::int64_t columns, std::int64_t picks, bool weighted) {
   Block block;
   block.rows = rows;

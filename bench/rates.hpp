@@ -1,14 +1,15 @@
-// What the benches share: rates of the machine that bounds are made of, and the table that compares with
-// them.
+// What the benches share: rates of the machine that bounds are made of, and the table that compares
+// with them.
 //
-// A bench verifies its results, then hands a list of Comparisons to compare(). Google Benchmark repeats each
-// of them; the bound is measured right after the operation, every time, so that both see the same machine,
-// noise included. The table shows medians over all repetitions:
+// A bench verifies its results, then hands a list of Comparisons to compare(). Google Benchmark
+// repeats each of them; the bound is measured right after the operation, every time, so that both
+// see the same machine, noise included. The table shows medians over all repetitions:
 //
 //     case      rate      bound     unit     ratio = rate / bound (lowest and highest)      #wrong
 //
-// Flags are Google Benchmark's (--benchmark_filter=..., --benchmark_out=FILE.json for everything measured, with
-// the threads of every case and the load of the machine after it as counters; scripts/compare_bench.py reads that).
+// Flags are Google Benchmark's (--benchmark_filter=..., --benchmark_out=FILE.json for everything
+// measured, with the threads of every case and the load of the machine after it as counters;
+// scripts/compare_bench.py reads that).
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -49,15 +50,15 @@ inline std::vector<int> thread_counts() {
   return std::thread::hardware_concurrency() > 1 ? std::vector<int>{1, 2} : std::vector<int>{1};
 }
 
-/// Processes that run or wait to run, mean of the last minute; ours included, so more than the threads of a
-/// case means that others were measured too.
+/// Processes that run or wait to run, mean of the last minute; ours included, so more than the
+/// threads of a case means that others were measured too.
 inline double load_average() {
   double load = 0;
   return getloadavg(&load, 1) < 1 ? 0 : load;
 }
 
-/// Copies an array that is larger than the caches; GB/s, bytes read + bytes written. (memcpy of this size
-/// writes past the caches, so nothing else moves.)
+/// Copies an array that is larger than the caches; GB/s, bytes read + bytes written. (memcpy of
+/// this size writes past the caches, so nothing else moves.)
 inline double copy_rate(int threads) {
   constexpr std::size_t kBytes = std::size_t{1} << 28;
   static const Buffer<std::byte> from(kBytes, std::byte{1});
@@ -73,8 +74,8 @@ inline double copy_rate(int threads) {
   return 2e-9 * static_cast<double>(piece * static_cast<std::size_t>(threads)) / seconds;
 }
 
-/// Adds up entries at random places of a table of 4-byte numbers; 1e9 gathers/s. The places depend on nothing
-/// loaded, so the processor overlaps as many of them as it can.
+/// Adds up entries at random places of a table of 4-byte numbers; 1e9 gathers/s. The places depend
+/// on nothing loaded, so the processor overlaps as many of them as it can.
 inline double gather_rate(int threads, const Buffer<std::int32_t>& table) {
   constexpr std::int64_t kGathers = 1 << 23;
   std::uint64_t sum = 0;
@@ -93,8 +94,10 @@ inline double gather_rate(int threads, const Buffer<std::int32_t>& table) {
 /// One line of a table.
 struct Comparison {
   std::string name;
-  double amount;                      ///< what one call of the operation does, in 1e9 flop, bytes, edges
-  std::function<double()> operation;  ///< does it once and returns its seconds (over ranks: the largest)
+  double amount;                      ///< what one call of the operation does, in 1e9 flop,
+                                      ///< bytes, edges
+  std::function<double()> operation;  ///< does it once and returns its seconds (over ranks:
+                                      ///< the largest)
   std::function<double()> bound;      ///< measures the bound once: 1e9 of the same per second
   std::int64_t wrong = 0;             ///< elements of the result that failed verification
   int threads = 1;                    ///< of the operation and of the bound, over all ranks
@@ -158,12 +161,14 @@ inline void measure(benchmark::State& state, const Comparison& comparison) {
   state.SetLabel(comparison.unit);
 }
 
-/// Measures all comparisons, in `unit` where they have none, and prints the table; returns the exit code of the bench: 1 if anything was
-/// wrong. Collective where operations are: every rank runs them equally often, and only `speaks` prints.
+/// Measures all comparisons, in `unit` where they have none, and prints the table; returns the exit
+/// code of the bench: 1 if anything was wrong. Collective where operations are: every rank runs
+/// them equally often, and only `speaks` prints.
 inline int compare(int argc, char** argv, const std::string& title, const std::string& unit,
                    std::vector<Comparison> comparisons, bool speaks = true) {
   constexpr int kIterations = 2;
-  static char repetitions[] = "--benchmark_repetitions=5";  // the default: what the user gives comes later
+  // The default: what the user gives comes later.
+  static char repetitions[] = "--benchmark_repetitions=5";
   std::vector<char*> arguments = {argv[0], repetitions};
   for (int i = 1; i < argc; ++i)
     if (speaks || std::strncmp(argv[i], "--benchmark_out", 15) != 0) arguments.push_back(argv[i]);

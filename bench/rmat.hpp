@@ -57,7 +57,8 @@ class FirstBatches {
   std::vector<SeedBatch> batches_;
 };
 
-/// The first minibatch of GraphSAGE with fanout 15,10,5 and 1024 seeds: the blocks of a real training step.
+/// The first minibatch of GraphSAGE with fanout 15,10,5 and 1024 seeds: the blocks of a real
+/// training step.
 inline Minibatch sample_step(const Csr<std::int32_t>& a, const Grid& grid) {
   const auto matrix = distribute(grid, a, Topology::kReplicated);
   const FirstBatches batches(a, 1024, 1);

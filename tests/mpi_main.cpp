@@ -1,8 +1,8 @@
 // The main of every C++ test: GoogleTest under MPI.
 //
-// Every rank runs every test. Ranks above 0 report only failures; after each test a listener reduces the
-// failures over all ranks, so rank 0's result is everyone's. Use EXPECT, not ASSERT, before a collective: a
-// rank that leaves a test early would make the others wait.
+// Every rank runs every test. Ranks above 0 report only failures; after each test a listener
+// reduces the failures over all ranks, so rank 0's result is everyone's. Use EXPECT, not ASSERT,
+// before a collective: a rank that leaves a test early would make the others wait.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

@@ -1,5 +1,5 @@
-// What distributed tests share. A test file says at which rank counts it runs in its first lines: `// ranks:
-// 1 2 3 4 6 8` (default 1).
+// What distributed tests share. A test file says at which rank counts it runs in its first lines:
+// `// ranks: 1 2 3 4 6 8` (default 1).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ inline std::uint64_t test_seed(std::uint64_t fallback) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
 }
 
-/// Collective. A folder that all ranks share, empty, removed by the next test that asks for the same name.
+/// Collective. A folder that all ranks share, empty, removed by the next test that asks for the
+/// same name.
 inline std::string test_folder(const std::string& name) {
   const auto path = std::filesystem::temp_directory_path() /
                     ("espalier-test-" + std::to_string(test_world().size()) + "-" + name);

@@ -9,9 +9,9 @@
 
 namespace espalier {
 
-/// n x n; row 0 has every column (degree n, its own self-loop too), row 1 none, row 2 a self-loop only;
-/// others up to 2 * degree random distinct columns. With `weighted`, values are k/8 for k = 0 .. 31 (so some
-/// are zero).
+/// n x n; row 0 has every column (degree n, its own self-loop too), row 1 none, row 2 a self-loop
+/// only; others up to 2 * degree random distinct columns. With `weighted`, values are k/8 for k = 0
+/// .. 31 (so some are zero).
 template <class Index>
 Csr<Index> random_graph(std::int64_t n, std::int64_t degree, bool weighted, std::uint64_t seed) {
   Csr<Index> a;

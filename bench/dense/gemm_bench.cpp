@@ -4,19 +4,20 @@
 //   weight gradient  dW = X^T dZ     [m, k]^T [m, n]
 //   input gradient   dX = dZ W^T     [m, n] [k, n]^T
 //
-// with m = 65536 rows of a minibatch; k and n are 256 (hidden), 128 (a narrow input), 47 (classes of
-// ogbn-products).
+// with m = 65536 rows of a minibatch; k and n are 256 (hidden), 128 (a narrow input), 47 (classes
+// of ogbn-products).
 //
-// Derivation: a product is 2 m k n operations. It reads and writes 4 (m k + k n + m n) bytes, 20 operations
-// (n = 47) to 64 for each, so it is bound by arithmetic. The bound is what OpenBLAS's sgemm, which is close
-// to the machine's peak, does with the same matrices in the same minute. The ratio may exceed 1, and is far
-// above it where OpenBLAS takes its kernels for a lesser machine: the title names them, OPENBLAS_CORETYPE in
-// the environment chooses, and bench.mk unsets it. OpenBLAS may round as it likes; our products may not
-// (espalier/dense/gemm.hpp), and the ratio is what that law costs.
+// Derivation: a product is 2 m k n operations. It reads and writes 4 (m k + k n + m n) bytes, 20
+// operations (n = 47) to 64 for each, so it is bound by arithmetic. The bound is what OpenBLAS's
+// sgemm, which is close to the machine's peak, does with the same matrices in the same minute. The
+// ratio may exceed 1, and is far above it where OpenBLAS takes its kernels for a lesser machine:
+// the title names them, OPENBLAS_CORETYPE in the environment chooses, and bench.mk unsets it.
+// OpenBLAS may round as it likes; our products may not (espalier/dense/gemm.hpp), and the ratio is
+// what that law costs.
 //
-// Verification: every element against OpenBLAS's. Entries lie in [-1, 1), so the error of a sum of k products
-// walks at random with a standard deviation near k 2^-26; farther apart than k 2^-22 counts as wrong. A term
-// left out is 0.25 in the mean.
+// Verification: every element against OpenBLAS's. Entries lie in [-1, 1), so the error of a sum of
+// k products walks at random with a standard deviation near k 2^-26; farther apart than k 2^-22
+// counts as wrong. A term left out is 0.25 in the mean.
 #include <cblas.h>
 
 #include <cmath>

@@ -1,15 +1,16 @@
-// The dense products of a training step on a GPU, in float32, TF32 and bfloat16, against what cuBLAS reaches on one large
-// square product in the same precision and what a copy of the operands takes.
+// The dense products of a training step on a GPU, in float32, TF32 and bfloat16, against what
+// cuBLAS reaches on one large square product in the same precision and what a copy of the
+// operands takes.
 //
-// Shapes of a step of 3-layer SAGE, GraphSAGE 15,10,5, 1024 seeds, 100 features, hidden 256, 47 classes: layer l has m = 2^17,
-// 2^14, 2^10 destinations (up to 1024 * 16 * 11, fewer where neighbours repeat). Forward X W, weight gradient X^T dZ, input
-// gradient dZ W^T.
+// Shapes of a step of 3-layer SAGE, GraphSAGE 15,10,5, 1024 seeds, 100 features, hidden 256, 47
+// classes: layer l has m = 2^17, 2^14, 2^10 destinations (up to 1024 * 16 * 11, fewer where
+// neighbours repeat). Forward X W, weight gradient X^T dZ, input gradient dZ W^T.
 //
-// Derivation: 2 m k n operations; each operand read once and the result written once: 4 (m k + k n + m n) bytes. With n = 47 or
-// k = 100 a product in TF32 or bfloat16 is bound by bytes.
+// Derivation: 2 m k n operations; each operand read once and the result written once: 4 (m k + k
+// n + m n) bytes. With n = 47 or k = 100 a product in TF32 or bfloat16 is bound by bytes.
 //
-// Verification: kChecked elements at random places against sums in double; an element may be off by the rounding of the factors
-// (2^-24, 2^-11 or 2^-8 each) and of k sums, times the sum of |a b|.
+// Verification: kChecked elements at random places against sums in double; an element may be off by
+// the rounding of the factors (2^-24, 2^-11 or 2^-8 each) and of k sums, times the sum of |a b|.
 #include "espalier/dense/gemm.hpp"
 
 #include "gpu_rates.hpp"
@@ -34,7 +35,8 @@ const char* name_of(Precision precision) {
   return precision == Precision::kFp32 ? "fp32" : precision == Precision::kTf32 ? "tf32" : "bf16";
 }
 
-// a [.., ..] and b are the operands as they are stored; returns the wrong ones of kChecked elements of c.
+// a [.., ..] and b are the operands as they are stored; returns the wrong ones of kChecked
+// elements of c.
 std::int64_t count_wrong(const Shape& s, const Matrix<float>& a, const Matrix<float>& b,
                          const Matrix<float>& c, Precision precision) {
   constexpr int kChecked = 500;

@@ -11,22 +11,24 @@
 //               (rmat.hpp), whose hubs are drawn again and again; with 128 input features and
 //               256 hidden ones
 //
-// Derivation: an entry reads one row of the source, 4 f bytes, and its own column id and value, 8 bytes; a
-// row of the result is written once, 4 f bytes, and has an 8-byte offset:
+// Derivation: an entry reads one row of the source, 4 f bytes, and its own column id and value, 8
+// bytes; a row of the result is written once, 4 f bytes, and has an 8-byte offset:
 //
 //     bytes = entries (4 f + 8) + result rows (4 f + 8)
 //
-// The bound moves these bytes at the rate (read + written) of a memcpy measured beside. Two things push the
-// ratio from 1: rows arrive in random order, 4 f bytes at a time, so it falls with f; a cache that still
-// holds a row spares reading it again, and writing Y without streaming stores reads it first, which is not
-// counted. A cache as large as X would read every row that is named once:
+// The bound moves these bytes at the rate (read + written) of a memcpy measured beside. Two
+// things push the ratio from 1: rows arrive in random order, 4 f bytes at a time, so it falls
+// with f; a cache that still holds a row spares reading it again, and writing Y without streaming
+// stores reads it first, which is not counted. A cache as large as X would read every row that is
+// named once:
 //
 //     fewest bytes = entries 8 + distinct columns 4 f + result rows (4 f + 8)
 //
-// The lines above the table say which share of `bytes` these are: ratio * share is what such a cache would give.
+// The lines above the table say which share of `bytes` these are: ratio * share is what such a
+// cache would give.
 //
-// Verification: bit for bit against two plain loops; the transposed one scatters instead of gathering. Both
-// add a sum's terms in the order of B's entries.
+// Verification: bit for bit against two plain loops; the transposed one scatters instead of
+// gathering. Both add a sum's terms in the order of B's entries.
 #include <memory>
 #include <random>
 

@@ -1,17 +1,20 @@
-// SpMM on a GPU: Y = B X, B^T dY, and B X[ids] straight from a feature store of float32, float16 or bfloat16.
+// SpMM on a GPU: Y = B X, B^T dY, and B X[ids] straight from a feature store of float32, float16
+// or bfloat16.
 //
-// B [rows, columns] has 10 entries per row at uniform columns, 4 columns per row: what layer 1 of a step of GraphSAGE 15,10,5 looks
-// like, without its hubs. Widths: 100 (features of ogbn-products), 256 (hidden), 47 (classes; rows are not aligned).
+// B [rows, columns] has 10 entries per row at uniform columns, 4 columns per row: what layer 1 of a
+// step of GraphSAGE 15,10,5 looks like, without its hubs. Widths: 100 (features of ogbn-products),
+// 256 (hidden), 47 (classes; rows are not aligned).
 //
-// Derivation: an entry reads one row of the source, s f bytes (s: of a stored number), its column id, 4, and its value, 4, where
-// there are values; and its row id, 8, where rows are picked by ids. A row of the result is written once, 4 f, and has an 8-byte
-// offset:
+// Derivation: an entry reads one row of the source, s f bytes (s: of a stored number), its column
+// id, 4, and its value, 4, where there are values; and its row id, 8, where rows are picked by ids.
+// A row of the result is written once, 4 f, and has an 8-byte offset:
 //
 //     bytes = entries (s f + 4 + 4 [weighted] + 8 [ids]) + rows (4 f + 8)
 //
-// A cache that still holds a row spares reading it again, so the ratio can pass 1: with 10 rows of 40 columns each source row is
-// read 2.5 times, and the second-level cache of an H200 (60 MB) holds a seventh of X at f = 100. Each row is also read in
-// sectors of 32 bytes, so f = 47 (188 bytes, at any offset) reads up to 1.2 times what is counted.
+// A cache that still holds a row spares reading it again, so the ratio can pass 1: with 10 rows of
+// 40 columns each source row is read 2.5 times, and the second-level cache of an H200 (60 MB) holds
+// a seventh of X at f = 100. Each row is also read in sectors of 32 bytes, so f = 47 (188 bytes, at
+// any offset) reads up to 1.2 times what is counted.
 //
 // Verification: bit for bit against the CPU.
 #include "espalier/dense/spmm.hpp"

@@ -1,14 +1,15 @@
 // ranks: 2
 // The fetch of a minibatch's input rows against a plain all-to-all-v. Runs on any number of ranks.
 //
-// H [n, f] lies spread over the ranks by block rows (c = 1); every rank asks for kFetched distinct random
-// rows, 1/p of them its own.
+// H [n, f] lies spread over the ranks by block rows (c = 1); every rank asks for kFetched distinct
+// random rows, 1/p of them its own.
 //
-// Derivation: a fetch delivers kFetched f values of 4 bytes (float) or 2 (Half) to every rank. A plain
-// all_to_all_v that delivers the same number of values from and to the same ranks, its own piece included, is
-// what cannot be spared. The fetch also sends 4 bytes of id per row, gathers rows into the message, and
-// copies them from the message to their places: two more passes over the bytes. Rate and bound both count
-// delivered bytes, summed over ranks, per second of the slowest rank.
+// Derivation: a fetch delivers kFetched f values of 4 bytes (float) or 2 (Half) to every rank. A
+// plain all_to_all_v that delivers the same number of values from and to the same ranks, its own
+// piece included, is what cannot be spared. The fetch also sends 4 bytes of id per row, gathers
+// rows into the message, and copies them from the message to their places: two more passes over
+// the bytes. Rate and bound both count delivered bytes, summed over ranks, per second of the
+// slowest rank.
 //
 // Verification: every element of every fetched row, on every rank.
 #include "espalier/comm/session.hpp"

@@ -1,12 +1,13 @@
 // ranks: 2
 // What checking the digests of a graph file costs while it is loaded. Runs on any number of ranks.
 //
-// Derivation: loading is a copy of the file's bytes from the page cache and the checks of values; the
-// digest is one more pass over what was read, a hash and an addition per entry. The bound is the same
-// loading without it (Verify::kNo), measured right after. Rate and bound count the file's bytes per
-// second of the slowest rank; goal: ratio >= 1 / 1.15.
+// Derivation: loading is a copy of the file's bytes from the page cache and the checks of values;
+// the digest is one more pass over what was read, a hash and an addition per entry. The bound is
+// the same loading without it (Verify::kNo), measured right after. Rate and bound count the file's
+// bytes per second of the slowest rank; goal: ratio >= 1 / 1.15.
 //
-// Verification: the digests found are those that the writer stated, and content is the same both ways.
+// Verification: the digests found are those that the writer stated, and content is the same
+// both ways.
 #include <filesystem>
 
 #include "espalier/comm/session.hpp"

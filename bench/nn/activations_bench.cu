@@ -1,4 +1,5 @@
-// What stands between a network's products on a GPU: ReLU with dropout, forward and backward, and the loss with its gradient.
+// What stands between a network's products on a GPU: ReLU with dropout, forward and backward, and
+// the loss with its gradient.
 //
 // Derivation, for h [m, f] of float32:
 //
@@ -6,9 +7,10 @@
 //     relu_dropout_backward  reads h and the gradient, writes the gradient:    bytes = 12 m f
 //     softmax_cross_entropy  reads logits and labels, writes the gradient:     bytes = 8 m f + 4 m
 //
-// Dropout also computes one Philox4x64 block for every kMasksPerBlock (8) elements, ten rounds of two 64-bit products: about 100
-// integer operations per element and so far more than a copy; this, not memory, may be its limit. The loss of one minibatch
-// (1024 x 47) is 0.4 MB: it takes as long as a launch; the case with 2^18 rows shows the kernel.
+// Dropout also computes one Philox4x64 block for every kMasksPerBlock (8) elements, ten rounds of
+// two 64-bit products: about 100 integer operations per element and so far more than a copy; this,
+// not memory, may be its limit. The loss of one minibatch (1024 x 47) is 0.4 MB: it takes as long
+// as a launch; the case with 2^18 rows shows the kernel.
 //
 // Verification: dropout bit for bit against the CPU; the loss's gradient within 1e-6 of it.
 #include "espalier/nn/dropout.hpp"

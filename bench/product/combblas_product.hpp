@@ -1,4 +1,5 @@
-// P = Q A by CombBLAS's PSpGEMM, the 2D sparse SUMMA that users know, and by our schedules, comparable.
+// P = Q A by CombBLAS's PSpGEMM, the 2D sparse SUMMA that users know, and by our schedules,
+// comparable.
 #pragma once
 
 #include <fcntl.h>

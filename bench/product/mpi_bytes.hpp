@@ -1,8 +1,9 @@
-// Counts what a process receives through MPI, whoever calls it: wrappers over the profiling interface (PMPI).
+// Counts what a process receives through MPI, whoever calls it: wrappers over the profiling
+// interface (PMPI).
 //
-// The wrappers of this header replace the functions of the same name in the whole program, libraries included,
-// so it may be included by one .cpp file only. Rules as in comm/traffic.hpp: bytes from other ranks, what a
-// rank has for itself is not counted; n bytes of
+// The wrappers of this header replace the functions of the same name in the whole program,
+// libraries included, so it may be included by one .cpp file only. Rules as in comm/traffic.hpp:
+// bytes from other ranks, what a rank has for itself is not counted; n bytes of
 //
 //     receive, broadcast, scatter      n by every rank that is not the root
 //     all-to-all, all-gather, gather   the bytes of all other ranks

@@ -1,31 +1,37 @@
 // ranks: 4
-// What sampling moves between ranks: bytes counted against bytes predicted, for every schedule of the
-// distributed product, every sampler and every replication c <= 4 that divides p; and CombBLAS's 2D product.
+// What sampling moves between ranks: bytes counted against bytes predicted, for every schedule of
+// the distributed product, every sampler and every replication c <= 4 that divides p; and
+// CombBLAS's 2D product.
 //
-//     volume_bench [--rmat SCALE EDGE_FACTOR | --graph FILE] [--fanout 15,10,5] [--layer-fanout 512,512,512]
-//                  [--batch 1024] [--batches-per-rank 1] [--repeats 3] [--seed 0] [--csv FILE]
+//     volume_bench [--rmat SCALE EDGE_FACTOR | --graph FILE] [--fanout 15,10,5]
+//                  [--layer-fanout 512,512,512] [--batch 1024] [--batches-per-rank 1] [--repeats 3] [--seed 0] [--csv FILE]
 //                  [--graph-name NAME]
 //
-// One bulk of p * batches-per-rank batches is sampled; batch b, positions b batch .. (b+1) batch of the shuffled
-// training split (again from its start when it is used up), is kept by rank b mod p. `--fanout` is that of the
-// node-wise samplers, `--layer-fanout` that of ladies and fastgcn. An R-MAT (default: scale 14, edge factor 32)
-// is symmetrised, without self-loops, made in a temporary file. bench/product/sweep.sh runs all p.
+// One bulk of p * batches-per-rank batches is sampled; batch b, positions b batch .. (b+1) batch of
+// the shuffled training split (again from its start when it is used up), is kept by rank b mod p.
+// `--fanout` is that of the node-wise samplers, `--layer-fanout` that of ladies and fastgcn. An
+// R-MAT (default: scale 14, edge factor 32) is symmetrised, without self-loops, made in a temporary
+// file. bench/product/sweep.sh runs all p.
 //
-// Derivation: the schedules book beside every step what the alpha-beta model expects this rank to receive, from
-// what it asks for and one assumption, ids spread evenly over the block rows (product/schedule.hpp). The column
-// `ratio` is counted / predicted, summed over ranks. --csv appends one row per step with the columns
+// Derivation: the schedules book beside every step what the alpha-beta model expects this rank to
+// receive, from what it asks for and one assumption, ids spread evenly over the block rows
+// (product/schedule.hpp). The column `ratio` is counted / predicted, summed over ranks. --csv
+// appends one row per step with the columns
 //
-//     graph, p, c, schedule, sampler, label, messages, bytes_total, bytes_mean_per_rank, bytes_max_rank,
-//     predicted_bytes_total, ratio, seconds           bytes: received; seconds: median, slowest rank
+//     graph, p, c, schedule, sampler, label, messages, bytes_total, bytes_mean_per_rank,
+//     bytes_max_rank, predicted_bytes_total, ratio, seconds
 //
-// Baseline, where p is a square: P = Q A with CombBLAS's PSpGEMM, a 2D sparse SUMMA that broadcasts blocks of A
-// and Q, for the same stacked Q: rows of one nonzero (graphsage, layer by layer; the second layer thinned to
-// kMostNonzeros of P) and of one batch each (ladies). Ids take 4 bytes there too and values one. Ours at c = 1.
-// `push-draw` brings only the picks of each row, which is what a sampler needs of P.
+// bytes: received; seconds: median, slowest rank.
 //
-// Verification: every schedule and c of one sampler gives the same sample digest; the bytes that wrappers over
-// MPI see (mpi_bytes.hpp) are those of the ledger, rank by rank; every product has CombBLAS's nonzeros, sum and
-// checksum.
+// Baseline, where p is a square: P = Q A with CombBLAS's PSpGEMM, a 2D sparse SUMMA that broadcasts
+// blocks of A and Q, for the same stacked Q: rows of one nonzero (graphsage, layer by layer; the
+// second layer thinned to kMostNonzeros of P) and of one batch each (ladies). Ids take 4 bytes
+// there too and values one. Ours at c = 1. `push-draw` brings only the picks of each row, which is
+// what a sampler needs of P.
+//
+// Verification: every schedule and c of one sampler gives the same sample digest; the bytes that
+// wrappers over MPI see (mpi_bytes.hpp) are those of the ledger, rank by rank; every product has
+// CombBLAS's nonzeros, sum and checksum.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -119,7 +125,7 @@ class Batches {
   std::vector<SeedBatch> batches_;
 };
 
-// ---- Every schedule, sampler and c -----------------------------------------------------------------------------------
+// ---- Every schedule, sampler and c --------------------------------------------------------------
 
 bool is_layer_wise(const std::string& sampler) {
   return sampler_kind_of(sampler).layer_wise;
@@ -181,7 +187,7 @@ class Sweep {
   std::vector<std::optional<std::uint64_t>> digests_;  // [kSamplers]
 };
 
-// ---- The baseline ----------------------------------------------------------------------------------------------------
+// ---- The baseline -------------------------------------------------------------------------------
 
 #ifdef ESPALIER_WITH_COMBBLAS
 
@@ -225,7 +231,8 @@ void compare_products(const Communicator& world, CombBlas& combblas, const DistC
   output.add(line);
 }
 
-/// Every k-th vertex of each frontier, so that P has no more than kMostNonzeros nonzeros over all ranks.
+/// Every k-th vertex of each frontier, so that P has no more than kMostNonzeros nonzeros over
+/// all ranks.
 Frontier thinned(const Communicator& world, const DistCsr<Index>& a, const Frontier& q, std::int64_t& every) {
   const auto lengths =
       open_product(Cpu{1}, q, a, Schedule::kPush, "bench")->apply(Cpu{1}, TakeRow(TakeRow::kLengthOnly));
@@ -282,7 +289,7 @@ void compare_with_combblas(const Communicator& world, const GraphFile& file,
 
 #endif
 
-// ---- The graph -------------------------------------------------------------------------------------------------------
+// ---- The graph ----------------------------------------------------------------------------------
 
 /// A temporary file that rank 0 removes at the end.
 class TemporaryRmat {

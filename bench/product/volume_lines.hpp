@@ -1,4 +1,5 @@
-// The lines of volume_bench: what a configuration moved, counted and predicted, as a table and as CSV.
+// The lines of volume_bench: what a configuration moved, counted and predicted, as a table
+// and as CSV.
 #pragma once
 
 #include <fmt/format.h>
@@ -104,8 +105,8 @@ inline std::vector<Step> steps_of(const Communicator& world, const std::string& 
   return steps;
 }
 
-/// Runs `work` with empty ledgers and fills in steps and seconds; bytes that the wrappers see and the ledger does
-/// not, or the other way round, are wrong.
+/// Runs `work` with empty ledgers and fills in steps and seconds; bytes that the wrappers see and
+/// the ledger does not, or the other way round, are wrong.
 template <class Work>
 void count_bytes(const Communicator& world, Line& line, const Work& work) {
   world.barrier();

@@ -10,11 +10,12 @@
 //     bound = gathers per second      from an array of that size, the ids themselves,
 //                                     measured beside
 //
-// The ratio falls where random words and the search for duplicates cost more than the gathers let them hide; it
-// exceeds 1 where picks of one row share a cache line, or a row is taken whole.
+// The ratio falls where random words and the search for duplicates cost more than the gathers let
+// them hide; it exceeds 1 where picks of one row share a cache line, or a row is taken whole.
 //
-// Verification: picks are those of draw_uniform, which draws one after another; the mean place of a pick in its row,
-// of those that draw, is within five standard deviations of 1/2; so for every thread count.
+// Verification: picks are those of draw_uniform, which draws one after another; the mean place of a
+// pick in its row, of those that draw, is within five standard deviations of 1/2; so for every
+// thread count.
 #include <cmath>
 
 #include "rates.hpp"
@@ -26,8 +27,8 @@ namespace {
 
 constexpr std::int64_t kRows = 1 << 18;
 
-// A place k of 0 .. d-1 counts as (k + 1/2) / d: mean 1/2, variance at most 1/12, and less by drawing without
-// replacement.
+// A place k of 0 .. d-1 counts as (k + 1/2) / d: mean 1/2, variance at most 1/12, and less by
+// drawing without replacement.
 bool is_central(const Csr<std::int32_t>& a, const DrawnRows& drawn) {
   double sum = 0, picks = 0;
   for (std::size_t r = 0; r < drawn.vertices.size(); ++r) {

@@ -1,28 +1,30 @@
-// Sampling with GraphSAGE, fanout 15,10,5 and 1024 seeds per batch, on a symmetrised R-MAT, against the
-// rate of random 4-byte gathers; and its two parts, draws and extraction.
+// Sampling with GraphSAGE, fanout 15,10,5 and 1024 seeds per batch, on a symmetrised R-MAT, against
+// the rate of random 4-byte gathers; and its two parts, draws and extraction.
 //
 //     graphsage_bench [--scale N]      2^N vertices, 16 2^N undirected edges drawn
 //                                      (rmat.hpp; default 20)
 //
 // Seeds are drawn among the vertices that have a neighbour; kBatches batches are sampled in bulk.
 //
-// Derivation: whatever else it does, a sampled edge needs two accesses to places that nothing predicts, 4
-// bytes or more each: the neighbour id in the adjacency matrix (position random within its row, rows random),
-// and the slot of the neighbour in the table of the batch's vertices, which gives it its local id. So
+// Derivation: whatever else it does, a sampled edge needs two accesses to places that nothing
+// predicts, 4 bytes or more each: the neighbour id in the adjacency matrix (position random within
+// its row, rows random), and the slot of the neighbour in the table of the batch's vertices, which
+// gives it its local id. So
 //
 //     bound = gathers per second / 2       with gathers from an array of the size of the
 //                                          adjacency's own indices, measured beside, by the same
 //                                          number of threads
 //
-// At scale 20 these are 125 MB; the line above the table shows what gathers from 1 GiB do, and --scale 22
-// leaves any cache. The design asks for a ratio of at least 0.5. The two parts have one of the two accesses
-// each, and gathers as their bound: the draws of the same rows (uniform_draws.hpp), and the local ids of what they
-// drew (sample/local_ids.hpp). Ids may pass it: their table is one bit for each vertex of the graph, which a cache
-// may hold.
+// At scale 20 these are 125 MB; the line above the table shows what gathers from 1 GiB do, and
+// --scale 22 leaves any cache. The design asks for a ratio of at least 0.5. The two parts have one
+// of the two accesses each, and gathers as their bound: the draws of the same rows
+// (uniform_draws.hpp), and the local ids of what they drew (sample/local_ids.hpp). Ids may pass it:
+// their table is one bit for each vertex of the graph, which a cache may hold.
 //
-// Verification, on the minibatches of every thread count: a row has min(fanout, degree) picks (else all of
-// the row counts as wrong), its picks are distinct, and each is a neighbour; every digest is that of 1
-// thread. The draws alone are those of draw_uniform; they and their local ids are what stands in the minibatches.
+// Verification, on the minibatches of every thread count: a row has min(fanout, degree) picks (else
+// all of the row counts as wrong), its picks are distinct, and each is a neighbour; every digest is
+// that of 1 thread. The draws alone are those of draw_uniform; they and their local ids are what
+// stands in the minibatches.
 #include <omp.h>
 
 #include "espalier/comm/session.hpp"
@@ -56,8 +58,8 @@ std::int64_t count_wrong(const Csr<std::int32_t>& a, const Minibatch& minibatch)
   return wrong;
 }
 
-// The two parts of one batch's sampling, by themselves: draws of the rows that the minibatch says, local ids of what
-// they drew.
+// The two parts of one batch's sampling, by themselves: draws of the rows that the minibatch says,
+// local ids of what they drew.
 class Parts {
  public:
   Parts(const Csr<std::int32_t>& a, const Minibatch& minibatch) : a_(a) {

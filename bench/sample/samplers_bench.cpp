@@ -1,10 +1,11 @@
-// LABOR, LADIES and FastGCN on a symmetrised R-MAT, against what reading their frontiers' rows takes.
+// LABOR, LADIES and FastGCN on a symmetrised R-MAT, against what reading their frontiers'
+// rows takes.
 //
 //     samplers_bench [--scale N]      2^N vertices, 16 2^N undirected edges drawn
 //                                     (rmat.hpp; default 20)
 //
-// Three layers; LABOR with fanout 15,10,5, the layer-wise ones with 512 vertices per layer, debiased, on the
-// matrix with rows of sum 1. kBatches batches of 1024 in bulk.
+// Three layers; LABOR with fanout 15,10,5, the layer-wise ones with 512 vertices per layer,
+// debiased, on the matrix with rows of sum 1. kBatches batches of 1024 in bulk.
 //
 // Derivation, with D the entries of all rows of all frontiers, counted from the minibatches:
 //
@@ -16,14 +17,14 @@
 //               (8 + 4) D bytes at the copy rate
 //     FastGCN   its picks are known before; ids are looked at once: 4 D bytes at the copy rate
 //
-// The bound is the rate of sampled edges at which this would take all of the time. It leaves out arithmetic:
-// a random number per neighbour (LABOR), the sums themselves and the places where they are kept (LADIES), and
-// the comparisons with the picks. FastGCN may pass its bound: a row far longer than the list of picks is
-// searched instead of read.
+// The bound is the rate of sampled edges at which this would take all of the time. It leaves out
+// arithmetic: a random number per neighbour (LABOR), the sums themselves and the places where they
+// are kept (LADIES), and the comparisons with the picks. FastGCN may pass its bound: a row far
+// longer than the list of picks is searched instead of read.
 //
-// Verification: every entry is an edge; a row of LABOR with at most s neighbours has them all; layer-wise, a row
-// has every new vertex of the layer that is its neighbour, and at most 512 vertices are new; digests are that of
-// 1 thread.
+// Verification: every entry is an edge; a row of LABOR with at most s neighbours has them all;
+// layer-wise, a row has every new vertex of the layer that is its neighbour, and at most 512
+// vertices are new; digests are that of 1 thread.
 #include "espalier/comm/session.hpp"
 #include "rates.hpp"
 #include "rmat.hpp"

@@ -1,10 +1,11 @@
-// Sampling on a GPU: GraphSAGE and LABOR 15,10,5, LADIES and FastGCN 512 per layer, batches of 1024, many in bulk, on a symmetrised
-// R-MAT (rmat.hpp, 16 2^N undirected edges drawn); edges/s.
+// Sampling on a GPU: GraphSAGE and LABOR 15,10,5, LADIES and FastGCN 512 per layer, batches of
+// 1024, many in bulk, on a symmetrised R-MAT (rmat.hpp, 16 2^N undirected edges drawn); edges/s.
 //
 //     samplers_bench [--scale N]      one graph; default scales 20 and 22
 //
-// Derivation, counted from the minibatches: e sampled edges, r frontier rows over all layers, D entries of all rows of all frontiers.
-// A place in memory that is met at random costs a sector of 32 bytes.
+// Derivation, counted from the minibatches: e sampled edges, r frontier rows over all layers, D
+// entries of all rows of all frontiers. A place in memory that is met at random costs a sector
+// of 32 bytes.
 //
 //     GraphSAGE         e (32 neighbour + 2 * 32 mark and look up its local id + 12 entry)
 //                       + r (32 row offsets + 8 offset)
@@ -12,8 +13,8 @@
 //     LADIES, FastGCN   LADIES reads ids and values for the sums, then ids again for the columns:
 //                       12 D; FastGCN 4 D; + e 12
 //
-// The bound moves these bytes at the rate of a copy. It leaves out the random numbers (ten Philox rounds of 64-bit products for four
-// draws; LABOR: for each neighbour), sorts and the launches.
+// The bound moves these bytes at the rate of a copy. It leaves out the random numbers (ten Philox
+// rounds of 64-bit products for four draws; LABOR: for each neighbour), sorts and the launches.
 //
 // Verification: the sum of the digests of all minibatches is the CPU's.
 #include "espalier/comm/device_communicator.hpp"

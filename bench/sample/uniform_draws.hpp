@@ -1,4 +1,5 @@
-// GraphSAGE's draws alone, by draw_few_uniform: what is left of sampling when no vertex gets a local id.
+// GraphSAGE's draws alone, by draw_few_uniform: what is left of sampling when no vertex gets
+// a local id.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,8 @@ struct DrawnRows {
   RandomStream stream;                 ///< of all rows, but for the row
   std::vector<std::int64_t> vertices;  ///< [rows]
   std::vector<std::int64_t> begin;     ///< [rows + 1] the place of each row's picks
-  Buffer<std::int32_t> picks;          ///< neighbour ids; a row with at most `fanout` neighbours has them all
+  Buffer<std::int32_t> picks;          ///< neighbour ids; a row with at most `fanout` neighbours
+                                       ///< has them all
 
   DrawnRows(const Csr<std::int32_t>& a, std::int64_t fanout_, const RandomStream& stream_,
             std::span<const std::int64_t> rows)
@@ -31,7 +33,8 @@ struct DrawnRows {
   std::int64_t rows() const { return std::ssize(vertices); }
 };
 
-/// Random words of a window of rows, drawn together: `blocks` blocks of four for each row that asks.
+/// Random words of a window of rows, drawn together: `blocks` blocks of four for each row
+/// that asks.
 class WindowWords {
  public:
   static constexpr std::int64_t kWindow = 32;
@@ -63,9 +66,9 @@ class WindowWords {
   alignas(64) std::array<std::uint64_t, 4 * kMostBlocks> words_;
 };
 
-/// Draws for rows first .. last-1. For a window of rows the random words are drawn, then the positions of all picks,
-/// and the ids that stand there asked for; then these are read. The places of later rows arrive meanwhile. So does
-/// the sampler.
+/// Draws for rows first .. last-1. For a window of rows the random words are drawn, then the
+/// positions of all picks, and the ids that stand there asked for; then these are read. The places
+/// of later rows arrive meanwhile. So does the sampler.
 inline void draw_rows(const Csr<std::int32_t>& a, DrawnRows& drawn, std::int64_t first, std::int64_t last) {
   constexpr std::int64_t kWindow = WindowWords::kWindow, kAhead = 64;
   std::array<std::array<std::int32_t, kFewDraws>, kWindow> chosen;

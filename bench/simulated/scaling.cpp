@@ -1,19 +1,20 @@
-// One point of a scaling study: the batches of an epoch sampled in one bulk by GraphSAGE, then their input rows fetched
-// minibatch by minibatch. Built twice: by mpicxx, where time is measured, and by SimGrid's smpicxx, where ranks are
-// simulated, messages take the time of the simulated network, and computing takes what is charged (base/work.hpp).
+// One point of a scaling study: the batches of an epoch sampled in one bulk by GraphSAGE, then
+// their input rows fetched minibatch by minibatch. Built twice: by mpicxx, where time is measured,
+// and by SimGrid's smpicxx, where ranks are simulated, messages take the time of the simulated
+// network, and computing takes what is charged (base/work.hpp).
 //
 //     scaling [--nodes N --degree D --skew G --even-rows] [--batches K --batch B --fanout 15,10,5]
 //             [--replication C --topology partitioned|replicated --schedule push]
 //             [--features F --fetch-steps M]
 //             [--gathers-per-second X --bytes-per-second X --seconds-per-launch X]
 //
-// Rank 0 prints one line of JSON and ends with "done". Seconds are of the slowest rank, `fetch` of a whole
-// epoch, fetch_bytes of the steps that were done. `sample_communication` is what
-// of a rank's sampling time was not charged computing, that is messages and waiting for them, mean and maximum over
-// ranks; only a simulation has it.
+// Rank 0 prints one line of JSON and ends with "done". Seconds are of the slowest rank, `fetch` of
+// a whole epoch, fetch_bytes of the steps that were done. `sample_communication` is what of a
+// rank's sampling time was not charged computing, that is messages and waiting for them, mean and
+// maximum over ranks; only a simulation has it.
 //
-// Verification: every fetched value on every rank (`wrong`); the sample digest, which bench/simulated/run.py
-// compares between all runs, simulated and real.
+// Verification: every fetched value on every rank (`wrong`); the sample digest, which
+// bench/simulated/run.py compares between all runs, simulated and real.
 #include <mpi.h>
 
 #include <CLI/CLI.hpp>
@@ -164,8 +165,8 @@ struct Fetched {
   std::int64_t wrong = 0;
 };
 
-// Step by step, as training does: one minibatch per rank, none where a rank has no more. Of the first steps; the seconds
-// of all are as many times theirs.
+// Step by step, as training does: one minibatch per rank, none where a rank has no more. Of the
+// first steps; the seconds of all are as many times theirs.
 Fetched fetch_all(const Grid& grid, const Options& options, const std::vector<Minibatch>& minibatches) {
   const auto store = make_features(grid, options);
   const auto steps = count_batches(options.batches, grid.ranks());

@@ -1,9 +1,11 @@
-// Rows of a random graph with hubs, made row by row: no file, no list of edges, every rank makes what it holds.
+// Rows of a random graph with hubs, made row by row: no file, no list of edges, every rank makes
+// what it holds.
 //
-// Vertex v stands at a place x in (0, 1) of a ranking by popularity, w(x) = (1 - g) x^-g, mean 1 (g: `skew`; Chung and
-// Lu 2002 with a power law of exponent 1 + 1/g). Row v has d w(x) distinct columns (`hubs_are_long`, as in a symmetric
-// graph: who is met often has many neighbours) or d (as in a graph of citations), drawn in proportion to w. Ids are
-// scrambled, so that hubs lie anywhere. A row is a function of (shape, v).
+// Vertex v stands at a place x in (0, 1) of a ranking by popularity, w(x) = (1 - g) x^-g, mean 1
+// (g: `skew`; Chung and Lu 2002 with a power law of exponent 1 + 1/g). Row v has d w(x) distinct
+// columns (`hubs_are_long`, as in a symmetric graph: who is met often has many neighbours) or d (as
+// in a graph of citations), drawn in proportion to w. Ids are scrambled, so that hubs lie anywhere.
+// A row is a function of (shape, v).
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The products of the layer-wise samplers on one rank: the sum of a batch's rows, and its rows in some columns.
+// The products of the layer-wise samplers on one rank: the sum of a batch's rows, and its rows in
+// some columns.
 //
 //     products_bench [--scale N]      a symmetrised R-MAT of 2^N vertices (rmat.hpp;
 //                                     default 20), 8 batches
@@ -9,14 +10,14 @@
 //     columns   A(F, C): the entries of the frontier's rows in 512 columns
 //               (sparse/select_columns.hpp)
 //
-// Frontiers: `seeds`, 1024 random vertices, and `last`, what LADIES with 512,512,512 reaches in its last layer, with
-// the hubs it has picked.
+// Frontiers: `seeds`, 1024 random vertices, and `last`, what LADIES with 512,512,512 reaches in its
+// last layer, with the hubs it has picked.
 //
-// Derivation: an entry is read once, 4 bytes of id and, where it counts, 4 of value; an entry of the sum is
-// written once, 4 + 8 bytes. The bound moves these bytes at the rate of a memcpy. Far below 1 is expected of the
-// sums: an entry has to find the place of its column. What that takes a plain loop is the second bound,
-// Gustavson's: one dense array as wide as the graph, a list of the columns met, and their sort. Columns may pass
-// the bound where a long row is searched.
+// Derivation: an entry is read once, 4 bytes of id and, where it counts, 4 of value; an entry of
+// the sum is written once, 4 + 8 bytes. The bound moves these bytes at the rate of a memcpy. Far
+// below 1 is expected of the sums: an entry has to find the place of its column. What that takes a
+// plain loop is the second bound, Gustavson's: one dense array as wide as the graph, a list of the
+// columns met, and their sort. Columns may pass the bound where a long row is searched.
 //
 // Verification: against Gustavson's loop and a marked array, every sum and every entry.
 #include <omp.h>
@@ -141,7 +142,8 @@ std::int64_t count_wrong(const Frontiers& frontiers, const Places& places) {
   return wrong;
 }
 
-/// The rows of each minibatch that draw for its layer `layer`, and what the layer picked beyond them.
+/// The rows of each minibatch that draw for its layer `layer`, and what the layer picked
+/// beyond them.
 Frontiers frontiers_of(const char* name, const Csr<std::int32_t>& m,
                        const std::vector<Minibatch>& minibatches, std::size_t layer) {
   Frontiers all{name, m.columns, {}};

@@ -4,13 +4,13 @@
 //
 // Blocks of GraphSAGE 15,10,5 with 1024 seeds on a symmetrised R-MAT (rmat.hpp).
 //
-// Derivation: an entry's id is read and its row written in its stead, 4 + 4 bytes, its value likewise; every row
-// and every column has an 8-byte offset:
+// Derivation: an entry's id is read and its row written in its stead, 4 + 4 bytes, its value
+// likewise; every row and every column has an 8-byte offset:
 //
 //     bytes = entries 16 + rows 8 + columns 8
 //
-// The bound moves these bytes at the rate (read + written) of a memcpy. The ratio stays below 1: columns are
-// counted before entries are placed, so ids are read twice, and places are scattered.
+// The bound moves these bytes at the rate (read + written) of a memcpy. The ratio stays below 1:
+// columns are counted before entries are placed, so ids are read twice, and places are scattered.
 //
 // Verification: every entry against a stable sort by column.
 #include "espalier/comm/session.hpp"

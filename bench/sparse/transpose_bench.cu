@@ -1,12 +1,12 @@
 // The transpose of a block on a GPU, which the backward pass of SpMM multiplies by.
 //
-// Derivation, for a block with e entries, r rows and c columns: every entry is read, column 4 and value 4, and written, row 4 and
-// value 4; offsets are read and written, 8 each:
+// Derivation, for a block with e entries, r rows and c columns: every entry is read, column 4 and
+// value 4, and written, row 4 and value 4; offsets are read and written, 8 each:
 //
 //     bytes = 16 e + 8 (r + c + 2)
 //
-// That is what no transpose can do without. A sort by columns passes over the pairs several times, and a scatter writes to places
-// in no order, in sectors of 32 bytes for 4.
+// That is what no transpose can do without. A sort by columns passes over the pairs several times,
+// and a scatter writes to places in no order, in sectors of 32 bytes for 4.
 //
 // Verification: equal to the CPU's, entry for entry.
 #include "espalier/sparse/transpose.hpp"

@@ -1,11 +1,13 @@
 // One update by Adam on a GPU.
 //
-// Derivation: an element reads its weight, gradient and two moments and writes weight and moments: 7 float32 numbers.
+// Derivation: an element reads its weight, gradient and two moments and writes weight and moments:
+// 7 float32 numbers.
 //
 //     bytes = 28 elements
 //
-// The network of a step (100 x 256, 256 x 256, 256 x 47, twice, and biases: 0.2 M weights) is 5.8 MB, which lies in the cache: the
-// first case takes as long as its launches, and its ratio says only that. The second, 64 M weights, shows the kernel.
+// The network of a step (100 x 256, 256 x 256, 256 x 47, twice, and biases: 0.2 M weights) is 5.8
+// MB, which lies in the cache: the first case takes as long as its launches, and its ratio says
+// only that. The second, 64 M weights, shows the kernel.
 //
 // Verification: after three updates bit for bit the CPU's weights.
 #include "espalier/train/optimizer.hpp"

@@ -28,7 +28,8 @@ inline void add_product(const double* x, const std::vector<double>& w, std::span
     for (std::size_t o = 0; o < z.size(); ++o) z[o] += x[k] * w[k * z.size() + o];
 }
 
-/// The mean over the rows of `blocks.back()` of softmax cross-entropy, for kind = sage without normalisation.
+/// The mean over the rows of `blocks.back()` of softmax cross-entropy, for kind = sage without
+/// normalisation.
 inline double plain_loss(const Network<float>& network, std::span<const BlockView<>> blocks,
                          const Matrix<float>& input, std::span<const std::int32_t> labels, const Pass& pass,
                          const std::vector<Matrix<float>>& gradients, double along) {

@@ -1,5 +1,5 @@
-// One training step of a 3-layer GraphSAGE network on one rank, stage by stage, against what its arithmetic and
-// its bytes take at the rates of the machine.
+// One training step of a 3-layer GraphSAGE network on one rank, stage by stage, against what its
+// arithmetic and its bytes take at the rates of the machine.
 //
 //     step_bench [--scale N]      a symmetrised R-MAT of 2^N vertices (rmat.hpp; default 17)
 //
@@ -17,13 +17,15 @@
 //                 ratio may pass 1
 //     step        the sum of these
 //
-// The bound of a stage leaves out what is neither product: activations, dropout, bias, loss, the transpose of a
-// block. `GEMMs` and `SpMMs` repeat the calls of the step by themselves, forward and backward, and are its shares of
-// the machine's rates. Which calls these are follows from the formulas in nn/sage.hpp and nn/convolution.hpp.
+// The bound of a stage leaves out what is neither product: activations, dropout, bias, loss, the
+// transpose of a block. `GEMMs` and `SpMMs` repeat the calls of the step by themselves, forward and
+// backward, and are its shares of the machine's rates. Which calls these are follows from the
+// formulas in nn/sage.hpp and nn/convolution.hpp.
 //
-// Verification: the loss equals that of plain loops in double, dropout masks included, to 1e-6 of it; on a batch of
-// 32 seeds the derivative of that loss along the gradient, by differences, equals the gradient's square to 1e-4;
-// after a step all parameters have the bits that 1 thread gives them.
+// Verification: the loss equals that of plain loops in double, dropout masks included, to 1e-6 of
+// it; on a batch of 32 seeds the derivative of that loss along the gradient, by differences,
+// equals the gradient's square to 1e-4; after a step all parameters have the bits that 1 thread
+// gives them.
 #include <cblas.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// The GEMMs and SpMMs of one step of a GraphSAGE network, by themselves: their shapes, operations and bytes, ours and
-// OpenBLAS's.
+// The GEMMs and SpMMs of one step of a GraphSAGE network, by themselves: their shapes, operations
+// and bytes, ours and OpenBLAS's.
 #pragma once
 
 #include <cblas.h>
@@ -78,7 +78,8 @@ class StepProducts {
       for (const auto& one : backward_) aggregate(one, threads);
   }
 
-  /// Elements of the GEMMs farther from OpenBLAS's than terms 2^-22 (bench/dense/gemm_bench.cpp says why).
+  /// Elements of the GEMMs farther from OpenBLAS's than terms 2^-22 (bench/dense/gemm_bench.cpp
+  /// says why).
   std::int64_t count_wrong(int threads) {
     openblas_set_num_threads(threads);
     std::int64_t wrong = 0;
@@ -98,8 +99,8 @@ class StepProducts {
     std::int64_t rows, columns, terms;
   };
 
-  // Z = X_d W_self + (B X) W_neighbour in the cheaper order, and the gradients of both sides (nn/sage.hpp). Layer 1
-  // needs no gradient of its input.
+  // Z = X_d W_self + (B X) W_neighbour in the cheaper order, and the gradients of both sides
+  // (nn/sage.hpp). Layer 1 needs no gradient of its input.
   void add_layer(std::size_t place, std::int64_t in, std::int64_t out) {
     const auto& block = blocks_[place];
     const bool needs_input_gradient = place > 0;

@@ -1,8 +1,10 @@
-// espalier calibrate: measures what a message, a byte and each kind of work cost here, for `espalier plan`.
+// espalier calibrate: measures what a message, a byte and each kind of work cost here, for
+// `espalier plan`.
 //
-// All ranks work at once, as in a job, and what is written is their mean; of several repetitions the least disturbed counts. The
-// operations are those that a job spends its time in, on a graph and matrices larger than the caches. alpha and beta come
-// from exchanges among all ranks of a node, and among ranks of different nodes: 8 bytes to each, then megabytes.
+// All ranks work at once, as in a job, and what is written is their mean; of several repetitions
+// the least disturbed counts. The operations are those that a job spends its time in, on a graph
+// and matrices larger than the caches. alpha and beta come from exchanges among all ranks of a
+// node, and among ranks of different nodes: 8 bytes to each, then megabytes.
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -20,20 +20,24 @@ struct Restart {
   Config config;  ///< of the run that saved it
 };
 
-/// Collective. What run.restart names, the same on every rank; nothing where training begins anew. With "auto" the newest
-/// checkpoint in output.dir that is whole. Where train.batches_per_step is "auto", it becomes that of the checkpoint, so
-/// that another number of ranks goes on with the same steps. Throws UserError.
+/// Collective. What run.restart names, the same on every rank; nothing where training begins anew.
+/// With "auto" the newest checkpoint in output.dir that is whole. Where train.batches_per_step is
+/// "auto", it becomes that of the checkpoint, so that another number of ranks goes on with the same
+/// steps. Throws UserError.
 std::optional<Restart> find_restart(const Communicator& world, Config& config);
 
-/// Throws UserError(kUsage), on every rank, when the checkpoint is not one of this job: another graph, or keys that lead
-/// elsewhere. A path that was named may change keys that the rest of the training can go on with; a warning says which.
+/// Throws UserError(kUsage), on every rank, when the checkpoint is not one of this job: another
+/// graph, or keys that lead elsewhere. A path that was named may change keys that the rest of the
+/// training can go on with; a warning says which.
 void check_restart(const Job& job, const Restart& restart);
 
-/// Throws UserError(kUsage), on every rank, when the checkpoint was saved in training on other contents of the graph
-/// file than these, and names the data sets that differ. Nothing is thrown where one of them is not known.
+/// Throws UserError(kUsage), on every rank, when the checkpoint was saved in training on other
+/// contents of the graph file than these, and names the data sets that differ. Nothing is thrown
+/// where one of them is not known.
 void check_same_content(const Job& job, const ContentDigests& here, const Restart& restart);
 
-/// "goes on from out/checkpoints/epoch-0003-step-000040.h5 (40 steps of epoch 3 done, saved by 4 ranks)".
+/// "goes on from out/checkpoints/epoch-0003-step-000040.h5 (40 steps of epoch 3 done, saved by
+/// 4 ranks)".
 std::string restart_in_words(const Job& job, const Restart& restart);
 
 /// Saves by run.checkpoint_* and run.max_minutes and when a signal asks (train/save_policy.hpp), in
@@ -48,8 +52,8 @@ class JobCheckpoints {
   /// Collective. TrainingProgress::goes_on.
   bool goes_on();
 
-  /// Collective. A checkpoint that cannot be written is a warning while training goes on, and an error where it was to
-  /// end with it.
+  /// Collective. A checkpoint that cannot be written is a warning while training goes on, and an
+  /// error where it was to end with it.
   void save(const TrainingState& state, const std::vector<EpochReport>& history);
 
   /// Ends the command where training was interrupted: UserError(kSignal) that says how to go on.

@@ -1,5 +1,6 @@
-// The commands, one file each: main.cpp reads the command line into these structs and calls the function.
-// Every command is collective over `world`; user errors leave it as UserError, agreed on by all ranks.
+// The commands, one file each: main.cpp reads the command line into these structs and calls the
+// function. Every command is collective over `world`; user errors leave it as UserError, agreed on
+// by all ranks.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +78,8 @@ struct PlanArguments {
   std::string machine;          ///< a machine file; empty: no seconds
   std::string output;           ///< where the JSON goes; empty: plan.json in output.dir
   bool sampling = false;        ///< of `espalier sample`, not of `train`
-  std::int64_t draw = 256;      ///< minibatches of the epoch that are drawn; 0: estimate from degrees
+  std::int64_t draw = 256;      ///< minibatches of the epoch that are drawn; 0: estimate
+                                ///< from degrees
 };
 void plan_command(const Communicator& world, const PlanArguments& arguments);
 

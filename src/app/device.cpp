@@ -52,7 +52,8 @@ std::string id_of(const Cuda&) {
 
 #endif
 
-// How many ranks have the GPU that this one has. A rank may see one GPU only, and that may be its own. Collective.
+// How many ranks have the GPU that this one has. A rank may see one GPU only, and that may be its
+// own. Collective.
 int count_sharers(const Communicator& world, const Cuda& gpu) {
   struct Id {
     char host[256] = {}, gpu[16] = {};

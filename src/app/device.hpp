@@ -13,16 +13,17 @@ namespace espalier {
 
 struct Device {
   std::shared_ptr<const Cuda> gpu;  ///< null: the CPU
-  std::int64_t memory = 0;  ///< free bytes of the GPU for this rank; ranks that share one have equal parts
-  int sharers = 1;          ///< the most ranks that share a GPU
-  std::string words;        ///< "on the CPU (no GPU: no CUDA-capable device is detected)"
+  std::int64_t memory = 0;          ///< free bytes of the GPU for this rank; ranks that share one
+                                    ///< have equal parts
+  int sharers = 1;                  ///< the most ranks that share a GPU
+  std::string words;                ///< "on the CPU (no GPU: no CUDA-capable device is detected)"
 
   const char* name() const { return gpu ? "cuda" : "cpu"; }
 };
 
-/// Collective. What run.device asks for: with "auto" GPUs when every rank sees one. Rank r of a node takes GPU r modulo
-/// the number of GPUs that it sees. Throws UserError(kUsage) when GPUs are asked for and a rank has none, and for a
-/// train.precision that the device lacks.
+/// Collective. What run.device asks for: with "auto" GPUs when every rank sees one. Rank r of a
+/// node takes GPU r modulo the number of GPUs that it sees. Throws UserError(kUsage) when GPUs are
+/// asked for and a rank has none, and for a train.precision that the device lacks.
 Device choose_device(const Communicator& world, const NodePlace& node, const Config& config);
 
 }  // namespace espalier

@@ -1,5 +1,5 @@
-// espalier digest: the digests of what a graph file holds, checked against those that stand in it, or
-// written into it. For files that h5py or another program made.
+// espalier digest: the digests of what a graph file holds, checked against those that stand in it,
+// or written into it. For files that h5py or another program made.
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/watchdog.hpp"

@@ -1,7 +1,8 @@
 // espalier info: what is in a graph file, and how much memory it takes on a grid.
 //
-// Every rank reads an even range of rows, in parts of bounded size. Degree quantiles are exact: each rank
-// keeps its degrees sorted, and one bisection over the degree axis serves all quantiles together.
+// Every rank reads an even range of rows, in parts of bounded size. Degree quantiles are exact:
+// each rank keeps its degrees sorted, and one bisection over the degree axis serves all
+// quantiles together.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -83,7 +84,8 @@ Degrees read_degrees(const Communicator& world, const GraphFile& file) {
   const auto parts = 1 + info.edges / world.size() / kEdgesPerPart;
   VertexMarks has_out_edge(info.nodes, world.size());
   Degrees degrees;
-  std::uint64_t forward = 0, backward = 0;  // sums over all edges are equal when reversing changes nothing
+  // Sums over all edges are equal when reversing changes nothing.
+  std::uint64_t forward = 0, backward = 0;
   for (std::int64_t part = 0; part < parts; ++part) {
     const auto rows = even_range(mine.size(), parts, part);
     const auto a = file.read_rows<std::int64_t>(mine.begin + rows.begin, mine.begin + rows.end);
@@ -111,8 +113,8 @@ Degrees read_degrees(const Communicator& world, const GraphFile& file) {
 
 constexpr std::array<double, 7> kQuantiles = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
 
-// The smallest degree that at least a fraction q of the n vertices does not exceed, for each q: bisection on
-// [low, high].
+// The smallest degree that at least a fraction q of the n vertices does not exceed, for each q:
+// bisection on [low, high].
 std::array<std::int64_t, 7> find_quantiles(const Communicator& world, const std::vector<std::int64_t>& sorted,
                                            std::int64_t n) {
   std::array<std::int64_t, 7> low{}, high{}, covered{};

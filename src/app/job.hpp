@@ -1,4 +1,5 @@
-// What `sample` and `train` set up alike: config, grid, graph, and the numbers that "auto" stands for.
+// What `sample` and `train` set up alike: config, grid, graph, and the numbers that "auto"
+// stands for.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@
 
 namespace espalier {
 
-/// Collective. Rank 0 reads the config file; every rank gets the same config. Refuses what this program
-/// cannot do.
+/// Collective. Rank 0 reads the config file; every rank gets the same config. Refuses what this
+/// program cannot do.
 Config load_job_config(const Communicator& world, const JobArguments& arguments);
 
 /// metrics.csv of the run, on rank 0 (run_output.hpp).
@@ -40,12 +41,12 @@ struct Job {
   std::int64_t memory_limit = 0;    ///< bytes of host memory per rank
   std::unique_ptr<GraphFile> file;  ///< open until start_output
   GraphInfo graph;
-  bool verified =
-      false;  ///< was what was read checked against digests in the file? Known from start_output on
+  bool verified = false;            ///< was what was read checked against digests in the file?
+                                    ///< Known from start_output on
   Standardization standardization;  ///< of the features, once they were read
   std::unique_ptr<Grid> grid;
-  std::unique_ptr<Grid>
-      sampling_grid;  ///< a second one for the thread that samples ahead (run.overlap), or null
+  std::unique_ptr<Grid> sampling_grid;   ///< a second one for the thread that samples ahead
+                                         ///< (run.overlap), or null
   std::unique_ptr<MetricsFile> metrics;  ///< on rank 0, from start_output on
 
   /// The grid of the matrix and the samplers over it.
@@ -54,19 +55,21 @@ struct Job {
   std::int64_t batches_per_step() const { return *config.train.batches_per_step.value; }
 };
 
-/// Throws UserError(kInput) when the graph lacks what the job needs of it: a training split, weights.
+/// Throws UserError(kInput) when the graph lacks what the job needs of it: a training
+/// split, weights.
 void check_graph(const GraphInfo& graph, const Config& config);
 
 /// grid.topology.
 Topology topology_of(const Config& config);
 
-/// Collective. Opens the graph, resolves what "auto" stands for, checks that what stays in memory fits (UserError
-/// kMemory otherwise). Writes nothing.
+/// Collective. Opens the graph, resolves what "auto" stands for, checks that what stays in memory
+/// fits (UserError kMemory otherwise). Writes nothing.
 Job open_job(const Communicator& world, const Config& config, bool training);
 
-/// The matrix that the model multiplies by and whose rows the sampler estimates: the normalised A + I for gcn; for
-/// sage A, or the row-normalised A where a layer-wise sampler needs its entries; for ladies in mode reference the
-/// row-normalised A + I of either model (docs/decisions/006). Collective.
+/// The matrix that the model multiplies by and whose rows the sampler estimates: the normalised A +
+/// I for gcn; for sage A, or the row-normalised A where a layer-wise sampler needs its entries; for
+/// ladies in mode reference the row-normalised A + I of either model (docs/decisions/006).
+/// Collective.
 template <class Index>
 DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const Config& config) {
   note_activity("reading the edges");
@@ -104,8 +107,8 @@ JobSize size_of(const Job& job, std::int64_t ranks);
 /// Bytes that the input rows of one chunk of exact evaluation may take.
 std::int64_t evaluation_memory(const Job& job);
 
-/// With GPUs: does the block of the matrix, or of the features, go to the memory of the GPU? Otherwise kernels read it
-/// in pinned memory of the host.
+/// With GPUs: does the block of the matrix, or of the features, go to the memory of the GPU?
+/// Otherwise kernels read it in pinned memory of the host.
 bool topology_on_device(const Job& job);
 bool features_on_device(const Job& job);
 

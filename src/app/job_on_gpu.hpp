@@ -13,7 +13,8 @@
 
 namespace espalier {
 
-/// A copy of the matrix where kernels read it: in the memory of the GPU, or of the host when it is too large.
+/// A copy of the matrix where kernels read it: in the memory of the GPU, or of the host when it is
+/// too large.
 template <class Index>
 DistCsr<Index, Cuda> place_matrix(const Job& job, const DeviceGrid& grid, const DistCsr<Index>& a) {
   const bool fits = topology_on_device(job);

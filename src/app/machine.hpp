@@ -1,7 +1,9 @@
-// A machine as the alpha-beta-gamma model sees it: what a node holds, what a message and a byte cost, how fast one rank
-// does each kind of work. `espalier calibrate` measures and writes such a file; inputs/machines/ holds some.
+// A machine as the alpha-beta-gamma model sees it: what a node holds, what a message and a byte
+// cost, how fast one rank does each kind of work. `espalier calibrate` measures and writes such a
+// file; inputs/machines/ holds some.
 //
-// Rates are those of one rank with all of its threads (or its GPU), while the other ranks of the node work too.
+// Rates are those of one rank with all of its threads (or its GPU), while the other ranks of the
+// node work too.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +25,9 @@ struct Machine {
   Link inside{1, 10};   ///< inside a node, per rank
 
   // Work per second of a rank.
-  double draws = 0;  ///< M picks drawn and put into blocks
-  double entries =
-      0;  ///< M entries of whole rows summed, searched or weighed (all sampling but uniform draws)
+  double draws = 0;         ///< M picks drawn and put into blocks
+  double entries = 0;       ///< M entries of whole rows summed, searched or weighed (all sampling
+                            ///< but uniform draws)
   double rows_gbs = 0;      ///< GB of feature rows copied from anywhere
   double spmm_gbs = 0;      ///< GB of dense rows gathered by a block times a matrix
   double gemm_gflops = 0;   ///< of products of tall matrices
@@ -34,8 +36,8 @@ struct Machine {
   double gradients = 0;     ///< M numbers of a gradient packed and added up
 };
 
-/// Reads a machine file. Throws UserError(kUsage) that says what is wrong and where: not a machine file, another version,
-/// an unknown key (naming the nearest), a missing or wrong value.
+/// Reads a machine file. Throws UserError(kUsage) that says what is wrong and where: not a machine
+/// file, another version, an unknown key (naming the nearest), a missing or wrong value.
 Machine read_machine(const std::string& path);
 
 /// Is this the text of a machine file, of any version, be its values right or wrong?
@@ -44,8 +46,8 @@ bool is_machine(const std::string& text);
 /// The text of a machine file. `about`: comment lines at its head.
 std::string to_toml(const Machine& machine, const std::string& about);
 
-/// What a message and a byte cost a rank of a group of `group` ranks, neighbours of which lie `stride` ranks apart: the
-/// mean over the others, of which some are on its node.
+/// What a message and a byte cost a rank of a group of `group` ranks, neighbours of which lie
+/// `stride` ranks apart: the mean over the others, of which some are on its node.
 Link link_of(const Machine& machine, std::int64_t group, std::int64_t stride);
 
 }  // namespace espalier

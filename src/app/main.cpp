@@ -197,7 +197,8 @@ void add_help(CLI::App& app, std::string& topic, const std::string& overview, Ac
   });
 }
 
-// Has a job done its work when its files are there? Of other commands, what they print is the result.
+// Has a job done its work when its files are there? Of other commands, what they print is
+// the result.
 bool writes_its_result(const std::string& command) {
   return command == "train" || command == "import" || command == "generate";
 }
@@ -266,14 +267,15 @@ int run(const Communicator& world, int argc, char** argv) {
   return 0;
 }
 
-// A file that is opened while 0, 1 or 2 is closed would get its number, and what is printed. One that cannot be
-// written to stands in for it.
+// A file that is opened while 0, 1 or 2 is closed would get its number, and what is printed. One
+// that cannot be written to stands in for it.
 void hold_standard_streams() {
   for (int stream = 0; stream <= 2; ++stream)
     if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0) return;
 }
 
-// Every rank is expected to leave with the same error. One that leaves alone must not make the others wait.
+// Every rank is expected to leave with the same error. One that leaves alone must not make the
+// others wait.
 int leave(const Communicator& world, const UserError& error) {
   constexpr double kPatienceSeconds = 5;
   note_leaving();

@@ -1,5 +1,5 @@
-// How much memory there is, what a job holds of it from beginning to end, and what "auto" makes of the rest:
-// `sample`, `train` and `plan` ask here.
+// How much memory there is, what a job holds of it from beginning to end, and what "auto" makes of
+// the rest: `sample`, `train` and `plan` ask here.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace espalier {
 
-/// Bytes of memory that this node offers to the job: the machine's, or less where a control group (SLURM, a
-/// container) sets a limit.
+/// Bytes of memory that this node offers to the job: the machine's, or less where a control group
+/// (SLURM, a container) sets a limit.
 std::int64_t node_memory();
 
 /// Bytes of the whole adjacency matrix (indices, indptr, values) and of the whole feature matrix.
@@ -38,8 +38,10 @@ struct ResidentMemory {
   double features = 0;
   double evaluation = 0;  ///< blocks of hidden layers: input, own share and result of one layer
   double model = 0;       ///< weights, gradients, optimiser state, best weights
-  double loading = 0;     ///< the matrix as read beside the one with self-loops, before the rest is there
-  double exchange = 0;    ///< staged-oblivious: a foreign block row, or a copy of one's own on its way out
+  double loading = 0;     ///< the matrix as read beside the one with self-loops, before the
+                          ///< rest is there
+  double exchange = 0;    ///< staged-oblivious: a foreign block row, or a copy of one's own on
+                          ///< its way out
   double total() const {
     return std::max(topology + features + evaluation + model + exchange, topology + loading);
   }
@@ -61,22 +63,24 @@ struct JobSize {
   bool samples_ahead = false;      ///< are two windows of minibatches in memory?
 };
 
-/// Bytes of a rank in memory of the host, and in its GPU, from beginning to end. The graph lies in the GPU where half of
-/// the memory is left to minibatches and activations; what a kernel reads in memory of the host is a copy there.
+/// Bytes of a rank in memory of the host, and in its GPU, from beginning to end. The graph lies in
+/// the GPU where half of the memory is left to minibatches and activations; what a kernel reads in
+/// memory of the host is a copy there.
 double bytes_on_host(const JobSize& job, std::int64_t replication);
 double bytes_on_device(const JobSize& job, std::int64_t replication);
 bool topology_fits_device(const JobSize& job, std::int64_t replication);
 
-/// What grid.replication = "auto" stands for: the most copies that leave half of the memory to samples and activations.
+/// What grid.replication = "auto" stands for: the most copies that leave half of the memory to
+/// samples and activations.
 std::int64_t automatic_replication(const JobSize& job);
 
-/// Bytes that minibatches sampled at once may take on a rank, of the memory that they lie in, and the input rows of one
-/// chunk of exact evaluation.
+/// Bytes that minibatches sampled at once may take on a rank, of the memory that they lie in, and
+/// the input rows of one chunk of exact evaluation.
 std::int64_t sample_memory(const JobSize& job, std::int64_t replication);
 std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication);
 
-/// What sampler.bulk stands for: as many minibatches as fit in sample_memory when it is "auto"; never more than an epoch
-/// has.
+/// What sampler.bulk stands for: as many minibatches as fit in sample_memory when it is "auto";
+/// never more than an epoch has.
 std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication);
 
 /// Throws UserError(kMemory) where what stays in memory is more than there is.

@@ -36,7 +36,8 @@ CLI::Option* add(CLI::App& app, const char* name, Number& value, Range<Number> r
   return app.add_option(name, value, about)
       ->transform(CLI::Validator(
           [name, range](std::string& text) {
-            text = fmt::format("{}", parse(name, text, range));  // one way to write it: no octal, no rounding
+            // One way to write it: no octal, no rounding.
+            text = fmt::format("{}", parse(name, text, range));
             return std::string();
           },
           ""));

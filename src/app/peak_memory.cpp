@@ -48,8 +48,9 @@ struct Estimate {
   double remote() const { return epoch.rows() > 1 ? crossing(epoch.rows()) : 0; }
 };
 
-// Memory of arrays that live at once. The C library takes large ones from the system and gives them back when they are
-// freed; smaller ones come from its heap, which keep_freed_memory() (base/buffer.hpp) lets it keep.
+// Memory of arrays that live at once. The C library takes large ones from the system and gives them
+// back when they are freed; smaller ones come from its heap, which keep_freed_memory()
+// (base/buffer.hpp) lets it keep.
 struct Arrays {
   double heap = 0, mapped = 0;
 
@@ -99,7 +100,8 @@ Arrays row_entries(double rows, double entries, double id_bytes, double value_by
   return Arrays().add(8 * rows).add(id_bytes * entries).add(value_bytes * entries);
 }
 
-// Rows fetched from their owners, and as many packed for others: asked for, packed and received, looked at.
+// Rows fetched from their owners, and as many packed for others: asked for, packed and received,
+// looked at.
 Arrays fetched_rows(const Estimate& e, double rows, double distinct, double distinct_entries) {
   const double away = crossing(e.epoch.parts());
   const auto packed = row_entries(distinct * away, distinct_entries * away, e.id(), e.value());
@@ -130,7 +132,8 @@ Arrays product(const Estimate& e, std::size_t k) {
   const auto fetched = fetched_rows(e, rows, e.work.distinct[k], e.work.distinct_entries[k]);
   switch (e.work.schedules[k]) {
     case Schedule::kPush:
-      return served_rows(e, rows, results) + results + partial_sums;  // in the order of the frontier
+      // In the order of the frontier.
+      return served_rows(e, rows, results) + results + partial_sums;
     case Schedule::kStaged:
     case Schedule::kStagedOblivious: {
       const auto whole = layer_wise ? results : row_entries(rows, e.work.row_entries[k], e.id(), e.value());
@@ -171,8 +174,8 @@ bool gathers(const Estimate& e) {
          order_of_layer(e, e.work.largest, 1) == Order::kAggregateFirst;
 }
 
-// feature/store.inl.hpp: of `lists` lists of `rows` rows each: sources, rows in float32; with other ranks
-// ids by owner, their order and owners, ids asked by others, rows packed and received.
+// feature/store.inl.hpp: of `lists` lists of `rows` rows each: sources, rows in float32; with other
+// ranks ids by owner, their order and owners, ids asked by others, rows packed and received.
 Arrays fetch(const Estimate& e, double lists, double rows, double remote, double stored, double width) {
   auto arrays = Arrays().add(8 * lists * rows).add(4 * rows * width, lists);
   if (remote > 0) arrays.add(e.id() * lists * rows).add(8 * lists * rows).add(4 * lists * rows);
@@ -184,7 +187,8 @@ Arrays input_rows(const Estimate& e) {
   return fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), e.width(0));
 }
 
-// nn/network.inl.hpp: of each layer the product and its result, gradients of two layers, a transposed block.
+// nn/network.inl.hpp: of each layer the product and its result, gradients of two layers, a
+// transposed block.
 Arrays activations(const Estimate& e) {
   const auto& size = e.work.largest;
   const auto& model = e.job.config.model;
@@ -213,7 +217,8 @@ Arrays network(const Estimate& e) {
   const double parameters = network_size(e.job.graph, e.job.config.model).parameters;
   const bool exact = e.job.config.train.reproducible;
   const double state = e.job.config.train.optimizer == "adam" ? 2 : 1;
-  // Weights, optimiser, gradients, best weights; a flat gradient per minibatch of a step, and their sum.
+  // Weights, optimiser, gradients, best weights; a flat gradient per minibatch of a step, and
+  // their sum.
   Arrays arrays;
   arrays.add(4 * parameters, 3 + state).add(4 * parameters, exact ? e.minibatches_per_step() : 1);
   return exact ? arrays.add(8 * parameters) : arrays;
@@ -331,13 +336,16 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
   const auto of_window = on_host ? window(e) : nothing, of_sampling = on_host ? sampling(e) : nothing;
   const auto of_step = network_on_host ? input_rows(e) : nothing;
   const auto of_network = network_on_host ? activations(e) : nothing;
-  // Arrays of a step grow with the largest minibatch so far, an eighth at a time, and leave what they outgrew.
+  // Arrays of a step grow with the largest minibatch so far, an eighth at a time, and leave what
+  // they outgrew.
   constexpr double kOutgrown = 0.35;
   const auto outgrown = Arrays().add(kOutgrown * (of_step + of_network).heap);
-  constexpr double kHoles = 1.08;  // between the arrays of evaluation, which come and go by the layer
+  // Between the arrays of evaluation, which come and go by the layer.
+  constexpr double kHoles = 1.08;
   auto of_evaluation = network_on_host ? evaluation(e) : nothing;
   of_evaluation.heap *= kHoles;
-  // Of what sampling freed, in pieces of all sizes, the large arrays of evaluation find little to live in.
+  // Of what sampling freed, in pieces of all sizes, the large arrays of evaluation find little
+  // to live in.
   constexpr double kReused = 0.25;
   const double freed = of_window.heap + of_sampling.heap;
   const double reused = std::min(of_evaluation.heap, kReused * freed);

@@ -1,8 +1,10 @@
-// The most memory that a rank of a job holds at once, item by item: what the kernel will report as VmHWM.
+// The most memory that a rank of a job holds at once, item by item: what the kernel will
+// report as VmHWM.
 //
-// A job passes through phases: it loads, then samples windows, computes steps and evaluates. The peak is that of the
-// fullest phase. Sizes of minibatches come from the epoch's own samples (sample/counted_work.hpp); the arrays are
-// those that the sources named beside each formula hold. docs/plan.md says how far it was off.
+// A job passes through phases: it loads, then samples windows, computes steps and evaluates. The
+// peak is that of the fullest phase. Sizes of minibatches come from the epoch's own samples
+// (sample/counted_work.hpp); the arrays are those that the sources named beside each formula hold.
+// docs/plan.md says how far it was off.
 #pragma once
 
 #include <string>
@@ -34,8 +36,8 @@ struct PeakMemory {
   double bytes() const { return fullest().total(); }
 };
 
-/// Of a rank that computes on the CPU; with a GPU what is left in memory of the host. `layers[l]`: evaluation of layer
-/// l + 1. `program`: bytes of the program, its libraries and MPI.
+/// Of a rank that computes on the CPU; with a GPU what is left in memory of the host. `layers[l]`:
+/// evaluation of layer l + 1. `program`: bytes of the program, its libraries and MPI.
 PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const EpochWork& work,
                        const std::vector<EvaluationWork>& layers, double program, int threads);
 

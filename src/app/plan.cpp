@@ -23,7 +23,8 @@ namespace espalier {
 
 namespace {
 
-// Beyond what `plan` itself holds at its start: what a running job touches of MPI, HDF5 and the C library.
+// Beyond what `plan` itself holds at its start: what a running job touches of MPI, HDF5 and the
+// C library.
 constexpr double kRuntimeBytes = 7e6;
 
 // What a rank has, and by whose word.
@@ -288,7 +289,8 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   if (!arguments.sampling) check_training_data(file.info(), config.graph.file);
   auto plan = resolve(arguments, config, file.info());
 
-  // 2. What an epoch asks for: counted in its own minibatches where this process can hold the matrix.
+  // 2. What an epoch asks for: counted in its own minibatches where this process can hold
+  //    the matrix.
   if (arguments.draw == 0 || bytes_to_count(plan) > 0.8 * static_cast<double>(node_memory()))
     estimate(plan, file);
   else

@@ -19,7 +19,8 @@ struct CopiesChoice {
 };
 
 struct Plan {
-  JobSize job;                ///< its config resolved: replication, bulk and batches_per_step are numbers
+  JobSize job;                ///< its config resolved: replication, bulk and batches_per_step
+                              ///< are numbers
   std::string memory_source;  ///< who says what a rank has
   PlannedEpoch epoch;
   EpochWork work;

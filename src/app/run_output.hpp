@@ -1,8 +1,8 @@
 // What a run writes to output.dir while it holds the folder: config.toml, metrics.csv, report.json.
 //
-// Nothing is begun where the folder cannot be written to. Later a disk that is full, or gone, ends no run: lines
-// of metrics.csv are kept and tried again after every epoch, with one warning and one word when they are there;
-// a report that no file takes goes to standard output.
+// Nothing is begun where the folder cannot be written to. Later a disk that is full, or gone, ends
+// no run: lines of metrics.csv are kept and tried again after every epoch, with one warning and one
+// word when they are there; a report that no file takes goes to standard output.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,22 @@
 
 namespace espalier {
 
-/// Collective. Makes output.dir and takes its lock, which rank 0 holds until the result is destroyed (null on the
-/// others). Throws UserError(kUsage) when another job holds it or the folder cannot be written to. Before
-/// anything in the folder is read.
+/// Collective. Makes output.dir and takes its lock, which rank 0 holds until the result is
+/// destroyed (null on the others). Throws UserError(kUsage) when another job holds it or the folder
+/// cannot be written to. Before anything in the folder is read.
 std::unique_ptr<OutputLock> lock_output(const Communicator& world, const Config& config);
 
-/// Collective, after everything was read from the graph file: closes it, writes the resolved config to the output
-/// folder; reports of an earlier run there are removed. Throws UserError(kUsage) when it cannot be written.
+/// Collective, after everything was read from the graph file: closes it, writes the resolved config
+/// to the output folder; reports of an earlier run there are removed. Throws UserError(kUsage) when
+/// it cannot be written.
 void start_output(Job& job);
 
-/// Rank 0 adds the epoch's line to metrics.csv at once, so that a job that is cut off leaves what it measured.
-/// Epochs come in order, from the first one of the history on.
+/// Rank 0 adds the epoch's line to metrics.csv at once, so that a job that is cut off leaves what
+/// it measured. Epochs come in order, from the first one of the history on.
 void append_metrics(const Job& job, const EpochReport& epoch);
 
-/// Collective, when all results have been printed. Rank 0 writes report.json, and says where. Throws
-/// UserError(kUsage) when it could not; the report is on standard output then.
+/// Collective, when all results have been printed. Rank 0 writes report.json, and says where.
+/// Throws UserError(kUsage) when it could not; the report is on standard output then.
 void write_report(const Job& job, const RunReport& report);
 
 }  // namespace espalier

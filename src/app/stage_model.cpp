@@ -60,7 +60,8 @@ std::vector<Cost> fetch_costs(const StageInput& in) {
   return costs;
 }
 
-// train/gradient_reduction.cpp: floats, or integers after a bound for each tensor; statistics in the same way.
+// train/gradient_reduction.cpp: floats, or integers after a bound for each tensor; statistics in
+// the same way.
 Cost reduce_cost(const StageInput& in) {
   const auto size = network_size(in.job.graph, in.job.config.model);
   Cost step;
@@ -75,7 +76,8 @@ Cost reduce_cost(const StageInput& in) {
   return steps_of(in) * step;
 }
 
-// train/evaluator.inl.hpp: in each layer the chunks' rows down the column, the block's parts along the row.
+// train/evaluator.inl.hpp: in each layer the chunks' rows down the column, the block's parts
+// along the row.
 std::vector<Cost> evaluate_costs(const StageInput& in) {
   const int p = in.epoch.ranks, rows = in.epoch.rows(), c = in.epoch.replication;
   Cost same, most;
@@ -99,7 +101,8 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
       add(same, {1.0 * (c - 1), 4 * block * crossing(c) * width_of(in, layer)});
     }
   }
-  add(same, all_reduce_cost(3 * 24.0 * static_cast<double>(in.job.graph.classes), p));  // of three splits
+  // Of three splits.
+  add(same, all_reduce_cost(3 * 24.0 * static_cast<double>(in.job.graph.classes), p));
   std::vector<Cost> costs(p, same);
   // The total is exact; one rank stands for the fullest.
   if (p > 1 && most.bytes > 0) {
@@ -153,7 +156,8 @@ StageVolume volume_of(const std::vector<Cost>& ranks) {
 
 namespace {
 
-// Work of a layer: multiply-adds of dense products, numbers gathered by sparse ones, numbers passed by activations.
+// Work of a layer: multiply-adds of dense products, numbers gathered by sparse ones, numbers passed
+// by activations.
 struct LayerWork {
   double flops = 0, gathered = 0, elements = 0;
 };
@@ -220,7 +224,8 @@ struct SecondsModel {
       scanned += in.work.scanned[layer];
     }
     const auto& kind = sampler_kind_of(in.job.config.sampler.kind);
-    // A uniform draw touches what it picks; labor and weighted draws look at whole rows, ladies also sums them.
+    // A uniform draw touches what it picks; labor and weighted draws look at whole rows, ladies
+    // also sums them.
     const bool whole_rows = kind.layer_wise || kind.weighs_picks || in.epoch.shape.weighted;
     const double batch =
         whole_rows ? scanned * (kind.sums_rows ? 2 : 1) / (m.entries * 1e6) : picks / (m.draws * 1e6);

@@ -1,10 +1,12 @@
-// What each stage of an epoch moves between ranks, and how long it takes: the alpha-beta-gamma model of a plan.
+// What each stage of an epoch moves between ranks, and how long it takes: the alpha-beta-gamma
+// model of a plan.
 //
 //     seconds(stage) = alpha messages + bytes / beta + sum over its kinds of work of amount / rate
 //
-// Messages and bytes are those of the cost functions that the stages themselves book (product/schedule.hpp,
-// feature/fetch_model.hpp, comm/volumes.hpp), for what was counted in the epoch's own samples. alpha, beta and the rates
-// (gamma) are a machine file's (machine.hpp). Stages follow one another: run.overlap is not modelled.
+// Messages and bytes are those of the cost functions that the stages themselves book
+// (product/schedule.hpp, feature/fetch_model.hpp, comm/volumes.hpp), for what was counted in the
+// epoch's own samples. alpha, beta and the rates (gamma) are a machine file's (machine.hpp). Stages
+// follow one another: run.overlap is not modelled.
 #pragma once
 
 #include <map>

@@ -18,7 +18,8 @@ namespace espalier {
 
 namespace {
 
-// A line that rewrites itself on a terminal; nothing in a batch log, where the epochs' lines tell enough.
+// A line that rewrites itself on a terminal; nothing in a batch log, where the epochs' lines
+// tell enough.
 void show_step(std::int64_t epoch, std::int64_t step, std::int64_t steps) {
   static const bool watched = log::enabled(log::Level::kInfo) && output_is_watched();
   if (!watched) return;

@@ -22,7 +22,8 @@ std::align_val_t alignment_of(std::size_t bytes) {
 void* allocate_buffer(std::size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   void* memory = ::operator new(bytes, alignment_of(bytes));
-  // Whole huge pages only: the rest of the last one may belong to someone else. A refusal costs speed alone.
+  // Whole huge pages only: the rest of the last one may belong to someone else. A refusal costs
+  // speed alone.
   if (bytes >= kHugeBufferBytes) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
   return memory;
 }

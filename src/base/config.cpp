@@ -1,5 +1,5 @@
-// One table binds every key to its place in the struct, its type, its range or choices and its meaning;
-// reading, checking, writing and documenting all walk that table.
+// One table binds every key to its place in the struct, its type, its range or choices and its
+// meaning; reading, checking, writing and documenting all walk that table.
 #include "espalier/base/config.hpp"
 
 #define TOML_EXCEPTIONS 1
@@ -46,7 +46,8 @@ std::string takes(const Key& key) {
   return one_of(key, std::visit(Words{}, key.target));
 }
 
-// Assigns a TOML value to a key's target, checking type, choices and range. `where` ends every message.
+// Assigns a TOML value to a key's target, checking type, choices and range. `where` ends
+// every message.
 class Assigner {
  public:
   Assigner(const Key& key, const toml::node& node, const std::string& where)
@@ -220,7 +221,8 @@ void Reader::override_with(const std::string& text) {
   assign(name, *table.get("v"), kCommandLine);
 }
 
-// A key that others have taken the meaning from may stand there with its default, as in the config that a run writes.
+// A key that others have taken the meaning from may stand there with its default, as in the config
+// that a run writes.
 void Reader::refuse_what_is_ignored() const {
   Config defaults;
   const auto by_default = bind_keys(defaults);

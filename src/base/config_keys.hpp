@@ -1,5 +1,5 @@
-// The table that binds every key of a config to its place in the struct, its type, its range or choices and
-// its meaning. Reading, checking, writing and documenting all walk it.
+// The table that binds every key of a config to its place in the struct, its type, its range or
+// choices and its meaning. Reading, checking, writing and documenting all walk it.
 #pragma once
 
 #include <limits>

@@ -45,7 +45,8 @@ std::size_t total_bytes() {
   return total;
 }
 
-// The oldest architecture that this program has code for: 800 is compute capability 8.0; 0 where that is not known.
+// The oldest architecture that this program has code for: 800 is compute capability 8.0; 0 where
+// that is not known.
 constexpr int oldest_architecture() {
 #if defined(__CUDA_ARCH_LIST__)
   int oldest = 1 << 30;
@@ -267,7 +268,8 @@ void* allocate_device(std::size_t bytes, Placement placement) {
                    ? cudaMallocAsync(&allocated, bytes, memory().stream)
                    : cudaHostAlloc(&allocated, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
   if (error == cudaErrorMemoryAllocation && placement == Placement::kDevice) {
-    // The pool may hold enough in pieces that are too small: the driver gets them back, and is asked again.
+    // The pool may hold enough in pieces that are too small: the driver gets them back, and is
+    // asked again.
     cudaGetLastError();
     cudaStreamSynchronize(memory().stream);
     cudaMemPoolTrimTo(memory().pool, 0);

@@ -8,7 +8,8 @@ namespace espalier {
 
 namespace {
 
-// CUB's two calls: how much scratch memory, then the work in it. The scratch goes back to the pool in stream order.
+// CUB's two calls: how much scratch memory, then the work in it. The scratch goes back to the pool
+// in stream order.
 template <class Call>
 void with_scratch(const Cuda& cuda, const char* name, const Call& call) {
   std::size_t bytes = 0;
@@ -25,7 +26,8 @@ void with_scratch(const Cuda& cuda, const char* name, const Call& call) {
 template <class T>
 void exclusive_sum(const Cuda& cuda, const T* in, T* out, std::int64_t count) {
   if (count == 0) return fill_bytes(cuda, out, 0, sizeof(T));
-  // Inclusive sums that begin one place later: an exclusive sum of count + 1 elements would read one that is not there.
+  // Inclusive sums that begin one place later: an exclusive sum of count + 1 elements would read
+  // one that is not there.
   with_scratch(cuda, "exclusive_sum", [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceScan::InclusiveSum(scratch, bytes, in, out + 1, count, cuda.stream());
   });

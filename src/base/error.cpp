@@ -22,7 +22,8 @@ namespace {
   note_leaving();
   remove_temporary_files();
   write_to_stderr(text);  // at once, so that lines of several failing ranks do not mix
-  alarm(kPatience);       // where ending the job hangs too, this process ends, and the launcher sees it
+  alarm(kPatience);       // where ending the job hangs too, this process ends, and the
+                          // launcher sees it
   if (failure_context().abort_job) failure_context().abort_job(static_cast<int>(code));
   std::_Exit(static_cast<int>(code));
 }

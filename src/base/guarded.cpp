@@ -1,5 +1,6 @@
-// A fault or the end of the time jumps out of the work by siglongjmp. Memory may be in disorder then,
-// its lock held: the way out allocates nothing before it has spoken, and an alarm ends it if it stalls.
+// A fault or the end of the time jumps out of the work by siglongjmp. Memory may be in disorder
+// then, its lock held: the way out allocates nothing before it has spoken, and an alarm ends it if
+// it stalls.
 #include "espalier/base/guarded.hpp"
 
 #include <sys/resource.h>

@@ -261,8 +261,8 @@ void OutputLock::write_candidate() {
   if (lock_file(file_) != 0) locks_ = FileLocks::kNowhere;
 }
 
-// The candidate under the name of the lock, unless there is one. Over NFS the answer may be lost: the count of
-// names tells.
+// The candidate under the name of the lock, unless there is one. Over NFS the answer may be lost:
+// the count of names tells.
 bool OutputLock::link_candidate() {
   const bool linked = link(candidate_.c_str(), path_.c_str()) == 0;
   const int problem = errno;
@@ -317,8 +317,8 @@ OutputLock::Verdict OutputLock::by_time_of_file(const Rival& rival) const {
   return Verdict::kDead;
 }
 
-// False when another newcomer was first. Where no lock of the system on the rival's file keeps others out, who
-// comes last through the rename has it, and the others see that after a moment.
+// False when another newcomer was first. Where no lock of the system on the rival's file keeps
+// others out, who comes last through the rename has it, and the others see that after a moment.
 bool OutputLock::take_over(const Rival& rival) {
   if (!is_at_path(rival)) return false;
   if (rename(candidate_.c_str(), path_.c_str()) != 0)
@@ -333,7 +333,8 @@ bool OutputLock::take_over(const Rival& rival) {
   return false;
 }
 
-// Opening the file makes a client of NFS ask the server; closing it drops the lock that keeps others out.
+// Opening the file makes a client of NFS ask the server; closing it drops the lock that keeps
+// others out.
 bool OutputLock::is_at_path(const Rival& rival) const {
   if (locks_ != FileLocks::kEverywhere) {
     const Rival now(path_);

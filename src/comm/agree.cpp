@@ -10,7 +10,8 @@ void agree(const Communicator& comm, const std::function<void()>& work) {
   } catch (const UserError& error) {
     code = error.code();
     message = error.what();
-  } catch (const std::exception& error) {  // a library's exception: not the user's error, but everyone's end
+  } catch (const std::exception& error) {
+    // A library's exception: not the user's error, but everyone's end.
     code = ExitCode::kInternal;
     message = error.what();
   }

@@ -173,8 +173,9 @@ std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int
   return receive_counts;
 }
 
-// Receives are posted before sends, empty pairs exchange nothing, and both sides cut a large message at the
-// same places. Each rank begins with its neighbour, so that not all send to rank 0 first.
+// Receives are posted before sends, empty pairs exchange nothing, and both sides cut a large
+// message at the same places. Each rank begins with its neighbour, so that not all send to
+// rank 0 first.
 PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
                                                        std::span<const std::int64_t> send_counts,
                                                        void* received,

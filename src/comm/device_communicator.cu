@@ -1,11 +1,13 @@
 // Collectives of device memory, by NCCL or through the host.
 //
-// NCCL: everything runs on the communication stream, which waits for what the compute stream was given before, and
-// for which the compute stream waits where the result is wanted. The host waits for nothing. All communicators of a
-// grid use the one stream, so their operations run in the order in which they were called, the same on all ranks.
+// NCCL: everything runs on the communication stream, which waits for what the compute stream was
+// given before, and for which the compute stream waits where the result is wanted. The host waits
+// for nothing. All communicators of a grid use the one stream, so their operations run in the order
+// in which they were called, the same on all ranks.
 //
-// Host: the pieces are copied to pinned memory, the Communicator moves them, and they are copied back. A piece of
-// staging memory may be taken again while a copy from it is under way: whoever takes it waits for the stream first.
+// Host: the pieces are copied to pinned memory, the Communicator moves them, and they are copied
+// back. A piece of staging memory may be taken again while a copy from it is under way: whoever
+// takes it waits for the stream first.
 #include "espalier/comm/device_communicator.hpp"
 
 #include <cuda_runtime.h>
@@ -246,7 +248,8 @@ DevicePendingExchange DeviceCommunicator::begin_bytes(const void* send,
     state.sent = staging_->take(total(send_counts) * width);
     state.arrived = staging_->take(total(receive_counts) * width);
     state.received = received;
-    copy_bytes_to_host(cuda_, send, state.sent.data(), state.sent.size());  // waits, also for nothing
+    // Waits, also for nothing.
+    copy_bytes_to_host(cuda_, send, state.sent.data(), state.sent.size());
     state.exchange = comm_->begin_all_to_all_v_bytes(state.sent.data(), send_counts, state.arrived.data(),
                                                      receive_counts, item, label);
     return begun;

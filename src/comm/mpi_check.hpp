@@ -1,4 +1,5 @@
-// ESPALIER_MPI(call): checks the return code of an MPI call (communicators return errors, design 4.5).
+// ESPALIER_MPI(call): checks the return code of an MPI call (communicators return errors,
+// design 4.5).
 #pragma once
 
 #include <mpi.h>

@@ -24,8 +24,8 @@ std::string host_name() {
 
 const char* memory_advice = "use more ranks, or a machine with more memory";
 
-// Out of memory on one rank ends the job here, before anything unwinds: closing a parallel file, for one, is collective, and
-// inside an OpenMP region an exception has nowhere to go.
+// Out of memory on one rank ends the job here, before anything unwinds: closing a parallel file,
+// for one, is collective, and inside an OpenMP region an exception has nowhere to go.
 [[noreturn]] void out_of_memory() {
   std::set_new_handler(nullptr);
   fail_job(ExitCode::kMemory, fmt::format("out of memory; {}", memory_advice));
@@ -78,7 +78,8 @@ struct Place {
 };
 }  // namespace
 
-// By host name, not by MPI_COMM_TYPE_SHARED: a network simulator puts every rank on a host of its own.
+// By host name, not by MPI_COMM_TYPE_SHARED: a network simulator puts every rank on a host
+// of its own.
 NodePlace place_on_node(const Communicator& world) {
   Place mine;
   host_name().copy(mine.host, sizeof mine.host - 1);

@@ -1,5 +1,5 @@
-// Rows of matrices in the memory of a GPU, read a pack of elements at a time: up to 16 bytes by one instruction where
-// the width and the addresses allow it. For .cu files only.
+// Rows of matrices in the memory of a GPU, read a pack of elements at a time: up to 16 bytes by one
+// instruction where the width and the addresses allow it. For .cu files only.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// C = A B and C = A B^T: B is packed once, then blocks of rows of A are multiplied independently of each
-// other.
+// C = A B and C = A B^T: B is packed once, then blocks of rows of A are multiplied independently of
+// each other.
 #include "espalier/dense/gemm.hpp"
 
 #include <algorithm>

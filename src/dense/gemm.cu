@@ -1,5 +1,6 @@
-// By cuBLAS, which reads matrices by columns: the memory of a row-major matrix is that of its transpose. So C = A B is
-// asked for as C^T = B^T A^T, with the factors exchanged and no data moved.
+// By cuBLAS, which reads matrices by columns: the memory of a row-major matrix is that of
+// its transpose. So C = A B is asked for as C^T = B^T A^T, with the factors exchanged and no
+// data moved.
 #include "espalier/dense/gemm.hpp"
 
 #include <cublas_v2.h>
@@ -15,7 +16,8 @@ namespace {
 
 constexpr int kFilledRows = 64;  // by a thread block
 
-/// Every row of C becomes `row`. A thread has one column of the block's rows; a warp writes neighbouring columns.
+/// Every row of C becomes `row`. A thread has one column of the block's rows; a warp writes
+/// neighbouring columns.
 __global__ void __launch_bounds__(kBlockThreads)
     fill_rows_kernel(const float* row, std::int64_t rows, std::int64_t columns, float* c) {
   const auto j = static_cast<std::int64_t>(blockIdx.y) * kWarp + threadIdx.x;

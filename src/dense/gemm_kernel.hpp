@@ -1,18 +1,19 @@
-// The kernel under the products of dense matrices, in the shape of Goto and van de Geijn (Anatomy of
-// high-performance matrix multiplication, TOMS 2008):
+// The kernel under the products of dense matrices, in the shape of Goto and van de Geijn (Anatomy
+// of high-performance matrix multiplication, TOMS 2008):
 //
 //   - B is packed into panels: kPanel columns wide, at most kDepth rows deep, zero-padded to
 //     whole vectors.
 //   - The kernel keeps an R x kPanel tile of C in registers and adds a_ik b_k for k in
 //     ascending order.
 //
-// A panel is contiguous in the order in which the kernel reads it and small enough (32 KiB at most) to stay
-// in the first-level cache while rows of A pass by.
+// A panel is contiguous in the order in which the kernel reads it and small enough (32 KiB at most)
+// to stay in the first-level cache while rows of A pass by.
 //
-// Every element of C is therefore the same chain of fused multiply-adds, restarted every kDepth terms and
-// summed in order, whatever tile, row count or thread it belongs to. That is the law of gemm.hpp. BLAS cannot
-// give it: OpenBLAS 0.3.21 rounds differently at different positions of a row within its tiles (equal rows of
-// A give unequal rows of C within one call), and again for small matrices.
+// Every element of C is therefore the same chain of fused multiply-adds, restarted every kDepth
+// terms and summed in order, whatever tile, row count or thread it belongs to. That is the law of
+// gemm.hpp. BLAS cannot give it: OpenBLAS 0.3.21 rounds differently at different positions of a
+// row within its tiles (equal rows of A give unequal rows of C within one call), and again for
+// small matrices.
 #pragma once
 
 #include <algorithm>
@@ -32,12 +33,13 @@ inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 template <class T>
 inline constexpr std::int64_t kPanel = kPanelVectors* kLanes<T>;
 
-/// B [k, n] in packed panels: depth block after depth block, in it panel after panel, in it row after row.
+/// B [k, n] in packed panels: depth block after depth block, in it panel after panel, in it row
+/// after row.
 template <class T>
 class PackedMatrix {
  public:
-  /// Packs B; reuses the memory of what was packed before. B, which may be longer than a cache, is read in the
-  /// order in which it lies.
+  /// Packs B; reuses the memory of what was packed before. B, which may be longer than a cache, is
+  /// read in the order in which it lies.
   void pack(ConstMatrixView<T> b) {
     set_shape(b.rows, b.columns);
     for (std::int64_t i = 0; i < k_; ++i)
@@ -89,8 +91,8 @@ class PackedMatrix {
   Buffer<T> data_;
 };
 
-/// What a tile's products are added to: rows `stride` elements apart that begin at `data`, C itself or, with
-/// stride 0, one row for all; or null, nothing.
+/// What a tile's products are added to: rows `stride` elements apart that begin at `data`, C itself
+/// or, with stride 0, one row for all; or null, nothing.
 template <class T>
 struct Addend {
   const T* data = nullptr;
@@ -114,8 +116,8 @@ void store(const Vector<T>& sum, const T* addend, T* c, std::int64_t width) {
   }
 }
 
-/// C tile [R, width] = addend + A tile [R, depth] panel [depth, V vectors]. Entry (r, k) of A's tile is a[r * lda
-/// + k], or a[k * R + r] if it is packed.
+/// C tile [R, width] = addend + A tile [R, depth] panel [depth, V vectors]. Entry (r, k) of A's
+/// tile is a[r * lda + k], or a[k * R + r] if it is packed.
 template <class T, int R, int V, bool kPackedA>
 void multiply_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* panel, Addend<T> addend, T* c,
                    std::int64_t ldc, std::int64_t width) {
@@ -160,7 +162,8 @@ TileKernel<T> tile_kernel(std::int64_t rows) {
   return kKernels[rows - 1];
 }
 
-/// C tile [rows, width] = addend + A tile [rows, depth] panel, of any size up to kTileRows x kPanel.
+/// C tile [rows, width] = addend + A tile [rows, depth] panel, of any size up to
+/// kTileRows x kPanel.
 template <class T, bool kPackedA>
 void multiply_any_tile(std::int64_t rows, std::int64_t depth, const T* a, std::int64_t lda, const T* panel,
                        Addend<T> addend, T* c, std::int64_t ldc, std::int64_t width) {

@@ -1,9 +1,9 @@
 // C = A^T B for tall A and B: the gradient of a weight matrix, a sum over the rows of a minibatch.
 //
-// The rows are cut into chunks by a rule that does not know the threads. A thread multiplies a chunk into a
-// partial C, kDepth rows at a time, and the partial results are added in the order of the chunks. So the
-// result depends on A and B only; the many short sums also keep the rounding error of a long float32 sum
-// small.
+// The rows are cut into chunks by a rule that does not know the threads. A thread multiplies a
+// chunk into a partial C, kDepth rows at a time, and the partial results are added in the order of
+// the chunks. So the result depends on A and B only; the many short sums also keep the rounding
+// error of a long float32 sum small.
 #include <algorithm>
 
 #include "espalier/base/error.hpp"
@@ -26,8 +26,8 @@ struct Part {
   std::int64_t first, width;  ///< columns of A
 };
 
-/// A's part, at most kDepth rows of it, as the kernel reads A^T: tile after tile of kTileRows columns, in it row
-/// after row. A is read in the order in which it lies.
+/// A's part, at most kDepth rows of it, as the kernel reads A^T: tile after tile of kTileRows
+/// columns, in it row after row. A is read in the order in which it lies.
 template <class T>
 void pack_tiles(ConstMatrixView<T> a, const Part& part, T* tiles) {
   const std::int64_t depth = part.end - part.begin, whole = part.width / kTileRows * kTileRows,
@@ -46,7 +46,8 @@ struct PackingRoom {
   Buffer<T> a;
   PackedMatrix<T> b;
 
-  /// Room for a product [m, n], made before the work is shared out: who gets how much of it is chance.
+  /// Room for a product [m, n], made before the work is shared out: who gets how much of it
+  /// is chance.
   static PackingRoom& mine(std::int64_t m, std::int64_t n) {
     thread_local PackingRoom room;
     room.a.resize(std::max(room.a.size(), static_cast<std::size_t>(kDepth * m)));
@@ -81,8 +82,8 @@ void add_part(ConstMatrixView<T> a, ConstMatrixView<T> b, const Part& part, Matr
              k0 > part.begin || update == Update::kAccumulate, packed);
 }
 
-/// Into how many parts the columns of A are cut where there are few chunks: enough that no thread waits long for
-/// the others. An element of C is the same sum in any part.
+/// Into how many parts the columns of A are cut where there are few chunks: enough that no thread
+/// waits long for the others. An element of C is the same sum in any part.
 std::int64_t column_parts(std::int64_t chunks, std::int64_t columns, int threads) {
   constexpr std::int64_t kPartsPerThread = 4, kFewestTiles = 4;
   if (threads == 1) return 1;

@@ -1,8 +1,9 @@
-// One vector register of the machine and its fused multiply-add, under one name on every architecture.
+// One vector register of the machine and its fused multiply-add, under one name on every
+// architecture.
 //
-// The build never contracts a * b + c by itself (design 4.1), so a kernel that wants the fused operation asks
-// for it here. Lanes do not mix: what happens in a lane does not depend on the width, only on whether the
-// machine has the fused operation.
+// The build never contracts a * b + c by itself (design 4.1), so a kernel that wants the fused
+// operation asks for it here. Lanes do not mix: what happens in a lane does not depend on the
+// width, only on whether the machine has the fused operation.
 #pragma once
 
 #if defined(__AVX2__) || defined(__AVX512F__)

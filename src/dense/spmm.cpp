@@ -1,12 +1,13 @@
 // Y = B X, bound by how fast rows of X can be gathered from memory.
 //
-// A row of Y is computed strip by strip of the feature dimension: the sums of a strip live in vector
-// registers while the row's entries pass by. A row of up to kMostVectors vectors and a rest is one strip, so
-// each row of X is visited once. The rest, less than a vector, is computed as the row's last full vector, of
-// which only the new elements are stored. While an entry is added, the row of X that comes kFarEntries later,
-// often that of another row of Y, is fetched into the second-level cache, which waits for more lines at a time than
-// the first; a wide strip's is brought to the first kNearEntries ahead. (Measured, rows at random places of 134 to
-// 537 MB: a third to a half faster than fetching into the first level alone.)
+// A row of Y is computed strip by strip of the feature dimension: the sums of a strip live in
+// vector registers while the row's entries pass by. A row of up to kMostVectors vectors and a rest
+// is one strip, so each row of X is visited once. The rest, less than a vector, is computed as the
+// row's last full vector, of which only the new elements are stored. While an entry is added, the
+// row of X that comes kFarEntries later, often that of another row of Y, is fetched into the
+// second-level cache, which waits for more lines at a time than the first; a wide strip's is
+// brought to the first kNearEntries ahead. (Measured, rows at random places of 134 to 537 MB: a
+// third to a half faster than fetching into the first level alone.)
 //
 // An element's sum has the same order and the same roundings in any strip.
 #include "espalier/dense/spmm.hpp"
@@ -39,7 +40,8 @@ T value_of(const Entries& row, std::int64_t e) {
   return row.values != nullptr ? static_cast<T>(row.values[e]) : T{1};
 }
 
-/// The rows that a block's columns name: row ids[c] of a matrix, or row c where there are no ids. S is T or Half.
+/// The rows that a block's columns name: row ids[c] of a matrix, or row c where there are no ids. S
+/// is T or Half.
 template <class S>
 struct Source {
   ConstMatrixView<S> x;
@@ -71,8 +73,8 @@ Vector<T> load(const Half* from) {
 #endif
 }
 
-/// Adds V vectors from column j on and, with kRest, the last vector of the row, of which the final `rest`
-/// elements are stored.
+/// Adds V vectors from column j on and, with kRest, the last vector of the row, of which the final
+/// `rest` elements are stored.
 template <class T, class S, int V, bool kRest>
 void add_strip(const Entries& row, const Source<S>& x, T* y, std::int64_t j, std::int64_t rest,
                bool accumulate) {

@@ -1,9 +1,10 @@
 // Y = B X on a GPU: a gather, so no atomics. Bound by how fast rows of X come from memory.
 //
-// A group of lanes computes a strip of one row of Y: each lane has one or two packs of neighbouring columns, whose sums
-// stay in registers while the row's entries pass by. Four rows of X are on their way at once; meanwhile the columns and
-// values of the next four entries are read. They are added in the order of the entries, each product and each sum
-// rounded by itself, as on the CPU: the same bits.
+// A group of lanes computes a strip of one row of Y: each lane has one or two packs of neighbouring
+// columns, whose sums stay in registers while the row's entries pass by. Four rows of X are on
+// their way at once; meanwhile the columns and values of the next four entries are read. They are
+// added in the order of the entries, each product and each sum rounded by itself, as on the CPU:
+// the same bits.
 #include "espalier/dense/spmm.hpp"
 
 #include <algorithm>
@@ -31,8 +32,8 @@ struct Source {
   }
 };
 
-/// Up to kAhead entries of a row. Reads go to the last entry again where there are fewer, so that all are on their way
-/// at once, without a branch between them.
+/// Up to kAhead entries of a row. Reads go to the last entry again where there are fewer, so that
+/// all are on their way at once, without a branch between them.
 template <class S>
 struct Entries {
   const S* rows[kAhead];
@@ -55,7 +56,8 @@ struct Entries {
   }
 };
 
-/// What a lane computes of a row of Y: packs of N neighbouring columns, kPacks of them, kLanes packs apart.
+/// What a lane computes of a row of Y: packs of N neighbouring columns, kPacks of them, kLanes
+/// packs apart.
 template <int N, int kLanes, int kPacks>
 struct Sums {
   static constexpr int kStrip = N * kLanes * kPacks;  ///< columns of the whole group
@@ -108,8 +110,8 @@ struct Sums {
   }
 };
 
-/// Blocks of a multiprocessor for lanes of so many columns. Told no number, ptxas makes room for one
-/// more block by spilling, where a few registers are missing.
+/// Blocks of a multiprocessor for lanes of so many columns. Told no number, ptxas makes room for
+/// one more block by spilling, where a few registers are missing.
 constexpr int blocks_at_once(int columns) {
   return columns == 1 ? 6 : columns <= 4 ? 4 : columns <= 8 ? 3 : 2;
 }

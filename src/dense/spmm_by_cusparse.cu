@@ -1,5 +1,6 @@
 // The product by cuSPARSE: an oracle for the kernel of spmm.cu and what its speed is compared
-// with. cuSPARSE wants offsets of the type of the column ids, that begin with 0, and a value for each entry.
+// with. cuSPARSE wants offsets of the type of the column ids, that begin with 0, and a value for
+// each entry.
 #include <cusparse.h>
 
 #include <limits>

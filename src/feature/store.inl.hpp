@@ -21,7 +21,7 @@
 
 namespace espalier {
 
-// ---- The leaves of this room ---------------------------------------------------------------------
+// ---- The leaves of this room --------------------------------------------------------------------
 
 // all = the lists one after another.
 void concatenate(const Cpu&, IdLists lists, std::int64_t* all);
@@ -86,7 +86,8 @@ void FeatureStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, Pendi
   fetch.sizes_.clear();
   for (const auto& list : lists) fetch.sizes_.push_back(std::ssize(list));
   fetch.source_.resize(total(fetch.sizes_));
-  concatenate(space, lists, fetch.source_.data());  // where all rows are local, that is their sources
+  // Where all rows are local, that is their sources.
+  concatenate(space, lists, fetch.source_.data());
   const auto rows = static_cast<double>(fetch.source_.size());
   charge(Work{.gathers = rows, .bytes = (16 + index_bytes(partition_.rows())) * rows, .launches = 4});
   if (!all_local()) with_index_type(partition_.rows(), [&]<class Id>(Id) { ask<Id>(space, fetch, label); });

@@ -1,8 +1,8 @@
 // Checks what is read of one data set against its digest, when all of it has been read.
 //
-// Every rank hashes the entries that it read; the parts of all ranks are put together until parts that
-// touch reach from the first entry to the last. Ranks that read the same rows (copies of a block row)
-// give the same part, which counts once.
+// Every rank hashes the entries that it read; the parts of all ranks are put together until parts
+// that touch reach from the first entry to the last. Ranks that read the same rows (copies of a
+// block row) give the same part, which counts once.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class ContentCheck {
   /// What was found, else what is stated.
   std::optional<std::uint64_t> known() const { return found_ ? found_ : stated_; }
 
-  /// Collective. This rank has read entries [begin, end), with this share of the digest. False, on every
-  /// rank, when with it everything was read and it is not what the file says.
+  /// Collective. This rank has read entries [begin, end), with this share of the digest. False, on
+  /// every rank, when with it everything was read and it is not what the file says.
   bool add(const Communicator& comm, std::int64_t begin, std::int64_t end, std::uint64_t share);
 
  private:

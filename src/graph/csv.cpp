@@ -43,7 +43,8 @@ bool is_number(std::string_view text) {
 }  // namespace
 
 CsvReader::CsvReader(const std::string& path) : path_(path), buffer_(kChunk) {
-  if (const auto other = other_than_file(path); !other.empty())  // opening a pipe could wait for ever
+  // Opening a pipe could wait for ever.
+  if (const auto other = other_than_file(path); !other.empty())
     input_error("{} is a {}, not a file; put a file there", path, other);
   stream_ = gzopen(path.c_str(), "rb");  // reads plain text as it is
   if (stream_ == nullptr) input_error("cannot open {}: {}", path, std::strerror(errno));

@@ -73,7 +73,8 @@ Csr<Index> place_rows(const EdgeList<Index>& edges, const RowRange& range, std::
   return matrix;
 }
 
-// Sorts one row of a weighted matrix; equal columns keep their order, so that their sum has one value.
+// Sorts one row of a weighted matrix; equal columns keep their order, so that their sum has
+// one value.
 template <class Index>
 void sort_weighted_row(Index* columns, float* weights, std::size_t size,
                        std::vector<std::pair<Index, float>>& scratch) {

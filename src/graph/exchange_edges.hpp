@@ -1,5 +1,5 @@
-// Brings generated edges to the ranks that own their rows, a few million at a time, so that the send buffers
-// stay small.
+// Brings generated edges to the ranks that own their rows, a few million at a time, so that the
+// send buffers stay small.
 #pragma once
 
 #include <algorithm>
@@ -36,9 +36,9 @@ Buffer<Entry<Index>> order_by_owner(const Buffer<Entry<Index>>& entries, std::in
 
 }  // namespace exchange_detail
 
-/// Collective. Rank r makes edges [E r/p, E (r+1)/p) with edge_at(e) and gets those that end in its even
-/// range of the n rows; with `symmetrize` every edge is also taken the other way round. The order of what a
-/// rank gets depends on p.
+/// Collective. Rank r makes edges [E r/p, E (r+1)/p) with edge_at(e) and gets those that end in its
+/// even range of the n rows; with `symmetrize` every edge is also taken the other way round. The
+/// order of what a rank gets depends on p.
 template <class Index, class EdgeAt>
 EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::int64_t edges, bool symmetrize,
                                EdgeAt edge_at) {

@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::uint64_t kNoise = 0, kCentroid = 1;  // layers of the feature stream
 
-// Approximately normal, mean 0, deviation 1: the sum of a word's four 16-bit parts (Irwin-Hall). Integer
-// arithmetic and one product, so the same bits on every machine, which no library's log and cos promise.
+// Approximately normal, mean 0, deviation 1: the sum of a word's four 16-bit parts (Irwin-Hall).
+// Integer arithmetic and one product, so the same bits on every machine, which no library's log and
+// cos promise.
 double normal_of(std::uint64_t word) {
   const auto sum = (word & 0xffff) + (word >> 16 & 0xffff) + (word >> 32 & 0xffff) + (word >> 48);
   constexpr double kMean = 2 * 65535.0;

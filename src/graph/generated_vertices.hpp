@@ -19,8 +19,9 @@ void check_vertex_options(const VertexOptions& options);
 /// [range.size()]
 Buffer<std::int32_t> generate_labels(const RowRange& range, const ClassOf& class_of);
 
-/// [range.size(), options.features], float or Half: centroid of the vertex's class + noise of deviation 1 per
-/// column. Centroids lie 1.7 deviations apart on average, whatever the number of columns.
+/// [range.size(), options.features], float or Half: centroid of the vertex's class + noise of
+/// deviation 1 per column. Centroids lie 1.7 deviations apart on average, whatever the number
+/// of columns.
 template <class T>
 Matrix<T> generate_features(const RowRange& range, std::span<const std::int32_t> labels,
                             const VertexOptions& options);

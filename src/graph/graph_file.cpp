@@ -1,9 +1,9 @@
-// Opening a graph file: from "is there a file" to "do all shapes and types fit together", each with a message
-// of its own.
+// Opening a graph file: from "is there a file" to "do all shapes and types fit together", each with
+// a message of its own.
 //
-// Rank 0 looks at the file first, with plain reads, because parallel HDF5 reports a missing file, a text file
-// and a cut-off file alike. Then all ranks open it; the structure is read collectively, so all ranks see the
-// same and fail at the same place.
+// Rank 0 looks at the file first, with plain reads, because parallel HDF5 reports a missing file, a
+// text file and a cut-off file alike. Then all ranks open it; the structure is read collectively,
+// so all ranks see the same and fail at the same place.
 #include "espalier/graph/graph_file.hpp"
 
 #include <algorithm>
@@ -56,8 +56,8 @@ void check_is_hdf5(const std::string& path) {
     input_error("graph file {}: is not an HDF5 file; {}", path, kWriteAgain);
 }
 
-// Reads the structure once, alone and guarded: the other ranks follow where rank 0 came through. What is
-// wrong otherwise, the ranks find together.
+// Reads the structure once, alone and guarded: the other ranks follow where rank 0 came through.
+// What is wrong otherwise, the ranks find together.
 void read_structure_alone(const std::string& path) {
   constexpr double kSeconds = 2;
   constexpr std::int64_t kBytes = std::int64_t{1} << 30;
@@ -180,7 +180,8 @@ void describe_nodes(OpenGraphFile& h, const Describer& describe) {
   describe.check_integers(h.labels);
   if (h.labels.columns() == 0) describe.fail("/nodes/labels has no columns");
   h.info.has_labels = true;
-  h.info.multi_label = h.labels.shape.size() == 2 && h.labels.columns() != 1;  // one column: a label each
+  // One column: a label each.
+  h.info.multi_label = h.labels.shape.size() == 2 && h.labels.columns() != 1;
   if (h.info.multi_label) h.info.classes = h.labels.columns();
 }
 

@@ -1,5 +1,5 @@
-// Reading row ranges. Each read has two halves: the transfer, and then the
-// local check of what arrived, inside agree(), so that one damaged row on one rank is one message for all.
+// Reading row ranges. Each read has two halves: the transfer, and then the local check of what
+// arrived, inside agree(), so that one damaged row on one rank is one message for all.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -23,8 +23,8 @@ void check_range(const OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
                  h.info.nodes);
 }
 
-/// A check that looks at entries one by one, and so may be given them in pieces: check(piece, place of
-/// its first entry). A piece is hashed while it is in cache.
+/// A check that looks at entries one by one, and so may be given them in pieces: check(piece, place
+/// of its first entry). A piece is hashed while it is in cache.
 template <class Check>
 struct InPieces {
   Check check;

@@ -24,9 +24,9 @@ struct GraphWriter::State {
   std::vector<DatasetContent> written = {};
   std::int64_t classes = 0;
 
-  /// Collective. A file that cannot be written cannot be closed either: H5Fclose fails half way, and
-  /// HDF5 1.10 then crashes in MPI_Finalize. Giving back its space and forgetting its arrays lets the close
-  /// succeed on a full disk.
+  /// Collective. A file that cannot be written cannot be closed either: H5Fclose fails half way,
+  /// and HDF5 1.10 then crashes in MPI_Finalize. Giving back its space and forgetting its arrays
+  /// lets the close succeed on a full disk.
   void make_closable() {
     if (comm.rank() == 0 && truncate(temporary.c_str(), 0) != 0) log::debug("cannot empty {}", temporary);
     comm.barrier();
@@ -87,7 +87,8 @@ GraphWriter::~GraphWriter() {
   if (!state_->committed && state_->comm.rank() == 0) unlink(state_->temporary.c_str());
 }
 
-// Collective. My rows of one dataset: `values` are rows [begin, begin + values.size() / columns) of `total`.
+// Collective. My rows of one dataset: `values` are rows [begin, begin + values.size() / columns)
+// of `total`.
 template <class T>
 void GraphWriter::write(const std::string& name, std::int64_t total, std::int64_t columns, std::int64_t begin,
                         std::span<const T> values) {

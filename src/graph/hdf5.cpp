@@ -59,7 +59,8 @@ const std::string& reason() {
 hid_t half_type() {
   static const hid_t type = [] {
     const hid_t half = H5Tcopy(H5T_IEEE_F32LE);
-    H5Tset_fields(half, 15, 10, 5, 0, 10);  // sign, exponent place and size, mantissa place and size
+    // Sign, exponent place and size, mantissa place and size.
+    H5Tset_fields(half, 15, 10, 5, 0, 10);
     H5Tset_size(half, 2);
     H5Tset_ebias(half, 15);
     return half;
@@ -116,7 +117,8 @@ namespace {
 Handle parallel_access(const Communicator& comm) {
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fapl_mpio(access.id(), comm.native(), Communicator::native_info());
-  H5Pset_all_coll_metadata_ops(access.id(), true);  // one rank reads the structure and tells the others
+  // One rank reads the structure and tells the others.
+  H5Pset_all_coll_metadata_ops(access.id(), true);
   // The structure of files that we write has checksums, since HDF5 1.8.
   H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_LATEST);
   return access;
@@ -325,13 +327,15 @@ bool write_bool_attribute(const Handle& object, const char* name, bool value) {
 
 // ---- slabs ----
 //
-// Every rank moves its own rows by itself. Collective transfers gain nothing where each rank's part is one
-// piece of the file, and Open MPI 4.1's (OMPIO) return wrong bytes for some overlapping reads, such as [0,2),
-// [1,2), [1,4) on three ranks; ranks do read the same rows where a block row has several copies.
+// Every rank moves its own rows by itself. Collective transfers gain nothing where each rank's part
+// is one piece of the file, and Open MPI 4.1's (OMPIO) return wrong bytes for some overlapping
+// reads, such as [0,2), [1,2), [1,4) on three ranks; ranks do read the same rows where a block row
+// has several copies.
 
 namespace {
 
-constexpr std::int64_t kPieceBytes = std::int64_t{1} << 30;  // some MPI-IO libraries count bytes in an int
+// Some MPI-IO libraries count bytes in an int.
+constexpr std::int64_t kPieceBytes = std::int64_t{1} << 30;
 
 // Calls transfer(memory space, file space, offset in bytes) for each piece of the slab.
 template <class Transfer>

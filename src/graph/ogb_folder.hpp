@@ -37,11 +37,12 @@ class OgbFolder {
   template <class T>
   Matrix<T> read_features() const;
   OgbLabels read_labels() const;
-  /// train, valid, test, ascending; checks that they do not overlap and, with one label column, that ids are
-  /// labelled.
+  /// train, valid, test, ascending; checks that they do not overlap and, with one label column,
+  /// that ids are labelled.
   std::array<Buffer<std::int64_t>, 3> read_splits(const OgbLabels& labels) const;
 
-  /// The folder of the wanted split; empty when there are no splits at all. Throws when it is not there.
+  /// The folder of the wanted split; empty when there are no splits at all. Throws when it is
+  /// not there.
   std::string split_folder() const;
   /// The path of FOLDER/raw/STEM.csv.gz, or without .gz: empty when absent, or an error.
   std::string find(const std::string& stem) const;

@@ -23,8 +23,8 @@ void on_first_rank(const Communicator& comm, Work work) {
     if (comm.rank() != 0) return;
     try {
       work();
-    } catch (
-        const std::filesystem::filesystem_error& error) {  // a folder without permission, a name too long
+    } catch (const std::filesystem::filesystem_error& error) {
+      // A folder without permission, a name too long.
       input_error("{}: {}", error.path1().string(), error.code().message());
     }
   });
@@ -200,8 +200,8 @@ void import_ogb(const Communicator& comm, const OgbOptions& options, const Outpu
   // 4. Labels and splits.
   import_labels_and_splits(comm, folder, writer);
 
-  // 5. The file appears. What rank 0 read of the folder's description is everyone's: attributes are written
-  // by all ranks.
+  // 5. The file appears. What rank 0 read of the folder's description is everyone's: attributes are
+  //    written by all ranks.
   description.name = comm.broadcast_text(description.name, 0, "import");
   description.source = comm.broadcast_text(description.source, 0, "import");
   description.directed = comm.all_reduce(description.directed ? 1 : 0, Reduction::kMax, "import") != 0;

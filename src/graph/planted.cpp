@@ -1,6 +1,6 @@
-// The planted partition, with numbers of edges instead of probabilities per pair: so many draws among the
-// pairs inside classes, so many among the pairs between them, made up for the draws that fall on a pair
-// already drawn.
+// The planted partition, with numbers of edges instead of probabilities per pair: so many draws
+// among the pairs inside classes, so many among the pairs between them, made up for the draws that
+// fall on a pair already drawn.
 #include <cmath>
 
 #include "espalier/graph/generate.hpp"
@@ -10,8 +10,8 @@ namespace espalier {
 
 namespace {
 
-// Vertices stand in positions 0..n-1 and position x has class x mod C, so that members of a class can be
-// numbered without a table.
+// Vertices stand in positions 0..n-1 and position x has class x mod C, so that members of a class
+// can be numbered without a table.
 class PlantedPairs {
  public:
   PlantedPairs(const PlantedOptions& options, std::int64_t classes) : n_(options.nodes), classes_(classes) {
@@ -38,8 +38,8 @@ class PlantedPairs {
  private:
   std::int64_t size(std::int64_t k) const { return (n_ - k + classes_ - 1) / classes_; }
 
-  // How many draws of `pairs` give `wanted` distinct ones on average: wanted = pairs (1 - e^(-draws /
-  // pairs)).
+  // How many draws of `pairs` give `wanted` distinct ones on average: wanted = pairs (1 -
+  // e^(-draws / pairs)).
   std::int64_t draws_for(double wanted, double pairs, const PlantedOptions& options,
                          const char* where) const {
     if (wanted == 0) return 0;

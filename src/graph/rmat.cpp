@@ -1,5 +1,5 @@
-// R-MAT (Chakrabarti, Zhan, Faloutsos: R-MAT, a recursive model for graph mining, SDM 2004), as Graph500 uses
-// it.
+// R-MAT (Chakrabarti, Zhan, Faloutsos: R-MAT, a recursive model for graph mining, SDM 2004), as
+// Graph500 uses it.
 #include "espalier/graph/generate.hpp"
 #include "write_generated.hpp"
 

@@ -1,5 +1,5 @@
-// From a random model to a graph file: edges made and exchanged, rows built and written, vertices made and
-// written.
+// From a random model to a graph file: edges made and exchanged, rows built and written, vertices
+// made and written.
 #pragma once
 
 #include <limits>

@@ -1,4 +1,5 @@
-// Batch normalisation on the GPU: sums down the columns in the CPU's order, then one pass over the elements.
+// Batch normalisation on the GPU: sums down the columns in the CPU's order, then one pass over
+// the elements.
 #include "espalier/nn/batch_norm.hpp"
 
 #include "device_row_sum.hpp"
@@ -74,7 +75,8 @@ void over_packs(const Cuda& cuda, const char* name, std::int64_t rows, std::int6
            [=] __device__(std::int64_t i) { function.template run<kCount>(i * kCount, i % packs * kCount); });
 }
 
-/// function(element number, its column) for the elements of matrices [rows, width], four at a time if rows allow.
+/// function(element number, its column) for the elements of matrices [rows, width], four at a time
+/// if rows allow.
 template <class Elementwise>
 void over_elements(const Cuda& cuda, const char* name, std::int64_t rows, std::int64_t width,
                    const Elementwise& function) {

@@ -9,11 +9,13 @@ namespace {
 /// Measured: 4 G gathered elements/s against 220 GFLOP/s on one core.
 constexpr double kGatherCost = 24;
 
-/// `gather_cost`: one element gathered by SpMM takes the time of about this many multiply-adds of GEMM.
+/// `gather_cost`: one element gathered by SpMM takes the time of about this many
+/// multiply-adds of GEMM.
 template <class AnyBlock>
 Order order_of(double gather_cost, const AnyBlock& block, std::int64_t in, std::int64_t out,
                bool needs_input_gradient) {
-  const double gemm_passes = needs_input_gradient ? 3 : 2;  // forward, weight gradient, input gradient
+  // Forward, weight gradient, input gradient.
+  const double gemm_passes = needs_input_gradient ? 3 : 2;
   const double gemm_per_row = gemm_passes * static_cast<double>(in) * static_cast<double>(out);
   const double gathers = gather_cost * static_cast<double>(block.entries());
   const double aggregate_first = gemm_per_row * static_cast<double>(block.rows) +
@@ -36,7 +38,8 @@ Order cheaper_order(const BlockSize& block, std::int64_t in, std::int64_t out, b
 
 Order cheaper_order(const BlockView<Cuda>& block, std::int64_t in, std::int64_t out,
                     bool needs_input_gradient) {
-  // Not measured. On paper an H200 gathers 3 TB/s = 750 G float32/s and does 25 T multiply-adds/s in float32.
+  // Not measured. On paper an H200 gathers 3 TB/s = 750 G float32/s and does 25 T multiply-adds/s
+  // in float32.
   return order_of(32, block, in, out, needs_input_gradient);
 }
 

@@ -1,11 +1,13 @@
-// The sums of a normalisation's scale and shift on a GPU, with what is to become of them. For .cu files only.
+// The sums of a normalisation's scale and shift on a GPU, with what is to become of them. For .cu
+// files only.
 #pragma once
 
 #include "espalier/dense/device_column_sums.hpp"
 
 namespace espalier {
 
-/// finish(j, sum over i of dy_ij x^_ij) and finish(width + j, sum over i of dy_ij) for every column j < width.
+/// finish(j, sum over i of dy_ij x^_ij) and finish(width + j, sum over i of dy_ij) for every column
+/// j < width.
 template <class Finish>
 void sum_scale_and_shift(const Cuda& cuda, const Matrix<float, Cuda>& normalized,
                          const Matrix<float, Cuda>& dy, const Finish& finish) {

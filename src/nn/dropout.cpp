@@ -23,14 +23,16 @@ using IntegerLike = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_
 static_assert(std::endian::native == std::endian::little,
               "the eight 32-bit halves of four words lie in ascending order");
 
-/// dropout_keeps for eight elements at once and without branches, since a random mask predicts badly.
+/// dropout_keeps for eight elements at once and without branches, since a random mask
+/// predicts badly.
 template <class T>
 void drop_eight(const std::uint64_t* words, std::uint32_t threshold, T scale, const T* in, T* out) {
   Eight<std::uint32_t> bits;
   Eight<T> x;
   __builtin_memcpy(&bits, words, sizeof bits);
   __builtin_memcpy(&x, in, sizeof x);
-  const auto kept = __builtin_convertvector(bits >= threshold, Eight<IntegerLike<T>>);  // all bits or none
+  // All bits or none.
+  const auto kept = __builtin_convertvector(bits >= threshold, Eight<IntegerLike<T>>);
   const auto masked = (Eight<IntegerLike<T>>)(x * scale) & kept;
   __builtin_memcpy(out, &masked, sizeof masked);
 }

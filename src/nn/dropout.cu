@@ -1,5 +1,5 @@
-// Dropout on the GPU: a thread has eight elements of a row, which one Philox block decides. The words, and so the
-// masks, are the CPU's.
+// Dropout on the GPU: a thread has eight elements of a row, which one Philox block decides. The
+// words, and so the masks, are the CPU's.
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
@@ -53,7 +53,8 @@ __device__ void store_eight(const float (&x)[kMasksPerBlock], std::int64_t count
   }
 }
 
-/// Drops from eight number `eight` of row `row`. Eight zeros of one row stay as they are, and draw nothing.
+/// Drops from eight number `eight` of row `row`. Eight zeros of one row stay as they are, and
+/// draw nothing.
 __device__ void drop(Mask mask, std::int64_t row, std::int64_t eight, std::int64_t count,
                      float (&x)[kMasksPerBlock]) {
   if (count >= kMasksPerBlock && all_zero(x)) return;

@@ -7,8 +7,8 @@
 namespace espalier {
 namespace {
 
-/// The mean of term(0) .. term(width - 1), added in eight interleaved sums so that the adder is not waited
-/// for.
+/// The mean of term(0) .. term(width - 1), added in eight interleaved sums so that the adder is not
+/// waited for.
 template <class Term>
 double mean_of(std::int64_t width, const Term& term) {
   double sums[8] = {};

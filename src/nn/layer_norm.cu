@@ -1,5 +1,6 @@
-// Layer normalisation on the GPU: eight threads have a row, one for each of the eight interleaved sums that the CPU
-// adds, so the bits are the same. They read 32 neighbouring bytes at a time, a sector of memory.
+// Layer normalisation on the GPU: eight threads have a row, one for each of the eight interleaved
+// sums that the CPU adds, so the bits are the same. They read 32 neighbouring bytes at a time, a
+// sector of memory.
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/nn/batch_norm.hpp"
@@ -19,8 +20,8 @@ __device__ std::int64_t row_of_thread() {
   return static_cast<std::int64_t>(blockIdx.x) * kRowsOfBlock + threadIdx.x / kRowThreads;
 }
 
-/// The mean of term(0) .. term(width - 1), known to the row's eight threads. All lanes of the warp must call it; those
-/// beyond the last row with active_width 0.
+/// The mean of term(0) .. term(width - 1), known to the row's eight threads. All lanes of the warp
+/// must call it; those beyond the last row with active_width 0.
 template <class Term>
 __device__ double mean_of(std::int64_t width, std::int64_t active_width, const Term& term) {
   double sum = 0;
@@ -32,7 +33,8 @@ __device__ double mean_of(std::int64_t width, std::int64_t active_width, const T
   return sum / static_cast<double>(width);
 }
 
-/// Row by row, y = scale x^ + shift, where y may be z; unless inverse_deviation is null, z becomes x^ and it is written.
+/// Row by row, y = scale x^ + shift, where y may be z; unless inverse_deviation is null, z becomes
+/// x^ and it is written.
 __global__ void __launch_bounds__(kBlockThreads)
     normalize_rows(std::int64_t rows, std::int64_t width, const float* scale, const float* shift, float* z,
                    float* y, float* inverse_deviation) {

@@ -1,5 +1,6 @@
-// What a network does (espalier/nn/network.hpp), for every space: it composes leaves, which have a version for each.
-// Included by the one source file per space that instantiates it, network.cpp and network.cu.
+// What a network does (espalier/nn/network.hpp), for every space: it composes leaves, which have a
+// version for each. Included by the one source file per space that instantiates it, network.cpp and
+// network.cu.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +43,8 @@ inline int scale_place(const NetworkShape& shape) {
   return shape.kind == "sage" ? kSageBias + 1 : kGcnBias + 1;
 }
 
-/// Uniform in +- sqrt(6 / (in + out)): the variance that keeps activations and gradients alike from layer to
-/// layer.
+/// Uniform in +- sqrt(6 / (in + out)): the variance that keeps activations and gradients alike from
+/// layer to layer.
 template <class T>
 void draw_weights(const RandomStream& stream, Matrix<T>& weights) {
   const double limit = std::sqrt(6.0 / static_cast<double>(weights.rows + weights.columns));

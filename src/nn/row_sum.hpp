@@ -21,8 +21,9 @@ void sum_rows(const Cpu& cpu, const Matrix<T>& dz, Matrix<T>& sum) {
 template <class T>
 void sum_rows(const Cuda& cuda, const Matrix<T, Cuda>& dz, Matrix<T, Cuda>& sum);
 
-/// Of y = scale x^ + shift, row by row: dscale_j = sum_i dy_ij x^_ij and dshift_j = sum_i dy_ij, both [1,
-/// columns]. Returns the same sums in double, [2 * columns], dscale first, valid until the next call.
+/// Of y = scale x^ + shift, row by row: dscale_j = sum_i dy_ij x^_ij and dshift_j = sum_i dy_ij,
+/// both [1, columns]. Returns the same sums in double, [2 * columns], dscale first, valid until the
+/// next call.
 template <class T>
 std::span<double> sum_scale_and_shift(const Cpu& cpu, const Matrix<T>& normalized, const Matrix<T>& dy,
                                       Matrix<T>& dscale, Matrix<T>& dshift) {

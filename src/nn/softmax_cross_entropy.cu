@@ -1,4 +1,5 @@
-// Softmax and cross-entropy on the GPU: a warp has a row. Exponentials are computed twice, in double, rather than kept.
+// Softmax and cross-entropy on the GPU: a warp has a row. Exponentials are computed twice, in
+// double, rather than kept.
 #include "espalier/nn/softmax_cross_entropy.hpp"
 
 #include "espalier/base/device_array.hpp"
@@ -18,8 +19,9 @@ __device__ T over_warp(T value, const Combine& combine) {
   return value;
 }
 
-/// losses[row]; the row of `gradient` becomes scale * (softmax - onehot). All lanes of a warp have the same row.
-/// 4 blocks of a multiprocessor: told no number, ptxas spills to make room for a fifth.
+/// losses[row]; the row of `gradient` becomes scale * (softmax - onehot). All lanes of a warp
+/// have the same row. 4 blocks of a multiprocessor: told no number, ptxas spills to make room
+/// for a fifth.
 __global__ void __launch_bounds__(kBlockThreads, 4)
     losses_of_rows(std::int64_t rows, std::int64_t classes, const float* logits, const std::int32_t* labels,
                    double scale, float* gradient, double* losses) {
@@ -46,7 +48,8 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
   if (lane == 0) losses[row] = label < classes ? log(sum) + largest - static_cast<double>(z[label]) : NAN;
 }
 
-/// *total = the sum of `count` numbers, by one block: each thread adds every 256th, then pairs of threads theirs.
+/// *total = the sum of `count` numbers, by one block: each thread adds every 256th, then pairs of
+/// threads theirs.
 __global__ void __launch_bounds__(kBlockThreads)
     add_losses(const double* losses, std::int64_t count, double* total) {
   __shared__ double sums[kBlockThreads];

@@ -18,13 +18,14 @@ constexpr std::array<Name, 5> kNames = {{{Schedule::kAuto, "auto"},
                                          {Schedule::kPull, "pull"},
                                          {Schedule::kPush, "push"}}};
 
-// With how many other ranks of the group a keeper exchanges answers, on average: along a row no more columns
-// serve than there are block rows.
+// With how many other ranks of the group a keeper exchanges answers, on average: along a row no
+// more columns serve than there are block rows.
 double servers(int group, const ProductShape& shape) {
   return std::min(group, shape.parts) * crossing(group);
 }
 
-// What the owners (push, down a column) or the row's servers (staged, along a row) do with a stacked frontier.
+// What the owners (push, down a column) or the row's servers (staged, along a row) do with a
+// stacked frontier.
 Cost serve_cost(int group, bool whole_rows, const ProductShape& shape, const ProductWork& work) {
   Cost cost = inquiry_cost(group, work.batches, work.rows, shape);
   if (work.picks > 0) {
@@ -105,7 +106,8 @@ Cost product_cost(Schedule schedule, const ProductShape& shape, const ProductWor
     case Schedule::kStagedOblivious:
       return blocks_cost(shape) += serve_cost(c, true, shape, work);
     case Schedule::kStaged: {
-      const double stages = static_cast<double>(shape.parts) / c;  // on average over process columns
+      // On average over process columns.
+      const double stages = static_cast<double>(shape.parts) / c;
       return fetch_all(stages, stages, shape, work) += serve_cost(c, true, shape, work);
     }
     case Schedule::kAuto:

@@ -1,5 +1,5 @@
-// Rows between the ranks of a group, for every space: entries sent field by field, and whole rows of A fetched from the
-// ranks of a process column that hold them, each distinct row once.
+// Rows between the ranks of a group, for every space: entries sent field by field, and whole rows
+// of A fetched from the ranks of a process column that hold them, each distinct row once.
 //
 //   keeper                             owner (same process column)
 //   distinct remote ids, by owner  ──► ids                               label/ids
@@ -26,8 +26,9 @@ ProductShape shape_of(const DistCsr<Index, Space>& a) {
           .value_bytes = a.has_values ? 4 : 0};
 }
 
-/// Rows to the ranks of a group, sizes first (as numbers of type Size), then each field: counts[r] rows to rank r,
-/// my_counts[r] from it. `values`: do rows hold values, anywhere? Collective over the group; books under `label`.
+/// Rows to the ranks of a group, sizes first (as numbers of type Size), then each field: counts[r]
+/// rows to rank r, my_counts[r] from it. `values`: do rows hold values, anywhere? Collective over
+/// the group; books under `label`.
 template <class Size, class Id, class Space>
 Entries<Id, Space> send_entries(const Space& space, const CommunicatorOn<Space>& group,
                                 const Entries<Id, Space>& rows, std::span<const std::int64_t> counts,
@@ -73,8 +74,9 @@ class FetchedRows {
               views_.data() + begins_.back());
   }
 
-  /// Asks the ranks first .. last-1 of the process column for the wanted rows of their blocks (my own block is left
-  /// out), one range after the other. Collective over the column. Books under label/ids and label/rows.
+  /// Asks the ranks first .. last-1 of the process column for the wanted rows of their blocks (my
+  /// own block is left out), one range after the other. Collective over the column. Books under
+  /// label/ids and label/rows.
   void fetch(const Space& space, int first, int last) {
     const auto& column = a_.grid->column_comm();
     std::vector<std::int64_t> counts(wanted_.groups.counts.size(), 0);
@@ -94,8 +96,8 @@ class FetchedRows {
          send_entries<Index>(space, column, reply, asked_counts, counts, a_.has_values, label_ + "/rows"));
   }
 
-  /// The block row of rank `stage` of the process column goes to all of it, whole; the wanted rows are kept. Collective
-  /// over the column.
+  /// The block row of rank `stage` of the process column goes to all of it, whole; the wanted rows
+  /// are kept. Collective over the column.
   void receive_block(const Space& space, int stage) {
     const auto& column = a_.grid->column_comm();
     const auto rows = a_.partition.size(stage);
@@ -136,7 +138,8 @@ class FetchedRows {
     return rows;
   }
 
-  /// Books what the model expects to arrive when these rows are fetched from `asked` block rows in so many exchanges.
+  /// Books what the model expects to arrive when these rows are fetched from `asked` block rows in
+  /// so many exchanges.
   void predict(const Space& space, int asked, int exchanges) const {
     const auto shape = shape_of(a_);
     const auto distinct = wanted_.groups.size();
@@ -157,7 +160,8 @@ class FetchedRows {
   const DistCsr<Index, Space>& a_;
   std::string label_;
   DistinctIds<Index, Space> wanted_;  // my own last
-  std::vector<std::int64_t> begins_;  // [parts + 1] where the wanted ids of each owner begin, and my own
+  std::vector<std::int64_t> begins_;  // [parts + 1] where the wanted ids of each owner begin,
+                                      // and my own
   std::int64_t list_size_;
   Array<Space, RowView<Index>> views_;          // [wanted]
   std::vector<Entries<Index, Space>> fetched_;  // what they refer to

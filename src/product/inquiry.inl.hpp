@@ -1,9 +1,9 @@
 // A stacked frontier asked of the ranks of a group, batch by batch, and the ways of answering.
 //
-// The keeper sends every vertex of its frontiers to the rank that serves it, with a line (batch number, rows)
-// for each batch: the server knows which rows belong to which batch of whom. Nothing is asked twice, so answers
-// need no ids: they come in the order of the question. `push` asks the owners down a process column, `staged`
-// asks along a process row.
+// The keeper sends every vertex of its frontiers to the rank that serves it, with a line (batch
+// number, rows) for each batch: the server knows which rows belong to which batch of whom. Nothing
+// is asked twice, so answers need no ids: they come in the order of the question. `push` asks the
+// owners down a process column, `staged` asks along a process row.
 //
 //   keeper                                 server
 //   [batch, rows] ..., ids             ──► lines, ids                      label/ids
@@ -19,7 +19,8 @@ namespace espalier {
 template <class Index, class Space>
 class Inquiry {
  public:
-  /// Collective over `group`. Rank i of the group serves the vertices bounds[i] .. bounds[i+1]. `q` must outlive this.
+  /// Collective over `group`. Rank i of the group serves the vertices bounds[i] .. bounds[i+1]. `q`
+  /// must outlive this.
   Inquiry(const Space& space, const CommunicatorOn<Space>& group, const FrontierOn<Space>& q,
           const SharedList<std::int64_t, Space>& bounds, const ProductShape& shape, const std::string& label)
       : group_(group), q_(q), shape_(shape), label_(label) {
@@ -36,7 +37,7 @@ class Inquiry {
     traffic().predict(label + "/ids", expected.messages, expected.bytes);
   }
 
-  // ---- As a server: what the others want of me -------------------------------------------------------------
+  // ---- As a server: what the others want of me --------------------------------------------------
 
   /// Vertices, asker after asker, and by batch within.
   const Array<Space, Index>& asked() const { return asked_; }
@@ -46,15 +47,15 @@ class Inquiry {
     return make_keys(space, asked_.data(), segments_, numbers_);
   }
 
-  // ---- As a keeper: where the answers to my rows are -------------------------------------------------------
+  // ---- As a keeper: where the answers to my rows are --------------------------------------------
 
   /// [rows] which row of Q answer j is to.
   const std::int64_t* order() const { return groups_.order.data(); }
 
-  // ---- Both: collective over the group ---------------------------------------------------------------------
+  // ---- Both: collective over the group ----------------------------------------------------------
 
-  /// Sends answer r for every row r of asked() and returns the answers to my rows in the order of the question.
-  /// `values`: do answers hold values, anywhere? `back`: the label.
+  /// Sends answer r for every row r of asked() and returns the answers to my rows in the order of
+  /// the question. `values`: do answers hold values, anywhere? `back`: the label.
   template <class Id>
   Entries<Id, Space> send_back(const Space& space, const Entries<Id, Space>& answers, bool values,
                                const std::string& back) const {
@@ -66,7 +67,8 @@ class Inquiry {
     return mine;
   }
 
-  /// Sends list s of `partial` for every segment s; visits the sum over all servers of each of my batches.
+  /// Sends list s of `partial` for every segment s; visits the sum over all servers of each of
+  /// my batches.
   void reduce(const Space& space, const Sums<Index, Space>& partial, std::int64_t columns,
               const SumVisitor<Index, Space>& visit) const {
     const auto label = label_ + "/reduction";
@@ -117,8 +119,8 @@ class Inquiry {
     std::int64_t batch, rows;
   };
 
-  // Sends a line for each batch that a server has rows of; counts: [servers][batches]. Returns the numbers of the
-  // batches that others ask me about.
+  // Sends a line for each batch that a server has rows of; counts: [servers][batches]. Returns the
+  // numbers of the batches that others ask me about.
   std::vector<std::int64_t> exchange_lines(const std::vector<std::int64_t>& counts) {
     Buffer<Line> lines;
     for (int server = 0; server < group_.size(); ++server) {
@@ -144,7 +146,8 @@ class Inquiry {
     return numbers;
   }
 
-  // For each rank, the sum of its counts[rank] sizes out of `sizes`, where they stand one after another.
+  // For each rank, the sum of its counts[rank] sizes out of `sizes`, where they stand one
+  // after another.
   static std::vector<std::int64_t> sum_by_rank(std::span<const std::int64_t> counts,
                                                std::span<const std::int64_t> sizes) {
     std::vector<std::int64_t> sums;
@@ -164,7 +167,8 @@ class Inquiry {
   const FrontierOn<Space>& q_;
   ProductShape shape_;
   std::string label_;
-  // Of the question: rows by server, and the lines of each server and the batch (by place in q) of each line.
+  // Of the question: rows by server, and the lines of each server and the batch (by place in q) of
+  // each line.
   OwnerGroups<Index, Space> groups_;
   std::vector<std::int64_t> lines_, batch_of_line_;
   // Of what is asked of me.

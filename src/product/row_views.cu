@@ -60,7 +60,8 @@ void sizes_of_rows(const Cuda& cuda, const RowView<Index>* rows, std::int64_t co
   for_each(cuda, "sizes_of_rows", count, [=] __device__(std::int64_t r) { to[r] = rows[r].size; });
 }
 
-// Copies rows[r] to ids + offsets[r] (values beside them, unless null); a thread for each entry, however long its row is.
+// Copies rows[r] to ids + offsets[r] (values beside them, unless null); a thread for each entry,
+// however long its row is.
 template <class Index>
 void copy_entries(const Cuda& cuda, const RowView<Index>* rows, const std::int64_t* offsets,
                   std::int64_t count, std::int64_t entries, Index* ids, float* values) {
@@ -112,8 +113,8 @@ void sum_sizes(const Cuda& cuda, const Size* sizes, std::int64_t rows, std::int6
   exclusive_sum(cuda, to, offsets, rows);
 }
 
-// Ascending ids are grouped by owner where parts are ranges: the sorted list has one head for each different id, and the
-// heads are grouped so that the last part's come last.
+// Ascending ids are grouped by owner where parts are ranges: the sorted list has one head for each
+// different id, and the heads are grouped so that the last part's come last.
 template <class From, class Index>
 DistinctIds<Index, Cuda> find_distinct(const Cuda& cuda, const From* list, std::int64_t count,
                                        const SharedList<std::int64_t, Cuda>& bounds, int last) {

@@ -1,5 +1,5 @@
-// The leaves under every schedule: keys, views of rows wherever they lie, rows copied together. All arrays are memory of
-// the space.
+// The leaves under every schedule: keys, views of rows wherever they lie, rows copied together. All
+// arrays are memory of the space.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace espalier {
 /// keys[k] = {ids[k], numbers[b]}, where id k is of batch b: offsets[b] <= k < offsets[b+1].
 template <class Id>
 Buffer<RowKey> make_keys(const Cpu& cpu, const Id* ids, const SharedList<std::int64_t>& offsets,
-                             const SharedList<std::int64_t>& numbers);
+                         const SharedList<std::int64_t>& numbers);
 template <class Id>
 DeviceArray<RowKey> make_keys(const Cuda& cuda, const Id* ids, const SharedList<std::int64_t, Cuda>& offsets,
                               const SharedList<std::int64_t, Cuda>& numbers);
@@ -54,7 +54,8 @@ std::int64_t count_entries(const Cpu& cpu, const RowView<Index>* rows, std::int6
 template <class Index>
 std::int64_t count_entries(const Cuda& cuda, const RowView<Index>* rows, std::int64_t count);
 
-/// sizes[r] = offsets[r+1] - offsets[r] for r < rows, as they travel; and offsets [rows + 1] from sizes.
+/// sizes[r] = offsets[r+1] - offsets[r] for r < rows, as they travel; and offsets [rows + 1]
+/// from sizes.
 template <class Size>
 void sizes_of(const Cpu& cpu, const std::int64_t* offsets, std::int64_t rows, Size* sizes);
 template <class Size>
@@ -71,8 +72,8 @@ struct DistinctIds {
   Array<Space, std::int64_t> place_of;  ///< [list] the place of each id of the list in groups.ids
 };
 
-/// Of list [count]: part i owns bounds[i] .. bounds[i+1], and those of part `last` come after all others and are not
-/// counted. The order within a part is not said. On a GPU the host waits.
+/// Of list [count]: part i owns bounds[i] .. bounds[i+1], and those of part `last` come after all
+/// others and are not counted. The order within a part is not said. On a GPU the host waits.
 template <class From, class Index>
 DistinctIds<Index> find_distinct(const Cpu& cpu, const From* list, std::int64_t count,
                                  const SharedList<std::int64_t>& bounds, int last);
@@ -80,17 +81,19 @@ template <class From, class Index>
 DistinctIds<Index, Cuda> find_distinct(const Cuda& cuda, const From* list, std::int64_t count,
                                        const SharedList<std::int64_t, Cuda>& bounds, int last);
 
-/// [parts][batches]: how many of the ids of each part are of each batch. `groups`: of the vertices of q.
+/// [parts][batches]: how many of the ids of each part are of each batch. `groups`: of the
+/// vertices of q.
 template <class Index>
 std::vector<std::int64_t> count_by_batch(const Cpu& cpu, const OwnerGroups<Index>& groups, const Frontier& q);
 template <class Index>
 std::vector<std::int64_t> count_by_batch(const Cuda& cuda, const OwnerGroups<Index, Cuda>& groups,
                                          const FrontierOn<Cuda>& q);
 
-/// The lists numbers[0], numbers[1], ... of a stack, one after another: list k is ids[offsets[k] .. offsets[k+1]).
+/// The lists numbers[0], numbers[1], ... of a stack, one after another: list k is ids[offsets[k] ..
+/// offsets[k+1]).
 template <class Index>
 Buffer<Index> copy_lists(const Cpu& cpu, const Index* ids, const SharedList<std::int64_t>& offsets,
-                             const std::vector<std::int64_t>& numbers);
+                         const std::vector<std::int64_t>& numbers);
 template <class Index>
 DeviceArray<Index> copy_lists(const Cuda& cuda, const Index* ids,
                               const SharedList<std::int64_t, Cuda>& offsets,

@@ -5,8 +5,9 @@
 
 namespace espalier {
 
-/// Schedule `pull`: every rank asks the owners in its process column for the distinct rows that its batches
-/// need and does the rest by itself. With one block row (replicated, or c = p) nothing is asked.
+/// Schedule `pull`: every rank asks the owners in its process column for the distinct rows that
+/// its batches need and does the rest by itself. With one block row (replicated, or c = p)
+/// nothing is asked.
 template <class Index, class Space>
 class PulledProduct final : public Product<Index, Space> {
  public:
@@ -46,8 +47,9 @@ class PulledProduct final : public Product<Index, Space> {
   std::optional<FetchedRows<Index, Space>> fetched_;
 };
 
-/// What `push` and `staged` share: rows are served by other ranks of a group. Sums and column selections are
-/// computed there and only they travel; what travels for `apply` is each schedule's own.
+/// What `push` and `staged` share: rows are served by other ranks of a group. Sums and column
+/// selections are computed there and only they travel; what travels for `apply` is each
+/// schedule's own.
 template <class Index, class Space>
 class ServedProduct : public Product<Index, Space> {
  public:
@@ -98,8 +100,9 @@ class ServedProduct : public Product<Index, Space> {
   std::string label_back_;
 };
 
-/// Schedule `push`: ids travel to the owners of the rows, in the process column; they draw, sum and select, and
-/// send back only what remains. A draw is possible there because it depends on its key alone (design, 4.1).
+/// Schedule `push`: ids travel to the owners of the rows, in the process column; they draw, sum and
+/// select, and send back only what remains. A draw is possible there because it depends on its key
+/// alone (design, 4.1).
 template <class Index, class Space>
 class PushedProduct final : public ServedProduct<Index, Space> {
  public:
@@ -123,23 +126,24 @@ class PushedProduct final : public ServedProduct<Index, Space> {
   }
 };
 
-/// Schedules `staged` and `staged-oblivious`: Algorithm 2 of Tripathy et al. 2024 on the p/c x c grid.
+/// Schedules `staged` and `staged-oblivious`: Algorithm 2 of Tripathy et al. 2024 on the
+/// p/c x c grid.
 ///
-/// Process row P(i,:) computes P_i = sum over k of Q_ik A_k for the batches that its c ranks keep. Process column
-/// j takes the block rows k of its stages, a contiguous share of the p/c blocks that differs by at most one
-/// between columns (p/c^2 where c^2 divides p; columns beyond p/c have none and only take part in the
-/// reduction):
+/// Process row P(i,:) computes P_i = sum over k of Q_ik A_k for the batches that its c ranks keep.
+/// Process column j takes the block rows k of its stages, a contiguous share of the p/c blocks that
+/// differs by at most one between columns (p/c^2 where c^2 divides p; columns beyond p/c have none
+/// and only take part in the reduction):
 ///
 ///     1.  Q_ik goes to the column whose stages hold block k, along the row
-///     2.  for each stage k of column j: P(i,j) gathers NnzCols(Q_ik) to P(k,j), which sends those rows of A_k
-///         (oblivious: P(k,j) broadcasts A_k down the column)
+///     2.  for each stage k of column j: P(i,j) gathers NnzCols(Q_ik) to P(k,j), which sends those
+///         rows of A_k (oblivious: P(k,j) broadcasts A_k down the column)
 ///     3.  partial results of the rows of these blocks
-///     4.  a reduce-scatter along the row: partial results go to the one rank that keeps the batch, directly, so
-///         any c is right and no draw is made twice
+///     4.  a reduce-scatter along the row: partial results go to the one rank that keeps the batch,
+///         directly, so any c is right and no draw is made twice
 ///
-/// Step 4 moves whole rows of P for `apply` (each row of a selection comes from one column, so the sum is a
-/// concatenation), merged partial sums for `sum`, and the entries that meet the picks for `columns`, for which
-/// the rows fetched in step 2 are used again.
+/// Step 4 moves whole rows of P for `apply` (each row of a selection comes from one column, so the
+/// sum is a concatenation), merged partial sums for `sum`, and the entries that meet the picks for
+/// `columns`, for which the rows fetched in step 2 are used again.
 template <class Index, class Space>
 class StagedProduct final : public ServedProduct<Index, Space> {
  public:

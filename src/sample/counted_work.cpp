@@ -18,11 +18,13 @@ namespace espalier {
 
 namespace {
 
-// Counts of one rank's window and one layer, as far as minibatches were drawn. "Remote" ids lie in another block row
-// than the keeper's; "foreign" ones are served by another rank of the keeper's process row (schedule staged).
+// Counts of one rank's window and one layer, as far as minibatches were drawn. "Remote" ids lie in
+// another block row than the keeper's; "foreign" ones are served by another rank of the keeper's
+// process row (schedule staged).
 struct LayerCount {
   double rows = 0, entries = 0, results = 0, picks = 0;
-  double sums = 0, served_sums = 0;  // as all block rows, or all servers of a process row, send them
+  // As all block rows, or all servers of a process row, send them.
+  double sums = 0, served_sums = 0;
   double distinct = 0, distinct_entries = 0;
   double remote_distinct = 0, remote_distinct_entries = 0;
   double remote_rows = 0, remote_results = 0, remote_sums = 0;
@@ -306,7 +308,8 @@ class EpochCount {
     staged.row_entries = count.foreign_entries / along;
     staged.results = count.foreign_results / along;
     staged.sums = count.foreign_sums / along;
-    // The c ranks of a process row fetch what their keepers want together, each from its own stages.
+    // The c ranks of a process row fetch what their keepers want together, each from its
+    // own stages.
     staged.distinct = together.remote / down / job_.replication;
     staged.distinct_entries = together.remote_entries / down / job_.replication;
     return {pull, push, staged, staged};
@@ -408,7 +411,8 @@ class EpochCount {
     const double unseen = std::sqrt(std::max(0.0, 1 - drawn / all));
     work_.relative_error = input_rows_.standard_error() / std::max(input_rows_.mean(), 1e-9) * unseen;
     if (!draws_ || job_.parts() == 1) return;
-    // Every rank takes part in every round of a window: a maximum over the column, and points to their owners.
+    // Every rank takes part in every round of a window: a maximum over the column, and points to
+    // their owners.
     const auto rounds = static_cast<double>(most_rounds_ * windows());
     const auto points = points_ * scale / job_.ranks;
     auto cost = find_cost(job_.parts(), 0);
@@ -424,7 +428,8 @@ class EpochCount {
   const SamplerKind& kind_;
   std::size_t layers_;
   EpochPlan plan_;
-  RowPartition blocks_, parts_, servers_;  // of features, of the matrix, of parts over a row's columns
+  // Of features, of the matrix, of parts over a row's columns.
+  RowPartition blocks_, parts_, servers_;
   std::vector<Marks> keeper_marks_, row_marks_;
   Marks sum_marks_;
   std::vector<std::vector<std::int64_t>> by_part_;

@@ -25,8 +25,8 @@ __global__ void __launch_bounds__(kBlockThreads)
     function(batch, i);
 }
 
-/// function(batch, i) for every i in offsets[batch] .. offsets[batch + 1] of the batches of `range`, each by a thread
-/// of its own.
+/// function(batch, i) for every i in offsets[batch] .. offsets[batch + 1] of the batches of
+/// `range`, each by a thread of its own.
 template <class Function>
 void for_each_in_batches(const Cuda& cuda, const char* name, BatchRange range,
                          const SharedList<std::int64_t, Cuda>& offsets, const Function& function) {

@@ -1,7 +1,9 @@
-// How a kernel goes through the entries of stacked rows, however long each row is. For .cu files only.
+// How a kernel goes through the entries of stacked rows, however long each row is. For .cu
+// files only.
 //
-// A block takes a tile of entries; its first and last row are found by binary search in all offsets, the row of an entry
-// between those two. So a hub's entries are spread over many blocks, and a thousand short rows share one.
+// A block takes a tile of entries; its first and last row are found by binary search in all
+// offsets, the row of an entry between those two. So a hub's entries are spread over many blocks,
+// and a thousand short rows share one.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +46,8 @@ __global__ void __launch_bounds__(kBlockThreads)
     function(first + k, row_of_entry(offsets, ends[0], ends[1], first + k));
 }
 
-/// function(at, row) for every `at` in first .. first + entries, each by a thread of its own; offsets [rows + 1] in device
-/// memory, offsets[row] <= at < offsets[row + 1].
+/// function(at, row) for every `at` in first .. first + entries, each by a thread of its own;
+/// offsets [rows + 1] in device memory, offsets[row] <= at < offsets[row + 1].
 template <class Function>
 void for_each_entry(const Cuda& cuda, const char* name, const std::int64_t* offsets, std::int64_t rows,
                     std::int64_t first, std::int64_t entries, const Function& function) {

@@ -1,5 +1,5 @@
-// The hash of one edge: its five numbers (batch, layer, destination, source, value bits) are absorbed
-// one after another (base/mix.hpp).
+// The hash of one edge: its five numbers (batch, layer, destination, source, value bits) are
+// absorbed one after another (base/mix.hpp).
 #pragma once
 
 #include <cstdint>

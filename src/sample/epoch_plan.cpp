@@ -20,7 +20,8 @@ EpochPlan::EpochPlan(std::span<const std::int64_t> training_vertices, std::int64
       epoch_(epoch) {
   ESPALIER_CHECK(labels_.empty() || labels_.size() == order_.size(), "{} labels of {} training vertices",
                  labels_.size(), order_.size());
-  // Draws do not depend on swaps: what some of them will move is called from memory before the first.
+  // Draws do not depend on swaps: what some of them will move is called from memory before
+  // the first.
   RandomWords words({.seed = seed, .purpose = Purpose::kShuffle, .epoch = epoch});
   std::array<std::size_t, 32> chosen;
   for (auto left = order_.size(); left > 1;) {

@@ -24,17 +24,19 @@ std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int
   const double mean_degree = static_cast<double>(edges) / n;
   double rows = static_cast<double>(batch_size), needed = 0;
   for (const auto fanout : shape.fanout) {
-    // Frontiers prefer vertices of high degree. A layer-wise block has no more entries than its rows have.
+    // Frontiers prefer vertices of high degree. A layer-wise block has no more entries than its
+    // rows have.
     const double wanted =
         fanout < 0 ? (layer_wise ? n : mean_degree) : std::min(static_cast<double>(fanout), n);
     const double new_edges =
         rows * std::min(wanted, fanout < 0 && !layer_wise ? wanted : 4 * mean_degree + 1);
     const double new_rows = layer_wise ? wanted : new_edges;
-    // Whole rows come from their owners (index and value), or sums of them (index and sum) and their parts.
+    // Whole rows come from their owners (index and value), or sums of them (index and sum) and
+    // their parts.
     needed += std::min(rows * 4 * mean_degree, static_cast<double>(edges)) * (layer_wise ? 24 : 8);
-    // Per edge: global id, value, local id, value, and, in a graph so large that ids go by hash, a slot of
-    // its table at load one half; per row: views
-    // and offsets; per pick of a layer: the draw, what was removed, column, factor, slot, vertex.
+    // Per edge: global id, value, local id, value, and, in a graph so large that ids go by hash, a
+    // slot of its table at load one half; per row: views and offsets; per pick of a layer: the
+    // draw, what was removed, column, factor, slot, vertex.
     needed += new_edges * (8 + 4 + 4 + 4 + (layer_wise ? 0 : 32)) + rows * 64;
     if (layer_wise) needed += wanted * 160;
     rows = std::min(n, rows + new_rows);

@@ -1,4 +1,5 @@
-// What an epoch asks for when nothing can be drawn: from the degrees of the matrix (counted_work.hpp).
+// What an epoch asks for when nothing can be drawn: from the degrees of the matrix
+// (counted_work.hpp).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -36,8 +37,8 @@ DegreeMoments moments_of(std::span<const std::int64_t> degrees, std::span<const 
   return moments;
 }
 
-// Vertices of one degree, how likely one of them is in the frontier of a batch, and which share of such a one's
-// neighbours an earlier layer has drawn for it.
+// Vertices of one degree, how likely one of them is in the frontier of a batch, and which share of
+// such a one's neighbours an earlier layer has drawn for it.
 struct DegreeClass {
   double degree = 0, vertices = 0, included = 0, covered = 0;
 };
@@ -59,8 +60,8 @@ double sum_over(const std::vector<DegreeClass>& classes, const Term& term) {
   return sum;
 }
 
-// The work of one layer of `batches` batches, after which `classes` are those of the next frontier. Ends of edges fall
-// on vertices in proportion to their degrees.
+// The work of one layer of `batches` batches, after which `classes` are those of the next frontier.
+// Ends of edges fall on vertices in proportion to their degrees.
 ProductWork expected_layer(std::vector<DegreeClass>& classes, double fanout, double batches,
                            const PlannedEpoch& job) {
   const auto& kind = sampler_kind_of(job.sampler);

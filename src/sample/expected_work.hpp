@@ -1,5 +1,5 @@
-// What the layers of a sampler will ask of the product, before anything was sampled: the input of the
-// alpha-beta model behind `schedule = "auto"`. Estimates; they steer costs, never results.
+// What the layers of a sampler will ask of the product, before anything was sampled: the input of
+// the alpha-beta model behind `schedule = "auto"`. Estimates; they steer costs, never results.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 
 namespace espalier {
 
-/// Degrees d of A's rows, exact sums over all of them. `neighbour` = sum d^2 / sum d is the mean degree of the end
-/// of a random edge. For each layer of a fanout s, `picks` = mean of min(s, d) over rows, and `neighbour_picks` over
-/// ends of random edges.
+/// Degrees d of A's rows, exact sums over all of them. `neighbour` = sum d^2 / sum d is the mean
+/// degree of the end of a random edge. For each layer of a fanout s, `picks` = mean of min(s, d)
+/// over rows, and `neighbour_picks` over ends of random edges.
 struct DegreeMoments {
   double rows = 0, entries = 0, mean = 0, neighbour = 0;
   std::vector<double> picks, neighbour_picks;
@@ -26,7 +26,8 @@ DegreeMoments degree_moments(const DistCsr<Index>& a, std::span<const std::int64
 std::vector<ProductWork> node_wise_work(const DegreeMoments& degrees, const SamplerShape& shape,
                                         bool values_beside_picks);
 
-/// The same for one draw per batch and layer; `sums`: is the distribution a sum of the frontier's rows?
+/// The same for one draw per batch and layer; `sums`: is the distribution a sum of the
+/// frontier's rows?
 std::vector<ProductWork> layer_wise_work(const DegreeMoments& degrees, const SamplerShape& shape, int parts,
                                          bool sums);
 

@@ -9,11 +9,12 @@
 //                           debiased           Des Raj's, as in LADIES: E[B H] = M H; 1 when
 //                                              all is taken
 //
-// Draws are made one after another without replacement, in rounds: while picks are missing, as many points are
-// drawn on the axis without the vertices taken in earlier rounds and resolved together; a vertex that was hit
-// before in the round is dropped. That is the law of drawing with replacement and dropping duplicates, and each
-// round brings at least one pick per batch. Points are words of the batch's stream in order, so the picks do not
-// depend on the grid. A support of at most s is taken whole.
+// Draws are made one after another without replacement, in rounds: while picks are missing, as many
+// points are drawn on the axis without the vertices taken in earlier rounds and resolved together;
+// a vertex that was hit before in the round is dropped. That is the law of drawing with replacement
+// and dropping duplicates, and each round brings at least one pick per batch. Points are words of
+// the batch's stream in order, so the picks do not depend on the grid. A support of at most s is
+// taken whole.
 #include "fastgcn.hpp"
 
 #include <algorithm>
@@ -41,8 +42,8 @@ void add_squares(const Csr<Index>& m, const EntryWeight& weight, std::int64_t fi
   }
 }
 
-// The squared norms of the columns of my block row's range. Block by block, so that no rank holds a weight for
-// every vertex. Collective over the process column.
+// The squared norms of the columns of my block row's range. Block by block, so that no rank holds a
+// weight for every vertex. Collective over the process column.
 template <class Index>
 std::vector<std::uint64_t> squared_column_norms(const DistCsr<Index>& m) {
   const auto weight = square_weight(m);
@@ -57,8 +58,8 @@ std::vector<std::uint64_t> squared_column_norms(const DistCsr<Index>& m) {
   return mine;
 }
 
-// Norms in fixed point with as many bits as their sum over all vertices allows; at least 1 for a column that is
-// not empty.
+// Norms in fixed point with as many bits as their sum over all vertices allows; at least 1 for a
+// column that is not empty.
 void take_roots(std::vector<std::uint64_t>& squares, std::int64_t vertices) {
   const int shift = std::clamp(weight_shift_for_sum(0x1p31, vertices), 0, 20);
   for (auto& weight : squares) weight = fixed_point_weight(std::sqrt(static_cast<double>(weight)), shift);
@@ -72,7 +73,8 @@ class ListDraws {
   std::int64_t missing() const { return missing_; }
   const std::vector<Interval>& in_order() const { return in_order_; }
 
-  // One point for each missing pick on the axis 0 .. total without the removed intervals, as points of the whole axis.
+  // One point for each missing pick on the axis 0 .. total without the removed intervals, as points
+  // of the whole axis.
   void next_points(std::uint64_t total, std::uint64_t* points) {
     for (std::int64_t k = 0; k < missing_; ++k)
       points[k] = axis_.on_whole_axis(mulhi(words_.next(), total - axis_.removed()));

@@ -1,4 +1,5 @@
-// The draws of fastgcn.cpp on a GPU, in the same rounds. A slot of a list is one of its picks. In every round
+// The draws of fastgcn.cpp on a GPU, in the same rounds. A slot of a list is one of its picks. In
+// every round
 //
 //     points     a list's slots from `taken` on draw a point each, on the axis without the list's
 //                taken vertices
@@ -32,8 +33,8 @@ struct DrawLists {
   __device__ std::int64_t of(std::int64_t slot) const { return segment_of(begin, count, slot); }
 };
 
-// What is cut out of the axis of each list: [slots], from where the list begins, ascending. CutAxis is the same on the
-// host.
+// What is cut out of the axis of each list: [slots], from where the list begins, ascending. CutAxis
+// is the same on the host.
 struct CutIntervals {
   const std::uint64_t* shortened_start;  // where each was, on the axis without those before it
   const std::uint64_t* width_to;         // of it and all before it
@@ -86,8 +87,8 @@ void make_keys(const Cuda& cuda, DrawLists lists, int bits, const Interval* draw
   });
 }
 
-// For place p of the sorted slots: does it hold the first of its vertex, and then the vertex' weight. first_of_slot: the
-// same in the order of slots.
+// For place p of the sorted slots: does it hold the first of its vertex, and then the vertex'
+// weight. first_of_slot: the same in the order of slots.
 void flag_firsts(const Cuda& cuda, const std::uint64_t* sorted, const std::int64_t* numbers,
                  const Interval* drawn, std::int64_t slots, std::int64_t* first, std::uint64_t* width,
                  std::int64_t* first_of_slot) {
@@ -99,8 +100,8 @@ void flag_firsts(const Cuda& cuda, const std::uint64_t* sorted, const std::int64
   });
 }
 
-// The firsts of each list: in the order of slots to `kept`, in the order of the sort to the intervals.
-// before, before_slot, width: exclusive sums of what flag_firsts wrote.
+// The firsts of each list: in the order of slots to `kept`, in the order of the sort to the
+// intervals. before, before_slot, width: exclusive sums of what flag_firsts wrote.
 void compact(const Cuda& cuda, DrawLists lists, const std::int64_t* numbers, const std::int64_t* before,
              const std::uint64_t* width, const std::int64_t* before_slot, std::int64_t slots,
              const Interval* drawn, Interval* kept, std::uint64_t* shortened_start, std::uint64_t* width_to) {

@@ -1,5 +1,6 @@
-// FastGCN for every space (fastgcn.cpp says what is drawn). Picks do not depend on frontiers, so those of all batches and
-// layers of a bulk are drawn together, in rounds. A *list* is the draws of one batch and layer.
+// FastGCN for every space (fastgcn.cpp says what is drawn). Picks do not depend on frontiers, so
+// those of all batches and layers of a bulk are drawn together, in rounds. A *list* is the draws of
+// one batch and layer.
 #pragma once
 
 #include <memory>
@@ -16,15 +17,17 @@ namespace espalier {
 template <class Index, class Space>
 using ListPicks = LayerPicks<Index, Space>;
 
-/// The draws of all lists of a bulk, round by round: while picks are missing, a point each for those, on the axis of the
-/// list without what it took in earlier rounds; a vertex that was hit before is dropped.
+/// The draws of all lists of a bulk, round by round: while picks are missing, a point each for
+/// those, on the axis of the list without what it took in earlier rounds; a vertex that was hit
+/// before is dropped.
 template <class Space>
 class DrawRounds;
 
 template <>
 class DrawRounds<Cpu> {
  public:
-  /// List k draws offsets[k+1] - offsets[k] of so many vertices, with the words of streams[k]; their weights sum to `total`.
+  /// List k draws offsets[k+1] - offsets[k] of so many vertices, with the words of streams[k];
+  /// their weights sum to `total`.
   DrawRounds(const Cpu& cpu, std::span<const RandomStream> streams, const SharedList<std::int64_t>& offsets,
              std::uint64_t total, std::int64_t vertices);
   ~DrawRounds();
@@ -61,8 +64,8 @@ class DrawRounds<Cuda> {
   std::unique_ptr<State> state_;
 };
 
-/// The weight of every vertex of my block row: the squared norm of its column, or the norm in mode reference. Collective
-/// over the process column.
+/// The weight of every vertex of my block row: the squared norm of its column, or the norm in mode
+/// reference. Collective over the process column.
 template <class Index>
 std::vector<std::uint64_t> fastgcn_weights(const DistCsr<Index>& m, SamplerMode mode);
 
@@ -123,7 +126,8 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
   bool takes_all(std::int64_t fanout) const { return fanout < 0 || weights_.support() <= fanout; }
 
  private:
-  // One round for every batch and layer; false when nothing was missing anywhere. Collective over the process column.
+  // One round for every batch and layer; false when nothing was missing anywhere. Collective over
+  // the process column.
   bool draw_round(const Space& space, DrawRounds<Space>& draws) {
     auto missing = draws.missing();
     points_ += missing;

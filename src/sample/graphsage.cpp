@@ -1,12 +1,13 @@
-// GraphSAGE (Hamilton et al. 2017; Tripathy et al. 2024, section 4.1): every frontier vertex draws s of its
-// neighbours, uniformly or in proportion to the entries of A (exact integer weights: 1, or fixed-point entries).
-// NORM divides nothing: a draw takes a point below the integer total of its row (sample/draw.hpp).
+// GraphSAGE (Hamilton et al. 2017; Tripathy et al. 2024, section 4.1): every frontier vertex draws
+// s of its neighbours, uniformly or in proportion to the entries of A (exact integer weights: 1, or
+// fixed-point entries). NORM divides nothing: a draw takes a point below the integer total of its
+// row (sample/draw.hpp).
 //
-// Block values. Mean: 1/|picked|. Matrix (GCN): the diagonal entry is kept exactly and outside of the draw; a
-// uniform pick is worth a_vu * deg/|picked| with deg the off-diagonal entries of the row. A pick drawn in
-// proportion to a_vu is weighted by Des Raj's estimator, a_vu (r_j / p_j + s - j) / s for the j-th of s
-// draws, r_j = 1 - the probabilities drawn before: unbiased for draws without replacement, which deg/|picked|
-// would not be.
+// Block values. Mean: 1/|picked|. Matrix (GCN): the diagonal entry is kept exactly and outside of
+// the draw; a uniform pick is worth a_vu * deg/|picked| with deg the off-diagonal entries of the
+// row. A pick drawn in proportion to a_vu is weighted by Des Raj's estimator, a_vu (r_j / p_j + s -
+// j) / s for the j-th of s draws, r_j = 1 - the probabilities drawn before: unbiased for draws
+// without replacement, which deg/|picked| would not be.
 #include <array>
 #include <numeric>
 
@@ -92,8 +93,8 @@ class GraphSageDraw final : public RowDraw<Index> {
            std::ranges::all_of(rows, [](const Row& row) { return row.size <= kMostForFewDraws; });
   }
 
-  // A few uniform picks, the usual case. A window of rows at a time: the positions of all picks are drawn and their
-  // entries, which lie anywhere in memory, are asked for; then they are read.
+  // A few uniform picks, the usual case. A window of rows at a time: the positions of all picks are
+  // drawn and their entries, which lie anywhere in memory, are asked for; then they are read.
   void draw_few(const LayerDraw& layer, std::span<const Row> rows, const RowKey* keys,
                 Entries<Index>& out) const {
     struct Drawn {
@@ -136,7 +137,8 @@ class GraphSageDraw final : public RowDraw<Index> {
     }
   }
 
-  // Entries that can be drawn: all but the diagonal, with positive weight when the draw is weighted.
+  // Entries that can be drawn: all but the diagonal, with positive weight when the draw
+  // is weighted.
   std::int64_t support(const Row& row, std::int64_t self_position) const {
     if (!weighted_) return row.size - (self_position >= 0);
     std::int64_t positive = 0;

@@ -1,9 +1,11 @@
-// The draws of graphsage.cpp for rows in device memory, a thread for each row. First positions are written where the
-// picks belong; then a thread for each pick turns its position into a vertex and a value, so that as many of these
-// reads, which go anywhere in memory, are under way as the GPU has threads.
+// The draws of graphsage.cpp for rows in device memory, a thread for each row. First positions are
+// written where the picks belong; then a thread for each pick turns its position into a vertex and
+// a value, so that as many of these reads, which go anywhere in memory, are under way as the GPU
+// has threads.
 //
-// Weighted draws need the prefix sums of the integer weights of each row that is drawn from: one sum over the entries of
-// many rows, of which a row uses differences. Rows go in groups whose weights fit kMostWeights.
+// Weighted draws need the prefix sums of the integer weights of each row that is drawn from: one
+// sum over the entries of many rows, of which a row uses differences. Rows go in groups whose
+// weights fit kMostWeights.
 #include "device_row_draw.hpp"
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/sample/draw.hpp"
@@ -15,7 +17,8 @@ namespace {
 
 constexpr std::int64_t kMostInLanes = std::numeric_limits<std::int32_t>::max() - 64;
 constexpr std::int64_t kMostWeights = std::int64_t{1} << 25;  // of one group of rows: 16 bytes each
-constexpr std::int64_t kRowsTogether = 256;                   // rows that are not divided among groups
+// Rows that are not divided among groups.
+constexpr std::int64_t kRowsTogether = 256;
 
 // draw_uniform for a list that stays below kLanes positions, in the way of draw_few_uniform
 // (sample/draw_few.hpp): below[i] = chosen[i] - i, so a draw is a compare, a shift and a selection.
@@ -50,8 +53,8 @@ __device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, 
     if (i < count) chosen[i] = static_cast<Index>(below[i] + i);
 }
 
-// The positions of a row's picks, ascending, to chosen[0 .. rule.picks()): in kLanes registers where
-// the row has less than 2^31 entries.
+// The positions of a row's picks, ascending, to chosen[0 .. rule.picks()): in kLanes registers
+// where the row has less than 2^31 entries.
 template <int kLanes, class Index>
 __device__ void draw_positions(const RandomStream& stream, std::int64_t support, const GraphSageRow& rule,
                                Index* chosen) {
@@ -211,8 +214,8 @@ DeviceArray<std::uint64_t> prefix_sums(const Cuda& cuda, const RowsToDraw<Index>
   return sums;
 }
 
-// The positions, and with values their weighing, of the group's rows that are not taken whole. in_order: as large
-// as the picks, for their order; null without values.
+// The positions, and with values their weighing, of the group's rows that are not taken whole.
+// in_order: as large as the picks, for their order; null without values.
 template <class Index>
 void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Index>& rows,
                 const RowGroup& group, const std::int64_t* weight_offsets, const std::uint64_t* sums,
@@ -238,8 +241,8 @@ void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Ind
   });
 }
 
-// Positions become vertices; the diagonal is worth its entry. weight_offsets: a row that is taken whole
-// has no weights.
+// Positions become vertices; the diagonal is worth its entry. weight_offsets: a row that is taken
+// whole has no weights.
 template <class Index>
 void take_weighted(const Cuda& cuda, const RowsToDraw<Index>& rows, const std::int64_t* weight_offsets,
                    std::int64_t total, Entries<Index, Cuda>& out) {

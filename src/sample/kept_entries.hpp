@@ -1,5 +1,5 @@
-// Some of the entries of many rows, chosen one by one: a bit for each entry, and how many are kept before each word of
-// bits. Memory: 20 bytes for every 32 entries. For .cu files only.
+// Some of the entries of many rows, chosen one by one: a bit for each entry, and how many are kept
+// before each word of bits. Memory: 20 bytes for every 32 entries. For .cu files only.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ __device__ inline int lane_of_thread() {
   return static_cast<int>(threadIdx.x) % kWarp;
 }
 
-/// Looks at size_of(row) entries of each of `rows` rows; keeps(row, position) says which stay. The host waits once.
+/// Looks at size_of(row) entries of each of `rows` rows; keeps(row, position) says which stay. The
+/// host waits once.
 template <class Size, class Keeps>
 KeptEntries find_kept(const Cuda& cuda, std::int64_t rows, const Size& size_of, const Keeps& keeps) {
   KeptEntries kept;

@@ -1,15 +1,16 @@
-// LABOR-0, layer-neighbour sampling (Balin and Catalyurek 2023, section 3.2): node-wise inclusion with shared
-// randomness. A vertex v with d neighbours takes neighbour u iff
+// LABOR-0, layer-neighbour sampling (Balin and Catalyurek 2023, section 3.2): node-wise inclusion
+// with shared randomness. A vertex v with d neighbours takes neighbour u iff
 //
 //     r_u < s / d        one r_u in [0, 1) per (batch, layer, u), whoever asks
 //
-// so u is included with probability min(1, s/d), rows of one batch tend to include the same vertices, and a
-// layer needs fewer distinct inputs than GraphSAGE at the same fanout. Inclusions of one row are independent of
-// each other: s picks on average, not exactly. In integers: mulhi(random64, d) < s. A row with at most s
-// neighbours is taken whole.
+// so u is included with probability min(1, s/d), rows of one batch tend to include the same
+// vertices, and a layer needs fewer distinct inputs than GraphSAGE at the same fanout. Inclusions
+// of one row are independent of each other: s picks on average, not exactly. In integers:
+// mulhi(random64, d) < s. A row with at most s neighbours is taken whole.
 //
-// Block values are Horvitz-Thompson's, entry / probability, and unbiased: mean, (1/d) (d/s) = 1/s; matrix
-// (GCN), a_vu d/s with d the off-diagonal entries, and the diagonal kept exactly, outside of the draw.
+// Block values are Horvitz-Thompson's, entry / probability, and unbiased: mean, (1/d) (d/s) = 1/s;
+// matrix (GCN), a_vu d/s with d the off-diagonal entries, and the diagonal kept exactly, outside
+// of the draw.
 #include "espalier/base/random_blocks.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "node_wise.hpp"

@@ -1,5 +1,6 @@
-// LADIES, layer-dependent importance sampling (Zou et al. 2019; as matrices, Tripathy et al. 2024, section 4.2):
-// per batch and layer, s vertices out of the aggregated neighbourhood of the frontier F.
+// LADIES, layer-dependent importance sampling (Zou et al. 2019; as matrices, Tripathy et al. 2024,
+// section 4.2): per batch and layer, s vertices out of the aggregated neighbourhood of the
+// frontier F.
 //
 //     P      = Q M      one row per batch, Q has a 1 for each frontier vertex; entries
 //                       count as integers
@@ -37,7 +38,8 @@ struct Picks {
   Buffer<double> factors;
 };
 
-// Does a tree over the support pay? It is built in O(support) steps; without it draw t passes t intervals.
+// Does a tree over the support pay? It is built in O(support) steps; without it draw t passes t
+// intervals.
 bool pays_for_tree(std::int64_t support, std::int64_t picks) {
   return picks * picks > 2 * support + 64 * picks;
 }
@@ -79,8 +81,8 @@ Picks<Index> draw(SamplerMode mode, const SparseSum<Index>& sum, const std::vect
   return picks;
 }
 
-// The batch's own vertices join the picks. M has a diagonal in this mode and seeds are in every frontier, so
-// each is in the support unless its entries count 0.
+// The batch's own vertices join the picks. M has a diagonal in this mode and seeds are in every
+// frontier, so each is in the support unless its entries count 0.
 template <class Index>
 void add_seeds(std::span<const std::int64_t> seeds, const SparseSum<Index>& sum,
                const std::vector<std::uint64_t>& prefix, Picks<Index>& picks) {

@@ -1,4 +1,5 @@
-// The draws of ladies.cpp for the batches of a group. Over their supports, one under the other, stand
+// The draws of ladies.cpp for the batches of a group. Over their supports, one under the
+// other, stand
 //
 //     columns, weights   where the sum of the frontier's rows is positive
 //     prefix             [support of all + 1] sums of weights over the whole group, wrapping: a
@@ -38,7 +39,8 @@ struct Supports {
   }
 };
 
-// sums: in, the columns' sums; out, their weights. overflow[b] (0 before) becomes 1 where one does not fit.
+// sums: in, the columns' sums; out, their weights. overflow[b] (0 before) becomes 1 where one
+// does not fit.
 void weigh(const Cuda& cuda, SamplerMode mode, const std::int64_t* offsets, std::int64_t batches,
            std::uint64_t* sums, std::int64_t count, std::int32_t* overflow) {
   for_each(cuda, "ladies_weigh", count, [=] __device__(std::int64_t k) {
@@ -48,8 +50,8 @@ void weigh(const Cuda& cuda, SamplerMode mode, const std::int64_t* offsets, std:
   });
 }
 
-// For every column: does the sum of its batch's weights wrap there? Of batches that are taken whole the factor, of
-// others 0 and the node of the tree.
+// For every column: does the sum of its batch's weights wrap there? Of batches that are taken whole
+// the factor, of others 0 and the node of the tree.
 void prepare(const Cuda& cuda, SamplerMode mode, Supports supports, std::int64_t count, std::int64_t fanout,
              std::uint64_t* nodes, double* factors, std::int32_t* overflow) {
   for_each(cuda, "ladies_prepare", count, [=] __device__(std::int64_t k) {

@@ -1,4 +1,5 @@
-// LADIES for every space: ladies.cpp says what is drawn; it and ladies.cu draw, from the sums of some batches at a time.
+// LADIES for every space: ladies.cpp says what is drawn; it and ladies.cu draw, from the sums of
+// some batches at a time.
 #pragma once
 
 #include "espalier/base/arrays.hpp"

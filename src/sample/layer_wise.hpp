@@ -5,9 +5,10 @@
 //                                        diagonal over batches), each times its column's factor
 //     F[l-1]  = F[l] followed by the new vertices in ascending id
 //
-// M is the matrix that the block stands for (DistCsr with values): the row-normalised A of a mean, the
-// symmetrically normalised A + I of a GCN, the row-normalised A + I of mode `reference`. Nothing as long as a
-// row of M is wide is ever held per batch on the CPU: memory is O(entries of the frontier + k s).
+// M is the matrix that the block stands for (DistCsr with values): the row-normalised A of a mean,
+// the symmetrically normalised A + I of a GCN, the row-normalised A + I of mode `reference`.
+// Nothing as long as a row of M is wide is ever held per batch on the CPU: memory is O(entries of
+// the frontier + k s).
 #pragma once
 
 #include <memory>
@@ -31,9 +32,11 @@ struct LayerPicks {
 /// What the picks of a layer are made from.
 template <class Space>
 struct LayerInput {
-  const FrontierOn<Space>& frontier;             ///< F[layer]; a batch's seeds are the first of its list
+  const FrontierOn<Space>& frontier;             ///< F[layer]; a batch's seeds are the first
+                                                 ///< of its list
   const SharedList<std::int64_t, Space>& seeds;  ///< [batches] how many
-  RandomStream stream;                           ///< keyed by seed, epoch and layer; the batch is to be set
+  RandomStream stream;                           ///< keyed by seed, epoch and layer; the batch
+                                                 ///< is to be set
   std::int64_t fanout;
 };
 
@@ -43,12 +46,13 @@ class LayerDistribution {
  public:
   virtual ~LayerDistribution() = default;
 
-  /// Before the layers of a bulk: `streams[b]` is keyed by seed, epoch and batch. Collective over the grid.
+  /// Before the layers of a bulk: `streams[b]` is keyed by seed, epoch and batch. Collective
+  /// over the grid.
   virtual void begin(const Space& space, std::span<const RandomStream> streams,
                      std::span<const std::int64_t> fanout) = 0;
 
-  /// The picks of every batch in the layer of input.stream (counting down); `product`: of the frontier and M.
-  /// Collective over the grid.
+  /// The picks of every batch in the layer of input.stream (counting down); `product`: of the
+  /// frontier and M. Collective over the grid.
   virtual LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>& product,
                                         const LayerInput<Space>& input) = 0;
   /// Are a block's rows normalised to sum 1 after the factors?
@@ -63,16 +67,16 @@ std::unique_ptr<SamplerOn<Space>> make_layer_wise(
     const DistCsr<Index, Space>& m, const SamplerShape& shape,
     std::unique_ptr<LayerDistribution<Index, Space>> distribution);
 
-/// The factor of draw j of s (from 1), of a column with `weight`: `remaining` of `total` was left before it. debiased:
-/// Des Raj's. Otherwise 1 / probability of a single draw, over `divisor`.
+/// The factor of draw j of s (from 1), of a column with `weight`: `remaining` of `total` was left
+/// before it. debiased: Des Raj's. Otherwise 1 / probability of a single draw, over `divisor`.
 ESPALIER_HD inline double pick_factor(SamplerMode mode, std::uint64_t total, std::uint64_t remaining,
                                       std::uint64_t weight, std::int64_t j, std::int64_t s, double divisor) {
   return mode == SamplerMode::kDebiased ? des_raj_factor(remaining, weight, j, s)
                                         : inverse_probability(total, weight) / divisor;
 }
 
-/// An entry of M times the factor of its column, and the entry of the block from that: over the row's `sum` of
-/// products where rows are normalised, over 1 elsewhere.
+/// An entry of M times the factor of its column, and the entry of the block from that: over the
+/// row's `sum` of products where rows are normalised, over 1 elsewhere.
 ESPALIER_HD inline double layer_product(float entry, double factor) {
   return static_cast<double>(entry) * factor;
 }
@@ -80,7 +84,8 @@ ESPALIER_HD inline float layer_value(double product, double sum) {
   return static_cast<float>(sum > 0 ? product / sum : 0.0);
 }
 
-/// The factors of draws made one after another without replacement: in_order[j] weighs the j-th, `total` all.
+/// The factors of draws made one after another without replacement: in_order[j] weighs the j-th,
+/// `total` all.
 std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
                                  std::span<const std::uint64_t> in_order, double divisor);
 
@@ -88,7 +93,8 @@ std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
 template <class Index>
 EntryWeight square_weight(const DistCsr<Index>& m);
 
-/// What an entry counts in LADIES: 1 in mode paper unless its value is 0, its square in the others. Collective.
+/// What an entry counts in LADIES: 1 in mode paper unless its value is 0, its square in the others.
+/// Collective.
 template <class Index>
 EntryWeight ladies_entry_weight(const DistCsr<Index>& m, SamplerMode mode) {
   return mode == SamplerMode::kPaper ? EntryWeight{.skip_zeros = true} : square_weight(m);

@@ -7,9 +7,9 @@
 
 namespace espalier {
 
-/// The blocks of a layer from the entries of its frontier's rows in the picked columns, which are those of batch b
-/// between offsets[b] and offsets[b+1]: places in the batch's picks become places in F[l-1], local[pick], and values
-/// are multiplied by the factors.
+/// The blocks of a layer from the entries of its frontier's rows in the picked columns, which are
+/// those of batch b between offsets[b] and offsets[b+1]: places in the batch's picks become places
+/// in F[l-1], local[pick], and values are multiplied by the factors.
 template <class Index>
 LayerOn<Cpu> value_layer(const Cpu& cpu, Entries<std::int32_t> entries,
                          const SharedList<std::int64_t>& offsets, const LayerPicks<Index>& picks,

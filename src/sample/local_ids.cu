@@ -17,13 +17,14 @@ constexpr std::int64_t kIdsOfCounter = 64 * kWordsOfCounter;
 constexpr std::int64_t kBytesOfCounter = 2 * 8 * kWordsOfCounter + 2 * 8;
 constexpr std::int64_t kBudget = std::int64_t{512} << 20, kSmallBudget = std::int64_t{64} << 20;
 
-// The bits of a group of batches. Those of its batch b are at counters b * counters ... A count has two halves: known
-// ids in the upper 32 bits, new ones in the lower.
+// The bits of a group of batches. Those of its batch b are at counters b * counters ... A count has
+// two halves: known ids in the upper 32 bits, new ones in the lower.
 struct Marks {
   std::int64_t counters;        // of a batch
   Word* known;                  // [batches * counters * kWordsOfCounter] ids in F[l]
   Word* fresh;                  // beside known: first all picks, then those that are not known
-  const std::uint64_t* before;  // [batches * counters + 1] counts of all earlier counters of the group
+  const std::uint64_t* before;  // [batches * counters + 1] counts of all earlier counters
+                                // of the group
 };
 
 // Where the bit of an id is.
@@ -46,7 +47,8 @@ __device__ inline std::int64_t fresh_in(std::uint64_t count) {
 __device__ inline void set(Word* words, Bit bit) {
   Word* word = words + bit.counter * kWordsOfCounter + bit.within / 64;
   const Word mask = Word{1} << (bit.within % 64);
-  if ((*word & mask) == 0) atomicOr(word, mask);  // a bit that seems unset may be set again: no harm
+  // A bit that seems unset may be set again: no harm.
+  if ((*word & mask) == 0) atomicOr(word, mask);
 }
 
 // The four words of a counter.
@@ -108,7 +110,8 @@ Buffer<std::uint64_t> sums_at_batches(const Cuda& cuda, const Marks& marks, std:
   return download(cuda, sums);
 }
 
-// The known vertices of each batch keep their places; place[rank among the known of the group] is where.
+// The known vertices of each batch keep their places; place[rank among the known of the
+// group] is where.
 void keep_known(const Cuda& cuda, BatchRange group, const Marks& marks, const FrontierOn<Cuda>& frontier,
                 const std::int64_t* new_offsets, std::int64_t* vertices, std::int32_t* place) {
   const auto* from = frontier.vertices.data();
@@ -176,7 +179,8 @@ void mark_all(const Cuda& cuda, BatchRange group, const Marks& marks, const Fron
                       });
 }
 
-// [batches + 1] where the lists of a group's batches begin once its new vertices are there, from the first on.
+// [batches + 1] where the lists of a group's batches begin once its new vertices are there, from
+// the first on.
 std::vector<std::int64_t> new_offsets_of(BatchRange group, const FrontierOn<Cuda>& frontier,
                                          std::span<const std::uint64_t> sums) {
   std::vector<std::int64_t> offsets = {0};

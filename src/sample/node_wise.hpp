@@ -16,7 +16,8 @@
 
 namespace espalier {
 
-/// What is drawn in one layer. `stream` has seed, purpose, epoch and layer; a draw adds batch and row.
+/// What is drawn in one layer. `stream` has seed, purpose, epoch and layer; a draw adds
+/// batch and row.
 struct LayerDraw {
   RandomStream stream;
   std::int64_t fanout = 0;  ///< -1: all
@@ -29,8 +30,9 @@ class RowDraw {
   virtual ~RowDraw() = default;
   /// Are values written beside the picks? If not, they are 1 / |picked|.
   virtual bool has_values() const = 0;
-  /// The picks of each of rows [count], ascending. On the CPU they are appended to `out`, and several threads call at
-  /// once; on a GPU they are all of it, and the host may wait for their number.
+  /// The picks of each of rows [count], ascending. On the CPU they are appended to `out`, and
+  /// several threads call at once; on a GPU they are all of it, and the host may wait for
+  /// their number.
   virtual void draw(const Space& space, const LayerDraw& layer, const RowView<Index>* rows,
                     const RowKey* keys, std::int64_t count, Entries<Index, Space>& out) const = 0;
 };
@@ -43,7 +45,8 @@ int weight_shift_of_entries(const DistCsr<Index>& a);
 template <class Index>
 void check_weights(const DistCsr<Index>& a, const SamplerShape& shape);
 
-/// The sampler that applies `draw` to every frontier vertex, layer by layer. Collective over the grid.
+/// The sampler that applies `draw` to every frontier vertex, layer by layer. Collective
+/// over the grid.
 template <class Index, class Space>
 std::unique_ptr<SamplerOn<Space>> make_node_wise(const DistCsr<Index, Space>& a, const SamplerShape& shape,
                                                  std::unique_ptr<RowDraw<Index, Space>> draw);

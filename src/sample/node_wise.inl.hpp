@@ -19,8 +19,9 @@ void draw_rows(const Cuda& cuda, const RowDraw<Index, Cuda>& draw, const LayerDr
   draw.draw(cuda, layer, rows, keys, count, out);
 }
 
-/// All layers of all batches where every row lies on this rank: P is not formed. A batch goes through all its layers
-/// while what it touches is in the cache, and its picks go from the draw straight into its block.
+/// All layers of all batches where every row lies on this rank: P is not formed. A batch goes
+/// through all its layers while what it touches is in the cache, and its picks go from the draw
+/// straight into its block.
 template <class Index>
 std::vector<Minibatch> sample_in_place(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<Index>& draw,
                                        std::span<const LayerDraw> layers, std::span<const SeedBatch> batches);
@@ -101,8 +102,9 @@ class NodeWise final : public SamplerOn<Space> {
     window.add_layer(std::move(blocks), entries.host(), std::move(next));
   }
 
-  // What extracting the blocks of one layer takes, all batches together: a mark for each pick, the ranks of the marks
-  // of all ids batch by batch, and for each pick its word of marks and its place.
+  // What extracting the blocks of one layer takes, all batches together: a mark for each pick,
+  // the ranks of the marks of all ids batch by batch, and for each pick its word of marks and
+  // its place.
   void charge_layer(std::size_t block, const std::vector<MinibatchOn<Space>>& minibatches) const {
     std::int64_t rows = 0, picks = 0, vertices = 0, words = 0;
     for (const auto& minibatch : minibatches) {

@@ -1,4 +1,5 @@
-// What a node-wise sampler takes of one row of P, and what its picks are worth: the rules that CPU and GPU share.
+// What a node-wise sampler takes of one row of P, and what its picks are worth: the rules that CPU
+// and GPU share.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@ ESPALIER_HD inline std::int64_t diagonal_position(const RowView<Index>& row, std
   return found != row.indices + row.size && *found == self ? found - row.indices : -1;
 }
 
-/// GraphSAGE: `fanout` of the `available` entries, all when there are no more of them or the fanout is -1, and the
-/// diagonal beside them.
+/// GraphSAGE: `fanout` of the `available` entries, all when there are no more of them or the fanout
+/// is -1, and the diagonal beside them.
 struct GraphSageRow {
   std::int64_t self_position;  ///< of the diagonal, or -1
   std::int64_t available;      ///< entries that can be drawn
@@ -45,9 +46,10 @@ ESPALIER_HD inline RandomStream stream_of_row(RandomStream stream, std::int64_t 
   return stream;
 }
 
-/// Des Raj's values of picks drawn in proportion to integer weights with the prefix sums `prefix` [row.size + 1]:
-/// r_j / p_j is a ratio of exact integers, the weight left before draw j over the weight drawn. in_order [s]: the
-/// draws; chosen [count]: the same positions and the diagonal, ascending; values [count] beside `chosen`.
+/// Des Raj's values of picks drawn in proportion to integer weights with the prefix sums `prefix`
+/// [row.size + 1]: r_j / p_j is a ratio of exact integers, the weight left before draw j over the
+/// weight drawn. in_order [s]: the draws; chosen [count]: the same positions and the diagonal,
+/// ascending; values [count] beside `chosen`.
 template <class Index, class Prefix, class Position>
 ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, std::int64_t self_position,
                                          const Prefix& prefix, const Position* in_order, std::int64_t s,
@@ -63,7 +65,8 @@ ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, std::int64_t
   }
 }
 
-/// LABOR: each of `degree` entries is kept with probability fanout / degree, and the diagonal always.
+/// LABOR: each of `degree` entries is kept with probability fanout / degree, and the
+/// diagonal always.
 struct LaborRow {
   std::int64_t self_position;  ///< of the diagonal, or -1
   std::int64_t degree;         ///< entries without it

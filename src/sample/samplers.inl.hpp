@@ -1,4 +1,5 @@
-// The table of samplers. A new one is a file for each space that defines make_NAME, and a line here.
+// The table of samplers. A new one is a file for each space that defines make_NAME, and a
+// line here.
 #pragma once
 
 #include <string_view>

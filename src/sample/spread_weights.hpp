@@ -1,8 +1,9 @@
-// One weight per vertex, spread over the block rows like A: inverse transform sampling in two levels.
+// One weight per vertex, spread over the block rows like A: inverse transform sampling in
+// two levels.
 //
-// The axis 0 .. total is cut first by block row (p/c + 1 offsets that every rank has), then by vertex (prefix
-// sums that only the rank of the block row has). A point is resolved by a binary search in the offsets, a
-// message to the owner in the process column, and a binary search there.
+// The axis 0 .. total is cut first by block row (p/c + 1 offsets that every rank has), then by
+// vertex (prefix sums that only the rank of the block row has). A point is resolved by a binary
+// search in the offsets, a message to the owner in the process column, and a binary search there.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct Interval {
   std::uint64_t weight;
 };
 
-/// What a rank of a process column of so many parts receives when it has `points` resolved that are spread evenly:
-/// how many each of the others asks, a point and an Interval each.
+/// What a rank of a process column of so many parts receives when it has `points` resolved that are
+/// spread evenly: how many each of the others asks, a point and an Interval each.
 inline Cost find_cost(int parts, double points) {
   return {3.0 * (parts - 1), 8.0 * (parts - 1) + crossing(parts) * points * (8 + sizeof(Interval))};
 }
@@ -39,7 +40,8 @@ struct WeightAxis {
   std::int64_t first_vertex = 0;
 };
 
-/// intervals[k] = that of points[k], which lies on this part of the axis; k < count. Arrays are memory of the space.
+/// intervals[k] = that of points[k], which lies on this part of the axis; k < count. Arrays are
+/// memory of the space.
 void find_intervals(const Cpu& cpu, const WeightAxis<Cpu>& axis, const std::uint64_t* points,
                     std::int64_t count, Interval* intervals);
 void find_intervals(const Cuda& cuda, const WeightAxis<Cuda>& axis, const std::uint64_t* points,
@@ -52,8 +54,8 @@ void put(const Cuda& cuda, const Interval* from, const std::int64_t* order, std:
 template <class Space>
 class SpreadWeightsOn {
  public:
-  /// `mine`: the weights of the vertices of my block row. Their sum over all rows must stay below 2^64.
-  /// Collective over the process column.
+  /// `mine`: the weights of the vertices of my block row. Their sum over all rows must stay below
+  /// 2^64. Collective over the process column.
   template <class Index>
   SpreadWeightsOn(const Space& space, const DistCsr<Index, Space>& a, const std::vector<std::uint64_t>& mine)
       : column_(a.partition.parts() > 1 ? &a.grid->column_comm() : nullptr) {
@@ -101,8 +103,8 @@ class SpreadWeightsOn {
     return found;
   }
 
-  /// All vertices of positive weight, ascending, to every rank: O(support), on the host. Collective over the process
-  /// column.
+  /// All vertices of positive weight, ascending, to every rank: O(support), on the host. Collective
+  /// over the process column.
   std::vector<Interval> all(const Space& space, const std::string& label) const {
     const auto prefix = copy_from(space, axis_.prefix);
     std::vector<Interval> mine;

@@ -1,8 +1,9 @@
 // EXTRACT: the blocks and lists of all batches of a call, a *window*, in common arrays.
 //
-// The blocks of one layer lie one under the other: their rows' offsets are one array, absolute in the layer's ids and
-// values, and batch b's block begins at the row where its F[l] does. A sampler makes a window of seeds and then, layer by
-// layer, counting down, looks at frontier() and gives the layer's arrays to add_layer().
+// The blocks of one layer lie one under the other: their rows' offsets are one array, absolute in
+// the layer's ids and values, and batch b's block begins at the row where its F[l] does. A sampler
+// makes a window of seeds and then, layer by layer, counting down, looks at frontier() and gives
+// the layer's arrays to add_layer().
 #pragma once
 
 #include <cstdint>
@@ -45,8 +46,8 @@ class WindowOn {
   /// F[l] of all batches, where l is the layer that comes next.
   const FrontierOn<Space>& frontier() const { return frontier_; }
 
-  /// The blocks of a layer and the lists that their columns are places in. The entries of batch b are entries[b] ..
-  /// entries[b+1].
+  /// The blocks of a layer and the lists that their columns are places in. The entries of batch b
+  /// are entries[b] .. entries[b+1].
   void add_layer(LayerOn<Space> layer, std::span<const std::int64_t> entries, FrontierOn<Space> next) {
     ESPALIER_CHECK(layers_left_ > 0, "a layer too many in a window of {}", memory_->layers.size());
     const auto at = --layers_left_;

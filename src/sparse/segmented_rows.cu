@@ -1,6 +1,6 @@
-// Sums of rows: a warp for each piece of a row adds its entries to the dense array of their list, then a warp for each
-// tile of kTileColumns columns counts and writes the columns with a positive sum. Lists that are sums already are added
-// entry by entry.
+// Sums of rows: a warp for each piece of a row adds its entries to the dense array of their list,
+// then a warp for each tile of kTileColumns columns counts and writes the columns with a positive
+// sum. Lists that are sums already are added entry by entry.
 #include <algorithm>
 
 #include "espalier/base/arrays.hpp"
@@ -14,7 +14,8 @@ namespace espalier {
 namespace {
 
 constexpr std::int64_t kTileColumns = 1024, kWarps = kBlockThreads / kWarp;
-// Sums need 8 bytes for each column and list, and what is made of a list of LADIES at most 56 for each of its entries.
+// Sums need 8 bytes for each column and list, and what is made of a list of LADIES at most 56 for
+// each of its entries.
 constexpr std::int64_t kShareOfFree = 8;
 
 // Which warp of the grid this is.
@@ -116,7 +117,8 @@ Sums<Index, Cuda> compress(const Cuda& cuda, const DeviceArray<std::uint64_t>& d
   return out;
 }
 
-// Calls add(dense sums) and then visit(first, sums) for consecutive groups of lists whose dense sums fit the budget.
+// Calls add(dense sums) and then visit(first, sums) for consecutive groups of lists whose dense
+// sums fit the budget.
 template <class Index, class Add>
 void for_each_group(const Cuda& cuda, std::int64_t lists, std::int64_t columns, std::int64_t budget,
                     const Add& add, const SumVisitor<Index, Cuda>& visit) {

@@ -1,7 +1,8 @@
-// The entries of rows in chosen columns, on a GPU. A group's columns are marked in a row of bits, 32 to a word, and
-// beside each word stands the place of its first column in the group's list: so the place of a marked column is that
-// and the number of marked ones before it in the word. A warp for each piece of a row counts the marked entries, and,
-// once it is known where they go, writes them in their order.
+// The entries of rows in chosen columns, on a GPU. A group's columns are marked in a row of bits,
+// 32 to a word, and beside each word stands the place of its first column in the group's list: so
+// the place of a marked column is that and the number of marked ones before it in the word. A warp
+// for each piece of a row counts the marked entries, and, once it is known where they go, writes
+// them in their order.
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/base/search.hpp"

@@ -1,5 +1,5 @@
-// What EvaluatorOn does, for every space: evaluator.cpp and evaluator.cu instantiate it. They say how the space copies
-// rows and gathers a block (copy_rows_to, gather_block).
+// What EvaluatorOn does, for every space: evaluator.cpp and evaluator.cu instantiate it. They say
+// how the space copies rows and gathers a block (copy_rows_to, gather_block).
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace espalier {
 void copy_rows_to(const Cpu&, const Matrix<float>& rows, float* to);
 void copy_rows_to(const Cuda&, const Matrix<float, Cuda>& rows, float* to);
 
-// block = the rows of all ranks of the group one after another, counts[r] numbers of rank r. Collective.
+// block = the rows of all ranks of the group one after another, counts[r] numbers of rank r.
+// Collective.
 void gather_block(const Communicator& group, const Matrix<float>& mine, std::span<const std::int64_t> counts,
                   Matrix<float>& block);
 void gather_block(const DeviceCommunicator& group, const Matrix<float, Cuda>& mine,
@@ -91,7 +92,8 @@ std::vector<std::int64_t> EvaluatorOn<Space>::count_share(const Space& space,
 
 inline Metrics metrics_of(std::span<const std::int64_t> counts) {
   std::int64_t judged = 0;
-  for (std::size_t c = 0; c < counts.size(); c += 3) judged += counts[c] + counts[c + 2];  // tp + fn
+  // tp + fn
+  for (std::size_t c = 0; c < counts.size(); c += 3) judged += counts[c] + counts[c + 2];
   return {accuracy(counts), macro_f1(counts), judged};
 }
 

@@ -1,5 +1,6 @@
-// What GradientReductionOn does, for every space: gradient_reduction.cpp and gradient_reduction.cu instantiate it and
-// define the leaves that are declared here. A flat array holds tensors one after another.
+// What GradientReductionOn does, for every space: gradient_reduction.cpp and gradient_reduction.cu
+// instantiate it and define the leaves that are declared here. A flat array holds tensors one
+// after another.
 #pragma once
 
 #include <cmath>
@@ -26,7 +27,8 @@ template <class Space>
 void raise_bounds(const Space& space, const std::vector<Tensor<const float>>& tensors,
                   Array<Space, std::uint64_t>& bounds);
 
-/// units[t] = what numbers up to bounds[t] are counted in: a power of two, or NaN where the bound is not finite.
+/// units[t] = what numbers up to bounds[t] are counted in: a power of two, or NaN where the bound
+/// is not finite.
 template <class Space>
 void find_units(const Space& space, const Array<Space, std::uint64_t>& bounds, std::int64_t contributions,
                 Array<Space, double>& units);
@@ -46,8 +48,8 @@ void add_scaled(const Space& space, const std::vector<Tensor<const float>>& tens
   });
 }
 
-/// fixed += the numbers in fixed point; nothing for a tensor without a unit. The product of a unit's reciprocal and a
-/// float is exact.
+/// fixed += the numbers in fixed point; nothing for a tensor without a unit. The product of a
+/// unit's reciprocal and a float is exact.
 template <class Space>
 void add_fixed(const Space& space, const std::vector<Tensor<const float>>& tensors, const double* units,
                std::int64_t* fixed) {

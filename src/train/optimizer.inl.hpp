@@ -1,4 +1,5 @@
-// What optimisers of all spaces share: the arithmetic of one element, and a step as a list of tensors to update.
+// What optimisers of all spaces share: the arithmetic of one element, and a step as a list of
+// tensors to update.
 #pragma once
 
 #include <cmath>

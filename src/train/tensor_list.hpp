@@ -39,8 +39,8 @@ std::vector<Tensor<T>> list_like(const std::vector<Tensor<U>>& tensors, T* flat)
   return list;
 }
 
-/// function(tensor, place, element) for every element: the number of its tensor, its place in an array of all tensors
-/// one after another, and itself. `name`: of the kernel on a GPU.
+/// function(tensor, place, element) for every element: the number of its tensor, its place in an
+/// array of all tensors one after another, and itself. `name`: of the kernel on a GPU.
 template <class T, class Function>
 void for_each_element(const Cpu&, const char*, const std::vector<Tensor<T>>& tensors,
                       const Function& function) {

@@ -1,5 +1,6 @@
-// What TrainerOn does, for every space: trainer.cpp and trainer.cu instantiate it, with trainer_restart.inl.hpp, which
-// leaves it and goes on with it. The few leaves that only training needs are declared here and defined there.
+// What TrainerOn does, for every space: trainer.cpp and trainer.cu instantiate it, with
+// trainer_restart.inl.hpp, which leaves it and goes on with it. The few leaves that only training
+// needs are declared here and defined there.
 #pragma once
 
 #include <bit>
@@ -26,15 +27,16 @@ Buffer<T> to_host(const Cpu&, const Buffer<T>& from) {
 template <class T>
 Buffer<T> to_host(const Cuda&, const DeviceArray<T>& from);
 
-// *loss = the sum over the rows of the cross-entropy, in memory of the space; dlogits = scale * gradient.
+// *loss = the sum over the rows of the cross-entropy, in memory of the space; dlogits =
+// scale * gradient.
 void cross_entropy(const Cpu& cpu, const Matrix<float>& logits, const Buffer<std::int32_t>& labels,
                    double scale, Matrix<float>& dlogits, double* loss);
 void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
                    const DeviceArray<std::int32_t>& labels, double scale, Matrix<float, Cuda>& dlogits,
                    double* loss);
 
-// Notes in *flag when a number is not finite, and returns true when the flag is known to be set. A GPU is not asked
-// inside of an epoch.
+// Notes in *flag when a number is not finite, and returns true when the flag is known to be set. A
+// GPU is not asked inside of an epoch.
 bool note_divergence(const Cpu&, const std::vector<Matrix<float>>& gradients, int* flag);
 bool note_divergence(const Cuda&, const std::vector<Matrix<float, Cuda>>& gradients, int* flag);
 
@@ -182,7 +184,9 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
     if (!config.run.overlap && !last) begun = begin_step(*epoch, step + 1);
   }
 
-  if (ahead_) {  // what comes next, evaluation or the next epoch, needs the grid or the window that is under way
+  if (ahead_) {
+    // What comes next, evaluation or the next epoch, needs the grid or the window that is
+    // under way.
     const typename StageClock<Space>::Scope waiting(clock_, "sample");
     ahead_->worker.wait();
   }
@@ -199,8 +203,8 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   return true;
 }
 
-// Asks what comes next, and saves where that is the answer; false: stop. `begun`: the minibatches of a step whose rows
-// are under way.
+// Asks what comes next, and saves where that is the answer; false: stop. `begun`: the minibatches
+// of a step whose rows are under way.
 template <class Space>
 bool TrainerOn<Space>::goes_on(const TrainingProgress& progress, std::int64_t steps, Epoch* epoch,
                                const std::vector<MinibatchOn<Space>>& begun) {
@@ -214,7 +218,8 @@ bool TrainerOn<Space>::goes_on(const TrainingProgress& progress, std::int64_t st
   return false;
 }
 
-// Can the first layer read the rows where they lie? Then only those of its destinations are fetched.
+// Can the first layer read the rows where they lie? Then only those of its destinations
+// are fetched.
 template <class Space>
 bool TrainerOn<Space>::gathers_by_itself(const MinibatchOn<Space>& minibatch) const {
   return job_.features.all_local() && job_.features.rows_are_near() &&
@@ -242,7 +247,8 @@ std::vector<MinibatchOn<Space>> TrainerOn<Space>::begin_step(Epoch& epoch, std::
   return minibatches;
 }
 
-// Keeps one window under way on the sampling thread: the next of this epoch, or the first of the next.
+// Keeps one window under way on the sampling thread: the next of this epoch, or the first
+// of the next.
 template <class Space>
 void TrainerOn<Space>::sample_ahead(Epoch& epoch) {
   const auto next = static_cast<std::int64_t>(epoch.plan.epoch()) + 1;

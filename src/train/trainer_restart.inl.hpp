@@ -1,4 +1,5 @@
-// How TrainerOn gives its state away between two steps and goes on from one: training_state.hpp says what belongs to it.
+// How TrainerOn gives its state away between two steps and goes on from one: training_state.hpp
+// says what belongs to it.
 #pragma once
 
 #include <map>
@@ -75,7 +76,8 @@ std::vector<double> TrainerOn<Space>::losses_of_done(const EpochPlan& plan) {
   std::size_t next = 0;
   for (std::size_t batch = 0; batch < losses.size(); ++batch)
     if (plan.rank_of(static_cast<std::int64_t>(batch)) == grid_.world().rank()) losses[batch] = mine[next++];
-  grid_.world().all_reduce(std::span<double>(losses), Reduction::kSum, "checkpoint");  // one rank has each
+  // One rank has each.
+  grid_.world().all_reduce(std::span<double>(losses), Reduction::kSum, "checkpoint");
   return losses;
 }
 
@@ -124,7 +126,8 @@ void TrainerOn<Space>::restore(const TrainingState& state) {
   restored_counts_ = state.counts;
 }
 
-// Room for the losses of this rank's batches of the epoch; those that another run has done are there already.
+// Room for the losses of this rank's batches of the epoch; those that another run has done are
+// there already.
 template <class Space>
 void TrainerOn<Space>::take_up_losses(const EpochPlan& plan) {
   const auto me = grid_.world().rank();

@@ -1,5 +1,5 @@
-// Laws: every allocation of a Buffer is counted, once (other tests show by this count that nothing was allocated);
-// its memory begins at a cache line, from kHugeBufferBytes on at a huge page.
+// Laws: every allocation of a Buffer is counted, once (other tests show by this count that nothing
+// was allocated); its memory begins at a cache line, from kHugeBufferBytes on at a huge page.
 #include "espalier/base/buffer.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Laws: a resolved config reads back to itself; overrides win, the last one most; every wrong key or value is
-// a usage error that says where, what and what would be right.
+// Laws: a resolved config reads back to itself; overrides win, the last one most; every wrong key
+// or value is a usage error that says where, what and what would be right.
 #include "espalier/base/config.hpp"
 
 #include <gtest/gtest.h>
@@ -219,8 +219,8 @@ TEST(Config, AnOverrideThatCannotBeReadIsToldWhatTheKeyTakes) {
   EXPECT_EQ(parse_config("", "run.toml", {"train.learning_rate=1e308"}).train.learning_rate, 1e308);
 }
 
-// Each key that other keys can take the meaning from: a value of its own, what makes it ignored, what
-// gives it a meaning.
+// Each key that other keys can take the meaning from: a value of its own, what makes it ignored,
+// what gives it a meaning.
 struct Dependence {
   const char* set;
   std::vector<std::string> ignored, meant;

@@ -1,4 +1,5 @@
-// Prefix sums, sorts and reductions against the standard library's; kernels that wait for each other.
+// Prefix sums, sorts and reductions against the standard library's; kernels that wait for
+// each other.
 // ranks: 1
 #include "espalier/base/device_algorithms.hpp"
 

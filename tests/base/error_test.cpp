@@ -1,4 +1,5 @@
-// Laws: a failed check says rank, host, file, line and expression and ends the process with code 1; a user error carries its code.
+// Laws: a failed check says rank, host, file, line and expression and ends the process with code 1;
+// a user error carries its code.
 #include "espalier/base/error.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
-// Laws: TOML and JSON read every text back from its quotes, but for bytes that are no UTF-8, which become
-// U+FFFD; what goes to a terminal has no control byte of the user and is UTF-8; it is never longer than a
-// bound, and keeps its begin and its end. The oracles are toml++, nlohmann::json, and a decoder by ranges.
+// Laws: TOML and JSON read every text back from its quotes, but for bytes that are no UTF-8, which
+// become U+FFFD; what goes to a terminal has no control byte of the user and is UTF-8; it is never
+// longer than a bound, and keeps its begin and its end. The oracles are toml++, nlohmann::json, and
+// a decoder by ranges.
 #include "espalier/base/escape.hpp"
 
 #include <gtest/gtest.h>

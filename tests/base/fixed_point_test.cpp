@@ -1,6 +1,7 @@
 // ranks: 1
-// Laws: fixed-point sums are the same in any order and grouping, never overflow with the promised number of terms, and are
-// off by no more than the promised bits; a weight is proportional, at least 1, and below 2^32, so row sums are exact.
+// Laws: fixed-point sums are the same in any order and grouping, never overflow with the promised
+// number of terms, and are off by no more than the promised bits; a weight is proportional, at
+// least 1, and below 2^32, so row sums are exact.
 #include "espalier/base/fixed_point.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,8 @@ TEST(FixedPointScale, AsManyTermsAsPromisedDoNotOverflow) {
       }
 }
 
-// Off by at most half a unit, and a unit is 2^(e + ceil(log2 terms) - 62) for the smallest 2^e above the bound.
+// Off by at most half a unit, and a unit is 2^(e + ceil(log2 terms) - 62) for the smallest 2^e
+// above the bound.
 TEST(FixedPointScale, ATermKeepsThePromisedBits) {
   std::mt19937_64 random(test_seed(3));
   std::uniform_real_distribution<double> uniform(-1, 1);

@@ -1,5 +1,5 @@
-// Laws: every binary16 (bfloat16) number survives the way to float32 and back; rounding is to nearest, ties to even. The
-// oracle knows binary16 only as a sorted table of numbers s m 2^e.
+// Laws: every binary16 (bfloat16) number survives the way to float32 and back; rounding is to
+// nearest, ties to even. The oracle knows binary16 only as a sorted table of numbers s m 2^e.
 #include "espalier/base/half.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,8 @@ TEST(Half, AllNumbersAreExactAndSurvive) {
   }
 }
 
-// Rounds by looking for the neighbours of |x| in the table of all finite numbers; 65536 stands for infinity.
+// Rounds by looking for the neighbours of |x| in the table of all finite numbers; 65536 stands
+// for infinity.
 std::uint16_t rounded_by_table(float x) {
   static const std::vector<double> table = [] {
     std::vector<double> all;

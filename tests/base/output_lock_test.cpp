@@ -1,6 +1,7 @@
-// Laws: one process at a time holds a folder, whatever the system's locks on files can do there; a refusal names
-// the holder; a dead holder holds nothing; of many newcomers one gets a lock that was left behind; the file is
-// whole whenever it is there, and gone when its holder has ended well. Holders are processes, made by fork.
+// Laws: one process at a time holds a folder, whatever the system's locks on files can do there; a
+// refusal names the holder; a dead holder holds nothing; of many newcomers one gets a lock that was
+// left behind; the file is whole whenever it is there, and gone when its holder has ended well.
+// Holders are processes, made by fork.
 #include "espalier/base/output_lock.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +40,8 @@ std::string text_of(const LockOwner& owner) {
   return text;
 }
 
-// A process that does `work` and waits to be killed; made when `work` has been done. `got`: did it return true?
+// A process that does `work` and waits to be killed; made when `work` has been done. `got`: did it
+// return true?
 class Process {
  public:
   explicit Process(const std::function<bool(const std::function<void(bool)>&)>& work) {

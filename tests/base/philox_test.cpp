@@ -1,5 +1,5 @@
-// Laws: the generator is Philox4x64-10 as published; draws for different purposes, rows, layers, batches,
-// epochs, seeds differ; bounded draws are uniform and stay below their bound.
+// Laws: the generator is Philox4x64-10 as published; draws for different purposes, rows, layers,
+// batches, epochs, seeds differ; bounded draws are uniform and stay below their bound.
 #include "espalier/base/philox.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint64_t kOnes = ~std::uint64_t{0};
 
-// Random123's kat_vectors, philox4x64 with 10 rounds. The key's second word is purpose << 56 | epoch.
+// Random123's kat_vectors, philox4x64 with 10 rounds. The key's second word is purpose <<
+// 56 | epoch.
 TEST(Philox, KnownAnswers) {
   struct Case {
     RandomStream stream;
@@ -118,7 +119,8 @@ TEST(RandomBlocks, AreTheBlocksOfTheirStreams) {
   SCOPED_TRACE(seed);
   RandomStream stream = {.seed = seed, .purpose = Purpose::kTest, .epoch = 3, .layer = 2};
   for (std::uint64_t round = 0; round < 200; ++round) {
-    // Words of every size, all ones among them: the products of the lanes are put together from parts.
+    // Words of every size, all ones among them: the products of the lanes are put together
+    // from parts.
     const auto word = [&](std::uint64_t draw) {
       const RandomStream sizes = {.seed = seed, .row = round};
       const auto bits = random64(sizes, 2 * draw) % 65, all = random64(sizes, 2 * draw + 1);

@@ -1,5 +1,5 @@
-// Laws: a file that is replaced is the old or the new one, whatever fails; one that grows has whole lines only,
-// and all of them once the disk takes them. A disk is filled by RLIMIT_FSIZE.
+// Laws: a file that is replaced is the old or the new one, whatever fails; one that grows has whole
+// lines only, and all of them once the disk takes them. A disk is filled by RLIMIT_FSIZE.
 #include "espalier/base/result_file.hpp"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,8 @@ TEST(ReplaceFile, FollowsALinkAndWritesIntoADevice) {
   for (const auto& [device, problem] :
        {std::pair("/dev/full", "No space left on device"), std::pair("/dev/null", "")}) {
     fs::remove(folder + "/link");
-    fs::create_symlink(device, folder + "/link");  // not the device itself: an error here would replace it
+    // Not the device itself: an error here would replace it.
+    fs::create_symlink(device, folder + "/link");
     EXPECT_EQ(replace_file(folder + "/link", "text"), problem);
     EXPECT_TRUE(fs::is_symlink(folder + "/link"));
     EXPECT_TRUE(fs::is_character_file(device));

@@ -1,5 +1,5 @@
-// Laws: work runs on another thread, once, in the order in which it was started; wait() returns after it and throws
-// what it threw; a worker that goes waits for its work.
+// Laws: work runs on another thread, once, in the order in which it was started; wait() returns
+// after it and throws what it threw; a worker that goes waits for its work.
 #include "espalier/base/worker.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4 6 8
-// Laws: collectives move exactly what they are given, at any rank count, and book exactly the bytes that
-// crossed.
+// Laws: collectives move exactly what they are given, at any rank count, and book exactly the bytes
+// that crossed.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,5 +1,6 @@
-// What distributed tests of the GPU share: a GPU for each rank, and the ways to exchange that can be tested with it. In
-// the emulated build there are eight GPUs unless ESPALIER_EMULATED_GPUS says otherwise.
+// What distributed tests of the GPU share: a GPU for each rank, and the ways to exchange that can
+// be tested with it. In the emulated build there are eight GPUs unless ESPALIER_EMULATED_GPUS says
+// otherwise.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 
 namespace espalier {
 
-inline const int emulated_gpus = setenv("ESPALIER_EMULATED_GPUS", "8", 0);  // before the first call of CUDA
+// Before the first call of CUDA.
+inline const int emulated_gpus = setenv("ESPALIER_EMULATED_GPUS", "8", 0);
 
 /// This rank's GPU: its own where there are enough.
 inline const Cuda& own_gpu() {

@@ -9,7 +9,8 @@ namespace {
 
 TEST(LargeMessage, LongAllToAllVOverOneGibibyte) {
   const auto& world = test_world();
-  const std::int64_t count = (std::int64_t{1} << 27) + (std::int64_t{1} << 24) + 3;  // 64-bit words: 1.1 GiB
+  // 64-bit words: 1.1 GiB
+  const std::int64_t count = (std::int64_t{1} << 27) + (std::int64_t{1} << 24) + 3;
   Buffer<std::int64_t> send(static_cast<std::size_t>(count));
   for (std::int64_t k = 0; k < count; ++k) send[static_cast<std::size_t>(k)] = k * 3 + world.rank();
   std::vector<std::int64_t> counts(2, 0);

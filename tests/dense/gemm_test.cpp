@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: the products are those of three plain loops; a row of A B depends on that row of A and on B only, bit
-// for bit; no product depends on the number of threads.
+// Laws: the products are those of three plain loops; a row of A B depends on that row of A and on B
+// only, bit for bit; no product depends on the number of threads.
 #include "espalier/dense/gemm.hpp"
 
 #include <gtest/gtest.h>

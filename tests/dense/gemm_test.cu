@@ -1,5 +1,6 @@
 // ranks: 1
-// Law: the products are those of plain loops in double, within the rounding of their precision, for any shape.
+// Law: the products are those of plain loops in double, within the rounding of their precision, for
+// any shape.
 #include "espalier/dense/gemm.hpp"
 
 #include "dense/device_matrices.hpp"
@@ -16,7 +17,8 @@ Matrix<double> sum_of(Matrix<double> product, const Matrix<float>& before, Updat
   return product;
 }
 
-// Numbers are below 1: k products are each off by two roundings of the factors, and k sums by one of float32 each.
+// Numbers are below 1: k products are each off by two roundings of the factors, and k sums by one
+// of float32 each.
 double tolerance(std::int64_t k, double rounding) {
   const auto terms = static_cast<double>(k + 1);
   return terms * 2 * rounding + terms * terms * 0x1p-24 + 1e-7;

@@ -1,5 +1,5 @@
-// Random blocks and matrices for the tests of dense/, sparse/ and nn/, and the plain loops that serve as
-// oracles.
+// Random blocks and matrices for the tests of dense/, sparse/ and nn/, and the plain loops that
+// serve as oracles.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ Matrix<T> random_matrix(std::int64_t rows, std::int64_t columns, std::mt19937_64
   return m;
 }
 
-/// Rows of 0 .. most entries, columns in no order and possibly repeated, values in [-1, 1). Any shape but
-/// rows without columns.
+/// Rows of 0 .. most entries, columns in no order and possibly repeated, values in [-1, 1). Any
+/// shape but rows without columns.
 inline Block random_block_matrix(std::int64_t rows, std::int64_t columns, int most, std::mt19937_64& random) {
   Block block;
   block.rows = rows;
@@ -41,14 +41,16 @@ inline Block random_block_matrix(std::int64_t rows, std::int64_t columns, int mo
   return block;
 }
 
-/// A block in the middle of common arrays: behind `before` entries of other blocks, and in front of some.
+/// A block in the middle of common arrays: behind `before` entries of other blocks, and in
+/// front of some.
 struct SharedBlock {
   Block arrays;
   BlockView<> block;
 
   SharedBlock(const Block& from, std::int64_t before) {
     const auto around = [this](std::int64_t entries) {
-      arrays.indices.insert(arrays.indices.end(), static_cast<std::size_t>(entries), 1 << 30);  // no column
+      // No column.
+      arrays.indices.insert(arrays.indices.end(), static_cast<std::size_t>(entries), 1 << 30);
       arrays.values.insert(arrays.values.end(), static_cast<std::size_t>(entries), NAN);
     };
     around(before);
@@ -72,8 +74,8 @@ struct SharedBlock {
   }
 };
 
-/// The blocks of a minibatch, input side first: blocks[l].columns = blocks[l-1].rows, each row 0 .. 4 picks
-/// of value 1 / picks.
+/// The blocks of a minibatch, input side first: blocks[l].columns = blocks[l-1].rows, each row 0 ..
+/// 4 picks of value 1 / picks.
 inline std::vector<Block> random_minibatch(const std::vector<std::int64_t>& frontiers,
                                            std::mt19937_64& random) {
   std::vector<Block> blocks;

@@ -1,6 +1,7 @@
 // ranks: 1
-// Laws: SpMM is the dense product, for any shape; its transpose too; a row depends on its own entries and the
-// rows of X they name only, bit for bit, for any number of threads, wherever in common arrays the block lies.
+// Laws: SpMM is the dense product, for any shape; its transpose too; a row depends on its own
+// entries and the rows of X they name only, bit for bit, for any number of threads, wherever in
+// common arrays the block lies.
 #include "espalier/dense/spmm.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // ranks: 1
-// Laws: the bits of a GPU's products are the CPU's, for any shape, alignment and storage of X, wherever in common
-// arrays the block lies. cuSPARSE, which sums in an order of its own, agrees within rounding.
+// Laws: the bits of a GPU's products are the CPU's, for any shape, alignment and storage of X,
+// wherever in common arrays the block lies. cuSPARSE, which sums in an order of its own, agrees
+// within rounding.
 #include "espalier/dense/spmm.hpp"
 
 #include "dense/device_matrices.hpp"
@@ -125,7 +126,8 @@ TEST_F(SpmmCuda, GatheringGivesTheBitsOfCopying) {
     }
 }
 
-// Each sum is off by at most (entries of the row + 1) 2^-24 times the sum of the magnitudes; both are.
+// Each sum is off by at most (entries of the row + 1) 2^-24 times the sum of the
+// magnitudes; both are.
 TEST_F(SpmmCuda, CusparseAgrees) {
   std::mt19937_64 random(test_seed(20));
   for (const std::int64_t rows : {0, 1, 60})

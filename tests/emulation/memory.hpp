@@ -1,5 +1,5 @@
-// Device memory of the emulation: a range of addresses that nobody may touch but kernels and libraries; and what other
-// GPUs sent that has yet to reach it.
+// Device memory of the emulation: a range of addresses that nobody may touch but kernels and
+// libraries; and what other GPUs sent that has yet to reach it.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace espalier_emulation {
 
 bool is_device_memory(const void* pointer);
 
-/// Writes `data` to device memory when the work of `stream` so far is waited for: by the host, by another stream, or by
-/// a copy on the stream. Memory that is freed before ends the program.
+/// Writes `data` to device memory when the work of `stream` so far is waited for: by the host, by
+/// another stream, or by a copy on the stream. Memory that is freed before ends the program.
 void deliver_later(CUstream_st* stream, void* to, std::vector<std::byte> data);
 /// Now.
 void deliver(CUstream_st* stream);

@@ -1,8 +1,9 @@
-// NCCL over MPI. A unique id names the world rank that made it and a serial number; that rank takes part in the
-// communicator, tells the others who they are, and the group gets a communicator of its own.
+// NCCL over MPI. A unique id names the world rank that made it and a serial number; that rank
+// takes part in the communicator, tells the others who they are, and the group gets a communicator
+// of its own.
 //
-// What a group of operations sends is read when the group ends, in the order of its stream; what it receives reaches
-// device memory when somebody waits for the stream (deliver_later).
+// What a group of operations sends is read when the group ends, in the order of its stream; what it
+// receives reaches device memory when somebody waits for the stream (deliver_later).
 #include "nccl.h"
 
 #include <mpi.h>

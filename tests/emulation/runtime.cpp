@@ -1,8 +1,9 @@
-// Memory, streams and events of the emulation. Work is done when it is asked for; only what other GPUs send arrives when
-// its stream is waited for.
+// Memory, streams and events of the emulation. Work is done when it is asked for; only what other
+// GPUs send arrives when its stream is waited for.
 //
-// Device memory is one range of addresses, without access except while a kernel runs or a copy is made, so host code
-// that follows a device pointer ends with a segmentation fault. The first megabytes of new memory hold 0xff bytes (NaN, -1).
+// Device memory is one range of addresses, without access except while a kernel runs or a copy is
+// made, so host code that follows a device pointer ends with a segmentation fault. The first
+// megabytes of new memory hold 0xff bytes (NaN, -1).
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -95,7 +96,8 @@ cudaError_t note(cudaError_t error) {
 }  // namespace
 
 struct CUstream_st {
-  std::uint64_t copied = 0;                          // the moment of its last copy that nobody has waited for
+  std::uint64_t copied = 0;                          // the moment of its last copy that nobody has
+                                                     // waited for
   std::map<const CUstream_st*, std::uint64_t> seen;  // until when it has waited for others
 };
 struct CUevent_st {

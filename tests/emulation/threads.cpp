@@ -1,9 +1,9 @@
 // The threads of a grid, block after block, as fibers on one thread of the process.
 //
-// A thread runs until it ends or waits at a barrier; then another one runs. The order of blocks and of the threads in a
-// block is a shuffle, so that a result which depends on it shows. A fiber whose thread ended takes the next thread of
-// the block, so a kernel without barriers needs one fiber. A barrier that some thread of the block (or lane of the mask)
-// never reaches ends the program.
+// A thread runs until it ends or waits at a barrier; then another one runs. The order of blocks and
+// of the threads in a block is a shuffle, so that a result which depends on it shows. A fiber whose
+// thread ended takes the next thread of the block, so a kernel without barriers needs one fiber. A
+// barrier that some thread of the block (or lane of the mask) never reaches ends the program.
 #include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -77,7 +77,8 @@ void set_thread(unsigned thread) {
   threadIdx.z = thread / blockDim.x / blockDim.y;
 }
 
-// Contexts begin fibers and jumps go between them: a context would ask the kernel for the signal mask at every switch.
+// Contexts begin fibers and jumps go between them: a context would ask the kernel for the signal
+// mask at every switch.
 void leave(Fiber& self) {
   if (_setjmp(self.place) == 0) _longjmp(engine.scheduler, 1);
 }

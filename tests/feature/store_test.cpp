@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4 6 8
-// Laws of the feature store: fetched rows are H's rows, bit for bit, on every grid; each distinct row of a
-// minibatch travels once, and evenly spread ids move what the model expects; normalisation does not depend on the grid
-// and equals the direct formula.
+// Laws of the feature store: fetched rows are H's rows, bit for bit, on every grid; each distinct
+// row of a minibatch travels once, and evenly spread ids move what the model expects; normalisation
+// does not depend on the grid and equals the direct formula.
 #include "espalier/feature/store.hpp"
 
 #include <gtest/gtest.h>
@@ -96,8 +96,8 @@ void expect_fetch(const Grid& grid, std::int64_t n) {
         EXPECT_EQ(rows[m](static_cast<std::int64_t>(k), j),
                   (std::is_same_v<T, Half> ? to_float(to_half(entry(v, j))) : entry(v, j)));
     }
-  // Over all ranks: every remote row once as an id (4 bytes below 2^31 vertices) and once as values,
-  // plus one 64-bit count per pair of a column.
+  // Over all ranks: every remote row once as an id (4 bytes below 2^31 vertices) and once as
+  // values, plus one 64-bit count per pair of a column.
   const auto rows_moved = grid.world().all_reduce(remote, Reduction::kSum, "x");
   const auto received =
       grid.world().all_reduce(grid.traffic().of("fetch").bytes_received, Reduction::kSum, "x");
@@ -205,8 +205,8 @@ TEST(FeatureStore, AggregatesRowsWhereTheyLie) {
   }
 }
 
-// A fetch begins before the one before it has finished, for many steps; the ranks' lists differ from step to step,
-// and some are empty.
+// A fetch begins before the one before it has finished, for many steps; the ranks' lists differ
+// from step to step, and some are empty.
 template <class T>
 void expect_fetches_under_way(const Grid& grid, std::int64_t n) {
   const auto store = store_on<T>(grid, n);
@@ -242,7 +242,8 @@ TEST(FeatureStore, AFetchAfterALargerOneAllocatesNothing) {
     PendingFetch pending;
     std::vector<Matrix<float>> rows;
     std::int64_t allocations = 0;
-    for (const std::int64_t n : {50, 40, 20, 50, 8}) {  // even: ids of a smaller n are among those of 50
+    for (const std::int64_t n : {50, 40, 20, 50, 8}) {
+      // Even: ids of a smaller n are among those of 50.
       Lists lists = lists_of(n, 0);
       if (n == 20) lists.pop_back();
       for (int repeat = 0; repeat < 2; ++repeat) {
@@ -333,8 +334,8 @@ TEST(FeatureStore, NormalisingHalvesStoresTheRoundedValues) {
   }
 }
 
-// Each block row's values have another magnitude, the first the smallest or the last: the scale of a column's sum must
-// be that of its largest value anywhere.
+// Each block row's values have another magnitude, the first the smallest or the last: the scale of
+// a column's sum must be that of its largest value anywhere.
 TEST(FeatureStore, StandardisingColumnsOfManyMagnitudes) {
   constexpr std::int64_t n = 97;
   const auto value = [](std::int64_t i, std::int64_t j) {
@@ -372,7 +373,8 @@ TEST(FeatureStore, RowNormalisationMakesAbsoluteSumsOne) {
   }
 }
 
-// From the file to the minibatch: what is fetched equals what was written, as float and as Half, on every grid.
+// From the file to the minibatch: what is fetched equals what was written, as float and as Half, on
+// every grid.
 template <class T>
 void expect_fetch_from_file(const std::string& path, std::int64_t n) {
   const auto& world = test_world();

@@ -1,6 +1,7 @@
 // ranks: 1 2 3 4 6
-// Laws of the feature store on GPUs: it fetches what the host's store fetches, bit for bit, moves the same bytes under
-// the same label, from device memory and from pinned memory, by both transports; fetches under way keep their rows.
+// Laws of the feature store on GPUs: it fetches what the host's store fetches, bit for bit, moves
+// the same bytes under the same label, from device memory and from pinned memory, by both
+// transports; fetches under way keep their rows.
 #include "espalier/feature/store.hpp"
 
 #include "comm/device_transports.hpp"
@@ -115,7 +116,8 @@ void for_every_case(const Check& check) {
 template <class T>
 void expect_fetch(const Grid& grid, const DeviceGrid& device_grid, const Case& of, bool narrow = false) {
   const auto& gpu = own_gpu();
-  // Narrow rows have two bytes a number, as the rows of this store of halves: its bytes are those that are expected.
+  // Narrow rows have two bytes a number, as the rows of this store of halves: its bytes are those
+  // that are expected.
   const auto host = host_store<T>(grid, of.n, of.width, narrow);
   const auto halves = host_store<Half>(grid, of.n, of.width);
   const auto store = to_device(gpu, device_grid, host, of.placement, narrow);

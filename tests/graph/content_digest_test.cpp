@@ -1,7 +1,7 @@
 // ranks: 1 2 3 6
-// Laws: a digest is the sum over the parts, however the entries are cut; one changed value, or two that
-// change places, give another; ranks put together what they read, copies of a part count once, and judge
-// when the last entry is there, not before.
+// Laws: a digest is the sum over the parts, however the entries are cut; one changed value, or two
+// that change places, give another; ranks put together what they read, copies of a part count once,
+// and judge when the last entry is there, not before.
 #include "espalier/graph/content_digest.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4 6 8
-// Laws: a generated graph depends on its options and seed, not on the number of ranks; R-MAT's quadrants, the
-// planted degree and homophily, and the splits are as asked; features alone are a poor guide to the class,
-// neighbourhoods a good one.
+// Laws: a generated graph depends on its options and seed, not on the number of ranks; R-MAT's
+// quadrants, the planted degree and homophily, and the splits are as asked; features alone are a
+// poor guide to the class, neighbourhoods a good one.
 #include "espalier/graph/generate.hpp"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,8 @@ TEST(Generate, SymmetrizedRmatIsSymmetricWithoutLoops) {
     }
 }
 
-// Each level of each edge picks A, B, C, D with .57, .19, .19, .05, independently of the other levels.
+// Each level of each edge picks A, B, C, D with .57, .19, .19, .05, independently of the
+// other levels.
 TEST(Generate, RmatQuadrantsHaveTheirProbabilities) {
   if (test_world().rank() != 0) return;
   const std::int64_t edges = 200000, scale = 20;
@@ -139,7 +140,8 @@ TEST(Generate, PlantedHasItsDegreeAndHomophily) {
         loops += u == v;
       }
     }
-    // 60,000 edges; merged draws are made up for, so only their number varies, by less than its root.
+    // 60,000 edges; merged draws are made up for, so only their number varies, by less
+    // than its root.
     EXPECT_NEAR(static_cast<double>(g.a.entries()) / 3000, 40, 0.25);
     EXPECT_NEAR(static_cast<double>(same) / static_cast<double>(g.a.entries()), homophily, 0.006);
     EXPECT_EQ(loops, 0);
@@ -229,7 +231,8 @@ TEST(Generate, RefusesNumbersThatMakeNoSense) {
   expect_usage([&] { generate_planted(world, {100, 200, 0.5}, good, path); });
   expect_usage([&] { generate_planted(world, {100, 5, 1.01}, good, path); });
   expect_usage([&] { generate_planted(world, {100, std::nan(""), 0.5}, good, path); });
-  expect_usage([&] { generate_planted(world, {100, 5, 0.5}, {4, 1, 0, false}, path); });  // no other class
+  // No other class.
+  expect_usage([&] { generate_planted(world, {100, 5, 0.5}, {4, 1, 0, false}, path); });
   world.barrier();
   EXPECT_FALSE(std::filesystem::exists(path));
 }

@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4 6 8
-// Laws: what was written, in whatever ranges, is what is read, in whatever ranges; a damaged value that one
-// rank meets is the error of all ranks, with its place in the file.
+// Laws: what was written, in whatever ranges, is what is read, in whatever ranges; a damaged value
+// that one rank meets is the error of all ranks, with its place in the file.
 #include "espalier/graph/graph_file.hpp"
 
 #include <gtest/gtest.h>
@@ -25,8 +25,8 @@ struct Whole {
   Buffer<std::int64_t> train, valid;
 };
 
-// Vertex 0 has every other vertex as neighbour (degree n-1), every fifth vertex is isolated, every seventh
-// has a self loop.
+// Vertex 0 has every other vertex as neighbour (degree n-1), every fifth vertex is isolated, every
+// seventh has a self loop.
 template <class Index>
 Whole<Index> make_graph(std::int64_t n, std::uint64_t seed, bool weighted) {
   std::mt19937_64 random(seed);
@@ -206,8 +206,8 @@ TEST(GraphFile, AGraphWithoutEdgesFeaturesLabels) {
   EXPECT_THROW(file.read_labels(range.begin, range.end), UserError);
 }
 
-// Collective. Writes the damaged graph, runs `read`; the message must be the same on every rank and contain
-// `words`.
+// Collective. Writes the damaged graph, runs `read`; the message must be the same on every rank and
+// contain `words`.
 template <class Read>
 void expect_error(const Whole<std::int64_t>& g, const std::string& words, Read read) {
   const auto path = test_folder("graph-file") + "/graph.h5";

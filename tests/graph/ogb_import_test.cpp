@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4
-// Laws: what an OGB folder says is what the graph file holds, whatever the number of ranks; a bad line is
-// named by file and line on every rank, and nothing is left behind.
+// Laws: what an OGB folder says is what the graph file holds, whatever the number of ranks; a bad
+// line is named by file and line on every rank, and nothing is left behind.
 #include "espalier/graph/ogb_import.hpp"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder with one small directed graph: 5 vertices, edges with a duplicate, a self loop and a pair in both
-// directions.
+// A folder with one small directed graph: 5 vertices, edges with a duplicate, a self loop and a
+// pair in both directions.
 class OgbImport : public testing::Test {
  protected:
   void SetUp() override {

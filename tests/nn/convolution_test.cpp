@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: a hand-checked minibatch of each convolution, forward and backward; both orders of multiplication
-// agree but for rounding.
+// Laws: a hand-checked minibatch of each convolution, forward and backward; both orders of
+// multiplication agree but for rounding.
 #include "espalier/nn/convolution.hpp"
 
 #include <gtest/gtest.h>

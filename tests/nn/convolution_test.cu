@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: the hand-checked minibatch of each convolution on a GPU; the gradient of a bias has the CPU's bits; filled
-// rows are the bias.
+// Laws: the hand-checked minibatch of each convolution on a GPU; the gradient of a bias has the
+// CPU's bits; filled rows are the bias.
 #include "espalier/nn/convolution.hpp"
 
 #include "dense/device_matrices.hpp"

@@ -1,5 +1,5 @@
-// One minibatch of a small network, on the CPU in double and on a GPU, for tests: the same weights, blocks, input and
-// labels.
+// One minibatch of a small network, on the CPU in double and on a GPU, for tests: the same weights,
+// blocks, input and labels.
 #pragma once
 
 #include "dense/device_matrices.hpp"

@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: a mask is a function of its key, of row and column only; it drops the asked fraction and keeps the
-// expectation; forward and backward share it; threads do not matter; rate 0 is ReLU.
+// Laws: a mask is a function of its key, of row and column only; it drops the asked fraction and
+// keeps the expectation; forward and backward share it; threads do not matter; rate 0 is ReLU.
 #include "espalier/nn/dropout.hpp"
 
 #include <gtest/gtest.h>
@@ -39,8 +39,8 @@ TEST(Dropout, DropsTheAskedFractionAndKeepsTheExpectation) {
 }
 
 TEST(Dropout, TheMaskIsTheDocumentedOne) {
-  // Element j of row i: 32 bits of word j / 2 of the row's stream, low half first. The widths make groups of
-  // blocks that are drawn together, full ones and not.
+  // Element j of row i: 32 bits of word j / 2 of the row's stream, low half first. The widths make
+  // groups of blocks that are drawn together, full ones and not.
   for (const std::int64_t width : {3, 101, 128, 300}) {
     Matrix<float> h;
     dropout<float>(Cpu{1}, kStream, 0.3, ones(200, width), h);

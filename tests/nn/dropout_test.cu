@@ -1,5 +1,6 @@
 // ranks: 1
-// Laws: the bits of dropout on a GPU are the CPU's, masks included, for any shape, alignment and contents.
+// Laws: the bits of dropout on a GPU are the CPU's, masks included, for any shape, alignment
+// and contents.
 #include "espalier/nn/dropout.hpp"
 
 #include <limits>

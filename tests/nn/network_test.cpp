@@ -1,8 +1,8 @@
 // ranks: 1
-// Laws: the gradients of a whole network are the derivatives of its loss (central finite differences in
-// double agree to 2e-7 of the gradient's norm) and PyTorch's; neither forward nor backward depends on the
-// number of threads; a row of evaluate_layer depends on the rows it needs only; nothing is allocated in the steady
-// state.
+// Laws: the gradients of a whole network are the derivatives of its loss (central finite
+// differences in double agree to 2e-7 of the gradient's norm) and PyTorch's; neither forward nor
+// backward depends on the number of threads; a row of evaluate_layer depends on the rows it needs
+// only; nothing is allocated in the steady state.
 #include "espalier/nn/network.hpp"
 
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ struct Case {
     input = random_matrix<T>(frontiers.front(), shape.inputs, random);
     for (std::int64_t i = 0; i < frontiers.back(); ++i)
       labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(shape.classes)));
-    for (auto& parameter :
-         network.parameters())  // biases, scales and shifts away from their start, where errors could hide
+    // Biases, scales and shifts away from their start, where errors could hide.
+    for (auto& parameter : network.parameters())
       if (!parameter.decays)
         for (T& x : parameter.value.data) x += static_cast<T>(0.3) * random_matrix<T>(1, 1, random).data[0];
   }
@@ -74,8 +74,8 @@ double relative_error(Case<double>& c, std::size_t k, const Matrix<double>& anal
     difference += (numeric - analytic.data[e]) * (numeric - analytic.data[e]);
     norm += numeric * numeric;
   }
-  // A bias in front of batch normalisation has no influence: its gradient is compared with the scale of the
-  // others.
+  // A bias in front of batch normalisation has no influence: its gradient is compared with the
+  // scale of the others.
   return std::sqrt(difference) / std::max(std::sqrt(norm), 0.1);
 }
 
@@ -89,7 +89,8 @@ TEST(Network, GradientsAreTheDerivativesOfTheLoss) {
   for (const std::string kind : {"sage", "gcn"})
     for (const std::string normalize : {"none", "batch", "layer"})
       for (const int layers : {1, 2, 3})
-        // Widths shrinking and growing, frontiers growing little and much: both orders of multiplication.
+        // Widths shrinking and growing, frontiers growing little and much: both orders of
+        // multiplication.
         for (const Widths w : {Widths{40, 6, 3}, Widths{5, 9, 7}})
           for (const std::vector<std::int64_t>& sizes :
                {std::vector<std::int64_t>{13, 12, 11, 9}, {60, 30, 14, 8}}) {
@@ -201,8 +202,8 @@ TEST(Network, DropoutIsAFunctionOfThePass) {
   EXPECT_EQ(c.loss(), loss);
 }
 
-/// The one-row block that has row i of `block` only: the row itself first (a destination is its first
-/// source), then what it needs. `needed` lists those rows of the input.
+/// The one-row block that has row i of `block` only: the row itself first (a destination is its
+/// first source), then what it needs. `needed` lists those rows of the input.
 Block row_alone(const BlockView<>& block, std::int64_t i, std::vector<std::int64_t>& needed) {
   Block row;
   needed = {i};
@@ -245,7 +246,8 @@ TEST(Network, EvaluationOfARowDependsOnTheRowsItNeeds) {
       }
 }
 
-// A caller that forms B[1] X itself gives only the destinations' rows of X; what follows has the same bits.
+// A caller that forms B[1] X itself gives only the destinations' rows of X; what follows has the
+// same bits.
 TEST(Network, TakesItsInputAggregated) {
   for (const std::string kind : {"sage", "gcn"}) {
     Case<float> c({kind, 3, 20, 30, 12, 0.4, 0, "none"}, {200, 40, 25, 12}, 9);

@@ -1,6 +1,7 @@
 // ranks: 1
-// Laws: logits, loss, gradients, statistics and evaluation on a GPU are the CPU's in double within what float32
-// rounds; weights begin the same and survive the way there and back; two runs give the same bits.
+// Laws: logits, loss, gradients, statistics and evaluation on a GPU are the CPU's in double within
+// what float32 rounds; weights begin the same and survive the way there and back; two runs give the
+// same bits.
 #include "espalier/nn/network.hpp"
 
 #include "espalier/dense/spmm.hpp"
@@ -12,10 +13,11 @@ namespace {
 
 class NetworkCuda : public CudaTest {};
 
-/// Relative to the norm of a result. A product of depth k rounds each of its terms k times at most, each by 2^-24 of
-/// the terms' sizes; roundings add up like random ones, some sqrt(k) of them: 9 for the 80 terms of the widest layer,
-/// and each of up to 3 layers there and 3 back passes its errors on, through normalisations that magnify them by
-/// about their inverse deviation (up to 4 here). 9 * 6 * 4 * 2^-24 = 1.3e-5.
+/// Relative to the norm of a result. A product of depth k rounds each of its terms k times at most,
+/// each by 2^-24 of the terms' sizes; roundings add up like random ones, some sqrt(k) of them: 9
+/// for the 80 terms of the widest layer, and each of up to 3 layers there and 3 back passes its
+/// errors on, through normalisations that magnify them by about their inverse deviation (up to 4
+/// here). 9 * 6 * 4 * 2^-24 = 1.3e-5.
 constexpr double kTolerance = 1.3e-5;
 
 struct Widths {
@@ -28,7 +30,8 @@ void expect_near_the_cpu(DeviceCase& c) {
   EXPECT_LT(relative_difference(result.logits, expected.logits, 1), kTolerance);
   EXPECT_NEAR(result.loss, expected.loss, kTolerance * expected.loss);
   ASSERT_EQ(result.gradients.size(), expected.gradients.size());
-  // A bias in front of batch normalisation has no influence: its gradient is compared with the scale of the others.
+  // A bias in front of batch normalisation has no influence: its gradient is compared with the
+  // scale of the others.
   for (std::size_t k = 0; k < expected.gradients.size(); ++k)
     EXPECT_LT(relative_difference(result.gradients[k], expected.gradients[k], 1), kTolerance)
         << c.exact.parameters()[k].name;
@@ -42,12 +45,14 @@ TEST_F(NetworkCuda, AgreesWithTheCpu) {
   for (const std::string kind : {"sage", "gcn"})
     for (const std::string normalize : {"none", "batch", "layer"})
       for (const int layers : {1, 3})
-        // Widths shrinking and growing, frontiers growing little and much: both orders of multiplication.
+        // Widths shrinking and growing, frontiers growing little and much: both orders of
+        // multiplication.
         for (const Widths w : {Widths{80, 12, 3}, Widths{5, 32, 33}})
           for (const double dropout : {0.0, 0.4})
             for (const std::vector<std::int64_t>& sizes :
                  {std::vector<std::int64_t>{13, 12, 11, 9}, {200, 90, 34, 8}}) {
-              if (layers == 1 && normalize != "none") continue;  // the last layer does not normalise
+              // The last layer does not normalise.
+              if (layers == 1 && normalize != "none") continue;
               SCOPED_TRACE(testing::Message()
                            << kind << " " << normalize << " layers " << layers << " inputs " << w.inputs
                            << " dropout " << dropout << " seed " << seed);
@@ -87,7 +92,8 @@ TEST_F(NetworkCuda, DropoutIsAFunctionOfThePass) {
   EXPECT_EQ(c.on_gpu().loss, loss);
 }
 
-// A caller that forms B[1] X itself gives only the destinations' rows of X; what follows has the same bits.
+// A caller that forms B[1] X itself gives only the destinations' rows of X; what follows has the
+// same bits.
 TEST_F(NetworkCuda, TakesItsInputAggregated) {
   for (const std::string kind : {"sage", "gcn"}) {
     DeviceCase c(gpu(), {kind, 3, 20, 30, 12, 0.4, 0, "none"}, {200, 40, 25, 12}, 9);

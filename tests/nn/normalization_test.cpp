@@ -1,7 +1,7 @@
 // ranks: 1
-// Laws: normalised columns (batch) or rows (layer) have mean 0 and variance 1; the backward passes are the
-// derivatives of the forward passes; evaluation with the minibatch's own statistics is the forward pass;
-// threads do not matter.
+// Laws: normalised columns (batch) or rows (layer) have mean 0 and variance 1; the backward passes
+// are the derivatives of the forward passes; evaluation with the minibatch's own statistics is the
+// forward pass; threads do not matter.
 #include <gtest/gtest.h>
 
 #include "dense/random_matrices.hpp"
@@ -75,8 +75,8 @@ TEST(LayerNorm, HandChecked) {
 }
 
 TEST(Normalization, BackwardIsTheDerivativeOfForward) {
-  // Of the loss sum(y * above), against central differences: relative error of each gradient's norm below
-  // 1e-8.
+  // Of the loss sum(y * above), against central differences: relative error of each gradient's norm
+  // below 1e-8.
   for (const bool batch : {true, false})
     for (const std::int64_t rows : {2, 9}) {
       std::mt19937_64 random(test_seed(6));

@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: the bits of both normalisations on a GPU, forward, backward and evaluated, are the CPU's; layer normalisation
-// evaluated is its forward pass.
+// Laws: the bits of both normalisations on a GPU, forward, backward and evaluated, are the CPU's;
+// layer normalisation evaluated is its forward pass.
 #include "dense/device_matrices.hpp"
 #include "espalier/nn/batch_norm.hpp"
 #include "espalier/nn/layer_norm.hpp"

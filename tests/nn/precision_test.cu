@@ -1,7 +1,7 @@
 // ranks: 1
-// Laws: with factors rounded to TF32 or bfloat16 a network's logits and gradients stay close to those of float32, and
-// are not the same. A file of its own, because each precision takes a Cuda, and arrays are given back on the stream of
-// the one made last.
+// Laws: with factors rounded to TF32 or bfloat16 a network's logits and gradients stay close to
+// those of float32, and are not the same. A file of its own, because each precision takes a Cuda,
+// and arrays are given back on the stream of the one made last.
 #include "nn/device_case.hpp"
 
 namespace espalier {
@@ -17,9 +17,10 @@ DeviceCase::Result results_in(Precision precision, const std::string& kind) {
   return result;
 }
 
-/// Each factor is rounded by half a unit of its last bit at most, 2^-9 in bfloat16 and 2^-11 in TF32: 2^-8 (2^-10) for
-/// a product of two, and a second layer at most doubles it. Of a gradient, the elements behind a ReLU come or go whose
-/// argument was that close to 0: the share of them is the tolerance, the norm of what they change its square root.
+/// Each factor is rounded by half a unit of its last bit at most, 2^-9 in bfloat16 and 2^-11 in
+/// TF32: 2^-8 (2^-10) for a product of two, and a second layer at most doubles it. Of a gradient,
+/// the elements behind a ReLU come or go whose argument was that close to 0: the share of them is
+/// the tolerance, the norm of what they change its square root.
 TEST_F(PrecisionCuda, RoundedFactorsGiveCloseResults) {
   for (const std::string kind : {"sage", "gcn"}) {
     const auto exact = results_in(Precision::kFp32, kind);

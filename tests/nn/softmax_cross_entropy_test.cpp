@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: loss and gradient are PyTorch's, also for logits whose exponentials overflow; rows without a label
-// count for nothing; gradients of a row sum to 0; threads do not matter.
+// Laws: loss and gradient are PyTorch's, also for logits whose exponentials overflow; rows without
+// a label count for nothing; gradients of a row sum to 0; threads do not matter.
 #include "espalier/nn/softmax_cross_entropy.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // ranks: 1
-// Laws: loss and gradient on a GPU are the CPU's but for the last bits of exp and log and the order of sums; rows
-// without a label count for nothing; two runs give the same bits; a label that is no class shows.
+// Laws: loss and gradient on a GPU are the CPU's but for the last bits of exp and log and the order
+// of sums; rows without a label count for nothing; two runs give the same bits; a label that is no
+// class shows.
 #include "espalier/nn/softmax_cross_entropy.hpp"
 
 #include "dense/device_matrices.hpp"
@@ -39,7 +40,8 @@ TEST_F(SoftmaxCrossEntropyCuda, AgreesWithTheCpu) {
       Matrix<float> dlogits;
       const double loss = softmax_cross_entropy<float>(Cpu{1}, logits, labels, 0.3, dlogits);
       const auto result = on_gpu(gpu(), logits, labels, 0.3);
-      // Every sum has terms of one sign: each rounding, of at most rows + classes, is relative to it.
+      // Every sum has terms of one sign: each rounding, of at most rows + classes, is
+      // relative to it.
       const double tolerance = static_cast<double>(rows + classes + 8) * 0x1p-52;
       EXPECT_NEAR(result.loss, loss, tolerance * (loss + 200));
       ASSERT_EQ(result.dlogits.data.size(), dlogits.data.size());

@@ -1,4 +1,5 @@
-// Reads the fixtures that tests/oracle/make_fixtures.py has written. Tests run in the repository's root.
+// Reads the fixtures that tests/oracle/make_fixtures.py has written. Tests run in the
+// repository's root.
 #pragma once
 
 #include <cstdint>

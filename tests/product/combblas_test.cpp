@@ -1,7 +1,7 @@
 // ranks: 1 4 9
-// Law: every schedule's product Q A is that of CombBLAS' PSpGEMM, a 2D SUMMA by other people. Q stacks frontiers:
-// one row per batch with a 1 for each vertex (`sum`), or one row per frontier vertex (`apply`).
-// CombBLAS wants a square number of ranks and says a lot on stdout.
+// Law: every schedule's product Q A is that of CombBLAS' PSpGEMM, a 2D SUMMA by other people. Q
+// stacks frontiers: one row per batch with a 1 for each vertex (`sum`), or one row per frontier
+// vertex (`apply`). CombBLAS wants a square number of ranks and says a lot on stdout.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ TEST(ProductAgainstCombBlas, EqualsPSpGemm) {
 }
 #else
 
-// Last: CombBLAS wants MPI declared and leaves macros behind (Max, Assert) that GoogleTest cannot read.
+// Last: CombBLAS wants MPI declared and leaves macros behind (Max, Assert) that GoogleTest
+// cannot read.
 #include <CombBLAS/CombBLAS.h>
 
 namespace espalier {
@@ -33,14 +34,14 @@ struct Entry {
   std::int64_t value;
 };
 
-// ---- The oracle ---------------------------------------------------------------------------------------------
+// ---- The oracle ---------------------------------------------------------------------------------
 
 using LocalMatrix = combblas::SpDCCols<std::int64_t, std::int64_t>;
 using SquareGridMatrix = combblas::SpParMat<std::int64_t, std::int64_t, LocalMatrix>;
 using PlusTimes = combblas::PlusTimesSRing<std::int64_t, std::int64_t>;
 
-// Rank r brings the entries k with k mod p = r. Vectors of different lengths are not CombBLAS' strength: the last ones
-// repeat the first entry, and of equal entries one is kept.
+// Rank r brings the entries k with k mod p = r. Vectors of different lengths are not CombBLAS'
+// strength: the last ones repeat the first entry, and of equal entries one is kept.
 SquareGridMatrix to_combblas(const std::shared_ptr<combblas::CommGrid>& grid, std::int64_t rows,
                              std::int64_t columns, const EntryMap& entries) {
   const auto p = static_cast<std::size_t>(test_world().size()),
@@ -57,7 +58,8 @@ SquareGridMatrix to_combblas(const std::shared_ptr<combblas::CommGrid>& grid, st
   return SquareGridMatrix(rows, columns, {i, grid}, {j, grid}, {values, grid});
 }
 
-// All entries, on every rank. CombBLAS gives each rank of its q x q grid rows/q x columns/q, the last ones the rest.
+// All entries, on every rank. CombBLAS gives each rank of its q x q grid rows/q x columns/q, the
+// last ones the rest.
 EntryMap from_combblas(SquareGridMatrix& matrix) {
   auto& grid = *matrix.getcommgrid();
   const auto first_row = grid.GetRankInProcCol() * (matrix.getnrow() / grid.GetGridRows());
@@ -81,7 +83,7 @@ EntryMap oracle(const EntryMap& q, std::int64_t rows, const EntryMap& a) {
   return from_combblas(product);
 }
 
-// ---- Q and A ------------------------------------------------------------------------------------------------
+// ---- Q and A ------------------------------------------------------------------------------------
 
 // 1 or 2 batches per rank, every third rank none; 1 to kVertices distinct vertices each.
 std::vector<std::vector<std::int64_t> > frontiers_of(int rank) {
@@ -129,7 +131,7 @@ class Identity final : public RowOperation<Index> {
   }
 };
 
-// ---- The comparison -----------------------------------------------------------------------------------------
+// ---- The comparison -----------------------------------------------------------------------------
 
 // EntryMap of all ranks' rows of P; `first` is the number of my first one.
 EntryMap gather(const std::vector<Entry>& mine) {

@@ -1,7 +1,7 @@
 // ranks: 4 6 8
-// Laws of the alpha-beta model: where ids are spread evenly over the block rows, what a schedule books as
-// expected under each label, and what product_cost says of the measured work, lie within 5 % of what was
-// counted. The choice of a schedule follows from hand-made extremes.
+// Laws of the alpha-beta model: where ids are spread evenly over the block rows, what a schedule
+// books as expected under each label, and what product_cost says of the measured work, lie within 5
+// % of what was counted. The choice of a schedule follows from hand-made extremes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -38,8 +38,9 @@ Csr<std::int32_t> uniform_graph(bool weighted) {
   return a;
 }
 
-// Every vertex in the first two batches of exactly one rank, evenly spread over the blocks; the third batch is the
-// first once more, so half of a rank's rows are wanted twice. Batches of different ranks share no vertex.
+// Every vertex in the first two batches of exactly one rank, evenly spread over the blocks; the
+// third batch is the first once more, so half of a rank's rows are wanted twice. Batches of
+// different ranks share no vertex.
 std::vector<std::int64_t> frontier_of(int rank, std::int64_t batch) {
   const std::int64_t stride = 2 * test_world().size();
   std::vector<std::int64_t> frontier;
@@ -102,7 +103,8 @@ void run(const DistCsr<std::int32_t>& a, Schedule schedule, Use use) {
   }
 }
 
-// The place of the server of v, when `parts` blocks are dealt to `groups` as evenly as possible, in order.
+// The place of the server of v, when `parts` blocks are dealt to `groups` as evenly as
+// possible, in order.
 int server_of(const DistCsr<std::int32_t>& a, int groups, std::int64_t v) {
   return block_partition(a.partition.parts(), groups).owner(a.partition.owner(v));
 }
@@ -225,8 +227,8 @@ TEST(CostModel, OfOneBlockRowIsNothing) {
   }
 }
 
-// 2 parts, 10 distinct rows of 100 entries of 4 bytes: half of them lie elsewhere. Counts 8; ids 5 x 4; sizes 5 x 4;
-// entries 50 x 4.
+// 2 parts, 10 distinct rows of 100 entries of 4 bytes: half of them lie elsewhere. Counts 8; ids 5
+// x 4; sizes 5 x 4; entries 50 x 4.
 TEST(CostModel, OfAPullByHand) {
   const ProductWork work = {
       .batches = 2, .rows = 15, .row_entries = 150, .distinct = 10, .distinct_entries = 100};
@@ -235,7 +237,8 @@ TEST(CostModel, OfAPullByHand) {
   EXPECT_DOUBLE_EQ(cost.messages, 4);  // counts, ids, sizes, entries
 }
 
-// The same pushed, 2 results a row: counts 8, lines 2 x 16, ids 7.5 x 4; sizes 7.5 x 4, results 15 x 4.
+// The same pushed, 2 results a row: counts 8, lines 2 x 16, ids 7.5 x 4; sizes 7.5 x 4,
+// results 15 x 4.
 TEST(CostModel, OfAPushByHand) {
   const ProductWork work = {
       .batches = 2, .rows = 15, .row_entries = 150, .distinct = 10, .distinct_entries = 100, .results = 30};
@@ -244,7 +247,7 @@ TEST(CostModel, OfAPushByHand) {
   EXPECT_DOUBLE_EQ(cost.messages, 5);  // counts, lines, ids, sizes, results
 }
 
-// ---- The choice ---------------------------------------------------------------------------------------------
+// ---- The choice ---------------------------------------------------------------------------------
 
 constexpr ProductShape kEightParts = {.parts = 8, .replication = 1, .rows = 1e7, .entries = 1e9};
 
@@ -280,8 +283,8 @@ TEST(ChooseSchedule, PullsWhereOnlyMessagesCount) {
   EXPECT_EQ(choose_schedule({.latency_us = 0, .bandwidth_gbs = 1}, kEightParts, work), Schedule::kPush);
 }
 
-// On a 4 x 2 grid a stage is one exchange of counts and one block's rows: with 2 stages and the inquiry along the row,
-// staged takes (2 x 3) + 3 (2 x 3 / 4) + 5 = 15.5 messages, pull 12.
+// On a 4 x 2 grid a stage is one exchange of counts and one block's rows: with 2 stages and the
+// inquiry along the row, staged takes (2 x 3) + 3 (2 x 3 / 4) + 5 = 15.5 messages, pull 12.
 TEST(ChooseSchedule, KnowsThatEveryStageExchangesCounts) {
   const ProductShape shape = {.parts = 4, .replication = 2, .rows = 1e7, .entries = 1e9};
   const ProductWork work = {.batches = 1,

@@ -1,5 +1,6 @@
 // ranks: 1 2 3 4 6 8
-// Laws of the matrices that models multiply by: equal to the dense formula, bit for bit, on every grid.
+// Laws of the matrices that models multiply by: equal to the dense formula, bit for bit, on
+// every grid.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4 6 8
-// Laws of the distributed product: bytes are conserved, and are exactly those of the steps that a schedule
-// consists of.
+// Laws of the distributed product: bytes are conserved, and are exactly those of the steps that a
+// schedule consists of.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -55,8 +55,8 @@ TEST(ProductBytes, RowsThatAllRanksHoldSendNothing) {
   }
 }
 
-// What a rank of a group receives when keepers ask it for rows, by hand: `server` is the place in the group of
-// the rank that serves a vertex, `ranks` are the group's.
+// What a rank of a group receives when keepers ask it for rows, by hand: `server` is the place in
+// the group of the rank that serves a vertex, `ranks` are the group's.
 template <class Index>
 struct ServedBytes {
   std::int64_t ids = 0, rows = 0, kept = 0, sums = 0, picks = 0, met = 0;
@@ -89,8 +89,8 @@ struct ServedBytes {
   }
 };
 
-using Bytes =
-    std::map<std::string, std::array<std::int64_t, kLabels.size()>>;  // by call, in the order of kLabels
+// By call, in the order of kLabels.
+using Bytes = std::map<std::string, std::array<std::int64_t, kLabels.size()>>;
 
 template <class Index>
 void expect_bytes(const DistCsr<Index>& a, Schedule schedule, Bytes expected) {
@@ -103,7 +103,8 @@ void expect_bytes(const DistCsr<Index>& a, Schedule schedule, Bytes expected) {
   });
 }
 
-// Runs work(grid, whole, a) for both index widths, with and without values, on every grid with several block rows.
+// Runs work(grid, whole, a) for both index widths, with and without values, on every grid with
+// several block rows.
 template <class Work>
 void for_every_partitioned(Work work) {
   const auto with = [&]<class Index>(Index, bool weighted) {

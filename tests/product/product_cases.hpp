@@ -1,5 +1,5 @@
-// What the tests of the distributed product share: frontiers that every rank knows of every rank, operations on a
-// row, and the results by loops over the whole matrix.
+// What the tests of the distributed product share: frontiers that every rank knows of every rank,
+// operations on a row, and the results by loops over the whole matrix.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace espalier {
 inline constexpr std::array kSchedules = {Schedule::kPull, Schedule::kPush, Schedule::kStaged,
                                           Schedule::kStagedOblivious};
 
-// ---- What every rank asks for, known to all -----------------------------------------------------------------
+// ---- What every rank asks for, known to all -----------------------------------------------------
 
 struct Batch {
   std::int64_t number;
@@ -38,7 +38,8 @@ inline std::vector<std::int64_t> random_subset(std::int64_t n, const RandomStrea
   return subset;
 }
 
-// Frontiers: all vertices downwards, none, a random subset in random order, one vertex. Picks: random, none, all.
+// Frontiers: all vertices downwards, none, a random subset in random order, one vertex. Picks:
+// random, none, all.
 inline std::vector<Batch> batches_of(int rank, std::int64_t n) {
   constexpr std::array<int, 8> kCounts = {4, 0, 3, 1, 0, 2, 5, 0};  // rank 3 has one empty frontier
   std::vector<Batch> batches;
@@ -94,10 +95,10 @@ struct Picks {
   }
 };
 
-// ---- Operations on a finished row ---------------------------------------------------------------------------
+// ---- Operations on a finished row ---------------------------------------------------------------
 
-/// Which entries an operation leaves: all, or about half of them and perhaps one more, by a word that depends on
-/// (vertex, batch).
+/// Which entries an operation leaves: all, or about half of them and perhaps one more, by a word
+/// that depends on (vertex, batch).
 struct RowRule {
   bool all;
   std::int64_t n;  ///< vertices
@@ -162,7 +163,7 @@ inline ListedRow keep_some(const ListedRow& row, RowKey key, std::int64_t n) {
   return kept;
 }
 
-// ---- The oracle: loops over the whole matrix ----------------------------------------------------------------
+// ---- The oracle: loops over the whole matrix ----------------------------------------------------
 
 template <class Index>
 ListedRow whole_row(const Csr<Index>& whole, std::int64_t v) {
@@ -215,9 +216,10 @@ Expected expected_of(const Csr<Index>& whole, const std::vector<Batch>& batches)
   return expected;
 }
 
-// ---- What a product books -----------------------------------------------------------------------------------
+// ---- What a product books -----------------------------------------------------------------------
 
-/// Calls on one product, one after another; visit(name of the call) after each, with what it booked.
+/// Calls on one product, one after another; visit(name of the call) after each, with what
+/// it booked.
 template <class Index, class Space, class Visit>
 void book_calls(const Space& space, const DistCsr<Index, Space>& a, Schedule schedule,
                 const std::vector<Batch>& batches, Visit visit) {

@@ -1,9 +1,10 @@
-// Laws of the distributed product, for every space: its three results equal a loop over the whole matrix, bit for bit,
-// for every schedule, grid, topology and index width, also with fewer rows than ranks, ranks without a batch, empty
-// frontiers and a matrix without entries.
+// Laws of the distributed product, for every space: its three results equal a loop over the whole
+// matrix, bit for bit, for every schedule, grid, topology and index width, also with fewer rows
+// than ranks, ranks without a batch, empty frontiers and a matrix without entries.
 //
-// `Grids` brings a matrix to where the product is taken: grids.for_each(whole, has_values, work) calls
-// work(space, a, where), with `where` for a message, for the whole matrix spread over every grid.
+// `Grids` brings a matrix to where the product is taken: grids.for_each(whole, has_values, work)
+// calls work(space, a, where), with `where` for a message, for the whole matrix spread over
+// every grid.
 #pragma once
 
 #include <fmt/format.h>
@@ -36,7 +37,8 @@ void expect_product(const Space& space, const DistCsr<Index, Space>& a, Schedule
   expect_applied({.all = true, .n = a.rows()}, values, expected.rows);
   expect_sums(space, *product, {}, expected.counts);
   expect_rows(to_host(space, product->columns(space, picks.ids.data(), picks.offsets)), expected.met, values);
-  // Each result can be taken again, in any order; what operations return need not hold what A holds.
+  // Each result can be taken again, in any order; what operations return need not hold
+  // what A holds.
   expect_sums(space, *product, {.squared = true, .shift = 6}, expected.squares);
   expect_applied({.all = false, .n = a.rows()}, true, expected.kept);
   expect_applied({.all = false, .n = a.rows()}, false, expected.kept);

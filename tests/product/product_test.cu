@@ -1,6 +1,7 @@
 // ranks: 1 2 3 4 6
-// The laws of the distributed product on GPUs, by either transport, with the matrix in memory of the GPU or pinned; and
-// every call books the messages, bytes and predictions that the CPU's books, under the same labels.
+// The laws of the distributed product on GPUs, by either transport, with the matrix in memory of
+// the GPU or pinned; and every call books the messages, bytes and predictions that the CPU's books,
+// under the same labels.
 #include "comm/device_transports.hpp"
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
@@ -100,7 +101,7 @@ TEST_F(DeviceProduct, OfAMatrixWithoutEntriesIsEmpty) {
   expect_matrix_without_entries(Grids{{transports().back()}}, true);
 }
 
-// ---- What is booked -----------------------------------------------------------------------------------------
+// ---- What is booked -----------------------------------------------------------------------------
 
 using Ledger = std::map<std::string, Volume, std::less<>>;
 

@@ -1,5 +1,6 @@
 // ranks: 1 3 4
-// Law: every schedule's sums and column selections are SciPy's (tests/oracle/make_products.py), exactly.
+// Law: every schedule's sums and column selections are SciPy's
+// (tests/oracle/make_products.py), exactly.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // ranks: 1
-// Laws: over all ordered outcomes of a weighted draw, with their exact probabilities, the block's row is the full row
-// (Des Raj's estimator is unbiased); the sampler's values are that estimator's, with the diagonal outside of the draw;
-// the smallest positive weight can be drawn.
+// Laws: over all ordered outcomes of a weighted draw, with their exact probabilities, the block's
+// row is the full row (Des Raj's estimator is unbiased); the sampler's values are that estimator's,
+// with the diagonal outside of the draw; the smallest positive weight can be drawn.
 #include "espalier/sample/block_value.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@
 namespace espalier {
 namespace {
 
-// All ordered draws of s positions; `visit(drawn, probability, left)` gets the weight left before each draw.
+// All ordered draws of s positions; `visit(drawn, probability, left)` gets the weight left before
+// each draw.
 template <class Visit>
 void enumerate(const std::vector<std::uint64_t>& weights, std::size_t s, const Visit& visit) {
   std::vector<std::size_t> drawn;
@@ -95,8 +96,8 @@ std::map<std::int64_t, float> sample_row(Sampler& sampler, std::uint64_t seed, s
   return row;
 }
 
-// The outcomes of draws from columns 1 .. 4 with the diagonal kept: each is one that the enumeration knows, bit for
-// bit, as often as its probability says (5 standard deviations).
+// The outcomes of draws from columns 1 .. 4 with the diagonal kept: each is one that the
+// enumeration knows, bit for bit, as often as its probability says (5 standard deviations).
 TEST(DesRaj, TheSamplerGivesTheEnumeratedValues) {
   const Grid grid(test_world(), 1);
   const std::vector<float> values = {0.6f, 0.25f, 1.7f, 0.5f, 0.9f};

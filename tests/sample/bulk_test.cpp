@@ -1,7 +1,8 @@
 // ranks: 1 2 3
-// Laws: the automatic bulk is at least one batch per rank, never more than the epoch, grows with memory and ranks, and
-// what it stands for fits in the memory; an epoch is sampled in windows of exactly `bulk` batches, each when first
-// needed or when it is begun ahead, each batch once and on its rank.
+// Laws: the automatic bulk is at least one batch per rank, never more than the epoch, grows with
+// memory and ranks, and what it stands for fits in the memory; an epoch is sampled in windows of
+// exactly `bulk` batches, each when first needed or when it is begun ahead, each batch once and
+// on its rank.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -54,7 +55,8 @@ TEST(AutomaticBulk, GrowsWithBytesAndRanksAndShrinksWithBatchAndFanout) {
       << "a fanout far beyond the degrees picks no more";
 }
 
-// A layer-wise sampler holds its picks of every batch: ids and factors, 12 bytes at least, and not thousands.
+// A layer-wise sampler holds its picks of every batch: ids and factors, 12 bytes at least, and not
+// thousands.
 TEST(AutomaticBulk, CountsThePicksOfLayers) {
   const std::int64_t nodes = 100000, edges = 100000, bytes = 100 * kMiB;
   const auto bulk = [&](std::int64_t fanout) {
@@ -68,7 +70,8 @@ TEST(AutomaticBulk, CountsThePicksOfLayers) {
   EXPECT_EQ(bulk(10 * nodes), bulk(nodes));
 }
 
-// An edge takes 8 + 4 bytes at the very least and not hundreds; a frontier has no more rows than the graph.
+// An edge takes 8 + 4 bytes at the very least and not hundreds; a frontier has no more rows than
+// the graph.
 TEST(AutomaticBulk, FitsInTheMemoryAndUsesIt) {
   const std::int64_t batches = 1 << 30;
   const std::int64_t edges = 64 * 10 + 64 * 11 * 10 + 64 * 121 * 10;  // fanout 10, 10, 10

@@ -1,7 +1,8 @@
 // ranks: 1 2 3 4 6 8
-// Laws of charged computing (base/work.hpp): without rates nothing is charged; gathers, bytes and launches are each charged
-// at their own rate; what `push` charges over all ranks is the same on every grid, as every row and pick is handled once
-// wherever it lies; `staged`, which copies whole rows, charges more.
+// Laws of charged computing (base/work.hpp): without rates nothing is charged; gathers, bytes and
+// launches are each charged at their own rate; what `push` charges over all ranks is the same on
+// every grid, as every row and pick is handled once wherever it lies; `staged`, which copies whole
+// rows, charges more.
 #include <gtest/gtest.h>
 
 #include "espalier/base/clock.hpp"
@@ -45,7 +46,8 @@ TEST(ChargedWork, EachKindAtItsOwnRate) {
 }
 
 struct Sampled {
-  double seconds = 0;  // charged on all ranks, at 1 gather and 32 bytes a second; launches cost nothing
+  // Charged on all ranks, at 1 gather and 32 bytes a second; launches cost nothing.
+  double seconds = 0;
   double rows = 0, picks = 0, vertices = 0, blocks = 0;
 };
 
@@ -76,8 +78,8 @@ Sampled sample_by(Schedule schedule, int copies) {
   return {sums[0], sums[1], sums[2], sums[3], sums[4]};
 }
 
-// The table of docs/scaling.md: 6 gathers and 140 bytes for a row, 4 and 24 for a pick, 12 bytes for a vertex, and 40 for
-// each word of marks of a batch (n = 157: 3 words).
+// The table of docs/scaling.md: 6 gathers and 140 bytes for a row, 4 and 24 for a pick, 12 bytes
+// for a vertex, and 40 for each word of marks of a batch (n = 157: 3 words).
 TEST(ChargedWork, PushChargesTheSameOnEveryGridAndCopyingRowsCostsMore) {
   for (const int copies : divisors(test_world().size())) {
     if (copies == test_world().size()) continue;  // one block row: nothing is asked of others

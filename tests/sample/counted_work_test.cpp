@@ -1,5 +1,5 @@
-// What a plan expects where it does not draw: an estimate from degrees agrees with the count where degrees are all there
-// is to know.
+// What a plan expects where it does not draw: an estimate from degrees agrees with the count where
+// degrees are all there is to know.
 #include "espalier/sample/counted_work.hpp"
 
 #include <gtest/gtest.h>

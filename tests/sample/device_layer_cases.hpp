@@ -44,8 +44,8 @@ inline void expect_equal_minibatches(const Cuda& gpu, std::span<const MinibatchO
   EXPECT_EQ(sample_digests(gpu, minibatches), sample_digests(Cpu{1}, expected));
 }
 
-/// Batches of a graph of n > 12 vertices: the hub (0), the row without entries (1), that with a self-loop only (2), many, few,
-/// and none.
+/// Batches of a graph of n > 12 vertices: the hub (0), the row without entries (1), that with a
+/// self-loop only (2), many, few, and none.
 struct AwkwardBatches {
   std::vector<std::vector<std::int64_t>> seeds;
   std::vector<SeedBatch> batches;
@@ -94,7 +94,8 @@ DistCsr<Index> layer_matrix(const Grid& grid, LayerMatrix which, std::int64_t n,
   return normalize_with_self_loops(a);
 }
 
-/// All modes over all matrices; fanouts of one, of more than there is, of all, and some between, in turn.
+/// All modes over all matrices; fanouts of one, of more than there is, of all, and some
+/// between, in turn.
 template <class Index>
 void expect_same_in_all_modes(const Cuda& gpu, const std::string& kind,
                               std::initializer_list<std::int64_t> sizes) {

@@ -1,5 +1,6 @@
-// Laws: the lists of all batches grow as LocalIds lets each grow, and every pick gets the same place, on a GPU whatever the
-// budget cuts into groups, on the CPU for any number of threads. Oracle: LocalIds, batch by batch.
+// Laws: the lists of all batches grow as LocalIds lets each grow, and every pick gets the same
+// place, on a GPU whatever the budget cuts into groups, on the CPU for any number of threads.
+// Oracle: LocalIds, batch by batch.
 // ranks: 1
 #include "espalier/sample/local_ids.hpp"
 
@@ -20,7 +21,8 @@ struct Lists {
   Buffer<Index> picks;
 };
 
-// Batch b knows `known` and has `picks`; ids are drawn from all of the graph, and its ends are there.
+// Batch b knows `known` and has `picks`; ids are drawn from all of the graph, and its ends
+// are there.
 template <class Index>
 Lists<Index> random_lists(std::int64_t ids, std::int64_t known, std::int64_t picks, std::mt19937_64& random) {
   Lists<Index> lists;

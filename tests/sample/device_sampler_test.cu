@@ -1,5 +1,6 @@
-// Laws: on a GPU the node-wise samplers make the minibatches that they make on the CPU, entry by entry and value bits
-// included, for any number of batches at once; digests of copies are the CPU's.
+// Laws: on a GPU the node-wise samplers make the minibatches that they make on the CPU, entry
+// by entry and value bits included, for any number of batches at once; digests of copies are
+// the CPU's.
 // ranks: 1 2
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,6 @@
-// Laws of SAMPLE: draws follow the exact law without replacement (chi-square over all outcomes, enumerated),
-// never touch a position of weight zero or an excluded one, and depend on their key only.
+// Laws of SAMPLE: draws follow the exact law without replacement (chi-square over all
+// outcomes, enumerated), never touch a position of weight zero or an excluded one, and depend
+// on their key only.
 #include "espalier/sample/draw.hpp"
 #include "espalier/sample/draw_few.hpp"
 
@@ -186,7 +187,8 @@ TEST(DrawWeighted, EnormousSkewEndsAndZeroWeightsAreNeverDrawn) {
   }
 }
 
-// Word for word the same draws, whatever the weights: equal, of any size, zero, one dominating; up to the whole support.
+// Word for word the same draws, whatever the weights: equal, of any size, zero, one dominating; up
+// to the whole support.
 TEST(DrawWeighted, ManyPicksAreTheSameDraws) {
   const auto seed = test_seed(31);
   SCOPED_TRACE(seed);
@@ -215,7 +217,8 @@ TEST(DrawWeighted, ManyPicksAreTheSameDraws) {
   }
 }
 
-// Small weights, so that points meet the ends of intervals: the points left are those of no cut interval, in order.
+// Small weights, so that points meet the ends of intervals: the points left are those of no cut
+// interval, in order.
 TEST(CutAxis, CountsThePointsThatAreLeft) {
   const auto seed = test_seed(8);
   SCOPED_TRACE(seed);

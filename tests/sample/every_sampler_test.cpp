@@ -1,7 +1,8 @@
 // ranks: 1 2 3 4 6 8
 // long ranks: 5 7 9 12 16
-// Law of every sampler and mode: a minibatch is a function of (seed, epoch, batch) only - one digest for every p, c,
-// schedule, topology, bulk, thread count and width of indices, the pinned one; also with more ranks than rows.
+// Law of every sampler and mode: a minibatch is a function of (seed, epoch, batch) only - one
+// digest for every p, c, schedule, topology, bulk, thread count and width of indices, the pinned
+// one; also with more ranks than rows.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -95,7 +96,8 @@ DistCsr<Index> matrix_of(const Grid& grid, const Case& c, const Setting& setting
   return normalize_with_self_loops(a);
 }
 
-// One epoch: every second vertex in batches of 10 (of 1 on the small graph, so that some ranks have none).
+// One epoch: every second vertex in batches of 10 (of 1 on the small graph, so that some ranks
+// have none).
 template <class Index>
 SampleCounts sample_epoch(const Case& c, const Setting& setting) {
   const Grid grid(test_world(), setting.replication);
@@ -132,8 +134,8 @@ constexpr Schedule kSchedules[] = {Schedule::kPull, Schedule::kPush, Schedule::k
                                    Schedule::kStagedOblivious, Schedule::kAuto};
 constexpr std::int64_t kBulks[] = {1, 3, 1000};
 
-// Every c with every schedule. Bulk, threads and width turn at their own pace, so that each value meets every sampler
-// at every p, and other schedules at every other c.
+// Every c with every schedule. Bulk, threads and width turn at their own pace, so that each value
+// meets every sampler at every p, and other schedules at every other c.
 TEST(EverySampler, OneDigestForEveryGridScheduleTopologyBulkThreadsAndIndexWidth) {
   std::size_t which = 0;
   for (const auto& c : cases()) {

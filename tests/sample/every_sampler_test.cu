@@ -1,6 +1,7 @@
 // ranks: 1 2 3 4 6
-// Law: on GPUs every sampler, on every grid and by every schedule, makes the minibatches that it makes on the CPU, entry by
-// entry and value bits included, and moves the same messages and bytes under the same labels. Nothing is left to the CPU.
+// Law: on GPUs every sampler, on every grid and by every schedule, makes the minibatches that it
+// makes on the CPU, entry by entry and value bits included, and moves the same messages and bytes
+// under the same labels. Nothing is left to the CPU.
 #include <fmt/format.h>
 
 #include "comm/device_transports.hpp"

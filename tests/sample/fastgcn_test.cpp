@@ -1,8 +1,8 @@
 // ranks: 1
-// Laws of FastGCN: one global distribution, the squared column norms of M (mode reference: the norms); draws follow
-// the exact law of drawing without replacement, also where one weight dominates and rounds repeat; values are a / (s
-// q_u), or Des Raj's, which are unbiased; blocks hold all entries between frontier and picks. Statistical limits:
-// sampling_laws.hpp.
+// Laws of FastGCN: one global distribution, the squared column norms of M (mode reference: the
+// norms); draws follow the exact law of drawing without replacement, also where one weight
+// dominates and rounds repeat; values are a / (s q_u), or Des Raj's, which are unbiased; blocks
+// hold all entries between frontier and picks. Statistical limits: sampling_laws.hpp.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,8 +42,8 @@ Ids all_vertices(std::int64_t n) {
 
 // ---- The distribution ---------------------------------------------------------------------------
 
-// With all vertices as seeds every pick shows in the block. One pick per batch, on matrices with columns that
-// nothing enters.
+// With all vertices as seeds every pick shows in the block. One pick per batch, on matrices with
+// columns that nothing enters.
 TEST(FastGcnDistribution, OnePickFollowsTheColumnNorms) {
   const Grid grid(test_world(), 1);
   const auto seed = test_seed(1);
@@ -136,7 +136,8 @@ TEST(FastGcnDraws, OrderedDrawsFollowTheEnumeratedLaw) {
   for (const std::size_t s : {1, 2, 3, 4}) expect_ordered_draws(m, s, seed);
 }
 
-// The first round hits column 6 nearly always, so picks are still missing after it; later rounds draw without it.
+// The first round hits column 6 nearly always, so picks are still missing after it; later rounds
+// draw without it.
 TEST(FastGcnDraws, TheLawHoldsWhenOneWeightDominates) {
   const Grid grid(test_world(), 1);
   const auto seed = test_seed(3);

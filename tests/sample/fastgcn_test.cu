@@ -15,7 +15,8 @@ TEST_F(DeviceFastGcnTest, EqualsTheCpusWithWideIndices) {
   expect_same_in_all_modes<std::int64_t>(gpu(), "fastgcn", {13});
 }
 
-// Square roots of very unequal norms: some columns are hit again and again, so draws take many rounds.
+// Square roots of very unequal norms: some columns are hit again and again, so draws take
+// many rounds.
 TEST_F(DeviceFastGcnTest, EqualsTheCpusWhenDrawsTakeManyRounds) {
   const Grid grid(test_world(), 1);
   auto m = layer_matrix<std::int32_t>(grid, LayerMatrix::kAdjacency, 300, true);

@@ -1,8 +1,10 @@
 // ranks: 1
-// Law of GraphSAGE: the mean over many minibatches of B[L] ... B[1] H is the full product M ... M H, where M is the
-// row-normalised A (mean aggregator, uniform draws) or the normalised A + I (GCN, uniform and weighted draws).
+// Law of GraphSAGE: the mean over many minibatches of B[L] ... B[1] H is the full product M ... M
+// H, where M is the row-normalised A (mean aggregator, uniform draws) or the normalised A + I (GCN,
+// uniform and weighted draws).
 //
-// A mean of 20000 batches lies within 5 standard errors but once in 1.7 10^6 per component; there are 96.
+// A mean of 20000 batches lies within 5 standard errors but once in 1.7 10^6 per component;
+// there are 96.
 #include <gtest/gtest.h>
 
 #include "mpi_test.hpp"

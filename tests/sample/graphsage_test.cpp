@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4 6 8
-// Laws of GraphSAGE: a minibatch is a function of (seed, epoch, batch) only - not of p, c, topology, bulk,
-// threads or the width of indices.
+// Laws of GraphSAGE: a minibatch is a function of (seed, epoch, batch) only - not of p, c,
+// topology, bulk, threads or the width of indices.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -46,8 +46,8 @@ TEST(GraphSage, OneDigestForEveryGridTopologyBulkThreadsAndIndexWidth) {
   }
 }
 
-// The digest is a number of the design's kind only if it does not change between releases: the value for a
-// fixed case.
+// The digest is a number of the design's kind only if it does not change between releases: the
+// value for a fixed case.
 TEST(GraphSage, TheSameDigestAtEveryNumberOfRanks) {
   const Grid grid(test_world(), 1);
   const auto counts = sample_epoch<std::int32_t>(grid, cases()[0], Topology::kPartitioned, 3, 1);

@@ -1,9 +1,11 @@
 // ranks: 1
-// Laws of LABOR-0: a neighbour is included with probability min(1, s/d); inclusion is shared by the rows of one batch
-// and layer, and independent between neighbours, layers, batches, epochs and seeds; estimates of the mean and of the
-// GCN matrix are unbiased and keep the diagonal; fewer distinct inputs than GraphSAGE.
+// Laws of LABOR-0: a neighbour is included with probability min(1, s/d); inclusion is shared by the
+// rows of one batch and layer, and independent between neighbours, layers, batches, epochs and
+// seeds; estimates of the mean and of the GCN matrix are unbiased and keep the diagonal; fewer
+// distinct inputs than GraphSAGE.
 //
-// Statistical limits are 5 standard deviations: a false alarm once in 1.7 10^6 per number, some 300 of them.
+// Statistical limits are 5 standard deviations: a false alarm once in 1.7 10^6 per number, some
+// 300 of them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -62,8 +64,8 @@ TEST(LaborInclusion, HasProbabilityFanoutOverDegree) {
   }
 }
 
-// Rows of equal degree agree about every neighbour that they share; a row with a larger s/d includes what the other
-// does.
+// Rows of equal degree agree about every neighbour that they share; a row with a larger s/d
+// includes what the other does.
 TEST(LaborInclusion, IsSharedByTheRowsOfABatchAndLayer) {
   const Grid grid(test_world(), 1);
   const auto a = three_rows(grid);
@@ -86,8 +88,8 @@ TEST(LaborInclusion, IsSharedByTheRowsOfABatchAndLayer) {
   EXPECT_GT(more, 0);
 }
 
-// Both included with probability p^2: of two neighbours in a row; of one neighbour in two layers, in batches b and
-// b + 1, in two epochs, and with two seeds.
+// Both included with probability p^2: of two neighbours in a row; of one neighbour in two layers,
+// in batches b and b + 1, in two epochs, and with two seeds.
 TEST(LaborInclusion, IsIndependentOtherwise) {
   const Grid grid(test_world(), 1);
   const auto a = three_rows(grid);
@@ -160,8 +162,8 @@ TEST(LaborBlocks, KeepTheDiagonalAndScaleTheRest) {
 
 // ---- Against GraphSAGE --------------------------------------------------------------------------
 
-// Mean degree 30. The same fanout, as many edges in expectation next to the batch (6% is six standard deviations),
-// distinctly fewer inputs.
+// Mean degree 30. The same fanout, as many edges in expectation next to the batch (6% is six
+// standard deviations), distinctly fewer inputs.
 TEST(LaborInputs, AreFewerThanThoseOfGraphSage) {
   const Grid grid(test_world(), 1);
   const auto a = random_matrix(grid, 3000, 30, false, 3);

@@ -1,8 +1,8 @@
 // ranks: 1
-// Laws of LADIES: figure 1 of Tripathy et al. 2024; draws follow the exact law of drawing without replacement; a
-// block holds all entries between its frontier and the picks, valued by the mode; mode debiased estimates M H
-// without bias, layer by layer and through layers; small, empty and isolated supports. Statistical limits:
-// sampling_laws.hpp.
+// Laws of LADIES: figure 1 of Tripathy et al. 2024; draws follow the exact law of drawing without
+// replacement; a block holds all entries between its frontier and the picks, valued by the mode;
+// mode debiased estimates M H without bias, layer by layer and through layers; small, empty and
+// isolated supports. Statistical limits: sampling_laws.hpp.
 #include "espalier/sample/ladies.hpp"
 
 #include <gtest/gtest.h>
@@ -55,8 +55,8 @@ TEST(LadiesFigureOne, TheProbabilitiesAreThoseOfThePaper) {
   EXPECT_EQ(visits, 1);
 }
 
-// One pick: frequencies [1,0,1,1,4,0]/7 in mode paper, and in mode debiased the sums of squares of 1/3 (row 1) and
-// 1/2 (row 5), [4,0,4,9,13,0]/36 over 30/36.
+// One pick: frequencies [1,0,1,1,4,0]/7 in mode paper, and in mode debiased the sums of squares of
+// 1/3 (row 1) and 1/2 (row 5), [4,0,4,9,13,0]/36 over 30/36.
 TEST(LadiesFigureOne, OnePickFollowsThem) {
   const Grid grid(test_world(), 1);
   const auto seed = test_seed(1);
@@ -92,14 +92,15 @@ TEST(LadiesPrefix, SquaresAndAddsInSixtyFourBits) {
 
 // ---- The law of the draws -----------------------------------------------------------------------
 
-// Three seeds whose rows meet five or six columns with unequal values; seeds are not among the columns.
+// Three seeds whose rows meet five or six columns with unequal values; seeds are not among
+// the columns.
 SparseMatrix small_support(const Grid& grid) {
   return matrix_of(grid, {{3, 4, 5, 6}, {4, 5, 7}, {5, 6, 7, 8}, {}, {}, {}, {}, {}, {}},
                    {0.5f, 1.0f, -0.25f, 0.75f, 0.3f, 1.5f, 0.2f, 0.9f, 0.1f, 0.6f, 2.0f});
 }
 
-// Every outcome of two and of three draws, the order of draws told by the factors, as often as the enumeration
-// says; and that enumeration has mean factor 1, so the estimate is unbiased exactly.
+// Every outcome of two and of three draws, the order of draws told by the factors, as often as the
+// enumeration says; and that enumeration has mean factor 1, so the estimate is unbiased exactly.
 TEST(LadiesDraws, OrderedDrawsAndTheirFactorsFollowTheEnumeratedLaw) {
   const Grid grid(test_world(), 1);
   const auto m = small_support(grid);
@@ -113,7 +114,8 @@ TEST(LadiesDraws, OrderedDrawsAndTheirFactorsFollowTheEnumeratedLaw) {
     }
 }
 
-// Subsets in every mode. In mode reference the seeds are columns too (M has a diagonal) and join every subset.
+// Subsets in every mode. In mode reference the seeds are columns too (M has a diagonal) and join
+// every subset.
 TEST(LadiesDraws, SubsetsFollowTheLawOfEveryMode) {
   const Grid grid(test_world(), 1);
   const auto seed = test_seed(3);
@@ -207,7 +209,8 @@ void check_minibatch(const SparseMatrix& m, const SamplerShape& shape, const Ids
   });
 }
 
-// Row 0 holds every column, row 1 is isolated, row 2 has itself only; frontiers above and below the fanout.
+// Row 0 holds every column, row 1 is isolated, row 2 has itself only; frontiers above and below
+// the fanout.
 TEST(LadiesBlocks, HoldAllEntriesBetweenFrontierAndPicks) {
   const Grid grid(test_world(), 1);
   const std::vector<Ids> batches = {{1, 0, 2, 33, 17}, {40, 2, 1, 9}, {1}, {2}, {2, 1}, {51}};
@@ -240,7 +243,8 @@ TEST(LadiesBlocks, AFrontierWithoutNeighboursYieldsOnlyItself) {
   }
 }
 
-// A column that only entries of value 0 reach has no weight in modes that square values; it counts in mode paper.
+// A column that only entries of value 0 reach has no weight in modes that square values; it counts
+// in mode paper.
 TEST(LadiesBlocks, ColumnsOfWeightZeroAreNeverPicked) {
   const Grid grid(test_world(), 1);
   const auto m = matrix_of(grid, {{1, 2, 3}, {}, {}, {}}, {0.0f, 0.5f, 0.25f});

@@ -1,5 +1,6 @@
-// Laws: the list of vertices grows by the picks that it lacks, ascending, and every pick gets its place in it, by
-// either way, for any number of threads, and again with the same object. Oracle: a std::map.
+// Laws: the list of vertices grows by the picks that it lacks, ascending, and every pick gets its
+// place in it, by either way, for any number of threads, and again with the same object. Oracle:
+// a std::map.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// Laws of one minibatch: frontiers are sets with destinations a prefix of sources; picks are distinct
-// neighbours, all of them where the fanout allows; block values are what the design says, and estimate the
-// full row without bias; its digest does not know where in common arrays the blocks lie. And of an epoch's plan.
+// Laws of one minibatch: frontiers are sets with destinations a prefix of sources; picks are
+// distinct neighbours, all of them where the fanout allows; block values are what the design says,
+// and estimate the full row without bias; its digest does not know where in common arrays the
+// blocks lie. And of an epoch's plan.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,8 +71,8 @@ TEST(GraphSage, FrontiersAreSetsAndPicksAreNeighbours) {
   }
 }
 
-// Mean of the block's row over many epochs against the full row, for a GCN: every entry within 5 standard
-// errors.
+// Mean of the block's row over many epochs against the full row, for a GCN: every entry within 5
+// standard errors.
 TEST(GraphSage, MatrixBlocksAreUnbiasedAndKeepTheDiagonal) {
   const Grid grid(test_world(), 1);
   for (const bool weighted : {false, true}) {
@@ -102,8 +103,8 @@ TEST(GraphSage, MatrixBlocksAreUnbiasedAndKeepTheDiagonal) {
   }
 }
 
-// Up to kFewDraws - 1 picks are drawn in a register, with the diagonal beside them kFewDraws; more go another way. The
-// picks of either way are those of draw_uniform.
+// Up to kFewDraws - 1 picks are drawn in a register, with the diagonal beside them kFewDraws; more
+// go another way. The picks of either way are those of draw_uniform.
 TEST(GraphSage, WideRowsTakeTheDrawsOfTheirStreamOnBothSidesOfAFew) {
   const Grid grid(test_world(), 1);
   for (const auto aggregation : {Aggregation::kMean, Aggregation::kMatrix})
@@ -134,8 +135,8 @@ TEST(GraphSage, WideRowsTakeTheDrawsOfTheirStreamOnBothSidesOfAFew) {
     }
 }
 
-// All subsets of 2 of the 4 columns of a row, through the whole sampler, over many epochs: chi-square with 5 degrees of
-// freedom stays below 36 with probability 1 - 1e-6.
+// All subsets of 2 of the 4 columns of a row, through the whole sampler, over many epochs:
+// chi-square with 5 degrees of freedom stays below 36 with probability 1 - 1e-6.
 TEST(GraphSage, PicksAreUniformOverSubsets) {
   Csr<std::int32_t> whole;
   whole.rows = whole.columns = 6;

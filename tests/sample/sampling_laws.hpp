@@ -1,8 +1,9 @@
-// What the samplers' laws share: small matrices, the same seeds sampled again and again, and checks of what comes
-// out: the layers of a minibatch, the law of draws without replacement, the mean of many blocks. One rank, grid 1 x 1.
+// What the samplers' laws share: small matrices, the same seeds sampled again and again, and checks
+// of what comes out: the layers of a minibatch, the law of draws without replacement, the mean of
+// many blocks. One rank, grid 1 x 1.
 //
-// Random checks are deterministic for a given test_seed; a check's confidence says how seldom another seed would raise
-// a false alarm.
+// Random checks are deterministic for a given test_seed; a check's confidence says how seldom
+// another seed would raise a false alarm.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -56,7 +57,8 @@ inline Row row_of(const SparseMatrix& m, std::int64_t v) {
   return row;
 }
 
-/// Row r of a block of the minibatch. Checks that columns are within the block and none comes twice.
+/// Row r of a block of the minibatch. Checks that columns are within the block and none
+/// comes twice.
 inline Row row_of(const Minibatch& minibatch, const BlockView<>& block, std::int64_t r) {
   Row row;
   for (auto k = block.row_begin(r); k < block.row_end(r); ++k) {
@@ -76,7 +78,8 @@ inline double total_of(const Weights& weights) {
 
 // ---- Sampling -----------------------------------------------------------------------------------
 
-/// Samples the same seeds as batches 0 .. count-1 of an epoch, in bulks of 500; visit(minibatch) for each.
+/// Samples the same seeds as batches 0 .. count-1 of an epoch, in bulks of 500;
+/// visit(minibatch) for each.
 template <class Visit>
 void sample_batches(Sampler& sampler, const Ids& seeds, std::int64_t count, std::uint64_t seed,
                     const Visit& visit, std::uint64_t epoch = 0) {
@@ -93,7 +96,8 @@ inline Minibatch sample_one(const char* kind, const SparseMatrix& m, const Sampl
   return std::move(make_sampler(kind, m, shape)->sample({1}, {&batch, 1}, 3, 1)[0]);
 }
 
-/// What a minibatch of one layer multiplied each picked column of `m` by, from any entry that is not 0.
+/// What a minibatch of one layer multiplied each picked column of `m` by, from any entry
+/// that is not 0.
 inline Weights factors_of(const SparseMatrix& m, const Ids& seeds, const Minibatch& minibatch) {
   Weights factors;
   for (std::int64_t r = 0; r < std::ssize(seeds); ++r) {
@@ -114,7 +118,8 @@ struct SampledLayer {
   std::set<std::int64_t> picks;  ///< as far as they show: new sources, and columns with an entry
 };
 
-/// Exact. A layer-wise sampler's row holds the entries of m's row in the picked columns, all of them and no other.
+/// Exact. A layer-wise sampler's row holds the entries of m's row in the picked columns, all of
+/// them and no other.
 inline void check_extraction(const SparseMatrix& m, const Minibatch& minibatch, const SampledLayer& layer) {
   for (std::size_t r = 0; r < layer.frontier.size(); ++r) {
     std::set<std::int64_t> expected, extracted;
@@ -126,9 +131,9 @@ inline void check_extraction(const SparseMatrix& m, const Minibatch& minibatch, 
   }
 }
 
-/// Exact. The vertices begin with the seeds and are distinct; from the last block to the first, the sources of a layer
-/// are its frontier and then new vertices ascending, and the frontier of the next; rows hold what check_extraction
-/// says. visit(layer) for each.
+/// Exact. The vertices begin with the seeds and are distinct; from the last block to the first, the
+/// sources of a layer are its frontier and then new vertices ascending, and the frontier of the
+/// next; rows hold what check_extraction says. visit(layer) for each.
 template <class Visit>
 void check_layers(const SparseMatrix& m, const Minibatch& minibatch, const Ids& fanout, const Ids& seeds,
                   const Visit& visit) {
@@ -163,9 +168,9 @@ inline double chi_square_limit(double degrees) {
   return degrees * std::pow(1 - 2 / (9 * degrees) + 4.7534 * std::sqrt(2 / (9 * degrees)), 3);
 }
 
-/// Do the counts follow the probabilities, which must sum to 1? Cells that expect fewer than 10 are one cell, which
-/// must not hold too many. False alarm: the chi-square test once in 10^6, the rare cell less often (6 standard
-/// deviations and 6).
+/// Do the counts follow the probabilities, which must sum to 1? Cells that expect fewer than 10 are
+/// one cell, which must not hold too many. False alarm: the chi-square test once in 10^6, the rare
+/// cell less often (6 standard deviations and 6).
 inline void expect_law(const std::vector<double>& law, const std::vector<std::int64_t>& counts) {
   const auto trials = static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
   EXPECT_NEAR(std::accumulate(law.begin(), law.end(), 0.0), 1, 1e-9);
@@ -212,9 +217,9 @@ inline bool alike(const Weights& x, const Weights& y, double tolerance) {
   });
 }
 
-/// All outcomes of s draws without replacement, enumerated from the definition; orders of draws that no factor tells
-/// apart are one, with their mean factors. The j-th draw has factor (left_j / weight + s - j) / s, where left_j is the
-/// weight that was left.
+/// All outcomes of s draws without replacement, enumerated from the definition; orders of draws
+/// that no factor tells apart are one, with their mean factors. The j-th draw has factor (left_j /
+/// weight + s - j) / s, where left_j is the weight that was left.
 inline std::vector<Outcome> law_of(const Weights& weights, std::size_t s) {
   std::vector<Outcome> law;
   Weights factors;
@@ -245,9 +250,10 @@ inline std::vector<Outcome> law_of(const Weights& weights, std::size_t s) {
   return law;
 }
 
-/// Mode debiased, one layer of s picks out of columns of these weights, each with an entry in a seed's row. Exact: the
-/// enumerated law has mean factor 1 for every column, so the estimate is unbiased, and no batch is outside of it.
-/// 40000 batches: every outcome, the order of draws told by the factors, comes as often as the law says (expect_law).
+/// Mode debiased, one layer of s picks out of columns of these weights, each with an entry in a
+/// seed's row. Exact: the enumerated law has mean factor 1 for every column, so the estimate is
+/// unbiased, and no batch is outside of it. 40000 batches: every outcome, the order of draws told
+/// by the factors, comes as often as the law says (expect_law).
 inline void expect_enumerated_law(const char* kind, const SparseMatrix& m, const Weights& weights,
                                   const Ids& seeds, std::size_t s, std::uint64_t seed) {
   const auto law = law_of(weights, s);
@@ -305,14 +311,16 @@ inline Dense multiply(const Minibatch& minibatch, const Dense& h) {
   return x;
 }
 
-/// One component of a product of a seed: the mean over batches, its standard error, and the full product's.
+/// One component of a product of a seed: the mean over batches, its standard error, and the full
+/// product's.
 struct Estimate {
   double mean, error, exact;
 };
 
-/// E[B[L] ... B[1] H] = M ... M H with L = shape.fanout.size(), for two random features H: the mean of 20000 batches
-/// lies within 5 standard errors (false alarm once in 1.7 10^6 per seed and feature), and some component varies. Draws
-/// from `m`; `estimated` is the matrix M that blocks stand for. Returns what it compared, [seeds x 2].
+/// E[B[L] ... B[1] H] = M ... M H with L = shape.fanout.size(), for two random features H: the mean
+/// of 20000 batches lies within 5 standard errors (false alarm once in 1.7 10^6 per seed and
+/// feature), and some component varies. Draws from `m`; `estimated` is the matrix M that blocks
+/// stand for. Returns what it compared, [seeds x 2].
 inline std::vector<Estimate> expect_unbiased(const char* kind, const SparseMatrix& m,
                                              const SparseMatrix& estimated, const SamplerShape& shape,
                                              const Ids& seeds, std::uint64_t seed) {

@@ -1,4 +1,5 @@
-// Rows cut into pieces: the pieces cover the entries of every row once, in order, and know the row's segment.
+// Rows cut into pieces: the pieces cover the entries of every row once, in order, and know the
+// row's segment.
 // ranks: 1
 #include "espalier/sparse/row_pieces.hpp"
 

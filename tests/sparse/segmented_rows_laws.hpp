@@ -1,5 +1,5 @@
-// Laws of rows in segments, for every space: what is summed, stacked, merged and selected equals loops over a map,
-// segment by segment, however many segments a budget lets it work on at once.
+// Laws of rows in segments, for every space: what is summed, stacked, merged and selected equals
+// loops over a map, segment by segment, however many segments a budget lets it work on at once.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 
 namespace espalier {
 
-// ---- Both spaces called alike -------------------------------------------------------------------------------
+// ---- Both spaces called alike -------------------------------------------------------------------
 
 /// Columns are summed in tiles: what a budget holds for one segment.
 inline std::int64_t dense_sum_bytes(std::int64_t columns) {
@@ -22,7 +22,8 @@ inline std::int64_t dense_sum_bytes(std::int64_t columns) {
   return 8 * std::max<std::int64_t>((columns + kTileColumns - 1) / kTileColumns, 1) * kTileColumns;
 }
 
-/// How a space is to work: with so many threads, or on so many segments at a time (0: as it chooses).
+/// How a space is to work: with so many threads, or on so many segments at a time (0: as
+/// it chooses).
 template <class Space>
 struct Way {
   const Space& space;
@@ -55,7 +56,7 @@ struct Way {
   }
 };
 
-// ---- The oracle: loops over a map ---------------------------------------------------------------------------
+// ---- The oracle: loops over a map ---------------------------------------------------------------
 
 inline const std::vector<EntryWeight> kWeights = {{}, {.skip_zeros = true}, {.squared = true, .shift = 20}};
 
@@ -85,7 +86,7 @@ std::vector<ListedSum> sums_by_loop(const Csr<Index>& matrix, const RowLists& li
   return all;
 }
 
-// ---- Sums ---------------------------------------------------------------------------------------------------
+// ---- Sums ---------------------------------------------------------------------------------------
 
 template <class Index, class Space>
 void expect_sums(const Way<Space>& way, const Csr<Index>& matrix, const RowLists& lists) {
@@ -111,7 +112,7 @@ void expect_sums_of_awkward_lists(const Way<Space>& way) {
     }
 }
 
-// ---- Merged sums --------------------------------------------------------------------------------------------
+// ---- Merged sums --------------------------------------------------------------------------------
 
 /// Sums to merge, and the segment that each of them belongs to.
 template <class Index>
@@ -121,7 +122,8 @@ struct PartialSums {
   std::vector<std::int64_t> offsets = {0}, segment_of;
 };
 
-// Every third list is without entries; the first and the last segment, and one between, get no list.
+// Every third list is without entries; the first and the last segment, and one between,
+// get no list.
 template <class Index>
 PartialSums<Index> random_partial_sums(std::int64_t lists, std::int64_t segments, std::int64_t columns) {
   PartialSums<Index> partial;
@@ -174,7 +176,7 @@ void expect_merged_sums(const Way<Space>& way) {
   expect_merged(way, PartialSums<Index>{.offsets = {0, 0, 0, 0}, .segment_of = {1, 0, 1}}, 3, 10);
 }
 
-// ---- Columns ------------------------------------------------------------------------------------------------
+// ---- Columns ------------------------------------------------------------------------------------
 
 /// The columns of each segment: none, all, or some.
 template <class Index>
@@ -235,7 +237,7 @@ void expect_selections(const Way<Space>& way) {
     }
 }
 
-// ---- Nothing at all -----------------------------------------------------------------------------------------
+// ---- Nothing at all -----------------------------------------------------------------------------
 
 template <class Index, class Space>
 void expect_nothing_of_nothing(const Way<Space>& way) {
@@ -244,7 +246,8 @@ void expect_nothing_of_nothing(const Way<Space>& way) {
   expect_selection(way, matrix, RowLists{});
 }
 
-/// Sums and columns of the same rows, one after the other, in either order: what the first leaves behind is right.
+/// Sums and columns of the same rows, one after the other, in either order: what the first leaves
+/// behind is right.
 template <class Index, class Space>
 void expect_both_of_the_same_rows(const Way<Space>& way) {
   const auto matrix = random_graph<Index>(700, 9, true, 6);

@@ -1,5 +1,5 @@
-// The laws of rows in segments on a GPU, for every number of segments that memory lets it work on at once; a budget
-// makes groups of that many.
+// The laws of rows in segments on a GPU, for every number of segments that memory lets it work on
+// at once; a budget makes groups of that many.
 // ranks: 1
 #include "cuda_test.hpp"
 #include "sparse/segmented_rows_laws.hpp"

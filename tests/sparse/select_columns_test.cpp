@@ -1,5 +1,5 @@
-// Laws of the meeting of a row and a list of columns: every common id once, by its place in both, ascending,
-// whichever way is taken (search the row, or filter it and search the list).
+// Laws of the meeting of a row and a list of columns: every common id once, by its place in both,
+// ascending, whichever way is taken (search the row, or filter it and search the list).
 #include "espalier/sparse/select_columns.hpp"
 
 #include <gtest/gtest.h>
@@ -67,8 +67,8 @@ std::vector<Index> random_list(std::size_t count, std::int64_t ids, std::uint64_
   return {list.begin(), list.end()};
 }
 
-// Lengths on either side of 64 times the other: 64 and 65 to 1, 192 and 193 to 3; rows longer than one pass of the
-// filter; ids that agree modulo its size.
+// Lengths on either side of 64 times the other: 64 and 65 to 1, 192 and 193 to 3; rows longer than
+// one pass of the filter; ids that agree modulo its size.
 TYPED_TEST(ColumnSelectionTest, EqualsAllPairsForAllRatiosOfLengths) {
   const auto seed = test_seed(22);
   SCOPED_TRACE("seed " + std::to_string(seed));

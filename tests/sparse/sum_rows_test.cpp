@@ -1,5 +1,5 @@
-// Laws of the sum of sparse rows: it equals a map from column to sum, whether tiles or sorting compute it, at
-// every tile border, for both index widths; columns that sum to zero are not listed.
+// Laws of the sum of sparse rows: it equals a map from column to sum, whether tiles or sorting
+// compute it, at every tile border, for both index widths; columns that sum to zero are not listed.
 #include "espalier/sparse/sum_rows.hpp"
 
 #include <gtest/gtest.h>
@@ -166,7 +166,8 @@ TYPED_TEST(SumRows, EqualsAMapOnRandomRows) {
       }
 }
 
-// Two weights beside each other, one as wide as Index allows: few entries over many columns are sorted.
+// Two weights beside each other, one as wide as Index allows: few entries over many columns
+// are sorted.
 TYPED_TEST(SumRows, OfFewEntriesAcrossTheWholeIdSpace) {
   const auto last = std::numeric_limits<TypeParam>::max();
   Rows<TypeParam> rows;

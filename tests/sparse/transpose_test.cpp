@@ -1,7 +1,7 @@
 // ranks: 1
-// Laws: entry (i, j) of the transpose is entry (j, i); its rows are ascending, repeated entries keep their
-// order; twice is the sorted original; neither threads nor the place of the block in common arrays matter; positions say
-// where each entry came from.
+// Laws: entry (i, j) of the transpose is entry (j, i); its rows are ascending, repeated entries
+// keep their order; twice is the sorted original; neither threads nor the place of the block in
+// common arrays matter; positions say where each entry came from.
 #include "espalier/sparse/transpose.hpp"
 
 #include <gtest/gtest.h>
@@ -58,8 +58,8 @@ TEST(Transpose, HandCheckedPositions) {
   EXPECT_EQ(positions, (Buffer<std::int64_t>{4, 0, 1, 2, 3}));
 }
 
-// A block in the middle of common arrays is transposed to the bits of its own copy; an entry's row, column and value are
-// those that its position names.
+// A block in the middle of common arrays is transposed to the bits of its own copy; an entry's row,
+// column and value are those that its position names.
 TEST(Transpose, NeitherPlaceNorPositionsMatter) {
   std::mt19937_64 random(test_seed(6));
   Block reused;

@@ -1,5 +1,6 @@
 // ranks: 1
-// Law: the transpose of a GPU is the CPU's, entry by entry, with its positions and without, wherever in common arrays the block lies.
+// Law: the transpose of a GPU is the CPU's, entry by entry, with its positions and without,
+// wherever in common arrays the block lies.
 #include "espalier/sparse/transpose.hpp"
 
 #include "dense/device_matrices.hpp"

@@ -1,7 +1,7 @@
 // ranks: 1 3
-// Laws: evaluation happens when it is due; the weights of the first best validation accuracy stay, with its
-// running statistics and test metrics; patience counts evaluations without a gain; a loss that is not finite
-// ends the training on all ranks.
+// Laws: evaluation happens when it is due; the weights of the first best validation accuracy stay,
+// with its running statistics and test metrics; patience counts evaluations without a gain; a loss
+// that is not finite ends the training on all ranks.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -20,7 +20,8 @@ Config noisy_config() {
   return config;
 }
 
-// The epoch whose weights must stay, and when `patience` evaluations in a row without a gain are over (0: never).
+// The epoch whose weights must stay, and when `patience` evaluations in a row without a gain are
+// over (0: never).
 std::pair<std::int64_t, std::int64_t> plain_best(const std::vector<EpochReport>& epochs,
                                                  std::int64_t patience) {
   std::int64_t best = 0, waited = 0;

@@ -1,5 +1,6 @@
-// Laws: the newest checkpoint and the one before it are kept, `latest` names the newest; what dead runs left half-written goes, what
-// is not a checkpoint stays; where nothing can be written one error says so and what was there is as it was.
+// Laws: the newest checkpoint and the one before it are kept, `latest` names the newest; what dead
+// runs left half-written goes, what is not a checkpoint stays; where nothing can be written one
+// error says so and what was there is as it was.
 #include "espalier/train/checkpoint_folder.hpp"
 
 #include <gtest/gtest.h>

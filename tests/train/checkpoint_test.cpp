@@ -1,5 +1,6 @@
-// Laws: what checkpoint_bytes writes, checkpoint_from gives back to the last bit; it takes no file with a byte changed, missing or
-// added, and none of another kind, and says which file it is and what is wrong; each number and array has the name that h5py looks for.
+// Laws: what checkpoint_bytes writes, checkpoint_from gives back to the last bit; it takes no file
+// with a byte changed, missing or added, and none of another kind, and says which file it is and
+// what is wrong; each number and array has the name that h5py looks for.
 #include "espalier/train/checkpoint.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// What evaluation fetches: counted by hand on a tiny graph, and an estimate that agrees with the count on a random one.
+// What evaluation fetches: counted by hand on a tiny graph, and an estimate that agrees with the
+// count on a random one.
 #include "espalier/train/evaluation_work.hpp"
 
 #include <gtest/gtest.h>
@@ -17,14 +18,16 @@ TEST(EvaluationWork, CountedByHand) {
   a.rows = a.columns = 6;
   a.indptr = {0, 3, 4, 5, 8, 9, 10};
   a.indices = {1, 4, 5, 4, 2, 0, 4, 5, 0, 4};
-  // Blocks {0 1 2} and {3 4 5}, chunks of two rows: {0 1} wants 4 5 of the other block, {2} nothing; {3 4} wants 0, {5} nothing.
+  // Blocks {0 1 2} and {3 4 5}, chunks of two rows: {0 1} wants 4 5 of the other block, {2}
+  // nothing; {3 4} wants 0, {5} nothing.
   const auto two = count_evaluation(a, 2, 1, 2);
   EXPECT_EQ(two.chunks, 2);
   EXPECT_EQ(two.remote_rows, 3);
   EXPECT_EQ(two.most_remote_rows, 2);
   EXPECT_EQ(two.largest_input, 4);    // {0 1} and 4 5; {3 4} and 0 5
   EXPECT_EQ(two.largest_entries, 4);  // of either
-  // Two copies share each block: {0 1}, {2}, {3 4}, {5}; a vertex that both halves want travels to each.
+  // Two copies share each block: {0 1}, {2}, {3 4}, {5}; a vertex that both halves want
+  // travels to each.
   const auto shared = count_evaluation(a, 2, 2, 64);
   EXPECT_EQ(shared.chunks, 1);
   EXPECT_EQ(shared.remote_rows, 3);

@@ -1,6 +1,7 @@
 // ranks: 1 2 3 4 6
-// Laws: exact evaluation is the network's formula over the dense matrix of the whole graph, whatever the grid and
-// however many chunks; each split is judged once, by its own vertices and labels.
+// Laws: exact evaluation is the network's formula over the dense matrix of the whole graph,
+// whatever the grid and however many chunks; each split is judged once, by its own vertices
+// and labels.
 #include "espalier/train/evaluator.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,8 @@ namespace {
 constexpr std::int64_t kVertices =
     513;  // at p = 2 and 4, ranks of one column need unequal numbers of 64-row chunks
 
-// What a layer multiplies by: the mean over the in-neighbours (sage), or D^-1/2 (A + I) D^-1/2 (gcn).
+// What a layer multiplies by: the mean over the in-neighbours (sage), or D^-1/2 (A + I)
+// D^-1/2 (gcn).
 Matrix<double> dense_matrix(const SmallProblem& problem, const std::string& kind) {
   const auto& graph = problem.graph;
   Matrix<double> a(graph.rows, graph.columns);
@@ -111,7 +113,8 @@ Metrics plain_metrics(const Buffer<std::int64_t>& split, const std::vector<std::
   return {right / static_cast<double>(split.size()), f1, std::ssize(split)};
 }
 
-// Weights away from their start, running statistics too; labels that are mostly what the network predicts.
+// Weights away from their start, running statistics too; labels that are mostly what the
+// network predicts.
 Network<float> network_of(const NetworkShape& shape, std::mt19937_64& random) {
   Network<float> network(shape, 9);
   std::uniform_real_distribution<float> uniform(0, 1);

@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4 6 8
-// Laws: a reproducible reduction gives the same bits whichever rank contributes what; both reductions give
-// the sum.
+// Laws: a reproducible reduction gives the same bits whichever rank contributes what; both
+// reductions give the sum.
 #include "espalier/train/gradient_reduction.hpp"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,8 @@ TEST(GradientReduction, IsTheSum) {
   }
 }
 
-// One rank alone adds the same integers in batch order: the oracle for what all ranks together must give.
+// One rank alone adds the same integers in batch order: the oracle for what all ranks together
+// must give.
 TEST(GradientReduction, ReproducibleBitsDoNotDependOnWhoContributes) {
   const auto alone_world = test_world().split(test_world().rank(), 0);
   GradientReduction alone(alone_world, true);
@@ -76,7 +77,8 @@ TEST(GradientReduction, ReproducibleBitsDoNotDependOnWhoContributes) {
   }
 }
 
-// Each tensor has its own fixed point: neither the largest nor the smallest loses a bit beside the other.
+// Each tensor has its own fixed point: neither the largest nor the smallest loses a bit beside
+// the other.
 TEST(GradientReduction, TensorsOfFarApartMagnitudesKeepTheirBits) {
   const auto ranks = static_cast<float>(test_world().size());
   for (const auto& [first, second] : {std::pair{0x1.8p60f, 0x1.8p-60f}, {0x1.8p-60f, 0x1.8p60f}}) {

@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4
-// Laws: the reproducible sums have the CPU's bits, whoever contributes what, NaN included; the others have them within
-// the order of the ranks' sums; a number that is not finite is noted.
+// Laws: the reproducible sums have the CPU's bits, whoever contributes what, NaN included; the
+// others have them within the order of the ranks' sums; a number that is not finite is noted.
 #include "comm/device_transports.hpp"
 #include "dense/device_matrices.hpp"
 #include "espalier/base/philox.hpp"

@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: step and cosine schedules are PyTorch's; the warm-up rises linearly to the base rate and shifts the
-// schedule.
+// Laws: step and cosine schedules are PyTorch's; the warm-up rises linearly to the base rate and
+// shifts the schedule.
 #include "espalier/train/learning_rate.hpp"
 
 #include <gtest/gtest.h>

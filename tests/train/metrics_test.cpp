@@ -1,5 +1,6 @@
 // ranks: 1
-// Laws: accuracy and macro-F1 are scikit-learn's; counts of parts add up to the counts of the whole.
+// Laws: accuracy and macro-F1 are scikit-learn's; counts of parts add up to the counts of
+// the whole.
 #include "espalier/train/metrics.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: six steps of Adam and SGD are PyTorch's to 1e-12 (weight decay on the asked weight matrices only); a
-// restart from the saved state gives the same bits; threads do not matter.
+// Laws: six steps of Adam and SGD are PyTorch's to 1e-12 (weight decay on the asked weight matrices
+// only); a restart from the saved state gives the same bits; threads do not matter.
 #include "espalier/train/optimizer.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // ranks: 1
-// Law: steps of Adam and SGD on a GPU give the CPU's bits, weights and state, for any number of tensors; the state of
-// one space goes on in the other.
+// Law: steps of Adam and SGD on a GPU give the CPU's bits, weights and state, for any number of
+// tensors; the state of one space goes on in the other.
 #include "espalier/train/optimizer.hpp"
 
 #include "dense/device_matrices.hpp"

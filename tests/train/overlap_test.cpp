@@ -1,6 +1,7 @@
 // ranks: 1 2 3 4
-// Laws: run.overlap changes no bit and no byte: losses, metrics, weights, sample digests and what every stage and step
-// moves are those of the run without it, for every grid, topology, window and number of batches per step.
+// Laws: run.overlap changes no bit and no byte: losses, metrics, weights, sample digests and what
+// every stage and step moves are those of the run without it, for every grid, topology, window and
+// number of batches per step.
 #include <gtest/gtest.h>
 
 #include "mpi_test.hpp"

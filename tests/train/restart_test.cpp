@@ -1,8 +1,9 @@
 // ranks: 1 2 3 4
-// Laws: training that is left at any moment, between two steps, between the last step and the evaluation, between two epochs, and gone
-// on with by a new trainer from the bytes of a checkpoint does what it had done undisturbed, to the last bit: losses, samples, metrics,
-// weights, best epoch. So it does when it goes on on another number of ranks, grid, topology or window, left once or at every moment.
-// Saving changes nothing. A state of another network is refused.
+// Laws: training that is left at any moment, between two steps, between the last step and the
+// evaluation, between two epochs, and gone on with by a new trainer from the bytes of a checkpoint
+// does what it had done undisturbed, to the last bit: losses, samples, metrics, weights, best
+// epoch. So it does when it goes on on another number of ranks, grid, topology or window, left once
+// or at every moment. Saving changes nothing. A state of another network is refused.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -41,7 +42,8 @@ struct Outcome {
 
 using Asked = std::function<Next(const Cursor&, std::int64_t steps, bool last)>;
 
-// Some training from a checkpoint (its bytes; empty: from the beginning) to its end, or to where `next` stops it.
+// Some training from a checkpoint (its bytes; empty: from the beginning) to its end, or to where
+// `next` stops it.
 struct Leg {
   Outcome outcome;
   std::optional<Cursor> interrupted;
@@ -181,7 +183,8 @@ void expect_each_moment_to_be_one_to_leave_at(const Training& training, const La
   }
 }
 
-// Left at every moment, so that each leg is one step or one evaluation, on one layout after another.
+// Left at every moment, so that each leg is one step or one evaluation, on one layout
+// after another.
 void expect_legs_of_one_moment_to_make_the_whole(const Training& training,
                                                  const std::vector<Layout>& layouts) {
   const auto all = layout_of_all();
@@ -202,7 +205,8 @@ void expect_legs_of_one_moment_to_make_the_whole(const Training& training,
   }
 }
 
-// Every p up to the ranks of the test, every c, windows of one batch, three and all, in an order that mixes them.
+// Every p up to the ranks of the test, every c, windows of one batch, three and all, in an order
+// that mixes them.
 std::vector<Layout> layouts(bool overlap) {
   std::vector<Layout> all;
   const std::int64_t bulks[] = {3, 1, 1000};
@@ -398,7 +402,8 @@ TEST(Restart, AnEpochThatWasBegunIsFinishedThoughPatienceHasBecomeShorter) {
   EXPECT_GE(leg.outcome.epochs.size(), static_cast<std::size_t>(begun)) << "with its evaluation";
 }
 
-// A state that `config` made, and `change` changed, restored by a trainer of `training`: the network then.
+// A state that `config` made, and `change` changed, restored by a trainer of `training`: the
+// network then.
 Weights<float> restored(const Training& training, const Config& config,
                         const std::function<void(TrainingState&)>& change) {
   auto other = training;

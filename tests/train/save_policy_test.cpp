@@ -1,7 +1,8 @@
 // ranks: 1 3
-// Laws: all ranks save and stop at the same step, by rank 0's clock and by a signal to any one of them; checkpoints come by epochs and
-// by minutes since the last one that was written; with run.max_minutes nothing is begun that would not end, saved, before the limit, and
-// what would is; the end of training is no moment to stop at.
+// Laws: all ranks save and stop at the same step, by rank 0's clock and by a signal to any one of
+// them; checkpoints come by epochs and by minutes since the last one that was written; with
+// run.max_minutes nothing is begun that would not end, saved, before the limit, and what would is;
+// the end of training is no moment to stop at.
 //
 // The notes of signals are for a process's life: the tests of signals to stop stand last.
 #include "espalier/train/save_policy.hpp"
@@ -99,8 +100,8 @@ TEST_F(SavePolicyTest, SavesByEpochsAndTheEnd) {
 TEST_F(SavePolicyTest, SavesByMinutesSinceTheLastCheckpoint) {
   RunConfig run;
   run.checkpoint_minutes = 1;
-  // Steps of 25 s, 4 in an epoch, 10 s for its end: the first moment 60 s after the start is step 3; writing takes 100 s, which
-  // do not count.
+  // Steps of 25 s, 4 in an epoch, 10 s for its end: the first moment 60 s after the start is step
+  // 3; writing takes 100 s, which do not count.
   const auto training = simulate(run, {25, 10, 100}, 2);
   EXPECT_TRUE(training.saved == (std::vector<Cursor>{{1, 3}, {2, 1}, {2, 4}, {3, 0}}));
 }
@@ -157,7 +158,8 @@ TEST_F(SavePolicyTest, EvenALimitInThePastLetsOneStepBeDone) {
 TEST_F(SavePolicyTest, AnEvaluationGoneOnWithIsNoStep) {
   RunConfig run;
   run.max_minutes = 10;
-  // Goes on where an epoch was yet to be evaluated, which takes 300 s: after it, half of the time is there for steps of 10 s.
+  // Goes on where an epoch was yet to be evaluated, which takes 300 s: after it, half of the time
+  // is there for steps of 10 s.
   const auto training = simulate(run, {10, 300, 1}, 9, {1, kSteps}, true);
   EXPECT_TRUE(training.end == (Cursor{2, kSteps})) << training.end.epoch << " " << training.end.step;
 }

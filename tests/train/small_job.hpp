@@ -1,4 +1,5 @@
-// A small graph to learn on, whole on every rank, and its parts on a grid: what `espalier train` would read from a file.
+// A small graph to learn on, whole on every rank, and its parts on a grid: what `espalier train`
+// would read from a file.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,8 @@ struct SmallProblem {
   Buffer<std::int64_t> train, valid, test;
 };
 
-/// n vertices with random features and labels; a vertex is, at random, for training, validation or test, or for none.
+/// n vertices with random features and labels; a vertex is, at random, for training, validation or
+/// test, or for none.
 inline SmallProblem small_problem(std::int64_t n, std::int64_t width, std::int64_t classes,
                                   std::uint64_t seed) {
   SmallProblem problem;
@@ -73,7 +75,8 @@ inline SamplerShape small_shape(const std::string& kind, std::vector<std::int64_
           .label = label};
 }
 
-/// Everything that a trainer works with, on one grid. Its members refer to each other: it stays where it is.
+/// Everything that a trainer works with, on one grid. Its members refer to each other: it stays
+/// where it is.
 struct SmallJob {
   DistCsr<std::int32_t> a;
   FeatureStore features;

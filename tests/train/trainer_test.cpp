@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4
-// Laws: training is the plain loop over the epoch's steps (one process, double precision, whole graph at
-// hand): each step takes the mean gradient over its seeds, at the epoch's rate, with the asked decay; with
-// train.reproducible no bit depends on the grid.
+// Laws: training is the plain loop over the epoch's steps (one process, double precision, whole
+// graph at hand): each step takes the mean gradient over its seeds, at the epoch's rate, with the
+// asked decay; with train.reproducible no bit depends on the grid.
 #include "espalier/train/trainer.hpp"
 
 #include <gtest/gtest.h>

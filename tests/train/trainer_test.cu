@@ -1,5 +1,5 @@
-// Training on GPUs against training on the CPU: the same samples, losses and weights close to the CPU's, and, with
-// train.reproducible, the same bits on every grid.
+// Training on GPUs against training on the CPU: the same samples, losses and weights close to the
+// CPU's, and, with train.reproducible, the same bits on every grid.
 // ranks: 1 3
 // long ranks: 2 4
 #include "espalier/train/trainer.hpp"

@@ -1,4 +1,5 @@
-// What composites do with arrays of any space: bring them there and back, put pieces together, read a few numbers.
+// What composites do with arrays of any space: bring them there and back, put pieces together, read
+// a few numbers.
 #pragma once
 
 #include <algorithm>

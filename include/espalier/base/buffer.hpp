@@ -1,6 +1,6 @@
-// Buffer<T>: a std::vector that does not fill new elements, on cache-line boundaries, in huge pages when large.
-// The large arrays (edges, features, activations) are always written right after they are sized, so
-// zeroing them first would touch the memory twice.
+// Buffer<T>: a std::vector that does not fill new elements, on cache-line boundaries, in huge pages
+// when large. The large arrays (edges, features, activations) are always written right after they
+// are sized, so zeroing them first would touch the memory twice.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,19 @@
 
 namespace espalier {
 
-/// Memory for a Buffer, at a cache line; from kHugeBufferBytes on at a huge page, and the system is asked for huge
-/// pages (random access to 4 KiB pages is a quarter slower). Throws std::bad_alloc.
+/// Memory for a Buffer, at a cache line; from kHugeBufferBytes on at a huge page, and the system is
+/// asked for huge pages (random access to 4 KiB pages is a quarter slower). Throws std::bad_alloc.
 void* allocate_buffer(std::size_t bytes);
 void free_buffer(void* memory, std::size_t bytes) noexcept;
 inline constexpr std::size_t kHugeBufferBytes = std::size_t{8} << 20;
 
-/// How many times this process has allocated memory for Buffers. Two readings that agree show that what ran
-/// between them worked in memory it had.
+/// How many times this process has allocated memory for Buffers. Two readings that agree show that
+/// what ran between them worked in memory it had.
 std::int64_t buffer_allocations();
 
-/// Tells the C library to keep memory that was freed instead of giving it back to the system, which would clear and
-/// map it again for the next minibatch. To be called once, at the start of a program.
+/// Tells the C library to keep memory that was freed instead of giving it back to the system,
+/// which would clear and map it again for the next minibatch. To be called once, at the start of
+/// a program.
 void keep_freed_memory();
 
 template <class T>

@@ -1,6 +1,6 @@
-// One clock and one compute-charge hook. Everything that measures time asks `now()`; everything that wants to
-// say "this much computing would have happened" calls `charge()`. A network simulator replaces both with its
-// own.
+// One clock and one compute-charge hook. Everything that measures time asks `now()`; everything
+// that wants to say "this much computing would have happened" calls `charge()`. A network simulator
+// replaces both with its own.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,8 @@ namespace espalier {
 
 struct Clock {
   std::function<double()> now;                 ///< seconds since some fixed moment, monotone
-  std::function<void(double seconds)> charge;  ///< accounts for computing that is simulated, not done
+  std::function<void(double seconds)> charge;  ///< accounts for computing that is
+                                               ///< simulated, not done
 };
 
 /// Installs a clock (comm/ does at start-up). Not thread safe.

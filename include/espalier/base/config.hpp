@@ -1,8 +1,9 @@
-// The input file of a run: TOML sections and keys as in the design, section 7, each with its default.
+// The input file of a run: TOML sections and keys as in the design, section 7, each with
+// its default.
 //
-// Any key can be given on the command line as `section.key=value`, which wins. An unknown key is an error
-// that names the nearest known one. `to_toml` writes the resolved config, defaults included; reading that
-// text again gives the same config.
+// Any key can be given on the command line as `section.key=value`, which wins. An unknown key is an
+// error that names the nearest known one. `to_toml` writes the resolved config, defaults included;
+// reading that text again gives the same config.
 #pragma once
 
 #include <cstdint>
@@ -101,14 +102,16 @@ struct Config {
   OutputConfig output;
 };
 
-/// Reads the TOML text `text` (named `source` in messages) and applies `overrides` ("section.key=value") in
-/// order. Throws UserError(kUsage) for a syntax error, an unknown key (naming the nearest), a value of the
-/// wrong type or outside its choices, and for a key that other keys take the meaning from, unless it has its default.
-/// Does not open any file that the config names.
+/// Reads the TOML text `text` (named `source` in messages) and applies `overrides`
+/// ("section.key=value") in order. Throws UserError(kUsage) for a syntax error, an unknown key
+/// (naming the nearest), a value of the wrong type or outside its choices, and for a key that
+/// other keys take the meaning from, unless it has its default. Does not open any file that the
+/// config names.
 Config parse_config(const std::string& text, const std::string& source,
                     const std::vector<std::string>& overrides);
 
-/// The same for a config that a run saved, in a checkpoint: keys without a meaning are let pass, as earlier versions did.
+/// The same for a config that a run saved, in a checkpoint: keys without a meaning are let pass, as
+/// earlier versions did.
 Config parse_saved_config(const std::string& text, const std::string& source);
 
 /// The resolved config as TOML text, every key present.
@@ -117,8 +120,8 @@ std::string to_toml(const Config& config);
 /// The resolved config as a JSON object text, every key present ("auto" stays a word).
 std::string to_json(const Config& config);
 
-/// A key whose values differ between two configs, as they would stand in a file. Keys that have no meaning in either are
-/// left out.
+/// A key whose values differ between two configs, as they would stand in a file. Keys that have no
+/// meaning in either are left out.
 struct KeyDifference {
   std::string name, first, second;
 };

@@ -1,8 +1,9 @@
 // The GPU of this process: its streams, its libraries, and what it says when something fails.
 //
-// Work is put on one stream and runs in order; a launcher returns at once. The host waits only where it reads a
-// result (download, in base/device_array.hpp) or calls synchronize(). Communication runs on a second stream, ordered
-// against the first by events. This header needs no CUDA header.
+// Work is put on one stream and runs in order; a launcher returns at once. The host waits only
+// where it reads a result (download, in base/device_array.hpp) or calls synchronize().
+// Communication runs on a second stream, ordered against the first by events. This header needs no
+// CUDA header.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ struct cusparseContext;
 
 namespace espalier {
 
-/// How dense products are computed: products of float32 numbers in float32; with the factors rounded to TF32 (10 bits
-/// of mantissa); or to bfloat16 (7 bits). Sums are float32 in each. Storage is float32 in each.
+/// How dense products are computed: products of float32 numbers in float32; with the factors
+/// rounded to TF32 (10 bits of mantissa); or to bfloat16 (7 bits). Sums are float32 in each.
+/// Storage is float32 in each.
 enum class Precision { kFp32, kTf32, kBf16 };
 
 /// "fp32", "tf32" or "bf16".
@@ -31,7 +33,8 @@ int count_gpus(std::string* why = nullptr);
 /// A handle to the GPU; copies share it.
 class Cuda {
  public:
-  /// Takes GPU `device` of count_gpus() for this process. Throws UserError(kUsage) when there is no such GPU.
+  /// Takes GPU `device` of count_gpus() for this process. Throws UserError(kUsage) when there is
+  /// no such GPU.
   explicit Cuda(int device, Precision precision = Precision::kFp32);
 
   int device() const;
@@ -48,7 +51,8 @@ class Cuda {
   CUstream_st* stream() const;
   /// For transfers between GPUs that run beside kernels.
   CUstream_st* communication_stream() const;
-  /// From here on the second stream waits for what the first was given so far; or the first for the second.
+  /// From here on the second stream waits for what the first was given so far; or the first for
+  /// the second.
   void communication_waits_for_compute() const;
   void compute_waits_for_communication() const;
 
@@ -58,8 +62,8 @@ class Cuda {
   cublasContext* blas() const;
   cusparseContext* sparse() const;
 
-  /// After every launch: with ESPALIER_CUDA_SYNC=1 in the environment, waits for it, so that an error is that of
-  /// `launcher`; otherwise returns at once.
+  /// After every launch: with ESPALIER_CUDA_SYNC=1 in the environment, waits for it, so that an
+  /// error is that of `launcher`; otherwise returns at once.
   void launched(const char* launcher) const;
 
  private:
@@ -83,7 +87,8 @@ class CudaMoment {
   CUevent_st* event_ = nullptr;
 };
 
-/// Ends the job with the error's words when `error`, a cudaError_t, is one: `what` names the call or launcher.
+/// Ends the job with the error's words when `error`, a cudaError_t, is one: `what` names the call
+/// or launcher.
 void check_cuda(int error, const char* what, const char* file, int line);
 
 }  // namespace espalier

@@ -1,5 +1,6 @@
-// Prefix sums, sorts and reductions of device arrays: CUB's, behind signatures that need no CUDA header. All are
-// asynchronous; sums of integers wrap modulo 2^64 (2^32) and are exact in any order.
+// Prefix sums, sorts and reductions of device arrays: CUB's, behind signatures that need no
+// CUDA header. All are asynchronous; sums of integers wrap modulo 2^64 (2^32) and are exact in
+// any order.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,13 @@
 
 namespace espalier {
 
-/// out[k] = in[0] + .. + in[k-1] for k <= count: out has count + 1 elements, the last is the total, and does not overlap
-/// `in`. T: int32_t, int64_t, uint64_t.
+/// out[k] = in[0] + .. + in[k-1] for k <= count: out has count + 1 elements, the last is the total,
+/// and does not overlap `in`. T: int32_t, int64_t, uint64_t.
 template <class T>
 void exclusive_sum(const Cuda& cuda, const T* in, T* out, std::int64_t count);
 
-/// sorted = keys ascending (stable), `values` alongside. Bits [0, bits) of the keys decide. Key: uint32_t,
-/// uint64_t. sorted_keys and sorted_values must not overlap keys and values.
+/// sorted = keys ascending (stable), `values` alongside. Bits [0, bits) of the keys decide. Key:
+/// uint32_t, uint64_t. sorted_keys and sorted_values must not overlap keys and values.
 template <class Key, class Value>
 void sort_pairs(const Cuda& cuda, const Key* keys, Key* sorted_keys, const Value* values,
                 Value* sorted_values, std::int64_t count, int bits);

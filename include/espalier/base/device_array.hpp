@@ -1,7 +1,9 @@
-// DeviceArray<T>: what Buffer<T> is, in the memory of the GPU, or in host memory that the GPU reads over the bus.
+// DeviceArray<T>: what Buffer<T> is, in the memory of the GPU, or in host memory that the GPU reads
+// over the bus.
 //
-// Memory comes from the driver's pool and is given back in the order of the compute stream, so an array may go while
-// kernels that read it are still to run. T is trivially copyable; elements are not initialised.
+// Memory comes from the driver's pool and is given back in the order of the compute stream, so an
+// array may go while kernels that read it are still to run. T is trivially copyable; elements are
+// not initialised.
 #pragma once
 
 #include <cstring>
@@ -16,11 +18,12 @@ namespace espalier {
 
 enum class Placement {
   kDevice,  ///< memory of the GPU
-  kHost,    ///< pinned memory of the host; kernels read it through the same pointer, at the speed of the bus
+  kHost,    ///< pinned memory of the host; kernels read it through the same pointer, at the speed
+            ///< of the bus
 };
 
-/// Memory for an array, of the GPU that this process took. Throws UserError(kMemory): what was asked for, what
-/// was free, and which keys ask for less.
+/// Memory for an array, of the GPU that this process took. Throws UserError(kMemory): what was
+/// asked for, what was free, and which keys ask for less.
 void* allocate_device(std::size_t bytes, Placement placement);
 void free_device(void* memory, Placement placement) noexcept;
 
@@ -98,8 +101,8 @@ void copy_bytes_to_host(const Cuda& cuda, const void* from, void* to, std::size_
 void copy_bytes_on_device(const Cuda& cuda, const void* from, void* to, std::size_t bytes);
 void fill_bytes(const Cuda& cuda, void* memory, int byte, std::size_t bytes);
 
-/// to = from, which is pageable memory of the host: it may be changed when the call returns, as the driver stages it. The
-/// copy itself runs in the order of the stream.
+/// to = from, which is pageable memory of the host: it may be changed when the call returns, as the
+/// driver stages it. The copy itself runs in the order of the stream.
 template <class T>
 void upload(const Cuda& cuda, std::span<const T> from, DeviceArray<T>& to) {
   to.resize(from.size());

@@ -1,11 +1,12 @@
 // The two ways to fail.
 //
-// A *user error* (config, files, memory) is an exception, UserError. It carries the exit code of the design
-// and one message that says what is wrong, where, and what to do. Ranks agree on it (comm/agree.hpp), rank 0
-// prints it.
+// A *user error* (config, files, memory) is an exception, UserError. It carries the exit code of
+// the design and one message that says what is wrong, where, and what to do. Ranks agree on it
+// (comm/agree.hpp), rank 0 prints it.
 //
-// A *failed check* is a bug or a broken machine. ESPALIER_CHECK prints rank, host, file, line and expression
-// and ends the whole job through the abort hook that comm/ installs (MPI_Abort), so no rank is left waiting.
+// A *failed check* is a bug or a broken machine. ESPALIER_CHECK prints rank, host, file, line and
+// expression and ends the whole job through the abort hook that comm/ installs (MPI_Abort), so no
+// rank is left waiting.
 #pragma once
 
 #include <fmt/core.h>
@@ -55,11 +56,12 @@ struct FailureContext {
 };
 FailureContext& failure_context();
 
-/// Prints "rank R on HOST: FILE:LINE: check failed: EXPRESSION: MESSAGE" to stderr and ends the whole job.
+/// Prints "rank R on HOST: FILE:LINE: check failed: EXPRESSION: MESSAGE" to stderr and ends the
+/// whole job.
 [[noreturn]] void fail_check(const char* file, int line, const char* expression, std::string_view message);
 
-/// Prints `message` with rank and host to stderr and ends the whole job with `code`. For errors that one rank
-/// meets alone, outside of any agreement (an exception at top level, std::bad_alloc).
+/// Prints `message` with rank and host to stderr and ends the whole job with `code`. For errors
+/// that one rank meets alone, outside of any agreement (an exception at top level, std::bad_alloc).
 [[noreturn]] void fail_job(ExitCode code, std::string_view message);
 
 }  // namespace espalier

@@ -1,8 +1,10 @@
-// Fixed-point sums: exact, so the same in any order, on any number of threads or ranks (design, 4.1 and 4.2).
+// Fixed-point sums: exact, so the same in any order, on any number of threads or ranks (design,
+// 4.1 and 4.2).
 //
-// A set of floating-point numbers with a known bound 2^e > |x| and a known number of terms N is mapped to
-// integers q = round(x * 2^s) with s = 62 - e - ceil(log2 N); then |sum of q| < 2^63 and integer addition is
-// associative. Each term is off by at most 2^-(s+1), that is 2^-(63 - ceil(log2 N)) relative to the bound.
+// A set of floating-point numbers with a known bound 2^e > |x| and a known number of terms N is
+// mapped to integers q = round(x * 2^s) with s = 62 - e - ceil(log2 N); then |sum of q| < 2^63 and
+// integer addition is associative. Each term is off by at most 2^-(s+1), that is 2^-(63 - ceil(log2
+// N)) relative to the bound.
 #pragma once
 
 #include <bit>
@@ -17,8 +19,8 @@ namespace espalier {
 /// The scale of one fixed-point sum; the same on every rank that contributes to it.
 class FixedPointScale {
  public:
-  /// `bound`: the largest |x| over all terms everywhere (finite); `terms`: how many numbers are added, at
-  /// most.
+  /// `bound`: the largest |x| over all terms everywhere (finite); `terms`: how many numbers are
+  /// added, at most.
   ESPALIER_HD FixedPointScale(double bound, std::int64_t terms) {
     int exponent = 0;
     std::frexp(bound, &exponent);  // bound < 2^exponent
@@ -40,9 +42,9 @@ ESPALIER_HD inline double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
 }
 
-/// The integer weight of a weight: round(w * 2^shift), ties to even, at least 1 for any w > 0 so that no support is
-/// lost. With shift = weight_shift(largest weight of the graph) every weight is below 2^32 and a row of 2^31
-/// of them sums exactly in 64 bits.
+/// The integer weight of a weight: round(w * 2^shift), ties to even, at least 1 for any w > 0 so
+/// that no support is lost. With shift = weight_shift(largest weight of the graph) every weight is
+/// below 2^32 and a row of 2^31 of them sums exactly in 64 bits.
 ESPALIER_HD inline std::uint64_t fixed_point_weight(double weight, int shift) {
   if (!(weight > 0)) return 0;
   const double scaled = weight * power_of_two(shift);  // exact
@@ -51,8 +53,8 @@ ESPALIER_HD inline std::uint64_t fixed_point_weight(double weight, int shift) {
   return rounded < 1.0 ? 1 : static_cast<std::uint64_t>(rounded);
 }
 
-/// The shift for which a sum of up to `terms` weights, none above `largest` > 0, stays below 2^63: each weight is
-/// at most 2^(62 - ceil(log2 terms)).
+/// The shift for which a sum of up to `terms` weights, none above `largest` > 0, stays below 2^63:
+/// each weight is at most 2^(62 - ceil(log2 terms)).
 inline int weight_shift_for_sum(double largest, std::int64_t terms) {
   int exponent = 0;
   std::frexp(largest, &exponent);  // largest < 2^exponent

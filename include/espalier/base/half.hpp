@@ -1,5 +1,5 @@
-// float16 (IEEE binary16) and bfloat16 storage for features: half the bytes in memory and on the wire; arithmetic is
-// float32.
+// float16 (IEEE binary16) and bfloat16 storage for features: half the bytes in memory and on the
+// wire; arithmetic is float32.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,8 @@ ESPALIER_HD inline float to_float(Half h) {
   const std::uint32_t sign = static_cast<std::uint32_t>(h.bits & 0x8000u) << 16;
   const std::uint32_t magnitude = h.bits & 0x7fffu;
   if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
-  // Placing the bits as a float32 scales the number by 2^-112; multiplying back also makes subnormals right.
+  // Placing the bits as a float32 scales the number by 2^-112; multiplying back also makes
+  // subnormals right.
   const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1.0p112f;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
 #endif
@@ -49,7 +50,8 @@ ESPALIER_HD inline float to_float(BFloat16 b) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(b.bits) << 16);
 }
 
-/// to[k] = from[k] for k < count, with the processor's own conversion (exact as well) where it has one.
+/// to[k] = from[k] for k < count, with the processor's own conversion (exact as well) where
+/// it has one.
 inline void to_floats(const Half* from, float* to, std::int64_t count) {
   std::int64_t k = 0;
 #if defined(__F16C__)
@@ -68,9 +70,12 @@ ESPALIER_HD inline Half to_half(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return {static_cast<std::uint16_t>(sign | 0x7e00u)};   // not a number
-  if (magnitude >= 0x477ff000u) return {static_cast<std::uint16_t>(sign | 0x7c00u)};  // rounds to infinity
-  if (magnitude < 0x38800000u) {  // subnormal in binary16: adding 0.5 aligns the last kept bit with 2^-24
+  // Not a number.
+  if (magnitude > 0x7f800000u) return {static_cast<std::uint16_t>(sign | 0x7e00u)};
+  // Rounds to infinity.
+  if (magnitude >= 0x477ff000u) return {static_cast<std::uint16_t>(sign | 0x7c00u)};
+  if (magnitude < 0x38800000u) {
+    // Subnormal in binary16: adding 0.5 aligns the last kept bit with 2^-24.
     const auto aligned = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f);
     return {static_cast<std::uint16_t>(sign | (aligned - 0x3f000000u))};
   }

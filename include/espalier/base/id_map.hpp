@@ -1,5 +1,5 @@
-// A map from vertex ids to positions 0, 1, 2, ... in order of first insertion: open addressing with linear
-// probing, sized once for the number of ids it may see. Deterministic, one allocation.
+// A map from vertex ids to positions 0, 1, 2, ... in order of first insertion: open addressing with
+// linear probing, sized once for the number of ids it may see. Deterministic, one allocation.
 #pragma once
 
 #include <bit>

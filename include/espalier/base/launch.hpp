@@ -1,7 +1,7 @@
 // How a launcher puts a kernel on the compute stream. For .cu files only.
 //
-// Every launch carries the launcher's name: a range for the profiler, and, with ESPALIER_CUDA_SYNC=1, the name that an
-// error is given.
+// Every launch carries the launcher's name: a range for the profiler, and, with
+// ESPALIER_CUDA_SYNC=1, the name that an error is given.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(kBlockThreads) for_each_kernel(std::int64_t co
     function(i);
 }
 
-/// function(i) for every i < count, each by a thread of its own: `function` is a __device__ lambda or functor, copied
-/// to the device.
+/// function(i) for every i < count, each by a thread of its own: `function` is a __device__ lambda
+/// or functor, copied to the device.
 template <class Function>
 void for_each(const Cuda& cuda, const char* name, std::int64_t count, const Function& function) {
   constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;

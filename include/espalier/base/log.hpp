@@ -12,11 +12,13 @@ namespace espalier::log {
 
 enum class Level { kDebug, kInfo, kWarning, kError };
 
-/// Sets what this rank prints. Ranks above 0 print warnings and errors only, with their rank in front.
+/// Sets what this rank prints. Ranks above 0 print warnings and errors only, with their
+/// rank in front.
 void set_up(int rank, Level lowest);
 
-/// Prints one line (info: to stdout without decoration; warnings and errors: to stderr, prefixed). Control
-/// characters other than newlines and tabs are escaped; warnings and errors are one line of bounded length.
+/// Prints one line (info: to stdout without decoration; warnings and errors: to stderr, prefixed).
+/// Control characters other than newlines and tabs are escaped; warnings and errors are one line of
+/// bounded length.
 void write(Level level, std::string_view line);
 
 bool enabled(Level level);
@@ -24,7 +26,8 @@ bool enabled(Level level);
 /// Prints `text` to stdout as it is, whatever the level: a result that no file could take.
 void print(std::string_view text);
 
-/// Why stdout did not take all that was printed so far ("No space left on device"); empty where it did.
+/// Why stdout did not take all that was printed so far ("No space left on device"); empty
+/// where it did.
 std::string output_failure();
 
 template <class... Args>

@@ -1,6 +1,6 @@
-// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection of 64 bits in which every input
-// bit flips every output bit with probability near one half. Digests of samples and of files are sums
-// of it.
+// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection of 64 bits in which every
+// input bit flips every output bit with probability near one half. Digests of samples and of files
+// are sums of it.
 #pragma once
 
 #include <cstdint>

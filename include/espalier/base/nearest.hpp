@@ -23,8 +23,8 @@ inline std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
-/// The nearest of `candidates` (not empty); the first of equals. Of what was typed the first 100 bytes count: it may
-/// be a file that was taken for something else.
+/// The nearest of `candidates` (not empty); the first of equals. Of what was typed the first 100
+/// bytes count: it may be a file that was taken for something else.
 inline std::string nearest(const std::string& typed, const std::vector<std::string>& candidates) {
   const auto begin = typed.substr(0, 100);
   return *std::min_element(candidates.begin(), candidates.end(), [&](const auto& a, const auto& b) {

@@ -1,8 +1,8 @@
 // One job at a time writes to a folder (docs/decisions/012).
 //
-// The lock is the file `espalier.lock` in the folder. It says who holds it, and is whole from its first moment:
-// it is written under another name and then linked. Who holds it is alive while one of these holds, the first
-// that can be known:
+// The lock is the file `espalier.lock` in the folder. It says who holds it, and is whole from its
+// first moment: it is written under another name and then linked. Who holds it is alive while one
+// of these holds, the first that can be known:
 //
 //     a lock of the system (fcntl) on the file, which dies with its process
 //     on the same host and boot: its process, by id and time of start
@@ -23,12 +23,12 @@
 
 namespace espalier {
 
-/// How far the system's locks on files reach: to every process that sees the file, to those of this host at
-/// least, or nowhere (a file system without).
+/// How far the system's locks on files reach: to every process that sees the file, to those of this
+/// host at least, or nowhere (a file system without).
 enum class FileLocks { kEverywhere, kThisHost, kNowhere };
 
-/// By the file system of `folder`: those of one host reach everywhere; of network ones it is not certain (NFS
-/// with nolock, Lustre with localflock).
+/// By the file system of `folder`: those of one host reach everywhere; of network ones it is not
+/// certain (NFS with nolock, Lustre with localflock).
 FileLocks file_locks_of(const std::string& folder);
 
 /// The fields of a lock's file: host, pid, started, boot, processes, job, restarts, since.
@@ -46,9 +46,10 @@ class OutputLock {
     double leave_seconds = 0.5;  ///< for how long a holder of the system's lock may be leaving
   };
 
-  /// Makes `folder` where it is not there and takes its lock. Throws UserError(kUsage) when another job holds
-  /// it, named by host, process, SLURM job and since when, or when the folder cannot be written to. Waits
-  /// watch_seconds where only that tells a dead holder from a living one, saying so.
+  /// Makes `folder` where it is not there and takes its lock. Throws UserError(kUsage) when
+  /// another job holds it, named by host, process, SLURM job and since when, or when the folder
+  /// cannot be written to. Waits watch_seconds where only that tells a dead holder from a living
+  /// one, saying so.
   explicit OutputLock(std::string folder) : OutputLock(folder, file_locks_of(folder), Patience{}) {}
   OutputLock(std::string folder, FileLocks locks, Patience patience, LockOwner self = this_process());
   OutputLock(const OutputLock&) = delete;
@@ -80,7 +81,8 @@ class OutputLock {
   Patience patience_;
   LockOwner self_;
   std::vector<std::string> made_;  ///< folders that were not there, outermost first
-  int file_ = -1;                  ///< closing any descriptor of this file would drop the lock on it
+  int file_ = -1;                  ///< closing any descriptor of this file would drop the
+                                   ///< lock on it
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;

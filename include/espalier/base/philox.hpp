@@ -1,14 +1,14 @@
 // Counter-based random numbers: every draw is a pure function of what it is for.
 //
-// Philox4x64-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, SC 2011; Random123)
-// maps a 128-bit key and a 256-bit counter to 256 random bits. We fill them so that no two purposes share a
-// counter:
+// Philox4x64-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, SC 2011;
+// Random123) maps a 128-bit key and a 256-bit counter to 256 random bits. We fill them so that no
+// two purposes share a counter:
 //
 //     key     = (seed, purpose << 56 | epoch)
 //     counter = (draw / 4, row, layer, batch)        output word draw % 4
 //
-// There is no generator state, so a sample cannot depend on the order, the rank, the thread or the device
-// that drew it.
+// There is no generator state, so a sample cannot depend on the order, the rank, the thread or the
+// device that drew it.
 #pragma once
 
 #include <Random123/philox.h>
@@ -50,7 +50,8 @@ ESPALIER_HD inline r123array4x64 random_block(const RandomStream& stream, std::u
   return philox4x64_R(10, counter, key);
 }
 
-/// Word `draw` % 4 of a block, by selections: on a GPU an array that a variable indexes is in memory.
+/// Word `draw` % 4 of a block, by selections: on a GPU an array that a variable indexes is
+/// in memory.
 ESPALIER_HD inline std::uint64_t word_of(const r123array4x64& block, std::uint64_t draw) {
   const auto of_low = draw % 2 == 0 ? block.v[0] : block.v[1],
              of_high = draw % 2 == 0 ? block.v[2] : block.v[3];
@@ -78,8 +79,8 @@ ESPALIER_HD inline std::uint64_t random_below(const RandomStream& stream, std::u
   return mulhi(random64(stream, draw), bound);
 }
 
-/// A double in (0, 1) with 52 random bits, from one 64-bit word. Neither end is reached: k + 1/2 with k <
-/// 2^52 is exact.
+/// A double in (0, 1) with 52 random bits, from one 64-bit word. Neither end is reached: k + 1/2
+/// with k < 2^52 is exact.
 ESPALIER_HD inline double to_unit_double(std::uint64_t word) {
   return (static_cast<double>(word >> 12) + 0.5) * 0x1.0p-52;
 }

@@ -5,12 +5,13 @@
 
 namespace espalier {
 
-/// Bytes of a field of /proc/self/status: "VmRSS" what it holds now, "VmHWM" the most it has held. 0 where the system does
-/// not say. (getrusage's ru_maxrss would also know the process that started this one.)
+/// Bytes of a field of /proc/self/status: "VmRSS" what it holds now, "VmHWM" the most it has held.
+/// 0 where the system does not say. (getrusage's ru_maxrss would also know the process that started
+/// this one.)
 std::int64_t process_memory(const char* field);
 
-/// When a process of this machine started, in ticks since the boot; 0 where there is none. It tells a process from
-/// another that has its number later.
+/// When a process of this machine started, in ticks since the boot; 0 where there is none. It tells
+/// a process from another that has its number later.
 std::uint64_t process_start(std::int64_t pid);
 
 }  // namespace espalier

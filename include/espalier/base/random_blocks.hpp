@@ -1,9 +1,10 @@
-// Several blocks of random streams at once, bit for bit those of random_block (base/philox.hpp). The streams may
-// differ in row and batch.
+// Several blocks of random streams at once, bit for bit those of random_block (base/philox.hpp).
+// The streams may differ in row and batch.
 //
-// A block is ten rounds of two 64 x 64 -> 128 bit products, each waiting for the one before. With AVX-512 eight
-// blocks go through the rounds in the lanes of a register. The high half of a product x m is put together from
-// the parts x = 2^52 x1 + x0, m = 2^52 m1 + m0 by the processor's 52-bit multiply-add (IFMA):
+// A block is ten rounds of two 64 x 64 -> 128 bit products, each waiting for the one before. With
+// AVX-512 eight blocks go through the rounds in the lanes of a register. The high half of a product
+// x m is put together from the parts x = 2^52 x1 + x0, m = 2^52 m1 + m0 by the processor's 52-bit
+// multiply-add (IFMA):
 //
 //     s = high(x0 m0) + low(x0 m1) + low(x1 m0)      counts 2^52; below 2^54, so nothing is lost
 //     t = low(x1 m1) + high(x0 m1) + high(x1 m0)     counts 2^104
@@ -83,7 +84,8 @@ struct EightBlocks {
   }
 };
 
-/// words[4 k .. 4 k + 3] = random_block(stream with row and batch k, block k) for k < kBlocksAtOnce.
+/// words[4 k .. 4 k + 3] = random_block(stream with row and batch k, block k) for k <
+/// kBlocksAtOnce.
 inline void random_blocks(const RandomStream& stream, const BlockKeys& keys, std::uint64_t* words) {
   EightBlocks a{{}, {}, every_lane(stream.layer), {}}, b = a;
   const auto load = [](const std::uint64_t* from, BlockLanes& first, BlockLanes& second) {

@@ -1,5 +1,5 @@
-// Files of results, on disks that may be full: they are whole or not there, and who writes is told why not
-// and may try again.
+// Files of results, on disks that may be full: they are whole or not there, and who writes is told
+// why not and may try again.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,14 @@
 
 namespace espalier {
 
-/// Writes `text` to `path` so that a reader sees the old file or the new one, never a part. A symbolic link
-/// is followed; a device or a pipe is written into. Returns why it failed, in the words of the system; empty
-/// when it did not.
+/// Writes `text` to `path` so that a reader sees the old file or the new one, never a part. A
+/// symbolic link is followed; a device or a pipe is written into. Returns why it failed, in the
+/// words of the system; empty when it did not.
 std::string replace_file(const std::string& path, std::string_view text);
 
-/// A text file that grows by whole lines. What it could not take is kept and tried again; a reader never
-/// sees a torn line but while one is taken back. Somebody may cut or remove the file: then it is written anew.
+/// A text file that grows by whole lines. What it could not take is kept and tried again; a reader
+/// never sees a torn line but while one is taken back. Somebody may cut or remove the file: then it
+/// is written anew.
 class GrowingFile {
  public:
   explicit GrowingFile(std::string path) : path_(std::move(path)) {}

@@ -20,9 +20,9 @@ ESPALIER_HD inline std::int64_t count_below(const T* sorted, std::int64_t count,
   return begin;
 }
 
-/// The segment that `item` lies in: segment s has the items offsets[s] .. offsets[s+1], and empty ones
-/// are passed over. offsets [segments + 1], anything with operator[], ascends from at most `item` to
-/// more than `item`.
+/// The segment that `item` lies in: segment s has the items offsets[s] .. offsets[s+1], and empty
+/// ones are passed over. offsets [segments + 1], anything with operator[], ascends from at most
+/// `item` to more than `item`.
 template <class Offsets, class Item>
 ESPALIER_HD inline std::int64_t segment_of(const Offsets& offsets, std::int64_t segments, Item item) {
   std::int64_t low = 0, high = segments;

@@ -1,5 +1,5 @@
-// A short list that the host and the leaves of a space both read: where batches begin, how many rows a
-// rank has. On a GPU it is kept twice.
+// A short list that the host and the leaves of a space both read: where batches begin, how many
+// rows a rank has. On a GPU it is kept twice.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ class SharedList {
   SharedList() = default;
   SharedList(const Space& space, std::vector<T> values) : lists_(std::make_shared<Lists>()) {
     lists_->host = std::move(values);
-    if constexpr (std::is_same_v<Space, Cuda>) upload(space, std::span<const T>(lists_->host), lists_->device);
+    if constexpr (std::is_same_v<Space, Cuda>)
+      upload(space, std::span<const T>(lists_->host), lists_->device);
   }
 
   /// For leaves of the space.

@@ -1,5 +1,6 @@
-// Times the stages of work on a space: on the CPU by the clock; on a GPU, where launchers return before the work is
-// done, by moments of the compute stream, which are read when someone waits for the GPU anyway.
+// Times the stages of work on a space: on the CPU by the clock; on a GPU, where launchers return
+// before the work is done, by moments of the compute stream, which are read when someone waits for
+// the GPU anyway.
 #pragma once
 
 #include <deque>

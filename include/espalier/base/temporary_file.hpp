@@ -23,7 +23,8 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
  private:
-  int place_;  ///< in the list, -1 where it is full or the path too long: then the file is not watched
+  int place_;  ///< in the list, -1 where it is full or the path too long: then the file is
+               ///< not watched
 };
 
 /// Removes them all. A signal handler may call it.

@@ -1,5 +1,6 @@
-// Nested timers. A scope named "draw" opened inside a scope named "sample" adds its seconds to "sample/draw"
-// as well as, through its parent, to "sample". One StageTimers belongs to one rank and one thread.
+// Nested timers. A scope named "draw" opened inside a scope named "sample" adds its seconds to
+// "sample/draw" as well as, through its parent, to "sample". One StageTimers belongs to one rank
+// and one thread.
 #pragma once
 
 #include <map>
@@ -15,7 +16,8 @@ class StageTimers {
   /// All paths in alphabetical order.
   const std::map<std::string, double, std::less<>>& all() const { return seconds_; }
   void clear() { seconds_.clear(); }
-  /// The path that a scope `name` opened now would have, and its seconds when they were measured otherwise.
+  /// The path that a scope `name` opened now would have, and its seconds when they were measured
+  /// otherwise.
   std::string path_of(std::string_view name) const;
   void add(const std::string& path, double seconds) { seconds_[path] += seconds; }
 

@@ -1,5 +1,5 @@
-// Scratch memory that a thread keeps from call to call, so that training allocates nothing once the largest
-// minibatch has passed.
+// Scratch memory that a thread keeps from call to call, so that training allocates nothing once the
+// largest minibatch has passed.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace espalier {
 
-/// `size` elements, not initialised, of the calling thread's memory for `Purpose`: a type that names the use and
-/// nothing else. Valid until the thread asks for the same purpose and T again.
+/// `size` elements, not initialised, of the calling thread's memory for `Purpose`: a type that
+/// names the use and nothing else. Valid until the thread asks for the same purpose and T again.
 template <class Purpose, class T>
 std::span<T> workspace(std::size_t size) {
   thread_local Buffer<T> kept;

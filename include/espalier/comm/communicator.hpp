@@ -1,9 +1,10 @@
 // A group of ranks and its collectives: typed, with 64-bit counts, every byte booked under a label.
 //
-// A Communicator owns its MPI communicator (errors are returned, checked, and end the job with rank, host and
-// expression). All members marked *collective* must be called by every rank of the group in the same order.
-// Counts are in elements of T, T trivially copyable. Nothing is limited to 2^31: large messages travel in
-// pieces of 1 GiB. Two threads never use one communicator, nor two that share a ledger: `duplicate` is for them.
+// A Communicator owns its MPI communicator (errors are returned, checked, and end the job with
+// rank, host and expression). All members marked *collective* must be called by every rank of the
+// group in the same order. Counts are in elements of T, T trivially copyable. Nothing is limited to
+// 2^31: large messages travel in pieces of 1 GiB. Two threads never use one communicator, nor two
+// that share a ledger: `duplicate` is for them.
 #pragma once
 
 #include <mpi.h>
@@ -57,14 +58,16 @@ class Communicator {
   /// Collective. Ranks with the same color form a group, ordered by key.
   Communicator split(int color, int key) const;
 
-  /// Collective. The same ranks with a communicator and a ledger of their own, so that another thread may use it
-  /// and what is split from it, beside this one (where threads_may_communicate()).
+  /// Collective. The same ranks with a communicator and a ledger of their own, so that another
+  /// thread may use it and what is split from it, beside this one (where
+  /// threads_may_communicate()).
   Communicator duplicate() const;
 
   /// Collective. Returns when all ranks have called it.
   void barrier() const;
 
-  /// Collective. Element-wise reduction in place; all ranks get the result. uint64 sums wrap modulo 2^64.
+  /// Collective. Element-wise reduction in place; all ranks get the result. uint64 sums wrap
+  /// modulo 2^64.
   template <class T>
   void all_reduce(std::span<T> values, Reduction reduction, std::string_view label) const;
 
@@ -114,8 +117,8 @@ class Communicator {
     all_gather_v_bytes(mine.data(), all.data(), {counts.begin(), counts.end()}, sizeof(T), label);
   }
 
-  /// Collective. `send` holds the pieces for ranks 0..p-1 one after another, send_counts[r] elements for rank
-  /// r. The receive counts are exchanged first.
+  /// Collective. `send` holds the pieces for ranks 0..p-1 one after another, send_counts[r]
+  /// elements for rank r. The receive counts are exchanged first.
   template <class T>
   Received<T> all_to_all_v(std::span<const T> send, std::span<const std::int64_t> send_counts,
                            std::string_view label) const {
@@ -125,7 +128,8 @@ class Communicator {
     return received;
   }
 
-  /// Collective. The same when the receiver already knows the counts; `received` is resized to their sum.
+  /// Collective. The same when the receiver already knows the counts; `received` is resized to
+  /// their sum.
   template <class T>
   void all_to_all_v(std::span<const T> send, std::span<const std::int64_t> send_counts,
                     std::span<const std::int64_t> receive_counts, Buffer<T>& received,
@@ -133,9 +137,10 @@ class Communicator {
     begin_all_to_all_v(send, send_counts, receive_counts, received, label).finish();
   }
 
-  /// Collective. The same without waiting: `received` is valid after finish() of what is returned, and neither
-  /// `send` nor `received` may be touched before. Any number may be under way, and other collectives between begin and
-  /// finish: messages of a pair of ranks are matched in the order in which they were begun, the same on all ranks.
+  /// Collective. The same without waiting: `received` is valid after finish() of what is returned,
+  /// and neither `send` nor `received` may be touched before. Any number may be under way, and
+  /// other collectives between begin and finish: messages of a pair of ranks are matched in the
+  /// order in which they were begun, the same on all ranks.
   template <class T>
   [[nodiscard]] PendingExchange begin_all_to_all_v(std::span<const T> send,
                                                    std::span<const std::int64_t> send_counts,

@@ -1,11 +1,13 @@
 // Collectives of device memory: the twin of Communicator.
 //
-// Two ways. Where every rank of the job has a GPU of its own, NCCL moves the data from GPU to GPU: an all-to-all-v is
-// one group of sends and receives. Ranks that share a GPU, which NCCL refuses, exchange through pinned host memory and
-// the Communicator. Bytes are booked the same either way, in the Communicator's ledger.
+// Two ways. Where every rank of the job has a GPU of its own, NCCL moves the data from GPU to GPU:
+// an all-to-all-v is one group of sends and receives. Ranks that share a GPU, which NCCL refuses,
+// exchange through pinned host memory and the Communicator. Bytes are booked the same either way,
+// in the Communicator's ledger.
 //
-// Every operation runs in the order of the compute stream: it sees what was launched before, and what is launched
-// after sees its result. Counts are host numbers, in elements of T. All are collective over the group.
+// Every operation runs in the order of the compute stream: it sees what was launched before, and
+// what is launched after sees its result. Counts are host numbers, in elements of T. All are
+// collective over the group.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +24,12 @@ namespace espalier {
 
 struct NodePlace;
 
-/// The GPU for the rank at this place of its node: the ranks of a node take the GPUs in turn. 0 where there is none.
+/// The GPU for the rank at this place of its node: the ranks of a node take the GPUs in turn. 0
+/// where there is none.
 int gpu_for(const NodePlace& place);
 
-/// An all-to-all-v on its way, on the communication stream. Like PendingExchange: the arrays stay as they are until
-/// finish().
+/// An all-to-all-v on its way, on the communication stream. Like PendingExchange: the arrays stay
+/// as they are until finish().
 class DevicePendingExchange {
  public:
   DevicePendingExchange();
@@ -34,8 +37,8 @@ class DevicePendingExchange {
   DevicePendingExchange(DevicePendingExchange&&) noexcept;
   DevicePendingExchange& operator=(DevicePendingExchange&&) noexcept;
 
-  /// What is launched from here on sees what was received; with NCCL the host does not wait. At once when nothing is
-  /// under way.
+  /// What is launched from here on sees what was received; with NCCL the host does not wait. At
+  /// once when nothing is under way.
   void finish();
 
   /// Through host buffers: gives the MPI library an opportunity to move messages. Local.
@@ -49,8 +52,8 @@ class DevicePendingExchange {
 
 class DeviceCommunicator {
  public:
-  /// Collective over `comm`, which must outlive it. `by_nccl`: the same on every rank; every rank then has a GPU of
-  /// its own.
+  /// Collective over `comm`, which must outlive it. `by_nccl`: the same on every rank; every rank
+  /// then has a GPU of its own.
   DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl);
   ~DeviceCommunicator();
   DeviceCommunicator(DeviceCommunicator&&) noexcept;
@@ -59,12 +62,13 @@ class DeviceCommunicator {
   int size() const { return host().size(); }
   const Communicator& host() const { return *comm_; }
 
-  /// values[0 .. count) become their sum (largest, least) over the ranks. T: float, double, int64_t, uint64_t. Sums of
-  /// integers wrap.
+  /// values[0 .. count) become their sum (largest, least) over the ranks. T: float, double,
+  /// int64_t, uint64_t. Sums of integers wrap.
   template <class T>
   void all_reduce(T* values, std::int64_t count, Reduction reduction, std::string_view label) const;
 
-  /// `send` holds the pieces for ranks 0 .. p-1 one after another, `received` those of ranks 0 .. p-1.
+  /// `send` holds the pieces for ranks 0 .. p-1 one after another, `received` those of
+  /// ranks 0 .. p-1.
   template <class T>
   void all_to_all_v(const T* send, std::span<const std::int64_t> send_counts, T* received,
                     std::span<const std::int64_t> receive_counts, std::string_view label) const {
@@ -85,7 +89,8 @@ class DeviceCommunicator {
     broadcast_bytes(values, count * static_cast<std::int64_t>(sizeof(T)), root, label);
   }
 
-  /// all = the arrays of all ranks one after another; counts[r] elements of rank r, known everywhere.
+  /// all = the arrays of all ranks one after another; counts[r] elements of rank r, known
+  /// everywhere.
   template <class T>
   void all_gather_v(const T* mine, std::span<const std::int64_t> counts, T* all,
                     std::string_view label) const {
@@ -112,8 +117,8 @@ class DeviceCommunicator {
 /// The three communicators of a grid.
 class DeviceGrid {
  public:
-  /// Collective over the grid, which must outlive it. Finds out whether ranks share a GPU. ESPALIER_NO_NCCL=1 in the
-  /// environment of any rank: as if they did.
+  /// Collective over the grid, which must outlive it. Finds out whether ranks share a GPU.
+  /// ESPALIER_NO_NCCL=1 in the environment of any rank: as if they did.
   DeviceGrid(const Cuda& cuda, const Grid& grid);
 
   const Grid& host() const { return *grid_; }

@@ -9,23 +9,25 @@
 
 namespace espalier {
 
-/// The buffers that were sent from and are received into must stay as they are until finish(). Belongs to one thread
-/// at a time.
+/// The buffers that were sent from and are received into must stay as they are until finish().
+/// Belongs to one thread at a time.
 class PendingExchange {
  public:
   /// Nothing under way.
   PendingExchange() = default;
-  /// An exchange that is dropped, by an exception on its way out, waits for its messages; when they do not come
-  /// within ten seconds the job ends, as the other ranks may be waiting elsewhere.
+  /// An exchange that is dropped, by an exception on its way out, waits for its messages; when they
+  /// do not come within ten seconds the job ends, as the other ranks may be waiting elsewhere.
   ~PendingExchange();
   PendingExchange(PendingExchange&& other) noexcept;
   /// Takes the place of a finished exchange.
   PendingExchange& operator=(PendingExchange&& other) noexcept;
 
-  /// Gives the MPI library an opportunity to move messages; without one, many libraries do not. Local: waits for no one.
+  /// Gives the MPI library an opportunity to move messages; without one, many libraries do not.
+  /// Local: waits for no one.
   void progress();
 
-  /// Returns when everything was received and the send buffer may be reused. At once when nothing is under way.
+  /// Returns when everything was received and the send buffer may be reused. At once when nothing
+  /// is under way.
   void finish();
 
  private:

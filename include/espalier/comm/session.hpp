@@ -1,4 +1,5 @@
-// Start and end of message passing for one process. The only place that names the world communicator.
+// Start and end of message passing for one process. The only place that names the world
+// communicator.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@ namespace espalier {
 
 class Session {
  public:
-  /// Starts MPI (asking that several threads may communicate), installs the abort hook and the clock.
+  /// Starts MPI (asking that several threads may communicate), installs the abort hook and
+  /// the clock.
   Session(int* argc, char*** argv);
   /// Ends MPI. Collective.
   ~Session();
@@ -41,8 +43,8 @@ struct NodePlace {
 /// Collective.
 NodePlace place_on_node(const Communicator& world);
 
-/// Waits until every rank of `world` has called it, `seconds` at most; false when some did not come. For the
-/// way out after an error, when the others may be waiting elsewhere.
+/// Waits until every rank of `world` has called it, `seconds` at most; false when some did not
+/// come. For the way out after an error, when the others may be waiting elsewhere.
 bool all_arrive_within(const Communicator& world, double seconds);
 
 }  // namespace espalier

@@ -1,5 +1,5 @@
-// The ledger of bytes. Every collective of comm/ is given a label ("sample", "fetch", "reduce", ...) and
-// books what crosses between ranks under it; what a rank sends to itself is not counted.
+// The ledger of bytes. Every collective of comm/ is given a label ("sample", "fetch", "reduce",
+// ...) and books what crosses between ranks under it; what a rank sends to itself is not counted.
 //
 // What is counted, per rank:
 //   all-to-all-v      the bytes to and from every other rank; a message per non-empty pair
@@ -8,8 +8,9 @@
 //   broadcast         n bytes received by every rank but the root; the root books (p-1) n sent
 //   all-gather        the bytes of all other ranks received; own bytes times (p-1) sent
 //
-// Beside the counted volume stands what the alpha-beta model expects this rank to receive for the same step,
-// where a caller has a derivation (`predict`). Labels may have two parts, "sample/rows": a stage and its step.
+// Beside the counted volume stands what the alpha-beta model expects this rank to receive for the
+// same step, where a caller has a derivation (`predict`). Labels may have two parts, "sample/rows":
+// a stage and its step.
 #pragma once
 
 #include <cstdint>

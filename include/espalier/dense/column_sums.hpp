@@ -1,5 +1,5 @@
-// Sums down the columns of a matrix that many threads share and that come out the same for any number of
-// them.
+// Sums down the columns of a matrix that many threads share and that come out the same for any
+// number of them.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace espalier {
 /// Rows that are summed one after another, before their sum is added to others'.
 inline constexpr std::int64_t kSummedRows = 512;
 
-/// sums[j] = sum over rows of what `add_row(i, sums)` adds to its second argument, a double* to `width`
-/// numbers. The rows are cut into chunks by a rule that does not know the threads; each chunk is summed in
-/// order, then the chunks in order.
+/// sums[j] = sum over rows of what `add_row(i, sums)` adds to its second argument, a double* to
+/// `width` numbers. The rows are cut into chunks by a rule that does not know the threads; each
+/// chunk is summed in order, then the chunks in order.
 template <class AddRow>
 void sum_over_rows(const Cpu& cpu, std::int64_t rows, std::span<double> sums, const AddRow& add_row) {
   const std::int64_t chunks = (rows + kSummedRows - 1) / kSummedRows,

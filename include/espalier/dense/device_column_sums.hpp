@@ -1,5 +1,5 @@
-// The twin of sum_over_rows (dense/column_sums.hpp) on a GPU, with its chunks and its order: the same bits where the
-// numbers are the same. For .cu files only.
+// The twin of sum_over_rows (dense/column_sums.hpp) on a GPU, with its chunks and its order: the
+// same bits where the numbers are the same. For .cu files only.
 #pragma once
 
 #include "espalier/base/device_array.hpp"
@@ -13,8 +13,8 @@ namespace column_sums {
 
 inline constexpr int kColumnsOfBlock = kWarp, kChunksOfBlock = 8;
 
-/// partials[chunk][j] = the sum of value(i, j) over the chunk's rows, in their order. A thread has one column of one
-/// chunk; a warp reads neighbouring columns of a row.
+/// partials[chunk][j] = the sum of value(i, j) over the chunk's rows, in their order. A thread has
+/// one column of one chunk; a warp reads neighbouring columns of a row.
 template <class Value>
 __global__ void __launch_bounds__(kColumnsOfBlock* kChunksOfBlock)
     sum_chunks(std::int64_t rows, std::int64_t width, double* partials, Value value) {
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 }  // namespace column_sums
 
-/// finish(j, sum over i < rows of value(i, j)) for j < width < 2^21, also when there are no rows. `value`, which gives a
-/// double, and `finish` are __device__ lambdas.
+/// finish(j, sum over i < rows of value(i, j)) for j < width < 2^21, also when there are no rows.
+/// `value`, which gives a double, and `finish` are __device__ lambdas.
 template <class Value, class Finish>
 void sum_over_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const Value& value,
                    const Finish& finish) {

@@ -3,12 +3,12 @@
 // Two laws, which evaluation and reproducible training stand on:
 //   - row i of A B (and of A B^T) depends on row i of A and on B only, bit for bit;
 //   - no result depends on the number of threads.
-// The first means that neither i nor the number of rows matters, so it does not matter over which ranks, or
-// in which chunks, the rows of a graph are spread. The sources say how they are kept although BLAS promises
-// neither.
+// The first means that neither i nor the number of rows matters, so it does not matter over which
+// ranks, or in which chunks, the rows of a graph are spread. The sources say how they are kept
+// although BLAS promises neither.
 //
-// On a GPU the product is cuBLAS's, in the precision of `Cuda`: the same bits for the same shapes and data from run to
-// run, but which order it sums in may depend on the number of rows.
+// On a GPU the product is cuBLAS's, in the precision of `Cuda`: the same bits for the same shapes
+// and data from run to run, but which order it sums in may depend on the number of rows.
 #pragma once
 
 #include "espalier/base/execution.hpp"
@@ -32,8 +32,8 @@ template <class T>
 void gemm_plus_row(const Cuda&, ConstMatrixView<T, Cuda> row, ConstMatrixView<T, Cuda> a,
                    ConstMatrixView<T, Cuda> b, MatrixView<T, Cuda> c);
 
-/// C = A^T B, the gradient of a weight matrix. A [k, m], B [k, n], C [m, n]; meant for k much larger than m
-/// and n.
+/// C = A^T B, the gradient of a weight matrix. A [k, m], B [k, n], C [m, n]; meant for k much
+/// larger than m and n.
 template <class T>
 void gemm_tn(const Cpu&, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c,
              Update = Update::kOverwrite);

@@ -1,8 +1,8 @@
 // A dense matrix, row-major, without padding: entry (i, j) is data[i * columns + j].
 //
-// Operations take views, so that a prefix of the rows (a layer's destinations among its sources) is a matrix
-// too. A Matrix converts to a view of the whole; name the element type at the call, `gemm<T>(cpu, a, b, c)`,
-// and it happens by itself.
+// Operations take views, so that a prefix of the rows (a layer's destinations among its sources) is
+// a matrix too. A Matrix converts to a view of the whole; name the element type at the call,
+// `gemm<T>(cpu, a, b, c)`, and it happens by itself.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,9 @@ struct Matrix {
   /// Entries are not initialised.
   Matrix(std::int64_t rows_, std::int64_t columns_) { resize(rows_, columns_); }
 
-  /// Entries are not initialised and not kept in place. The memory is kept: a matrix that is resized for every
-  /// minibatch soon allocates no more, because what it allocates anew has an eighth to spare.
+  /// Entries are not initialised and not kept in place. The memory is kept: a matrix that is
+  /// resized for every minibatch soon allocates no more, because what it allocates anew has an
+  /// eighth to spare.
   void resize(std::int64_t rows_, std::int64_t columns_) {
     rows = rows_;
     columns = columns_;
@@ -42,7 +43,8 @@ struct Matrix {
   const T& operator()(std::int64_t i, std::int64_t j) const { return data[i * columns + j]; }
 };
 
-/// Borrowed rows of a matrix; T may be const. Valid until the matrix is resized. Entries are read where the space is.
+/// Borrowed rows of a matrix; T may be const. Valid until the matrix is resized. Entries are read
+/// where the space is.
 template <class T, class Space = Cpu>
 struct MatrixView {
   std::int64_t rows = 0;

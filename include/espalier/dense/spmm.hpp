@@ -1,11 +1,12 @@
-// A block times a dense matrix: y_i = sum of b_ij x_j over the entries of row i, in the row's order.
+// A block times a dense matrix: y_i = sum of b_ij x_j over the entries of row i, in the
+// row's order.
 //
-// Law: row i of Y depends on row i of B and on the rows of X that it names only, bit for bit, for any number
-// of threads: one thread computes a row, entry after entry, each product and each sum rounded by itself. A GPU gives
-// the same bits.
+// Law: row i of Y depends on row i of B and on the rows of X that it names only, bit for bit, for
+// any number of threads: one thread computes a row, entry after entry, each product and each sum
+// rounded by itself. A GPU gives the same bits.
 //
-// The transposed product X^ = B^T Y of the backward pass is spmm with transpose(B) (sparse/transpose.hpp): a
-// gather again, no atomics.
+// The transposed product X^ = B^T Y of the backward pass is spmm with transpose(B)
+// (sparse/transpose.hpp): a gather again, no atomics.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@
 namespace espalier {
 
 /// Y = B X, or Y += B X. B [rows, columns], X [columns, f], Y [rows, f], which does not overlap X.
-/// Columns of a row may be in any order and repeat; a row without entries gives zeros. Without values every
-/// entry is 1.
+/// Columns of a row may be in any order and repeat; a row without entries gives zeros. Without
+/// values every entry is 1.
 template <class T>
 void spmm(const Cpu&, const BlockView<Cpu>& block, ConstMatrixView<T> x, MatrixView<T> y,
           Update = Update::kOverwrite);
@@ -28,9 +29,10 @@ template <class T>
 void spmm(const Cuda&, const BlockView<Cuda>& block, ConstMatrixView<T, Cuda> x, MatrixView<T, Cuda> y,
           Update = Update::kOverwrite);
 
-/// Y = B X[ids], or Y += it: column c of B is row ids[c] of X, which is not copied first. Half is converted as it is
-/// read. The bits are those of copying (and converting) the rows and then calling spmm. B [rows, columns], ids
-/// [columns], X [any, f] of float or Half (on a GPU also BFloat16, and X may be pinned memory of the host), Y [rows, f].
+/// Y = B X[ids], or Y += it: column c of B is row ids[c] of X, which is not copied first. Half is
+/// converted as it is read. The bits are those of copying (and converting) the rows and then
+/// calling spmm. B [rows, columns], ids [columns], X [any, f] of float or Half (on a GPU also
+/// BFloat16, and X may be pinned memory of the host), Y [rows, f].
 template <class S>
 void spmm_gathered(const Cpu&, const BlockView<Cpu>& block, std::span<const std::int64_t> ids,
                    ConstMatrixView<S> x, MatrixView<float> y, Update = Update::kOverwrite);

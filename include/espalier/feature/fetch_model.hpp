@@ -11,8 +11,8 @@
 namespace espalier {
 
 /// What a rank of a process column of so many parts receives for `wanted` rows of `row_bytes`, of
-/// which the share crossing(parts) lies elsewhere: how many each of the others wants, then an id and a
-/// row each.
+/// which the share crossing(parts) lies elsewhere: how many each of the others wants, then an id
+/// and a row each.
 inline Cost feature_fetch_cost(int parts, double wanted, double id_bytes, double row_bytes) {
   const double peers = parts - 1;
   return {3 * peers, 8 * peers + wanted * crossing(parts) * (id_bytes + row_bytes)};

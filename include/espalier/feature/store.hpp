@@ -63,7 +63,8 @@ class PendingFetchOn {
   Array<Space, std::int64_t>
       source_;  // of each row, list after list: a place in arrived_, or ~(row of my block)
   std::variant<Question<std::int32_t>, Question<std::int64_t>> question_;
-  Array<Space, std::byte> reply_, arrived_;  // rows as they are stored, in the order of asked and of wanted
+  Array<Space, std::byte> reply_, arrived_;  // rows as they are stored, in the order of asked
+                                             // and of wanted
   PendingExchangeOn<Space> exchange_;        // last: it uses the arrays
 };
 using PendingFetch = PendingFetchOn<Cpu>;

@@ -1,15 +1,17 @@
-// What a data set holds, as one number: the sum modulo 2^64, over its entries, of a hash of (position,
-// value). Ranks add what each of them reads, in any ranges. Widths do not count: an index or label is
-// hashed as an int64, whatever the file stores it in; floats by their bits.
+// What a data set holds, as one number: the sum modulo 2^64, over its entries, of a hash of
+// (position, value). Ranks add what each of them reads, in any ranges. Widths do not count: an
+// index or label is hashed as an int64, whatever the file stores it in; floats by their bits.
 //
 //     hash(p, v) = y ^ (y >> 29),   y = (x ^ (x >> 32)) (p M + 1),   x = v + p K   modulo 2^64
 //
-// For a position it is a bijection of the value, so one changed entry changes the sum for certain; the
-// factor differs between positions, so two values that change places do too, but for the shifts. It is
-// one multiplication: a digest costs little beside reading. No protection against somebody who means it.
+// For a position it is a bijection of the value, so one changed entry changes the sum for certain;
+// the factor differs between positions, so two values that change places do too, but for the
+// shifts. It is one multiplication: a digest costs little beside reading. No protection against
+// somebody who means it.
 //
-// A file's digest is over the data sets that it has: names, shapes, digests, and the number of classes.
-// It stands in the attribute `digest` of `/`, those of the data sets beside them, as 16 hex digits.
+// A file's digest is over the data sets that it has: names, shapes, digests, and the number of
+// classes. It stands in the attribute `digest` of `/`, those of the data sets beside them, as 16
+// hex digits.
 #pragma once
 
 #include <bit>
@@ -69,9 +71,9 @@ struct ContentDigests {
   std::optional<std::uint64_t> file;
 };
 
-/// What differs between two files, for a message: "/nodes/labels (0123... there, 4567... here)", each
-/// data set that both know and hold otherwise, or that only one of them has. Empty: nothing that is
-/// known of both.
+/// What differs between two files, for a message: "/nodes/labels (0123... there, 4567... here)",
+/// each data set that both know and hold otherwise, or that only one of them has. Empty: nothing
+/// that is known of both.
 std::string describe_difference(const ContentDigests& there, const ContentDigests& here);
 
 /// 16 hex digits, and back; nothing for another text.

@@ -1,4 +1,5 @@
-// Reads number tables in CSV, plain or gzip, as a stream: memory for one line, whatever the size of the file.
+// Reads number tables in CSV, plain or gzip, as a stream: memory for one line, whatever the size
+// of the file.
 //
 //     CsvReader csv("raw/edge.csv.gz");
 //     while (csv.next_line()) {

@@ -1,9 +1,9 @@
-// From a list of edges to rows of the adjacency matrix: row v lists the sources of the edges into v,
-// ascending, each once.
+// From a list of edges to rows of the adjacency matrix: row v lists the sources of the edges into
+// v, ascending, each once.
 //
-// Edges are placed by a counting sort on their row and each row is then sorted where it lies, in cache, so
-// the peak is the edge list plus the matrix (8 + 4 bytes per edge with 32-bit ids), never sorted pairs beside
-// them.
+// Edges are placed by a counting sort on their row and each row is then sorted where it lies, in
+// cache, so the peak is the edge list plus the matrix (8 + 4 bytes per edge with 32-bit ids), never
+// sorted pairs beside them.
 //
 // Duplicates. Without symmetrize, two given edges are duplicates when they have the same source and
 // the same target. With symmetrize every given edge stands for both of its directions, so (u,v) and
@@ -51,10 +51,11 @@ struct EdgeCounts {
   // Why they fell there. Of a whole matrix: merged = repeated without symmetrize, with it 2
   // repeated + mirrored + loops.
   std::int64_t repeated = 0;  ///< given edges with the source and the target of an earlier one
-  std::int64_t mirrored =
-      0;  ///< symmetrize: entries off the diagonal whose reverse is given as well (two a pair)
-  std::int64_t alike = 0;  ///< of those, first given with the weight of the reverse; without weights all
-  std::int64_t loops = 0;  ///< symmetrize: distinct self loops, which meet their own reverse
+  std::int64_t mirrored = 0;  ///< symmetrize: entries off the diagonal whose reverse is given as
+                              ///< well (two a pair)
+  std::int64_t alike = 0;     ///< of those, first given with the weight of the reverse; without
+                              ///< weights all
+  std::int64_t loops = 0;     ///< symmetrize: distinct self loops, which meet their own reverse
 };
 
 /// The first edge of a list that repeats an earlier one.

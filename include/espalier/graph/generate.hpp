@@ -1,17 +1,17 @@
-// Random graphs, the same for every number of ranks: edge e and the properties of vertex v are functions of
-// (seed, e) and (seed, v).
+// Random graphs, the same for every number of ranks: edge e and the properties of vertex v are
+// functions of (seed, e) and (seed, v).
 //
-// R-MAT (Chakrabarti, Zhan, Faloutsos 2004; parameters and size of Graph500): each of the 2^scale x 2^scale
-// matrix's levels picks a quadrant with probability A, B, C, D = .57, .19, .19, .05; ids are scrambled
-// afterwards (scramble.hpp).
+// R-MAT (Chakrabarti, Zhan, Faloutsos 2004; parameters and size of Graph500): each of the 2^scale x
+// 2^scale matrix's levels picks a quadrant with probability A, B, C, D = .57, .19, .19, .05; ids
+// are scrambled afterwards (scramble.hpp).
 //
-// Planted partition: n vertices in `classes` groups of equal size; of the n degree/2 expected undirected
-// edges a fraction `homophily` joins two vertices of one class, the rest two of different ones, uniformly. No
-// self loops.
+// Planted partition: n vertices in `classes` groups of equal size; of the n degree/2 expected
+// undirected edges a fraction `homophily` joins two vertices of one class, the rest two of
+// different ones, uniformly. No self loops.
 //
-// Vertices: the label is the class (R-MAT: a uniform draw); features are the class's centroid plus noise, so
-// that a vertex's own features say little and its neighbourhood's mean says much; 60/20/20 % train, valid,
-// test by a draw per vertex.
+// Vertices: the label is the class (R-MAT: a uniform draw); features are the class's centroid plus
+// noise, so that a vertex's own features say little and its neighbourhood's mean says much;
+// 60/20/20 % train, valid, test by a draw per vertex.
 #pragma once
 
 #include <cstdint>
@@ -52,13 +52,13 @@ struct Edge {
   std::int64_t target = 0;
 };
 
-/// Edge number `edge` of the R-MAT graph before ids are scrambled: bit `scale - 1 - l` of source and target
-/// is level l's quadrant (0,0) A, (0,1) B, (1,0) C, (1,1) D.
+/// Edge number `edge` of the R-MAT graph before ids are scrambled: bit `scale - 1 - l` of source
+/// and target is level l's quadrant (0,0) A, (0,1) B, (1,0) C, (1,1) D.
 Edge rmat_edge(std::uint64_t seed, std::int64_t edge, std::int64_t scale);
 
-/// Collective. Generates and writes; every rank makes its share of the edges and writes its even range of
-/// rows. Throws UserError(kUsage) for options that make no sense, UserError(kInput) when `output` cannot be
-/// written, and as check_output() and put_in_place() do.
+/// Collective. Generates and writes; every rank makes its share of the edges and writes its even
+/// range of rows. Throws UserError(kUsage) for options that make no sense, UserError(kInput) when
+/// `output` cannot be written, and as check_output() and put_in_place() do.
 void generate_rmat(const Communicator& comm, const RmatOptions& options, const VertexOptions& vertices,
                    const OutputFile& output);
 void generate_planted(const Communicator& comm, const PlantedOptions& options, const VertexOptions& vertices,

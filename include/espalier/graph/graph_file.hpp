@@ -10,11 +10,11 @@
 //                     multi-label; attribute classes (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
 //
-// Numbers of other widths are converted when they are read. Features and weights may be integers or truth values: each
-// becomes the nearest float32, as numpy's astype makes it.
-// Attributes `digest` say what the file and each data set hold (content_digest.hpp); with Verify::kYes the
-// reads of a data set are checked when all of it has been read, by all ranks together: UserError(kInput)
-// names the data set that holds something else.
+// Numbers of other widths are converted when they are read. Features and weights may be integers or
+// truth values: each becomes the nearest float32, as numpy's astype makes it.
+// Attributes `digest` say what the file and each data set hold (content_digest.hpp); with
+// Verify::kYes the reads of a data set are checked when all of it has been read, by all ranks
+// together: UserError(kInput) names the data set that holds something else.
 #pragma once
 
 #include <array>
@@ -46,23 +46,25 @@ struct GraphInfo {
   bool has_labels = false;     ///< /nodes/labels is there; with classes = 0 all of them are -1
   bool multi_label = false;
   std::int64_t train = 0, valid = 0, test = 0;  ///< sizes of the splits
-  ContentDigests content;  ///< those that stand in the file; GraphFile::content() knows more when it was read
+  ContentDigests content;  ///< those that stand in the file; GraphFile::content() knows more when
+                           ///< it was read
 };
 
 enum class Split { kTrain, kValid, kTest };
 inline constexpr std::array<const char*, 3> kSplitNames = {"train", "valid", "test"};
 
-/// What happens with the digests that stand in a file (content_digest.hpp): reads are checked against them; or they are
-/// not, and nothing is hashed; or what is read is hashed, as if none stood there.
+/// What happens with the digests that stand in a file (content_digest.hpp): reads are checked
+/// against them; or they are not, and nothing is hashed; or what is read is hashed, as if none
+/// stood there.
 enum class Verify { kYes, kNo, kRenew };
 
 struct OpenGraphFile;  // src/graph/open_graph_file.hpp
 
 class GraphFile {
  public:
-  /// Collective. Opens and checks what can be checked without reading the big arrays: format, version,
-  /// shapes, types. Throws UserError(kInput) on every rank with path and reason. `comm` must outlive the
-  /// file.
+  /// Collective. Opens and checks what can be checked without reading the big arrays: format,
+  /// version, shapes, types. Throws UserError(kInput) on every rank with path and reason. `comm`
+  /// must outlive the file.
   GraphFile(const Communicator& comm, const std::string& path, Verify verify = Verify::kYes);
   /// Collective.
   ~GraphFile();
@@ -72,44 +74,46 @@ class GraphFile {
   const GraphInfo& info() const;
   const std::string& path() const;
 
-  /// What is known of the contents: of a data set that was read whole, over all ranks, the digest of what
-  /// was read; of another the digest that stands in the file. With Verify::kNo only those that stand there.
+  /// What is known of the contents: of a data set that was read whole, over all ranks, the digest
+  /// of what was read; of another the digest that stands in the file. With Verify::kNo only those
+  /// that stand there.
   ContentDigests content() const;
   /// Does a digest of the whole file stand in it?
   bool has_digest() const;
 
-  /// Collective; every rank its own range (may be empty). Rows [begin, end) of A with global column ids, and
-  /// weights where the file has them. Checks: indptr ascending, columns in [0, n) and strictly ascending in a
-  /// row, weights finite and >= 0. Index is int32_t (throws if n >= 2^31) or int64_t; the file's own width
-  /// does not matter.
+  /// Collective; every rank its own range (may be empty). Rows [begin, end) of A with global column
+  /// ids, and weights where the file has them. Checks: indptr ascending, columns in [0, n) and
+  /// strictly ascending in a row, weights finite and >= 0. Index is int32_t (throws if n >= 2^31)
+  /// or int64_t; the file's own width does not matter.
   template <class Index>
   Csr<Index> read_rows(std::int64_t begin, std::int64_t end) const;
 
-  /// Collective. Rows [begin, end) of H as stored values converted to T (float or Half). Checks: finite.
+  /// Collective. Rows [begin, end) of H as stored values converted to T (float or Half).
+  /// Checks: finite.
   template <class T>
   Matrix<T> read_features(std::int64_t begin, std::int64_t end) const;
 
   /// Collective. Labels of [begin, end); -1 = none. Only for single-label files.
   Buffer<std::int32_t> read_labels(std::int64_t begin, std::int64_t end) const;
 
-  /// Collective. Labels of [begin, end) of a multi-label file: entry (v, k) is 1 where vertex v has label k.
-  /// Checks: 0 or 1.
+  /// Collective. Labels of [begin, end) of a multi-label file: entry (v, k) is 1 where vertex v has
+  /// label k. Checks: 0 or 1.
   Matrix<std::uint8_t> read_multi_labels(std::int64_t begin, std::int64_t end) const;
 
-  /// Collective. A whole split on every rank, ascending. Checks: ascending, in [0, n). An absent split is
-  /// empty.
+  /// Collective. A whole split on every rank, ascending. Checks: ascending, in [0, n). An absent
+  /// split is empty.
   Buffer<std::int64_t> read_split(Split split) const;
 
  private:
   std::unique_ptr<OpenGraphFile> open_;
 };
 
-/// Collective. Checks over a whole file: splits do not overlap and, where the file has labels, name labelled
-/// vertices only. Reads labels in row ranges. Throws UserError(kInput) on every rank.
+/// Collective. Checks over a whole file: splits do not overlap and, where the file has labels, name
+/// labelled vertices only. Reads labels in row ranges. Throws UserError(kInput) on every rank.
 void check_splits(const Communicator& comm, const GraphFile& file);
 
-/// Collective. Reads all of a file, in parts of bounded size, and forgets it: every check of a read is made, and
-/// content() knows everything.
+/// Collective. Reads all of a file, in parts of bounded size, and forgets it: every check of a read
+/// is made, and content() knows everything.
 void read_everything(const Communicator& comm, const GraphFile& file);
 
 }  // namespace espalier

@@ -1,8 +1,8 @@
 // Writes a graph file (graph_file.hpp says what is in one), all ranks together or one rank alone.
 //
-// Every rank hands over consecutive rows in rank order: rank 0 the first, rank p-1 the last, any of them
-// none, and always the same numbers of rows. The file appears under its name only when everything is written:
-// until commit() it is a temporary beside it, removed when anything fails.
+// Every rank hands over consecutive rows in rank order: rank 0 the first, rank p-1 the last, any of
+// them none, and always the same numbers of rows. The file appears under its name only when
+// everything is written: until commit() it is a temporary beside it, removed when anything fails.
 //
 //     GraphWriter writer(comm, "graph.h5");
 //     writer.write_adjacency(my_rows);
@@ -33,20 +33,21 @@ struct GraphDescription {
 
 class GraphWriter {
  public:
-  /// Collective. Creates the temporary. Every member throws UserError(kInput) on every rank when the disk
-  /// refuses, this one also as check_output() does.
+  /// Collective. Creates the temporary. Every member throws UserError(kInput) on every rank when
+  /// the disk refuses, this one also as check_output() does.
   GraphWriter(const Communicator& comm, const OutputFile& output);
   /// Collective. Removes the temporary unless commit() succeeded.
   ~GraphWriter();
   GraphWriter(const GraphWriter&) = delete;
   GraphWriter& operator=(const GraphWriter&) = delete;
 
-  /// Collective. My rows of A with global columns, ascending; Index decides the width in the file. Weights
-  /// are written when any rank has values.
+  /// Collective. My rows of A with global columns, ascending; Index decides the width in the file.
+  /// Weights are written when any rank has values.
   template <class Index>
   void write_adjacency(const Csr<Index>& rows);
 
-  /// Collective. My rows of H (float or Half). Ranks without rows may pass an empty matrix of any width.
+  /// Collective. My rows of H (float or Half). Ranks without rows may pass an empty matrix of
+  /// any width.
   template <class T>
   void write_features(const Matrix<T>& rows);
 
@@ -73,8 +74,8 @@ class GraphWriter {
   std::unique_ptr<State> state_;
 };
 
-/// Collective. Writes digests of what a file holds, all of it known, into the file, in place of those
-/// that stand there. Throws UserError(kInput) when it cannot be written.
+/// Collective. Writes digests of what a file holds, all of it known, into the file, in place of
+/// those that stand there. Throws UserError(kInput) when it cannot be written.
 void write_digests(const Communicator& comm, const std::string& path, const ContentDigests& digests);
 
 }  // namespace espalier

@@ -1,4 +1,5 @@
-// HDF5 as graph files and checkpoints use it: handles that close themselves, reasons as one line, row ranges of a dataset.
+// HDF5 as graph files and checkpoints use it: handles that close themselves, reasons as one line,
+// row ranges of a dataset.
 //
 // Functions return success instead of throwing: a rank must not leave while the others are inside a
 // collective call, so callers collect the status and raise it through agree() (comm/agree.hpp).
@@ -39,7 +40,8 @@ class Handle {
 /// Stops HDF5 from printing its error stack; our messages replace it.
 void silence();
 
-/// What the last call of this header that failed on this rank says was wrong, at the bottom, for a message.
+/// What the last call of this header that failed on this rank says was wrong, at the bottom, for
+/// a message.
 const std::string& reason();
 
 /// The file types that graph files are written in: little endian whatever the machine.
@@ -87,14 +89,16 @@ struct Dataset {
 /// Collective. The dataset `name` ("/graph/indptr"), or one that does not exist.
 Dataset open_dataset(const Handle& file, const std::string& name);
 
-/// A scalar text attribute, fixed or variable length, of a file or dataset; false when it is absent or not
-/// text.
+/// A scalar text attribute, fixed or variable length, of a file or dataset; false when it is absent
+/// or not text.
 bool read_text_attribute(const Handle& object, const char* name, std::string& value);
 /// False where there is a text that cannot be read: the file is damaged.
 bool text_attribute_is_sound(const Handle& object, const char* name);
-/// A scalar number or truth value (h5py writes an enum) of any width; false when it is absent or neither.
+/// A scalar number or truth value (h5py writes an enum) of any width; false when it is absent
+/// or neither.
 bool read_integer_attribute(const Handle& object, const char* name, std::int64_t& value);
-/// What an attribute is, in words: "absent", "the text "1"", "2 values". For a message that wanted something else.
+/// What an attribute is, in words: "absent", "the text "1"", "2 values". For a message that wanted
+/// something else.
 std::string describe_attribute(const Handle& object, const char* name);
 /// Of fixed length, 64 KiB at most: texts of variable length lie in a heap of the file that has no
 /// checksum, and one wrong byte there lets HDF5 1.10 spin for ever. h5py gives it back as bytes.
@@ -115,11 +119,13 @@ struct Slab {
   std::int64_t columns = 1;
 };
 
-/// Not collective: every rank its own slab, or none. In pieces of at most 1 GiB. False when it failed.
+/// Not collective: every rank its own slab, or none. In pieces of at most 1 GiB. False when
+/// it failed.
 bool read_slab(const Dataset& dataset, hid_t type, const Slab& slab, void* values);
 bool write_slab(const Dataset& dataset, hid_t type, const Slab& slab, const void* values);
 
-/// Collective. A new contiguous dataset of this shape (parent groups are made); not valid when that failed.
+/// Collective. A new contiguous dataset of this shape (parent groups are made); not valid when
+/// that failed.
 Dataset create_dataset(const Handle& file, const std::string& name, hid_t type,
                        const std::vector<std::int64_t>& shape);
 

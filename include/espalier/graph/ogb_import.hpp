@@ -1,5 +1,5 @@
-// Imports a folder in the raw csv layout of the Open Graph Benchmark's node-property sets (Hu et al. 2020,
-// snap-stanford/ogb).
+// Imports a folder in the raw csv layout of the Open Graph Benchmark's node-property sets (Hu et
+// al. 2020, snap-stanford/ogb).
 //
 //   FOLDER/raw/num-node-list.csv.gz   the number of vertices
 //   FOLDER/raw/edge.csv.gz            "u,v" per line, 0-based: an edge from u (source)
@@ -12,8 +12,9 @@
 //   FOLDER/meta.json                  "name", "source", "directed" or "is_directed",
 //                                     "add_inverse_edge"                            optional
 //
-// Each file may also be plain .csv. One label column becomes int32 classes, several become 0/1 multi-labels,
-// where nan (an unknown task, as in ogbg sets) is an error: a uint8 has no place for it.
+// Each file may also be plain .csv. One label column becomes int32 classes, several become
+// 0/1 multi-labels, where nan (an unknown task, as in ogbg sets) is an error: a uint8 has no
+// place for it.
 //
 // Lines of edge.csv that meet in one entry of the matrix are merged as OgbOptions::duplicates says
 // (edge_list.hpp defines which meet); how many and how is printed. Warned of: a weighted graph with

@@ -1,8 +1,9 @@
-// A keyed bijection of [0, n): gives vertices their ids, so that an id says nothing about degree or class.
+// A keyed bijection of [0, n): gives vertices their ids, so that an id says nothing about
+// degree or class.
 //
-// On b = ceil(log2 n) bits a round is x ^= x >> ceil(b/2); x *= odd; x ^= key (mod 2^b); each step can be
-// undone. Where n is no power of two the map is applied until it lands in [0, n) (cycle walking), less than
-// twice on average.
+// On b = ceil(log2 n) bits a round is x ^= x >> ceil(b/2); x *= odd; x ^= key (mod 2^b); each step
+// can be undone. Where n is no power of two the map is applied until it lands in [0, n) (cycle
+// walking), less than twice on average.
 #pragma once
 
 #include <array>

@@ -1,12 +1,14 @@
-// Batch normalisation (Ioffe and Szegedy, ICML 2015), column by column over the rows of a minibatch.
+// Batch normalisation (Ioffe and Szegedy, ICML 2015), column by column over the rows of a
+// minibatch.
 //
 //     x^ = (z - mean) / sqrt(variance + eps)    y = scale x^ + shift    eps = 1e-5, biased variance
 //
 //     dscale = sum dy x^      dshift = sum dy
 //     dz = scale / (rows sqrt(variance + eps)) (rows dy - dshift - x^ dscale)
 //
-// Evaluation uses running statistics instead: their update takes the unbiased variance, as PyTorch does. Sums
-// are double, in an order that neither threads nor devices change: the GPU's bits are the CPU's.
+// Evaluation uses running statistics instead: their update takes the unbiased variance, as PyTorch
+// does. Sums are double, in an order that neither threads nor devices change: the GPU's bits are
+// the CPU's.
 #pragma once
 
 #include <cmath>
@@ -33,8 +35,8 @@ ESPALIER_HD inline T moved_statistic(T running, T of_step) {
                         kMomentum * static_cast<double>(of_step));
 }
 
-/// Z [rows, f] becomes x^; output becomes y [rows, f]; inverse_deviation, mean and unbiased_variance [1, f]
-/// of the minibatch.
+/// Z [rows, f] becomes x^; output becomes y [rows, f]; inverse_deviation, mean and
+/// unbiased_variance [1, f] of the minibatch.
 template <class T>
 void batch_norm_forward(const Cpu&, Matrix<T>& z, const Matrix<T>& scale, const Matrix<T>& shift,
                         Matrix<T>& output, Matrix<T>& inverse_deviation, Matrix<T>& mean,

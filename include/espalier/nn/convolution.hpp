@@ -3,8 +3,9 @@
 //     (B X) W  aggregates first:    B X is [rows, in], the GEMM has `rows` rows
 //     B (X W)  multiplies first:    X W is [columns, out], the GEMM has `columns` rows
 //
-// The two agree but for rounding. Which is cheaper depends on the widths and, in a minibatch, on how many
-// more sources than destinations there are: at fanout 10 `columns` is several times `rows`.
+// The two agree but for rounding. Which is cheaper depends on the widths and, in a minibatch,
+// on how many more sources than destinations there are: at fanout 10 `columns` is several
+// times `rows`.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +31,9 @@ enum class Order {
   kAggregated,  ///< B X is there already: forward only multiplies
 };
 
-/// The cheaper order of a training step, forward and backward, by counting multiply-adds; a function of the
-/// minibatch only. `needs_input_gradient`: false in the first layer, where aggregating first spares the
-/// transposed product.
+/// The cheaper order of a training step, forward and backward, by counting multiply-adds; a
+/// function of the minibatch only. `needs_input_gradient`: false in the first layer, where
+/// aggregating first spares the transposed product.
 Order cheaper_order(const BlockView<Cpu>& block, std::int64_t in, std::int64_t out,
                     bool needs_input_gradient);
 Order cheaper_order(const BlockView<Cuda>& block, std::int64_t in, std::int64_t out,

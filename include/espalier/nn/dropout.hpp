@@ -1,10 +1,11 @@
-// ReLU and inverted dropout (Srivastava et al., JMLR 2014): an element is dropped with probability `rate`,
-// the others are multiplied by 1 / (1 - rate), so expectations stay.
+// ReLU and inverted dropout (Srivastava et al., JMLR 2014): an element is dropped with probability
+// `rate`, the others are multiplied by 1 / (1 - rate), so expectations stay.
 //
-// The mask is a function of (seed, epoch, batch, layer, row, column) and of nothing else: element j of a row
-// takes 32 bits of the row's random stream (word j / 2, low half first), eight elements per Philox block, and
-// is dropped if they are below rate * 2^32. No mask is stored: after ReLU and dropout an element is positive
-// exactly if it was positive and kept, which is what the backward pass asks.
+// The mask is a function of (seed, epoch, batch, layer, row, column) and of nothing else: element j
+// of a row takes 32 bits of the row's random stream (word j / 2, low half first), eight elements
+// per Philox block, and is dropped if they are below rate * 2^32. No mask is stored: after ReLU and
+// dropout an element is positive exactly if it was positive and kept, which is what the backward
+// pass asks.
 #pragma once
 
 #include "espalier/base/execution.hpp"
@@ -32,16 +33,16 @@ ESPALIER_HD inline T keep_scale(double rate) {
   return static_cast<T>(1.0 / (1.0 - rate));
 }
 
-/// out = dropout(in), resized. `stream` names the mask but for its row, which is the row of the matrix. Eight
-/// zeros in a row cost no random numbers: sparse features stay cheap.
+/// out = dropout(in), resized. `stream` names the mask but for its row, which is the row of the
+/// matrix. Eight zeros in a row cost no random numbers: sparse features stay cheap.
 template <class T>
 void dropout(const Cpu&, const RandomStream& stream, double rate, ConstMatrixView<T> in, Matrix<T>& out);
 template <class T>
 void dropout(const Cuda&, const RandomStream& stream, double rate, ConstMatrixView<T, Cuda> in,
              Matrix<T, Cuda>& out);
 
-/// h = dropout(relu(h)). With rate 0 it is ReLU alone, and draws nothing. Keeps NaN, so that a diverged run
-/// shows.
+/// h = dropout(relu(h)). With rate 0 it is ReLU alone, and draws nothing. Keeps NaN, so that a
+/// diverged run shows.
 template <class T>
 void relu_dropout(const Cpu&, const RandomStream& stream, double rate, MatrixView<T> h);
 template <class T>

@@ -1,5 +1,5 @@
-// The graph convolution of Kipf and Welling (Semi-supervised classification with graph convolutional
-// networks, ICLR 2017).
+// The graph convolution of Kipf and Welling (Semi-supervised classification with graph
+// convolutional networks, ICLR 2017).
 //
 //     Z = B X W + b
 //
@@ -20,17 +20,18 @@ struct GcnTensors {
   M& bias;
 };
 
-/// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which backward
-/// reads, else X W.
+/// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which
+/// backward reads, else X W.
 template <class T, class Space>
 void gcn_forward(const Space&, const BlockViewOn<Space>& block, Order order, ConstViewOn<Space, T> x,
                  GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                  MatrixOn<Space, T>& z);
 
-/// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to [columns, in]):
+/// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to
+/// [columns, in]):
 ///     dW = (B X)^T dZ = X^T (B^T dZ)      db = sum over rows of dZ      dX = B^T dZ W^T
-/// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read when
-/// multiplying first or when dx is asked for.
+/// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read
+/// when multiplying first or when dx is asked for.
 template <class T, class Space>
 void gcn_backward(const Space&, const BlockViewOn<Space>& transposed, Order order, ConstViewOn<Space, T> x,
                   GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,

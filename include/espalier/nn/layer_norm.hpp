@@ -1,6 +1,6 @@
-// Layer normalisation (Ba, Kiros, Hinton 2016), row by row over the columns: it looks at one vertex only, so
-// training and evaluation compute the same. Means are sums in double of eight interleaved parts, element j in
-// part j % 8, on the GPU as on the CPU.
+// Layer normalisation (Ba, Kiros, Hinton 2016), row by row over the columns: it looks at one vertex
+// only, so training and evaluation compute the same. Means are sums in double of eight interleaved
+// parts, element j in part j % 8, on the GPU as on the CPU.
 //
 //     x^ = (z - mean) / sqrt(variance + eps)       y = scale x^ + shift
 //     mean and biased variance of the row, eps = 1e-5

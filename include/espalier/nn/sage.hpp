@@ -1,5 +1,5 @@
-// GraphSAGE with the mean aggregator (Hamilton, Ying, Leskovec: Inductive representation learning on large
-// graphs, NeurIPS 2017).
+// GraphSAGE with the mean aggregator (Hamilton, Ying, Leskovec: Inductive representation learning
+// on large graphs, NeurIPS 2017).
 //
 //     Z = X_d W_self + (B X) W_neighbour + b
 //
@@ -8,8 +8,8 @@
 //                         sampled neighbours
 //     W_self, W_neighbour [in, out], b [1, out], Z [rows, out]
 //
-// (W_self, W_neighbour side by side are the paper's W applied to the concatenation of a vertex and its
-// neighbours' mean.)
+// (W_self, W_neighbour side by side are the paper's W applied to the concatenation of a vertex and
+// its neighbours' mean.)
 #pragma once
 
 #include "espalier/base/execution.hpp"
@@ -25,18 +25,20 @@ struct SageTensors {
   M& bias;
 };
 
-/// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which backward
-/// reads, else X W_neighbour; it holds B X already with Order::kAggregated, where X_d is all that is read of X.
+/// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which
+/// backward reads, else X W_neighbour; it holds B X already with Order::kAggregated, where X_d is
+/// all that is read of X.
 template <class T, class Space>
 void sage_forward(const Space&, const BlockViewOn<Space>& block, Order order, ConstViewOn<Space, T> x,
                   SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                   MatrixOn<Space, T>& z);
 
-/// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to [columns, in]):
+/// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to
+/// [columns, in]):
 ///     dW_self = X_d^T dZ    dW_neighbour = (B X)^T dZ = X^T (B^T dZ)    db = sum over rows of dZ
 ///     dX      = B^T dZ W_neighbour^T, and its first rows += dZ W_self^T
-/// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read when
-/// multiplying first or when dx is asked for.
+/// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read
+/// when multiplying first or when dx is asked for.
 template <class T, class Space>
 void sage_backward(const Space&, const BlockViewOn<Space>& block, const BlockViewOn<Space>& transposed,
                    Order order, ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,

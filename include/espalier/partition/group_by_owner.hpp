@@ -19,9 +19,10 @@ struct OwnerGroups {
   std::int64_t size() const { return static_cast<std::int64_t>(ids.size()); }
 };
 
-/// Groups list [count] by owner: part i owns bounds[i] .. bounds[i+1]. The ids of part `last` (-1: of none) come
-/// after all others, and are not counted. Every id is also a number of type Id. On a GPU `list` is device memory;
-/// the host waits once, for the counts. From, Id: int64_t or int32_t, int64_t or int32_t; or both uint64_t.
+/// Groups list [count] by owner: part i owns bounds[i] .. bounds[i+1]. The ids of part `last` (-1:
+/// of none) come after all others, and are not counted. Every id is also a number of type Id. On a
+/// GPU `list` is device memory; the host waits once, for the counts. From, Id: int64_t or int32_t,
+/// int64_t or int32_t; or both uint64_t.
 template <class From, class Id>
 void group_by_owner(const Cpu& cpu, const From* list, std::int64_t count, const SharedList<From>& bounds,
                     OwnerGroups<Id>& groups, int last = -1);

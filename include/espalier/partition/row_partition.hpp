@@ -1,5 +1,5 @@
-// Which part owns which vertex: contiguous ranges of the id space, owner(v) by binary search in parts + 1
-// offsets.
+// Which part owns which vertex: contiguous ranges of the id space, owner(v) by binary search in
+// parts + 1 offsets.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,8 @@ class RowPartition {
   std::vector<std::int64_t> offsets_ = {0};
 };
 
-/// Parts of [0, rows) whose sizes differ by at most one; some are empty when there are more parts than ids.
+/// Parts of [0, rows) whose sizes differ by at most one; some are empty when there are more
+/// parts than ids.
 inline RowPartition block_partition(std::int64_t rows, int parts) {
   std::vector<std::int64_t> offsets(parts + 1);
   for (int i = 0; i <= parts; ++i) offsets[i] = rows / parts * i + std::min<std::int64_t>(i, rows % parts);

@@ -1,8 +1,8 @@
 // A square sparse matrix spread over the grid.
 //
-// Partitioned: P(i,j) holds block row i, the rows partition.begin(i) .. end(i); the c ranks of a process row
-// hold the same block. Replicated: every rank holds all rows and the partition has one part. Column ids are
-// global in either case.
+// Partitioned: P(i,j) holds block row i, the rows partition.begin(i) .. end(i); the c ranks of a
+// process row hold the same block. Replicated: every rank holds all rows and the partition has one
+// part. Column ids are global in either case.
 #pragma once
 
 #include "espalier/base/device_array.hpp"
@@ -36,35 +36,37 @@ struct DistCsr {
   }
 };
 
-/// A copy of `a` whose block lies in memory of the GPU, or in pinned host memory when the graph is to stay there. `a`
-/// must stay; `grid` is over a.grid.
+/// A copy of `a` whose block lies in memory of the GPU, or in pinned host memory when the graph is
+/// to stay there. `a` must stay; `grid` is over a.grid.
 template <class Index>
 DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const DistCsr<Index>& a,
                                Placement placement = Placement::kDevice);
 
-/// The shape of a matrix of `rows` rows on the grid: its partition and which part is mine; `local` is yet to be
-/// filled. Not collective.
+/// The shape of a matrix of `rows` rows on the grid: its partition and which part is mine; `local`
+/// is yet to be filled. Not collective.
 template <class Index>
 DistCsr<Index> empty_dist_csr(const Grid& grid, std::int64_t rows, Topology topology);
 
-/// The adjacency matrix of a file, values as in the file (weights or none). Collective over the grid.
+/// The adjacency matrix of a file, values as in the file (weights or none). Collective
+/// over the grid.
 template <class Index>
 DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, Topology topology);
 
-/// What a DistCsr made of parts of a matrix that every rank knows looks like; for tests. Not collective.
+/// What a DistCsr made of parts of a matrix that every rank knows looks like; for tests. Not
+/// collective.
 template <class Index>
 DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology topology);
 
-/// The symmetrically normalised matrix with self-loops, D^-1/2 (A + I) D^-1/2 with D = row sums of A + I
-/// (Kipf and Welling 2017, section 2); an entry is round32(a_vu / sqrt(D_v D_u)) with each operation in
-/// float64. Every row then has a diagonal entry. Collective over the process column (the D of other block
-/// rows travel block by block).
+/// The symmetrically normalised matrix with self-loops, D^-1/2 (A + I) D^-1/2 with D = row sums of
+/// A + I (Kipf and Welling 2017, section 2); an entry is round32(a_vu / sqrt(D_v D_u)) with each
+/// operation in float64. Every row then has a diagonal entry. Collective over the process column
+/// (the D of other block rows travel block by block).
 template <class Index>
 DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a);
 
-/// A, or A + I with `self_loops`, with every row divided by its sum: the matrix of the mean over neighbours. An
-/// entry is round32(a_vu / sum) with the sum and the quotient in float64; weights count as 1 unless `weighted`. A
-/// row that sums to 0 stays as it is. Local.
+/// A, or A + I with `self_loops`, with every row divided by its sum: the matrix of the mean over
+/// neighbours. An entry is round32(a_vu / sum) with the sum and the quotient in float64; weights
+/// count as 1 unless `weighted`. A row that sums to 0 stays as it is. Local.
 template <class Index>
 DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted);
 

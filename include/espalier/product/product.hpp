@@ -1,9 +1,9 @@
-// The distributed product P = Q A of a bulk, and its schedules behind one interface (design, section 6), for CPUs and
-// GPUs.
+// The distributed product P = Q A of a bulk, and its schedules behind one interface (design,
+// section 6), for CPUs and GPUs.
 //
-// Q stacks the frontiers of many batches: hypersparse, each rank passes the rows of the batches it keeps, A is
-// a DistCsr on the same grid. A sampler needs three results of such a product, and a schedule is one way of
-// bringing them to the keepers:
+// Q stacks the frontiers of many batches: hypersparse, each rank passes the rows of the batches it
+// keeps, A is a DistCsr on the same grid. A sampler needs three results of such a product, and a
+// schedule is one way of bringing them to the keepers:
 //
 //     apply     one row of P per frontier vertex v: row v of A, with an operation on the finished
 //               row (nothing, or a draw), which may run where the row lies
@@ -21,9 +21,9 @@
 //     staged-oblivious   the same with whole block rows broadcast instead of the rows
 //                        that are needed
 //
-// All give the same result, bit for bit. In replicated mode, and on one block row, every row is local and
-// nothing is sent. Each step books its bytes, and what the model expects of them (cost_model.hpp), under the
-// caller's label with a suffix: /ids, /rows, /reduction, /picks.
+// All give the same result, bit for bit. In replicated mode, and on one block row, every row is
+// local and nothing is sent. Each step books its bytes, and what the model expects of them
+// (cost_model.hpp), under the caller's label with a suffix: /ids, /rows, /reduction, /picks.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@
 
 namespace espalier {
 
-/// The Q of one rank's share of a bulk. Batch b has the frontier vertices[offsets[b] .. offsets[b+1]), all
-/// distinct, and the number numbers[b] in its epoch.
+/// The Q of one rank's share of a bulk. Batch b has the frontier vertices[offsets[b] ..
+/// offsets[b+1]), all distinct, and the number numbers[b] in its epoch.
 template <class Space>
 struct FrontierOn {
   Array<Space, std::int64_t> vertices;      ///< [rows] global ids
@@ -74,14 +74,16 @@ struct RowKey {
   std::int64_t batch;
 };
 
-/// What becomes of finished rows of P, on whichever rank holds them: a pure function of each row and its key.
+/// What becomes of finished rows of P, on whichever rank holds them: a pure function of each row
+/// and its key.
 template <class Index, class Space = Cpu>
 class RowOperation {
  public:
   virtual ~RowOperation() = default;
   /// Do the results hold values? The same on every rank.
   virtual bool has_values() const = 0;
-  /// out has one row for each of rows [count], keyed by keys [count]: memory of the space. On a GPU the host may wait.
+  /// out has one row for each of rows [count], keyed by keys [count]: memory of the space. On a GPU
+  /// the host may wait.
   virtual void apply(const Space& space, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
                      Entries<Index, Space>& out) const = 0;
 };
@@ -97,16 +99,16 @@ class Product {
   /// Visits the sum of every batch; sums are not kept. Collective.
   virtual void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit) = 0;
 
-  /// For every row of Q the entries in the columns of its batch: result ids are places in that list. Batch b has
-  /// columns[offsets[b] .. offsets[b+1]), memory of the space: ascending global ids, distinct, fewer than 2^31.
-  /// Values are A's; none when A has none. Collective.
+  /// For every row of Q the entries in the columns of its batch: result ids are places in that
+  /// list. Batch b has columns[offsets[b] .. offsets[b+1]), memory of the space: ascending global
+  /// ids, distinct, fewer than 2^31. Values are A's; none when A has none. Collective.
   virtual Entries<std::int32_t, Space> columns(const Space& space, const Index* columns,
                                                const SharedList<std::int64_t, Space>& offsets) = 0;
 };
 
-/// Begins the product of `q` and `a`, both of which must outlive the result. Collective over the grid, with the
-/// same `schedule` (not kAuto) and label on every rank; so are the members of the result, called in the same
-/// order everywhere, also by ranks without a batch.
+/// Begins the product of `q` and `a`, both of which must outlive the result. Collective over the
+/// grid, with the same `schedule` (not kAuto) and label on every rank; so are the members of the
+/// result, called in the same order everywhere, also by ranks without a batch.
 template <class Index, class Space>
 std::unique_ptr<Product<Index, Space>> open_product(const Space& space, const FrontierOn<Space>& q,
                                                     const DistCsr<Index, Space>& a, Schedule schedule,

@@ -1,9 +1,11 @@
-// The names of the schedules of the distributed product, and the alpha-beta model that chooses among them.
+// The names of the schedules of the distributed product, and the alpha-beta model that chooses
+// among them.
 //
-// A message of n bytes takes alpha + n beta: `latency_us` and 1 / `bandwidth_gbs`. A rank's share of a product
-// is described by ProductWork; under the one assumption that ids are spread evenly over the block rows, an id
-// that a rank of a group of g asks for lies with another rank with probability (g-1)/g: 1 - c/p down a process
-// column, (c-1)/c along a process row (design, section 6; Tripathy et al. 2024, section 5.2.1).
+// A message of n bytes takes alpha + n beta: `latency_us` and 1 / `bandwidth_gbs`. A rank's share
+// of a product is described by ProductWork; under the one assumption that ids are spread evenly
+// over the block rows, an id that a rank of a group of g asks for lies with another rank with
+// probability (g-1)/g: 1 - c/p down a process column, (c-1)/c along a process row (design, section
+// 6; Tripathy et al. 2024, section 5.2.1).
 #pragma once
 
 #include <cstdint>
@@ -47,7 +49,8 @@ struct ProductWork {
   double distinct_entries = 0;  ///< of A, in those
   double results = 0;           ///< entries after the operation: picks
   int result_value_bytes = 0;   ///< beside each result
-  double sums = 0;              ///< entries of the sums, as the owners send them; 0: no sum is wanted
+  double sums = 0;              ///< entries of the sums, as the owners send them; 0: no
+                                ///< sum is wanted
   double picks = 0;             ///< columns to select, over all batches; 0: none are
 };
 

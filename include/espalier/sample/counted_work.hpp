@@ -1,12 +1,15 @@
-// What an epoch asks of the network on a grid that need not exist: the input of the alpha-beta model, counted.
+// What an epoch asks of the network on a grid that need not exist: the input of the alpha-beta
+// model, counted.
 //
-// A sample depends on (seed, epoch, batch) only, so one process that holds the matrix can draw the very minibatches of
-// a job on any number of ranks, see which rows every rank would want of whom, and hand those numbers to the cost
-// functions of the schedules (product/schedule.hpp). Of a long epoch a part is drawn and scaled up; without the matrix, or
-// without memory for it, degrees alone give an estimate (expected_work.hpp).
+// A sample depends on (seed, epoch, batch) only, so one process that holds the matrix can draw the
+// very minibatches of a job on any number of ranks, see which rows every rank would want of whom,
+// and hand those numbers to the cost functions of the schedules (product/schedule.hpp). Of a long
+// epoch a part is drawn and scaled up; without the matrix, or without memory for it, degrees alone
+// give an estimate (expected_work.hpp).
 //
-// The model spreads ids evenly. Here it is known where they lie: a count of remote ids is divided by the share
-// crossing(group) that the model will multiply it by. Where a part of an epoch was drawn, ids are taken as spread evenly.
+// The model spreads ids evenly. Here it is known where they lie: a count of remote ids is divided
+// by the share crossing(group) that the model will multiply it by. Where a part of an epoch was
+// drawn, ids are taken as spread evenly.
 #pragma once
 
 #include <array>
@@ -49,36 +52,41 @@ struct MinibatchSize {
 struct EpochWork {
   std::int64_t batches = 0;               ///< of the epoch
   std::int64_t drawn = 0;                 ///< of them; 0: estimated from degrees
-  double relative_error = 0;              ///< of input_rows: one standard error, from those that were drawn
+  double relative_error = 0;              ///< of input_rows: one standard error, from those that
+                                          ///< were drawn
   std::uint64_t digest = 0;               ///< of the epoch's sample, when all was drawn
   double sampled_edges = 0;               ///< of the epoch, over all ranks
   double input_rows = 0;                  ///< |F[0]|, the same
-  std::vector<double> remote_input_rows;  ///< [ranks]: of each rank's F[0], those of other block rows
+  std::vector<double> remote_input_rows;  ///< [ranks]: of each rank's F[0], those of other
+                                          ///< block rows
   MinibatchSize mean, largest;
-  std::vector<double>
-      scanned;  ///< entries of the matrix in the rows F[l], l = 1 .. L, of a minibatch on average
+  std::vector<double> scanned;  ///< entries of the matrix in the rows F[l], l = 1 .. L, of a
+                                ///< minibatch on average
 
-  /// What each rank receives in an epoch: [schedule as in kMovingSchedules][layer, first: next to the batch][rank].
+  /// What each rank receives in an epoch: [schedule as in kMovingSchedules][layer, first: next to
+  /// the batch][rank].
   std::array<std::vector<std::vector<Cost>>, kMovingSchedules.size()> products;
   Cost draws;  ///< the same on every rank, beside any schedule: points of a global distribution
-  std::vector<Schedule> schedules;  ///< that grid.schedule asks for, or that auto chooses, per layer
+  std::vector<Schedule> schedules;  ///< that grid.schedule asks for, or that auto
+                                    ///< chooses, per layer
 
   // Of the largest window of one rank.
-  std::int64_t stacked = 0;      ///< minibatches
-  std::vector<double> distinct;  ///< per layer, first: next to the batch: different vertices of the frontiers
+  std::int64_t stacked = 0;              ///< minibatches
+  std::vector<double> distinct;          ///< per layer, first: next to the batch: different
+                                         ///< vertices of the frontiers
   std::vector<double> distinct_entries;  ///< of the matrix, in their rows
   std::vector<double> row_entries;       ///< of the matrix, in the rows of all frontiers
   std::vector<double> sums;              ///< entries of the sums of rows, as owners send them
 };
 
-/// Draws up to `draw` minibatches of the epoch (all of it when it has no more) from the whole matrix `a`, which lies on
-/// a grid of one rank, and counts. `training`: /split/train, ascending.
+/// Draws up to `draw` minibatches of the epoch (all of it when it has no more) from the whole
+/// matrix `a`, which lies on a grid of one rank, and counts. `training`: /split/train, ascending.
 template <class Index>
 EpochWork count_epoch(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
                       std::span<const std::int64_t> training, std::int64_t draw);
 
-/// The same from degrees[v], the entries of row v: ends of edges fall on vertices in proportion to their degrees.
-/// `value_bytes`: of an entry of the matrix.
+/// The same from degrees[v], the entries of row v: ends of edges fall on vertices in proportion to
+/// their degrees. `value_bytes`: of an entry of the matrix.
 EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes, const PlannedEpoch& job,
                          std::int64_t training);
 

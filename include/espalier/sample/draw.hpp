@@ -1,19 +1,20 @@
-// SAMPLE of one probability row: s draws without replacement by inverse transform sampling (ITS), in exact
-// integers.
+// SAMPLE of one probability row: s draws without replacement by inverse transform sampling (ITS),
+// in exact integers.
 //
-// The law: positions are drawn one at a time, each in proportion to its weight among those not drawn yet.
-// That is the same law as drawing with replacement and dropping duplicates, without its unbounded number of
-// tries.
+// The law: positions are drawn one at a time, each in proportion to its weight among those not
+// drawn yet. That is the same law as drawing with replacement and dropping duplicates, without its
+// unbounded number of tries.
 //
-// The method: let W be the total weight and R the weight of what was removed. A draw is u = mulhi(random64, W
-// - R), a number on an axis from which the removed intervals were cut out. Walking the removed positions in
-// ascending order and adding back the width of each interval that starts at or before u gives the same point
-// on the full axis; a binary search in the prefix sums finds its position. Exactly s random words are used,
-// draw t of a row is always word t of its stream, and a position of weight zero has an empty interval and is
-// never found. For uniform weights the axis is 0 .. d-1 itself and no prefix sums exist.
+// The method: let W be the total weight and R the weight of what was removed. A draw is u =
+// mulhi(random64, W - R), a number on an axis from which the removed intervals were cut out.
+// Walking the removed positions in ascending order and adding back the width of each interval that
+// starts at or before u gives the same point on the full axis; a binary search in the prefix sums
+// finds its position. Exactly s random words are used, draw t of a row is always word t of its
+// stream, and a position of weight zero has an empty interval and is never found. For uniform
+// weights the axis is 0 .. d-1 itself and no prefix sums exist.
 //
-// `chosen` keeps the removed positions ascending; entries put there before the first draw (the diagonal of a
-// GCN row) are excluded.
+// `chosen` keeps the removed positions ascending; entries put there before the first draw (the
+// diagonal of a GCN row) are excluded.
 #pragma once
 
 #include <algorithm>
@@ -41,8 +42,8 @@ class RandomWords {
   std::uint64_t drawn_ = 0;
 };
 
-/// Inserts `position` into the ascending list chosen[0 .. count); every entry before index `from` is known to
-/// be smaller.
+/// Inserts `position` into the ascending list chosen[0 .. count); every entry before index `from`
+/// is known to be smaller.
 template <class Position>
 ESPALIER_HD inline void insert_ascending(Position* chosen, std::int64_t count, std::int64_t from,
                                          std::int64_t position) {
@@ -51,9 +52,9 @@ ESPALIER_HD inline void insert_ascending(Position* chosen, std::int64_t count, s
   chosen[k] = static_cast<Position>(position);
 }
 
-/// Draws `picks` of the positions 0 .. support-1 with equal weights, none of the `excluded` positions that
-/// chosen[] holds already (ascending). Afterwards chosen[0 .. excluded+picks) is ascending. Needs excluded +
-/// picks <= support. Position: an integer that holds support.
+/// Draws `picks` of the positions 0 .. support-1 with equal weights, none of the `excluded`
+/// positions that chosen[] holds already (ascending). Afterwards chosen[0 .. excluded+picks) is
+/// ascending. Needs excluded + picks <= support. Position: an integer that holds support.
 template <class Position>
 ESPALIER_HD inline void draw_uniform(const RandomStream& stream, std::int64_t support, std::int64_t picks,
                                      std::int64_t excluded, Position* chosen) {
@@ -73,9 +74,10 @@ struct PrefixOfPart {
   ESPALIER_HD std::uint64_t operator[](std::int64_t k) const { return sums[k] - sums[0]; }
 };
 
-/// Draws `picks` positions in proportion to the weights whose prefix sums are prefix[0 .. support] (prefix[0]
-/// = 0; a pointer to std::uint64_t, or PrefixOfPart). `chosen` as above; needs at least `picks` positive weights outside of it. in_order[t] is the
-/// position of draw t (may be null); returns nothing else. Position as above.
+/// Draws `picks` positions in proportion to the weights whose prefix sums are prefix[0 .. support]
+/// (prefix[0] = 0; a pointer to std::uint64_t, or PrefixOfPart). `chosen` as above; needs at least
+/// `picks` positive weights outside of it. in_order[t] is the position of draw t (may be null);
+/// returns nothing else. Position as above.
 template <class Prefix, class Position>
 ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const Prefix& prefix, std::int64_t support,
                                       std::int64_t picks, std::int64_t excluded, Position* chosen,
@@ -94,10 +96,12 @@ ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const Prefix& 
   }
 }
 
-/// An axis of weights from which intervals were cut out: finds the points that are left in O(log intervals).
+/// An axis of weights from which intervals were cut out: finds the points that are left in O(log
+/// intervals).
 class CutAxis {
  public:
-  /// Cuts out [start, start + weight). To be called in ascending order of start, from an empty axis.
+  /// Cuts out [start, start + weight). To be called in ascending order of start, from an
+  /// empty axis.
   void cut(std::uint64_t start, std::uint64_t weight) {
     shortened_start_.push_back(start - width_before_.back());
     width_before_.push_back(width_before_.back() + weight);
@@ -108,8 +112,8 @@ class CutAxis {
   }
   /// The width of all that was cut out.
   std::uint64_t removed() const { return width_before_.back(); }
-  /// The point number `point` of those that are left, as a point of the whole axis: what was cut out at or before
-  /// it is added back.
+  /// The point number `point` of those that are left, as a point of the whole axis: what was cut
+  /// out at or before it is added back.
   std::uint64_t on_whole_axis(std::uint64_t point) const {
     const auto passed =
         std::upper_bound(shortened_start_.begin(), shortened_start_.end(), point) - shortened_start_.begin();
@@ -117,24 +121,25 @@ class CutAxis {
   }
 
  private:
-  std::vector<std::uint64_t> shortened_start_;     // where each was, on the axis without those before it
+  std::vector<std::uint64_t> shortened_start_;     // where each was, on the axis without
+                                                   // those before it
   std::vector<std::uint64_t> width_before_ = {0};  // [intervals + 1]
 };
 
-/// Weights that are drawn and taken away one after another, in a Fenwick tree: a draw takes O(log support) steps
-/// instead of one for each position drawn before. The draws are those of draw_weighted with nothing excluded: a point of
-/// the axis without the removed intervals is the first position whose sum of remaining weights exceeds it, which is
-/// where draw_weighted finds it.
+/// Weights that are drawn and taken away one after another, in a Fenwick tree: a draw takes O(log
+/// support) steps instead of one for each position drawn before. The draws are those of
+/// draw_weighted with nothing excluded: a point of the axis without the removed intervals is the
+/// first position whose sum of remaining weights exceeds it, which is where draw_weighted finds it.
 class WeightTree {
  public:
-  /// Node i of the tree, 0 < i <= support: the weights of the positions i - (i & -i) .. i - 1. Of prefix sums only
-  /// differences matter, so they may be part of longer ones, and wrap.
+  /// Node i of the tree, 0 < i <= support: the weights of the positions i - (i & -i) .. i - 1. Of
+  /// prefix sums only differences matter, so they may be part of longer ones, and wrap.
   ESPALIER_HD static std::uint64_t node(const std::uint64_t* prefix, std::int64_t i) {
     return prefix[i] - prefix[i - (i & -i)];
   }
 
-  /// prefix: [support + 1] prefix sums of the weights; nodes[i - 1] = node(prefix, i), which draws change. Both must
-  /// stay.
+  /// prefix: [support + 1] prefix sums of the weights; nodes[i - 1] = node(prefix, i), which draws
+  /// change. Both must stay.
   ESPALIER_HD WeightTree(const std::uint64_t* prefix, std::int64_t support, std::uint64_t* nodes)
       : prefix_(prefix), support_(support), nodes_(nodes), left_(prefix[support] - prefix[0]) {
     while (top_ <= support / 2) top_ *= 2;
@@ -162,7 +167,8 @@ class WeightTree {
   }
 
  private:
-  // Several nodes are read before they are written, so that a GPU waits for memory once for all of them.
+  // Several nodes are read before they are written, so that a GPU waits for memory once for
+  // all of them.
   ESPALIER_HD void subtract(std::int64_t position, std::uint64_t weight) {
     constexpr int kAtOnce = 8;
     for (auto i = position + 1; i <= support_;) {

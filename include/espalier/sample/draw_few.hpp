@@ -1,10 +1,11 @@
 // draw_uniform for up to kFewDraws picks, all of them in one vector register.
 //
-// The list of chosen positions is kept as below[i] = chosen[i] - i, the number of positions still in play that
-// lie below the i-th chosen one. A draw is a point among the positions in play. It passes the chosen ones with
-// below[i] <= point, takes its place behind them with exactly `point` positions below it, and each one behind
-// it loses one. So a draw is a compare, a shift by one lane and a selection, whatever the point is: no branch
-// and no loop. Results are those of draw_uniform, word by word (sample/draw.hpp).
+// The list of chosen positions is kept as below[i] = chosen[i] - i, the number of positions still
+// in play that lie below the i-th chosen one. A draw is a point among the positions in play. It
+// passes the chosen ones with below[i] <= point, takes its place behind them with exactly `point`
+// positions below it, and each one behind it loses one. So a draw is a compare, a shift by one lane
+// and a selection, whatever the point is: no branch and no loop. Results are those of draw_uniform,
+// word by word (sample/draw.hpp).
 #pragma once
 
 #include <algorithm>
@@ -18,10 +19,10 @@ namespace espalier {
 inline constexpr int kFewDraws = 16;
 inline constexpr std::int64_t kMostForFewDraws = std::numeric_limits<std::int32_t>::max() - 2 * kFewDraws;
 
-/// Draws `picks` of the positions 0 .. support-1, support <= kMostForFewDraws, with equal weights and without the
-/// position `excluded` (-1: none). Afterwards chosen[0 .. count) is ascending, with `excluded` among them, where
-/// count = picks, or picks + 1 with an excluded one, is at most kFewDraws; chosen has room for kFewDraws.
-/// words[t] is the word of draw t of the row's stream.
+/// Draws `picks` of the positions 0 .. support-1, support <= kMostForFewDraws, with equal weights
+/// and without the position `excluded` (-1: none). Afterwards chosen[0 .. count) is ascending, with
+/// `excluded` among them, where count = picks, or picks + 1 with an excluded one, is at most
+/// kFewDraws; chosen has room for kFewDraws. words[t] is the word of draw t of the row's stream.
 inline void draw_few_uniform(const std::uint64_t* words, std::int64_t support, std::int64_t picks,
                              std::int64_t excluded, std::int32_t* chosen) {
   using Lanes = std::int32_t __attribute__((vector_size(kFewDraws * sizeof(std::int32_t))));

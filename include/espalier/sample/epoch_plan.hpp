@@ -1,9 +1,9 @@
 // One epoch: the training vertices shuffled and cut into batches, and which rank keeps which batch.
 //
-// The shuffle is Fisher-Yates with counter-based draws of (seed, epoch), so batch b of an epoch holds the
-// same vertices on every grid. A step averages `batches_per_step` = S consecutive batches; batch b is kept by
-// rank (b mod S) mod p. The last batch may be short, the last step may have fewer batches, and with S < p
-// some ranks keep none: nobody waits for them.
+// The shuffle is Fisher-Yates with counter-based draws of (seed, epoch), so batch b of an epoch
+// holds the same vertices on every grid. A step averages `batches_per_step` = S consecutive
+// batches; batch b is kept by rank (b mod S) mod p. The last batch may be short, the last step may
+// have fewer batches, and with S < p some ranks keep none: nobody waits for them.
 #pragma once
 
 #include <algorithm>

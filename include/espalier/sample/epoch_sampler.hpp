@@ -1,8 +1,8 @@
 // Draws the minibatches of an epoch in bulk, ahead of the steps that use them.
 //
-// The epoch's batches are cut into windows of k = `bulk` batches over all ranks. A window is sampled, by all
-// ranks together, when a step first needs a batch of it, or before, by a thread of its own, where the caller says so;
-// k need not divide anything.
+// The epoch's batches are cut into windows of k = `bulk` batches over all ranks. A window is
+// sampled, by all ranks together, when a step first needs a batch of it, or before, by a thread of
+// its own, where the caller says so; k need not divide anything.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +50,8 @@ struct SampleCounts {
 /// Collective. The sum over all ranks.
 SampleCounts sum_over_ranks(const SampleCounts& mine, const Communicator& comm);
 
-/// The thread that samples ahead, and the ledger of the grid that its sampler is made over: one of its own
-/// (Communicator::duplicate), as the thread communicates beside the caller.
+/// The thread that samples ahead, and the ledger of the grid that its sampler is made over: one of
+/// its own (Communicator::duplicate), as the thread communicates beside the caller.
 struct SampleAhead {
   Traffic& ledger;
   Worker worker;
@@ -60,8 +60,9 @@ struct SampleAhead {
 template <class Space>
 class EpochSamplerOn {
  public:
-  /// With `ahead` all windows are sampled by its thread, and what they moved is booked in `grid`'s ledger when they
-  /// are waited for, so that bytes belong to the epoch that uses them. Batches below `first` are left out.
+  /// With `ahead` all windows are sampled by its thread, and what they moved is booked in `grid`'s
+  /// ledger when they are waited for, so that bytes belong to the epoch that uses them. Batches
+  /// below `first` are left out.
   EpochSamplerOn(const Grid& grid, SamplerOn<Space>& sampler, const EpochPlan& plan, std::int64_t bulk,
                  SampleAhead* ahead = nullptr, std::int64_t first = 0);
   /// Waits for a window under way.
@@ -69,8 +70,9 @@ class EpochSamplerOn {
   EpochSamplerOn(const EpochSamplerOn&) = delete;
   EpochSamplerOn& operator=(const EpochSamplerOn&) = delete;
 
-  /// Collective. Begins the next window, if the epoch has one left: the thread does, or, without one, this call. Nothing may be under
-  /// way on the thread. Memory: this window beside what take() has not taken.
+  /// Collective. Begins the next window, if the epoch has one left: the thread does, or, without
+  /// one, this call. Nothing may be under way on the thread. Memory: this window beside what take()
+  /// has not taken.
   void begin_window(const Space& space);
 
   /// Was a window begun that no sample_until has asked for yet?
@@ -78,16 +80,19 @@ class EpochSamplerOn {
   /// Has the last window of the epoch been begun?
   bool all_begun() const { return begun_ == plan_.batches(); }
 
-  /// Collective. Samples windows, or waits for those that are under way, until all batches below `end` are there.
+  /// Collective. Samples windows, or waits for those that are under way, until all batches below
+  /// `end` are there.
   void sample_until(const Space& space, std::int64_t end);
 
-  /// This rank's batches in [begin, end), ascending; they leave the sampler. Needs sample_until(end) before.
+  /// This rank's batches in [begin, end), ascending; they leave the sampler. Needs
+  /// sample_until(end) before.
   std::vector<MinibatchOn<Space>> take(std::int64_t begin, std::int64_t end);
 
   /// What this rank has sampled so far; no window may be under way.
   const SampleCounts& counts() const { return counts_; }
 
-  /// The part of counts() that take() has taken. The thread must be at rest; a window may be there unasked for.
+  /// The part of counts() that take() has taken. The thread must be at rest; a window may be there
+  /// unasked for.
   SampleCounts counts_of_taken(const Space& space) const;
 
  private:
@@ -101,17 +106,18 @@ class EpochSamplerOn {
   std::int64_t begun_ = 0;    ///< batches below are in windows that were begun
   std::int64_t sampled_ = 0;  ///< batches below are in windows that are there
   std::map<std::int64_t, MinibatchOn<Space>> waiting_;
-  std::vector<MinibatchOn<Space>>
-      window_;           ///< of batches [sampled_, begun_); the thread's until it was waited for
-  SampleCounts counts_;  ///< the same
-  Traffic moved_;        ///< the same: what windows moved since the last one was waited for
+  std::vector<MinibatchOn<Space>> window_;  ///< of batches [sampled_, begun_); the thread's until
+                                            ///< it was waited for
+  SampleCounts counts_;                     ///< the same
+  Traffic moved_;  ///< the same: what windows moved since the last one was waited for
 };
 
 using EpochSampler = EpochSamplerOn<Cpu>;
 
-/// How many minibatches to sample at once: the most that fit in `bytes` on one rank when batches are dealt
-/// out evenly over `ranks`, at least one per rank, at most the epoch's. A frontier is bounded by its picks
-/// and by the number of nodes; -1 counts as the mean degree. `layer_wise`: picks are per layer, not per vertex.
+/// How many minibatches to sample at once: the most that fit in `bytes` on one rank when batches
+/// are dealt out evenly over `ranks`, at least one per rank, at most the epoch's. A frontier is
+/// bounded by its picks and by the number of nodes; -1 counts as the mean degree. `layer_wise`:
+/// picks are per layer, not per vertex.
 std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int64_t batch_size,
                             std::int64_t batches, int ranks, std::int64_t nodes, std::int64_t edges,
                             std::int64_t bytes);

@@ -1,4 +1,5 @@
-// NORM of LADIES: the exact distribution of one batch and layer (src/sample/ladies.cpp says where it is used).
+// NORM of LADIES: the exact distribution of one batch and layer (src/sample/ladies.cpp says where
+// it is used).
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,15 @@
 
 namespace espalier {
 
-/// Prefix sums [support + 1] of the integer weights of the columns of `sum`; the last is their total, and column k
-/// has probability (prefix[k+1] - prefix[k]) / total. Mode paper squares the sum (it counts edges), the others
-/// take it as it is (it sums squares). Ends the job when the total does not fit in 64 bits.
+/// Prefix sums [support + 1] of the integer weights of the columns of `sum`; the last is their
+/// total, and column k has probability (prefix[k+1] - prefix[k]) / total. Mode paper squares the
+/// sum (it counts edges), the others take it as it is (it sums squares). Ends the job when the
+/// total does not fit in 64 bits.
 template <class Index>
 std::vector<std::uint64_t> ladies_prefix(const SparseSum<Index>& sum, SamplerMode mode);
 
-/// The weight of a column from the sum over the frontier's rows; `overflow` becomes true when it does not fit in 64 bits.
+/// The weight of a column from the sum over the frontier's rows; `overflow` becomes true when it
+/// does not fit in 64 bits.
 ESPALIER_HD inline std::uint64_t ladies_weight(std::uint64_t sum, SamplerMode mode, bool* overflow) {
   if (mode != SamplerMode::kPaper) return sum;
   if (sum >> 32 != 0) *overflow = true;

@@ -1,17 +1,19 @@
-// Local ids of one batch: the places of global ids in its list of vertices, which grows by the new ones in
-// ascending id.
+// Local ids of one batch: the places of global ids in its list of vertices, which grows by the new
+// ones in ascending id.
 //
 // Two ways, by how many ids there could be for each pick:
-//   marks     one bit per id of the graph, and for each word of bits how many are set before it. The new ids come
-//             out sorted, and an id's place is found by its rank: random access stays in n / 8 bytes, which a cache
-//             often holds, and threads can share the work.
-//   hash      an open-addressing table for the batch's own ids, then a sort: for picks that are few in a large graph.
+//   marks     one bit per id of the graph, and for each word of bits how many are set before it.
+//             The new ids come out sorted, and an id's place is found by its rank: random access
+//             stays in n / 8 bytes, which a cache often holds, and threads can share the work.
+//   hash      an open-addressing table for the batch's own ids, then a sort: for picks that are few
+//             in a large graph.
 // Both give the same list.
 //
-// A GPU works on all batches of a call at once, with one bit per id of the graph and batch, for what a batch knew before
-// and for what is new. Counters, one for every 256 ids, say how many bits of either kind lie before: a new id comes behind
-// all known ones at its rank among the new ones, a known id keeps its place, which is found by its rank among the known
-// ones. So the lists come out as the CPU's do, whatever the order of threads. Batches go in groups whose bits fit a budget.
+// A GPU works on all batches of a call at once, with one bit per id of the graph and batch, for
+// what a batch knew before and for what is new. Counters, one for every 256 ids, say how many bits
+// of either kind lie before: a new id comes behind all known ones at its rank among the new ones, a
+// known id keeps its place, which is found by its rank among the known ones. So the lists come out
+// as the CPU's do, whatever the order of threads. Batches go in groups whose bits fit a budget.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +25,12 @@
 
 namespace espalier {
 
-/// F[l-1] of F[l]: every batch's list followed by those of its picks that it lacked, ascending. Batch b has the picks
-/// picks[offsets[b] .. offsets[b+1]), global ids in any order and any number of times; local[k] becomes the place of
-/// pick k in the new list of its batch. For a graph of `ids` vertices. Fails when a batch has 2^31 places or more, or a
-/// vertex twice. All arrays are memory of the space. On a GPU `budget` bounds the bytes for the bits of a group of
-/// batches, 0: a default; the host waits once for each group.
+/// F[l-1] of F[l]: every batch's list followed by those of its picks that it lacked, ascending.
+/// Batch b has the picks picks[offsets[b] .. offsets[b+1]), global ids in any order and any number
+/// of times; local[k] becomes the place of pick k in the new list of its batch. For a graph of
+/// `ids` vertices. Fails when a batch has 2^31 places or more, or a vertex twice. All arrays are
+/// memory of the space. On a GPU `budget` bounds the bytes for the bits of a group of batches, 0: a
+/// default; the host waits once for each group.
 template <class Index>
 Frontier extend(const Cpu& cpu, std::int64_t ids, const Frontier& frontier, const Index* picks,
                 const SharedList<std::int64_t>& offsets, std::int32_t* local);
@@ -42,9 +45,9 @@ class LocalIds {
   /// For a graph of `ids` vertices.
   explicit LocalIds(std::int64_t ids) : ids_(ids) {}
 
-  /// vertices: in, distinct ids; out, the same followed by the picks that it lacked, ascending. local[k] becomes
-  /// the place of picks[k] in it. Fails when there are 2^31 places or more, or when an id comes twice in
-  /// `vertices`.
+  /// vertices: in, distinct ids; out, the same followed by the picks that it lacked, ascending.
+  /// local[k] becomes the place of picks[k] in it. Fails when there are 2^31 places or more, or
+  /// when an id comes twice in `vertices`.
   template <class Index>
   void extend(const Cpu& cpu, std::span<const Index> picks, Buffer<std::int64_t>& vertices,
               std::int32_t* local);

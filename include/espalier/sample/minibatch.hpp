@@ -1,8 +1,8 @@
 // A sampled minibatch: one block per layer and one list of vertices.
 //
-// Destinations are a prefix of sources in every layer, so F[L] (the seeds) is a prefix of F[L-1], ... , of
-// F[0]: the one list `vertices` = F[0] names them all. blocks[l-1] is B[l] with blocks[l-1].rows = |F[l]| and
-// .columns = |F[l-1]|.
+// Destinations are a prefix of sources in every layer, so F[L] (the seeds) is a prefix of F[L-1],
+// ... , of F[0]: the one list `vertices` = F[0] names them all. blocks[l-1] is B[l] with
+// blocks[l-1].rows = |F[l]| and .columns = |F[l-1]|.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@
 
 namespace espalier {
 
-/// Its arrays, memory of the space, are usually parts of those of all minibatches it was sampled with. Copies share
-/// them.
+/// Its arrays, memory of the space, are usually parts of those of all minibatches it was sampled
+/// with. Copies share them.
 template <class Space>
 struct MinibatchOn {
   std::int64_t number = 0;                 ///< which batch of the epoch
-  std::span<const std::int64_t> vertices;  ///< F[0]: the input vertices, global ids; the seeds come first
+  std::span<const std::int64_t> vertices;  ///< F[0]: the input vertices, global ids; the seeds
+                                           ///< come first
   std::vector<BlockView<Space>> blocks;    ///< blocks[0] is used by layer 1, blocks[L-1] by layer L
   std::shared_ptr<const void> memory;      ///< keeps what the others point to
 
@@ -33,8 +34,9 @@ struct MinibatchOn {
 
 using Minibatch = MinibatchOn<Cpu>;
 
-/// The sum modulo 2^64, over all sampled edges, of a hash of (batch, layer, destination, source, value bits):
-/// equal digests mean equal samples (design, 4.1). Digests of minibatches add up to the digest of an epoch.
+/// The sum modulo 2^64, over all sampled edges, of a hash of (batch, layer, destination, source,
+/// value bits): equal digests mean equal samples (design, 4.1). Digests of minibatches add up to
+/// the digest of an epoch.
 std::uint64_t sample_digest(const Minibatch& minibatch);
 
 /// The sum of the digests of many minibatches.

@@ -1,7 +1,8 @@
 // A sampler turns batches of seeds into minibatches, many at once (in bulk).
 //
-// Every sampler is a composition of the same three operations on the distributed product P = Q A (design,
-// section 5): NORM gives P's rows integer weights, SAMPLE draws from them, EXTRACT makes the blocks.
+// Every sampler is a composition of the same three operations on the distributed product P = Q A
+// (design, section 5): NORM gives P's rows integer weights, SAMPLE draws from them, EXTRACT makes
+// the blocks.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct SeedBatch {
 /// What a block's values mean (design, section 5).
 enum class Aggregation {
   kMean,    ///< 1 / |picked|
-  kMatrix,  ///< entries of A scaled so that the block's row estimates A's; node-wise samplers keep the diagonal
-            ///< exactly
+  kMatrix,  ///< entries of A scaled so that the block's row estimates A's; node-wise samplers keep
+            ///< the diagonal exactly
 };
 
 /// The variants of the layer-wise samplers; each sampler's file says what they are.
@@ -37,10 +38,9 @@ enum class SamplerMode { kPaper, kReference, kDebiased };
 SamplerMode sampler_mode_of(const std::string& name);
 
 struct SamplerShape {
-  std::vector<std::int64_t>
-      fanout;             ///< picks per vertex (node-wise) or per layer (layer-wise); first: next to
-                          ///< the batch; -1 = all
-  bool weighted = false;  ///< draw in proportion to A's entries
+  std::vector<std::int64_t> fanout;  ///< picks per vertex (node-wise) or per layer (layer-wise);
+                                     ///< first: next to the batch; -1 = all
+  bool weighted = false;             ///< draw in proportion to A's entries
   Aggregation aggregation = Aggregation::kMean;
   std::string label = "sample";  ///< what its communication is booked under
   SamplerMode mode = SamplerMode::kDebiased;
@@ -57,8 +57,9 @@ class SamplerOn {
  public:
   virtual ~SamplerOn() = default;
 
-  /// Collective over the grid. Samples this rank's `batches` (possibly none) and returns them in order. A
-  /// minibatch is a function of (seed, epoch, batch number, seeds), of nothing else. Seeds are host memory.
+  /// Collective over the grid. Samples this rank's `batches` (possibly none) and returns them in
+  /// order. A minibatch is a function of (seed, epoch, batch number, seeds), of nothing else. Seeds
+  /// are host memory.
   virtual std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
                                                  std::uint64_t seed, std::uint64_t epoch) = 0;
 
@@ -87,8 +88,8 @@ const SamplerKind& sampler_kind_of(const std::string& name);
 /// Throws UserError(kUsage) for a key that the sampler would ignore (`gcn`: is the model one?).
 void check_sampler_keys(const SamplerKind& kind, bool weighted, const std::string& mode, bool gcn);
 
-/// Makes the sampler `kind` over `a`, which must outlive it. Collective over the grid. Throws UserError when
-/// the sampler cannot do what `shape` asks for.
+/// Makes the sampler `kind` over `a`, which must outlive it. Collective over the grid. Throws
+/// UserError when the sampler cannot do what `shape` asks for.
 template <class Index, class Space>
 std::unique_ptr<SamplerOn<Space>> make_sampler(const Space& space, const std::string& kind,
                                                const DistCsr<Index, Space>& a, const SamplerShape& shape);

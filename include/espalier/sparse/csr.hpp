@@ -1,12 +1,12 @@
 // A sparse matrix in compressed sparse row form.
 //
-// Row i holds the entries indices[indptr[i] .. indptr[i+1]), columns ascending unless a function says
-// otherwise. `values` is empty for a matrix whose entries are all 1 (the adjacency matrix of an unweighted
-// graph) or holds one float per entry.
+// Row i holds the entries indices[indptr[i] .. indptr[i+1]), columns ascending unless a function
+// says otherwise. `values` is empty for a matrix whose entries are all 1 (the adjacency matrix of
+// an unweighted graph) or holds one float per entry.
 //
-// Index is int32_t or int64_t: adjacency uses int32_t while the graph has fewer than 2^31 vertices (4 bytes
-// per edge), int64_t beyond. A *block*, what one layer of one minibatch sees, is a Csr<int32_t> with local
-// ids and values.
+// Index is int32_t or int64_t: adjacency uses int32_t while the graph has fewer than 2^31 vertices
+// (4 bytes per edge), int64_t beyond. A *block*, what one layer of one minibatch sees, is a
+// Csr<int32_t> with local ids and values.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ Array<Space, std::int64_t> no_row_starts() {
     return {};
 }
 
-/// The arrays may be memory of a GPU; then row_indices and the like give device pointers, and row_begin and the like
-/// may not be called.
+/// The arrays may be memory of a GPU; then row_indices and the like give device pointers, and
+/// row_begin and the like may not be called.
 template <class Index, class Space = Cpu>
 struct Csr {
   std::int64_t rows = 0;
@@ -68,13 +68,14 @@ RowView<Index> row_view(const Csr<Index>& matrix, std::int64_t row) {
           matrix.has_values() ? matrix.values.data() + matrix.row_begin(row) : nullptr, matrix.row_size(row)};
 }
 
-/// What layer l of one minibatch computes with: rows F[l], columns F[l-1], both as positions in those lists.
-/// The rows' vertices are the first `rows` columns (destinations are a prefix of sources).
+/// What layer l of one minibatch computes with: rows F[l], columns F[l-1], both as positions
+/// in those lists. The rows' vertices are the first `rows` columns (destinations are a prefix
+/// of sources).
 using Block = Csr<std::int32_t>;
 
-/// A block that lies elsewhere, in the memory of the space: a whole Csr, or a part of arrays that the blocks of many
-/// minibatches share. Row i has the entries indptr[i] .. indptr[i + 1] of indices and values; indptr[0] need not be 0, so
-/// indptr[rows] is not the number of entries.
+/// A block that lies elsewhere, in the memory of the space: a whole Csr, or a part of arrays that
+/// the blocks of many minibatches share. Row i has the entries indptr[i] .. indptr[i + 1] of
+/// indices and values; indptr[0] need not be 0, so indptr[rows] is not the number of entries.
 template <class Space = Cpu>
 struct BlockView {
   std::int64_t rows = 0;

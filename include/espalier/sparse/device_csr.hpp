@@ -6,7 +6,8 @@
 
 namespace espalier {
 
-/// A copy of `from` where kernels read it; runs in the order of the stream, and `from` may be changed when it returns.
+/// A copy of `from` where kernels read it; runs in the order of the stream, and `from` may be
+/// changed when it returns.
 template <class Index>
 Csr<Index, Cuda> upload(const Cuda& cuda, const Csr<Index>& from, Placement placement = Placement::kDevice) {
   Csr<Index, Cuda> to;

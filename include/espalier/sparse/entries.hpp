@@ -1,5 +1,5 @@
-// Rows of picks: some entries of some sparse rows, one row after another. What draws and selections put out, and what
-// exchanges send, field by field.
+// Rows of picks: some entries of some sparse rows, one row after another. What draws and selections
+// put out, and what exchanges send, field by field.
 #pragma once
 
 #include <cstdint>

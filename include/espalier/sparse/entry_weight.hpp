@@ -1,4 +1,5 @@
-// The integer that an entry of a matrix counts in a sum of rows. CPU and GPU compile these same lines.
+// The integer that an entry of a matrix counts in a sum of rows. CPU and GPU compile these
+// same lines.
 #pragma once
 
 #include <cstdint>

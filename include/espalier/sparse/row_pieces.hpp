@@ -1,5 +1,5 @@
-// Rows of a matrix cut into pieces of at most kPieceEntries entries: what one warp of a GPU goes through. The rows of
-// real graphs differ by orders of magnitude; pieces do not.
+// Rows of a matrix cut into pieces of at most kPieceEntries entries: what one warp of a GPU goes
+// through. The rows of real graphs differ by orders of magnitude; pieces do not.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,9 @@ struct RowPiece {
 /// The pieces of rows in segments.
 template <class Index>
 struct RowPieces {
-  DeviceArray<RowPiece<Index>> pieces;  ///< in the order of the rows and of their entries
-  DeviceArray<std::int64_t> of_row;     ///< [rows + 1]: row r has the pieces of_row[r] .. of_row[r + 1]
+  DeviceArray<RowPiece<Index>> pieces;         ///< in the order of the rows and of their entries
+  DeviceArray<std::int64_t> of_row;            ///< [rows + 1]: row r has the pieces of_row[r] ..
+                                               ///< of_row[r + 1]
   std::vector<std::int64_t> of_segment = {0};  ///< [segments + 1], for the host
 
   std::int64_t rows() const { return static_cast<std::int64_t>(of_row.size()) - 1; }
@@ -33,7 +34,8 @@ struct RowPieces {
   std::int64_t count() const { return of_segment.back(); }
 };
 
-/// Segment g is rows[offsets[g] .. offsets[g + 1]). `rows` [offsets[segments]] are device memory. The host waits once.
+/// Segment g is rows[offsets[g] .. offsets[g + 1]). `rows` [offsets[segments]] are device memory.
+/// The host waits once.
 template <class Index>
 RowPieces<Index> cut_rows(const Cuda& cuda, const RowView<Index>* rows,
                           const SharedList<std::int64_t, Cuda>& offsets);

@@ -1,5 +1,5 @@
-// Rows of a matrix, wherever they lie, in segments: the frontiers of batches. The rows of a segment are summed together,
-// or meet a list of columns together.
+// Rows of a matrix, wherever they lie, in segments: the frontiers of batches. The rows of a segment
+// are summed together, or meet a list of columns together.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct SegmentedRows {
   std::int64_t segments() const { return offsets.size() - 1; }
 };
 
-/// Sums of several segments, one under the other: list g has columns[offsets[g] .. offsets[g+1]), ascending, and
-/// beside them positive sums.
+/// Sums of several segments, one under the other: list g has columns[offsets[g] .. offsets[g+1]),
+/// ascending, and beside them positive sums.
 template <class Index, class Space = Cpu>
 struct Sums {
   SharedList<std::int64_t, Space> offsets;  ///< [lists + 1]
@@ -39,18 +39,19 @@ struct Sums {
   std::int64_t lists() const { return offsets.size() - 1; }
 };
 
-/// What a sum gives at a time. On the CPU the sum of one segment; on a GPU those of consecutive segments.
+/// What a sum gives at a time. On the CPU the sum of one segment; on a GPU those of
+/// consecutive segments.
 template <class Index, class Space>
 using SumOn = ForSpace<Space, SparseSum<Index>, Sums<Index, Cuda>>;
 
-/// Takes the sums of the segments from `first` on, and may change them. On the CPU it is called by several threads at
-/// once, in any order; on a GPU in the order of the segments.
+/// Takes the sums of the segments from `first` on, and may change them. On the CPU it is called by
+/// several threads at once, in any order; on a GPU in the order of the segments.
 template <class Index, class Space = Cpu>
 using SumVisitor = std::function<void(std::int64_t first, SumOn<Index, Space>& sums)>;
 
-/// Visits the sum of the rows of every segment, an entry counting weight(its value). Sums must stay below 2^64. On a GPU
-/// segments are worked on in groups whose dense sums, 8 bytes for each column, fit `budget` bytes, one at least; 0: a
-/// share of the memory that is free.
+/// Visits the sum of the rows of every segment, an entry counting weight(its value). Sums must stay
+/// below 2^64. On a GPU segments are worked on in groups whose dense sums, 8 bytes for each column,
+/// fit `budget` bytes, one at least; 0: a share of the memory that is free.
 template <class Index>
 void sum_segments(const Cpu& cpu, const SegmentedRows<Index>& rows, const EntryWeight& weight,
                   const SumVisitor<Index>& visit);
@@ -65,8 +66,8 @@ template <class Index>
 Sums<Index, Cuda> stack_sums(const Cuda& cuda, const SegmentedRows<Index, Cuda>& rows,
                              const EntryWeight& weight);
 
-/// Visits, for every k < count, the sum of those lists l of `partial` with segment_of[l] == k. Columns are below
-/// `columns`. Budget as above.
+/// Visits, for every k < count, the sum of those lists l of `partial` with segment_of[l] == k.
+/// Columns are below `columns`. Budget as above.
 template <class Index>
 void merge_sums(const Cpu& cpu, const Sums<Index>& partial, const SharedList<std::int64_t>& segment_of,
                 std::int64_t count, std::int64_t columns, const SumVisitor<Index>& visit);
@@ -75,9 +76,10 @@ void merge_sums(const Cuda& cuda, const Sums<Index, Cuda>& partial,
                 const SharedList<std::int64_t, Cuda>& segment_of, std::int64_t count, std::int64_t columns,
                 const SumVisitor<Index, Cuda>& visit, std::int64_t budget = 0);
 
-/// For every row the entries in the columns of its segment: ids are places in that list. Segment k has
-/// columns[offsets[k] .. offsets[k+1]), memory of the space: ascending, no id twice, fewer than 2^31. On a GPU
-/// segments are worked on in groups whose marks fit `budget` bytes, one at least; 0: a default.
+/// For every row the entries in the columns of its segment: ids are places in that list. Segment k
+/// has columns[offsets[k] .. offsets[k+1]), memory of the space: ascending, no id twice, fewer than
+/// 2^31. On a GPU segments are worked on in groups whose marks fit `budget` bytes, one at least; 0:
+/// a default.
 template <class Index>
 Entries<std::int32_t> select_columns(const Cpu& cpu, const SegmentedRows<Index>& rows, const Index* columns,
                                      const SharedList<std::int64_t>& offsets);

@@ -1,9 +1,11 @@
-// One row of the product of a 0/1 matrix and a sparse matrix, in integers: the sum of some sparse rows.
+// One row of the product of a 0/1 matrix and a sparse matrix, in integers: the sum of some
+// sparse rows.
 //
-// Sums of uint64 are exact and may be formed in any order. The result lists the columns with a positive sum,
-// ascending: hypersparse, O(its entries), never an array as long as a row is wide. Two ways, by what the
-// entries cost: where they are many for the number of columns, the columns are walked in tiles of kTile, each
-// summed in a dense array that stays in cache (every row keeps a cursor); where they are few, they are sorted.
+// Sums of uint64 are exact and may be formed in any order. The result lists the columns with a
+// positive sum, ascending: hypersparse, O(its entries), never an array as long as a row is wide.
+// Two ways, by what the entries cost: where they are many for the number of columns, the columns
+// are walked in tiles of kTile, each summed in a dense array that stays in cache (every row keeps a
+// cursor); where they are few, they are sorted.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +60,8 @@ inline std::uint64_t positive_sums(const std::uint64_t* sums) {
 template <class Index, class Row, class Weight>
 void sum_in_tiles(std::span<const Row> rows, std::int64_t columns, Weight weight, SparseSum<Index>& out) {
   std::vector<std::int64_t> cursor(rows.size(), 0);
-  const auto widest = (std::min(kTile, columns) + kGroup - 1) / kGroup * kGroup;  // groups are read whole
+  // Groups are read whole.
+  const auto widest = (std::min(kTile, columns) + kGroup - 1) / kGroup * kGroup;
   std::vector<std::uint64_t> tile(widest, 0);
   for (std::int64_t first = 0; first < columns; first += kTile) {
     const auto end = std::min(first + kTile, columns);
@@ -94,8 +97,8 @@ void sum_by_sorting(std::span<const Row> rows, std::int64_t entries, Weight weig
 
 }  // namespace detail
 
-/// out = the sum of `rows` over [0, columns), entry k of a row counting weight(row, k). Row: anything with
-/// ascending `indices` and `size`. Sums must stay below 2^64. Not collective.
+/// out = the sum of `rows` over [0, columns), entry k of a row counting weight(row, k). Row:
+/// anything with ascending `indices` and `size`. Sums must stay below 2^64. Not collective.
 template <class Index, class Row, class Weight>
 void sum_rows(std::span<const Row> rows, std::int64_t columns, Weight weight, SparseSum<Index>& out) {
   out.clear();

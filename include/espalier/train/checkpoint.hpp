@@ -17,7 +17,8 @@
 //                         graph.feature_norm = "standard"
 //     /losses             float64 [batches done], of the epoch under way
 //
-// The length and the checksum stand before what they protect, so damage is found before HDF5 reads a byte of it.
+// The length and the checksum stand before what they protect, so damage is found before HDF5 reads
+// a byte of it.
 #pragma once
 
 #include <string>
@@ -37,15 +38,15 @@ struct Checkpoint {
   std::int64_t seed = 0;
   int ranks = 1;
   GraphInfo graph;  ///< its numbers and the digests of its data sets, as far as they were known
-  Standardization standardization =
-      {};  ///< of the features that the weights belong to; empty in files of earlier versions
+  Standardization standardization = {};  ///< of the features that the weights belong to; empty in
+                                         ///< files of earlier versions
 };
 
 /// The bytes of the file. Throws UserError(kInternal) when HDF5 cannot make them.
 std::string checkpoint_bytes(const Checkpoint& checkpoint);
 
-/// What the bytes say. Throws UserError(kInput), naming `path` and the damage, for bytes that are not, or no longer, a
-/// checkpoint.
+/// What the bytes say. Throws UserError(kInput), naming `path` and the damage, for bytes that are
+/// not, or no longer, a checkpoint.
 Checkpoint checkpoint_from(const std::string& bytes, const std::string& path);
 
 }  // namespace espalier

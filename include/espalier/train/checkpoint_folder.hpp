@@ -3,8 +3,8 @@
 //     checkpoints/epoch-0003-step-000040.h5    40 steps of epoch 3 were done
 //     checkpoints/latest                       a symbolic link to the newest
 //
-// A checkpoint appears under its name when all its bytes are on the disk, never before; the last two are kept. For one
-// process of the job, rank 0.
+// A checkpoint appears under its name when all its bytes are on the disk, never before; the last
+// two are kept. For one process of the job, rank 0.
 #pragma once
 
 #include <initializer_list>
@@ -22,8 +22,9 @@ class CheckpointFolder {
 
   const std::string& path() const { return path_; }
 
-  /// Writes a file, lets `latest` name it, and removes all but it, `previous` and `kept`; the file's name. Throws
-  /// UserError(kUsage), with the checkpoints before untouched, when the folder cannot be written.
+  /// Writes a file, lets `latest` name it, and removes all but it, `previous` and `kept`; the
+  /// file's name. Throws UserError(kUsage), with the checkpoints before untouched, when the folder
+  /// cannot be written.
   std::string save(const Cursor& cursor, const std::string& bytes, const std::string& previous,
                    const std::string& kept = "");
 

@@ -1,5 +1,6 @@
-// What exact evaluation (evaluator.hpp) asks of the network on a grid that need not exist: the distinct neighbours of
-// every chunk that lie in another block row, counted in the matrix, or expected from its degrees.
+// What exact evaluation (evaluator.hpp) asks of the network on a grid that need not exist: the
+// distinct neighbours of every chunk that lie in another block row, counted in the matrix, or
+// expected from its degrees.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ struct EvaluationWork {
   double largest_entries = 0;   ///< of the largest chunk
 };
 
-/// Of one layer, with chunks of `step` rows, on a grid of `rows` block rows and `replication` copies. `a`: all rows.
+/// Of one layer, with chunks of `step` rows, on a grid of `rows` block rows and `replication`
+/// copies. `a`: all rows.
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, int rows, int replication, std::int64_t step);
 

@@ -1,10 +1,10 @@
 // Exact evaluation: the network over the whole graph, layer by layer, without sampling.
 //
-// H[l] is spread over the grid like H[0]. For each layer the c ranks of a process row share their block row's
-// vertices, work through their share in chunks (all neighbours, one fetch in the process column per chunk),
-// and gather the block row along the process row. Memory:
-// the blocks of H[l-1] and H[l], my share of H[l], one chunk (64 rows at least). Every row is
-// computed by the same operations in the same order wherever it lies, so metrics do not depend on the grid.
+// H[l] is spread over the grid like H[0]. For each layer the c ranks of a process row share their
+// block row's vertices, work through their share in chunks (all neighbours, one fetch in the
+// process column per chunk), and gather the block row along the process row. Memory: the blocks of
+// H[l-1] and H[l], my share of H[l], one chunk (64 rows at least). Every row is computed by the
+// same operations in the same order wherever it lies, so metrics do not depend on the grid.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ struct Evaluation {
   Metrics test;
 };
 
-/// Rows of one chunk, the same on every rank: so many that their distinct neighbours, all remote at worst, fit in
-/// `chunk_bytes` with `width` numbers each.
+/// Rows of one chunk, the same on every rank: so many that their distinct neighbours, all remote at
+/// worst, fit in `chunk_bytes` with `width` numbers each.
 inline std::int64_t evaluation_chunk_rows(double mean_degree, std::int64_t width, std::int64_t chunk_bytes) {
   const double bytes_per_row = (mean_degree + 1) * (static_cast<double>(width) * 4 + 64);
   return std::max<std::int64_t>(64,
@@ -43,13 +43,13 @@ inline std::int64_t evaluation_chunk_rows(double mean_degree, std::int64_t width
 template <class Space>
 class EvaluatorOn {
  public:
-  /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on. All must
-  /// outlive it. `chunk_bytes`: what one chunk's input rows may take.
+  /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on.
+  /// All must outlive it. `chunk_bytes`: what one chunk's input rows may take.
   EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
               const Targets& targets, std::int64_t edges, std::int64_t chunk_bytes);
 
-  /// Collective over the grid. `goes_on` is asked when a chunk of a layer is done, on all ranks together; where it
-  /// says false, on all of them, evaluation is given up, and there is no result.
+  /// Collective over the grid. `goes_on` is asked when a chunk of a layer is done, on all ranks
+  /// together; where it says false, on all of them, evaluation is given up, and there is no result.
   std::optional<Evaluation> evaluate(const Space& space, const Network<float, Space>& network,
                                      const std::function<bool()>& goes_on) const;
   /// The same, to its end.
@@ -80,7 +80,8 @@ class EvaluatorOn {
   const Targets& targets_;
   double mean_degree_;
   std::int64_t chunk_bytes_;
-  RowPartition shares_;  ///< of my block row over the ranks of my process row, offsets relative to the block
+  RowPartition shares_;  ///< of my block row over the ranks of my process row, offsets relative
+                         ///< to the block
 };
 
 using Evaluator = EvaluatorOn<Cpu>;

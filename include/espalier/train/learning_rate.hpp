@@ -4,8 +4,8 @@
 //     step       base * factor^floor(t / every)
 //     cosine     minimum + (base - minimum) (1 + cos(pi t / (epochs - warmup))) / 2
 //
-// where t = epoch - warmup; before that the rate rises linearly, base * (epoch + 1) / warmup (Goyal et al.
-// 2017). The cosine is one cycle of Loshchilov and Hutter (2017).
+// where t = epoch - warmup; before that the rate rises linearly, base * (epoch + 1) / warmup (Goyal
+// et al. 2017). The cosine is one cycle of Loshchilov and Hutter (2017).
 #pragma once
 
 #include <cstdint>

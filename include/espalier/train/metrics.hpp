@@ -1,7 +1,7 @@
 // Accuracy and macro-F1 from integer counts, which ranks add with one all-reduce.
 //
-// Per class c three counts: true positives, false positives (predicted c, is another), false negatives (is c,
-// predicted another).
+// Per class c three counts: true positives, false positives (predicted c, is another), false
+// negatives (is c, predicted another).
 //
 //     F1_c = 2 tp / (2 tp + fp + fn)
 //
@@ -20,13 +20,14 @@ namespace espalier {
 /// Counts for `classes` classes, all 0: [3 * classes], class after class (tp, fp, fn).
 std::vector<std::int64_t> empty_class_counts(std::int64_t classes);
 
-/// Adds the rows of `logits` [rows, classes]; the prediction is the largest logit, the lowest class of equal
-/// ones. Rows without a label (-1) do not count.
+/// Adds the rows of `logits` [rows, classes]; the prediction is the largest logit, the lowest class
+/// of equal ones. Rows without a label (-1) do not count.
 template <class T>
 void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels,
                    std::vector<std::int64_t>& counts);
 
-/// The counts of `logits` against `labels` [rows], host memory, by the space's kernels; on a GPU the host waits.
+/// The counts of `logits` against `labels` [rows], host memory, by the space's kernels; on a GPU
+/// the host waits.
 std::vector<std::int64_t> class_counts(const Cpu&, const Matrix<float>& logits,
                                        std::span<const std::int32_t> labels);
 std::vector<std::int64_t> class_counts(const Cuda&, const Matrix<float, Cuda>& logits,

@@ -6,9 +6,9 @@
 //            v = b2 v + (1 - b2) g'^2            v^ = v / (1 - b2^t)
 //            w -= rate * m^ / (sqrt(v^) + eps)
 //
-// These are the definitions of PyTorch's Adam and SGD (dampening 0), which the tests compare with. Every
-// element is computed by itself, so all ranks that start from the same weights and see the same gradients
-// keep the same weights, bit for bit.
+// These are the definitions of PyTorch's Adam and SGD (dampening 0), which the tests compare with.
+// Every element is computed by itself, so all ranks that start from the same weights and see the
+// same gradients keep the same weights, bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct OptimizerOptions {
   std::string weight_decay_on = "all";  ///< "all" | "first": the layers whose weight matrices decay
 };
 
-/// A matrix of the optimiser's state with the name it has in a checkpoint: "layer1.bias/first_moment".
+/// A matrix of the optimiser's state with the name it has in a checkpoint:
+/// "layer1.bias/first_moment".
 template <class T, class Space = Cpu>
 struct NamedMatrix {
   std::string name;
@@ -51,7 +52,8 @@ class Optimizer {
   void step(const Space&, double learning_rate, const std::vector<Matrix<T, Space>>& gradients,
             std::vector<Parameter<T, Space>>& parameters);
 
-  /// What a checkpoint saves and restores, together with steps(): SGD one matrix per parameter, Adam two.
+  /// What a checkpoint saves and restores, together with steps(): SGD one matrix per
+  /// parameter, Adam two.
   std::vector<NamedMatrix<T, Space>>& state() { return state_; }
   const std::vector<NamedMatrix<T, Space>>& state() const { return state_; }
   std::int64_t steps() const { return steps_; }

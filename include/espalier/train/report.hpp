@@ -1,8 +1,9 @@
 // What a run says about itself: report.json and metrics.csv of the design, section 7.
 //
-// Seconds are maxima over ranks, of the main thread: with run.overlap, those of `sample` and `fetch` are what it
-// waited and worked for them itself. Bytes are what crosses between ranks: the total is the sum over ranks of
-// bytes received, max_rank the largest of them; predicted is what the model expects the total to be.
+// Seconds are maxima over ranks, of the main thread: with run.overlap, those of `sample` and
+// `fetch` are what it waited and worked for them itself. Bytes are what crosses between ranks: the
+// total is the sum over ranks of bytes received, max_rank the largest of them; predicted is what
+// the model expects the total to be.
 #pragma once
 
 #include <cstdint>
@@ -38,14 +39,16 @@ struct StageVolume {
 
 struct EpochReport {
   std::int64_t epoch = 0;
-  std::int64_t resumed_step =
-      0;  ///< > 0: seconds and bytes are of the steps from here on, which this run did
+  std::int64_t resumed_step = 0;  ///< > 0: seconds and bytes are of the steps from here on, which
+                                  ///< this run did
   std::optional<double> loss;
-  std::optional<Metrics> train, valid;  ///< where the epoch was evaluated; valid: unless that split is empty
+  std::optional<Metrics> train, valid;  ///< where the epoch was evaluated; valid: unless that
+                                        ///< split is empty
   SampleCounts counts;
   std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages
   std::map<std::string, StageVolume> bytes;     ///< the stages that communicate
-  std::map<std::string, StageVolume> steps;     ///< the same by label, where a stage has steps: "sample/rows"
+  std::map<std::string, StageVolume> steps;     ///< the same by label, where a stage has steps:
+                                                ///< "sample/rows"
 };
 
 /// Collective. Fills seconds and bytes of `report` from this rank's timers and ledger.
@@ -64,14 +67,15 @@ struct RunReport {
   std::string config_json;
   int ranks = 1, replication = 1, threads = 1;
   std::string device = "cpu";
-  std::vector<std::string>
-      schedules;  ///< of each layer's product, first: next to the batch; empty: nothing moves
+  std::vector<std::string> schedules;  ///< of each layer's product, first: next to the batch;
+                                       ///< empty: nothing moves
   GraphInfo graph;
   bool verified = false;  ///< was the graph checked against the digests in its file?
   std::vector<EpochReport> epochs;
   std::optional<Metrics> train, test;  ///< of the best epoch
   std::int64_t best_epoch = 0;
-  std::string weights_digest;  ///< 16 hex digits of the final weights' bits; empty without a network
+  std::string weights_digest;  ///< 16 hex digits of the final weights' bits; empty
+                               ///< without a network
   std::optional<RestartNote> restart;
   std::int64_t checkpoints = 0;   ///< how many this run has saved
   double checkpoint_seconds = 0;  ///< and how long it took
@@ -85,7 +89,8 @@ void measure_peak_memory(const Communicator& comm, RunReport& report);
 /// Report as JSON text.
 std::string to_json(const RunReport& report);
 
-/// Epochs as JSON text with all that reports are made of, and back, exactly. Throws UserError(kInput) for another text.
+/// Epochs as JSON text with all that reports are made of, and back, exactly. Throws
+/// UserError(kInput) for another text.
 std::string history_to_json(std::span<const EpochReport> epochs);
 std::vector<EpochReport> history_from_json(const std::string& text);
 
@@ -96,7 +101,8 @@ std::string metrics_line(const EpochReport& report);
 /// A table stage | min | mean | max over ranks | %, summed over epochs.
 std::string stage_table(const std::vector<EpochReport>& epochs);
 
-/// A table stage or step | messages | bytes | per rank | max rank | predicted | counted / predicted, over epochs.
+/// A table stage or step | messages | bytes | per rank | max rank | predicted | counted /
+/// predicted, over epochs.
 std::string volume_table(const std::vector<EpochReport>& epochs, int ranks);
 
 /// Writes `text` to `path` as replace_file does (base/result_file.hpp). Throws UserError(kUsage).

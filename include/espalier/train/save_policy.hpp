@@ -1,9 +1,11 @@
-// When a job saves a checkpoint, and when it stops: run.checkpoint_every, run.checkpoint_minutes, run.max_minutes and the
-// signals of base/signals.hpp. Ranks agree with one reduction of a number between two steps, so all of them save and stop
-// at the same step, whichever of them a signal has reached. Time is rank 0's.
+// When a job saves a checkpoint, and when it stops: run.checkpoint_every, run.checkpoint_minutes,
+// run.max_minutes and the signals of base/signals.hpp. Ranks agree with one reduction of a number
+// between two steps, so all of them save and stop at the same step, whichever of them a signal has
+// reached. Time is rank 0's.
 //
-// run.max_minutes: what comes next, a step or the evaluation of an epoch, is begun only if it would end, and a checkpoint
-// be written, before the limit, judged by the longest of its kind so far and half as long again.
+// run.max_minutes: what comes next, a step or the evaluation of an epoch, is begun only if it would
+// end, and a checkpoint be written, before the limit, judged by the longest of its kind so far and
+// half as long again.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +22,12 @@ class SavePolicy {
   /// `goes_on`: from a checkpoint of an earlier run.
   SavePolicy(const Communicator& world, const RunConfig& run, bool goes_on);
 
-  /// Collective. TrainingProgress::next. The end is saved where checkpoints are asked for or there is one already, and
-  /// is no moment to stop at.
+  /// Collective. TrainingProgress::next. The end is saved where checkpoints are asked for or there
+  /// is one already, and is no moment to stop at.
   Next next(const Cursor& cursor, std::int64_t steps, bool last);
 
-  /// Collective. TrainingProgress::goes_on: should an evaluation go on? Time gives it up only where this run has done
-  /// something before it, so that a chain of short runs arrives.
+  /// Collective. TrainingProgress::goes_on: should an evaluation go on? Time gives it up only where
+  /// this run has done something before it, so that a chain of short runs arrives.
   bool goes_on();
 
   /// Was the last checkpoint asked for by a signal?

@@ -3,13 +3,13 @@
 //     shuffle ─► batches ─► bulk samples
 //     per step: fetch ─► forward, loss, backward ─► reduce ─► optimiser
 //
-// With run.overlap the rows of step t + 1 travel, and a thread samples the next window (the next epoch's first one
-// after the last), while step t computes. What is computed, and in which order, stays the same; so does the order of
-// collectives on every rank, which depends on the plan only. Then the stages `sample` and `fetch` are what is left to
-// wait for.
+// With run.overlap the rows of step t + 1 travel, and a thread samples the next window (the next
+// epoch's first one after the last), while step t computes. What is computed, and in which order,
+// stays the same; so does the order of collectives on every rank, which depends on the plan only.
+// Then the stages `sample` and `fetch` are what is left to wait for.
 //
-// A step averages the gradient over the seeds of its `batches_per_step` minibatches, whichever ranks keep
-// them. Weights are the same on every rank at every moment.
+// A step averages the gradient over the seeds of its `batches_per_step` minibatches, whichever
+// ranks keep them. Weights are the same on every rank at every moment.
 #pragma once
 
 #include <functional>
@@ -42,8 +42,9 @@ struct TrainingJobOn {
   const EvaluatorOn<Space>& evaluator;
   std::int64_t bulk = 1;              ///< resolved from sampler.bulk
   std::int64_t batches_per_step = 1;  ///< resolved from train.batches_per_step
-  /// The grid that `sampler` and the evaluator's sampler are made over, when it is one of its own beside `grid`: with
-  /// run.overlap a thread samples ahead on it. Null: they are made over `grid`, and windows are sampled when needed.
+  /// The grid that `sampler` and the evaluator's sampler are made over, when it is one of its own
+  /// beside `grid`: with run.overlap a thread samples ahead on it. Null: they are made over `grid`,
+  /// and windows are sampled when needed.
   const Grid* sampling_grid = nullptr;
 };
 
@@ -54,39 +55,40 @@ enum class Next { kGoOn, kSave, kSaveAndStop };
 struct TrainingProgress {
   std::function<void(std::int64_t epoch, std::int64_t step, std::int64_t steps)> on_step = {};
   std::function<void(const EpochReport&)> on_epoch = {};
-  /// Collective, with the same answer on every rank. Asked when a step is done, and when an epoch is, its evaluation
-  /// included (step 0 of the next). `steps`: of the cursor's epoch, where it has begun; `last`: training is done.
+  /// Collective, with the same answer on every rank. Asked when a step is done, and when an epoch
+  /// is, its evaluation included (step 0 of the next). `steps`: of the cursor's epoch, where it has
+  /// begun; `last`: training is done.
   std::function<Next(const Cursor&, std::int64_t steps, bool last)> next = {};
   /// Collective. Given the state where `next` asked to save.
   std::function<void(const TrainingState&)> save = {};
-  /// Collective, with the same answer on every rank. Asked between two chunks of an evaluation: false gives it up, to
-  /// save and stop where it began.
+  /// Collective, with the same answer on every rank. Asked between two chunks of an evaluation:
+  /// false gives it up, to save and stop where it began.
   std::function<bool()> goes_on = {};
 };
 
 struct TrainingResult {
   std::optional<Metrics> test;  ///< with the weights of the best validation metric
   std::int64_t best_epoch = 0;
-  bool stopped_early = false;  ///< by train.early_stop
-  std::optional<Cursor>
-      interrupted;  ///< where `next` asked to stop: network() holds the weights of that moment
+  bool stopped_early = false;         ///< by train.early_stop
+  std::optional<Cursor> interrupted;  ///< where `next` asked to stop: network() holds the weights
+                                      ///< of that moment
 };
 
 using TrainingJob = TrainingJobOn<Cpu>;
 
-/// On a GPU the host does not wait inside of a step, where all rows of H are local: losses stay on the device until the
-/// epoch ends, and a gradient that is not finite is noticed then.
+/// On a GPU the host does not wait inside of a step, where all rows of H are local: losses stay on
+/// the device until the epoch ends, and a gradient that is not finite is noticed then.
 template <class Space>
 class TrainerOn {
  public:
   TrainerOn(const Space& space, const TrainingJobOn<Space>& job);
 
-  /// Goes on from here instead of from the beginning. Throws UserError(kInput), on every rank, when the state is not
-  /// one of this network and optimiser.
+  /// Goes on from here instead of from the beginning. Throws UserError(kInput), on every rank, when
+  /// the state is not one of this network and optimiser.
   void restore(const TrainingState& state);
 
-  /// Collective. Trains all epochs that are left (or stops early), leaves the best weights in network(). Throws
-  /// UserError(kUsage) when the loss is no longer finite.
+  /// Collective. Trains all epochs that are left (or stops early), leaves the best weights in
+  /// network(). Throws UserError(kUsage) when the loss is no longer finite.
   TrainingResult train(const TrainingProgress& progress);
 
   Network<float, Space>& network() { return network_; }
@@ -144,14 +146,16 @@ class TrainerOn {
   std::vector<Matrix<float, Space>> inputs_;  ///< of the step that computes
   PendingFetchOn<Space> fetch_;               ///< of the step that was begun
   Array<Space, std::int32_t> labels_;         ///< of the minibatch under way
-  Array<Space, double> losses_;               ///< of this rank's minibatches of the epoch, sums over seeds
+  Array<Space, double> losses_;               ///< of this rank's minibatches of the epoch, sums
+                                              ///< over seeds
   std::size_t losses_count_ = 0;
   Array<Space, int> diverged_;       ///< [1] was a gradient not finite?
   std::vector<Buffer<float>> best_;  ///< of weights_and_statistics(), host memory
   std::int64_t evaluations_without_gain_ = 0;
   double best_metric_ = -1;
   Cursor cursor_;
-  std::vector<double> restored_losses_;  ///< of the batches of the cursor's epoch that another run has done
+  std::vector<double> restored_losses_;  ///< of the batches of the cursor's epoch that another
+                                         ///< run has done
   SampleCounts restored_counts_;         ///< the same
   TrainingResult result_;
   StageTimers timers_;

@@ -1,7 +1,8 @@
-// All that training knows between two steps: what a checkpoint holds, and enough to go on with the same bits.
+// All that training knows between two steps: what a checkpoint holds, and enough to go on with the
+// same bits.
 //
-// Random numbers have no state (design 4.1), so the samples, masks and rates of what is left follow from the cursor. The
-// state is the same on every rank, and does not depend on how many there are.
+// Random numbers have no state (design 4.1), so the samples, masks and rates of what is left follow
+// from the cursor. The state is the same on every rank, and does not depend on how many there are.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@
 
 namespace espalier {
 
-/// `step` steps of epoch `epoch` (from 1) are done; with all of them done the epoch is not yet evaluated.
+/// `step` steps of epoch `epoch` (from 1) are done; with all of them done the epoch is not yet
+/// evaluated.
 struct Cursor {
   std::int64_t epoch = 1, step = 0;
   friend bool operator==(const Cursor&, const Cursor&) = default;
@@ -29,8 +31,8 @@ struct NamedTensor {
 
 struct TrainingState {
   Cursor cursor;
-  /// weights/ and statistics/ (of batch normalisation), the same with best/ before it once an epoch was evaluated,
-  /// optimizer/.
+  /// weights/ and statistics/ (of batch normalisation), the same with best/ before it once an epoch
+  /// was evaluated, optimizer/.
   std::vector<NamedTensor> tensors;
   std::int64_t optimizer_steps = 0;
 
@@ -38,7 +40,8 @@ struct TrainingState {
   std::int64_t best_epoch = 0, evaluations_without_gain = 0;
   std::optional<Metrics> test;  ///< of the best epoch
 
-  /// Of the cursor's epoch: the loss of each batch done, a sum over its seeds, and what was sampled for them.
+  /// Of the cursor's epoch: the loss of each batch done, a sum over its seeds, and what was
+  /// sampled for them.
   std::vector<double> losses;
   SampleCounts counts;
 };
