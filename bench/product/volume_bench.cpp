@@ -4,7 +4,8 @@
 // CombBLAS's 2D product.
 //
 //     volume_bench [--rmat SCALE EDGE_FACTOR | --graph FILE] [--fanout 15,10,5]
-//                  [--layer-fanout 512,512,512] [--batch 1024] [--batches-per-rank 1] [--repeats 3] [--seed 0] [--csv FILE]
+//                  [--layer-fanout 512,512,512] [--batch 1024] [--batches-per-rank 1]
+//                  [--repeats 3] [--seed 0] [--csv FILE]
 //                  [--graph-name NAME]
 //
 // One bulk of p * batches-per-rank batches is sampled; batch b, positions b batch .. (b+1) batch of
