@@ -1,7 +1,7 @@
 // One point of a scaling study: the batches of an epoch sampled in one bulk by GraphSAGE, then
 // their input rows fetched minibatch by minibatch. Built twice: by mpicxx, where time is measured,
 // and by SimGrid's smpicxx, where ranks are simulated, messages take the time of the simulated
-// network, and computing takes what is charged (base/work.hpp).
+// network, and computing takes what is charged (simulated/memory_work.hpp).
 //
 //     scaling [--nodes N --degree D --skew G --even-rows] [--batches K --batch B --fanout 15,10,5]
 //             [--replication C --topology partitioned|replicated --schedule push]
@@ -23,11 +23,11 @@
 
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/work.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/store.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/sampler.hpp"
+#include "simulated/memory_work.hpp"
 #include "simulated/skewed_rows.hpp"
 
 namespace espalier::bench {
@@ -89,7 +89,7 @@ void use_simulated_clock(const WorkRates& rates) {
                charged_seconds += seconds;
                smpi_execute_flops(seconds * kHostFlops);
              }});
-  set_work_rates(rates);
+  charge_memory_steps(rates);
 }
 #else
 constexpr const char* kMachine = "measured";

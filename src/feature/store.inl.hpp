@@ -13,7 +13,6 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/index_type.hpp"
-#include "espalier/base/work.hpp"
 #include "espalier/dense/gather.hpp"
 #include "espalier/dense/spmm.hpp"
 #include "espalier/feature/fetch_model.hpp"
@@ -88,8 +87,9 @@ void FeatureStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, Pendi
   fetch.source_.resize(total(fetch.sizes_));
   // Where all rows are local, that is their sources.
   concatenate(space, lists, fetch.source_.data());
-  const auto rows = static_cast<double>(fetch.source_.size());
-  charge(Work{.gathers = rows, .bytes = (16 + index_bytes(partition_.rows())) * rows, .launches = 4});
+  const auto rows = std::ssize(fetch.source_);
+  grid_->traffic().count(MemoryStep::kGroupFeatures,
+                         {.rows = rows, .bytes = index_bytes(partition_.rows()) * rows});
   if (!all_local()) with_index_type(partition_.rows(), [&]<class Id>(Id) { ask<Id>(space, fetch, label); });
 }
 
@@ -123,8 +123,8 @@ void FeatureStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space>
   fetch.reply_.resize(asked.size() * row_bytes);
   copy_rows<T>(space, own, asked.data(), partition_.begin(grid_->row()),
                {std::ssize(asked), own.columns, reinterpret_cast<T*>(fetch.reply_.data())});
-  charge(Work{.gathers = static_cast<double>(asked.size()),
-              .bytes = 2.0 * static_cast<double>(fetch.reply_.size())});
+  grid_->traffic().count(MemoryStep::kReplyFeatures,
+                         {.rows = std::ssize(asked), .bytes = std::ssize(fetch.reply_)});
   fetch.arrived_.resize(total(wanted.counts) * row_bytes);
   const auto& column = grid_->column_comm();
   fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(asked_counts, row_bytes),
@@ -148,9 +148,9 @@ void FeatureStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Spac
           gather_rows<T>(space, all_local() ? own : arrived, own, source, rows[m]);
           source += rows[m].rows;
         }
-        const auto placed = static_cast<double>(fetch.source_.size());
-        charge(
-            Work{.gathers = placed, .bytes = placed * static_cast<double>(own.columns) * (sizeof(T) + 4.0)});
+        const auto placed = std::ssize(fetch.source_);
+        grid_->traffic().count(MemoryStep::kPlaceFeatures,
+                               {.rows = placed, .bytes = placed * own.columns * std::int64_t{sizeof(T) + 4}});
       },
       block_);
 }

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cost_model.hpp"
-#include "espalier/base/work.hpp"
 #include "row_views.hpp"
 
 namespace espalier {
@@ -67,9 +66,7 @@ class FetchedRows {
         begins_(begins_of(wanted_.groups.counts)),
         list_size_(count),
         views_(wanted_.groups.ids.size()) {
-    // A table of ids, filled and read; distinct ids grouped by owner.
-    const auto listed = static_cast<double>(count), distinct = static_cast<double>(wanted_.groups.size());
-    charge(Work{.gathers = 3 * listed + distinct, .bytes = 16 * listed + 24 * distinct, .launches = 6});
+    a.grid->traffic().count(MemoryStep::kFindDistinct, {.rows = count, .entries = wanted_.groups.size()});
     view_rows(space, wanted_.groups.ids.data() + begins_.back(), own_rows(), a.local, a.first_row(),
               views_.data() + begins_.back());
   }
@@ -89,9 +86,7 @@ class FetchedRows {
     Array<Space, RowView<Index>> rows(asked);
     view_rows(space, ids.data(), asked, a_.local, a_.first_row(), rows.data());
     const auto reply = copy_rows(space, rows.data(), asked, a_.has_values);
-    charge(Work{.gathers = 2.0 * static_cast<double>(asked),
-                .bytes = 2.0 * static_cast<double>(reply.bytes()),
-                .launches = asked > 0 ? 3 : 0});
+    a_.grid->traffic().count(MemoryStep::kReply, {.rows = asked, .bytes = reply.bytes()});
     keep(space, first,
          send_entries<Index>(space, column, reply, asked_counts, counts, a_.has_values, label_ + "/rows"));
   }
@@ -134,7 +129,7 @@ class FetchedRows {
   Array<Space, RowView<Index>> views(const Space& space) const {
     Array<Space, RowView<Index>> rows(list_size_);
     take(space, views_.data(), wanted_.place_of.data(), list_size_, rows.data());
-    charge(Work{.gathers = static_cast<double>(list_size_), .bytes = 32.0 * static_cast<double>(list_size_)});
+    a_.grid->traffic().count(MemoryStep::kTakeViews, {.rows = list_size_});
     return rows;
   }
 

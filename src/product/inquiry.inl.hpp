@@ -25,14 +25,13 @@ class Inquiry {
           const SharedList<std::int64_t, Space>& bounds, const ProductShape& shape, const std::string& label)
       : group_(group), q_(q), shape_(shape), label_(label) {
     group_by_owner(space, q.vertices.data(), q.rows(), bounds, groups_);
-    // Owner, count, scatter of ids and places.
-    charge(Work{.gathers = rows(), .bytes = 24 * rows(), .launches = 4});
+    traffic().count(MemoryStep::kGroupByOwner, {.rows = q.rows()});
     const auto numbers = exchange_lines(count_by_batch(space, groups_, q));
     segments_ = {space, std::move(segment_begins_)};
     numbers_ = {space, numbers};
     asked_.resize(segments_.back());
     group.all_to_all_v(groups_.ids.data(), groups_.counts, asked_.data(), asked_counts_, label + "/ids");
-    charge(Work{.bytes = 20 * static_cast<double>(asked_.size()), .launches = 2});
+    traffic().count(MemoryStep::kKeys, {.rows = std::ssize(asked_)});
     const auto expected = inquiry_cost(group.size(), batches(), rows(), shape_);
     traffic().predict(label + "/ids", expected.messages, expected.bytes);
   }
@@ -60,7 +59,7 @@ class Inquiry {
   Entries<Id, Space> send_back(const Space& space, const Entries<Id, Space>& answers, bool values,
                                const std::string& back) const {
     auto mine = send_entries<Index>(space, group_, answers, asked_counts_, groups_.counts, values, back);
-    charge(Work{.bytes = 12 * (static_cast<double>(asked_.size()) + rows()), .launches = 3});
+    traffic().count(MemoryStep::kSizes, {.rows = std::ssize(asked_) + q_.rows()});
     const auto expected = rows_cost(group_.size(), rows(), static_cast<double>(mine.entries()), sizeof(Id),
                                     values ? 4 : 0, shape_);
     traffic().predict(back, expected.messages, expected.bytes);

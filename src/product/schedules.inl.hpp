@@ -81,9 +81,7 @@ class ServedProduct : public Product<Index, Space> {
   template <class Id>
   Entries<Id, Space> in_order(const Space& space, const Entries<Id, Space>& answers, bool values) const {
     const auto rows = in_order_of_q(space, answers);
-    charge(Work{.gathers = 2.0 * static_cast<double>(q_.rows()),
-                .bytes = 8.0 * static_cast<double>(q_.rows()) + 2.0 * static_cast<double>(answers.bytes()),
-                .launches = 2});
+    a_.grid->traffic().count(MemoryStep::kInOrder, {.rows = q_.rows(), .bytes = answers.bytes()});
     return copy_rows(space, rows.data(), q_.rows(), values);
   }
   template <class Id>
@@ -113,8 +111,7 @@ class PushedProduct final : public ServedProduct<Index, Space> {
     const auto& asked = this->inquiry_.asked();
     this->served_.rows.resize(asked.size());
     view_rows(space, asked.data(), this->served_rows(), a.local, a.first_row(), this->served_.rows.data());
-    const auto served = static_cast<double>(asked.size());
-    charge(Work{.gathers = served, .bytes = 24 * served});
+    a.grid->traffic().count(MemoryStep::kViewRows, {.rows = this->served_rows()});
   }
 
   Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
@@ -154,9 +151,8 @@ class StagedProduct final : public ServedProduct<Index, Space> {
 
   Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
     const auto whole = copy_rows(space, this->served_.rows.data(), this->served_rows(), this->a_.has_values);
-    charge(Work{.gathers = static_cast<double>(whole.rows()),
-                .bytes = 2 * static_cast<double>(whole.bytes()),
-                .launches = 3});
+    this->a_.grid->traffic().count(MemoryStep::kWholeRows,
+                                   {.rows = this->served_rows(), .bytes = whole.bytes()});
     const auto mine = this->inquiry_.send_back(space, whole, this->a_.has_values, this->label_back_);
     const auto rows = this->in_order_of_q(space, mine);
     const auto keys = make_keys(space, this->q_.vertices.data(), this->q_.offsets, this->q_.numbers);

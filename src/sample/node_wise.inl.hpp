@@ -1,7 +1,6 @@
 // Node-wise sampling for every space: node_wise.cpp and node_wise.cu instantiate it.
 #pragma once
 
-#include "espalier/base/work.hpp"
 #include "expected_work.hpp"
 #include "node_wise.hpp"
 #include "window.hpp"
@@ -26,27 +25,23 @@ template <class Index>
 std::vector<Minibatch> sample_in_place(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<Index>& draw,
                                        std::span<const LayerDraw> layers, std::span<const SeedBatch> batches);
 
-// A draw reads where each row begins, its key and the column of each pick, and writes the picks.
-inline void charge_draw(std::int64_t rows, std::int64_t picks) {
-  const auto r = static_cast<double>(rows), e = static_cast<double>(picks);
-  charge(Work{.gathers = r + e, .bytes = 32 * r + 4 * e, .launches = 3});
-}
-
 /// A RowDraw as the operation that the product applies where the row lies.
 template <class Index, class Space>
 class DrawOperation final : public RowOperation<Index, Space> {
  public:
-  DrawOperation(const RowDraw<Index, Space>& draw, const LayerDraw& layer) : draw_(draw), layer_(layer) {}
+  DrawOperation(const RowDraw<Index, Space>& draw, const LayerDraw& layer, Traffic& traffic)
+      : draw_(draw), layer_(layer), traffic_(traffic) {}
   bool has_values() const override { return draw_.has_values(); }
   void apply(const Space& space, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
              Entries<Index, Space>& out) const override {
     draw_rows(space, draw_, layer_, rows, keys, count, out);
-    charge_draw(count, out.entries());
+    traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = out.entries()});
   }
 
  private:
   const RowDraw<Index, Space>& draw_;
   LayerDraw layer_;
+  Traffic& traffic_;
 };
 
 template <class Index, class Space>
@@ -69,7 +64,7 @@ class NodeWise final : public SamplerOn<Space> {
                          .layer = static_cast<std::uint64_t>(shape_.fanout.size() - k)},
                         shape_.fanout[k]});
     auto minibatches = sample_layers(space, layers, batches);
-    for (std::size_t k = 0; k < layers.size(); ++k) charge_layer(layers.size() - 1 - k, minibatches);
+    for (std::size_t k = 0; k < layers.size(); ++k) count_layer(layers.size() - 1 - k, minibatches);
     return minibatches;
   }
 
@@ -90,7 +85,7 @@ class NodeWise final : public SamplerOn<Space> {
                     WindowOn<Space>& window) const {
     const auto& frontier = window.frontier();
     auto picks = open_product(space, frontier, a_, schedule, shape_.label)
-                     ->apply(space, DrawOperation<Index, Space>(*draw_, layer));
+                     ->apply(space, DrawOperation<Index, Space>(*draw_, layer, a_.grid->traffic()));
     const SharedList<std::int64_t, Space> entries(
         space, read_at(space, picks.offsets.data(), frontier.offsets.host()));
     LayerOn<Space> blocks;
@@ -102,24 +97,19 @@ class NodeWise final : public SamplerOn<Space> {
     window.add_layer(std::move(blocks), entries.host(), std::move(next));
   }
 
-  // What extracting the blocks of one layer takes, all batches together: a mark for each pick,
-  // the ranks of the marks of all ids batch by batch, and for each pick its word of marks and
-  // its place.
-  void charge_layer(std::size_t block, const std::vector<MinibatchOn<Space>>& minibatches) const {
-    std::int64_t rows = 0, picks = 0, vertices = 0, words = 0;
+  // What extracting the blocks of one layer does in memory, and drawing where rows were
+  // drawn in place.
+  void count_layer(std::size_t block, const std::vector<MinibatchOn<Space>>& minibatches) const {
+    MemoryCounts counts;
     for (const auto& minibatch : minibatches) {
       const auto& b = minibatch.blocks[block];
-      rows += b.rows;
-      picks += b.entries();
-      vertices += b.columns;
-      if (LocalIds::prefers_marks(a_.rows(), b.rows + b.entries())) words += a_.rows() / 64 + 1;
+      counts += {.rows = b.rows, .entries = b.entries(), .columns = b.columns};
+      if (LocalIds::prefers_marks(a_.rows(), b.rows + b.entries())) counts.words += a_.rows() / 64 + 1;
     }
-    const auto e = static_cast<double>(picks);
-    if (a_.partition.parts() == 1) charge_draw(rows, picks);
-    charge(Work{.gathers = 3 * e + static_cast<double>(rows),
-                .bytes = 12 * e + 8.0 * static_cast<double>(rows) + 12.0 * static_cast<double>(vertices) +
-                         40.0 * static_cast<double>(words),
-                .launches = 8});
+    auto& traffic = a_.grid->traffic();
+    if (std::is_same_v<Space, Cpu> && a_.partition.parts() == 1)
+      traffic.count(MemoryStep::kDraw, {.rows = counts.rows, .entries = counts.entries});
+    traffic.count(MemoryStep::kExtract, counts);
   }
 
   const DistCsr<Index, Space>& a_;

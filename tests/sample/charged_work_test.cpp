@@ -1,12 +1,12 @@
 // ranks: 1 2 3 4 6 8
-// Laws of charged computing (base/work.hpp): without rates nothing is charged; gathers, bytes and
-// launches are each charged at their own rate; what `push` charges over all ranks is the same on
-// every grid, as every row and pick is handled once wherever it lies; `staged`, which copies whole
-// rows, charges more.
+// Laws of charged computing (bench/simulated/memory_work.hpp): without rates nothing is charged;
+// gathers, bytes and launches are each charged at their own rate; what `push` charges over all
+// ranks is the same on every grid, as every row and pick is handled once wherever it lies;
+// `staged`, which copies whole rows, charges more.
 #include <gtest/gtest.h>
 
+#include "../../bench/simulated/memory_work.hpp"
 #include "espalier/base/clock.hpp"
-#include "espalier/base/work.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "mpi_test.hpp"
 #include "sample/graphsage_cases.hpp"
@@ -19,10 +19,10 @@ class Charges {
  public:
   explicit Charges(const std::optional<WorkRates>& rates) {
     set_clock({[] { return 0.0; }, [this](double seconds) { seconds_ += seconds; }});
-    set_work_rates(rates);
+    charge_memory_steps(rates);
   }
   ~Charges() {
-    set_work_rates({});
+    charge_memory_steps({});
     set_clock({[] { return MPI_Wtime(); }, [](double) {}});
   }
   Charges(const Charges&) = delete;
@@ -35,14 +35,27 @@ class Charges {
 
 TEST(ChargedWork, NothingWithoutRates) {
   const Charges charges({});
-  charge(Work{.gathers = 1e9, .bytes = 1e9, .launches = 7});
+  Traffic traffic;
+  traffic.count(MemoryStep::kDraw, {.rows = 1000, .entries = 5000});
   EXPECT_EQ(charges.seconds(), 0);
+  EXPECT_EQ(traffic.of(MemoryStep::kDraw).entries, 5000);
 }
 
 TEST(ChargedWork, EachKindAtItsOwnRate) {
   const Charges charges(WorkRates{10, 100, 0.5});
-  charge(Work{.gathers = 20, .bytes = 300, .launches = 4});
-  EXPECT_DOUBLE_EQ(charges.seconds(), 20 / 10.0 + 300 / 100.0 + 4 * 0.5);
+  Traffic traffic;
+  traffic.count(MemoryStep::kDraw, {.rows = 20, .entries = 30});
+  EXPECT_DOUBLE_EQ(charges.seconds(), 50 / 10.0 + (32 * 20 + 4 * 30) / 100.0 + 3 * 0.5);
+}
+
+TEST(ChargedWork, CountsOfALedgerAddUpAndAreTakenOver) {
+  Traffic mine, other;
+  mine.count(MemoryStep::kReply, {.rows = 1, .bytes = 10});
+  other.count(MemoryStep::kReply, {.rows = 2, .bytes = 20});
+  mine.take_over(other);
+  EXPECT_EQ(mine.of(MemoryStep::kReply).rows, 3);
+  EXPECT_EQ(mine.of(MemoryStep::kReply).bytes, 30);
+  EXPECT_EQ(other.of(MemoryStep::kReply).rows, 0);
 }
 
 struct Sampled {

@@ -18,6 +18,8 @@
 #include <string>
 #include <string_view>
 
+#include "espalier/comm/memory_steps.hpp"
+
 namespace espalier {
 
 struct Volume {
@@ -46,6 +48,13 @@ class Traffic {
   void predict(std::string_view label, double messages, double bytes) {
     book(label, {.predicted_messages = messages, .predicted_bytes = bytes});
   }
+  /// Counts what a step did in memory.
+  void count(MemoryStep step, const MemoryCounts& counts) {
+    steps_[static_cast<std::size_t>(step)] += counts;
+    if (memory_observer()) memory_observer()(step, counts);
+  }
+  const MemoryCounts& of(MemoryStep step) const { return steps_[static_cast<std::size_t>(step)]; }
+
   Volume of(std::string_view label) const {
     const auto found = volumes_.find(label);
     return found == volumes_.end() ? Volume{} : found->second;
@@ -58,15 +67,20 @@ class Traffic {
     return sum;
   }
   const std::map<std::string, Volume, std::less<>>& all() const { return volumes_; }
-  void clear() { volumes_.clear(); }
+  void clear() {
+    volumes_.clear();
+    steps_ = {};
+  }
   /// Everything of another ledger, which is empty afterwards.
   void take_over(Traffic& other) {
     for (const auto& [label, volume] : other.volumes_) book(label, volume);
+    for (std::size_t step = 0; step < steps_.size(); ++step) steps_[step] += other.steps_[step];
     other.clear();
   }
 
  private:
   std::map<std::string, Volume, std::less<>> volumes_;
+  std::array<MemoryCounts, kMemorySteps> steps_ = {};
 };
 
 }  // namespace espalier
