@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -189,6 +190,10 @@ def run_side_by_side(tests, jobs):
 
 
 def main():
+    # Of a background shell or nohup: goes on being ignored here, but tests, which send them, would inherit that.
+    for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(ignored) == signal.SIG_IGN:
+            signal.signal(ignored, lambda *_: None)
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build/cpu")
     parser.add_argument("--emulated", default="build/emulated")
