@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: a hand-checked minibatch of each convolution, forward and backward; all results are those of
-// the formulas by Eigen's products, in both orders of multiplication.
+// Laws: a hand-checked minibatch of each convolution, forward and backward; all results are those
+// of the formulas by Eigen's products, in both orders of multiplication.
 #include "espalier/nn/convolution.hpp"
 
 #include <gtest/gtest.h>
