@@ -37,12 +37,16 @@ LDLIBS   += $(shell pkg-config --libs $(PKG) 2>/dev/null)
 COMBBLAS ?= $(shell test -e /usr/include/CombBLAS/CombBLAS.h && echo /usr)
 COMBBLAS_FLAGS = $(if $(COMBBLAS),$(patsubst %,-isystem %/include,$(filter-out /usr,$(COMBBLAS))) -isystem $(COMBBLAS)/include/CombBLAS -DTHREADED -DESPALIER_WITH_COMBBLAS)
 COMBBLAS_LIBS  = $(if $(COMBBLAS),$(patsubst %,-L%/lib,$(filter-out /usr,$(COMBBLAS))) -lCombBLAS -lUsortlib -lGraphGenlib)
+# Eigen is another oracle and baseline: of products, in one file of the tests and one bench.
+EIGEN_FLAGS = $(shell pkg-config --cflags eigen3 2>/dev/null | sed 's/-I/-isystem /g')
 # Debian's h5py and numpy serve the tests and scripts; a python3 that lacks them is passed over.
 PYTHON   ?= $(shell for p in python3 /usr/bin/python3; do $$p -c 'import h5py, numpy' 2>/dev/null && echo $$p && break; done)
 
 SOURCES  := $(foreach room,$(ROOMS),$(sort $(wildcard src/$(room)/*.cpp)))
 OBJECTS  := $(patsubst src/%,$(BUILD)/obj/%.o,$(filter-out src/app/main.cpp,$(SOURCES)))
 TESTS    := $(patsubst tests/%.cpp,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_test.cpp)))
+# Linked to every test, of each build.
+TEST_SUPPORT := $(BUILD)/obj/tests/mpi_main.cpp.o $(BUILD)/obj/tests/dense/eigen_oracle.cpp.o
 BENCHES  := $(patsubst bench/%.cpp,$(BUILD)/bench/%,$(sort $(wildcard bench/*/*_bench.cpp)))
 CODE      = $(shell find src include tests bench -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh')
 SHELL_SCRIPTS  = $(wildcard scripts/*.sh bench/*/*.sh slurm/*.sh slurm/*.sbatch) .ci/run

@@ -19,6 +19,11 @@ $(BUILD)/bench/%: bench/%.cpp $(LIBRARY)
 	@$(MPICXX) $(CPPFLAGS) -Ibench $$(pkg-config --cflags $(BENCH_PKG)) $(CXXFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< \
 	  $(LIBRARY) $(LDLIBS) $$(pkg-config --libs $(BENCH_PKG))
 
+# gemm_bench compares with Eigen.
+$(BUILD)/bench/dense/gemm_bench: private CPPFLAGS += $(EIGEN_FLAGS)
+# GCC 12 warns wrongly about its own AVX-512 intrinsics (GCC bug 105593).
+$(BUILD)/bench/dense/gemm_bench: private CXXFLAGS += -Wno-maybe-uninitialized -Wno-uninitialized
+
 # volume_bench compares with CombBLAS where it is.
 $(BUILD)/bench/product/volume_bench: private CPPFLAGS += $(COMBBLAS_FLAGS)
 $(BUILD)/bench/product/volume_bench: private LDLIBS += $(COMBBLAS_LIBS)

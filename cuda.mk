@@ -77,7 +77,7 @@ build/$(1)/espalier: $(BUILD)/obj/app/main.cpp.o $(GPU_APP_OBJECTS) build/$(1)/l
 	@echo "link   $$@"
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(3)
 
-build/$(1)/tests/%: build/$(2)/obj/tests/%.cu.o $(BUILD)/obj/tests/mpi_main.cpp.o build/$(1)/libespalier.a $(LIBRARY)
+build/$(1)/tests/%: build/$(2)/obj/tests/%.cu.o $(TEST_SUPPORT) build/$(1)/libespalier.a $(LIBRARY)
 	@mkdir -p $$(@D)
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) -lgtest $(3)
 

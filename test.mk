@@ -16,9 +16,11 @@ $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp $(PRECOMPILED) | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(COMPILE_TEST) -include precompiled.hpp -Winvalid-pch -c -o $@ $<
 
-$(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(BUILD)/obj/tests/mpi_main.cpp.o $(LIBRARY)
+$(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(TEST_SUPPORT) $(LIBRARY)
 	@mkdir -p $(@D)
 	@$(MPICXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lgtest
+
+$(BUILD)/obj/tests/dense/eigen_oracle.cpp.o: private CPPFLAGS += $(EIGEN_FLAGS)
 
 # The one test that multiplies by CombBLAS; without it the test is skipped, saying so.
 $(BUILD)/obj/tests/product/combblas_test.cpp.o: CPPFLAGS += $(COMBBLAS_FLAGS)
@@ -42,6 +44,6 @@ test-long: all $(WANTED_TESTS)  ## the heavy cases too: published accuracies, la
 test-slurm: all  ## job scripts on a SLURM of this machine, installed if root may: limits, requeues, a dead node
 	@ESPALIER=$(PROGRAM) $(PYTHON) tests/slurm/run.py $(ONLY)
 
--include $(PRECOMPILED).d $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
+-include $(PRECOMPILED).d $(TEST_SUPPORT:.o=.d) $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
 .PRECIOUS: $(BUILD)/obj/tests/%.cpp.o
 .PHONY: test test-long test-slurm

@@ -28,6 +28,7 @@ CLI11 | libcli11-dev | cli11 | - | header CLI/CLI.hpp
 spdlog | libspdlog-dev | spdlog | spdlog | header spdlog/spdlog.h
 fmt | libfmt-dev | fmt | fmt | header fmt/core.h
 OpenBLAS | libopenblas-dev | openblas | openblas | header cblas.h
+Eigen | libeigen3-dev | eigen | eigen | header Eigen/Core
 CombBLAS | libcombblas-dev | combblas | - | header CombBLAS/CombBLAS.h
 zlib | zlib1g-dev | zlib | zlib | header zlib.h
 Random123 | librandom123-dev | random123 | - | header Random123/philox.h
@@ -44,6 +45,7 @@ FOR_TESTS="\
 libbenchmark-dev
 libgtest-dev
 libopenblas-dev
+libeigen3-dev
 libcombblas-dev
 python3
 python3-numpy
@@ -85,7 +87,7 @@ header_questions() {
 
 include_flags() {
   local package
-  for package in openblas hdf5-openmpi hdf5; do pkg-config --cflags "$package" 2>/dev/null; done
+  for package in openblas eigen3 hdf5-openmpi hdf5; do pkg-config --cflags "$package" 2>/dev/null; done
 }
 
 # stdin "package header" lines, stdout the packages whose header the compiler sees: one run of the preprocessor.

@@ -1,4 +1,4 @@
-// The GEMMs of a training step, float32, against OpenBLAS.
+// The GEMMs of a training step, float32, against OpenBLAS; Eigen's beside them.
 //
 //   forward          Z  = X W        [m, k] [k, n]
 //   weight gradient  dW = X^T dZ     [m, k]^T [m, n]
@@ -15,11 +15,15 @@
 // OpenBLAS may round as it likes; our products may not (espalier/dense/gemm.hpp), and the ratio is
 // what that law costs.
 //
+// Eigen multiplies the largest product of each kind, against the same bound: what a library that
+// users have anyway would give (docs/decisions/003).
+//
 // Verification: every element against OpenBLAS's. Entries lie in [-1, 1), so the error of a sum of
 // k products walks at random with a standard deviation near k 2^-26; farther apart than k 2^-22
 // counts as wrong. A term left out is 0.25 in the mean.
 #include <cblas.h>
 
+#include <Eigen/Core>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -91,9 +95,24 @@ struct Operands {
                 static_cast<int>(a.columns), b.data.data(), static_cast<int>(b.columns), 0.0f,
                 theirs.data.data(), static_cast<int>(theirs.columns));
   }
-  std::int64_t count_wrong(int threads) {
+  void multiply_by_eigen(int threads) {
+    using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    const auto view = [](auto& matrix) {
+      return Eigen::Map<RowMajor>(matrix.data.data(), matrix.rows, matrix.columns);
+    };
+    Eigen::setNbThreads(threads);
+    if (product.kind == Kind::kForward)
+      view(ours).noalias() = view(a) * view(b);
+    else if (product.kind == Kind::kWeightGradient)
+      view(ours).noalias() = view(a).transpose() * view(b);
+    else
+      view(ours).noalias() = view(a) * view(b).transpose();
+  }
+  /// Of what `multiply_them` leaves in `ours`.
+  template <class Multiply>
+  std::int64_t count_wrong(int threads, const Multiply& multiply_them) {
     std::fill(ours.data.begin(), ours.data.end(), NAN);
-    multiply(threads);
+    multiply_them();
     multiply_by_blas(threads);
     const double tolerance = 0x1p-22 * static_cast<double>(terms);
     std::int64_t wrong = 0;
@@ -113,11 +132,16 @@ int main(int argc, char** argv) {
   for (const auto& product : kProducts) {
     const auto operands = std::make_shared<Operands>(product);
     const double gflop = 1e-9 * operands->flops();
-    for (const int threads : thread_counts()) {
-      comparisons.push_back({fmt::format("{} {} thr", product.name, threads), gflop,
-                             [=] { return seconds_of([&] { operands->multiply(threads); }); },
+    const auto compare_with_blas = [&](const char* library, int threads, const auto& multiply) {
+      comparisons.push_back({fmt::format("{} {} thr{}", product.name, threads, library), gflop,
+                             [=] { return seconds_of(multiply); },
                              [=] { return gflop / seconds_of([&] { operands->multiply_by_blas(threads); }); },
-                             operands->count_wrong(threads), threads});
+                             operands->count_wrong(threads, multiply), threads});
+    };
+    for (const int threads : thread_counts()) {
+      compare_with_blas("", threads, [=] { operands->multiply(threads); });
+      if (product.k == 256 && product.n == 256)
+        compare_with_blas(", Eigen", threads, [=] { operands->multiply_by_eigen(threads); });
     }
   }
   const auto title = fmt::format("GEMM, m = 65536; bound: OpenBLAS sgemm ({})", openblas_get_corename());

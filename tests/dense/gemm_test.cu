@@ -1,9 +1,10 @@
 // ranks: 1
-// Law: the products are those of plain loops in double, within the rounding of their precision, for
+// Law: the products are those of Eigen in double, within the rounding of their precision, for
 // any shape.
 #include "espalier/dense/gemm.hpp"
 
 #include "dense/device_matrices.hpp"
+#include "dense/eigen_oracle.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
@@ -29,9 +30,9 @@ void expect_products(const Cuda& gpu, std::int64_t m, std::int64_t n, std::int64
   SCOPED_TRACE(testing::Message() << m << " x " << n << ", depth " << k);
   const auto a = random_matrix<float>(m, k, random), b = random_matrix<float>(k, n, random),
              before = random_matrix<float>(m, n, random), row = random_matrix<float>(1, n, random);
-  const auto product = plain_product(a, b);
+  const auto product = product_by_eigen(a, b);
   const auto device_a = to_device(gpu, a), device_b = to_device(gpu, b), device_row = to_device(gpu, row);
-  const auto a_t = to_device(gpu, plain_transpose(a)), b_t = to_device(gpu, plain_transpose(b));
+  const auto a_t = to_device(gpu, transposed(a)), b_t = to_device(gpu, transposed(b));
   const double most = tolerance(k, rounding);
   for (const auto update : {Update::kOverwrite, Update::kAccumulate}) {
     const auto expected = sum_of(product, before, update);
@@ -50,7 +51,7 @@ void expect_products(const Cuda& gpu, std::int64_t m, std::int64_t n, std::int64
   EXPECT_LE(largest_difference(to_host(gpu, c), sum_of(product, rows, Update::kAccumulate)), most);
 }
 
-TEST_F(GemmCuda, AgreesWithPlainLoops) {
+TEST_F(GemmCuda, AgreesWithEigen) {
   std::mt19937_64 random(test_seed(5));
   for (const std::int64_t m : {0, 1, 3, 32, 70})
     for (const std::int64_t n : {0, 1, 31, 47})

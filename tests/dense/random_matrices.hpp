@@ -1,5 +1,4 @@
-// Random blocks and matrices for the tests of dense/, sparse/ and nn/, and the plain loops that
-// serve as oracles.
+// Random blocks and matrices for the tests of dense/, sparse/ and nn/, and how near two are.
 #pragma once
 
 #include <algorithm>
@@ -87,38 +86,6 @@ inline std::vector<Block> random_minibatch(const std::vector<std::int64_t>& fron
             1.0f / static_cast<float>(blocks.back().row_size(i));
   }
   return blocks;
-}
-
-/// The block as a dense matrix; repeated entries add up.
-inline Matrix<double> to_dense(const Block& block) {
-  Matrix<double> dense(block.rows, block.columns);
-  std::fill(dense.data.begin(), dense.data.end(), 0.0);
-  for (std::int64_t i = 0; i < block.rows; ++i)
-    for (std::int64_t e = block.row_begin(i); e < block.row_end(i); ++e)
-      dense(i, block.indices[static_cast<std::size_t>(e)]) +=
-          block.has_values() ? static_cast<double>(block.values[static_cast<std::size_t>(e)]) : 1.0;
-  return dense;
-}
-
-/// A B by three loops in double.
-template <class A, class B>
-Matrix<double> plain_product(const Matrix<A>& a, const Matrix<B>& b) {
-  Matrix<double> c(a.rows, b.columns);
-  for (std::int64_t i = 0; i < a.rows; ++i)
-    for (std::int64_t j = 0; j < b.columns; ++j) {
-      c(i, j) = 0;
-      for (std::int64_t k = 0; k < a.columns; ++k)
-        c(i, j) += static_cast<double>(a(i, k)) * static_cast<double>(b(k, j));
-    }
-  return c;
-}
-
-template <class T>
-Matrix<T> plain_transpose(const Matrix<T>& a) {
-  Matrix<T> t(a.columns, a.rows);
-  for (std::int64_t i = 0; i < a.rows; ++i)
-    for (std::int64_t j = 0; j < a.columns; ++j) t(j, i) = a(i, j);
-  return t;
 }
 
 /// Are the two the same, bit for bit?

@@ -1,10 +1,11 @@
 // ranks: 1
-// Laws: a hand-checked minibatch of each convolution, forward and backward; both orders of
-// multiplication agree but for rounding.
+// Laws: a hand-checked minibatch of each convolution, forward and backward; all results are those
+// of the formulas by Eigen's products, in both orders of multiplication.
 #include "espalier/nn/convolution.hpp"
 
 #include <gtest/gtest.h>
 
+#include "dense/eigen_oracle.hpp"
 #include "dense/random_matrices.hpp"
 #include "espalier/nn/gcn.hpp"
 #include "espalier/nn/sage.hpp"
@@ -82,7 +83,53 @@ std::vector<Matrix<double>> sage_results(const BlockView<>& block, Order order,
   return out;
 }
 
-TEST(Convolution, BothOrdersAgree) {
+/// All results of one GCN layer, in one order; its weights are the neighbours' of `in`.
+std::vector<Matrix<double>> gcn_results(const BlockView<>& block, const BlockView<>& transposed_block,
+                                        Order order, const std::vector<Matrix<double>>& in) {
+  const auto &x = in[0], &weight = in[2], &bias = in[3], &dz = in[4];
+  std::vector<Matrix<double>> out = {{}, {weight.rows, weight.columns}, {1, bias.columns}, {}};
+  Matrix<double> product;
+  gcn_forward<double>(Cpu{1}, block, order, x, {weight, bias}, product, out[0]);
+  gcn_backward<double>(Cpu{1}, transposed_block, order, x, {weight, bias}, product, dz, {out[1], out[2]},
+                       &out[3]);
+  return out;
+}
+
+/// a, with b added to its first rows.
+Matrix<double> plus(Matrix<double> a, const Matrix<double>& b) {
+  for (std::size_t e = 0; e < b.data.size(); ++e) a.data[e] += b.data[e];
+  return a;
+}
+
+/// The formulas of gcn.hpp.
+std::vector<Matrix<double>> gcn_by_eigen(const Block& block, const std::vector<Matrix<double>>& in) {
+  const auto &x = in[0], &weight = in[2], &bias = in[3], &dz = in[4];
+  const auto aggregate = product_by_eigen(block, x);
+  Matrix<double> ones(block.rows, 1);
+  std::ranges::fill(ones.data, 1.0);
+  return {plus(product_by_eigen(aggregate, weight), product_by_eigen(ones, bias)),
+          product_by_eigen(transposed(aggregate), dz), product_by_eigen(transposed(ones), dz),
+          product_by_eigen(transposed_product_by_eigen(block, dz), transposed(weight))};
+}
+
+/// The formulas of sage.hpp: those of GCN, and what the destinations' own rows add.
+std::vector<Matrix<double>> sage_by_eigen(const Block& block, const std::vector<Matrix<double>>& in) {
+  const auto &x = in[0], &self = in[1], &dz = in[4];
+  const auto of_neighbours = gcn_by_eigen(block, in);
+  Matrix<double> destinations(block.rows, x.columns);
+  std::copy_n(x.data.begin(), destinations.data.size(), destinations.data.begin());
+  return {plus(of_neighbours[0], product_by_eigen(destinations, self)),
+          product_by_eigen(transposed(destinations), dz), of_neighbours[1], of_neighbours[2],
+          plus(of_neighbours[3], product_by_eigen(dz, transposed(self)))};
+}
+
+void expect_near(const std::vector<Matrix<double>>& found, const std::vector<Matrix<double>>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t k = 0; k < found.size(); ++k)
+    EXPECT_LT(largest_difference(found[k], expected[k]), 1e-12) << "result " << k;
+}
+
+TEST(Convolution, IsTheFormulaInBothOrders) {
   std::mt19937_64 random(test_seed(20));
   for (const std::int64_t in : {1, 5, 40})
     for (const std::int64_t out : {1, 7, 30}) {
@@ -91,35 +138,28 @@ TEST(Convolution, BothOrdersAgree) {
           random_matrix<double>(50, in, random), random_matrix<double>(in, out, random),
           random_matrix<double>(in, out, random), random_matrix<double>(1, out, random),
           random_matrix<double>(20, out, random)};
-      const auto a = sage_results(block, Order::kAggregateFirst, tensors),
-                 m = sage_results(block, Order::kMultiplyFirst, tensors);
-      for (std::size_t k = 0; k < a.size(); ++k)
-        EXPECT_LT(largest_difference(a[k], m[k]), 1e-12) << "result " << k;
+      for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
+        SCOPED_TRACE(testing::Message() << in << " x " << out << (order == Order::kAggregateFirst));
+        expect_near(sage_results(block, order, tensors), sage_by_eigen(block, tensors));
+        expect_near(gcn_results(block, transpose(block), order, tensors), gcn_by_eigen(block, tensors));
+      }
     }
 }
 
 TEST(Convolution, ThePlaceInCommonArraysDoesNotMatter) {
   std::mt19937_64 random(test_seed(21));
   const Block block = random_minibatch({50, 20}, random)[0];
-  const SharedBlock shared(block, 77), transposed(transpose(block), 1234);
+  const SharedBlock shared(block, 77), shared_transpose(transpose(block), 1234);
   const std::vector<Matrix<double>> tensors{
       random_matrix<double>(50, 6, random), random_matrix<double>(6, 7, random),
       random_matrix<double>(6, 7, random), random_matrix<double>(1, 7, random),
       random_matrix<double>(20, 7, random)};
-  const auto &x = tensors[0], &weight = tensors[1], &bias = tensors[3], &dz = tensors[4];
-  const auto gcn_results = [&](const BlockView<>& b, const BlockView<>& t, Order order) {
-    Matrix<double> product;
-    std::vector<Matrix<double>> out = {{}, {6, 7}, {1, 7}, {}};
-    gcn_forward<double>(Cpu{1}, b, order, x, {weight, bias}, product, out[0]);
-    gcn_backward<double>(Cpu{1}, t, order, x, {weight, bias}, product, dz, {out[1], out[2]}, &out[3]);
-    return out;
-  };
   for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
     const auto sage = sage_results(block, order, tensors),
                sage_in_common = sage_results(shared.block, order, tensors);
     for (std::size_t k = 0; k < sage.size(); ++k) EXPECT_TRUE(same_bits(sage_in_common[k], sage[k])) << k;
-    const auto gcn = gcn_results(block, transpose(block), order),
-               gcn_in_common = gcn_results(shared.block, transposed.block, order);
+    const auto gcn = gcn_results(block, transpose(block), order, tensors),
+               gcn_in_common = gcn_results(shared.block, shared_transpose.block, order, tensors);
     for (std::size_t k = 0; k < gcn.size(); ++k) EXPECT_TRUE(same_bits(gcn_in_common[k], gcn[k])) << k;
   }
 }

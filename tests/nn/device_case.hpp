@@ -3,17 +3,12 @@
 #pragma once
 
 #include "dense/device_matrices.hpp"
+#include "dense/eigen_oracle.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
 
 namespace espalier {
-
-inline Matrix<double> in_double(const Matrix<float>& m) {
-  Matrix<double> result(m.rows, m.columns);
-  std::copy(m.data.begin(), m.data.end(), result.data.begin());
-  return result;
-}
 
 /// Euclidean norm of a - b, by that of b or, if b is smaller, by `least`.
 inline double relative_difference(const Matrix<float>& a, const Matrix<double>& b, double least) {

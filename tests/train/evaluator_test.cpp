@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "dense/eigen_oracle.hpp"
 #include "dense/random_matrices.hpp"
 #include "mpi_test.hpp"
 #include "train/small_job.hpp"
@@ -58,8 +59,8 @@ Matrix<double> propagate(const SmallProblem& problem, const Network<float>& netw
   std::ranges::copy(problem.features.data, h.data.begin());
   for (int layer = 1; layer <= shape.layers; ++layer) {
     const bool sage = shape.kind == "sage";
-    auto z = plain_product(plain_product(a, h), tensor(network, layer, sage ? "neighbour" : "weight"));
-    const auto self = sage ? plain_product(h, tensor(network, layer, "self")) : Matrix<double>();
+    auto z = product_by_eigen(product_by_eigen(a, h), tensor(network, layer, sage ? "neighbour" : "weight"));
+    const auto self = sage ? product_by_eigen(h, tensor(network, layer, "self")) : Matrix<double>();
     const auto bias = tensor(network, layer, "bias"), scale = tensor(network, layer, "scale"),
                shift = tensor(network, layer, "shift");
     for (std::int64_t v = 0; v < z.rows; ++v)
