@@ -63,9 +63,12 @@ __global__ void __launch_bounds__(kBlockThreads)
   if (lane == 0) marked[number] = sum;
 }
 
+// Blocks of write_marked on a multiprocessor: with more of them its registers spill.
+constexpr int kWriteBlocks = 6;
+
 // Piece p writes to begins[p] .. begins[p + 1].
 template <class Index>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kWriteBlocks)
     write_marked(const RowPiece<Index>* pieces, std::int64_t count, Marks marks, const std::int64_t* begins,
                  std::int32_t* places, float* selected) {
   const auto number = warp_number();
