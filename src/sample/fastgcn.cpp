@@ -129,7 +129,7 @@ std::vector<double> factors_of(std::span<const Interval> in_order, SamplerMode m
 
 }  // namespace
 
-struct DrawRounds<Cpu>::State {
+struct DrawRoundsOn<Cpu>::State {
   std::uint64_t total;
   SharedList<std::int64_t> offsets;
   std::vector<ListDraws> lists;
@@ -141,20 +141,20 @@ struct DrawRounds<Cpu>::State {
   }
 };
 
-DrawRounds<Cpu>::DrawRounds(const Cpu&, std::span<const RandomStream> streams,
-                            const SharedList<std::int64_t>& offsets, std::uint64_t total, std::int64_t)
+DrawRoundsOn<Cpu>::DrawRoundsOn(const Cpu&, std::span<const RandomStream> streams,
+                                const SharedList<std::int64_t>& offsets, std::uint64_t total, std::int64_t)
     : state_(new State{total, offsets, {}, {}}) {
   for (std::int64_t k = 0; k < std::ssize(streams); ++k)
     state_->lists.emplace_back(streams[k], offsets[k + 1] - offsets[k]);
   state_->begin_round();
 }
-DrawRounds<Cpu>::~DrawRounds() = default;
+DrawRoundsOn<Cpu>::~DrawRoundsOn() = default;
 
-std::int64_t DrawRounds<Cpu>::missing() const {
+std::int64_t DrawRoundsOn<Cpu>::missing() const {
   return state_->begins.back();
 }
 
-Buffer<std::uint64_t> DrawRounds<Cpu>::next_points(const Cpu& cpu) {
+Buffer<std::uint64_t> DrawRoundsOn<Cpu>::next_points(const Cpu& cpu) {
   Buffer<std::uint64_t> points(missing());
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
   for (std::int64_t k = 0; k < std::ssize(state_->lists); ++k)
@@ -162,7 +162,7 @@ Buffer<std::uint64_t> DrawRounds<Cpu>::next_points(const Cpu& cpu) {
   return points;
 }
 
-void DrawRounds<Cpu>::take(const Cpu& cpu, const Buffer<Interval>& hits) {
+void DrawRoundsOn<Cpu>::take(const Cpu& cpu, const Buffer<Interval>& hits) {
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
   for (std::int64_t k = 0; k < std::ssize(state_->lists); ++k)
     state_->lists[k].take(hits.data() + state_->begins[k]);
@@ -170,8 +170,8 @@ void DrawRounds<Cpu>::take(const Cpu& cpu, const Buffer<Interval>& hits) {
 }
 
 template <class Index>
-ListPicks<Index, Cpu> DrawRounds<Cpu>::picks(const Cpu&, SamplerMode mode) const {
-  ListPicks<Index, Cpu> picks = {state_->offsets, {}, {}};
+LayerPicks<Index, Cpu> DrawRoundsOn<Cpu>::picks(const Cpu&, SamplerMode mode) const {
+  LayerPicks<Index, Cpu> picks = {state_->offsets, {}, {}};
   for (const auto& list : state_->lists)
     add_picks<Index>(list.in_order(), factors_of(list.in_order(), mode, state_->total), picks);
   return picks;
@@ -201,7 +201,7 @@ std::unique_ptr<Sampler> make_fastgcn(const Cpu& cpu, const DistCsr<Index>& m, c
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                                \
-  template ListPicks<Index, Cpu> DrawRounds<Cpu>::picks(const Cpu&, SamplerMode) const;            \
+  template LayerPicks<Index, Cpu> DrawRoundsOn<Cpu>::picks(const Cpu&, SamplerMode) const;         \
   template std::vector<std::uint64_t> fastgcn_weights(const DistCsr<Index>&, SamplerMode);         \
   template LayerPicks<Index> whole_support(std::span<const Interval>, SamplerMode, std::uint64_t); \
   template std::unique_ptr<Sampler> make_fastgcn(const Cpu&, const DistCsr<Index>&, const SamplerShape&);

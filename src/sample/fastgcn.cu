@@ -147,7 +147,7 @@ void value_picks(const Cuda& cuda, SamplerMode mode, DrawLists lists, const std:
 
 }  // namespace
 
-struct DrawRounds<Cuda>::State {
+struct DrawRoundsOn<Cuda>::State {
   SharedList<std::int64_t, Cuda> offsets;
   std::uint64_t total;
   std::int64_t missing;
@@ -162,9 +162,9 @@ struct DrawRounds<Cuda>::State {
   std::int64_t slots() const { return offsets.back(); }
 };
 
-DrawRounds<Cuda>::DrawRounds(const Cuda& cuda, std::span<const RandomStream> streams,
-                             const SharedList<std::int64_t, Cuda>& offsets, std::uint64_t total,
-                             std::int64_t vertices)
+DrawRoundsOn<Cuda>::DrawRoundsOn(const Cuda& cuda, std::span<const RandomStream> streams,
+                                 const SharedList<std::int64_t, Cuda>& offsets, std::uint64_t total,
+                                 std::int64_t vertices)
     : state_(std::make_unique<State>()) {
   auto& s = *state_;
   const auto slots = offsets.back(), lists = std::ssize(streams);
@@ -187,13 +187,13 @@ DrawRounds<Cuda>::DrawRounds(const Cuda& cuda, std::span<const RandomStream> str
   for (auto* array : {&s.before, &s.before_slot}) array->resize(slots + 1);
   s.width_before.resize(slots + 1);
 }
-DrawRounds<Cuda>::~DrawRounds() = default;
+DrawRoundsOn<Cuda>::~DrawRoundsOn() = default;
 
-std::int64_t DrawRounds<Cuda>::missing() const {
+std::int64_t DrawRoundsOn<Cuda>::missing() const {
   return state_->missing;
 }
 
-DeviceArray<std::uint64_t> DrawRounds<Cuda>::next_points(const Cuda& cuda) {
+DeviceArray<std::uint64_t> DrawRoundsOn<Cuda>::next_points(const Cuda& cuda) {
   auto& s = *state_;
   count_open(cuda, s.lists(), s.taken.data(), s.open.data());
   exclusive_sum(cuda, s.open.data(), s.open_begin.data(), std::ssize(s.open));
@@ -203,7 +203,7 @@ DeviceArray<std::uint64_t> DrawRounds<Cuda>::next_points(const Cuda& cuda) {
   return points;
 }
 
-void DrawRounds<Cuda>::take(const Cuda& cuda, const DeviceArray<Interval>& hits) {
+void DrawRoundsOn<Cuda>::take(const Cuda& cuda, const DeviceArray<Interval>& hits) {
   auto& s = *state_;
   if (s.missing == 0) return;  // others miss some
   const auto lists = s.lists();
@@ -225,10 +225,10 @@ void DrawRounds<Cuda>::take(const Cuda& cuda, const DeviceArray<Interval>& hits)
 }
 
 template <class Index>
-ListPicks<Index, Cuda> DrawRounds<Cuda>::picks(const Cuda& cuda, SamplerMode mode) const {
+LayerPicks<Index, Cuda> DrawRoundsOn<Cuda>::picks(const Cuda& cuda, SamplerMode mode) const {
   auto& s = *state_;
   const auto slots = s.slots();
-  ListPicks<Index, Cuda> picks = {s.offsets, DeviceArray<Index>(slots), DeviceArray<double>(slots)};
+  LayerPicks<Index, Cuda> picks = {s.offsets, DeviceArray<Index>(slots), DeviceArray<double>(slots)};
   if (slots == 0) return picks;
   weights_in_order(cuda, s.drawn.data(), slots, s.widths.data());
   exclusive_sum(cuda, s.widths.data(), s.width_before.data(), slots);
@@ -245,7 +245,7 @@ std::unique_ptr<SamplerOn<Cuda>> make_fastgcn(const Cuda& cuda, const DistCsr<In
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                                \
-  template ListPicks<Index, Cuda> DrawRounds<Cuda>::picks(const Cuda&, SamplerMode) const;         \
+  template LayerPicks<Index, Cuda> DrawRoundsOn<Cuda>::picks(const Cuda&, SamplerMode) const;      \
   template std::unique_ptr<SamplerOn<Cuda>> make_fastgcn(const Cuda&, const DistCsr<Index, Cuda>&, \
                                                          const SamplerShape&);
 ESPALIER_INSTANTIATE(std::int32_t)

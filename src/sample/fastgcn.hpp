@@ -13,24 +13,20 @@
 
 namespace espalier {
 
-/// The picks of many lists, one under the other.
-template <class Index, class Space>
-using ListPicks = LayerPicks<Index, Space>;
-
 /// The draws of all lists of a bulk, round by round: while picks are missing, a point each for
 /// those, on the axis of the list without what it took in earlier rounds; a vertex that was hit
 /// before is dropped.
 template <class Space>
-class DrawRounds;
+class DrawRoundsOn;
 
 template <>
-class DrawRounds<Cpu> {
+class DrawRoundsOn<Cpu> {
  public:
   /// List k draws offsets[k+1] - offsets[k] of so many vertices, with the words of streams[k];
   /// their weights sum to `total`.
-  DrawRounds(const Cpu& cpu, std::span<const RandomStream> streams, const SharedList<std::int64_t>& offsets,
-             std::uint64_t total, std::int64_t vertices);
-  ~DrawRounds();
+  DrawRoundsOn(const Cpu& cpu, std::span<const RandomStream> streams, const SharedList<std::int64_t>& offsets,
+               std::uint64_t total, std::int64_t vertices);
+  ~DrawRoundsOn();
   /// How many picks are missing.
   std::int64_t missing() const;
   /// A point for each of them.
@@ -39,7 +35,7 @@ class DrawRounds<Cpu> {
   void take(const Cpu& cpu, const Buffer<Interval>& hits);
   /// When nothing is missing.
   template <class Index>
-  ListPicks<Index, Cpu> picks(const Cpu& cpu, SamplerMode mode) const;
+  LayerPicks<Index, Cpu> picks(const Cpu& cpu, SamplerMode mode) const;
 
  private:
   struct State;
@@ -48,16 +44,16 @@ class DrawRounds<Cpu> {
 
 /// The same on a GPU, bit for bit.
 template <>
-class DrawRounds<Cuda> {
+class DrawRoundsOn<Cuda> {
  public:
-  DrawRounds(const Cuda& cuda, std::span<const RandomStream> streams,
-             const SharedList<std::int64_t, Cuda>& offsets, std::uint64_t total, std::int64_t vertices);
-  ~DrawRounds();
+  DrawRoundsOn(const Cuda& cuda, std::span<const RandomStream> streams,
+               const SharedList<std::int64_t, Cuda>& offsets, std::uint64_t total, std::int64_t vertices);
+  ~DrawRoundsOn();
   std::int64_t missing() const;
   DeviceArray<std::uint64_t> next_points(const Cuda& cuda);
   void take(const Cuda& cuda, const DeviceArray<Interval>& hits);
   template <class Index>
-  ListPicks<Index, Cuda> picks(const Cuda& cuda, SamplerMode mode) const;
+  LayerPicks<Index, Cuda> picks(const Cuda& cuda, SamplerMode mode) const;
 
  private:
   struct State;
@@ -100,7 +96,7 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
         begins.push_back(begins.back() + (takes_all(of_layer) ? 0 : of_layer));
       }
     }
-    DrawRounds<Space> draws(space, keyed, {space, std::move(begins)}, weights_.total(), m_.rows());
+    DrawRoundsOn<Space> draws(space, keyed, {space, std::move(begins)}, weights_.total(), m_.rows());
     points_ = rounds_ = 0;
     while (draw_round(space, draws)) {
     }
@@ -108,7 +104,7 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
   }
 
   LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>&,
-                                const LayerInput<Space>& input) override {
+                                const LayerInputOn<Space>& input) override {
     const auto batches = input.frontier.batches();
     if (takes_all(input.fanout)) return take_all(space, batches);
     const auto first = static_cast<std::int64_t>(input.stream.layer - 1) * batches;
@@ -128,7 +124,7 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
  private:
   // One round for every batch and layer; false when nothing was missing anywhere. Collective over
   // the process column.
-  bool draw_round(const Space& space, DrawRounds<Space>& draws) {
+  bool draw_round(const Space& space, DrawRoundsOn<Space>& draws) {
     auto missing = draws.missing();
     points_ += missing;
     if (const int parts = m_.partition.parts(); parts > 1) {
@@ -172,7 +168,7 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
   SpreadWeightsOn<Space> weights_;
   std::vector<Interval> all_;  // the whole support, where a layer takes it
   std::int64_t points_ = 0, rounds_ = 0;
-  ListPicks<Index, Space> picks_;  // of the current bulk: [layers][batches], layer 1 first
+  LayerPicks<Index, Space> picks_;  // of the current bulk: [layers][batches], layer 1 first
 };
 
 }  // namespace espalier

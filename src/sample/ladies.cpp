@@ -127,7 +127,7 @@ template std::vector<std::uint64_t> ladies_prefix(const SparseSum<std::int32_t>&
 template std::vector<std::uint64_t> ladies_prefix(const SparseSum<std::int64_t>&, SamplerMode);
 
 template <class Index>
-GroupPicks<Index, Cpu> draw_from_sums(const Cpu&, SamplerMode mode, const LayerInput<Cpu>& input,
+GroupPicks<Index, Cpu> draw_from_sums(const Cpu&, SamplerMode mode, const LayerInputOn<Cpu>& input,
                                       std::int64_t batch, SparseSum<Index>& sum) {
   const auto prefix = ladies_prefix(sum, mode);
   auto stream = input.stream;

@@ -152,7 +152,7 @@ GroupPicks<Index, Cuda> take(const Cuda& cuda, const Sums<Index, Cuda>& sums,
 }  // namespace
 
 template <class Index>
-GroupPicks<Index, Cuda> draw_from_sums(const Cuda& cuda, SamplerMode mode, const LayerInput<Cuda>& input,
+GroupPicks<Index, Cuda> draw_from_sums(const Cuda& cuda, SamplerMode mode, const LayerInputOn<Cuda>& input,
                                        std::int64_t first, Sums<Index, Cuda>& sums) {
   const auto batches = sums.lists(), count = sums.offsets.back();
   DeviceArray<std::int32_t> overflow(batches);

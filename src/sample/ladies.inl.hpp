@@ -18,10 +18,10 @@ struct GroupPicks {
 
 /// The picks of the batches from `first` on, whose sums are given and may be changed.
 template <class Index>
-GroupPicks<Index, Cpu> draw_from_sums(const Cpu& cpu, SamplerMode mode, const LayerInput<Cpu>& input,
+GroupPicks<Index, Cpu> draw_from_sums(const Cpu& cpu, SamplerMode mode, const LayerInputOn<Cpu>& input,
                                       std::int64_t first, SparseSum<Index>& sum);
 template <class Index>
-GroupPicks<Index, Cuda> draw_from_sums(const Cuda& cuda, SamplerMode mode, const LayerInput<Cuda>& input,
+GroupPicks<Index, Cuda> draw_from_sums(const Cuda& cuda, SamplerMode mode, const LayerInputOn<Cuda>& input,
                                        std::int64_t first, Sums<Index, Cuda>& sums);
 
 template <class Index, class Space>
@@ -33,7 +33,7 @@ class LadiesDistribution final : public LayerDistribution<Index, Space> {
   void begin(const Space&, std::span<const RandomStream>, std::span<const std::int64_t>) override {}
 
   LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>& product,
-                                const LayerInput<Space>& input) override {
+                                const LayerInputOn<Space>& input) override {
     std::vector<GroupPicks<Index, Space>> groups(input.frontier.batches());  // by their first batch
     product.sum(space, weight_, [&](std::int64_t first, SumOn<Index, Space>& sums) {
       groups[first] = draw_from_sums(space, mode_, input, first, sums);

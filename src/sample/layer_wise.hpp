@@ -31,7 +31,7 @@ struct LayerPicks {
 
 /// What the picks of a layer are made from.
 template <class Space>
-struct LayerInput {
+struct LayerInputOn {
   const FrontierOn<Space>& frontier;             ///< F[layer]; a batch's seeds are the first
                                                  ///< of its list
   const SharedList<std::int64_t, Space>& seeds;  ///< [batches] how many
@@ -54,7 +54,7 @@ class LayerDistribution {
   /// The picks of every batch in the layer of input.stream (counting down); `product`: of the
   /// frontier and M. Collective over the grid.
   virtual LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>& product,
-                                        const LayerInput<Space>& input) = 0;
+                                        const LayerInputOn<Space>& input) = 0;
   /// Are a block's rows normalised to sum 1 after the factors?
   virtual bool normalizes_rows() const = 0;
   /// Is the distribution a sum of the frontier's rows, so that the product moves sums?

@@ -55,7 +55,7 @@ class LayerWise final : public SamplerOn<Space> {
   const std::vector<Schedule>& schedules() const override { return schedules_; }
 
  private:
-  void sample_layer(const Space& space, const LayerInput<Space>& input, Schedule schedule,
+  void sample_layer(const Space& space, const LayerInputOn<Space>& input, Schedule schedule,
                     WindowOn<Space>& window) const {
     const auto& frontier = window.frontier();
     const auto product = open_product(space, frontier, m_, schedule, shape_.label);

@@ -4,8 +4,8 @@
 
 namespace espalier {
 
-void find_intervals(const Cpu&, const WeightAxis<Cpu>& axis, const std::uint64_t* points, std::int64_t count,
-                    Interval* intervals) {
+void find_intervals(const Cpu&, const WeightAxisOn<Cpu>& axis, const std::uint64_t* points,
+                    std::int64_t count, Interval* intervals) {
   const auto* const prefix = axis.prefix.data();
   const auto vertices = std::ssize(axis.prefix) - 1;
   for (std::int64_t k = 0; k < count; ++k) {

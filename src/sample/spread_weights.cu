@@ -4,7 +4,7 @@
 
 namespace espalier {
 
-void find_intervals(const Cuda& cuda, const WeightAxis<Cuda>& axis, const std::uint64_t* points,
+void find_intervals(const Cuda& cuda, const WeightAxisOn<Cuda>& axis, const std::uint64_t* points,
                     std::int64_t count, Interval* intervals) {
   const auto* const prefix = axis.prefix.data();
   const auto vertices = std::ssize(axis.prefix) - 1, first = axis.first_vertex;

@@ -35,16 +35,16 @@ inline Cost find_cost(int parts, double points) {
 
 /// The weights of a block row: prefix[k] .. prefix[k+1] is the interval of vertex first_vertex + k.
 template <class Space>
-struct WeightAxis {
+struct WeightAxisOn {
   Array<Space, std::uint64_t> prefix;  ///< [vertices + 1]
   std::int64_t first_vertex = 0;
 };
 
 /// intervals[k] = that of points[k], which lies on this part of the axis; k < count. Arrays are
 /// memory of the space.
-void find_intervals(const Cpu& cpu, const WeightAxis<Cpu>& axis, const std::uint64_t* points,
+void find_intervals(const Cpu& cpu, const WeightAxisOn<Cpu>& axis, const std::uint64_t* points,
                     std::int64_t count, Interval* intervals);
-void find_intervals(const Cuda& cuda, const WeightAxis<Cuda>& axis, const std::uint64_t* points,
+void find_intervals(const Cuda& cuda, const WeightAxisOn<Cuda>& axis, const std::uint64_t* points,
                     std::int64_t count, Interval* intervals);
 
 /// to[order[k]] = from[k] for k < count.
@@ -119,7 +119,7 @@ class SpreadWeightsOn {
  private:
   const CommunicatorOn<Space>* column_ = nullptr;  // null: all weights are mine
   SharedList<std::uint64_t, Space> offsets_;       // [parts + 1] of the axis
-  WeightAxis<Space> axis_;
+  WeightAxisOn<Space> axis_;
   std::int64_t support_ = 0;
 };
 

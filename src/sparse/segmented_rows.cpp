@@ -53,7 +53,7 @@ Sums<Index> stack_sums(const Cpu& cpu, const SegmentedRows<Index>& rows, const E
 }
 
 template <class Index>
-void merge_sums(const Cpu& cpu, const Sums<Index>& partial, const SharedList<std::int64_t>& segment_of,
+void merge_sums(const Cpu& cpu, const Sums<Index>& partial, const SharedList<std::int64_t>& target,
                 std::int64_t count, std::int64_t columns, const SumVisitor<Index>& visit) {
   struct Part {
     const Index* indices;
@@ -63,7 +63,7 @@ void merge_sums(const Cpu& cpu, const Sums<Index>& partial, const SharedList<std
   std::vector<std::vector<Part>> parts(count);
   for (std::int64_t list = 0; list < partial.lists(); ++list) {
     const auto at = partial.offsets[list];
-    parts[segment_of[list]].push_back(
+    parts[target[list]].push_back(
         {partial.columns.data() + at, partial.sums.data() + at, partial.offsets[list + 1] - at});
   }
 #pragma omp parallel num_threads(cpu.threads)

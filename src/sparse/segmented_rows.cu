@@ -169,11 +169,11 @@ Sums<Index, Cuda> stack_sums(const Cuda& cuda, const SegmentedRows<Index, Cuda>&
 
 template <class Index>
 void merge_sums(const Cuda& cuda, const Sums<Index, Cuda>& partial,
-                const SharedList<std::int64_t, Cuda>& segment_of, std::int64_t count, std::int64_t columns,
+                const SharedList<std::int64_t, Cuda>& target, std::int64_t count, std::int64_t columns,
                 const SumVisitor<Index, Cuda>& visit, std::int64_t budget) {
   const auto add = [&](const DenseSums& dense) {
     add_sums(cuda, partial.columns.data(), partial.sums.data(), partial.offsets.back(),
-             partial.offsets.data(), partial.lists(), segment_of.data(), dense);
+             partial.offsets.data(), partial.lists(), target.data(), dense);
   };
   for_each_group<Index>(cuda, count, columns, budget, add, visit);
 }

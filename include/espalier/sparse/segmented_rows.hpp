@@ -66,14 +66,14 @@ template <class Index>
 Sums<Index, Cuda> stack_sums(const Cuda& cuda, const SegmentedRows<Index, Cuda>& rows,
                              const EntryWeight& weight);
 
-/// Visits, for every k < count, the sum of those lists l of `partial` with segment_of[l] == k.
+/// Visits, for every k < count, the sum of those lists l of `partial` with target[l] == k.
 /// Columns are below `columns`. Budget as above.
 template <class Index>
-void merge_sums(const Cpu& cpu, const Sums<Index>& partial, const SharedList<std::int64_t>& segment_of,
+void merge_sums(const Cpu& cpu, const Sums<Index>& partial, const SharedList<std::int64_t>& target,
                 std::int64_t count, std::int64_t columns, const SumVisitor<Index>& visit);
 template <class Index>
 void merge_sums(const Cuda& cuda, const Sums<Index, Cuda>& partial,
-                const SharedList<std::int64_t, Cuda>& segment_of, std::int64_t count, std::int64_t columns,
+                const SharedList<std::int64_t, Cuda>& target, std::int64_t count, std::int64_t columns,
                 const SumVisitor<Index, Cuda>& visit, std::int64_t budget = 0);
 
 /// For every row the entries in the columns of its segment: ids are places in that list. Segment k
