@@ -7,6 +7,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/nearest.hpp"
+#include "espalier/nn/layer.hpp"
 #include "espalier/sample/sampler.hpp"
 
 namespace espalier {
@@ -21,6 +22,13 @@ struct Words {
 std::string samplers() {
   std::string lines;
   for (const auto& kind : sampler_kinds())
+    lines += fmt::format("{}  {:<12}{}", lines.empty() ? "" : "\n", kind.name, kind.about);
+  return lines;
+}
+
+std::string layers() {
+  std::string lines;
+  for (const auto& kind : layer_kinds())
     lines += fmt::format("{}  {:<12}{}", lines.empty() ? "" : "\n", kind.name, kind.about);
   return lines;
 }
@@ -69,7 +77,9 @@ const std::map<std::string, Words>& words() {
             samplers()}},
       {"train",
        {"train a network",
-        "Example:\n  mpirun -np 4 espalier train inputs/debian.toml grid.replication=2 train.epochs=5"}},
+        "Example:\n  mpirun -np 4 espalier train inputs/debian.toml grid.replication=2 train.epochs=5\n\n"
+        "The layers (model.kind):\n" +
+            layers()}},
       {"plan",
        {"say what a job will need, without running it",
         "Example:\n  espalier plan inputs/debian.toml --ranks 16 --memory-per-rank 4GiB --machine "

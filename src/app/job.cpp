@@ -32,7 +32,8 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   text = world.broadcast_text(text, 0, "setup");
   auto config = parse_config(text, arguments.config, arguments.overrides);
   check_sampler_keys(sampler_kind_of(config.sampler.kind), config.sampler.weighted, config.sampler.mode,
-                     config.model.kind == "gcn");
+                     has_own_weights(config.model));
+  check_shape(network_shape(config.model, 1, 1));
   if (config.graph.file.empty() && !arguments.dry_run)
     usage_error(
         "{}: {}graph.file is missing; name a file that `espalier import` or `espalier generate` wrote, here "
@@ -44,7 +45,7 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
 void check_graph(const GraphInfo& graph, const Config& config) {
   if (graph.train == 0)
     input_error("{}: /split/train is empty or absent; import the graph with a split", config.graph.file);
-  if (config.sampler.weighted && config.model.kind != "gcn" && !graph.weighted)
+  if (config.sampler.weighted && !has_own_weights(config.model) && !graph.weighted)
     input_error(
         "sampler.weighted = true, but {} has no edge weights; import it with --edge-weight, or use false",
         config.graph.file);

@@ -59,22 +59,8 @@ std::string bytes_in_words(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
 }
 
-NetworkSize network_size(const GraphInfo& graph, const ModelConfig& model) {
-  const double hidden = static_cast<double>(model.hidden), matrices = model.kind == "sage" ? 2 : 1;
-  NetworkSize size;
-  for (std::int64_t layer = 1; layer <= model.layers; ++layer) {
-    const double in = layer == 1 ? static_cast<double>(graph.features) : hidden,
-                 out = layer == model.layers ? static_cast<double>(graph.classes) : hidden;
-    size.parameters += matrices * in * out + out;
-    size.tensors += static_cast<std::int64_t>(matrices) + 1;
-    if (layer == model.layers || model.normalize == "none") continue;
-    size.parameters += 2 * out;
-    size.tensors += 2;
-    if (model.normalize != "batch") continue;
-    size.statistics += 2 * out;
-    size.statistic_tensors += 2;
-  }
-  return size;
+NetworkShape network_shape(const GraphInfo& graph, const Config& config) {
+  return network_shape(config.model, graph.features, graph.classes);
 }
 
 ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
@@ -82,10 +68,10 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   const double share = static_cast<double>(replication) / static_cast<double>(ranks);
   ResidentMemory memory;
   const bool with_values =
-      graph.weighted || config.model.kind == "gcn" || sampler_kind_of(config.sampler.kind).layer_wise;
+      graph.weighted || has_own_weights(config.model) || sampler_kind_of(config.sampler.kind).layer_wise;
   memory.topology = topology_bytes(graph, with_values) * (config.grid.topology == "replicated" ? 1 : share);
-  const bool self_loops =
-      config.model.kind == "gcn" || (config.sampler.kind == "ladies" && config.sampler.mode == "reference");
+  const bool self_loops = matrix_form(config.model) == MatrixForm::kNormalized ||
+                          (config.sampler.kind == "ladies" && config.sampler.mode == "reference");
   if (self_loops)
     memory.loading =
         topology_bytes(graph, graph.weighted) * (config.grid.topology == "replicated" ? 1 : share);
@@ -97,7 +83,7 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   const double widest = std::max(hidden, static_cast<double>(graph.classes));
   memory.evaluation = 4 * static_cast<double>(graph.nodes) * share *
                       (hidden + widest * (1 + 1 / static_cast<double>(replication)));
-  memory.model = 6 * 4 * network_size(graph, config.model).parameters;
+  memory.model = 6 * 4 * network_size(network_shape(graph, config)).parameters;
   return memory;
 }
 
@@ -206,7 +192,7 @@ void check_memory(const JobSize& job, std::int64_t replication) {
 }
 
 SamplerShape sampler_shape(const Config& config, std::int64_t ranks) {
-  const bool matrix = config.model.kind == "gcn" || sampler_kind_of(config.sampler.kind).layer_wise;
+  const bool matrix = has_own_weights(config.model) || sampler_kind_of(config.sampler.kind).layer_wise;
   const auto bulk = static_cast<double>(config.sampler.bulk.value.value_or(ranks));
   return {.fanout = config.sampler.fanout,
           .weighted = config.sampler.weighted && !sampler_kind_of(config.sampler.kind).layer_wise,

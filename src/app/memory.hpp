@@ -8,6 +8,7 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/nn/network_shape.hpp"
 #include "espalier/sample/sampler.hpp"
 
 namespace espalier {
@@ -23,14 +24,8 @@ double feature_bytes(const GraphInfo& graph);
 /// "512 B", "1.5 GiB".
 std::string bytes_in_words(double bytes);
 
-/// Trained numbers of the network: weights, biases, scales and shifts; and in how many tensors.
-struct NetworkSize {
-  double parameters = 0;
-  std::int64_t tensors = 0;
-  double statistics = 0;  ///< running means and variances of batch normalisation
-  std::int64_t statistic_tensors = 0;
-};
-NetworkSize network_size(const GraphInfo& graph, const ModelConfig& model);
+/// The network of a job on this graph.
+NetworkShape network_shape(const GraphInfo& graph, const Config& config);
 
 /// Bytes on one rank, apart from minibatches.
 struct ResidentMemory {

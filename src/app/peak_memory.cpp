@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "espalier/base/index_type.hpp"
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
 
 namespace espalier {
@@ -27,16 +27,17 @@ struct Estimate {
   double id() const { return index_bytes(job.graph.nodes); }
   double value() const { return has_values() ? 4 : 0; }
   bool has_values() const {
-    return job.graph.weighted || job.config.model.kind == "gcn" ||
+    return job.graph.weighted || has_own_weights(job.config.model) ||
            sampler_kind_of(job.config.sampler.kind).layer_wise;
   }
   double result_value() const {
-    return sampler_kind_of(job.config.sampler.kind).weighs_picks || job.config.model.kind == "gcn" ? 4 : 0;
+    return sampler_kind_of(job.config.sampler.kind).weighs_picks || has_own_weights(job.config.model) ? 4 : 0;
   }
   std::size_t layers() const { return job.config.sampler.fanout.size(); }
+  NetworkShape network() const { return network_shape(job.graph, job.config); }
   double width(std::size_t layer) const {  // of H[layer]
     if (layer == 0) return static_cast<double>(job.graph.features);
-    return static_cast<double>(layer == layers() ? job.graph.classes : job.config.model.hidden);
+    return static_cast<double>(network_layers(network())[layer - 1].layer.out);
   }
   double stored_row() const {
     return static_cast<double>(job.graph.features) * (job.graph.half_features ? 2 : 4);
@@ -159,19 +160,15 @@ Arrays sampling(const Estimate& e) {
 
 // ---- a step ----
 
-double input_dropout(const ModelConfig& model) {
-  return model.input_dropout.value.value_or(model.kind == "gcn" ? model.dropout : 0);
-}
-
-Order order_of_layer(const Estimate& e, const MinibatchSize& size, std::size_t layer) {
-  return cheaper_order(BlockSize{size.rows[layer], size.rows[layer - 1], size.entries[layer]},
-                       static_cast<std::int64_t>(e.width(layer - 1)),
-                       static_cast<std::int64_t>(e.width(layer)), layer > 1);
+BlockSize block_of(const MinibatchSize& size, std::size_t layer) {
+  return {size.rows[layer], size.rows[layer - 1], size.entries[layer]};
 }
 
 bool gathers(const Estimate& e) {
-  return e.epoch.rows() == 1 && input_dropout(e.job.config.model) == 0 &&
-         order_of_layer(e, e.work.largest, 1) == Order::kAggregateFirst;
+  const auto network = e.network();
+  const auto layers = network_layers(network);
+  return e.epoch.rows() == 1 && network.input_dropout == 0 &&
+         layer_kind_of(network.kind).costs(layers[0].layer, block_of(e.work.largest, 1)).aggregates_input;
 }
 
 // feature/store.inl.hpp: of `lists` lists of `rows` rows each: sources, rows in float32; with other
@@ -187,34 +184,44 @@ Arrays input_rows(const Estimate& e) {
   return fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), e.width(0));
 }
 
-// nn/network.inl.hpp: of each layer the product and its result, gradients of two layers, a
-// transposed block.
+// nn/network.inl.hpp: what each layer keeps and its result, gradients of two layers, memory that
+// their backward passes work in, a transposed block.
 Arrays activations(const Estimate& e) {
   const auto& size = e.work.largest;
-  const auto& model = e.job.config.model;
+  const auto network = e.network();
+  const auto& kind = layer_kind_of(network.kind);
   Arrays arrays;
-  double transposed_rows = 0, transposed_entries = 0;
+  double transposed_rows = 0, transposed_entries = 0, position_bytes = 0;
   std::array<double, 2> gradients = {0, 0};
-  for (std::size_t layer = e.layers(); layer >= 1; --layer) {
-    const double in = e.width(layer - 1), out = e.width(layer), rows = size.rows[layer],
-                 columns = size.rows[layer - 1];
-    const bool multiply_first = order_of_layer(e, size, layer) == Order::kMultiplyFirst;
-    arrays.add(4 * (multiply_first ? columns * out : rows * in));
-    arrays.add(4 * rows * out, model.normalize != "none" && layer < e.layers() ? 2 : 1);
-    if (layer > 1 || multiply_first) {
-      transposed_rows = std::max(transposed_rows, columns);
+  std::array<double, 5> scratch = {};
+  for (const auto& made : network_layers(network)) {
+    const auto layer = static_cast<std::size_t>(made.layer.number);
+    const double in = static_cast<double>(made.layer.in), out = static_cast<double>(made.layer.out);
+    if (layer > e.layers()) {  // of jumping knowledge: J and its gradient, logits
+      arrays.add(4 * size.rows[layer - 1] * in, 2).add(4 * size.rows[layer - 1] * out);
+      continue;
+    }
+    const auto costs = kind.costs(made.layer, block_of(size, layer));
+    for (const double numbers : costs.kept) arrays.add(4 * numbers);
+    arrays.add(4 * size.rows[layer] * out, made.normalizes ? 2 : 1);
+    for (std::size_t k = 0; k < costs.backward_scratch.size(); ++k)
+      scratch[k] = std::max(scratch[k], costs.backward_scratch[k]);
+    if (costs.transposes) {
+      transposed_rows = std::max(transposed_rows, size.rows[layer - 1]);
       transposed_entries = std::max(transposed_entries, size.entries[layer]);
     }
-    auto& gradient = gradients[layer % 2];
-    if (layer > 1) gradient = std::max(gradient, columns * in);
+    if (costs.keeps_positions) position_bytes = std::max(position_bytes, 8 * size.entries[layer]);
+    auto& gradient = gradients[(e.layers() - layer) % 2];
+    if (layer > 1) gradient = std::max(gradient, size.rows[layer - 1] * in);
   }
   for (const double gradient : gradients) arrays.add(4 * gradient);
-  if (input_dropout(model) > 0) arrays.add(4 * size.rows[0] * e.width(0));
-  return arrays.add(8 * transposed_rows).add(4 * transposed_entries, 2);
+  for (const double numbers : scratch) arrays.add(4 * numbers);
+  if (network.input_dropout > 0) arrays.add(4 * size.rows[0] * e.width(0));
+  return arrays.add(8 * transposed_rows).add(4 * transposed_entries, 2).add(position_bytes);
 }
 
 Arrays network(const Estimate& e) {
-  const double parameters = network_size(e.job.graph, e.job.config.model).parameters;
+  const double parameters = network_size(e.network()).parameters;
   const bool exact = e.job.config.train.reproducible;
   const double state = e.job.config.train.optimizer == "adam" ? 2 : 1;
   // Weights, optimiser, gradients, best weights; a flat gradient per minibatch of a step, and
@@ -229,28 +236,37 @@ Arrays network(const Estimate& e) {
 Arrays evaluation(const Estimate& e) {
   const double c = e.epoch.replication, share = e.block_rows() / c;
   Arrays most, of_features, outgrown;
-  double widest_rows = 0, widest_product = 0;
+  const auto network = e.network();
+  const auto layers = network_layers(network);
+  double widest_rows = 0;
+  std::array<double, 5> widest = {};
   for (std::size_t layer = 1; layer <= e.layers(); ++layer) {
     const auto& chunk = e.evaluations[layer - 1];
     const double in = e.width(layer - 1), out = e.width(layer);
     const double rows = std::min(static_cast<double>(chunk_rows(e.job, e.epoch.replication, layer)), share);
     const double remote = chunk.most_remote_rows / std::max<double>(1, static_cast<double>(chunk.chunks));
     // Memory that all layers use: what a wider one has outgrown stays behind.
-    const auto grow = [&](double& widest, double bytes) {
-      if (bytes > widest) outgrown.add(std::exchange(widest, bytes));
+    const auto grow = [&](double& most_bytes, double bytes) {
+      if (bytes > most_bytes) outgrown.add(std::exchange(most_bytes, bytes));
     };
     grow(widest_rows, 4 * chunk.largest_input * in);
-    grow(widest_product, 4 * (out < in ? chunk.largest_input * out : rows * in));
+    const auto costs =
+        layer_kind_of(network.kind)
+            .costs(layers[layer - 1].layer, {rows, chunk.largest_input, chunk.largest_entries});
+    auto working = Arrays().add(widest_rows);
+    for (std::size_t k = 0; k < widest.size(); ++k) {
+      if (k < costs.scratch.size()) grow(widest[k], 4 * costs.scratch[k]);
+      working.add(widest[k]);
+    }
     const auto fetching = fetch(e, 1, chunk.largest_input, remote, layer == 1 ? e.stored_row() : 4 * in, 0);
     const auto block = Arrays().add(8 * chunk.largest_input).add(8 * rows).add(4 * chunk.largest_entries, 2);
     const auto picks =
-        row_entries(rows, chunk.largest_entries, e.id(), e.job.config.model.kind == "gcn" ? 4 : 0);
+        row_entries(rows, chunk.largest_entries, e.id(), has_own_weights(e.job.config.model) ? 4 : 0);
     auto result = Arrays().add(4 * share * out);
     if (chunk.chunks > 1) result.add(4 * rows * out);
     auto gathered = Arrays();
     if (c > 1) gathered.add(4 * e.block_rows() * out);
-    auto live = of_features + outgrown + result + Arrays().add(widest_rows).add(widest_product) + block +
-                larger(picks, gathered);
+    auto live = of_features + outgrown + result + working + block + larger(picks, gathered);
     if (layer > 1) live.add(4 * e.block_rows() * in);
     most = larger(most, live + fetching);
     if (layer == 1) of_features = fetching;

@@ -57,11 +57,11 @@ std::string describe(const Plan& plan) {
   const auto steps = count_batches(plan.work.batches, plan.epoch.batches_per_step);
   std::string text = fmt::format("graph    {}: {} vertices, {} edges, {} to train\n", config.graph.file,
                                  grouped(graph.nodes), grouped(graph.edges), grouped(graph.train));
-  text +=
-      fmt::format("job      {}{}, batch {}; {} layers of {}, {} -> {} -> {}, {} parameters\n",
-                  plan.job.training ? "train " : "sample ", sampler_in_words(config),
-                  config.sampler.batch_size, config.model.layers, config.model.kind, graph.features,
-                  config.model.hidden, graph.classes, grouped(network_size(graph, config.model).parameters));
+  text += fmt::format("job      {}{}, batch {}; {} layers of {}, {} -> {} -> {}, {} parameters\n",
+                      plan.job.training ? "train " : "sample ", sampler_in_words(config),
+                      config.sampler.batch_size, config.model.layers, config.model.kind, graph.features,
+                      config.model.hidden, graph.classes,
+                      grouped(network_size(network_shape(graph, config)).parameters));
   text += fmt::format("grid     {} as {} x {}, {} topology, {} each, {}\n", plural(plan.epoch.ranks, "rank"),
                       plural(plan.epoch.rows(), "block row"), plural(plan.epoch.replication, "column"),
                       config.grid.topology, plural(plan.threads, "thread"), config.run.device);

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "espalier/base/index_type.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "espalier/feature/fetch_model.hpp"
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/network_shape.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 
 namespace espalier {
@@ -39,10 +40,13 @@ Cost all_reduce_cost(double bytes, int ranks) {
   return {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received)};
 }
 
+NetworkShape network_of(const StageInput& in) {
+  return network_shape(in.job.graph, in.job.config);
+}
+
 double width_of(const StageInput& in, std::size_t layer) {  // of H[layer]
   if (layer == 0) return static_cast<double>(in.job.graph.features);
-  return static_cast<double>(layer == in.evaluations.size() ? in.job.graph.classes
-                                                            : in.job.config.model.hidden);
+  return static_cast<double>(network_layers(network_of(in))[layer - 1].layer.out);
 }
 
 // train/trainer.hpp: every step asks once, for the rows of its minibatches.
@@ -63,7 +67,7 @@ std::vector<Cost> fetch_costs(const StageInput& in) {
 // train/gradient_reduction.cpp: floats, or integers after a bound for each tensor; statistics in
 // the same way.
 Cost reduce_cost(const StageInput& in) {
-  const auto size = network_size(in.job.graph, in.job.config.model);
+  const auto size = network_size(network_of(in));
   Cost step;
   const auto reduce = [&](double numbers, std::int64_t tensors) {
     if (tensors == 0) return;
@@ -156,28 +160,26 @@ StageVolume volume_of(const std::vector<Cost>& ranks) {
 
 namespace {
 
-// Work of a layer: multiply-adds of dense products, numbers gathered by sparse ones, numbers passed
-// by activations.
-struct LayerWork {
-  double flops = 0, gathered = 0, elements = 0;
-};
-struct PassWork {
-  LayerWork forward, backward;
-};
+LayerWork operator+(const LayerWork& a, const LayerWork& b) {
+  return {a.flops + b.flops, a.gathered + b.gathered, a.elements + b.elements};
+}
 
-PassWork layer_work(const StageInput& in, std::size_t layer) {
-  const auto& size = in.work.mean;
-  const double rows = size.rows[layer], columns = size.rows[layer - 1], entries = size.entries[layer];
-  const double width = width_of(in, layer - 1), out = width_of(in, layer);
-  const bool sage = in.job.config.model.kind == "sage", first = layer == 1;
-  const auto order = cheaper_order(BlockSize{rows, columns, entries}, static_cast<std::int64_t>(width),
-                                   static_cast<std::int64_t>(out), !first);
-  const bool multiply = order == Order::kMultiplyFirst;
-  const double product = 2 * (multiply ? columns : rows) * width * out + (sage ? 2 * rows * width * out : 0);
-  PassWork work;
-  work.forward = {product, entries * (multiply ? out : width), rows * out};
-  work.backward = {product * (first ? 1 : 2), first && !multiply ? 0 : entries * (multiply ? out : width),
-                   2 * rows * out};
+// Of the layers with such a block, and of the linear one that jumping knowledge ends with.
+LayerWork network_work(const StageInput& in, LayerWork LayerCosts::*pass,
+                       const std::function<BlockSize(std::size_t)>& block_of) {
+  const auto network = network_of(in);
+  const auto& kind = layer_kind_of(network.kind);
+  const double passes = pass == &LayerCosts::backward ? 2 : 1;
+  LayerWork work;
+  for (const auto& made : network_layers(network)) {
+    const auto number = static_cast<std::size_t>(made.layer.number);
+    const bool of_graph = made.layer.number <= network.layers;
+    const BlockSize block = block_of(of_graph ? number : number - 1);
+    if (of_graph) work = work + kind.costs(made.layer, block).*pass;
+    if (!of_graph || made.projects_input)
+      work.flops +=
+          passes * 2 * block.rows * static_cast<double>(made.layer.in) * static_cast<double>(made.layer.out);
+  }
   return work;
 }
 
@@ -238,34 +240,37 @@ struct SecondsModel {
     return busy() * copied(4 * rows * width_of(in, 0), m) + moved(moves, column()) +
            copied(most_bytes(moves), m);
   }
-  double network(LayerWork PassWork::*pass) const {
-    double seconds = 0;
-    for (std::size_t layer = 1; layer <= in.evaluations.size(); ++layer)
-      seconds += seconds_of(layer_work(in, layer).*pass, m);
-    return busy() * seconds;
+  double network(LayerWork LayerCosts::*pass) const {
+    const auto& size = in.work.mean;
+    return busy() *
+           seconds_of(network_work(in, pass,
+                                   [&](std::size_t layer) -> BlockSize {
+                                     return {size.rows[layer], size.rows[layer - 1], size.entries[layer]};
+                                   }),
+                      m);
   }
   double reduce() const {
-    const double numbers = network_size(in.job.graph, in.job.config.model).parameters;
+    const double numbers = network_size(network_of(in)).parameters;
     return steps_of(in) * numbers / (m.gradients * 1e6) + moved(costs.at("reduce"), world());
   }
   double optimize() const {
-    return steps_of(in) * network_size(in.job.graph, in.job.config.model).parameters / (m.parameters * 1e6);
+    return steps_of(in) * network_size(network_of(in)).parameters / (m.parameters * 1e6);
   }
   double evaluate() const {
     const double share = 1.0 / in.epoch.ranks, nodes = static_cast<double>(in.job.graph.nodes) * share,
                  edges = static_cast<double>(in.job.graph.edges) * share;
-    double seconds = moved(costs.at("evaluate"), column()) + copied(most_bytes(costs.at("evaluate")), m);
-    for (std::size_t layer = 1; layer <= in.evaluations.size(); ++layer) {
+    const auto input_of = [&](std::size_t layer) {
       const auto& work = in.evaluations[layer - 1];
-      const double width = width_of(in, layer - 1), out = width_of(in, layer);
-      const double input = std::max(nodes, static_cast<double>(work.chunks) * work.largest_input);
-      const bool multiply = out < width, sage = in.job.config.model.kind == "sage";
-      seconds +=
-          seconds_of({2 * (multiply ? input : nodes) * width * out + (sage ? 2 * nodes * width * out : 0),
-                      edges * (multiply ? out : width), nodes * out},
-                     m) +
-          copied(4 * input * width, m) + edges / (m.draws * 1e6);
-    }
+      return std::max(nodes, static_cast<double>(work.chunks) * work.largest_input);
+    };
+    double seconds = moved(costs.at("evaluate"), column()) + copied(most_bytes(costs.at("evaluate")), m);
+    seconds += seconds_of(network_work(in, &LayerCosts::evaluation,
+                                       [&](std::size_t layer) -> BlockSize {
+                                         return {nodes, input_of(layer), edges};
+                                       }),
+                          m);
+    for (std::size_t layer = 1; layer <= in.evaluations.size(); ++layer)
+      seconds += copied(4 * input_of(layer) * width_of(in, layer - 1), m) + edges / (m.draws * 1e6);
     return seconds;
   }
 };
@@ -278,8 +283,8 @@ std::map<std::string, double> stage_seconds(const StageInput& input, const Stage
   std::map<std::string, double> seconds = {{"sample", model.sample()}};
   if (input.job.training) {
     seconds["fetch"] = model.fetch();
-    seconds["forward"] = model.network(&PassWork::forward);
-    seconds["backward"] = model.network(&PassWork::backward);
+    seconds["forward"] = model.network(&LayerCosts::forward);
+    seconds["backward"] = model.network(&LayerCosts::backward);
     seconds["reduce"] = model.reduce();
     seconds["optimizer"] = model.optimize();
     seconds["evaluate"] = model.evaluate();

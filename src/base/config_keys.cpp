@@ -9,13 +9,23 @@ const Needs kSpreadTopology = {
     "grid.topology", [](const Config& c) { return c.grid.topology == "partitioned"; }, "\"partitioned\""};
 const Needs kChosenSchedule = {"grid.schedule", [](const Config& c) { return c.grid.schedule == "auto"; },
                                "\"auto\""};
-const Needs kHiddenLayers = {"model.layers", [](const Config& c) { return c.model.layers > 1; }, "2 or more"};
+bool has_hidden(const Config& c) {
+  return c.model.layers > 1 || c.model.jumping != "none";
+}
+bool is_attention(const Config& c) {
+  return c.model.kind == "gat";
+}
+
+const Needs kHiddenLayers = {"model.layers", has_hidden, "2 or more"};
 const Needs kAnythingDropped = {"model.layers",
                                 [](const Config& c) {
-                                  return c.model.layers > 1 ||
-                                         (c.model.kind == "gcn" && !c.model.input_dropout.value);
+                                  const bool drops_input = c.model.kind == "gcn" || is_attention(c);
+                                  return has_hidden(c) || (drops_input && !c.model.input_dropout.value) ||
+                                         (is_attention(c) && !c.model.attention_dropout.value);
                                 },
                                 "2 or more"};
+const Needs kAttention = {"model.kind", is_attention, "\"gat\""};
+const Needs kAggregator = {"model.kind", [](const Config& c) { return c.model.kind == "sage"; }, "\"sage\""};
 const Needs kSgd = {"train.optimizer", [](const Config& c) { return c.train.optimizer == "sgd"; }, "\"sgd\""};
 const Needs kSteps = {"train.lr_schedule", [](const Config& c) { return c.train.lr_schedule == "step"; },
                       "\"step\""};
@@ -93,7 +103,10 @@ std::vector<Key> bind_keys(Config& c) {
        &c.sampler.mode,
        "variant of ladies and fastgcn: how picks are weighted",
        {"paper", "reference", "debiased"}},
-      {"model.kind", &c.model.kind, "the layers of the network", {"sage", "gcn"}},
+      {"model.kind",
+       &c.model.kind,
+       "the layers of the network (`espalier help train` says what each is)",
+       {"sage", "gcn", "gat", "gin"}},
       {"model.hidden", &c.model.hidden, "width of the hidden layers", {}, 1, kNoLimit, {kHiddenLayers}},
       {"model.layers", &c.model.layers, "number of layers", {}, 1, 64},
       {"model.dropout",
@@ -105,10 +118,51 @@ std::vector<Key> bind_keys(Config& c) {
        {kAnythingDropped}},
       {"model.input_dropout",
        &c.model.input_dropout,
-       "the same for input features; auto: model.dropout for gcn, 0 for sage",
+       "the same for input features; auto: model.dropout for gcn and gat, 0 for sage and gin",
        {},
        0,
        0.999},
+      {"model.activation",
+       &c.model.activation,
+       "what stands between layers; auto: elu for gat, relu for the others",
+       {"auto", "relu", "elu"},
+       -kNoLimit,
+       kNoLimit,
+       {kHiddenLayers}},
+      {"model.aggregator",
+       &c.model.aggregator,
+       "what sage makes of the neighbours",
+       {"mean", "max", "sum"},
+       -kNoLimit,
+       kNoLimit,
+       {kAggregator}},
+      {"model.heads",
+       &c.model.heads,
+       "heads of attention in hidden layers, model.hidden / heads wide each, side by side",
+       {},
+       1,
+       1024,
+       {kAttention, kHiddenLayers}},
+      {"model.output_heads",
+       &c.model.output_heads,
+       "the same in the last layer, averaged",
+       {},
+       1,
+       1024,
+       {kAttention}},
+      {"model.attention_dropout",
+       &c.model.attention_dropout,
+       "probability that an edge's weight is dropped; auto: model.dropout",
+       {},
+       0,
+       0.999,
+       {kAttention}},
+      {"model.residual", &c.model.residual,
+       "add each layer's input to its result, by a learnt matrix where widths differ"},
+      {"model.jumping",
+       &c.model.jumping,
+       "jumping knowledge: learn from the results of all layers, side by side (concat) or the largest (max)",
+       {"none", "concat", "max"}},
       {"model.normalize",
        &c.model.normalize,
        "normalisation between layers",

@@ -1,9 +1,13 @@
-// The passes of GCN (espalier/nn/gcn.hpp), composed of leaves that every space has.
+// The passes of GCN (espalier/nn/gcn.hpp), composed of leaves that every space has, and the layer
+// that they make.
 #pragma once
 
 #include "espalier/dense/gemm.hpp"
 #include "espalier/dense/spmm.hpp"
 #include "espalier/nn/gcn.hpp"
+#include "espalier/nn/layer.hpp"
+#include "espalier/sparse/transpose.hpp"
+#include "product_costs.hpp"
 #include "row_sum.hpp"
 
 namespace espalier {
@@ -45,6 +49,74 @@ void gcn_backward(const Space& space, const BlockViewOn<Space>& transposed, Orde
     spmm<T>(space, transposed, product, *dx);
   }
 }
+
+template <class T, class Space>
+class GcnLayer final : public Layer<T, Space> {
+  using M = Matrix<T, Space>;
+  using Tensors = typename Layer<T, Space>::Tensors;
+
+ public:
+  explicit GcnLayer(const LayerShape& shape) : shape_(shape) {}
+
+  void forward(const Space& space, const BlockView<Space>& block, InputForm form, ConstMatrixView<T, Space> x,
+               Tensors weights, const RandomStream&, M& z) override {
+    const Order order = form == InputForm::kAggregated ? Order::kAggregated : order_of(block);
+    gcn_forward<T>(space, block, order, x, tensors(weights), product_, z);
+  }
+
+  void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+                Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
+                M* dx) override {
+    const Order order = order_of(block);
+    if (dx != nullptr || order == Order::kMultiplyFirst) transpose(space, block, scratch.transposed);
+    gcn_backward<T>(space, scratch.transposed, order, x, tensors(weights), product_, dz,
+                    {gradients[0], gradients[1]}, dx);
+  }
+
+  void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+                Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
+    gcn_forward<T>(space, block, evaluation_order(shape_.in, shape_.out), x, tensors(weights),
+                   scratch.matrices[0], z);
+  }
+
+  bool aggregates_input(const BlockView<Space>& block) const override {
+    return order_of(block) == Order::kAggregateFirst;
+  }
+  M* aggregate() override { return &product_; }
+
+ private:
+  static GcnTensors<const M> tensors(Tensors weights) { return {weights[0].value, weights[1].value}; }
+  Order order_of(const BlockView<Space>& block) const {
+    return cheaper_order(block, shape_.in, shape_.out, shape_.number > 1);
+  }
+
+  LayerShape shape_;
+  M product_;  ///< B X, or X W where that is multiplied first
+};
+
+inline MatrixForm gcn_matrix(std::string_view) {
+  return MatrixForm::kNormalized;
+}
+
+inline std::vector<TensorShape> gcn_tensors(const LayerShape& s) {
+  return {{"weight", s.in, s.out}, {"bias", 1, s.out, Start::kZero}};
+}
+
+inline LayerCosts gcn_costs(const LayerShape& s, const BlockSize& b) {
+  return costs_of_products(s, b, 0);
+}
+
+// Kipf and Welling drop input features as well; GraphSAGE's authors do not.
+inline constexpr LayerKind kGcn = {
+    .name = "gcn",
+    .about = "graph convolution (Kipf and Welling 2017): (D^-1/2 (A + I) D^-1/2 X) W + b",
+    .matrix = gcn_matrix,
+    .drops_input = true,
+    .activation = "relu",
+    .takes_heads = false,
+    .takes_aggregator = false,
+    .tensors = gcn_tensors,
+    .costs = gcn_costs};
 
 #define ESPALIER_INSTANTIATE_GCN(T, Space)                                                            \
   template void gcn_forward<T, Space>(const Space&, const BlockView<Space>&, Order,                   \

@@ -5,43 +5,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/nn/batch_norm.hpp"
-#include "espalier/nn/dropout.hpp"
 #include "espalier/nn/layer_norm.hpp"
 #include "espalier/nn/network.hpp"
-#include "espalier/sparse/transpose.hpp"
-#include "gcn.inl.hpp"
-#include "sage.inl.hpp"
+#include "layers.inl.hpp"
 
 namespace espalier {
-
-inline void check_shape(const NetworkShape& s) {
-  if (s.kind != "sage" && s.kind != "gcn") usage_error("model kind \"{}\" is not one of sage, gcn", s.kind);
-  if (s.normalize != "none" && s.normalize != "batch" && s.normalize != "layer")
-    usage_error("normalize \"{}\" is not one of none, batch, layer", s.normalize);
-  if (s.layers < 1) usage_error("a network needs at least 1 layer, not {}", s.layers);
-  if (s.inputs < 1 || s.classes < 1 || (s.layers > 1 && s.hidden < 1))
-    usage_error("widths must be positive: {} inputs, {} hidden, {} classes", s.inputs, s.hidden, s.classes);
-  for (const double rate : {s.dropout, s.input_dropout})
-    if (!(rate >= 0 && rate < 1)) usage_error("dropout {} is not in [0, 1)", rate);
-}
-
-inline RandomStream mask_of(const Pass& pass, int layer) {
-  return {pass.seed, Purpose::kDropout, pass.epoch, pass.batch, static_cast<std::uint64_t>(layer), 0};
-}
-
-/// Where a layer's tensors stand among its parameters; scale and shift follow the convolution's.
-inline constexpr int kSelf = 0, kNeighbour = 1, kSageBias = 2;
-inline constexpr int kWeight = 0, kGcnBias = 1;
-inline int scale_place(const NetworkShape& shape) {
-  return shape.kind == "sage" ? kSageBias + 1 : kGcnBias + 1;
-}
 
 /// Uniform in +- sqrt(6 / (in + out)): the variance that keeps activations and gradients alike from
 /// layer to layer.
@@ -66,36 +41,35 @@ Matrix<T, Space> placed(const Space& space, Matrix<T> values) {
 
 template <class T, class Space>
 Network<T, Space>::Network(const Space& space, const NetworkShape& shape, std::uint64_t seed)
-    : shape_(shape) {
+    : shape_(shape), activation_(activation_of(shape.activation)), jumping_(jumping_of(shape.jumping)) {
   check_shape(shape);
-  for (int layer = 1; layer <= shape.layers; ++layer) {
-    const std::int64_t in = input_width(layer), out = output_width(layer);
-    first_parameter_.push_back(parameters_.size());
-    if (shape.kind == "sage") add_parameter(space, seed, layer, "self", in, out);
-    add_parameter(space, seed, layer, shape.kind == "sage" ? "neighbour" : "weight", in, out);
-    add_parameter(space, seed, layer, "bias", 1, out);
-    if (!normalizes(layer)) continue;
-    add_parameter(space, seed, layer, "scale", 1, out);
-    add_parameter(space, seed, layer, "shift", 1, out);
-    if (shape.normalize != "batch") continue;
-    add_statistic(space, layer, "mean", out, T{0});
-    add_statistic(space, layer, "variance", out, T{1});
+  shapes_ = network_layers(shape);
+  for (const auto& made : shapes_) {
+    const int number = made.layer.number;
+    const bool of_graph = number <= shape.layers;
+    for (const auto& tensor : made.tensors)
+      add_parameter(
+          space, seed, number,
+          of_graph ? fmt::format("layer{}.{}", number, tensor.name) : fmt::format("output.{}", tensor.name),
+          tensor);
+    if (of_graph)
+      layers_.push_back({make_layer<T, Space>(layer_kind_of(shape.kind), made.layer), {}, {}, {}});
+    if (!made.normalizes || shape.normalize != "batch") continue;
+    add_statistic(space, number, "mean", made.layer.out, T{0});
+    add_statistic(space, number, "variance", made.layer.out, T{1});
   }
-  activations_.resize(shape.layers);
 }
 
 template <class T, class Space>
-void Network<T, Space>::add_parameter(const Space& space, std::uint64_t seed, int layer, const char* name,
-                                      std::int64_t rows, std::int64_t columns) {
-  const std::string_view kind(name);
-  const bool is_weight = kind != "bias" && kind != "scale" && kind != "shift";
-  Matrix<T> values(rows, columns);
+void Network<T, Space>::add_parameter(const Space& space, std::uint64_t seed, int layer,
+                                      const std::string& name, const TensorShape& shape) {
+  const bool is_weight = shape.start == Start::kGlorot;
+  Matrix<T> values(shape.rows, shape.columns);
   if (is_weight)
     draw_weights({seed, Purpose::kInitialWeights, 0, 0, parameters_.size(), 0}, values);
   else
-    std::ranges::fill(values.data, kind == "scale" ? T{1} : T{0});
-  parameters_.push_back(
-      {fmt::format("layer{}.{}", layer, name), layer, is_weight, placed(space, std::move(values))});
+    std::ranges::fill(values.data, shape.start == Start::kOne ? T{1} : T{0});
+  parameters_.push_back({name, layer, is_weight, placed(space, std::move(values))});
 }
 
 template <class T, class Space>
@@ -117,88 +91,94 @@ std::int64_t Network<T, Space>::parameter_count() const {
 
 template <class T, class Space>
 std::int64_t Network<T, Space>::input_width(int layer) const {
-  return layer == 1 ? shape_.inputs : shape_.hidden;
+  return shape_of(layer).layer.in;
 }
 
 template <class T, class Space>
 std::int64_t Network<T, Space>::output_width(int layer) const {
-  return layer == shape_.layers ? shape_.classes : shape_.hidden;
+  return shape_of(layer).layer.out;
 }
 
 template <class T, class Space>
 Matrix<T, Space>& Network<T, Space>::output_of(int layer) {
-  return normalizes(layer) ? activations_of(layer).output : activations_of(layer).linear;
+  return shape_of(layer).normalizes ? kept_of(layer).output : kept_of(layer).linear;
 }
 
 template <class T, class Space>
-const Matrix<T, Space>& Network<T, Space>::input_of(int layer, const Matrix<T, Space>& input) {
+const Matrix<T, Space>& Network<T, Space>::input_of(int layer, const M& input) {
   if (layer > 1) return output_of(layer - 1);
   return shape_.input_dropout > 0 ? dropped_input_ : input;
 }
 
-/// Tensor number `place` of a layer.
 template <class T, class Space>
-const Matrix<T, Space>& Network<T, Space>::value(int layer, int place) const {
-  return parameters_[first_parameter_[layer - 1] + static_cast<std::size_t>(place)].value;
+std::span<const Parameter<T, Space>> Network<T, Space>::tensors_of(int layer) const {
+  const auto& made = shape_of(layer);
+  return std::span(parameters_).subspan(made.first_tensor, made.tensors.size());
+}
+
+template <class T, class Space>
+std::span<Matrix<T, Space>> Network<T, Space>::gradients_of(int layer, std::vector<M>& gradients) const {
+  const auto& made = shape_of(layer);
+  return std::span(gradients).subspan(made.first_tensor, made.tensors.size());
+}
+
+template <class T, class Space>
+RandomStream Network<T, Space>::mask_of(const Pass& pass, Purpose purpose, int layer) const {
+  return {pass.seed, purpose, pass.epoch, pass.batch, static_cast<std::uint64_t>(layer), 0};
 }
 
 template <class T, class Space>
 bool Network<T, Space>::aggregates_input(const BlockView<Space>& first_block) const {
-  return shape_.input_dropout == 0 &&
-         cheaper_order(first_block, input_width(1), output_width(1), false) == Order::kAggregateFirst;
+  return shape_.input_dropout == 0 && layers_[0].layer->aggregates_input(first_block);
 }
 
 template <class T, class Space>
 const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
-                                                   std::span<const BlockView<Space>> blocks,
-                                                   const Matrix<T, Space>& input, const Pass& pass,
-                                                   InputForm form) {
+                                                   std::span<const BlockView<Space>> blocks, const M& input,
+                                                   const Pass& pass, InputForm form) {
   ESPALIER_CHECK(static_cast<int>(blocks.size()) == shape_.layers, "{} blocks for {} layers", blocks.size(),
                  shape_.layers);
   ESPALIER_CHECK(input.columns == shape_.inputs, "input has {} columns, not {}", input.columns,
                  shape_.inputs);
-  const bool aggregated = form == InputForm::kAggregated;
-  if (aggregated) {
-    const auto& product = activations_of(1).product;
-    ESPALIER_CHECK(
-        aggregates_input(blocks[0]) && product.rows == blocks[0].rows && input.rows >= product.rows,
-        "a product of {} rows and an input of {} for {} rows", product.rows, input.rows, blocks[0].rows);
-  }
+  if (form == InputForm::kAggregated)
+    ESPALIER_CHECK(aggregates_input(blocks[0]) && input_aggregate().rows == blocks[0].rows &&
+                       input.rows >= blocks[0].rows,
+                   "a product of {} rows and an input of {} for {} rows", input_aggregate().rows, input.rows,
+                   blocks[0].rows);
   if (shape_.input_dropout > 0)
-    dropout<T>(space, mask_of(pass, 0), shape_.input_dropout, input, dropped_input_);
+    dropout<T>(space, mask_of(pass, Purpose::kDropout, 0), shape_.input_dropout, input, dropped_input_);
   for (int layer = 1; layer <= shape_.layers; ++layer) {
-    const BlockView<Space>& block = blocks[layer - 1];
-    const Order order = aggregated && layer == 1
-                            ? Order::kAggregated
-                            : cheaper_order(block, input_width(layer), output_width(layer), layer > 1);
-    auto& kept = activations_of(layer);
-    convolve(space, layer, block, order, input_of(layer, input), kept.product, kept.linear);
-    if (layer < shape_.layers) activate(space, layer, pass);
+    auto& kept = kept_of(layer);
+    const M& x = input_of(layer, input);
+    kept.layer->forward(space, blocks[layer - 1], layer == 1 ? form : InputForm::kRows, x, tensors_of(layer),
+                        mask_of(pass, Purpose::kAttention, layer), kept.linear);
+    add_input(space, layer, blocks[layer - 1].rows, x, kept.linear);
+    if (shape_of(layer).activates) follow(space, layer, pass);
   }
-  return activations_of(shape_.layers).linear;
+  if (!jumps()) return kept_of(shape_.layers).linear;
+  jump(space);
+  return logits_;
 }
 
+/// Z += the destinations' own rows of the layer's input, or their product with W_residual.
 template <class T, class Space>
-void Network<T, Space>::convolve(const Space& space, int layer, const BlockView<Space>& block, Order order,
-                                 const Matrix<T, Space>& x, Matrix<T, Space>& product,
-                                 Matrix<T, Space>& z) const {
-  if (shape_.kind == "sage") {
-    const SageTensors<const Matrix<T, Space>> weights{value(layer, kSelf), value(layer, kNeighbour),
-                                                      value(layer, kSageBias)};
-    sage_forward<T>(space, block, order, x, weights, product, z);
-  } else {
-    const GcnTensors<const Matrix<T, Space>> weights{value(layer, kWeight), value(layer, kGcnBias)};
-    gcn_forward<T>(space, block, order, x, weights, product, z);
-  }
+void Network<T, Space>::add_input(const Space& space, int layer, std::int64_t rows, const M& x, M& z) const {
+  const auto& made = shape_of(layer);
+  if (!made.adds_input) return;
+  const auto own = ConstMatrixView<T, Space>(x).first_rows(rows);
+  if (made.projects_input)
+    gemm<T>(space, own, tensors_of(layer)[made.own_tensors].value, z, Update::kAccumulate);
+  else
+    add_rows<T>(space, own, z);
 }
 
-/// H = dropout(relu(normalise(Z))).
+/// H = dropout(f(normalise(Z))).
 template <class T, class Space>
-void Network<T, Space>::activate(const Space& space, int layer, const Pass& pass) {
-  auto& kept = activations_of(layer);
-  if (normalizes(layer)) {
-    const Matrix<T, Space>&scale = value(layer, scale_place(shape_)),
-                    &shift = value(layer, scale_place(shape_) + 1);
+void Network<T, Space>::follow(const Space& space, int layer, const Pass& pass) {
+  auto& kept = kept_of(layer);
+  if (shape_of(layer).normalizes) {
+    const auto tensors = tensors_of(layer);
+    const M &scale = tensors[tensors.size() - 2].value, &shift = tensors[tensors.size() - 1].value;
     if (shape_.normalize == "batch") {
       auto* statistics = &batch_statistics_[2 * static_cast<std::size_t>(layer - 1)];
       batch_norm_forward<T>(space, kept.linear, scale, shift, kept.output, kept.inverse_deviation,
@@ -207,70 +187,131 @@ void Network<T, Space>::activate(const Space& space, int layer, const Pass& pass
       layer_norm_forward<T>(space, kept.linear, scale, shift, kept.output, kept.inverse_deviation);
     }
   }
-  relu_dropout<T>(space, mask_of(pass, layer), shape_.dropout, output_of(layer));
+  activate<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), shape_.dropout, output_of(layer));
+}
+
+// ---- jumping knowledge ----
+
+template <class T, class Space>
+void Network<T, Space>::jump(const Space& space) {
+  const std::int64_t seeds = output_of(shape_.layers).rows;
+  for (int layer = 1; layer <= shape_.layers; ++layer)
+    take_up_layer(space, layer, MatrixView<T, Space>(output_of(layer)).first_rows(seeds), winners_, jumped_);
+  evaluate_output(space, jumped_, logits_);
 }
 
 template <class T, class Space>
-void Network<T, Space>::backward(const Space& space, std::span<const BlockView<Space>> blocks,
-                                 const Matrix<T, Space>& input, const Pass&, const Matrix<T, Space>& dlogits,
-                                 std::vector<Matrix<T, Space>>& gradients) {
+void Network<T, Space>::take_up_layer(const Space& space, int layer, ConstMatrixView<T, Space> h,
+                                      Array<Space, std::int32_t>& winners, M& jumped) const {
+  if (layer == 1) jumped.resize(h.rows, shape_of(shape_.layers + 1).layer.in);
+  if (jumping_ == Jumping::kConcat)
+    place_columns<T>(space, h, (layer - 1) * shape_.hidden, jumped);
+  else
+    take_larger<T>(space, h, layer, jumped, winners);
+}
+
+template <class T, class Space>
+void Network<T, Space>::evaluate_output(const Space& space, const M& jumped, M& logits) const {
+  const auto tensors = tensors_of(shape_.layers + 1);
+  logits.resize(jumped.rows, shape_.classes);
+  gemm_plus_row<T>(space, tensors[1].value, jumped, tensors[0].value, logits);
+}
+
+template <class T, class Space>
+void Network<T, Space>::backward_of_jump(const Space& space, const M& dlogits, std::vector<M>& gradients) {
+  const int output = shape_.layers + 1;
+  const auto to = gradients_of(output, gradients);
+  gemm_tn<T>(space, jumped_, dlogits, to[0]);
+  sum_rows<T>(space, dlogits, to[1]);
+  jumped_gradient_.resize(jumped_.rows, jumped_.columns);
+  gemm_nt<T>(space, dlogits, tensors_of(output)[0].value, jumped_gradient_);
+}
+
+/// gradient = dH[layer] gets what comes by way of J, in the seeds' rows.
+template <class T, class Space>
+void Network<T, Space>::add_gradient_of_jump(const Space& space, int layer, M& gradient) const {
+  const auto of_seeds = MatrixView<T, Space>(gradient).first_rows(jumped_.rows);
+  if (jumping_ == Jumping::kConcat)
+    add_columns<T>(space, jumped_gradient_, (layer - 1) * shape_.hidden, of_seeds);
+  else
+    add_where_larger<T>(space, jumped_gradient_, layer, winners_, of_seeds);
+}
+
+// ---- backward ----
+
+template <class T, class Space>
+void Network<T, Space>::backward(const Space& space, std::span<const BlockView<Space>> blocks, const M& input,
+                                 const Pass& pass, const M& dlogits, std::vector<M>& gradients, M* dinput) {
   gradients.resize(parameters_.size());
   for (std::size_t k = 0; k < parameters_.size(); ++k)
     gradients[k].resize(parameters_[k].value.rows, parameters_[k].value.columns);
+  if (jumps()) {
+    backward_of_jump(space, dlogits, gradients);
+    gradient_.resize(jumped_.rows, shape_.hidden);
+    fill_zero(space, gradient_.data);
+  }
   for (int layer = shape_.layers; layer >= 1; --layer) {
-    if (layer < shape_.layers) backward_of_activation(space, layer, gradient_, gradients);
-    const Matrix<T, Space>& dz = layer == shape_.layers ? dlogits : gradient_;
-    backward_of_convolution(space, layer, blocks[layer - 1], input_of(layer, input), dz, gradients,
-                            layer > 1 ? &next_gradient_ : nullptr);
+    if (jumps()) add_gradient_of_jump(space, layer, gradient_);
+    const bool activates = shape_of(layer).activates;
+    if (activates) backward_of_activation(space, layer, pass, gradient_, gradients);
+    const M& dz = activates ? gradient_ : dlogits;
+    const M& x = input_of(layer, input);
+    M* const dx = layer > 1 ? &next_gradient_ : dinput;
+    kept_of(layer).layer->backward(space, blocks[layer - 1], x, tensors_of(layer), dz, scratch_,
+                                   gradients_of(layer, gradients), dx);
+    backward_of_input(space, layer, blocks[layer - 1].rows, x, dz, gradients, dx);
     std::swap(gradient_, next_gradient_);
   }
+  if (dinput != nullptr && shape_.input_dropout > 0)
+    dropout<T>(space, mask_of(pass, Purpose::kDropout, 0), shape_.input_dropout, *dinput, *dinput);
+}
+
+/// Of add_input.
+template <class T, class Space>
+void Network<T, Space>::backward_of_input(const Space& space, int layer, std::int64_t rows, const M& x,
+                                          const M& dz, std::vector<M>& gradients, M* dx) const {
+  const auto& made = shape_of(layer);
+  if (!made.adds_input) return;
+  if (made.projects_input)
+    gemm_tn<T>(space, ConstMatrixView<T, Space>(x).first_rows(rows), dz,
+               gradients_of(layer, gradients)[made.own_tensors]);
+  if (dx == nullptr) return;
+  const auto own = MatrixView<T, Space>(*dx).first_rows(rows);
+  if (made.projects_input)
+    gemm_nt<T>(space, dz, tensors_of(layer)[made.own_tensors].value, own, Update::kAccumulate);
+  else
+    add_rows<T>(space, dz, own);
 }
 
 /// gradient = dH becomes dZ.
 template <class T, class Space>
-void Network<T, Space>::backward_of_activation(const Space& space, int layer, Matrix<T, Space>& gradient,
-                                               std::vector<Matrix<T, Space>>& gradients) {
-  const auto& kept = activations_of(layer);
-  relu_dropout_backward<T>(space, shape_.dropout, output_of(layer), gradient);
-  if (!normalizes(layer)) return;
-  const Matrix<T, Space>& scale = value(layer, scale_place(shape_));
-  auto* to = &gradients[first_parameter_[layer - 1] + static_cast<std::size_t>(scale_place(shape_))];
+void Network<T, Space>::backward_of_activation(const Space& space, int layer, const Pass& pass, M& gradient,
+                                               std::vector<M>& gradients) {
+  const auto& kept = kept_of(layer);
+  activate_backward<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), shape_.dropout,
+                       output_of(layer), gradient);
+  if (!shape_of(layer).normalizes) return;
+  const auto tensors = tensors_of(layer);
+  const auto to = gradients_of(layer, gradients);
+  const std::size_t scale = tensors.size() - 2, shift = tensors.size() - 1;
   if (shape_.normalize == "batch")
-    batch_norm_backward<T>(space, kept.linear, kept.inverse_deviation, scale, gradient, to[0], to[1]);
+    batch_norm_backward<T>(space, kept.linear, kept.inverse_deviation, tensors[scale].value, gradient,
+                           to[scale], to[shift]);
   else
-    layer_norm_backward<T>(space, kept.linear, kept.inverse_deviation, scale, gradient, to[0], to[1]);
-}
-
-template <class T, class Space>
-void Network<T, Space>::backward_of_convolution(const Space& space, int layer, const BlockView<Space>& block,
-                                                const Matrix<T, Space>& x, const Matrix<T, Space>& dz,
-                                                std::vector<Matrix<T, Space>>& gradients,
-                                                Matrix<T, Space>* dx) {
-  const Order order = cheaper_order(block, input_width(layer), output_width(layer), layer > 1);
-  if (dx != nullptr || order == Order::kMultiplyFirst) transpose(space, block, transposed_);
-  Matrix<T, Space>& product = activations_of(layer).product;
-  auto* to = &gradients[first_parameter_[layer - 1]];
-  if (shape_.kind == "sage") {
-    const SageTensors<const Matrix<T, Space>> weights{value(layer, kSelf), value(layer, kNeighbour),
-                                                      value(layer, kSageBias)};
-    sage_backward<T>(space, block, transposed_, order, x, weights, product, dz,
-                     {to[kSelf], to[kNeighbour], to[kSageBias]}, dx);
-  } else {
-    const GcnTensors<const Matrix<T, Space>> weights{value(layer, kWeight), value(layer, kGcnBias)};
-    gcn_backward<T>(space, transposed_, order, x, weights, product, dz, {to[kWeight], to[kGcnBias]}, dx);
-  }
+    layer_norm_backward<T>(space, kept.linear, kept.inverse_deviation, tensors[scale].value, gradient,
+                           to[scale], to[shift]);
 }
 
 template <class T, class Space>
 void Network<T, Space>::evaluate_layer(const Space& space, int layer, const BlockView<Space>& block,
-                                       const Matrix<T, Space>& input, Matrix<T, Space>& scratch,
-                                       Matrix<T, Space>& output) const {
-  convolve(space, layer, block, evaluation_order(input_width(layer), output_width(layer)), input, scratch,
-           output);
-  if (layer == shape_.layers) return;
-  if (normalizes(layer)) {
-    const Matrix<T, Space>&scale = value(layer, scale_place(shape_)),
-                    &shift = value(layer, scale_place(shape_) + 1);
+                                       const M& input, LayerScratch<T, Space>& scratch, M& output) const {
+  layers_[layer - 1].layer->evaluate(space, block, input, tensors_of(layer), scratch, output);
+  add_input(space, layer, block.rows, input, output);
+  const auto& made = shape_of(layer);
+  if (!made.activates) return;
+  if (made.normalizes) {
+    const auto tensors = tensors_of(layer);
+    const M &scale = tensors[tensors.size() - 2].value, &shift = tensors[tensors.size() - 1].value;
     if (shape_.normalize == "batch") {
       const auto* statistics = &running_statistics_[2 * static_cast<std::size_t>(layer - 1)];
       batch_norm_evaluate<T>(space, statistics[0], statistics[1], scale, shift, output);
@@ -278,7 +319,7 @@ void Network<T, Space>::evaluate_layer(const Space& space, int layer, const Bloc
       layer_norm_evaluate<T>(space, scale, shift, output);
     }
   }
-  relu_dropout<T>(space, {}, 0.0, output);
+  activate<T>(space, activation_, {}, 0.0, output);
 }
 
 template <class T, class Space>

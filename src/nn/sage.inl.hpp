@@ -1,9 +1,14 @@
-// The passes of GraphSAGE (espalier/nn/sage.hpp), composed of leaves that every space has.
+// The passes of GraphSAGE (espalier/nn/sage.hpp), composed of leaves that every space has, and the
+// layer that they make.
 #pragma once
 
+#include "espalier/dense/gather_max.hpp"
 #include "espalier/dense/gemm.hpp"
 #include "espalier/dense/spmm.hpp"
+#include "espalier/nn/layer.hpp"
 #include "espalier/nn/sage.hpp"
+#include "espalier/sparse/transpose.hpp"
+#include "product_costs.hpp"
 #include "row_sum.hpp"
 
 namespace espalier {
@@ -50,6 +55,120 @@ void sage_backward(const Space& space, const BlockViewOn<Space>& block, const Bl
     gemm_nt<T>(space, dz, weights.self, MatrixView<T, Space>(*dx).first_rows(block.rows),
                Update::kAccumulate);
 }
+
+/// GraphSAGE: the mean of the neighbours, their sum (the same passes with another matrix), or their
+/// largest elements.
+template <class T, class Space>
+class SageLayer final : public Layer<T, Space> {
+  using M = Matrix<T, Space>;
+  using Tensors = typename Layer<T, Space>::Tensors;
+
+ public:
+  explicit SageLayer(const LayerShape& shape) : shape_(shape), takes_largest_(shape.aggregator == "max") {}
+
+  void forward(const Space& space, const BlockView<Space>& block, InputForm form, ConstMatrixView<T, Space> x,
+               Tensors weights, const RandomStream&, M& z) override {
+    const auto own = tensors(weights);
+    if (takes_largest_) return apply_to_largest(space, block, x, own, product_, winners_, z);
+    const Order order = form == InputForm::kAggregated ? Order::kAggregated : order_of(block);
+    sage_forward<T>(space, block, order, x, own, product_, z);
+  }
+
+  void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+                Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
+                M* dx) override {
+    const SageTensors<M> to{gradients[0], gradients[1], gradients[2]};
+    if (takes_largest_) return backward_of_largest(space, block, x, tensors(weights), dz, scratch, to, dx);
+    const Order order = order_of(block);
+    if (dx != nullptr || order == Order::kMultiplyFirst) transpose(space, block, scratch.transposed);
+    sage_backward<T>(space, block, scratch.transposed, order, x, tensors(weights), product_, dz, to, dx);
+  }
+
+  void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+                Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
+    M& product = scratch.matrices[0];
+    if (takes_largest_)
+      return apply_to_largest(space, block, x, tensors(weights), product, scratch.winners, z);
+    sage_forward<T>(space, block, evaluation_order(shape_.in, shape_.out), x, tensors(weights), product, z);
+  }
+
+  bool aggregates_input(const BlockView<Space>& block) const override {
+    return !takes_largest_ && order_of(block) == Order::kAggregateFirst;
+  }
+  M* aggregate() override { return takes_largest_ ? nullptr : &product_; }
+
+ private:
+  static SageTensors<const M> tensors(Tensors weights) {
+    return {weights[0].value, weights[1].value, weights[2].value};
+  }
+  Order order_of(const BlockView<Space>& block) const {
+    return cheaper_order(block, shape_.in, shape_.out, shape_.number > 1);
+  }
+
+  // Z = X_d W_self + max(X_u) W_neighbour + b
+  static void apply_to_largest(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+                               SageTensors<const M> weights, M& largest, Array<Space, std::int32_t>& winners,
+                               M& z) {
+    largest.resize(block.rows, x.columns);
+    gather_max<T>(space, block, x, largest, winners);
+    z.resize(block.rows, weights.self.columns);
+    gemm_plus_row<T>(space, weights.bias, x.first_rows(block.rows), weights.self, z);
+    gemm<T>(space, largest, weights.neighbour, z, Update::kAccumulate);
+  }
+
+  void backward_of_largest(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+                           SageTensors<const M> weights, const M& dz, LayerScratch<T, Space>& scratch,
+                           SageTensors<M> gradients, M* dx) {
+    gemm_tn<T>(space, x.first_rows(block.rows), dz, gradients.self);
+    gemm_tn<T>(space, product_, dz, gradients.neighbour);
+    sum_rows<T>(space, dz, gradients.bias);
+    if (dx == nullptr) return;
+    transpose(space, block, scratch.transposed, &scratch.positions);
+    gemm_nt<T>(space, dz, weights.neighbour, product_);  // by the largest
+    dx->resize(x.rows, x.columns);
+    gather_max_backward<T>(space, scratch.transposed, scratch.positions, winners_, product_, *dx);
+    gemm_nt<T>(space, dz, weights.self, MatrixView<T, Space>(*dx).first_rows(block.rows),
+               Update::kAccumulate);
+  }
+
+  LayerShape shape_;
+  bool takes_largest_;
+  M product_;  ///< B X or the largest, X W where that is multiplied first
+  Array<Space, std::int32_t> winners_;
+};
+
+inline MatrixForm sage_matrix(std::string_view aggregator) {
+  return aggregator == "sum" ? MatrixForm::kSum : MatrixForm::kMean;
+}
+
+inline std::vector<TensorShape> sage_tensors(const LayerShape& s) {
+  return {{"self", s.in, s.out}, {"neighbour", s.in, s.out}, {"bias", 1, s.out, Start::kZero}};
+}
+
+inline LayerCosts sage_costs(const LayerShape& s, const BlockSize& b) {
+  if (s.aggregator != "max") return costs_of_products(s, b, 2 * b.rows * numbers(s));
+  const double in = static_cast<double>(s.in), out = static_cast<double>(s.out), gathered = b.entries() * in,
+               product = 4 * b.rows * numbers(s);
+  const bool first = s.number == 1;
+  return {.forward = {product, gathered, b.rows * out},
+          .backward = {product * (first ? 1 : 2), first ? 0 : 2 * gathered, 2 * b.rows * out},
+          .evaluation = {product, gathered, b.rows * out},
+          .kept = {b.rows * in, b.rows * in},
+          .scratch = {b.rows * in, b.rows * in},
+          .transposes = !first,
+          .keeps_positions = !first};
+}
+
+inline constexpr LayerKind kSage = {
+    .name = "sage",
+    .about = "GraphSAGE (Hamilton et al. 2017): X_v W_self + AGG(X_u) W_neighbour + b",
+    .matrix = sage_matrix,
+    .drops_input = false,
+    .activation = "relu",
+    .takes_heads = false,
+    .takes_aggregator = true,
+    .tensors = sage_tensors,
+    .costs = sage_costs};
 
 #define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                             \
   template void sage_forward<T, Space>(const Space&, const BlockView<Space>&, Order,                    \

@@ -124,7 +124,15 @@ DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted) 
   return a;
 }
 
+template <class Index>
+DistCsr<Index> with_values(DistCsr<Index> a) {
+  if (!a.has_values) a.local.values.assign(a.local.indices.size(), 1.0f);
+  a.has_values = true;
+  return a;
+}
+
 #define ESPALIER_INSTANTIATE(Index)                                             \
+  template DistCsr<Index> with_values(DistCsr<Index>);                          \
   template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);           \
   template DistCsr<Index> empty_dist_csr(const Grid&, std::int64_t, Topology);  \
   template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, Topology); \

@@ -62,7 +62,7 @@ std::optional<Matrix<float, Space>> EvaluatorOn<Space>::compute_layer(
     input.fetch(space, lists, scratch.rows, "evaluate");
     for (const auto& minibatch : sampled) {
       auto& result = chunks == 1 ? mine : output;
-      network.evaluate_layer(space, layer, minibatch.blocks[0], scratch.rows[0], scratch.product, result);
+      network.evaluate_layer(space, layer, minibatch.blocks[0], scratch.rows[0], scratch.layer, result);
       if (chunks > 1) copy_rows_to(space, output, mine.row(from - begin));
     }
     if (goes_on && !goes_on()) return {};

@@ -40,21 +40,6 @@ void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
 bool note_divergence(const Cpu&, const std::vector<Matrix<float>>& gradients, int* flag);
 bool note_divergence(const Cuda&, const std::vector<Matrix<float, Cuda>>& gradients, int* flag);
 
-template <class Space>
-NetworkShape shape_of(const TrainingJobOn<Space>& job) {
-  const auto& model = job.config.model;
-  // Kipf and Welling drop input features as well; GraphSAGE's authors do not.
-  const double automatic = model.kind == "gcn" ? model.dropout : 0.0;
-  return {.kind = model.kind,
-          .layers = static_cast<int>(model.layers),
-          .inputs = job.features.width(),
-          .hidden = model.hidden,
-          .classes = job.targets.classes,
-          .dropout = model.dropout,
-          .input_dropout = model.input_dropout.value.value_or(automatic),
-          .normalize = model.normalize};
-}
-
 inline OptimizerOptions optimizer_of(const TrainConfig& train) {
   return {.kind = train.optimizer,
           .momentum = train.momentum,
@@ -97,7 +82,8 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
     : space_(space),
       job_(job),
       grid_(job.grid.host()),
-      network_(space, shape_of(job), static_cast<std::uint64_t>(job.config.train.seed)),
+      network_(space, network_shape(job.config.model, job.features.width(), job.targets.classes),
+               static_cast<std::uint64_t>(job.config.train.seed)),
       optimizer_(space, optimizer_of(job.config.train), network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible),
       statistics_(space, job.grid.world(), job.config.train.reproducible),

@@ -15,69 +15,14 @@
 #include "espalier/dense/spmm.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
 #include "mpi_test.hpp"
+#include "nn/network_case.hpp"
 #include "oracle/fixture.hpp"
 
 namespace espalier {
 namespace {
 
-/// One minibatch of a small network, with everything that its loss depends on.
 template <class T>
-struct Case {
-  Network<T> network;
-  std::vector<Block> storage;
-  std::vector<BlockView<>> blocks;
-  Matrix<T> input;
-  std::vector<std::int32_t> labels;
-  Pass pass{11, 3, 2};
-
-  Case(const NetworkShape& shape, const std::vector<std::int64_t>& frontiers, std::uint64_t seed)
-      : network(shape, seed) {
-    std::mt19937_64 random(seed);
-    storage = random_minibatch(frontiers, random);
-    blocks = views_of(storage);
-    input = random_matrix<T>(frontiers.front(), shape.inputs, random);
-    for (std::int64_t i = 0; i < frontiers.back(); ++i)
-      labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(shape.classes)));
-    // Biases, scales and shifts away from their start, where errors could hide.
-    for (auto& parameter : network.parameters())
-      if (!parameter.decays)
-        for (T& x : parameter.value.data) x += static_cast<T>(0.3) * random_matrix<T>(1, 1, random).data[0];
-  }
-  double loss(int threads = 1) {
-    Matrix<T> unused;
-    return softmax_cross_entropy<T>(Cpu{threads}, network.forward(Cpu{threads}, blocks, input, pass), labels,
-                                    1.0, unused);
-  }
-  std::vector<Matrix<T>> gradients(int threads = 1) {
-    Matrix<T> dlogits;
-    std::vector<Matrix<T>> result;
-    softmax_cross_entropy<T>(Cpu{threads}, network.forward(Cpu{threads}, blocks, input, pass), labels, 1.0,
-                             dlogits);
-    network.backward(Cpu{threads}, blocks, input, pass, dlogits, result);
-    return result;
-  }
-};
-
-/// |analytic - numeric| / |numeric| over all elements of one parameter, norms being Euclidean.
-double relative_error(Case<double>& c, std::size_t k, const Matrix<double>& analytic) {
-  constexpr double kStep = 1e-6;
-  double difference = 0, norm = 0;
-  auto& data = c.network.parameters()[k].value.data;
-  for (std::size_t e = 0; e < data.size(); ++e) {
-    const double kept = data[e];
-    data[e] = kept + kStep;
-    const double above = c.loss();
-    data[e] = kept - kStep;
-    const double below = c.loss();
-    data[e] = kept;
-    const double numeric = (above - below) / (2 * kStep);
-    difference += (numeric - analytic.data[e]) * (numeric - analytic.data[e]);
-    norm += numeric * numeric;
-  }
-  // A bias in front of batch normalisation has no influence: its gradient is compared with the
-  // scale of the others.
-  return std::sqrt(difference) / std::max(std::sqrt(norm), 0.1);
-}
+using Case = NetworkCase<T>;
 
 struct Widths {
   std::int64_t inputs, hidden, classes;
@@ -103,7 +48,7 @@ TEST(Network, GradientsAreTheDerivativesOfTheLoss) {
                      : aggregate_first);
             const auto gradients = c.gradients();
             for (std::size_t k = 0; k < gradients.size(); ++k)
-              EXPECT_LT(relative_error(c, k, gradients[k]), 2e-7)
+              EXPECT_LT(relative_error(c, c.network.parameters()[k].value, gradients[k]), 2e-7)
                   << kind << " " << normalize << " layers " << layers << " inputs " << w.inputs << " "
                   << c.network.parameters()[k].name << " seed " << seed;
           }
@@ -150,7 +95,8 @@ TEST(Network, AgreesWithPyTorch) {
                                    to_matrix<double>(json.at("running_after").at(k))),
                 1e-12);
     EXPECT_EQ(network.running_statistics().size(), json.at("running_after").size());
-    Matrix<double> at = input, next, scratch;
+    Matrix<double> at = input, next;
+    LayerScratch<double> scratch;
     for (int layer = 1; layer <= s.layers; ++layer, std::swap(at, next))
       network.evaluate_layer(Cpu{1}, layer, blocks[static_cast<std::size_t>(layer - 1)], at, scratch, next);
     EXPECT_LT(largest_difference(at, to_matrix<double>(json.at("evaluated"))), 1e-12);
@@ -178,7 +124,8 @@ TEST(Network, PlacesOfBlocksInCommonArraysDoNotMatter) {
       Case<float> c({kind, 2, w.inputs, w.hidden, w.classes, 0.5, 0.2, "batch"}, {600, 140, 80}, 3);
       const double loss = c.loss();
       const auto gradients = c.gradients();
-      Matrix<float> own, in_common, scratch;
+      Matrix<float> own, in_common;
+      LayerScratch<float> scratch;
       c.network.evaluate_layer(Cpu{1}, 1, c.blocks[0], c.input, scratch, own);
       const SharedBlock first(c.storage[0], 333), second(c.storage[1], 10000);
       c.blocks = {first.block, second.block};
@@ -202,22 +149,6 @@ TEST(Network, DropoutIsAFunctionOfThePass) {
   EXPECT_EQ(c.loss(), loss);
 }
 
-/// The one-row block that has row i of `block` only: the row itself first (a destination is its
-/// first source), then what it needs. `needed` lists those rows of the input.
-Block row_alone(const BlockView<>& block, std::int64_t i, std::vector<std::int64_t>& needed) {
-  Block row;
-  needed = {i};
-  for (std::int64_t e = block.row_begin(i); e < block.row_end(i); ++e) {
-    row.indices.push_back(static_cast<std::int32_t>(needed.size()));
-    needed.push_back(block.indices[e]);
-    row.values.push_back(block.values[e]);
-  }
-  row.rows = 1;
-  row.columns = static_cast<std::int64_t>(needed.size());
-  row.indptr.push_back(row.entries());
-  return row;
-}
-
 TEST(Network, EvaluationOfARowDependsOnTheRowsItNeeds) {
   std::mt19937_64 random(test_seed(12));
   for (const std::string kind : {"sage", "gcn"})
@@ -230,7 +161,8 @@ TEST(Network, EvaluationOfARowDependsOnTheRowsItNeeds) {
         for (const int layer : {1, 2}) {
           const BlockView<>& block = c.blocks[static_cast<std::size_t>(layer - 1)];
           const auto input = random_matrix<float>(block.columns, c.network.input_width(layer), random);
-          Matrix<float> whole, alone, scratch;
+          Matrix<float> whole, alone;
+          LayerScratch<float> scratch;
           c.network.evaluate_layer(Cpu{2}, layer, block, input, scratch, whole);
           for (std::int64_t i = 0; i < block.rows; ++i) {
             std::vector<std::int64_t> needed;
@@ -278,7 +210,8 @@ TEST(Network, EvaluationIsTheForwardPassWithoutDropout) {
     for (const std::string normalize : {"none", "layer"}) {
       Case<double> c({kind, 3, 20, 9, 12, 0, 0, normalize}, {60, 40, 25, 12}, 9);
       const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
-      Matrix<double> at = c.input, next, scratch;
+      Matrix<double> at = c.input, next;
+      LayerScratch<double> scratch;
       for (int layer = 1; layer <= 3; ++layer, std::swap(at, next))
         c.network.evaluate_layer(Cpu{1}, layer, c.blocks[static_cast<std::size_t>(layer - 1)], at, scratch,
                                  next);

@@ -118,8 +118,10 @@ TEST_F(NetworkCuda, EvaluationAgreesWithTheCpu) {
         c.on_cpu();
         c.network.update_running_statistics(gpu(), c.network.batch_statistics());
         c.exact.update_running_statistics(c.exact.batch_statistics());
-        Matrix<double> at = in_double(c.input), next, scratch;
-        Matrix<float, Cuda> device_at = to_device(gpu(), c.input), device_next, device_scratch;
+        Matrix<double> at = in_double(c.input), next;
+        Matrix<float, Cuda> device_at = to_device(gpu(), c.input), device_next;
+        LayerScratch<double> scratch;
+        LayerScratch<float, Cuda> device_scratch;
         for (int layer = 1; layer <= 2; ++layer) {
           const auto l = static_cast<std::size_t>(layer - 1);
           std::as_const(c.exact).evaluate_layer(Cpu{1}, layer, c.blocks[l], at, scratch, next);

@@ -23,6 +23,12 @@ Array<Space, T> copy_to(const Space& space, std::span<const T> from) {
   return to;
 }
 
+/// Every element becomes 0. Its twin for a GPU stands in device_array.hpp.
+template <class T>
+void fill_zero(const Cpu&, Buffer<T>& array) {
+  std::ranges::fill(array, T{});
+}
+
 /// A copy in memory of the host, which waits.
 template <class T>
 Buffer<T> copy_from(const Cpu&, const Buffer<T>& from) {

@@ -55,6 +55,13 @@ struct ModelConfig {
   double dropout = 0.5;
   AutoNumber input_dropout{};
   std::string normalize = "none";
+  std::string activation = "auto";
+  std::string aggregator = "mean";
+  std::int64_t heads = 4;
+  std::int64_t output_heads = 1;
+  AutoNumber attention_dropout{};
+  bool residual = false;
+  std::string jumping = "none";
 };
 
 struct TrainConfig {

@@ -29,6 +29,7 @@ enum class Purpose : std::uint64_t {
   kGenerateFeatures = 6,
   kGenerateLabels = 7,
   kGenerateSplit = 8,
+  kAttention = 9,
   kTest = 255
 };
 

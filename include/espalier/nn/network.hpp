@@ -1,9 +1,12 @@
 // A graph neural network of L layers, its forward and its backward pass.
 //
 //     H[0] = dropout(X)                           X [F[0], inputs]: features of the input frontier
-//     Z[l] = CONV(B[l], H[l-1])                   SAGE-mean or GCN, for l = 1 .. L
-//     H[l] = dropout(relu(normalise(Z[l])))       for l < L
+//     Z[l] = LAYER(B[l], H[l-1]) (+ H[l-1], or H[l-1] W_residual where widths differ), l = 1 .. L
+//     H[l] = dropout(f(normalise(Z[l])))          for l < L
 //     logits = Z[L]                               [seeds, classes]
+//
+// With jumping knowledge H[L] is made like the others, and logits = J W + b of all H[l]
+// (nn/jumping.hpp). The kinds of layers are a table (nn/layer.hpp).
 //
 // A Network belongs to one rank and one minibatch at a time; it knows no sampler and no MPI. Its
 // weights and activations are memory of its space, and all it is given must be too. The trainer
@@ -18,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -25,30 +29,18 @@
 
 #include "espalier/base/execution.hpp"
 #include "espalier/dense/matrix.hpp"
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/activation.hpp"
+#include "espalier/nn/jumping.hpp"
+#include "espalier/nn/layer.hpp"
+#include "espalier/nn/network_shape.hpp"
 #include "espalier/nn/parameter.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
 
-struct NetworkShape {
-  std::string kind = "sage";  ///< "sage" | "gcn"
-  int layers = 2;
-  std::int64_t inputs = 0, hidden = 0, classes = 0;  ///< widths
-  double dropout = 0, input_dropout = 0;             ///< probability that an element is
-                                                     ///< dropped, in [0, 1)
-  std::string normalize = "none";                    ///< "none" | "batch" | "layer"
-};
-
 /// What the dropout masks of one minibatch are keyed by.
 struct Pass {
   std::uint64_t seed = 0, epoch = 0, batch = 0;
-};
-
-/// What a network is given of X.
-enum class InputForm {
-  kRows,        ///< all rows of F[0]
-  kAggregated,  ///< the rows of F[1], its first ones; B[1] X is in input_aggregate() already
 };
 
 template <class T, class Space = Cpu>
@@ -66,7 +58,7 @@ class Network {
   const std::vector<Parameter<T, Space>>& parameters() const { return parameters_; }
   /// The number of trained numbers.
   std::int64_t parameter_count() const;
-  /// Widths of what layer 1 .. L reads and writes.
+  /// Widths of what layer 1 .. L reads and writes; with jumping knowledge L + 1 makes the logits.
   std::int64_t input_width(int layer) const;
   std::int64_t output_width(int layer) const;
 
@@ -74,8 +66,8 @@ class Network {
   /// that product itself, while it gathers rows, and hand over InputForm::kAggregated. A function
   /// of the shapes only.
   bool aggregates_input(const BlockView<Space>& first_block) const;
-  /// Room for B[1] X [blocks[0].rows, inputs].
-  Matrix<T, Space>& input_aggregate() { return activations_of(1).product; }
+  /// Room for B[1] X [blocks[0].rows, inputs], where a layer 1 may begin with it.
+  Matrix<T, Space>& input_aggregate() { return *layers_[0].layer->aggregate(); }
 
   /// The training forward pass. blocks[0] belongs to layer 1 (input side), blocks[L-1] to the
   /// seeds; blocks[l].columns == blocks[l-1].rows; input [blocks[0].columns, inputs]. Returns
@@ -87,15 +79,26 @@ class Network {
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the
   /// order of parameters(), overwritten. Everything else must be as in the forward pass just
   /// before: it reads the activations that pass has kept.
+  /// `dinput`, unless null, becomes the derivative by X [blocks[0].columns, inputs]; then all rows
+  /// of X must have been given.
   void backward(const Space&, std::span<const BlockView<Space>> blocks, const Matrix<T, Space>& input,
-                const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients);
+                const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients,
+                Matrix<T, Space>* dinput = nullptr);
 
-  /// Layer 1 .. L without dropout, with running statistics: normalisation and ReLU included except
-  /// after the last layer. input [block.columns, input_width(layer)]; output becomes [block.rows,
-  /// output_width(layer)]; no two may be the same matrix. `scratch` is memory to work in, which the
-  /// next layer may use again.
+  /// Layer 1 .. L without dropout, with running statistics: what follows it included. input
+  /// [block.columns, input_width(layer)]; output becomes [block.rows, output_width(layer)]; no two
+  /// may be the same matrix. `scratch` is memory to work in, which the next layer may use again.
   void evaluate_layer(const Space&, int layer, const BlockView<Space>& block, const Matrix<T, Space>& input,
-                      Matrix<T, Space>& scratch, Matrix<T, Space>& output) const;
+                      LayerScratch<T, Space>& scratch, Matrix<T, Space>& output) const;
+
+  /// With jumping knowledge: does evaluation go on with the results of all layers?
+  bool jumps() const { return jumping_ != Jumping::kNone; }
+  /// Takes up what layer 1 .. L, in turn, has given for some rows: h [rows, hidden] into `jumped`.
+  /// `winners` is memory to work in.
+  void take_up_layer(const Space&, int layer, ConstMatrixView<T, Space> h,
+                     Array<Space, std::int32_t>& winners, Matrix<T, Space>& jumped) const;
+  /// logits [rows, classes] of what was taken up of all layers.
+  void evaluate_output(const Space&, const Matrix<T, Space>& jumped, Matrix<T, Space>& logits) const;
 
   /// Batch normalisation's state, saved with the weights: mean and variance [1, hidden] of layers 1
   /// .. L-1, in turn. Empty unless normalize = "batch".
@@ -114,42 +117,51 @@ class Network {
   }
 
  private:
-  /// What forward keeps of one layer for backward.
-  struct Activations {
-    Matrix<T, Space> product;            ///< B X if the layer aggregates first, X W otherwise
-    Matrix<T, Space> linear;             ///< Z; then, with normalisation, x^; without,
-                                         ///< H[l] in place
-    Matrix<T, Space> inverse_deviation;  ///< 1 / sqrt(variance + eps): [1, out] for batch,
-                                         ///< [rows, 1] for layer normalisation
-    Matrix<T, Space> output;             ///< H[l], if the layer normalises
+  using M = Matrix<T, Space>;
+
+  /// A layer and what forward keeps of it for backward.
+  struct Kept {
+    std::unique_ptr<Layer<T, Space>> layer;
+    M linear;             ///< Z; then, with normalisation, x^; without, H[l] in place
+    M inverse_deviation;  ///< 1 / sqrt(variance + eps): [1, out] for batch, [rows, 1] for layer
+                          ///< normalisation
+    M output;             ///< H[l], if the layer normalises
   };
 
-  void add_parameter(const Space&, std::uint64_t seed, int layer, const char* name, std::int64_t rows,
-                     std::int64_t columns);
+  void add_parameter(const Space&, std::uint64_t seed, int layer, const std::string& name,
+                     const TensorShape& shape);
   void add_statistic(const Space&, int layer, const char* name, std::int64_t columns, T start);
-  bool normalizes(int layer) const { return shape_.normalize != "none" && layer < shape_.layers; }
-  Activations& activations_of(int layer) { return activations_[layer - 1]; }
-  Matrix<T, Space>& output_of(int layer);
-  const Matrix<T, Space>& input_of(int layer, const Matrix<T, Space>& input);
-  const Matrix<T, Space>& value(int layer, int place) const;
-  void convolve(const Space&, int layer, const BlockView<Space>&, Order, const Matrix<T, Space>& x,
-                Matrix<T, Space>& product, Matrix<T, Space>& z) const;
-  void activate(const Space&, int layer, const Pass& pass);
-  void backward_of_convolution(const Space&, int layer, const BlockView<Space>&, const Matrix<T, Space>& x,
-                               const Matrix<T, Space>& dz, std::vector<Matrix<T, Space>>& gradients,
-                               Matrix<T, Space>* dx);
-  void backward_of_activation(const Space&, int layer, Matrix<T, Space>& gradient,
-                              std::vector<Matrix<T, Space>>& gradients);
+  const NetworkLayer& shape_of(int layer) const { return shapes_[layer - 1]; }
+  Kept& kept_of(int layer) { return layers_[layer - 1]; }
+  M& output_of(int layer);
+  const M& input_of(int layer, const M& input);
+  /// The tensors of a layer, and a gradient beside each.
+  std::span<const Parameter<T, Space>> tensors_of(int layer) const;
+  std::span<M> gradients_of(int layer, std::vector<M>& gradients) const;
+  RandomStream mask_of(const Pass& pass, Purpose purpose, int layer) const;
+  void add_input(const Space&, int layer, std::int64_t rows, const M& x, M& z) const;
+  void follow(const Space&, int layer, const Pass& pass);
+  void jump(const Space&);
+  void backward_of_jump(const Space&, const M& dlogits, std::vector<M>& gradients);
+  void add_gradient_of_jump(const Space&, int layer, M& gradient) const;
+  void backward_of_input(const Space&, int layer, std::int64_t rows, const M& x, const M& dz,
+                         std::vector<M>& gradients, M* dx) const;
+  void backward_of_activation(const Space&, int layer, const Pass& pass, M& gradient,
+                              std::vector<M>& gradients);
 
   NetworkShape shape_;
+  std::vector<NetworkLayer> shapes_;
+  Activation activation_;
+  Jumping jumping_;
   std::vector<Parameter<T, Space>> parameters_;
-  std::vector<std::size_t> first_parameter_;  ///< per layer, its place in parameters_
-  std::vector<Matrix<T, Space>> running_statistics_, batch_statistics_;
+  std::vector<M> running_statistics_, batch_statistics_;
   std::vector<std::string> statistic_names_;
-  std::vector<Activations> activations_;       ///< per layer
-  Matrix<T, Space> dropped_input_;             ///< H[0] when input_dropout > 0
-  Matrix<T, Space> gradient_, next_gradient_;  ///< dH on its way back
-  Csr<std::int32_t, Space> transposed_;
+  std::vector<Kept> layers_;
+  M dropped_input_;             ///< H[0] when input_dropout > 0
+  M gradient_, next_gradient_;  ///< dH on its way back
+  M jumped_, jumped_gradient_, logits_;
+  Array<Space, std::int32_t> winners_;  ///< of jumping knowledge by the largest
+  LayerScratch<T, Space> scratch_;
 };
 
 /// The weights and running statistics of one network to another of the same shape, by way of the

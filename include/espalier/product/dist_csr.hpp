@@ -70,4 +70,8 @@ DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a);
 template <class Index>
 DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted);
 
+/// A with its entries spelt out: 1 where the file has no weights. Local.
+template <class Index>
+DistCsr<Index> with_values(DistCsr<Index> a);
+
 }  // namespace espalier

@@ -61,7 +61,7 @@ class EvaluatorOn {
   /// Memory that the layers of one evaluation use one after another.
   struct Scratch {
     std::vector<Matrix<float, Space>> rows;
-    Matrix<float, Space> product;
+    LayerScratch<float, Space> layer;
   };
 
   std::optional<Matrix<float, Space>> compute_layer(const Space& space, const Network<float, Space>& network,

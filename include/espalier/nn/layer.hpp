@@ -1,0 +1,143 @@
+// One layer of a network: Z = LAYER(B, X), what it keeps for its backward pass, and what the rest
+// of the program must know of its kind.
+//
+//     X [columns, in] the sources, B [rows, columns] the block, Z [rows, out]; the block's rows are
+//     its first columns, so the destinations' own vectors are the first rows of X
+//
+// A kind of layer is a file, src/nn/KIND.inl.hpp, and a line of the table in src/nn/layers.inl.hpp.
+// Everything else asks: a network for its tensors, `plan` for its work and memory, the program for
+// the matrix it multiplies by, the config for what it ignores.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "espalier/base/execution.hpp"
+#include "espalier/base/philox.hpp"
+#include "espalier/dense/matrix.hpp"
+#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/parameter.hpp"
+#include "espalier/sparse/csr.hpp"
+
+namespace espalier {
+
+/// The matrix that a layer multiplies by; a sampled block estimates its rows.
+enum class MatrixForm {
+  kMean,        ///< A with rows that sum to 1, without self entries of its own
+  kNormalized,  ///< D^-1/2 (A + I) D^-1/2
+  kSum,         ///< A itself: ones, or the file's edge weights
+};
+
+/// What a layer is made for.
+struct LayerShape {
+  int number = 1;  ///< 1 .. L
+  std::int64_t in = 0, out = 0;
+  std::int64_t heads = 1;           ///< of attention
+  bool averages_heads = false;      ///< or concatenates them, out / heads wide each
+  std::string aggregator = "mean";  ///< "mean" | "max" | "sum"
+  double attention_dropout = 0;     ///< probability that an edge's weight is dropped, in [0, 1)
+};
+
+/// How a tensor begins.
+enum class Start {
+  kGlorot,  ///< uniform in +- sqrt(6 / (rows + columns)) (Glorot and Bengio 2010)
+  kZero,
+  kOne,
+};
+
+/// A trained tensor that is not there yet.
+struct TensorShape {
+  const char* name;
+  std::int64_t rows, columns;
+  Start start = Start::kGlorot;
+  double numbers() const { return static_cast<double>(rows) * static_cast<double>(columns); }
+};
+
+/// Multiply-adds of dense products count 2 flops; numbers that sparse products gather; numbers that
+/// pass by elementwise work.
+struct LayerWork {
+  double flops = 0, gathered = 0, elements = 0;
+};
+
+/// What a step or an evaluation asks of a layer with a block of a given size.
+struct LayerCosts {
+  LayerWork forward, backward, evaluation;
+  /// Numbers (4 bytes each) of each array: from forward to backward, Z not counted; to work in
+  /// during an evaluation; during the backward pass.
+  std::vector<double> kept = {}, scratch = {}, backward_scratch = {};
+  bool aggregates_input = false;  ///< Layer::aggregates_input
+  bool transposes = false;        ///< does backward transpose the block?
+  bool keeps_positions = false;   ///< and ask where its entries were?
+};
+
+/// What the rest of the program must know of a kind of layer.
+struct LayerKind {
+  std::string_view name;
+  const char* about;  ///< one line for users
+  MatrixForm (*matrix)(std::string_view aggregator);
+  bool drops_input;             ///< model.input_dropout = auto is model.dropout, not 0
+  std::string_view activation;  ///< what model.activation = auto stands for
+  bool takes_heads;             ///< knows model.heads, output_heads and attention_dropout
+  bool takes_aggregator;        ///< knows model.aggregator
+  std::vector<TensorShape> (*tensors)(const LayerShape&);
+  /// `block`: of a minibatch; in an evaluation of a chunk, columns being all rows it reads.
+  LayerCosts (*costs)(const LayerShape&, const BlockSize& block);
+};
+
+std::span<const LayerKind> layer_kinds();
+
+/// The kind of a name. Throws UserError(kUsage) that lists the names when there is none.
+const LayerKind& layer_kind_of(std::string_view name);
+
+/// Memory that layers work in, one after another: nothing in it outlives a call.
+template <class T, class Space = Cpu>
+struct LayerScratch {
+  std::array<Matrix<T, Space>, 5> matrices;
+  Csr<std::int32_t, Space> transposed;
+  Array<Space, std::int64_t> positions;  ///< of the transposed entries in the block
+  Array<Space, std::int32_t> winners;    ///< of dense/gather_max.hpp
+};
+
+/// What a layer is given of X.
+enum class InputForm {
+  kRows,        ///< all rows
+  kAggregated,  ///< its first rows, the destinations; B X is in aggregate() already
+};
+
+template <class T, class Space = Cpu>
+class Layer {
+ public:
+  using Tensors = std::span<const Parameter<T, Space>>;  ///< in the order of LayerKind::tensors
+
+  virtual ~Layer() = default;
+
+  /// Z, resized; keeps what backward reads. `attention` names the mask of attention weights.
+  virtual void forward(const Space&, const BlockView<Space>& block, InputForm form,
+                       ConstMatrixView<T, Space> x, Tensors weights, const RandomStream& attention,
+                       Matrix<T, Space>& z) = 0;
+
+  /// Overwrites the gradients of the tensors and, unless `dx` is null, of X (resized to [columns,
+  /// in]). Everything else must be as in the forward pass just before.
+  virtual void backward(const Space&, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+                        Tensors weights, const Matrix<T, Space>& dz, LayerScratch<T, Space>& scratch,
+                        std::span<Matrix<T, Space>> gradients, Matrix<T, Space>* dx) = 0;
+
+  /// Z without dropout. A row depends on the rows it needs only, so that it does not matter which
+  /// rows of a graph a block has.
+  virtual void evaluate(const Space&, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+                        Tensors weights, LayerScratch<T, Space>& scratch, Matrix<T, Space>& z) const = 0;
+
+  /// Does forward begin with B X, the block times the input as it is? Then a caller may form that
+  /// product itself, in aggregate(), and call forward with InputForm::kAggregated. A function of
+  /// the shapes only.
+  virtual bool aggregates_input(const BlockView<Space>&) const { return false; }
+  /// Room for B X [rows, in]; null where no block is ever multiplied by the input as it is.
+  virtual Matrix<T, Space>* aggregate() { return nullptr; }
+};
+
+}  // namespace espalier

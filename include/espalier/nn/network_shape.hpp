@@ -1,0 +1,69 @@
+// What a network consists of, before any of it is there: networks are made by it, and plans, memory
+// checks and configs ask it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "espalier/base/config.hpp"
+#include "espalier/nn/layer.hpp"
+
+namespace espalier {
+
+struct NetworkShape {
+  std::string kind = "sage";  ///< of its layers: a name of layer_kinds()
+  int layers = 2;
+  std::int64_t inputs = 0, hidden = 0, classes = 0;  ///< widths; classes: of what it gives
+  double dropout = 0, input_dropout = 0;             ///< probability that an element is
+                                                     ///< dropped, in [0, 1)
+  std::string normalize = "none";                    ///< "none" | "batch" | "layer"
+  std::string activation = "relu";                   ///< "relu" | "elu"
+  std::int64_t heads = 1, output_heads = 1;          ///< of attention, in hidden layers
+                                                     ///< and the last
+  double attention_dropout = 0;
+  std::string aggregator = "mean";  ///< "mean" | "max" | "sum"
+  bool residual = false;            ///< each layer's input is added to its result
+  std::string jumping = "none";     ///< "none" | "concat" | "max"
+};
+
+/// Of a config, with what "auto" stands for in it.
+NetworkShape network_shape(const ModelConfig& model, std::int64_t inputs, std::int64_t classes);
+
+/// The matrix that a model multiplies by.
+MatrixForm matrix_form(const ModelConfig& model);
+/// Is that one whose entries have weights of their own, so that a sampler estimates it with values
+/// (Aggregation::kMatrix), and the file's edge weights count in any case?
+inline bool has_own_weights(const ModelConfig& model) {
+  return matrix_form(model) != MatrixForm::kMean;
+}
+
+/// Throws UserError(kUsage) for a shape that makes no sense.
+void check_shape(const NetworkShape& shape);
+
+/// A layer of a network, and what stands around it.
+struct NetworkLayer {
+  LayerShape layer;
+  bool activates = true;  ///< do normalisation, activation and dropout follow?
+  bool normalizes = false;
+  bool adds_input = false;           ///< is the input added?
+  bool projects_input = false;       ///< multiplied by a matrix first, as the widths differ?
+  std::size_t first_tensor = 0;      ///< its place among the network's
+  std::vector<TensorShape> tensors;  ///< the layer's; then "residual"; then "scale" and "shift"
+  std::size_t own_tensors = 0;       ///< how many are the layer's
+};
+
+/// Layers 1 .. L, and with jumping knowledge the linear layer at the end as a further one, whose
+/// tensors are "weight" and "bias".
+std::vector<NetworkLayer> network_layers(const NetworkShape& shape);
+
+/// Numbers and tensors that are trained; those of the running means and variances.
+struct NetworkSize {
+  double parameters = 0;
+  std::int64_t tensors = 0;
+  double statistics = 0;
+  std::int64_t statistic_tensors = 0;
+};
+NetworkSize network_size(const NetworkShape& shape);
+
+}  // namespace espalier

@@ -1,0 +1,27 @@
+#include "espalier/nn/activation.hpp"
+
+#include "espalier/base/device_array.hpp"
+#include "espalier/base/launch.hpp"
+
+namespace espalier {
+
+template <class T>
+void elu(const Cuda& cuda, MatrixView<T, Cuda> h) {
+  for_each(cuda, "elu", h.rows * h.columns, [=] __device__(std::int64_t e) {
+    const T x = h.data[e];
+    h.data[e] = x > 0 ? x : std::expm1(x);
+  });
+}
+
+template <class T>
+void elu_backward(const Cuda& cuda, ConstMatrixView<T, Cuda> h, T scale, MatrixView<T, Cuda> gradient) {
+  for_each(cuda, "elu_backward", h.rows * h.columns, [=] __device__(std::int64_t e) {
+    const T y = h.data[e];
+    gradient.data[e] *= y >= 0 ? T{1} : y / scale + T{1};
+  });
+}
+
+template void elu<float>(const Cuda&, MatrixView<float, Cuda>);
+template void elu_backward<float>(const Cuda&, ConstMatrixView<float, Cuda>, float, MatrixView<float, Cuda>);
+
+}  // namespace espalier

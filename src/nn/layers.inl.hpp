@@ -1,0 +1,32 @@
+// The table of layers. A new one is a file src/nn/KIND.inl.hpp and a line here.
+#pragma once
+
+#include <memory>
+
+#include "espalier/nn/layer.hpp"
+#include "gat.inl.hpp"
+#include "gcn.inl.hpp"
+#include "gin.inl.hpp"
+#include "sage.inl.hpp"
+
+// clang-format off
+//      what is known of it, its class
+#define ESPALIER_LAYERS(layer) \
+  layer(kSage, SageLayer) \
+  layer(kGcn,  GcnLayer) \
+  layer(kGat,  GatLayer) \
+  layer(kGin,  GinLayer)
+// clang-format on
+
+namespace espalier {
+
+template <class T, class Space>
+std::unique_ptr<Layer<T, Space>> make_layer(const LayerKind& kind, const LayerShape& shape) {
+#define ESPALIER_MAKE(known, Made) \
+  if (kind.name == known.name) return std::make_unique<Made<T, Space>>(shape);
+  ESPALIER_LAYERS(ESPALIER_MAKE)
+#undef ESPALIER_MAKE
+  return nullptr;
+}
+
+}  // namespace espalier

@@ -1,0 +1,119 @@
+#include "espalier/nn/network_shape.hpp"
+
+#include "espalier/base/error.hpp"
+#include "espalier/nn/activation.hpp"
+#include "espalier/nn/jumping.hpp"
+
+namespace espalier {
+
+NetworkShape network_shape(const ModelConfig& model, std::int64_t inputs, std::int64_t classes) {
+  const auto& kind = layer_kind_of(model.kind);
+  return {.kind = model.kind,
+          .layers = static_cast<int>(model.layers),
+          .inputs = inputs,
+          .hidden = model.hidden,
+          .classes = classes,
+          .dropout = model.dropout,
+          .input_dropout = model.input_dropout.value.value_or(kind.drops_input ? model.dropout : 0.0),
+          .normalize = model.normalize,
+          .activation = model.activation == "auto" ? std::string(kind.activation) : model.activation,
+          .heads = model.heads,
+          .output_heads = model.output_heads,
+          .attention_dropout = model.attention_dropout.value.value_or(kind.takes_heads ? model.dropout : 0.0),
+          .aggregator = model.aggregator,
+          .residual = model.residual,
+          .jumping = model.jumping};
+}
+
+MatrixForm matrix_form(const ModelConfig& model) {
+  return layer_kind_of(model.kind).matrix(model.aggregator);
+}
+
+void check_shape(const NetworkShape& s) {
+  const auto& kind = layer_kind_of(s.kind);
+  if (s.normalize != "none" && s.normalize != "batch" && s.normalize != "layer")
+    usage_error("normalize \"{}\" is not one of none, batch, layer", s.normalize);
+  if (s.aggregator != "mean" && s.aggregator != "max" && s.aggregator != "sum")
+    usage_error("aggregator \"{}\" is not one of mean, max, sum", s.aggregator);
+  activation_of(s.activation);
+  const bool jumps = jumping_of(s.jumping) != Jumping::kNone;
+  if (s.layers < 1) usage_error("a network needs at least 1 layer, not {}", s.layers);
+  if (s.inputs < 1 || s.classes < 1 || ((s.layers > 1 || jumps) && s.hidden < 1))
+    usage_error("widths must be positive: {} inputs, {} hidden, {} classes", s.inputs, s.hidden, s.classes);
+  if (s.heads < 1 || s.output_heads < 1)
+    usage_error("attention needs at least 1 head, not {} and {}", s.heads, s.output_heads);
+  if (kind.takes_heads && (s.layers > 1 || jumps) && s.hidden % s.heads != 0)
+    usage_error(
+        "model.hidden = {} is not a multiple of model.heads = {}; each head is hidden / heads wide: take {} "
+        "or {}",
+        s.hidden, s.heads, std::max(s.heads, s.hidden / s.heads * s.heads),
+        (s.hidden / s.heads + 1) * s.heads);
+  for (const double rate : {s.dropout, s.input_dropout, s.attention_dropout})
+    if (!(rate >= 0 && rate < 1)) usage_error("dropout {} is not in [0, 1)", rate);
+}
+
+namespace {
+
+/// Of the linear layer that makes logits of what the layers have given.
+NetworkLayer output_layer(const NetworkShape& s) {
+  const std::int64_t in = s.jumping == "concat" ? s.layers * s.hidden : s.hidden;
+  NetworkLayer output;
+  output.layer = {.number = s.layers + 1, .in = in, .out = s.classes};
+  output.activates = false;
+  output.tensors = {{"weight", in, s.classes}, {"bias", 1, s.classes, Start::kZero}};
+  output.own_tensors = 2;
+  return output;
+}
+
+NetworkLayer graph_layer(const NetworkShape& s, const LayerKind& kind, int number) {
+  const bool jumps = s.jumping != "none", last = number == s.layers && !jumps;
+  NetworkLayer made;
+  made.layer = {.number = number,
+                .in = number == 1 ? s.inputs : s.hidden,
+                .out = last ? s.classes : s.hidden,
+                .heads = last ? s.output_heads : s.heads,
+                .averages_heads = last,
+                .aggregator = s.aggregator,
+                .attention_dropout = s.attention_dropout};
+  made.activates = !last;
+  made.normalizes = !last && s.normalize != "none";
+  made.adds_input = s.residual;
+  made.projects_input = s.residual && made.layer.in != made.layer.out;
+  made.tensors = kind.tensors(made.layer);
+  made.own_tensors = made.tensors.size();
+  if (made.projects_input) made.tensors.push_back({"residual", made.layer.in, made.layer.out});
+  if (made.normalizes) {
+    made.tensors.push_back({"scale", 1, made.layer.out, Start::kOne});
+    made.tensors.push_back({"shift", 1, made.layer.out, Start::kZero});
+  }
+  return made;
+}
+
+}  // namespace
+
+std::vector<NetworkLayer> network_layers(const NetworkShape& shape) {
+  const auto& kind = layer_kind_of(shape.kind);
+  std::vector<NetworkLayer> layers;
+  for (int number = 1; number <= shape.layers; ++number) layers.push_back(graph_layer(shape, kind, number));
+  if (shape.jumping != "none") layers.push_back(output_layer(shape));
+  std::size_t tensors = 0;
+  for (auto& layer : layers) {
+    layer.first_tensor = tensors;
+    tensors += layer.tensors.size();
+  }
+  return layers;
+}
+
+NetworkSize network_size(const NetworkShape& shape) {
+  NetworkSize size;
+  for (const auto& layer : network_layers(shape)) {
+    for (const auto& tensor : layer.tensors) size.parameters += tensor.numbers();
+    size.tensors += std::ssize(layer.tensors);
+    if (!layer.normalizes || shape.normalize != "batch") continue;
+    size.statistics += 2 * static_cast<double>(layer.layer.out);
+    size.statistic_tensors += 2;
+  }
+  return size;
+}
+
+}  // namespace espalier

@@ -1,0 +1,39 @@
+#include "espalier/nn/own_rows.hpp"
+
+#include "espalier/dense/column_sums.hpp"
+
+namespace espalier {
+
+template <class T>
+void add_rows(const Cpu& cpu, ConstMatrixView<T> x, MatrixView<T> y) {
+  const std::int64_t size = y.rows * y.columns;
+#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (size > 16384)
+  for (std::int64_t e = 0; e < size; ++e) y.data[e] += x.data[e];
+}
+
+template <class T>
+void add_own_rows(const Cpu& cpu, const Matrix<T>& eps, ConstMatrixView<T> x, MatrixView<T> y) {
+  const T factor = T{1} + eps.data[0];
+  const std::int64_t size = y.rows * y.columns;
+#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (size > 16384)
+  for (std::int64_t e = 0; e < size; ++e) y.data[e] += factor * x.data[e];
+}
+
+template <class T>
+void product_of_own_rows(const Cpu& cpu, ConstMatrixView<T> x, ConstMatrixView<T> y, Matrix<T>& sum) {
+  double total = 0;
+  sum_over_rows(cpu, x.rows, std::span<double>(&total, 1), [&](std::int64_t i, double* to) {
+    for (std::int64_t j = 0; j < x.columns; ++j)
+      *to += static_cast<double>(x(i, j)) * static_cast<double>(y(i, j));
+  });
+  sum.data[0] = static_cast<T>(total);
+}
+
+#define ESPALIER_INSTANTIATE(T)                                                                   \
+  template void add_rows<T>(const Cpu&, ConstMatrixView<T>, MatrixView<T>);                       \
+  template void add_own_rows<T>(const Cpu&, const Matrix<T>&, ConstMatrixView<T>, MatrixView<T>); \
+  template void product_of_own_rows<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, Matrix<T>&);
+ESPALIER_INSTANTIATE(float)
+ESPALIER_INSTANTIATE(double)
+
+}  // namespace espalier

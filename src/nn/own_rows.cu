@@ -1,0 +1,49 @@
+#include "espalier/nn/own_rows.hpp"
+
+#include "espalier/base/device_array.hpp"
+#include "espalier/base/launch.hpp"
+#include "espalier/dense/device_column_sums.hpp"
+
+namespace espalier {
+
+template <class T>
+void add_rows(const Cuda& cuda, ConstMatrixView<T, Cuda> x, MatrixView<T, Cuda> y) {
+  for_each(cuda, "add_rows", y.rows * y.columns, [=] __device__(std::int64_t e) { y.data[e] += x.data[e]; });
+}
+
+template <class T>
+void add_own_rows(const Cuda& cuda, const Matrix<T, Cuda>& eps, ConstMatrixView<T, Cuda> x,
+                  MatrixView<T, Cuda> y) {
+  const T* const factor = eps.data.data();
+  for_each(cuda, "add_own_rows", y.rows * y.columns,
+           [=] __device__(std::int64_t e) { y.data[e] += (T{1} + *factor) * x.data[e]; });
+}
+
+// Column by column, then over the columns: another order than the CPU's.
+template <class T>
+void product_of_own_rows(const Cuda& cuda, ConstMatrixView<T, Cuda> x, ConstMatrixView<T, Cuda> y,
+                         Matrix<T, Cuda>& sum) {
+  DeviceArray<double> columns(x.columns);
+  double* const of_column = columns.data();
+  T* const out = sum.data.data();
+  const std::int64_t width = x.columns;
+  sum_over_rows(
+      cuda, x.rows, width,
+      [=] __device__(std::int64_t i, std::int64_t j) {
+        return static_cast<double>(x(i, j)) * static_cast<double>(y(i, j));
+      },
+      [=] __device__(std::int64_t j, double of_one) { of_column[j] = of_one; });
+  for_each(cuda, "product_of_own_rows", 1, [=] __device__(std::int64_t) {
+    double total = 0;
+    for (std::int64_t j = 0; j < width; ++j) total += of_column[j];
+    *out = static_cast<T>(total);
+  });
+}
+
+template void add_rows<float>(const Cuda&, ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
+template void add_own_rows<float>(const Cuda&, const Matrix<float, Cuda>&, ConstMatrixView<float, Cuda>,
+                                  MatrixView<float, Cuda>);
+template void product_of_own_rows<float>(const Cuda&, ConstMatrixView<float, Cuda>,
+                                         ConstMatrixView<float, Cuda>, Matrix<float, Cuda>&);
+
+}  // namespace espalier

@@ -1,0 +1,31 @@
+// What layers of the form (B X) W or B (X W), and perhaps products with the destinations' own rows
+// beside it, ask for.
+#pragma once
+
+#include "espalier/nn/layer.hpp"
+
+namespace espalier {
+
+/// Numbers of a weight matrix.
+inline double numbers(const LayerShape& s) {
+  return static_cast<double>(s.in) * static_cast<double>(s.out);
+}
+
+/// `beside`: flops of other products forward.
+inline LayerCosts costs_of_products(const LayerShape& s, const BlockSize& b, double beside) {
+  const double in = static_cast<double>(s.in), out = static_cast<double>(s.out);
+  const bool first = s.number == 1, multiply = cheaper_order(b, s.in, s.out, !first) == Order::kMultiplyFirst,
+             multiply_all = evaluation_order(s.in, s.out) == Order::kMultiplyFirst;
+  const double product = 2 * (multiply ? b.columns : b.rows) * numbers(s) + beside,
+               gathered = b.entries() * (multiply ? out : in);
+  return {.forward = {product, gathered, b.rows * out},
+          .backward = {product * (first ? 1 : 2), first && !multiply ? 0 : gathered, 2 * b.rows * out},
+          .evaluation = {2 * (multiply_all ? b.columns : b.rows) * numbers(s) + beside,
+                         b.entries() * (multiply_all ? out : in), b.rows * out},
+          .kept = {multiply ? b.columns * out : b.rows * in},
+          .scratch = {multiply_all ? b.columns * out : b.rows * in},
+          .aggregates_input = !multiply,
+          .transposes = !first || multiply};
+}
+
+}  // namespace espalier

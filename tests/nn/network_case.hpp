@@ -1,0 +1,91 @@
+// A small network with a minibatch, for tests of whole networks.
+#pragma once
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "dense/random_matrices.hpp"
+#include "espalier/nn/network.hpp"
+#include "espalier/nn/softmax_cross_entropy.hpp"
+
+namespace espalier {
+
+/// One minibatch of a small network, with everything that its loss depends on.
+template <class T>
+struct NetworkCase {
+  Network<T> network;
+  std::vector<Block> storage;
+  std::vector<BlockView<>> blocks;
+  Matrix<T> input;
+  std::vector<std::int32_t> labels;
+  Pass pass{11, 3, 2};
+
+  NetworkCase(const NetworkShape& shape, const std::vector<std::int64_t>& frontiers, std::uint64_t seed)
+      : network(shape, seed) {
+    std::mt19937_64 random(seed);
+    storage = random_minibatch(frontiers, random);
+    blocks = views_of(storage);
+    input = random_matrix<T>(frontiers.front(), shape.inputs, random);
+    for (std::int64_t i = 0; i < frontiers.back(); ++i)
+      labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(shape.classes)));
+    // Biases, scales and shifts away from their start, where errors could hide.
+    for (auto& parameter : network.parameters())
+      if (!parameter.decays)
+        for (T& x : parameter.value.data) x += static_cast<T>(0.3) * random_matrix<T>(1, 1, random).data[0];
+  }
+  double loss(int threads = 1) {
+    Matrix<T> unused;
+    return softmax_cross_entropy<T>(Cpu{threads}, network.forward(Cpu{threads}, blocks, input, pass), labels,
+                                    1.0, unused);
+  }
+  std::vector<Matrix<T>> gradients(int threads = 1, Matrix<T>* dinput = nullptr) {
+    Matrix<T> dlogits;
+    std::vector<Matrix<T>> result;
+    softmax_cross_entropy<T>(Cpu{threads}, network.forward(Cpu{threads}, blocks, input, pass), labels, 1.0,
+                             dlogits);
+    network.backward(Cpu{threads}, blocks, input, pass, dlogits, result, dinput);
+    return result;
+  }
+};
+
+/// |analytic - numeric| / |numeric| over all elements of one tensor that the loss of `c` depends
+/// on, norms being Euclidean.
+inline double relative_error(NetworkCase<double>& c, Matrix<double>& value, const Matrix<double>& analytic) {
+  constexpr double kStep = 1e-6;
+  double difference = 0, norm = 0;
+  auto& data = value.data;
+  for (std::size_t e = 0; e < data.size(); ++e) {
+    const double kept = data[e];
+    data[e] = kept + kStep;
+    const double above = c.loss();
+    data[e] = kept - kStep;
+    const double below = c.loss();
+    data[e] = kept;
+    const double numeric = (above - below) / (2 * kStep);
+    difference += (numeric - analytic.data[e]) * (numeric - analytic.data[e]);
+    norm += numeric * numeric;
+  }
+  // A bias in front of batch normalisation has no influence: its gradient is compared with the
+  // scale of the others.
+  return std::sqrt(difference) / std::max(std::sqrt(norm), 0.1);
+}
+
+/// The one-row block that has row i of `block` only: the row itself first (a destination is its
+/// first source), then what it needs. `needed` lists those rows of the input.
+inline Block row_alone(const BlockView<>& block, std::int64_t i, std::vector<std::int64_t>& needed) {
+  Block row;
+  needed = {i};
+  for (std::int64_t e = block.row_begin(i); e < block.row_end(i); ++e) {
+    const bool itself = block.indices[e] == i;
+    row.indices.push_back(itself ? 0 : static_cast<std::int32_t>(needed.size()));
+    if (!itself) needed.push_back(block.indices[e]);
+    row.values.push_back(block.values[e]);
+  }
+  row.rows = 1;
+  row.columns = static_cast<std::int64_t>(needed.size());
+  row.indptr.push_back(row.entries());
+  return row;
+}
+
+}  // namespace espalier
