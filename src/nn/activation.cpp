@@ -1,6 +1,6 @@
 #include "espalier/nn/activation.hpp"
 
-#include <cmath>
+#include "espalier/base/exponential.hpp"
 
 namespace espalier {
 
@@ -8,7 +8,8 @@ template <class T>
 void elu(const Cpu& cpu, MatrixView<T> h) {
   const std::int64_t size = h.rows * h.columns;
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (size > 4096)
-  for (std::int64_t e = 0; e < size; ++e) h.data[e] = h.data[e] > T{0} ? h.data[e] : std::expm1(h.data[e]);
+  for (std::int64_t e = 0; e < size; ++e)
+    h.data[e] = h.data[e] > T{0} ? h.data[e] : expm1_of_nonpositive(h.data[e]);
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 #include "espalier/nn/activation.hpp"
 
 #include "espalier/base/device_array.hpp"
+#include "espalier/base/exponential.hpp"
 #include "espalier/base/launch.hpp"
 
 namespace espalier {
@@ -9,7 +10,7 @@ template <class T>
 void elu(const Cuda& cuda, MatrixView<T, Cuda> h) {
   for_each(cuda, "elu", h.rows * h.columns, [=] __device__(std::int64_t e) {
     const T x = h.data[e];
-    h.data[e] = x > 0 ? x : std::expm1(x);
+    h.data[e] = x > 0 ? x : expm1_of_nonpositive(x);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "edge_softmax_rules.hpp"
+#include "espalier/base/exponential.hpp"
 #include "espalier/base/workspace.hpp"
 #include "espalier/dense/column_sums.hpp"
 
@@ -72,7 +73,7 @@ void edge_softmax(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>& 
       for (std::int64_t k = 0; k < count; ++k)
         for (std::int64_t h = 0; h < heads; ++h) {
           T& weight = row[k * heads + h];
-          weight = is_own_entry(k) ? T{0} : std::exp(weight - most[h]);
+          weight = is_own_entry(k) ? T{0} : exp_of_nonpositive(weight - most[h]);
           sum[h] += weight;
         }
       for (std::int64_t k = 0; k < count; ++k)

@@ -2,6 +2,7 @@
 // threads of a warp read neighbouring elements of the rows that are gathered.
 #include "edge_softmax_rules.hpp"
 #include "espalier/base/device_array.hpp"
+#include "espalier/base/exponential.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/dense/device_column_sums.hpp"
 
@@ -75,7 +76,7 @@ void edge_softmax(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T
       most = score > most ? score : most;
     }
     for (std::int64_t k = 0; k < count; ++k) {
-      const T weight = near.is_own_entry(i, k) ? T{0} : std::exp(row[k * heads] - most);
+      const T weight = near.is_own_entry(i, k) ? T{0} : exp_of_nonpositive(row[k * heads] - most);
       row[k * heads] = weight;
       sum += weight;
     }
