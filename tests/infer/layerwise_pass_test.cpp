@@ -13,7 +13,8 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t kVertices = 513;  // ranks of one column need unequal numbers of 64-row chunks
+// Ranks of one column need unequal numbers of 64-row chunks.
+constexpr std::int64_t kVertices = 513;
 
 // Keeps what it is given, and how.
 struct Listener final : RowSink {
@@ -44,7 +45,8 @@ Matrix<float> all_rows(const LayerwisePass::Share& share, const Listener& listen
   EXPECT_EQ(next, share.first + share.count);
   test_world().all_reduce(std::span<std::int64_t>(given), Reduction::kSum, "test");
   EXPECT_TRUE(std::ranges::all_of(given, [](std::int64_t times) { return times == 1; }));
-  test_world().all_reduce(std::span<float>(rows.data), Reduction::kSum, "test");  // one rank has each
+  // One rank has each.
+  test_world().all_reduce(std::span<float>(rows.data), Reduction::kSum, "test");
   return rows;
 }
 

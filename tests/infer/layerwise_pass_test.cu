@@ -1,5 +1,5 @@
-// The pass on GPUs against the pass on the CPU: the same rows, but for the rounding of products, and
-// the same bytes, on every grid and in any chunks.
+// The pass on GPUs against the pass on the CPU: the same rows, but for the rounding of products,
+// and the same bytes, on every grid and in any chunks.
 // ranks: 1 4
 #include "espalier/infer/layerwise_pass.hpp"
 

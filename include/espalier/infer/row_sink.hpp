@@ -1,4 +1,5 @@
-// Where the rows of a layer go while a network is computed over the whole graph (layerwise_pass.hpp).
+// Where the rows of a layer go while a network is computed over the whole graph
+// (layerwise_pass.hpp).
 //
 // A sink is given all rows of this rank's share, ascending, chunk by chunk. What it does with them
 // is its own: it keeps them, judges them, writes them to a file.
