@@ -3,12 +3,13 @@
 // needs are declared here and defined there.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <utility>
 
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/train/learning_rate.hpp"
+#include "espalier/train/network_shape.hpp"
+#include "espalier/train/network_tensors.hpp"
 #include "espalier/train/trainer.hpp"
 
 namespace espalier {
@@ -42,17 +43,7 @@ bool note_divergence(const Cuda&, const std::vector<Matrix<float, Cuda>>& gradie
 
 template <class Space>
 NetworkShape shape_of(const TrainingJobOn<Space>& job) {
-  const auto& model = job.config.model;
-  // Kipf and Welling drop input features as well; GraphSAGE's authors do not.
-  const double automatic = model.kind == "gcn" ? model.dropout : 0.0;
-  return {.kind = model.kind,
-          .layers = static_cast<int>(model.layers),
-          .inputs = job.features.width(),
-          .hidden = model.hidden,
-          .classes = job.targets.classes,
-          .dropout = model.dropout,
-          .input_dropout = model.input_dropout.value.value_or(automatic),
-          .normalize = model.normalize};
+  return network_shape(job.config.model, job.features.width(), job.targets.classes);
 }
 
 inline OptimizerOptions optimizer_of(const TrainConfig& train) {
@@ -337,11 +328,7 @@ bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochRep
 
 template <class Space>
 std::uint64_t TrainerOn<Space>::weights_digest() const {
-  std::uint64_t digest = 0xcbf29ce484222325u;
-  for (const auto& parameter : network_.parameters())
-    for (const float x : to_host(space_, parameter.value.data))
-      digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * 0x100000001b3u;
-  return digest;
+  return espalier::weights_digest(space_, network_);
 }
 
 template <class Space>
