@@ -6,6 +6,7 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/train/weights_file.hpp"
 
 namespace espalier {
 
@@ -23,6 +24,11 @@ struct Found {
 
 Found read_whole(const std::string& path) {
   Found found{path, read_file(path)};
+  if (is_weights_file(found.bytes))
+    usage_error(
+        "{} holds weights only, and a training cannot go on from them; name a checkpoint in run.restart "
+        "(`espalier infer` takes this file)",
+        path);
   checkpoint_from(found.bytes, path);  // throws what is wrong with it
   return found;
 }

@@ -9,6 +9,7 @@
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/train/network_tensors.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
 #include "run_output.hpp"
@@ -101,6 +102,7 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
   const EvaluatorOn<Space> evaluator(grid, whole_rows, features, targets, job.graph.edges,
                                      evaluation_memory(job));
   start_output(job);
+  if (!restart) remove_weights(job);
   TrainerOn<Space> trainer(space, {grid, job.config, sampler, features, targets, evaluator, job.bulk(),
                                    job.batches_per_step(), job.sampling_grid.get()});
   auto report = start_report(job, "train", sampler.schedules());
@@ -110,25 +112,33 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
   note_consequence(where_to_go_on(job));
   const StepsUnderWay steps_under_way;  // a signal to stop waits for the end of a step
   JobCheckpoints checkpoints(job, restart);
-  const auto result =
-      trainer.train({.on_step = show_step,
-                     .on_epoch =
-                         [&](const EpochReport& epoch) {
-                           report.epochs.push_back(epoch);
-                           show_epoch(epoch);
-                           append_metrics(job, epoch);
-                         },
-                     .next =
-                         [&](const Cursor& cursor, std::int64_t steps, bool last) {
-                           note_progress();
-                           return checkpoints.next(cursor, steps, last);
-                         },
-                     .save = [&](const TrainingState& state) { checkpoints.save(state, report.epochs); },
-                     .goes_on =
-                         [&] {
-                           note_progress();
-                           return checkpoints.goes_on();
-                         }});
+  bool stopping = false;
+  const auto result = trainer.train({.on_step = show_step,
+                                     .on_epoch =
+                                         [&](const EpochReport& epoch) {
+                                           report.epochs.push_back(epoch);
+                                           show_epoch(epoch);
+                                           append_metrics(job, epoch);
+                                         },
+                                     .next =
+                                         [&](const Cursor& cursor, std::int64_t steps, bool last) {
+                                           note_progress();
+                                           const auto next = checkpoints.next(cursor, steps, last);
+                                           stopping = next == Next::kSaveAndStop;
+                                           return next;
+                                         },
+                                     .save =
+                                         [&](const TrainingState& state) {
+                                           checkpoints.save(state, report.epochs);
+                                           if (stopping && state.best_epoch > 0)
+                                             write_weights(job, weights_of(state));
+                                         },
+                                     .goes_on =
+                                         [&] {
+                                           note_progress();
+                                           stopping = !checkpoints.goes_on();
+                                           return !stopping;
+                                         }});
   if (result.interrupted) checkpoints.leave_interrupted(*result.interrupted);
 
   checkpoints.report(report);
@@ -147,6 +157,7 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
   if (result.test)
     log::info("test accuracy {:.4f}, macro-F1 {:.4f}, with the weights of epoch {}", result.test->accuracy,
               result.test->macro_f1, result.best_epoch);
+  write_weights(job, {.tensors = trained_tensors(space, trainer.network()), .epoch = result.best_epoch});
   write_report(job, report);
 }
 
