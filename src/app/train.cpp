@@ -51,24 +51,13 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
       "test",
       config.graph.file, report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
       report.graph.train, report.graph.valid, report.graph.test);
-  log::info("grid    {} rank{} as {} block rows x {} copies, {} topology, {} thread{} per rank, {}",
-            report.ranks, report.ranks == 1 ? "" : "s", job.grid->rows(), report.replication,
-            config.grid.topology, report.threads, report.threads == 1 ? "" : "s", job.device.words);
+  log::info("grid    {}", grid_in_words(job));
   log::info(
       "job     {} layers of {}, hidden {}, {} parameters; {}, batch {}, {} per step, {} in bulk; "
       "{}",
       config.model.layers, config.model.kind, config.model.hidden, parameters, sampler_in_words(config),
       config.sampler.batch_size, job.batches_per_step(), job.bulk(), schedules_in_words(job, schedules));
   warn_of_surprises(job);
-}
-
-// What evaluation samples: whole rows of the matrix that training samples.
-SamplerShape whole_rows_shape(const SamplerShape& training) {
-  return {.fanout = {-1},
-          .weighted = training.weighted,
-          .aggregation = training.aggregation,
-          .label = "evaluate",
-          .schedule = Schedule::kPull};
 }
 
 // Puts the trainer and the report where the checkpoint was saved.
@@ -175,7 +164,7 @@ void train_on_gpu(Job& job, const std::optional<Restart>& restart, const DistCsr
   host_features.reset();
   const auto shape = sampler_shape(job.config, job.grid->ranks());
   const auto sampler = make_sampler(gpu, job.config.sampler.kind, matrix, shape);
-  const auto whole_rows = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape));
+  const auto whole_rows = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape, "evaluate"));
   if (job.grid->ranks() > 1) log::info("GPUs exchange by {}", grid.transport());
   train(job, restart, gpu, grid, *sampler, *whole_rows, features, targets);
 }
@@ -200,7 +189,7 @@ void run(Job& job, const std::optional<Restart>& restart) {
   note_activity("setting up the samplers");
   const auto shape = sampler_shape(job.config, job.grid->ranks());
   const auto sampler = make_sampler(job.config.sampler.kind, a, shape);
-  const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape));
+  const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape, "evaluate"));
 
   // 3. Train and report.
   train(job, restart, job.cpu, *job.grid, *sampler, *whole_rows, *features, targets);
@@ -220,7 +209,7 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
   note_activity("looking for a checkpoint");
   const auto restart = find_restart(world, config);
   if (restart) note_consequence("nothing is lost; the same command goes on from its checkpoint");
-  auto job = open_job(world, config, true);
+  auto job = open_job(world, config, Purpose::kTrain);
   if (restart) check_restart(job, *restart);
   with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, restart); });
 }
