@@ -6,6 +6,7 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/train/weights_file.hpp"
 
 namespace espalier {
 
@@ -23,6 +24,11 @@ struct Found {
 
 Found read_whole(const std::string& path) {
   Found found{path, read_file(path)};
+  if (is_weights_file(found.bytes))
+    usage_error(
+        "{} holds weights only, and a training cannot go on from them; name a checkpoint in run.restart "
+        "(`espalier infer` takes this file)",
+        path);
   checkpoint_from(found.bytes, path);  // throws what is wrong with it
   return found;
 }
@@ -74,7 +80,8 @@ bool deals_batches(const std::string& key) {
 
 // Keys without which the tensors of a checkpoint mean nothing.
 bool shapes_state(const std::string& key) {
-  return begins(key, {"model.kind", "model.layers", "model.hidden", "model.normalize", "train.optimizer"});
+  return begins(key, {"model.kind", "model.layers", "model.hidden", "model.heads", "model.output_heads",
+                      "model.residual", "model.jumping", "model.normalize", "train.optimizer"});
 }
 
 std::string in_words(const KeyDifference& key) {

@@ -89,6 +89,19 @@ struct CalibrateArguments {
 };
 void calibrate_command(const Communicator& world, const CalibrateArguments& arguments);
 
+struct InferArguments {
+  JobArguments job;
+  std::string checkpoint;    ///< a checkpoint or a weights.h5
+  std::string output;        ///< the HDF5 file to write
+  std::int64_t layer = 0;    ///< whose rows are written, from 1; 0: the last
+  std::string nodes;         ///< a list of vertices whose rows are written; empty: all
+  bool predictions = false;  ///< write predicted classes, too
+  bool metrics = false;      ///< judge the splits
+  bool half = false;         ///< store rows as float16
+  bool overwrite = false;    ///< may `output` be replaced?
+};
+void infer_command(const Communicator& world, const InferArguments& arguments);
+
 void sample_command(const Communicator& world, const JobArguments& arguments);
 void train_command(const Communicator& world, const JobArguments& arguments);
 

@@ -80,6 +80,24 @@ const std::map<std::string, Words>& words() {
         "Example:\n  mpirun -np 4 espalier train inputs/debian.toml grid.replication=2 train.epochs=5\n\n"
         "The layers (model.kind):\n" +
             layers()}},
+      {"infer",
+       {"put the whole graph through a trained network",
+        "Example:\n  mpirun -np 4 espalier infer inputs/debian.toml --checkpoint output/debian/weights.h5 "
+        "-o debian_rows.h5 --predictions --metrics\n\n"
+        "CONFIG names the graph and describes the network as in training; grid.* and run.* may be others. "
+        "Features are\n"
+        "standardised as in training. The rows are those of exact evaluation: on CPUs the same bits on\n"
+        "every grid and under every run.memory_limit.\n\n"
+        "The file (HDF5):\n"
+        "  /logits        float32 or float16 [rows, classes], or\n"
+        "  /embeddings    the same [rows, model.hidden], with --layer below the last\n"
+        "  /predictions   int32 [rows], with --predictions\n"
+        "  /ids           int64 [rows], ascending, with --nodes: the vertex of each row; else row v is "
+        "vertex v\n"
+        "  /              attributes: espalier, checkpoint, epoch, weights_digest, config, config_digest, "
+        "layer, layers, graph,\n"
+        "                 graph_digest; with --metrics train_accuracy, train_macro_f1, train_vertices, "
+        "valid_..., test_..."}},
       {"plan",
        {"say what a job will need, without running it",
         "Example:\n  espalier plan inputs/debian.toml --ranks 16 --memory-per-rank 4GiB --machine "
@@ -108,9 +126,8 @@ std::string help_example(const std::string& command) {
 
 void check_command(const std::string& command) {
   if (words().contains(command)) return;
-  for (const char* later : {"partition", "infer"})
-    if (command == later)
-      usage_error("the command '{}' is not available in this version; see `espalier help`", command);
+  if (command == "partition")
+    usage_error("the command '{}' is not available in this version; see `espalier help`", command);
   std::vector<std::string> names;
   for (const auto& [name, text] : words()) names.push_back(name);
   usage_error("there is no command '{}'; did you mean '{}'? `espalier help` lists them", command,

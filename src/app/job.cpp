@@ -59,7 +59,8 @@ JobSize size_of(const Job& job, std::int64_t ranks) {
   return {.graph = job.graph,
           .config = job.config,
           .ranks = ranks,
-          .training = job.training,
+          .training = job.kind == JobKind::kTrain,
+          .inference = job.kind == JobKind::kInfer,
           .host_memory = job.memory_limit,
           .gpu = job.device.gpu != nullptr,
           .device_memory = job.device.memory,
@@ -78,12 +79,13 @@ std::int64_t evaluation_memory(const Job& job) {
   return evaluation_memory(size_of(job, job.grid->ranks()), job.grid->replication());
 }
 
-Job open_job(const Communicator& world, const Config& config, bool training) {
+Job open_job(const Communicator& world, const Config& config, JobKind kind,
+             std::optional<std::int64_t> classes) {
   Job job;
   set_memory_advice(
       "use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or model.hidden");
   job.config = config;
-  job.training = training;
+  job.kind = kind;
   const auto node = place_on_node(world);
   job.cpu.threads =
       static_cast<int>(config.run.threads.value.value_or(std::max(1, node.cores / node.sharers)));
@@ -97,22 +99,40 @@ Job open_job(const Communicator& world, const Config& config, bool training) {
   job.file =
       std::make_unique<GraphFile>(world, config.graph.file, config.graph.verify ? Verify::kYes : Verify::kNo);
   job.graph = job.file->info();
-  check_graph(job.graph, config);
+  if (classes) job.graph.classes = *classes;
+  if (kind != JobKind::kInfer) check_graph(job.graph, config);
   const auto replication =
       checked_replication(config.grid.replication.value ? *config.grid.replication.value
                                                         : automatic_replication(size_of(job, world.size())),
                           world.size());
   job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
   check_memory(size_of(job, world.size()), replication);
-  if (training && config.run.overlap && threads_may_communicate() && !job.device.gpu)
+  if (kind == JobKind::kTrain && config.run.overlap && threads_may_communicate() && !job.device.gpu)
     job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));
 
   job.config.run.threads.value = job.cpu.threads;
   job.config.run.device = job.device.name();
   job.config.grid.replication.value = replication;
+  if (kind == JobKind::kInfer) return job;
   job.config.train.batches_per_step.value = config.train.batches_per_step.value.value_or(world.size());
   job.config.sampler.bulk.value = resolved_bulk(size_of(job, world.size()), replication);
   return job;
+}
+
+SamplerShape whole_rows_shape(const SamplerShape& training, const char* label) {
+  return {.fanout = {-1},
+          .weighted = training.weighted,
+          .aggregation = training.aggregation,
+          .label = label,
+          .schedule = Schedule::kPull};
+}
+
+std::string grid_in_words(const Job& job) {
+  const auto ranks = job.grid->ranks();
+  return fmt::format("{} rank{} as {} block rows x {} copies, {} topology, {} thread{} per rank, {}", ranks,
+                     ranks == 1 ? "" : "s", job.grid->rows(), job.grid->replication(),
+                     job.config.grid.topology, job.cpu.threads, job.cpu.threads == 1 ? "" : "s",
+                     job.device.words);
 }
 
 std::string sampler_in_words(const Config& config) {
@@ -127,6 +147,7 @@ std::string sampler_in_words(const Config& config) {
 void warn_of_surprises(const Job& job) {
   if (job.grid->world().rank() != 0) return;
   const auto& config = job.config;
+  const bool training = job.kind == JobKind::kTrain;
   const auto ranks = job.grid->ranks();
   const auto batches = count_batches(job.graph.train, config.sampler.batch_size);
   const auto busy = std::min(job.batches_per_step(), batches);
@@ -141,14 +162,14 @@ void warn_of_surprises(const Job& job) {
                    fanout, kind.name);
       break;
     }
-  if (job.training && config.sampler.kind == "ladies" && config.sampler.mode == "paper")
+  if (training && config.sampler.kind == "ladies" && config.sampler.mode == "paper")
     log::warning("blocks of ladies in mode paper are biased; train with mode debiased or reference");
   if (job.device.sharers > 1)
     log::warning("{} ranks share a GPU; start one rank per GPU, or set run.device = \"cpu\"",
                  job.device.sharers);
-  if (job.training && config.run.overlap && job.device.gpu)
+  if (training && config.run.overlap && job.device.gpu)
     log::warning("on GPUs run.overlap hides fetching, not sampling");
-  else if (job.training && config.run.overlap && !job.sampling_grid)
+  else if (training && config.run.overlap && !job.sampling_grid)
     log::warning("this MPI library lets one thread communicate: run.overlap hides fetching, not sampling");
   if (!config.graph.verify)
     log::info("graph   {} is not checked against its digests (graph.verify = false)", config.graph.file);
@@ -157,11 +178,11 @@ void warn_of_surprises(const Job& job) {
         "graph   {} has no digest: damage and changes cannot be noticed; `espalier digest {} --write` adds "
         "one",
         config.graph.file, config.graph.file);
-  if (job.training && job.graph.test == 0)
+  if (training && job.graph.test == 0)
     log::warning("{}: /split/test is empty or absent: there will be no test accuracy", config.graph.file);
-  if (job.training && config.graph.features_on != "device" && !job.device.gpu)
+  if (training && config.graph.features_on != "device" && !job.device.gpu)
     log::warning("graph.features_on = {} has no meaning {}", config.graph.features_on, job.device.words);
-  if (job.training && config.train.early_stop > 0 && job.graph.valid == 0)
+  if (training && config.train.early_stop > 0 && job.graph.valid == 0)
     log::warning("train.early_stop = {} never stops: {} has no vertices to validate on (/split/valid)",
                  config.train.early_stop, config.graph.file);
 }

@@ -1,9 +1,10 @@
-// What `sample` and `train` set up alike: config, grid, graph, and the numbers that "auto"
+// What `sample`, `train` and `infer` set up alike: config, grid, graph, and the numbers that "auto"
 // stands for.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "commands.hpp"
 #include "device.hpp"
@@ -33,9 +34,13 @@ struct MetricsFile {
   bool failing = false;  ///< it lacks lines, and that was said
 };
 
+/// What a job does with its graph.
+enum class JobKind { kSample, kTrain, kInfer };
+
 struct Job {
-  Config config;  ///< resolved: threads, replication, bulk and batches_per_step are numbers
-  bool training = true;
+  Config config;  ///< resolved: threads and replication are numbers; so are bulk and
+                  ///< batches_per_step, but in kInfer
+  JobKind kind = JobKind::kTrain;
   Cpu cpu;
   Device device;
   std::int64_t memory_limit = 0;    ///< bytes of host memory per rank
@@ -55,7 +60,7 @@ struct Job {
   std::int64_t batches_per_step() const { return *config.train.batches_per_step.value; }
 };
 
-/// Throws UserError(kInput) when the graph lacks what the job needs of it: a training
+/// Throws UserError(kInput) when the graph lacks what sampling and training need of it: a training
 /// split, weights.
 void check_graph(const GraphInfo& graph, const Config& config);
 
@@ -63,8 +68,10 @@ void check_graph(const GraphInfo& graph, const Config& config);
 Topology topology_of(const Config& config);
 
 /// Collective. Opens the graph, resolves what "auto" stands for, checks that what stays in memory
-/// fits (UserError kMemory otherwise). Writes nothing.
-Job open_job(const Communicator& world, const Config& config, bool training);
+/// fits (UserError kMemory otherwise). Writes nothing. `classes`: of the network, where the graph
+/// does not say how many there are.
+Job open_job(const Communicator& world, const Config& config, JobKind kind,
+             std::optional<std::int64_t> classes = {});
 
 /// The matrix that the model multiplies by (MatrixForm) and whose rows the sampler estimates; for
 /// means A, or the row-normalised A where a layer-wise sampler needs its entries; for ladies in
@@ -86,6 +93,13 @@ template <class Index>
 DistCsr<Index> read_model_matrix(const Job& job) {
   return read_model_matrix<Index>(job.matrix_grid(), *job.file, job.config);
 }
+
+/// What exact evaluation samples: whole rows of the matrix that training samples. `label`: what its
+/// communication is booked under.
+SamplerShape whole_rows_shape(const SamplerShape& training, const char* label);
+
+/// "4 ranks as 2 block rows x 2 copies, partitioned topology, 1 thread per rank, on the CPU".
+std::string grid_in_words(const Job& job);
 
 /// "ladies (debiased) fanout 512,512".
 std::string sampler_in_words(const Config& config);

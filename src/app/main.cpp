@@ -25,6 +25,7 @@ namespace {
 
 using namespace espalier;
 
+constexpr std::int64_t kMostLayers = 64;
 constexpr std::int64_t kMostDrawn = 1'000'000'000;  // epochs or minibatches
 
 struct Arguments {
@@ -33,6 +34,7 @@ struct Arguments {
   InfoArguments info;
   DigestArguments digest;
   JobArguments job;
+  InferArguments infer;
   PlanArguments plan;
   CalibrateArguments calibrate;
   std::string help_topic;
@@ -155,6 +157,24 @@ void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
       [&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
 }
 
+void add_infer(CLI::App& app, InferArguments& a, Action& action) {
+  auto* infer = add_command(app, "infer");
+  infer->add_option("CONFIG", a.job.config, "the input file (TOML) of the training")->required();
+  infer->add_option("KEY=VALUE", a.job.overrides, "section.key=value, wins over the file");
+  infer
+      ->add_option("--checkpoint", a.checkpoint,
+                   "weights.h5 of a training, or one of its checkpoints: the best weights in it")
+      ->required();
+  infer->add_option("-o,--output", a.output, "the HDF5 file to write")->required();
+  add_whole_number(*infer, "--layer", a.layer, {1, kMostLayers}, "whose rows are written (the last)");
+  infer->add_option("--nodes", a.nodes, "a text file, an id on a line: rows of these vertices only");
+  infer->add_flag("--predictions", a.predictions, "write the predicted classes, too");
+  infer->add_flag("--metrics", a.metrics, "accuracy and macro-F1 of the splits: printed, and in the file");
+  infer->add_flag("--half", a.half, "store rows as float16");
+  infer->add_flag("--overwrite", a.overwrite, "replace a file that exists");
+  infer->callback([&action, &a] { action = [&a](const Communicator& world) { infer_command(world, a); }; });
+}
+
 void add_plan(CLI::App& app, PlanArguments& a, Action& action) {
   auto* plan = add_command(app, "plan");
   plan->add_option("CONFIG", a.job.config, "the input file (TOML)")->required();
@@ -200,7 +220,7 @@ void add_help(CLI::App& app, std::string& topic, const std::string& overview, Ac
 // Has a job done its work when its files are there? Of other commands, what they print is
 // the result.
 bool writes_its_result(const std::string& command) {
-  return command == "train" || command == "import" || command == "generate";
+  return command == "train" || command == "infer" || command == "import" || command == "generate";
 }
 
 // Collective. Has standard output taken all of it? Only rank 0 prints.
@@ -230,6 +250,7 @@ int run(const Communicator& world, int argc, char** argv) {
   add_digest(app, arguments.digest, action);
   add_job(app, "sample", arguments.job, action, sample_command);
   add_job(app, "train", arguments.job, action, train_command);
+  add_infer(app, arguments.infer, action);
   add_plan(app, arguments.plan, action);
   add_calibrate(app, arguments.calibrate, action);
   add_help(app, arguments.help_topic, overview, action);

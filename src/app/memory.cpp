@@ -87,9 +87,25 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   return memory;
 }
 
+ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
+                                std::int64_t replication) {
+  auto memory = resident_memory(graph, config, ranks, replication, false);
+  const double block_rows =
+      static_cast<double>(graph.nodes) * static_cast<double>(replication) / static_cast<double>(ranks);
+  memory.features = block_rows * static_cast<double>(graph.features) * (graph.half_features ? 2 : 4);
+  const double hidden = 4 * block_rows * static_cast<double>(config.model.hidden);
+  // My share of the rows, and where others have some, too, the block that they are gathered in.
+  const double kept = replication > 1 ? hidden * (1 + 1 / static_cast<double>(replication)) : hidden;
+  if (config.model.layers > 1) memory.evaluation = kept;
+  if (config.model.layers > 2) memory.evaluation = std::max(kept, hidden + kept - memory.features);
+  memory.model = 4 * network_size(network_shape(graph, config)).parameters;
+  return memory;
+}
+
 namespace {
 
 ResidentMemory resident(const JobSize& job, std::int64_t replication) {
+  if (job.inference) return inference_memory(job.graph, job.config, job.ranks, replication);
   return resident_memory(job.graph, job.config, job.ranks, replication, job.training);
 }
 

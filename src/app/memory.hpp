@@ -46,12 +46,19 @@ struct ResidentMemory {
 ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
                                std::int64_t replication, bool training);
 
+/// The same of `espalier infer`, where a layer's input is freed when the next one begins, features
+/// included, and the last layer keeps nothing: `evaluation` is what the largest layer needs beyond
+/// the features.
+ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
+                                std::int64_t replication);
+
 /// A job as far as its memory depends on it, and what each rank has.
 struct JobSize {
   GraphInfo graph;
   Config config;
   std::int64_t ranks = 1;
   bool training = true;
+  bool inference = false;          ///< a network is computed once over the whole graph
   std::int64_t host_memory = 0;    ///< bytes per rank
   bool gpu = false;                ///< does a GPU compute?
   std::int64_t device_memory = 0;  ///< bytes per rank of its memory

@@ -268,6 +268,7 @@ Arrays evaluation(const Estimate& e) {
     if (c > 1) gathered.add(4 * e.block_rows() * out);
     auto live = of_features + outgrown + result + working + block + larger(picks, gathered);
     if (layer > 1) live.add(4 * e.block_rows() * in);
+    if (layers.size() > e.layers()) live.add(4 * share * static_cast<double>(layers.back().layer.in));
     most = larger(most, live + fetching);
     if (layer == 1) of_features = fetching;
   }

@@ -11,6 +11,8 @@ namespace espalier {
 
 namespace {
 
+constexpr const char* kWeights = "weights.h5";
+
 std::string path_of(const Job& job, const char* name) {
   return job.config.output.dir + "/" + name;
 }
@@ -98,6 +100,26 @@ void write_report(const Job& job, const RunReport& report) {
     if (!has_metrics) log::warning("{} lacks lines; report.json has all epochs", path_of(job, "metrics.csv"));
     log::info("report: {}", path);
   });
+}
+
+void remove_weights(const Job& job) {
+  std::error_code error;
+  if (is_writer(job)) std::filesystem::remove(path_of(job, kWeights), error);
+}
+
+void write_weights(const Job& job, TrainedWeights weights) {
+  if (!is_writer(job)) return;
+  weights.config = to_toml(job.config);
+  weights.graph = job.graph;
+  weights.standardization = job.standardization;
+  make_folder(job);
+  const auto path = path_of(job, kWeights);
+  const auto problem = replace_file(path, weights_bytes(weights));
+  if (!problem.empty())
+    log::warning("cannot write {}: {}; a checkpoint holds the same weights, where one was saved", path,
+                 problem);
+  else
+    log::info("weights: {}", path);
 }
 
 }  // namespace espalier

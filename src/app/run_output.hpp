@@ -1,4 +1,5 @@
-// What a run writes to output.dir while it holds the folder: config.toml, metrics.csv, report.json.
+// What a run writes to output.dir while it holds the folder: config.toml, metrics.csv, report.json,
+// weights.h5.
 //
 // Nothing is begun where the folder cannot be written to. Later a disk that is full, or gone, ends
 // no run: lines of metrics.csv are kept and tried again after every epoch, with one warning and one
@@ -10,6 +11,7 @@
 #include "espalier/base/config.hpp"
 #include "espalier/base/output_lock.hpp"
 #include "espalier/train/report.hpp"
+#include "espalier/train/weights_file.hpp"
 #include "job.hpp"
 
 namespace espalier {
@@ -31,5 +33,12 @@ void append_metrics(const Job& job, const EpochReport& epoch);
 /// Collective, when all results have been printed. Rank 0 writes report.json, and says where.
 /// Throws UserError(kUsage) when it could not; the report is on standard output then.
 void write_report(const Job& job, const RunReport& report);
+
+/// Rank 0 removes weights.h5: those of another run are none of this one. Local.
+void remove_weights(const Job& job);
+
+/// Rank 0 writes weights.h5; the config, the graph and the features' mean and deviation in it are
+/// the job's. Where it cannot be written, there is a warning. Local.
+void write_weights(const Job& job, TrainedWeights weights);
 
 }  // namespace espalier

@@ -104,7 +104,7 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
   }
   const auto lock = lock_output(world, config);
   const Watchdog watchdog(config.run.stall_minutes);
-  auto job = open_job(world, config, false);
+  auto job = open_job(world, config, JobKind::kSample);
   with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, arguments.epochs); });
 }
 

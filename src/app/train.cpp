@@ -9,6 +9,7 @@
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/train/network_tensors.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
 #include "run_output.hpp"
@@ -50,24 +51,13 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
       "test",
       config.graph.file, report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
       report.graph.train, report.graph.valid, report.graph.test);
-  log::info("grid    {} rank{} as {} block rows x {} copies, {} topology, {} thread{} per rank, {}",
-            report.ranks, report.ranks == 1 ? "" : "s", job.grid->rows(), report.replication,
-            config.grid.topology, report.threads, report.threads == 1 ? "" : "s", job.device.words);
+  log::info("grid    {}", grid_in_words(job));
   log::info(
       "job     {} layers of {}, hidden {}, {} parameters; {}, batch {}, {} per step, {} in bulk; "
       "{}",
       config.model.layers, config.model.kind, config.model.hidden, parameters, sampler_in_words(config),
       config.sampler.batch_size, job.batches_per_step(), job.bulk(), schedules_in_words(job, schedules));
   warn_of_surprises(job);
-}
-
-// What evaluation samples: whole rows of the matrix that training samples.
-SamplerShape whole_rows_shape(const SamplerShape& training) {
-  return {.fanout = {-1},
-          .weighted = training.weighted,
-          .aggregation = training.aggregation,
-          .label = "evaluate",
-          .schedule = Schedule::kPull};
 }
 
 // Puts the trainer and the report where the checkpoint was saved.
@@ -101,6 +91,7 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
   const EvaluatorOn<Space> evaluator(grid, whole_rows, features, targets, job.graph.edges,
                                      evaluation_memory(job));
   start_output(job);
+  if (!restart) remove_weights(job);
   TrainerOn<Space> trainer(space, {grid, job.config, sampler, features, targets, evaluator, job.bulk(),
                                    job.batches_per_step(), job.sampling_grid.get()});
   auto report = start_report(job, "train", sampler.schedules());
@@ -110,25 +101,33 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
   note_consequence(where_to_go_on(job));
   const StepsUnderWay steps_under_way;  // a signal to stop waits for the end of a step
   JobCheckpoints checkpoints(job, restart);
-  const auto result =
-      trainer.train({.on_step = show_step,
-                     .on_epoch =
-                         [&](const EpochReport& epoch) {
-                           report.epochs.push_back(epoch);
-                           show_epoch(epoch);
-                           append_metrics(job, epoch);
-                         },
-                     .next =
-                         [&](const Cursor& cursor, std::int64_t steps, bool last) {
-                           note_progress();
-                           return checkpoints.next(cursor, steps, last);
-                         },
-                     .save = [&](const TrainingState& state) { checkpoints.save(state, report.epochs); },
-                     .goes_on =
-                         [&] {
-                           note_progress();
-                           return checkpoints.goes_on();
-                         }});
+  bool stopping = false;
+  const auto result = trainer.train({.on_step = show_step,
+                                     .on_epoch =
+                                         [&](const EpochReport& epoch) {
+                                           report.epochs.push_back(epoch);
+                                           show_epoch(epoch);
+                                           append_metrics(job, epoch);
+                                         },
+                                     .next =
+                                         [&](const Cursor& cursor, std::int64_t steps, bool last) {
+                                           note_progress();
+                                           const auto next = checkpoints.next(cursor, steps, last);
+                                           stopping = next == Next::kSaveAndStop;
+                                           return next;
+                                         },
+                                     .save =
+                                         [&](const TrainingState& state) {
+                                           checkpoints.save(state, report.epochs);
+                                           if (stopping && state.best_epoch > 0)
+                                             write_weights(job, weights_of(state));
+                                         },
+                                     .goes_on =
+                                         [&] {
+                                           note_progress();
+                                           stopping = !checkpoints.goes_on();
+                                           return !stopping;
+                                         }});
   if (result.interrupted) checkpoints.leave_interrupted(*result.interrupted);
 
   checkpoints.report(report);
@@ -147,6 +146,7 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
   if (result.test)
     log::info("test accuracy {:.4f}, macro-F1 {:.4f}, with the weights of epoch {}", result.test->accuracy,
               result.test->macro_f1, result.best_epoch);
+  write_weights(job, {.tensors = trained_tensors(space, trainer.network()), .epoch = result.best_epoch});
   write_report(job, report);
 }
 
@@ -164,7 +164,7 @@ void train_on_gpu(Job& job, const std::optional<Restart>& restart, const DistCsr
   host_features.reset();
   const auto shape = sampler_shape(job.config, job.grid->ranks());
   const auto sampler = make_sampler(gpu, job.config.sampler.kind, matrix, shape);
-  const auto whole_rows = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape));
+  const auto whole_rows = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape, "evaluate"));
   if (job.grid->ranks() > 1) log::info("GPUs exchange by {}", grid.transport());
   train(job, restart, gpu, grid, *sampler, *whole_rows, features, targets);
 }
@@ -189,7 +189,7 @@ void run(Job& job, const std::optional<Restart>& restart) {
   note_activity("setting up the samplers");
   const auto shape = sampler_shape(job.config, job.grid->ranks());
   const auto sampler = make_sampler(job.config.sampler.kind, a, shape);
-  const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape));
+  const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape, "evaluate"));
 
   // 3. Train and report.
   train(job, restart, job.cpu, *job.grid, *sampler, *whole_rows, *features, targets);
@@ -209,7 +209,7 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
   note_activity("looking for a checkpoint");
   const auto restart = find_restart(world, config);
   if (restart) note_consequence("nothing is lost; the same command goes on from its checkpoint");
-  auto job = open_job(world, config, true);
+  auto job = open_job(world, config, JobKind::kTrain);
   if (restart) check_restart(job, *restart);
   with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, restart); });
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "espalier/base/error.hpp"
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/feature/store.hpp"
 
@@ -67,8 +68,9 @@ template <class Space>
 void FeatureStoreOn<Space>::standardize() requires std::is_same_v<Space, Cpu> {
   const auto n = partition_.rows();
   const auto& column = grid_->column_comm();
+  Standardization measured;
   std::visit(
-      [&](auto& local) {
+      [&](const auto& local) {
         auto mean = column_sums(local, column, n, [](std::int64_t, double x) { return x; });
         for (auto& m : mean) m /= static_cast<double>(n);
         auto deviation = column_sums(local, column, n, [&](std::int64_t j, double x) {
@@ -76,17 +78,29 @@ void FeatureStoreOn<Space>::standardize() requires std::is_same_v<Space, Cpu> {
           return difference * difference;
         });
         for (auto& d : deviation) d = d > 0 ? std::sqrt(d / static_cast<double>(n)) : 1.0;
+        measured = {std::move(mean), std::move(deviation)};
+      },
+      block_);
+  standardize(std::move(measured));
+}
+
+template <class Space>
+void FeatureStoreOn<Space>::standardize(Standardization by) requires std::is_same_v<Space, Cpu> {
+  ESPALIER_CHECK(std::ssize(by.mean) == width() && std::ssize(by.deviation) == width(),
+                 "means of {} columns for {}", by.mean.size(), width());
+  standardization_ = std::move(by);
+  const auto& [mean, deviation] = standardization_;
+  std::visit(
+      [&](auto& local) {
         for (std::int64_t i = 0; i < local.rows; ++i)
-          for (std::int64_t j = 0; j < local.columns; ++j) {
-            const auto k = static_cast<std::size_t>(j);
-            store_value(local(i, j), static_cast<float>((to_float(local(i, j)) - mean[k]) / deviation[k]));
-          }
-        standardization_ = {std::move(mean), std::move(deviation)};
+          for (std::int64_t j = 0; j < local.columns; ++j)
+            store_value(local(i, j), static_cast<float>((to_float(local(i, j)) - mean[j]) / deviation[j]));
       },
       block_);
 }
 
 template void FeatureStore::normalize_rows();
 template void FeatureStore::standardize();
+template void FeatureStore::standardize(Standardization);
 
 }  // namespace espalier

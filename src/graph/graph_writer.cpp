@@ -1,50 +1,19 @@
 #include "espalier/graph/graph_writer.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
-#include "espalier/base/log.hpp"
-#include "espalier/base/temporary_file.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/graph/hdf5.hpp"
+#include "espalier/graph/hdf5_output.hpp"
 
 namespace espalier {
 
 struct GraphWriter::State {
-  const Communicator& comm;
-  OutputFile output;
-  std::string temporary;
-  std::optional<TemporaryFile> watched;  // by every rank: it goes with whichever a signal reaches
-  hdf5::Handle file;
-  bool failed = false;
-  bool committed = false;
+  hdf5::Output output;
   std::vector<DatasetContent> written = {};
   std::int64_t classes = 0;
 
-  /// Collective. A file that cannot be written cannot be closed either: H5Fclose fails half way,
-  /// and HDF5 1.10 then crashes in MPI_Finalize. Giving back its space and forgetting its arrays
-  /// lets the close succeed on a full disk.
-  void make_closable() {
-    if (comm.rank() == 0 && truncate(temporary.c_str(), 0) != 0) log::debug("cannot empty {}", temporary);
-    comm.barrier();
-    for (const char* group : {"/graph", "/nodes", "/split"}) hdf5::remove(file, group);
-  }
-
-  /// Collective. Throws on every rank when `good` is false on any.
-  void require(bool good, const std::string& what) {
-    try {
-      agree(comm, [&] {
-        if (!good)
-          input_error("cannot write {} of {}: {}; is the disk full?", what, output.path, hdf5::reason());
-      });
-    } catch (const UserError&) {
-      failed = true;
-      throw;
-    }
-  }
+  const Communicator& comm() const { return output.comm(); }
 };
 
 namespace {
@@ -65,27 +34,9 @@ Place place_of(const Communicator& comm, std::size_t mine) {
 }  // namespace
 
 GraphWriter::GraphWriter(const Communicator& comm, const OutputFile& output)
-    : state_(new State{comm, output, {}, {}, {}}) {
-  hdf5::silence();
-  agree(comm, [&] {
-    if (comm.rank() == 0) check_output(output);
-  });
-  state_->temporary =
-      comm.broadcast_text(fmt::format("{}.partial-{}", output.path, getpid()), 0, "graph file");
-  state_->watched.emplace(state_->temporary);
-  // Open MPI finds out by a file beside it, of a moment's life, whether the file system has locks.
-  const TemporaryFile lock_test(fmt::format("{}.locktest.{}", state_->temporary, comm.rank()));
-  state_->file = hdf5::create_file(comm, state_->temporary);
-  agree(comm, [&] {
-    if (!state_->file.valid()) input_error("cannot create {}: {}", state_->temporary, hdf5::reason());
-  });
-}
+    : state_(new State{{comm, output}}) {}
 
-GraphWriter::~GraphWriter() {
-  if (state_->failed) state_->make_closable();
-  state_->file.close();
-  if (!state_->committed && state_->comm.rank() == 0) unlink(state_->temporary.c_str());
-}
+GraphWriter::~GraphWriter() = default;
 
 // Collective. My rows of one dataset: `values` are rows [begin, begin + values.size() / columns)
 // of `total`.
@@ -96,14 +47,14 @@ void GraphWriter::write(const std::string& name, std::int64_t total, std::int64_
       columns < 0 ? std::vector<std::int64_t>{total} : std::vector<std::int64_t>{total, columns};
   const auto width = std::max<std::int64_t>(1, shape.size() == 2 ? columns : 1);
   const auto rows = static_cast<std::int64_t>(values.size()) / width;
-  const auto dataset = hdf5::create_dataset(state_->file, name, hdf5::file_type<T>(), shape);
+  const auto dataset = hdf5::create_dataset(state_->output.file(), name, hdf5::file_type<T>(), shape);
   const hdf5::Slab slab{begin, begin + rows, width};
   const bool good =
       dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, values.data());
-  state_->require(good, name);
+  state_->output.require(good, name);
   const auto digest =
-      state_->comm.all_reduce(content_digest(values, begin * width), Reduction::kSum, "graph file");
-  state_->require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
+      state_->comm().all_reduce(content_digest(values, begin * width), Reduction::kSum, "graph file");
+  state_->output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
   state_->written.push_back({name, shape, digest});
 }
 
@@ -113,7 +64,7 @@ constexpr std::int64_t kVector = -1;  // columns of a dataset with one dimension
 
 template <class Index>
 void GraphWriter::write_adjacency(const Csr<Index>& rows) {
-  const auto& comm = state_->comm;
+  const auto& comm = state_->comm();
   const auto row_place = place_of(comm, static_cast<std::size_t>(rows.rows));
   const auto edge_place = place_of(comm, rows.indices.size());
   // The last rank also writes indptr[n]; everyone else's last entry is the next rank's first.
@@ -133,9 +84,9 @@ template void GraphWriter::write_adjacency(const Csr<std::int64_t>&);
 
 template <class T>
 void GraphWriter::write_features(const Matrix<T>& rows) {
-  const auto place = place_of(state_->comm, static_cast<std::size_t>(rows.rows));
+  const auto place = place_of(state_->comm(), static_cast<std::size_t>(rows.rows));
   const auto columns =
-      state_->comm.all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
+      state_->comm().all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
   write<T>("/nodes/features", place.total, columns, place.begin, rows.data);
 }
 
@@ -143,26 +94,26 @@ template void GraphWriter::write_features(const Matrix<float>&);
 template void GraphWriter::write_features(const Matrix<Half>&);
 
 void GraphWriter::write_labels(std::span<const std::int32_t> labels) {
-  const auto& comm = state_->comm;
+  const auto& comm = state_->comm();
   const auto place = place_of(comm, labels.size());
   const auto largest = labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
   const auto classes = comm.all_reduce(std::int64_t{largest}, Reduction::kMax, "graph file") + 1;
   state_->classes = classes;
   write<std::int32_t>("/nodes/labels", place.total, kVector, place.begin, labels);
-  const auto dataset = hdf5::open_dataset(state_->file, "/nodes/labels");
+  const auto dataset = hdf5::open_dataset(state_->output.file(), "/nodes/labels");
   hdf5::write_integer_attribute(dataset.handle, "classes", classes);
 }
 
 void GraphWriter::write_multi_labels(const Matrix<std::uint8_t>& rows) {
-  const auto place = place_of(state_->comm, static_cast<std::size_t>(rows.rows));
+  const auto place = place_of(state_->comm(), static_cast<std::size_t>(rows.rows));
   const auto columns =
-      state_->comm.all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
+      state_->comm().all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
   state_->classes = columns;
   write<std::uint8_t>("/nodes/labels", place.total, columns, place.begin, rows.data);
 }
 
 void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids) {
-  const auto place = place_of(state_->comm, ids.size());
+  const auto place = place_of(state_->comm(), ids.size());
   write<std::int64_t>(std::string("/split/") + kSplitNames[static_cast<std::size_t>(split)], place.total,
                       kVector, place.begin, ids);
 }
@@ -198,20 +149,17 @@ void write_digests(const Communicator& comm, const std::string& path, const Cont
 }
 
 void GraphWriter::commit(const GraphDescription& description) {
-  auto& s = *state_;
-  bool good = hdf5::write_text_attribute(s.file, "format", "espalier-graph");
-  good = hdf5::write_integer_attribute(s.file, "version", 1) && good;
-  good = hdf5::write_text_attribute(s.file, "name", shortened(description.name)) && good;
-  good = hdf5::write_text_attribute(s.file, "source", shortened(description.source)) && good;
-  good = hdf5::write_text_attribute(s.file, "digest", hex(file_digest(s.written, s.classes))) && good;
-  good = hdf5::write_bool_attribute(s.file, "directed", description.directed) && good;
-  good = hdf5::flush(s.file) && good;
-  s.require(good, "the last part");
-  s.require(s.file.close(), "the end");
-  agree(s.comm, [&] {
-    if (s.comm.rank() == 0) put_in_place(s.temporary, s.output);
-  });
-  s.committed = true;
+  auto& output = state_->output;
+  const auto& file = output.file();
+  const auto digest = file_digest(state_->written, state_->classes);
+  bool good = hdf5::write_text_attribute(file, "format", "espalier-graph");
+  good = hdf5::write_integer_attribute(file, "version", 1) && good;
+  good = hdf5::write_text_attribute(file, "name", shortened(description.name)) && good;
+  good = hdf5::write_text_attribute(file, "source", shortened(description.source)) && good;
+  good = hdf5::write_text_attribute(file, "digest", hex(digest)) && good;
+  good = hdf5::write_bool_attribute(file, "directed", description.directed) && good;
+  output.require(good, "the last part");
+  output.commit();
 }
 
 }  // namespace espalier

@@ -154,6 +154,16 @@ void remove(const Handle& file, const char* name) {
   if (H5Lexists(file.id(), name, H5P_DEFAULT) > 0) H5Ldelete(file.id(), name, H5P_DEFAULT);
 }
 
+void remove_all(const Handle& file) {
+  std::vector<std::string> names;
+  const auto note = [](hid_t, const char* name, const H5L_info_t*, void* data) -> herr_t {
+    static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+    return 0;
+  };
+  H5Literate(file.id(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, note, &names);
+  for (const auto& name : names) remove(file, name.c_str());
+}
+
 // ---- datasets ----
 
 bool Dataset::is_half() const {

@@ -27,7 +27,7 @@ void add_columns(const Cuda& cuda, ConstMatrixView<T, Cuda> dj, std::int64_t at,
 template <class T>
 void take_larger(const Cuda& cuda, ConstMatrixView<T, Cuda> h, int number, MatrixView<T, Cuda> j,
                  DeviceArray<std::int32_t>& winners) {
-  if (number == 1) winners.resize(j.rows * j.columns);
+  winners.resize(j.rows * j.columns);
   std::int32_t* const winner = winners.data();
   for_each(cuda, "take_larger", j.rows * j.columns, [=] __device__(std::int64_t e) {
     if (number > 1 && (h.data[e] <= j.data[e] || j.data[e] != j.data[e])) return;

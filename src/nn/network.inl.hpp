@@ -195,6 +195,7 @@ void Network<T, Space>::follow(const Space& space, int layer, const Pass& pass) 
 template <class T, class Space>
 void Network<T, Space>::jump(const Space& space) {
   const std::int64_t seeds = output_of(shape_.layers).rows;
+  jumped_.resize(seeds, input_width(stages()));
   for (int layer = 1; layer <= shape_.layers; ++layer)
     take_up_layer(space, layer, MatrixView<T, Space>(output_of(layer)).first_rows(seeds), winners_, jumped_);
   evaluate_output(space, jumped_, logits_);
@@ -202,8 +203,8 @@ void Network<T, Space>::jump(const Space& space) {
 
 template <class T, class Space>
 void Network<T, Space>::take_up_layer(const Space& space, int layer, ConstMatrixView<T, Space> h,
-                                      Array<Space, std::int32_t>& winners, M& jumped) const {
-  if (layer == 1) jumped.resize(h.rows, shape_of(shape_.layers + 1).layer.in);
+                                      Array<Space, std::int32_t>& winners,
+                                      MatrixView<T, Space> jumped) const {
   if (jumping_ == Jumping::kConcat)
     place_columns<T>(space, h, (layer - 1) * shape_.hidden, jumped);
   else

@@ -37,12 +37,12 @@ void check_weighted(const SamplerKind& kind, bool weighted) {
                 kind.name);
 }
 
-void check_sampler_keys(const SamplerKind& kind, bool weighted, const std::string& mode, bool gcn) {
+void check_sampler_keys(const SamplerKind& kind, bool weighted, const std::string& mode, bool own_weights) {
   check_weighted(kind, weighted);
-  if (weighted && kind.layer_wise && gcn)
+  if (weighted && kind.layer_wise && own_weights)
     usage_error(
-        "sampler.weighted = true has no meaning for {} with model.kind = \"gcn\", whose matrix has the edge "
-        "weights in any case; use false",
+        "sampler.weighted = true has no meaning for {} with a model whose matrix has the edge weights in any "
+        "case (gcn, gin, and sage with model.aggregator = \"sum\"); use false",
         kind.name);
   if (mode != "debiased" && !kind.takes_mode)
     usage_error(

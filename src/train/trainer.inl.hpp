@@ -3,12 +3,12 @@
 // needs are declared here and defined there.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <utility>
 
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/train/learning_rate.hpp"
+#include "espalier/train/network_tensors.hpp"
 #include "espalier/train/trainer.hpp"
 
 namespace espalier {
@@ -323,11 +323,7 @@ bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochRep
 
 template <class Space>
 std::uint64_t TrainerOn<Space>::weights_digest() const {
-  std::uint64_t digest = 0xcbf29ce484222325u;
-  for (const auto& parameter : network_.parameters())
-    for (const float x : to_host(space_, parameter.value.data))
-      digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * 0x100000001b3u;
-  return digest;
+  return espalier::weights_digest(space_, network_);
 }
 
 template <class Space>

@@ -356,7 +356,7 @@ class BadInput(JobTest):
         self.fail_with(2, ["trian", "train"], "trian", self.config)
         self.fail_with(2, ["CONFIG"], "train")
         self.fail_with(2, ["frobnicate"], "help", "frobnicate")
-        self.fail_with(2, ["infer", "not available"], "infer", self.config)
+        self.fail_with(2, ["partition", "not available"], "partition", self.config)
 
     def test_graph_file(self):
         self.fail_with(3, ["missing.h5"], "train", self.config, "graph.file=missing.h5", ranks=2)
@@ -453,7 +453,7 @@ class Documents(ProgramTest):
             self.assertIn("[sampler]", self.succeed("train", path, "--dry-run"))
 
     def test_help_has_an_example_for_every_command(self):
-        for command in ("import", "generate", "info", "sample", "train", "plan", "calibrate", "help", "version"):
+        for command in ("import", "generate", "info", "sample", "train", "infer", "plan", "calibrate", "help", "version"):
             self.assertIn("espalier " + command, self.succeed("help", command))
         self.assertIn("sampler.fanout", self.succeed("help", "config"))
         self.assertIn("0.1.0", self.succeed("version"))
@@ -465,6 +465,11 @@ class Documents(ProgramTest):
         self.succeed("-q", "train", ROOT / "inputs" / "debian.toml", f"graph.file={self.folder / 'planted.h5'}", "train.epochs=3",
                      f"output.dir={self.folder / 'out'}", ranks=2)
         self.assertGreater(self.report(self.folder / "out")["test"]["accuracy"], 0.5)
+        example = next(line for line in self.succeed("help", "infer").splitlines() if "espalier infer inputs" in line).split()
+        weights, rows = example.index("--checkpoint") + 1, example.index("-o") + 1
+        example[weights], example[rows] = self.folder / "out" / "weights.h5", self.folder / "rows.h5"
+        self.succeed(*example[example.index("espalier") + 1:], f"graph.file={self.folder / 'planted.h5'}", ranks=2, cwd=ROOT)
+        self.assertTrue((self.folder / "rows.h5").exists())
 
 
 if __name__ == "__main__":

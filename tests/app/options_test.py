@@ -32,6 +32,7 @@ class Numbers(ProgramTest):
                  (("generate", "planted", *new), ("--nodes", "-1"), ("--seed",)),
                  (("info", graph), ("--ranks", "0", "1048577"), ("--replication",)),
                  (("sample", config), ("--epochs", "0", "-1")),
+                 (("infer", config, "--checkpoint", "weights.h5", *new), ("--layer", "0", "65")),
                  (("plan", config), ("--ranks", "0")),
                  (("plan", config, "--ranks", 2), ("--draw", "-1"))]
         for command, *options in whole:

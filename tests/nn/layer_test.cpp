@@ -133,6 +133,7 @@ TEST(Layer, EvaluationIsTheForwardPassWithoutDropout) {
     Matrix<double> at = c.input, next, jumped;
     LayerScratch<double> scratch;
     Buffer<std::int32_t> winners;
+    if (c.network.jumps()) jumped.resize(12, c.network.input_width(c.network.stages()));
     for (int layer = 1; layer <= shape.layers; ++layer, std::swap(at, next)) {
       c.network.evaluate_layer(Cpu{1}, layer, c.blocks[static_cast<std::size_t>(layer - 1)], at, scratch,
                                next);

@@ -10,9 +10,9 @@
 #include <map>
 #include <set>
 
-#include "dense/eigen_oracle.hpp"
 #include "dense/random_matrices.hpp"
 #include "mpi_test.hpp"
+#include "train/dense_network.hpp"
 #include "train/small_job.hpp"
 
 namespace espalier {
@@ -20,64 +20,6 @@ namespace {
 
 constexpr std::int64_t kVertices =
     513;  // at p = 2 and 4, ranks of one column need unequal numbers of 64-row chunks
-
-// What a layer multiplies by: the mean over the in-neighbours (sage), or D^-1/2 (A + I)
-// D^-1/2 (gcn).
-Matrix<double> dense_matrix(const SmallProblem& problem, const std::string& kind) {
-  const auto& graph = problem.graph;
-  Matrix<double> a(graph.rows, graph.columns);
-  std::ranges::fill(a.data, 0.0);
-  for (std::int64_t v = 0; v < graph.rows; ++v)
-    for (auto k = graph.row_begin(v); k < graph.row_end(v); ++k)
-      a(v, graph.indices[static_cast<std::size_t>(k)]) = kind == "gcn"
-                                                             ? graph.values[static_cast<std::size_t>(k)]
-                                                             : 1.0 / static_cast<double>(graph.row_size(v));
-  if (kind == "sage") return a;
-  std::vector<double> degree(static_cast<std::size_t>(a.rows), 0.0);
-  for (std::int64_t v = 0; v < a.rows; ++v) {
-    a(v, v) += 1;
-    for (std::int64_t u = 0; u < a.rows; ++u) degree[static_cast<std::size_t>(v)] += a(v, u);
-  }
-  for (std::int64_t v = 0; v < a.rows; ++v)
-    for (std::int64_t u = 0; u < a.rows; ++u)
-      a(v, u) /= std::sqrt(degree[static_cast<std::size_t>(v)] * degree[static_cast<std::size_t>(u)]);
-  return a;
-}
-
-// The tensor of that name; an empty matrix if the network has none.
-Matrix<float> tensor(const Network<float>& network, int layer, const std::string& name) {
-  for (const auto& parameter : network.parameters())
-    if (parameter.name == fmt::format("layer{}.{}", layer, name)) return parameter.value;
-  return {};
-}
-
-// Logits of all vertices in double.
-Matrix<double> propagate(const SmallProblem& problem, const Network<float>& network) {
-  const auto& shape = network.shape();
-  const auto a = dense_matrix(problem, shape.kind);
-  Matrix<double> h(problem.features.rows, problem.features.columns);
-  std::ranges::copy(problem.features.data, h.data.begin());
-  for (int layer = 1; layer <= shape.layers; ++layer) {
-    const bool sage = shape.kind == "sage";
-    auto z = product_by_eigen(product_by_eigen(a, h), tensor(network, layer, sage ? "neighbour" : "weight"));
-    const auto self = sage ? product_by_eigen(h, tensor(network, layer, "self")) : Matrix<double>();
-    const auto bias = tensor(network, layer, "bias"), scale = tensor(network, layer, "scale"),
-               shift = tensor(network, layer, "shift");
-    for (std::int64_t v = 0; v < z.rows; ++v)
-      for (std::int64_t j = 0; j < z.columns; ++j) {
-        z(v, j) += bias(0, j) + (sage ? self(v, j) : 0.0);
-        if (layer == shape.layers) continue;
-        if (shape.normalize == "batch") {
-          const auto* running = &network.running_statistics()[2 * static_cast<std::size_t>(layer - 1)];
-          z(v, j) =
-              scale(0, j) * (z(v, j) - running[0](0, j)) / std::sqrt(running[1](0, j) + 1e-5) + shift(0, j);
-        }
-        z(v, j) = std::max(z(v, j), 0.0);
-      }
-    h = z;
-  }
-  return h;
-}
 
 // The class of each vertex; -1 where float and double may disagree about the largest logit.
 std::vector<std::int32_t> predict(const Matrix<double>& logits) {
@@ -114,18 +56,6 @@ Metrics plain_metrics(const Buffer<std::int64_t>& split, const std::vector<std::
   return {right / static_cast<double>(split.size()), f1, std::ssize(split)};
 }
 
-// Weights away from their start, running statistics too; labels that are mostly what the
-// network predicts.
-Network<float> network_of(const NetworkShape& shape, std::mt19937_64& random) {
-  Network<float> network(shape, 9);
-  std::uniform_real_distribution<float> uniform(0, 1);
-  for (auto& parameter : network.parameters())
-    for (float& x : parameter.value.data) x += 0.4f * (uniform(random) - 0.5f);
-  for (auto& statistic : network.running_statistics())
-    for (float& x : statistic.data) x += 0.3f * uniform(random);
-  return network;
-}
-
 void expect_metrics(const Metrics& found, const Metrics& expected) {
   EXPECT_NEAR(found.accuracy, expected.accuracy, 1e-12);
   EXPECT_NEAR(found.macro_f1, expected.macro_f1, 1e-12);
@@ -142,7 +72,7 @@ TEST(Evaluator, IsDensePropagationOnEveryGridInAnyChunks) {
        {std::tuple{"sage", 2, "batch"}, {"sage", 3, "none"}, {"gcn", 3, "batch"}, {"gcn", 2, "none"}}) {
     SCOPED_TRACE(fmt::format("{} {} {}", kind, layers, normalize));
     const auto network = network_of({kind, layers, 7, layers == 2 ? 5 : 9, 4, 0.5, 0.5, normalize}, random);
-    const auto predictions = predict(propagate(problem, network));
+    const auto predictions = predict(dense_layers(problem, network).back());
     // Two of three labels are right; vertices on the edge between two classes are not judged.
     for (std::size_t v = 0; v < predictions.size(); ++v)
       problem.labels[v] =
@@ -178,7 +108,8 @@ TEST(Evaluator, AnEmptySplitIsNotJudgedAndMoreRanksThanRowsAreFine) {
   problem.test.clear();
   std::mt19937_64 random(3);
   const auto network = network_of({"sage", 2, 2, 3, 2, 0, 0, "none"}, random);
-  const auto expected = plain_metrics(problem.valid, problem.labels, predict(propagate(problem, network)));
+  const auto expected =
+      plain_metrics(problem.valid, problem.labels, predict(dense_layers(problem, network).back()));
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
     const SmallJob job(grid, problem, "sage", {1}, 1);

@@ -124,6 +124,8 @@ class FeatureStoreOn {
   /// a constant column). The sums are exact in fixed point, so the result does not depend on the
   /// grid. Collective over the process column.
   void standardize() requires std::is_same_v<Space, Cpu>;
+  /// The same with a mean and a deviation of each column that were measured before. Local.
+  void standardize(Standardization by) requires std::is_same_v<Space, Cpu>;
   /// What standardize has done, the same on every rank.
   const Standardization& standardization() const requires std::is_same_v<Space, Cpu> {
     return standardization_;
@@ -146,9 +148,11 @@ class FeatureStoreOn {
 using FeatureStore = FeatureStoreOn<Cpu>;
 
 /// Collective over the grid. Reads the file's features in their stored type and applies
-/// `feature_norm` ("none" | "row" | "standard"). Throws UserError(kInput) when the file has no
+/// `feature_norm` ("none" | "row" | "standard"); `standard`: the mean and deviation that the last
+/// goes by, where they are not those of this graph. Throws UserError(kInput) when the file has no
 /// features.
-FeatureStore read_feature_store(const Grid& grid, const GraphFile& file, const std::string& feature_norm);
+FeatureStore read_feature_store(const Grid& grid, const GraphFile& file, const std::string& feature_norm,
+                                const Standardization& standard = {});
 
 /// A copy of `host` for the GPU; the host's may go afterwards. `narrow`: float32 rows are kept as
 /// bfloat16. Local.

@@ -64,8 +64,10 @@ Handle open_file_alone(const std::string& path, bool writable);
 /// Collective. Brings everything to the disk; false when that failed here.
 bool flush(const Handle& file);
 
-/// Removes a group or dataset; space at the end of the file becomes free.
+/// Removes a group or dataset, or all of them (collective for files of several ranks); space at the
+/// end of the file becomes free.
 void remove(const Handle& file, const char* name);
+void remove_all(const Handle& file);
 
 /// A dataset as it lies in the file.
 struct Dataset {

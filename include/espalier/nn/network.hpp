@@ -62,6 +62,10 @@ class Network {
   std::int64_t input_width(int layer) const;
   std::int64_t output_width(int layer) const;
 
+  /// What evaluation goes through: layers 1 .. L, and with jumping knowledge the one that makes the
+  /// logits of them.
+  int stages() const { return static_cast<int>(shapes_.size()); }
+
   /// Does layer 1 begin with B[1] X, the block times the input as it is? Then a caller may form
   /// that product itself, while it gathers rows, and hand over InputForm::kAggregated. A function
   /// of the shapes only.
@@ -93,10 +97,10 @@ class Network {
 
   /// With jumping knowledge: does evaluation go on with the results of all layers?
   bool jumps() const { return jumping_ != Jumping::kNone; }
-  /// Takes up what layer 1 .. L, in turn, has given for some rows: h [rows, hidden] into `jumped`.
-  /// `winners` is memory to work in.
+  /// Takes up what layer 1 .. L, in turn, has given for some rows: h [rows, hidden] into `jumped`
+  /// [rows, input_width(L + 1)]. `winners` is memory to work in.
   void take_up_layer(const Space&, int layer, ConstMatrixView<T, Space> h,
-                     Array<Space, std::int32_t>& winners, Matrix<T, Space>& jumped) const;
+                     Array<Space, std::int32_t>& winners, MatrixView<T, Space> jumped) const;
   /// logits [rows, classes] of what was taken up of all layers.
   void evaluate_output(const Space&, const Matrix<T, Space>& jumped, Matrix<T, Space>& logits) const;
 

@@ -85,8 +85,9 @@ std::span<const SamplerKind> sampler_kinds();
 /// The sampler of a name. Throws UserError(kUsage) that lists the names when there is none.
 const SamplerKind& sampler_kind_of(const std::string& name);
 
-/// Throws UserError(kUsage) for a key that the sampler would ignore (`gcn`: is the model one?).
-void check_sampler_keys(const SamplerKind& kind, bool weighted, const std::string& mode, bool gcn);
+/// Throws UserError(kUsage) for a key that the sampler would ignore (`own_weights`: has the
+/// model's matrix the edge weights in any case?).
+void check_sampler_keys(const SamplerKind& kind, bool weighted, const std::string& mode, bool own_weights);
 
 /// Makes the sampler `kind` over `a`, which must outlive it. Collective over the grid. Throws
 /// UserError when the sampler cannot do what `shape` asks for.

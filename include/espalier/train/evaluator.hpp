@@ -1,21 +1,17 @@
 // Exact evaluation: the network over the whole graph, layer by layer, without sampling.
 //
-// H[l] is spread over the grid like H[0]. For each layer the c ranks of a process row share their
-// block row's vertices, work through their share in chunks (all neighbours, one fetch in the
-// process column per chunk), and gather the block row along the process row. Memory: the blocks of
-// H[l-1] and H[l], my share of H[l], one chunk (64 rows at least). Every row is computed by the
-// same operations in the same order wherever it lies, so metrics do not depend on the grid.
+// A layer-wise pass (infer/layerwise_pass.hpp) gives the logits of all vertices; every rank counts
+// its share of them against the labels of each split. Metrics do not depend on the grid.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "espalier/base/execution.hpp"
-#include "espalier/feature/store.hpp"
-#include "espalier/nn/network.hpp"
-#include "espalier/sample/sampler.hpp"
+#include "espalier/infer/layerwise_pass.hpp"
 #include "espalier/train/targets.hpp"
 
 namespace espalier {
@@ -32,19 +28,35 @@ struct Evaluation {
   Metrics test;
 };
 
-/// Rows of one chunk, the same on every rank: so many that their distinct neighbours, all remote at
-/// worst, fit in `chunk_bytes` with `width` numbers each.
-inline std::int64_t evaluation_chunk_rows(double mean_degree, std::int64_t width, std::int64_t chunk_bytes) {
-  const double bytes_per_row = (mean_degree + 1) * (static_cast<double>(width) * 4 + 64);
-  return std::max<std::int64_t>(64,
-                                static_cast<std::int64_t>(static_cast<double>(chunk_bytes) / bytes_per_row));
-}
+/// Counts the logits of vertices against the labels of the three splits, as a sink of a pass.
+template <class Space>
+class JudgeOn final : public RowSinkOn<Space> {
+ public:
+  /// On a rank of block row `row`. The targets must outlive it.
+  JudgeOn(const Targets& targets, int row);
+
+  void take(const Space& space, std::int64_t first, Matrix<float, Space>& logits) override {
+    count(space, first, logits, first, first + logits.rows);
+  }
+
+  /// Counts the vertices begin .. end of the logits [rows, classes] of the vertices from `first`
+  /// on, all of my block row; each once. Local.
+  void count(const Space& space, std::int64_t first, const Matrix<float, Space>& logits, std::int64_t begin,
+             std::int64_t end);
+
+  /// Collective: one reduction for all splits and ranks.
+  Evaluation result(const Communicator& world) const;
+
+ private:
+  const Targets& targets_;
+  std::int64_t first_label_;          ///< the vertex of targets.local_labels[0]
+  std::vector<std::int64_t> counts_;  ///< class counts (metrics.hpp) of train, valid, test in turn
+};
 
 template <class Space>
 class EvaluatorOn {
  public:
-  /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on.
-  /// All must outlive it. `chunk_bytes`: what one chunk's input rows may take.
+  /// What the pass is made of; all must outlive it.
   EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
               const Targets& targets, std::int64_t edges, std::int64_t chunk_bytes);
 
@@ -58,30 +70,10 @@ class EvaluatorOn {
   }
 
  private:
-  /// Memory that the layers of one evaluation use one after another.
-  struct Scratch {
-    std::vector<Matrix<float, Space>> rows;
-    LayerScratch<float, Space> layer;
-  };
-
-  std::optional<Matrix<float, Space>> compute_layer(const Space& space, const Network<float, Space>& network,
-                                                    int layer, const FeatureStoreOn<Space>& input,
-                                                    Scratch& scratch,
-                                                    const std::function<bool()>& goes_on) const;
-  std::int64_t chunk_rows(std::int64_t width) const;
-  std::vector<std::int64_t> count_share(const Space& space, const Matrix<float, Space>& logits,
-                                        const Buffer<std::int64_t>& split) const;
-  Evaluation judge(const Space& space, const Matrix<float, Space>& logits) const;
-
-  const GridOn<Space>& collectives_;
   const Grid& grid_;
-  SamplerOn<Space>& whole_rows_;
   const FeatureStoreOn<Space>& features_;
   const Targets& targets_;
-  double mean_degree_;
-  std::int64_t chunk_bytes_;
-  RowPartition shares_;  ///< of my block row over the ranks of my process row, offsets relative
-                         ///< to the block
+  LayerwisePassOn<Space> pass_;
 };
 
 using Evaluator = EvaluatorOn<Cpu>;

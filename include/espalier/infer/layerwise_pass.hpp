@@ -1,0 +1,106 @@
+// A network over the whole graph, layer by layer, without sampling: rows in, chunks, rows out.
+//
+//     H[0] = X                       a feature store
+//     H[l] = layer l of H[l-1]       all neighbours of every vertex
+//     logits = H[L], or with jumping knowledge a linear layer of all H[l], as a stage of its own
+//
+// H[l] is spread over the grid like H[0]. For each layer the c ranks of a process row share their
+// block row's vertices, and work through their share in chunks (all neighbours, one fetch in the
+// process column per chunk); a sink takes the rows, chunk by chunk. Where the next layer reads
+// them, the block row is gathered along the process row. Memory: the blocks of H[l-1] and H[l], my
+// share of H[l], one chunk (64 rows at least); of the last layer only a chunk, if its sink keeps
+// nothing. Every row is computed by the same operations in the same order wherever it lies, so
+// rows do not depend on the grid or on chunks; on a GPU that holds but for the rounding of
+// products (nn/network.hpp).
+//
+// Exact evaluation (train/evaluator.hpp) and `espalier infer` are uses of it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "espalier/base/execution.hpp"
+#include "espalier/feature/store.hpp"
+#include "espalier/infer/row_sink.hpp"
+#include "espalier/nn/network.hpp"
+#include "espalier/sample/sampler.hpp"
+
+namespace espalier {
+
+/// Rows of one chunk, the same on every rank: so many that their distinct neighbours, all remote at
+/// worst, fit in `chunk_bytes` with `width` numbers each.
+inline std::int64_t evaluation_chunk_rows(double mean_degree, std::int64_t width, std::int64_t chunk_bytes) {
+  const double bytes_per_row = (mean_degree + 1) * (static_cast<double>(width) * 4 + 64);
+  return std::max<std::int64_t>(64,
+                                static_cast<std::int64_t>(static_cast<double>(chunk_bytes) / bytes_per_row));
+}
+
+template <class Space>
+class LayerwisePassOn {
+ public:
+  using GoesOn = std::function<bool()>;
+
+  /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on.
+  /// It and the grid must outlive this. `partition`: of the vertices over the block rows. `edges`:
+  /// of the whole graph. `chunk_bytes`: what one chunk's input rows may take. `label`: under which
+  /// traffic is counted.
+  LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const RowPartition& partition,
+                  std::int64_t edges, std::int64_t chunk_bytes, std::string label = "evaluate");
+
+  /// The vertices first .. first + count whose rows this rank computes: its share of its block row.
+  struct Share {
+    std::int64_t first = 0, count = 0;
+  };
+  const Share& share() const { return share_; }
+
+  /// Collective over the grid. Stages 1, 2, .. of the network (Network::stages) over H[0] =
+  /// `features`, as many as there are sinks: sinks[l - 1] takes the rows of stage l, or is null;
+  /// the last is not.
+  /// `goes_on` may be empty; it is asked when a chunk of a layer is done, on all ranks together:
+  /// where it says false, on all of them, the pass is given up, and so says the result.
+  bool run(const Space& space, const Network<float, Space>& network, const FeatureStoreOn<Space>& features,
+           std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const;
+  /// The same with features that are given away: their memory is free after the first layer.
+  bool run(const Space& space, const Network<float, Space>& network, FeatureStoreOn<Space>&& features,
+           std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const;
+
+  /// Collective over the grid. The result of a stage for this rank's block row; nothing where given
+  /// up.
+  std::optional<Matrix<float, Space>> block_of_layer(const Space& space, const Network<float, Space>& network,
+                                                     int layer, const FeatureStoreOn<Space>& features,
+                                                     const GoesOn& goes_on) const;
+
+ private:
+  /// Memory that the layers of one pass use one after another.
+  struct Scratch {
+    std::vector<Matrix<float, Space>> rows;
+    LayerScratch<float, Space> layer;
+  };
+
+  bool compute_layer(const Space& space, const Network<float, Space>& network, int layer,
+                     const FeatureStoreOn<Space>& input, Scratch& scratch, RowSinkOn<Space>& sink,
+                     const GoesOn& goes_on) const;
+  bool compute_layers(const Space& space, const Network<float, Space>& network,
+                      const FeatureStoreOn<Space>& features, std::optional<FeatureStoreOn<Space>>& hidden,
+                      std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const;
+  Matrix<float, Space> gathered(Matrix<float, Space> mine) const;
+
+  const GridOn<Space>& collectives_;
+  const Grid& grid_;
+  SamplerOn<Space>& whole_rows_;
+  RowPartition partition_;
+  RowPartition shares_;  ///< of my block row over the ranks of my process row, offsets relative
+                         ///< to the block
+  Share share_;
+  double mean_degree_;
+  std::int64_t chunk_bytes_;
+  std::string label_;
+};
+using LayerwisePass = LayerwisePassOn<Cpu>;
+
+}  // namespace espalier

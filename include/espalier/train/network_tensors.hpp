@@ -1,0 +1,73 @@
+// The trained numbers of a network as named tensors of the host, as files hold them, and back:
+// "weights/layer1.self" and, of batch normalisation, "statistics/layer1.mean".
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "espalier/base/arrays.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/nn/network.hpp"
+#include "espalier/train/training_state.hpp"
+
+namespace espalier {
+
+/// visit(name, tensor) for each parameter, then each running statistic, in the order of
+/// the network.
+template <class Network, class Visit>
+void visit_trained(Network& network, Visit visit) {
+  for (auto& parameter : network.parameters()) visit("weights/" + parameter.name, parameter.value);
+  auto& statistics = network.running_statistics();
+  for (std::size_t k = 0; k < statistics.size(); ++k)
+    visit("statistics/" + network.statistic_names()[k], statistics[k]);
+}
+
+template <class Space>
+std::vector<NamedTensor> trained_tensors(const Space& space, const Network<float, Space>& network) {
+  std::vector<NamedTensor> tensors;
+  visit_trained(network, [&](const std::string& name, const Matrix<float, Space>& tensor) {
+    tensors.push_back({name, tensor.rows, tensor.columns, copy_from(space, tensor.data)});
+  });
+  return tensors;
+}
+
+/// Puts the tensors of a file, `path` in messages, into the network. Throws UserError(kInput) when
+/// they are not those of a network of this shape, naming the tensor.
+template <class Space>
+void take_tensors(const Space& space, const std::vector<NamedTensor>& tensors, const std::string& path,
+                  Network<float, Space>& network) {
+  std::size_t taken = 0;
+  visit_trained(network, [&](const std::string& name, Matrix<float, Space>& tensor) {
+    const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
+    if (found == tensors.end())
+      input_error("{} has no {}, which this network has; its weights are of another network", path, name);
+    if (found->rows != tensor.rows || found->columns != tensor.columns)
+      input_error("{} is {} x {} in {} and {} x {} in this network; its weights are of another network", name,
+                  found->rows, found->columns, path, tensor.rows, tensor.columns);
+    tensor.data = copy_to(space, std::span<const float>(found->values));
+    ++taken;
+  });
+  if (taken == tensors.size()) return;
+  for (const auto& tensor : tensors) {
+    bool known = false;
+    visit_trained(network, [&](const std::string& name, const auto&) { known |= name == tensor.name; });
+    if (!known)
+      input_error("{} has {}, which this network has not; its weights are of another network", path,
+                  tensor.name);
+  }
+}
+
+/// FNV-1a over the bits of all parameters in order: `weights_digest` of a report.
+template <class Space>
+std::uint64_t weights_digest(const Space& space, const Network<float, Space>& network) {
+  std::uint64_t digest = 0xcbf29ce484222325u;
+  for (const auto& parameter : network.parameters())
+    for (const float x : copy_from(space, parameter.value.data))
+      digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * 0x100000001b3u;
+  return digest;
+}
+
+}  // namespace espalier

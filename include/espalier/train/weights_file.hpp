@@ -1,0 +1,50 @@
+// The trained weights of a run: output.dir/weights.h5, an HDF5 file, readable with h5py, and what
+// is taken of a checkpoint in its place.
+//
+//     bytes 0 .. 511      a user block, text: "espalier-weights 1", the length of the file, CRC-32
+//                         of all that follows
+//     /                   attributes format = "espalier-weights", version = 1, espalier (the
+//                         program's version), epoch (whose weights they are), config (TOML of the
+//                         run), graph (JSON: counts and digests of the graph it was trained on)
+//     /weights/NAME       float32 [rows, columns], under the names of a checkpoint (checkpoint.hpp)
+//     /statistics/NAME    the same, of batch normalisation
+//     /features/mean, /features/deviation   float64 [1, columns], with
+//                         graph.feature_norm = "standard"
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "espalier/feature/store.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/train/training_state.hpp"
+
+namespace espalier {
+
+struct TrainedWeights {
+  std::vector<NamedTensor> tensors;      ///< weights/ and statistics/ (network_tensors.hpp)
+  std::int64_t epoch = 0;                ///< after which they were these
+  bool best = true;                      ///< by validation; false: of a checkpoint that was saved
+                                         ///< before any evaluation
+  std::string config = {};               ///< the resolved config of the run, TOML
+  GraphInfo graph = {};                  ///< its numbers and the digests of its data sets, as far
+                                         ///< as they are known
+  Standardization standardization = {};  ///< of the features that the weights belong to
+};
+
+/// The best weights in the state of a training; those of its moment where none was evaluated. Only
+/// tensors, epoch and best are set.
+TrainedWeights weights_of(const TrainingState& state);
+
+/// The bytes of a weights.h5. Throws UserError(kInternal) when HDF5 cannot make them.
+std::string weights_bytes(const TrainedWeights& weights);
+
+/// Is it a weights.h5, whole or damaged, rather than a checkpoint or another file?
+bool is_weights_file(const std::string& bytes);
+
+/// What the bytes of a weights.h5 or of a checkpoint say. Throws UserError(kInput), naming `path`
+/// and the damage, for bytes that are neither.
+TrainedWeights trained_weights_from(const std::string& bytes, const std::string& path);
+
+}  // namespace espalier

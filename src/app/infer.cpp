@@ -1,0 +1,298 @@
+// espalier infer CONFIG --checkpoint FILE -o FILE: a trained network over the whole graph, and the
+// rows of a layer in a file (infer/row_file.hpp).
+#include <filesystem>
+#include <optional>
+
+#include "commands.hpp"
+#include "espalier/base/clock.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/output_file.hpp"
+#include "espalier/base/signals.hpp"
+#include "espalier/base/version.hpp"
+#include "espalier/base/watchdog.hpp"
+#include "espalier/base/whereabouts.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/comm/session.hpp"
+#include "espalier/infer/layerwise_pass.hpp"
+#include "espalier/infer/row_file.hpp"
+#include "espalier/nn/network_shape.hpp"
+#include "espalier/train/checkpoint_folder.hpp"
+#include "espalier/train/evaluator.hpp"
+#include "espalier/train/network_tensors.hpp"
+#include "espalier/train/weights_file.hpp"
+#include "job.hpp"
+#include "job_on_gpu.hpp"
+#include "vertex_list.hpp"
+
+namespace espalier {
+
+namespace {
+
+/// What the command works with, apart from the job.
+struct Inference {
+  const InferArguments& arguments;
+  TrainedWeights weights;
+  Network<float> network;
+  int layer = 1;  ///< whose rows are written
+  std::optional<Buffer<std::int64_t>> chosen;
+  std::optional<Targets> targets;  ///< with --metrics
+
+  int layers() const { return network.stages(); }
+  /// Of the layers, is the last one asked for?
+  bool needs_logits() const { return layer == layers() || arguments.predictions || arguments.metrics; }
+};
+
+// ---- before the work ----
+
+// An input is never an output, whatever --overwrite says.
+void check_place(const InferArguments& arguments, const Config& config) {
+  check_output({arguments.output, arguments.overwrite});
+  std::error_code error;
+  for (const auto& input : {arguments.job.config, config.graph.file, arguments.checkpoint, arguments.nodes})
+    if (!input.empty() && std::filesystem::equivalent(input, arguments.output, error))
+      usage_error("-o {}: is an input of this command; give another name", arguments.output);
+}
+
+// Collective.
+TrainedWeights read_weights(const Communicator& world, const std::string& path) {
+  note_activity("reading the weights");
+  std::string bytes;
+  agree(world, [&] {
+    if (world.rank() != 0) return;
+    if (other_than_file(path) == "folder")
+      input_error("{}: is a folder; name a weights.h5 or a checkpoint (checkpoints/latest)", path);
+    bytes = read_file(path);
+  });
+  bytes = world.broadcast_text(std::move(bytes), 0, "setup");
+  return trained_weights_from(bytes, path);
+}
+
+// Keys that say what a network computes with its weights.
+bool changes_the_network(const std::string& key) {
+  return (key.starts_with("model.") && !key.ends_with("dropout")) || key == "graph.feature_norm" ||
+         key == "sampler.weighted";
+}
+
+Network<float> network_of(const Job& job, const TrainedWeights& weights, const std::string& path) {
+  if (job.graph.features == 0)
+    input_error("{}: the graph has no features (/nodes/features)", job.config.graph.file);
+  Network<float> network(network_shape(job.config.model, job.graph.features, weights.graph.classes), 0);
+  take_tensors(job.cpu, weights.tensors, path, network);
+  const auto trained = parse_saved_config(weights.config, path);
+  for (const auto& key : differing_keys(trained, job.config))
+    if (changes_the_network(key.name))
+      usage_error("{} is of another network: {} = {} there and {} here; put the key back", path, key.name,
+                  key.first, key.second);
+  const auto columns = std::ssize(weights.standardization.mean);
+  if (columns > 0 && columns != job.graph.features)
+    input_error("{}: features/mean has {} columns, and {} has {} features", path, columns,
+                job.config.graph.file, job.graph.features);
+  return network;
+}
+
+int layer_of(const InferArguments& arguments, int layers) {
+  if (arguments.layer > layers)
+    usage_error("--layer {}: the network has {} layer{}", arguments.layer, layers, layers == 1 ? "" : "s");
+  return arguments.layer == 0 ? layers : static_cast<int>(arguments.layer);
+}
+
+// Collective. Classes are those of the network.
+Targets targets_of(const Job& job, const std::string& checkpoint) {
+  auto targets = read_targets(*job.grid, *job.file);
+  if (targets.classes > job.graph.classes)
+    input_error("{}: /nodes/labels has {} classes, and the network of {} knows {}", job.config.graph.file,
+                targets.classes, checkpoint, job.graph.classes);
+  targets.classes = job.graph.classes;
+  return targets;
+}
+
+void warn_of_another_graph(const Job& job, const Inference& inference) {
+  const auto& there = inference.weights.graph.content;
+  const auto here = job.file->content();
+  const bool other = !there.datasets.empty() && here.file && !describe_difference(there, here).empty();
+  if (other && job.grid->world().rank() == 0)
+    log::info("        {} is not the graph that the network was trained on", job.config.graph.file);
+  if (job.config.graph.feature_norm == "standard" && inference.weights.standardization.mean.empty() &&
+      job.grid->world().rank() == 0)
+    log::warning(
+        "{} does not say by which mean and deviation features were standardised; those of {} are "
+        "taken",
+        inference.arguments.checkpoint, job.config.graph.file);
+}
+
+// ---- the work ----
+
+/// Gives the rows of a layer to several sinks, none of which takes their memory.
+template <class Space>
+class SeveralSinks final : public RowSinkOn<Space> {
+ public:
+  void add(RowSinkOn<Space>& sink) { sinks_.push_back(&sink); }
+  RowSinkOn<Space>* or_null() { return sinks_.empty() ? nullptr : this; }
+  void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
+    for (auto* sink : sinks_) sink->take(space, first, rows);
+  }
+
+ private:
+  std::vector<RowSinkOn<Space>*> sinks_;
+};
+
+void write_metrics(const hdf5::Handle& root, const char* split, const Metrics& metrics, bool& good) {
+  const auto name = [&](const char* what) { return std::string(split) + "_" + what; };
+  good = hdf5::write_number_attribute(root, name("accuracy").c_str(), metrics.accuracy) && good;
+  good = hdf5::write_number_attribute(root, name("macro_f1").c_str(), metrics.macro_f1) && good;
+  good = hdf5::write_integer_attribute(root, name("vertices").c_str(), metrics.vertices) && good;
+}
+
+// What made the file.
+bool describe(const hdf5::Handle& root, const Job& job, const Inference& inference,
+              const std::optional<Evaluation>& found) {
+  const auto& weights = inference.weights;
+  bool good = true;
+  const auto text = [&](const char* name, const std::string& value) {
+    good = hdf5::write_text_attribute(root, name, value) && good;
+  };
+  const auto number = [&](const char* name, std::int64_t value) {
+    good = hdf5::write_integer_attribute(root, name, value) && good;
+  };
+  text("espalier", kVersion);
+  text("checkpoint", inference.arguments.checkpoint);
+  number("epoch", weights.epoch);
+  text("weights_digest", hex(weights_digest(job.cpu, inference.network)));
+  text("config", weights.config);
+  text("config_digest", hex(content_digest(std::span<const char>(weights.config), 0)));
+  number("layer", inference.layer);
+  number("layers", inference.layers());
+  text("graph", job.config.graph.file);
+  if (const auto digest = job.file->content().file) text("graph_digest", hex(*digest));
+  if (!found) return good;
+  write_metrics(root, "train", found->train, good);
+  write_metrics(root, "valid", found->valid, good);
+  write_metrics(root, "test", found->test, good);
+  return good;
+}
+
+void show(const char* split, const Metrics& metrics) {
+  if (metrics.vertices > 0)
+    log::info("{} accuracy {:.4f}, macro-F1 {:.4f}, of {} vertices", split, metrics.accuracy,
+              metrics.macro_f1, metrics.vertices);
+}
+
+RowFileShape shape_of(const Job& job, const Inference& inference) {
+  return {.rows = inference.layer == inference.layers() ? "/logits" : "/embeddings",
+          .vertices = job.graph.nodes,
+          .width = inference.network.output_width(inference.layer),
+          .half = inference.arguments.half,
+          .predictions = inference.arguments.predictions,
+          .chosen = inference.chosen};
+}
+
+// On a space, with what was set up there.
+template <class Space>
+void infer(const Job& job, const Inference& inference, const Space& space, const GridOn<Space>& grid,
+           SamplerOn<Space>& whole_rows, FeatureStoreOn<Space>&& features,
+           const Network<float, Space>& network) {
+  const auto& arguments = inference.arguments;
+  const auto& world = job.grid->world();
+  const double start = now();
+  note_activity("computing the layers");
+  const LayerwisePassOn<Space> pass(grid, whole_rows, features.partition(), job.graph.edges,
+                                    evaluation_memory(job), "infer");
+  const auto shape = shape_of(job, inference);
+  RowFile file(world, {arguments.output, arguments.overwrite}, shape);
+  RowFileSinkOn<Space> rows(file, true, false), predictions(file, false, true);
+  std::optional<JudgeOn<Space>> judge;
+  std::vector<SeveralSinks<Space>> layers(inference.needs_logits() ? inference.layers() : inference.layer);
+  layers[inference.layer - 1].add(rows);
+  if (arguments.predictions) layers.back().add(predictions);
+  if (inference.targets) layers.back().add(judge.emplace(*inference.targets, job.grid->row()));
+  std::vector<RowSinkOn<Space>*> sinks;
+  for (auto& layer : layers) sinks.push_back(layer.or_null());
+  pass.run(space, network, std::move(features), sinks, [&] {
+    note_progress();
+    file.check();
+    return true;
+  });
+
+  note_activity("finishing the file");
+  std::optional<Evaluation> found;
+  if (judge) found = judge->result(world);
+  file.commit([&](const hdf5::Handle& root) { return describe(root, job, inference, found); });
+  log::info("wrote   {}: {} {} [{}, {}]{}{} in {:.1f} s", arguments.output, shape.rows,
+            shape.half ? "float16" : "float32", shape.chosen ? std::ssize(*shape.chosen) : shape.vertices,
+            shape.width, shape.predictions ? ", /predictions" : "", shape.chosen ? ", /ids" : "",
+            now() - start);
+  if (!found) return;
+  show("train", found->train);
+  show("valid", found->valid);
+  show("test", found->test);
+}
+
+#ifdef ESPALIER_WITH_CUDA
+// The same on GPUs: matrix, features and weights move to where kernels read them.
+template <class Index>
+void infer_on_gpu(const Job& job, const Inference& inference, const DistCsr<Index>& a,
+                  std::optional<FeatureStore> host_features, const SamplerShape& shape) {
+  const Cuda& gpu = *job.device.gpu;
+  const DeviceGrid grid(gpu, *job.grid);
+  const auto matrix = place_matrix(job, grid, a);
+  auto features =
+      to_device(gpu, grid, *host_features, features_on_device(job) ? Placement::kDevice : Placement::kHost,
+                gpu.precision() == Precision::kBf16);
+  host_features.reset();
+  const auto whole_rows = make_sampler(gpu, "graphsage", matrix, shape);
+  Network<float, Cuda> network(gpu, inference.network.shape(), 0);
+  copy_weights(gpu, inference.network, network);
+  infer(job, inference, gpu, grid, *whole_rows, std::move(features), network);
+}
+#endif
+
+template <class Index>
+void run(Job& job, Inference& inference) {
+  // 1. The matrix on the grid, features as the network was trained on them, what to judge by.
+  const auto a = read_model_matrix<Index>(job);
+  note_activity("reading the features");
+  std::optional<FeatureStore> features = read_feature_store(
+      *job.grid, *job.file, job.config.graph.feature_norm, inference.weights.standardization);
+  if (inference.arguments.metrics) inference.targets = targets_of(job, inference.arguments.checkpoint);
+  warn_of_another_graph(job, inference);
+  const auto shape = whole_rows_shape(sampler_shape(job.config, job.grid->ranks()), "infer");
+
+  // 2. The layers, on the space of the job.
+#ifdef ESPALIER_WITH_CUDA
+  if (job.device.gpu) return infer_on_gpu(job, inference, a, std::move(features), shape);
+#endif
+  const auto whole_rows = make_sampler("graphsage", a, shape);
+  infer(job, inference, job.cpu, *job.grid, *whole_rows, std::move(*features), inference.network);
+}
+
+void introduce(const Job& job, const Inference& inference) {
+  const auto& weights = inference.weights;
+  log::info("graph   {}: {} nodes, {} edges, {} features", job.config.graph.file, job.graph.nodes,
+            job.graph.edges, job.graph.features);
+  log::info("grid    {}", grid_in_words(job));
+  log::info("weights {}: {} epoch {}, {} numbers; layer {} of {}", inference.arguments.checkpoint,
+            weights.best ? "the best, of" : "saved before any evaluation, after", weights.epoch,
+            inference.network.parameter_count(), inference.layer, inference.layers());
+}
+
+}  // namespace
+
+void infer_command(const Communicator& world, const InferArguments& arguments) {
+  const auto config = load_job_config(world, arguments.job);
+  agree(world, [&] {
+    if (world.rank() == 0) check_place(arguments, config);
+  });
+  const Watchdog watchdog(config.run.stall_minutes);
+  note_consequence("nothing was written; the same command starts again");
+  auto weights = read_weights(world, arguments.checkpoint);
+  auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes);
+  set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
+  auto network = network_of(job, weights, arguments.checkpoint);
+  const auto layer = layer_of(arguments, network.stages());
+  Inference inference{arguments, std::move(weights), std::move(network), layer, {}, {}};
+  if (!arguments.nodes.empty()) inference.chosen = read_vertex_list(world, arguments.nodes, job.graph.nodes);
+  introduce(job, inference);
+  with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, inference); });
+}
+
+}  // namespace espalier

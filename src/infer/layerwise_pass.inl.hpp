@@ -1,0 +1,165 @@
+// What LayerwisePassOn does, for every space: layerwise_pass.cpp and layerwise_pass.cu instantiate
+// it. They say how the space copies rows and gathers a block (copy_rows_to, gather_block).
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "espalier/base/error.hpp"
+#include "espalier/infer/layerwise_pass.hpp"
+
+namespace espalier {
+
+// block = the rows of all ranks of the group one after another, counts[r] numbers of rank r.
+// Collective.
+void gather_block(const Communicator& group, const Matrix<float>& mine, std::span<const std::int64_t> counts,
+                  Matrix<float>& block, const std::string& label);
+void gather_block(const DeviceCommunicator& group, const Matrix<float, Cuda>& mine,
+                  std::span<const std::int64_t> counts, Matrix<float, Cuda>& block, const std::string& label);
+
+template <class Space>
+LayerwisePassOn<Space>::LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
+                                        const RowPartition& partition, std::int64_t edges,
+                                        std::int64_t chunk_bytes, std::string label)
+    : collectives_(grid),
+      grid_(grid.host()),
+      whole_rows_(whole_rows),
+      partition_(partition),
+      shares_(block_partition(partition.size(grid_.row()), grid_.replication())),
+      share_{partition.begin(grid_.row()) + shares_.begin(grid_.column()), shares_.size(grid_.column())},
+      mean_degree_(static_cast<double>(edges) /
+                   static_cast<double>(std::max<std::int64_t>(1, partition.rows()))),
+      chunk_bytes_(chunk_bytes),
+      label_(std::move(label)) {}
+
+// One layer of my share into the sink; false: given up.
+template <class Space>
+bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<float, Space>& network,
+                                           int layer, const FeatureStoreOn<Space>& input, Scratch& scratch,
+                                           RowSinkOn<Space>& sink, const GoesOn& goes_on) const {
+  const auto end = share_.first + share_.count;
+  const auto step = evaluation_chunk_rows(mean_degree_, input.width(), chunk_bytes_);
+  const auto chunks = grid_.world().all_reduce((share_.count + step - 1) / step, Reduction::kMax, label_);
+
+  Matrix<float, Space> output;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const auto from = std::min(share_.first + chunk * step, end), to = std::min(from + step, end);
+    std::vector<std::int64_t> vertices(to - from);
+    std::iota(vertices.begin(), vertices.end(), from);
+    const SeedBatch batch = {0, vertices};
+    const auto sampled = whole_rows_.sample(space, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
+    std::vector<std::span<const std::int64_t>> lists;
+    for (const auto& minibatch : sampled) lists.emplace_back(minibatch.vertices);
+    input.fetch(space, lists, scratch.rows, label_);
+    for (const auto& minibatch : sampled) {
+      network.evaluate_layer(space, layer, minibatch.blocks[0], scratch.rows[0], scratch.layer, output);
+      sink.take(space, from, output);
+    }
+    if (goes_on && !goes_on()) return false;
+  }
+  return true;
+}
+
+// My block row of a layer, from everyone's share of it.
+template <class Space>
+Matrix<float, Space> LayerwisePassOn<Space>::gathered(Matrix<float, Space> mine) const {
+  if (grid_.replication() == 1) return mine;
+  Matrix<float, Space> block(partition_.size(grid_.row()), mine.columns);
+  std::vector<std::int64_t> counts;
+  for (int r = 0; r < grid_.replication(); ++r) counts.push_back(shares_.size(r) * mine.columns);
+  gather_block(collectives_.row_comm(), mine, counts, block, label_);
+  return block;
+}
+
+// With jumping knowledge: takes up the rows of each layer, and gives them to `also`, too, unless
+// that is null.
+template <class Space>
+class JumpSink final : public RowSinkOn<Space> {
+ public:
+  JumpSink(const Network<float, Space>& network, std::int64_t first, std::int64_t rows)
+      : network_(network), first_(first), jumped_(rows, network.input_width(network.stages())) {}
+
+  RowSinkOn<Space>* of_layer(int layer, RowSinkOn<Space>* also) {
+    layer_ = layer;
+    also_ = also;
+    return this;
+  }
+  void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
+    const MatrixView<float, Space> to(rows.rows, jumped_.columns, jumped_.row(first - first_));
+    network_.take_up_layer(space, layer_, rows, winners_, to);
+    if (also_ != nullptr) also_->take(space, first, rows);
+  }
+  const Matrix<float, Space>& jumped() const { return jumped_; }
+
+ private:
+  const Network<float, Space>& network_;
+  std::int64_t first_;
+  Matrix<float, Space> jumped_;
+  Array<Space, std::int32_t> winners_;
+  int layer_ = 1;
+  RowSinkOn<Space>* also_ = nullptr;
+};
+
+// `hidden` holds the input of the layer under way: nothing before the first, or the features
+// themselves, which the second then replaces.
+template <class Space>
+bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<float, Space>& network,
+                                            const FeatureStoreOn<Space>& features,
+                                            std::optional<FeatureStoreOn<Space>>& hidden,
+                                            std::span<RowSinkOn<Space>* const> sinks,
+                                            const GoesOn& goes_on) const {
+  const int stages = static_cast<int>(sinks.size());
+  ESPALIER_CHECK(stages >= 1 && stages <= network.stages() && sinks.back() != nullptr,
+                 "{} sinks for {} stages", stages, network.stages());
+  const int last = std::min(stages, network.shape().layers);
+  std::optional<JumpSink<Space>> jump;
+  if (stages > last) jump.emplace(network, share_.first, share_.count);
+  const auto sink_of = [&](int layer) {
+    return jump ? jump->of_layer(layer, sinks[layer - 1]) : sinks[layer - 1];
+  };
+  Scratch scratch;
+  for (int layer = 1; layer < last; ++layer) {
+    KeptRowsOn<Space> kept(share_.first, share_.count, network.output_width(layer), sink_of(layer));
+    const auto& input = layer == 1 ? features : *hidden;
+    if (!compute_layer(space, network, layer, input, scratch, kept, goes_on)) return false;
+    auto block = gathered(kept.release());
+    hidden.emplace(collectives_, partition_, std::move(block));
+  }
+  if (!compute_layer(space, network, last, last == 1 ? features : *hidden, scratch, *sink_of(last), goes_on))
+    return false;
+  if (!jump) return true;
+  Matrix<float, Space> logits;
+  network.evaluate_output(space, jump->jumped(), logits);
+  sinks.back()->take(space, share_.first, logits);
+  return true;
+}
+
+template <class Space>
+bool LayerwisePassOn<Space>::run(const Space& space, const Network<float, Space>& network,
+                                 const FeatureStoreOn<Space>& features,
+                                 std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const {
+  std::optional<FeatureStoreOn<Space>> hidden;
+  return compute_layers(space, network, features, hidden, sinks, goes_on);
+}
+
+template <class Space>
+bool LayerwisePassOn<Space>::run(const Space& space, const Network<float, Space>& network,
+                                 FeatureStoreOn<Space>&& features, std::span<RowSinkOn<Space>* const> sinks,
+                                 const GoesOn& goes_on) const {
+  std::optional<FeatureStoreOn<Space>> hidden(std::move(features));
+  return compute_layers(space, network, *hidden, hidden, sinks, goes_on);
+}
+
+template <class Space>
+std::optional<Matrix<float, Space>> LayerwisePassOn<Space>::block_of_layer(
+    const Space& space, const Network<float, Space>& network, int layer,
+    const FeatureStoreOn<Space>& features, const GoesOn& goes_on) const {
+  KeptRowsOn<Space> kept(share_.first, share_.count, network.output_width(layer));
+  std::vector<RowSinkOn<Space>*> sinks(layer, nullptr);
+  sinks.back() = &kept;
+  if (!run(space, network, features, sinks, goes_on)) return {};
+  return gathered(kept.release());
+}
+
+}  // namespace espalier

@@ -1,0 +1,150 @@
+#include "espalier/train/weights_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "espalier/base/version.hpp"
+#include "espalier/train/checkpoint.hpp"
+#include "sealed_hdf5.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kTitle = "espalier-weights 1";
+constexpr const char* kMean = "features/mean";
+constexpr const char* kDeviation = "features/deviation";
+constexpr std::string_view kWeights = "weights/", kStatistics = "statistics/", kBest = "best/";
+
+bool is_trained(std::string_view name) {
+  return name.starts_with(kWeights) || name.starts_with(kStatistics);
+}
+
+// Earlier versions numbered the statistics from 0: mean and variance of layer 1, of layer 2, ...
+std::string name_of_today(const std::string& name) {
+  if (!name.starts_with(kStatistics) || name.find_first_not_of("0123456789", kStatistics.size()) != name.npos)
+    return name;
+  const auto number = std::stoll(name.substr(kStatistics.size()));
+  return fmt::format("{}layer{}.{}", kStatistics, number / 2 + 1, number % 2 == 0 ? "mean" : "variance");
+}
+
+// ---- the graph, by which it is known again ----
+
+template <class Graph, class Visit>
+void visit_counts(Graph& graph, Visit visit) {
+  visit("nodes", graph.nodes);
+  visit("edges", graph.edges);
+  visit("features", graph.features);
+  visit("classes", graph.classes);
+  visit("train", graph.train);
+  visit("valid", graph.valid);
+  visit("test", graph.test);
+}
+
+std::string graph_to_json(const GraphInfo& graph) {
+  nlohmann::ordered_json json;
+  visit_counts(graph, [&](const char* name, std::int64_t count) { json[name] = count; });
+  for (const auto& [name, digest] : graph.content.datasets) json["digests"][name] = hex(digest);
+  return json.dump();
+}
+
+void read_graph(const std::string& text, GraphInfo& graph) {
+  const auto json = nlohmann::json::parse(text);
+  visit_counts(graph, [&](const char* name, std::int64_t& count) { count = json.at(name); });
+  if (!json.contains("digests")) return;
+  for (const auto& [name, digest] : json.at("digests").items())
+    graph.content.datasets[name] = digest_from_hex(digest.get<std::string>()).value();
+}
+
+void write_row(const hdf5::Handle& file, const char* name, const std::vector<double>& values) {
+  if (!values.empty()) write_matrix(file, name, 1, std::ssize(values), values.data());
+}
+
+std::vector<double> read_row(const hdf5::Handle& file, const char* name, const std::string& path) {
+  const auto row = read_matrix<double>(file, name, path);
+  if (row.rows > 1) input_error("{}: {} is no row of numbers", path, name);
+  return {row.values.begin(), row.values.end()};
+}
+
+TrainedWeights from_weights_file(const std::string& bytes, const std::string& path) {
+  const auto file = open_sealed(bytes, kTitle, path);
+  TrainedWeights weights;
+  std::string graph;
+  std::int64_t version = 0;
+  if (!hdf5::read_integer_attribute(file, "version", version) || version != 1)
+    input_error("{}: its attribute version is {}; this program reads version 1", path,
+                hdf5::describe_attribute(file, "version"));
+  if (!hdf5::read_integer_attribute(file, "epoch", weights.epoch) ||
+      !hdf5::read_text_attribute(file, "config", weights.config) ||
+      !hdf5::read_text_attribute(file, "graph", graph))
+    input_error("{}: one of its attributes epoch, config and graph is missing", path);
+  try {
+    read_graph(graph, weights.graph);
+  } catch (const std::exception& error) {
+    input_error("{}: its attribute graph cannot be understood: {}", path, error.what());
+  }
+  for (const auto& name : dataset_names(file)) {
+    if (!is_trained(name)) continue;
+    auto matrix = read_matrix<float>(file, name, path);
+    weights.tensors.push_back({name, matrix.rows, matrix.columns, std::move(matrix.values)});
+  }
+  weights.standardization = {read_row(file, kMean, path), read_row(file, kDeviation, path)};
+  return weights;
+}
+
+TrainedWeights from_checkpoint(const std::string& bytes, const std::string& path) {
+  auto checkpoint = checkpoint_from(bytes, path);
+  auto weights = weights_of(checkpoint.state);
+  weights.config = std::move(checkpoint.config);
+  weights.graph = std::move(checkpoint.graph);
+  weights.standardization = std::move(checkpoint.standardization);
+  return weights;
+}
+
+void check_standardization(const TrainedWeights& weights, const std::string& path) {
+  const auto& [mean, deviation] = weights.standardization;
+  if (mean.size() != deviation.size())
+    input_error("{}: {} has {} columns, {} has {}", path, kMean, mean.size(), kDeviation, deviation.size());
+}
+
+}  // namespace
+
+TrainedWeights weights_of(const TrainingState& state) {
+  TrainedWeights weights;
+  weights.best = state.best_epoch > 0;
+  weights.epoch = weights.best ? state.best_epoch : state.cursor.epoch - (state.cursor.step == 0 ? 1 : 0);
+  for (const auto& tensor : state.tensors) {
+    const bool of_best = tensor.name.starts_with(kBest);
+    const auto name = of_best ? tensor.name.substr(kBest.size()) : tensor.name;
+    if (of_best == weights.best && is_trained(name))
+      weights.tensors.push_back({name_of_today(name), tensor.rows, tensor.columns, tensor.values});
+  }
+  return weights;
+}
+
+std::string weights_bytes(const TrainedWeights& weights) {
+  const auto file = create_sealed();
+  if (!hdf5::write_long_text_attribute(file, "format", "espalier-weights") ||
+      !hdf5::write_integer_attribute(file, "version", 1) ||
+      !hdf5::write_long_text_attribute(file, "espalier", kVersion) ||
+      !hdf5::write_integer_attribute(file, "epoch", weights.epoch) ||
+      !hdf5::write_long_text_attribute(file, "config", weights.config) ||
+      !hdf5::write_long_text_attribute(file, "graph", graph_to_json(weights.graph)))
+    throw UserError(ExitCode::kInternal, "cannot make weights.h5: an attribute: " + hdf5::reason());
+  for (const auto& tensor : weights.tensors)
+    write_matrix(file, tensor.name, tensor.rows, tensor.columns, tensor.values.data());
+  write_row(file, kMean, weights.standardization.mean);
+  write_row(file, kDeviation, weights.standardization.deviation);
+  return sealed_bytes(file, kTitle);
+}
+
+bool is_weights_file(const std::string& bytes) {
+  return has_seal(bytes, kTitle);
+}
+
+TrainedWeights trained_weights_from(const std::string& bytes, const std::string& path) {
+  auto weights = is_weights_file(bytes) ? from_weights_file(bytes, path) : from_checkpoint(bytes, path);
+  check_standardization(weights, path);
+  return weights;
+}
+
+}  // namespace espalier

@@ -1,0 +1,111 @@
+// ranks: 1 2 3 4
+// Laws: the file holds the rows that each rank wrote, in any chunks, bit for bit or rounded to
+// float16; of chosen vertices theirs only, in order; it is there after commit and never before.
+#include "espalier/infer/row_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <numeric>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/half.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr std::int64_t kVertices = 23, kWidth = 3;
+
+float value(std::int64_t v, std::int64_t j) {
+  return static_cast<float>((v * 7 + j * 5) % 11) / 3 - static_cast<float>(v);
+}
+
+Matrix<float> rows_of(std::int64_t first, std::int64_t count) {
+  Matrix<float> rows(count, kWidth);
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t j = 0; j < kWidth; ++j) rows(i, j) = value(first + i, j);
+  return rows;
+}
+
+// Every rank its share of the vertices, `step` at a time.
+void write(RowFile& file, std::int64_t step, bool predictions) {
+  const auto& world = test_world();
+  const auto end = kVertices * (world.rank() + 1) / world.size();
+  RowFileSinkOn<Cpu> sink(file, true, predictions);
+  for (auto first = kVertices * world.rank() / world.size(); first < end; first += step) {
+    auto rows = rows_of(first, std::min(step, end - first));
+    sink.take(Cpu{1}, first, rows);
+  }
+}
+
+template <class T>
+Buffer<T> read(const std::string& path, const char* name, std::vector<std::int64_t> shape) {
+  const auto file = hdf5::open_file(test_world(), path);
+  const auto dataset = hdf5::open_dataset(file, name);
+  EXPECT_EQ(dataset.shape, shape) << name;
+  Buffer<T> values(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
+  EXPECT_TRUE(hdf5::read_slab(dataset, hdf5::memory_type<T>(), {0, shape[0], shape.size() > 1 ? shape[1] : 1},
+                              values.data()));
+  return values;
+}
+
+TEST(RowFile, HoldsWhatEachRankWrote) {
+  const auto folder = test_folder("row_file");
+  const Buffer<std::int64_t> some = {0, 4, 5, 6, 17, 22}, one = {9};
+  for (const auto& chosen : {std::optional<Buffer<std::int64_t>>(), std::optional(some), std::optional(one)})
+    for (const bool half : {false, true})
+      for (const std::int64_t step : {1, 4, 100}) {
+        const auto path = fmt::format("{}/{}-{}-{}.h5", folder, chosen ? std::ssize(*chosen) : 0, half, step);
+        RowFile file(test_world(), path, {"/logits", kVertices, kWidth, half, true, chosen});
+        write(file, step, true);
+        test_world().barrier();
+        EXPECT_FALSE(std::filesystem::exists(path));
+        test_world().barrier();
+        file.commit([](const hdf5::Handle& root) { return hdf5::write_integer_attribute(root, "layer", 5); });
+
+        Buffer<std::int64_t> ids(kVertices);
+        std::iota(ids.begin(), ids.end(), 0);
+        if (chosen) ids = *chosen;
+        const auto count = std::ssize(ids);
+        const auto found = read<float>(path, "/logits", {count, kWidth});
+        const auto predictions = read<std::int32_t>(path, "/predictions", {count});
+        for (std::int64_t k = 0; k < count; ++k) {
+          std::int32_t largest = 0;
+          for (std::int64_t j = 0; j < kWidth; ++j) {
+            const float x = value(ids[k], j);
+            EXPECT_EQ(found[k * kWidth + j], half ? to_float(to_half(x)) : x) << ids[k];
+            if (x > value(ids[k], largest)) largest = static_cast<std::int32_t>(j);
+          }
+          EXPECT_EQ(predictions[k], largest);
+        }
+        if (chosen) EXPECT_EQ(read<std::int64_t>(path, "/ids", {count}), *chosen);
+        const auto file_again = hdf5::open_file(test_world(), path);
+        if (!chosen) EXPECT_FALSE(hdf5::open_dataset(file_again, "/ids").exists());
+        EXPECT_EQ(hdf5::open_dataset(file_again, "/logits").is_half(), half);
+        std::int64_t layer = 0;
+        EXPECT_TRUE(hdf5::read_integer_attribute(file_again, "layer", layer));
+        EXPECT_EQ(layer, 5);
+      }
+}
+
+TEST(RowFile, LeavesNothingWithoutCommitAndReplacesNothingUnasked) {
+  const auto folder = test_folder("row_file_partial");
+  const auto path = folder + "/rows.h5";
+  {
+    RowFile file(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, {}});
+    write(file, 5, false);
+    file.check();
+  }
+  test_world().barrier();
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  test_world().barrier();
+  RowFile(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, {}}).commit([](const auto&) {
+    return true;
+  });
+  EXPECT_THROW(RowFile(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, {}}), UserError);
+  EXPECT_NO_THROW(RowFile(test_world(), {path, true}, {"/embeddings", kVertices, kWidth, false, false, {}}));
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,162 @@
+// ranks: 1
+// Laws: a weights.h5 gives back what was put in, to the last bit, and so does a checkpoint its best
+// weights; every byte that changes is noticed; a network takes the tensors of its own shape only.
+#include "espalier/train/weights_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "espalier/base/error.hpp"
+#include "espalier/train/checkpoint.hpp"
+#include "espalier/train/network_tensors.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+// The exit code and the words with which `work` ends; 0 when it does not.
+template <class Work>
+std::pair<int, std::string> refusal(Work work) {
+  try {
+    work();
+  } catch (const UserError& error) {
+    return {static_cast<int>(error.code()), error.what()};
+  }
+  return {0, ""};
+}
+
+void expect_refusal(const std::pair<int, std::string>& found, std::initializer_list<const char*> words) {
+  EXPECT_EQ(found.first, 3);
+  for (const char* word : words) EXPECT_NE(found.second.find(word), std::string::npos) << found.second;
+}
+
+const NetworkShape kShape = {"sage", 2, 5, 4, 3, 0, 0, "batch"};
+
+Network<float> some_network(std::uint64_t seed) {
+  Network<float> network(kShape, seed);
+  for (auto& statistic : network.running_statistics())
+    for (float& x : statistic.data) x += static_cast<float>(seed);
+  network.parameters()[0].value.data[0] = -0.0f;
+  return network;
+}
+
+TrainedWeights some_weights() {
+  TrainedWeights weights;
+  weights.tensors = trained_tensors(Cpu{1}, some_network(1));
+  weights.epoch = 7;
+  weights.config = "[train]\nepochs = 7 # \"quoted\" \\ and \xc3\xa9\n";
+  weights.graph.nodes = (std::int64_t{1} << 40) + 1;
+  weights.graph.features = 5, weights.graph.classes = 3;
+  weights.graph.content.datasets["/graph/indptr"] = 0x8000000000000001u;
+  weights.standardization = {{0.1, 1.0 / 3, 0, -1e300, 5}, {1, 2, 1, 5e-324, std::nextafter(1.0, 2.0)}};
+  return weights;
+}
+
+void expect_same(const std::vector<NamedTensor>& a, std::vector<NamedTensor> b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto& tensor : a) {
+    const auto other = std::ranges::find(b, tensor.name, &NamedTensor::name);
+    ASSERT_NE(other, b.end()) << tensor.name;
+    EXPECT_EQ(other->rows, tensor.rows);
+    EXPECT_EQ(other->columns, tensor.columns);
+    EXPECT_EQ(std::memcmp(other->values.data(), tensor.values.data(), tensor.values.size() * 4), 0);
+  }
+}
+
+TEST(WeightsFile, GivesBackWhatWasPutIn) {
+  const auto weights = some_weights();
+  const auto bytes = weights_bytes(weights);
+  EXPECT_TRUE(is_weights_file(bytes));
+  const auto found = trained_weights_from(bytes, "here");
+  expect_same(weights.tensors, found.tensors);
+  EXPECT_EQ(found.epoch, 7);
+  EXPECT_TRUE(found.best);
+  EXPECT_EQ(found.config, weights.config);
+  EXPECT_EQ(found.graph.nodes, weights.graph.nodes);
+  EXPECT_EQ(found.graph.content.datasets, weights.graph.content.datasets);
+  EXPECT_EQ(found.standardization, weights.standardization);
+
+  auto plain = weights;
+  plain.standardization = {};
+  EXPECT_EQ(trained_weights_from(weights_bytes(plain), "here").standardization, Standardization());
+}
+
+TEST(WeightsFile, ACheckpointGivesItsBestWeightsOrThoseOfItsMoment) {
+  const auto now = trained_tensors(Cpu{1}, some_network(1)), best = trained_tensors(Cpu{1}, some_network(2));
+  for (const bool has_best : {true, false}) {
+    Checkpoint checkpoint;
+    checkpoint.state.cursor = {4, 0};
+    checkpoint.state.tensors = now;
+    checkpoint.state.tensors.push_back({"optimizer/layer1.self/first_moment", 1, 1, {1}});
+    if (has_best) {
+      checkpoint.state.best_epoch = 2;
+      for (auto tensor : best) {
+        tensor.name = "best/" + tensor.name;
+        checkpoint.state.tensors.push_back(tensor);
+      }
+    }
+    // As earlier versions named them.
+    for (auto& tensor : checkpoint.state.tensors) {
+      if (tensor.name.ends_with("statistics/layer1.mean"))
+        tensor.name.replace(tensor.name.size() - 11, 11, "0");
+      if (tensor.name.ends_with("statistics/layer1.variance"))
+        tensor.name.replace(tensor.name.size() - 15, 15, "1");
+    }
+    checkpoint.graph.features = 5;
+    checkpoint.config = "a config";
+    checkpoint.standardization = some_weights().standardization;
+    const auto found = trained_weights_from(checkpoint_bytes(checkpoint), "here");
+    expect_same(has_best ? best : now, found.tensors);
+    EXPECT_EQ(found.best, has_best);
+    EXPECT_EQ(found.epoch, has_best ? 2 : 3);
+    EXPECT_EQ(found.config, "a config");
+    EXPECT_EQ(found.standardization, checkpoint.standardization);
+    EXPECT_FALSE(is_weights_file(checkpoint_bytes(checkpoint)));
+  }
+}
+
+TEST(WeightsFile, DamageIsNoticedWhereverItIs) {
+  const auto whole = weights_bytes(some_weights());
+  const auto seed = test_seed(31);
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (int k = 0; k < 300; ++k) {
+    auto bytes = whole;
+    bytes[random() % bytes.size()] ^= static_cast<char>(1 << random() % 8);
+    expect_refusal(refusal([&] { trained_weights_from(bytes, "here.h5"); }), {"here.h5"});
+  }
+  for (const std::size_t length : {std::size_t{0}, std::size_t{3}, std::size_t{512}, whole.size() - 1})
+    expect_refusal(refusal([&] { trained_weights_from(whole.substr(0, length), "here.h5"); }), {"here.h5"});
+  expect_refusal(refusal([&] { trained_weights_from(whole + "x", "here.h5"); }), {"here.h5", "damaged"});
+  expect_refusal(refusal([&] { trained_weights_from("\x89HDF\r\n\x1a\n", "other.h5"); }), {"other.h5"});
+}
+
+TEST(NetworkTensors, ANetworkTakesThoseOfItsShapeOnly) {
+  const auto from = some_network(5);
+  auto to = some_network(6);
+  EXPECT_NE(weights_digest(Cpu{1}, to), weights_digest(Cpu{1}, from));
+  take_tensors(Cpu{1}, trained_tensors(Cpu{1}, from), "here", to);
+  EXPECT_EQ(weights_digest(Cpu{1}, to), weights_digest(Cpu{1}, from));
+  expect_same(trained_tensors(Cpu{1}, from), trained_tensors(Cpu{1}, to));
+
+  const auto refused = [&](NetworkShape shape) {
+    Network<float> other(shape, 1);
+    return refusal([&] { take_tensors(Cpu{1}, trained_tensors(Cpu{1}, from), "here", other); });
+  };
+  auto shape = kShape;
+  shape.inputs = 9;
+  expect_refusal(refused(shape), {"weights/layer1.self", "5 x 4", "here", "9 x 4"});
+  shape = kShape, shape.layers = 3;
+  expect_refusal(refused(shape), {"weights/layer2.self", "4 x 3", "4 x 4"});
+  shape = kShape, shape.layers = 3, shape.hidden = 4, shape.classes = 4;
+  expect_refusal(refused(shape), {"weights/layer2"});
+  shape = kShape, shape.kind = "gcn";
+  expect_refusal(refused(shape), {"here has no weights/layer1.weight"});
+  shape = kShape, shape.normalize = "layer";  // the same parameters, and no statistics
+  expect_refusal(refused(shape), {"here has statistics/layer1.mean"});
+}
+
+}  // namespace
+}  // namespace espalier
