@@ -1,0 +1,100 @@
+"""Every kind of layer, and what may stand around them, as a user runs them.
+
+Laws: with train.reproducible one weights digest and one set of metrics for every grid, sampler, topology and bulk, also by
+overlap; a job that is stopped goes on on another grid with the same bits; `infer` gives the metrics of training; what a
+plan says of bytes is what a run moves; the emulated GPU has the samples and, but for rounding, the losses of the CPU; a
+shape that makes no sense ends with one message and exit code 2.
+"""
+
+import json
+import os
+import unittest
+
+from tests.app.job_test import JobTest
+from tests.app.program import ROOT
+
+LAYERS = {
+    "gat": ("model.kind=gat", "model.heads=2", "model.output_heads=2", "model.residual=true"),
+    "gin": ("model.kind=gin", "model.normalize=batch", "train.learning_rate=0.001", "model.jumping=max"),
+    "max": ("model.kind=sage", "model.aggregator=max", "model.jumping=concat", "model.activation=elu"),
+    "sum": ("model.kind=sage", "model.aggregator=sum", "model.normalize=layer", "model.residual=true"),
+}
+EMULATED = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
+
+
+class Layers(JobTest):
+    def results(self, *overrides, **options):
+        self.succeed("-q", "train", self.config, "train.epochs=2", "run.restart=never", *overrides, **options)
+        report = self.report(self.output)
+        return report["weights_digest"], report["test"], [epoch["loss"] for epoch in report["epochs"]]
+
+    def test_one_result_for_every_grid(self):
+        ways = ((2, "sampler.kind=graphsage", "grid.replication=2"), (3, "sampler.kind=labor", "run.overlap=true"),
+                (4, "sampler.kind=ladies", "grid.replication=2"), (3, "sampler.kind=fastgcn", "grid.topology=replicated"))
+        for name, layer in LAYERS.items():
+            for ranks, sampler, way in ways:
+                with self.subTest(layer=name, sampler=sampler):
+                    self.assertEqual(self.results(*layer, sampler, way, ranks=ranks), self.results(*layer, sampler))
+
+    def test_attention_goes_on_on_another_grid(self):
+        job = (*LAYERS["gat"], "train.epochs=4")
+        self.succeed("-q", "train", self.config, *job)
+        expected = self.report(self.output)
+        self.succeed("-q", "train", self.config, *job[:-1], "train.epochs=2", "run.checkpoint_every=1", "run.restart=never")
+        self.succeed("-q", "train", self.config, *job, "grid.replication=3", "run.restart=auto", ranks=3)
+        report = self.report(self.output)
+        self.assertEqual(report["restart"]["epoch"], 3)
+        self.assertEqual((report["weights_digest"], report["test"]), (expected["weights_digest"], expected["test"]))
+
+    def test_infer_gives_the_metrics_of_training(self):
+        import h5py
+        for name, layer in LAYERS.items():
+            _, test, _ = self.results(*layer)
+            rows = self.folder / "rows.h5"
+            self.succeed("-q", "infer", self.config, *layer, "--checkpoint", self.output / "weights.h5", "-o", rows, "--overwrite",
+                         "--metrics", ranks=2)
+            with h5py.File(rows) as file:
+                self.assertEqual(file.attrs["test_accuracy"], test["accuracy"], name)
+
+    def test_a_plan_knows_the_bytes(self):
+        for name, layer in LAYERS.items():
+            with self.subTest(layer=name):
+                plan = self.folder / "plan.json"
+                self.succeed("-q", "plan", self.config, *layer, "--ranks", 3, "-o", plan)
+                self.results(*layer, ranks=3)
+                planned = json.loads(plan.read_text())["epochs"][0]["bytes"]
+                moved = self.report(self.output)["epochs"][0]["bytes"]
+                for stage in ("fetch", "reduce", "evaluate"):
+                    self.assertEqual(planned[stage]["total"], moved[stage]["total"], stage)
+
+    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    def test_the_emulated_gpu_agrees(self):
+        for name, layer in LAYERS.items():
+            losses = []
+            for device in ("cpu", "cuda"):
+                self.succeed("-q", "train", self.config, *layer, "train.epochs=2", "run.restart=never", f"run.device={device}",
+                             ranks=2, program=EMULATED, env=dict(os.environ, ESPALIER_EMULATED_GPUS="2"))
+                losses.append([epoch["loss"] for epoch in self.report(self.output)["epochs"]])
+            for cpu, gpu in zip(*losses, strict=True):
+                self.assertAlmostEqual(cpu, gpu, delta=1e-4 * cpu, msg=name)
+
+    def test_shapes_that_make_no_sense(self):
+        for overrides, words in ((("model.kind=gat", "model.heads=3"), ["model.hidden = 8", "model.heads = 3", "6 or 9"]),
+                                 (("model.heads=2",), ["model.heads = 2", "has no meaning", "gat"]),
+                                 (("model.kind=gcn", "model.aggregator=max"), ["model.aggregator", "has no meaning", "sage"]),
+                                 (("model.aggregator=median",), ["model.aggregator", "mean | max | sum"]),
+                                 (("model.jumping=lstm",), ["model.jumping", "concat"]),
+                                 (("model.kind=gta",), ["model.kind", "gat"]),
+                                 (("model.kind=gin", "sampler.weighted=true", "sampler.kind=ladies"), ["sampler.weighted", "gin"])):
+            with self.subTest(overrides=overrides):
+                self.fail_with(2, words, "train", self.config, *overrides)
+        self.assertFalse(self.output.exists())
+
+    def test_help_lists_the_layers(self):
+        words = self.succeed("help", "train")
+        for kind in ("sage", "gcn", "gat", "gin"):
+            self.assertIn(f"\n  {kind} ", words)
+
+
+if __name__ == "__main__":
+    unittest.main()
