@@ -23,13 +23,13 @@
 namespace espalier {
 
 struct TrainedWeights {
-  std::vector<NamedTensor> tensors;  ///< weights/ and statistics/ (network_tensors.hpp)
-  std::int64_t epoch = 0;            ///< after which they were these
-  bool best = true;         ///< by validation; false: of a checkpoint that was saved before any
-                            ///< evaluation
-  std::string config = {};  ///< the resolved config of the run, TOML
-  GraphInfo graph = {};     ///< its numbers and the digests of its data sets, as far as
-                            ///< they are known
+  std::vector<NamedTensor> tensors;      ///< weights/ and statistics/ (network_tensors.hpp)
+  std::int64_t epoch = 0;                ///< after which they were these
+  bool best = true;                      ///< by validation; false: of a checkpoint that was saved
+                                         ///< before any evaluation
+  std::string config = {};               ///< the resolved config of the run, TOML
+  GraphInfo graph = {};                  ///< its numbers and the digests of its data sets, as far
+                                         ///< as they are known
   Standardization standardization = {};  ///< of the features that the weights belong to
 };
 
