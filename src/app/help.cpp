@@ -79,7 +79,9 @@ const std::map<std::string, Words>& words() {
        {"train a network",
         "Example:\n  mpirun -np 4 espalier train inputs/debian.toml grid.replication=2 train.epochs=5\n\n"
         "The layers (model.kind):\n" +
-            layers()}},
+            layers() +
+            "\n\nThe best weights are left in weights.h5 in output.dir, for `espalier infer`; "
+            "scripts/to_pytorch.py gives them to\nPyTorch."}},
       {"infer",
        {"put the whole graph through a trained network",
         "Example:\n  mpirun -np 4 espalier infer inputs/debian.toml --checkpoint output/debian/weights.h5 "

@@ -68,7 +68,7 @@ class Lock(OutputTest):
             self.assertEqual(code, 0, output)
             self.assertEqual(self.outcome(), expected)
             self.assertEqual(sorted(path.name for path in self.output.iterdir()),
-                             ["checkpoints", "config.toml", "metrics.csv", "plan.json", "report.json"])
+                             ["checkpoints", "config.toml", "metrics.csv", "plan.json", "report.json", "weights.h5"])
 
     def test_a_killed_job_keeps_nobody_out(self):
         self.make_it_last()

@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+"""Turns a state dict of PyTorch into a weights.h5, which `espalier infer --checkpoint` takes.
+
+    scripts/from_pytorch.py debian.pt --config inputs/debian.toml -o weights.h5        a network that was trained elsewhere
+    scripts/from_pytorch.py debian.npz --like output/debian/weights.h5 -o weights.h5   one that came from there
+
+Names and shapes are those of to_pytorch.py, which explains them. --config names the input file (TOML) that describes
+the network; --like takes that from another weights.h5, with the features' mean and deviation and the graph. Without
+them `espalier infer` measures the features of the graph that it reads, where graph.feature_norm is "standard".
+
+Exit codes: 2 usage, 3 a file that cannot be read or is something else.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+from to_pytorch import BATCHES, BLOCK, LAYERS, NORMS, STATISTICS, check_seal, h5py, kind_of, np, seal_of, stop
+
+
+def load(path):
+    """{name: array} of a .pt or .npz."""
+    if path.endswith(".npz"):
+        with np.load(path) as file:
+            return {name: file[name] for name in file}
+    try:
+        import torch
+    except ImportError:
+        sys.exit(f"{sys.argv[0]}: PyTorch is not there, so only .npz can be read")
+    return {name: tensor.detach().cpu().numpy() for name, tensor in torch.load(path, map_location="cpu").items()}
+
+
+def renamed(state, prefix, table):
+    """{our name: array [rows, columns]} of the tensors below `prefix`."""
+    theirs = {name.removeprefix(prefix): values for name, values in state.items()
+              if name.startswith(prefix) and name != prefix + BATCHES}
+    if not theirs:
+        return {}
+    rows = {kind: {name: ours for ours, (name, _) in row.items()} for kind, row in table.items()}
+    kind = kind_of(rows, theirs)
+    if kind is None or set(theirs) != set(rows[kind]):
+        raise ValueError(f"{prefix}* is of no kind that this script knows: {sorted(theirs)}")
+    found = {}
+    for name, values in theirs.items():
+        ours = rows[kind][name]
+        is_matrix = table[kind][ours][1]
+        if values.ndim != (2 if is_matrix else 1):
+            raise ValueError(f"{prefix}{name} has shape {list(values.shape)}")
+        found[ours] = np.ascontiguousarray((values.T if is_matrix else values.reshape(1, -1)).astype("<f4"))
+    return found
+
+
+def layers_of(state):
+    """[{our name: array}] of a state dict."""
+    layers = []
+    while layer := renamed(state, f"convs.{len(layers)}.", LAYERS):
+        layers.append(layer | renamed(state, f"norms.{len(layers)}.", NORMS))
+    taken = {f"{group}.{number}" for group in ("convs", "norms") for number in range(len(layers))}
+    left = [name for name in state if ".".join(name.split(".")[:2]) not in taken]
+    if not layers or left:
+        raise ValueError(f"there is no place for {left[0]}" if left else "there is no tensor convs.0.*")
+    return layers
+
+
+def about_of(arguments, layers):
+    """What weights.h5 says beside the tensors: (attributes, {name: features/...})."""
+    if arguments.like:
+        check_seal(arguments.like)
+        with h5py.File(arguments.like) as file:
+            names = ("epoch", "config", "graph")
+            rows = {f"features/{name}": file["features"][name][:] for name in file.get("features", ())}
+            return {name: file.attrs[name] for name in names}, rows
+    with open(arguments.config, encoding="utf-8") as file:
+        config = file.read()
+    widths = {"features": layers[0].get("self", layers[0].get("weight")).shape[0], "classes": layers[-1]["bias"].shape[1]}
+    counts = dict.fromkeys(("nodes", "edges", "features", "classes", "train", "valid", "test"), 0) | widths
+    return {"epoch": 0, "config": config, "graph": json.dumps(counts)}, {}
+
+
+def write(path, layers, attributes, rows):
+    """Whole or not at all."""
+    temporary = f"{path}.tmp-{os.getpid()}"
+    try:
+        with h5py.File(temporary, "w", userblock_size=BLOCK) as file:
+            file.attrs.update({"format": "espalier-weights", "version": np.int64(1), "espalier": "from_pytorch.py"} | attributes)
+            for number, tensors in enumerate(layers, 1):
+                for name, values in tensors.items():
+                    file[f"{'statistics' if name in STATISTICS else 'weights'}/layer{number}.{name}"] = values
+            for name, values in rows.items():
+                file[name] = values
+        with open(temporary, "r+b") as file:
+            seal = seal_of(file.read())
+            file.seek(0)
+            file.write(seal)
+        os.replace(temporary, path)
+    finally:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("state", help="NAME.pt or NAME.npz")
+    of_network = parser.add_mutually_exclusive_group(required=True)
+    of_network.add_argument("--config", help="the input file (TOML) that describes the network")
+    of_network.add_argument("--like", help="another weights.h5 of such a network")
+    parser.add_argument("-o", "--output", required=True, help="the weights.h5 to write")
+    arguments = parser.parse_args()
+    try:
+        layers = layers_of(load(arguments.state))
+        write(arguments.output, layers, *about_of(arguments, layers))
+    except (OSError, ValueError, KeyError) as problem:
+        stop(f"{arguments.state}: {problem}")
+
+
+if __name__ == "__main__":
+    main()
