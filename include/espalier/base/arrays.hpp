@@ -33,6 +33,16 @@ Buffer<T> copy_from(const Cuda& cuda, const DeviceArray<T>& from) {
   return download(cuda, from);
 }
 
+/// to[0 .. count) = from[0 .. count), in memory of the host, which waits.
+template <class T>
+void copy_from(const Cpu&, const T* from, std::int64_t count, T* to) {
+  std::copy_n(from, count, to);
+}
+template <class T>
+void copy_from(const Cuda& cuda, const T* from, std::int64_t count, T* to) {
+  copy_bytes_to_host(cuda, from, to, static_cast<std::size_t>(count) * sizeof(T));
+}
+
 /// to = from[first .. first + count), in memory of the same space.
 template <class T>
 void copy_part(const Cpu&, const Buffer<T>& from, std::int64_t first, std::int64_t count, Buffer<T>& to) {
