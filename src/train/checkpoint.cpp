@@ -183,12 +183,14 @@ void write_rows(const StateTensor& tensor, std::int64_t place, Writing& writing)
   const auto row_bytes = tensor.columns * std::int64_t{sizeof(float)};
   if (row_bytes == 0) return;
   const auto step = std::max<std::int64_t>(1, kBlockBytes / row_bytes);
-  Buffer<float> block(static_cast<std::size_t>(std::min(step, tensor.mine.size()) * tensor.columns));
-  for (auto begin = tensor.mine.begin; begin < tensor.mine.end; begin += step) {
-    const RowRange rows = {begin, std::min(begin + step, tensor.mine.end)};
-    tensor.read(rows, block.data());
-    writing.write(place + begin * row_bytes, block.data(), rows.size() * row_bytes);
-  }
+  Buffer<float> block;
+  for (const auto& mine : tensor.mine)
+    for (auto begin = mine.begin; begin < mine.end; begin += step) {
+      const RowRange rows = {begin, std::min(begin + step, mine.end)};
+      block.resize(static_cast<std::size_t>(rows.size() * tensor.columns));
+      tensor.read(rows, block.data());
+      writing.write(place + begin * row_bytes, block.data(), rows.size() * row_bytes);
+    }
 }
 
 // The file as rank 0 begins it.
@@ -252,7 +254,7 @@ StateTensor tensor_in(const std::shared_ptr<const hdf5::Handle>& file, const std
     if (!hdf5::read_slab(*dataset, hdf5::memory_type<float>(), slab, to))
       refuse(path, fmt::format("{} cannot be read: {}", name, hdf5::reason()));
   };
-  return {name, dataset->rows(), dataset->columns(), {0, dataset->rows()}, read};
+  return {name, dataset->rows(), dataset->columns(), {{0, dataset->rows()}}, read};
 }
 
 std::vector<double> read_losses(const hdf5::Handle& file, const std::string& path) {

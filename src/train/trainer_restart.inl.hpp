@@ -39,7 +39,10 @@ RowRange TrainerOn<Space>::rows_to_save(std::int64_t rows) const {
 template <class Space>
 StateTensor TrainerOn<Space>::state_of(const TensorPlace& place) const {
   const auto* const tensor = place.tensor;
-  return {place.name, tensor->rows, tensor->columns, rows_to_save(tensor->rows),
+  return {place.name,
+          tensor->rows,
+          tensor->columns,
+          {rows_to_save(tensor->rows)},
           [this, tensor](RowRange rows, float* to) {
             copy_from(space_, tensor->row(rows.begin), rows.size() * tensor->columns, to);
           }};
@@ -50,8 +53,8 @@ template <class Space>
 StateTensor TrainerOn<Space>::state_of_best(const TensorPlace& place, std::size_t k) const {
   auto state = state_of(place);
   state.name = "best/" + state.name;
-  state.read = [kept = best_[k].data(), first = state.mine.begin, columns = state.columns](RowRange rows,
-                                                                                           float* to) {
+  state.read = [kept = best_[k].data(), first = state.mine[0].begin, columns = state.columns](RowRange rows,
+                                                                                              float* to) {
     std::copy_n(kept + (rows.begin - first) * columns, rows.size() * columns, to);
   };
   return state;

@@ -52,7 +52,7 @@ inline Checkpoint checkpoint_from(const Communicator& ranks, const std::string& 
 inline StateTensor tensor_with(std::string name, std::int64_t rows, std::int64_t columns,
                                Buffer<float> values, RowRange mine) {
   const auto kept = std::make_shared<const Buffer<float>>(std::move(values));
-  return {std::move(name), rows, columns, mine, [kept, columns](RowRange range, float* to) {
+  return {std::move(name), rows, columns, {mine}, [kept, columns](RowRange range, float* to) {
             std::copy_n(kept->data() + range.begin * columns, range.size() * columns, to);
           }};
 }

@@ -44,6 +44,12 @@ std::vector<std::int64_t> cuts_of(std::int64_t rows, int parts, std::uint64_t se
   return cuts;
 }
 
+// In two pieces, where there are two rows.
+std::vector<RowRange> ranges_of(RowRange mine) {
+  const auto middle = mine.begin + mine.size() / 3;
+  return {{mine.begin, middle}, {middle, mine.end}};
+}
+
 // Each rank can read its own rows only. With another order, parts are dealt to ranks backwards.
 Checkpoint checkpoint_on(const Communicator& ranks, std::uint64_t seed, std::int64_t* most_rows = nullptr) {
   Checkpoint checkpoint;
@@ -60,7 +66,7 @@ Checkpoint checkpoint_on(const Communicator& ranks, std::uint64_t seed, std::int
       if (most_rows != nullptr) *most_rows = std::max(*most_rows, rows.size() * shape.columns);
       for (auto at = rows.begin * shape.columns; at < rows.end * shape.columns; ++at) *to++ = entry(k, at);
     };
-    checkpoint.state.tensors.push_back({shape.name, shape.rows, shape.columns, mine, read});
+    checkpoint.state.tensors.push_back({shape.name, shape.rows, shape.columns, ranges_of(mine), read});
   }
   return checkpoint;
 }

@@ -23,6 +23,17 @@ Array<Space, T> copy_to(const Space& space, std::span<const T> from) {
   return to;
 }
 
+/// to[0 .. count), in memory of the space, = from[0 .. count), of the host, which may be changed
+/// when the call returns.
+template <class T>
+void copy_to(const Cpu&, const T* from, std::int64_t count, T* to) {
+  std::copy_n(from, count, to);
+}
+template <class T>
+void copy_to(const Cuda& cuda, const T* from, std::int64_t count, T* to) {
+  copy_bytes_to_device(cuda, from, to, static_cast<std::size_t>(count) * sizeof(T));
+}
+
 /// A copy in memory of the host, which waits.
 template <class T>
 Buffer<T> copy_from(const Cpu&, const Buffer<T>& from) {
@@ -53,6 +64,16 @@ void copy_part(const Cuda& cuda, const DeviceArray<T>& from, std::int64_t first,
                DeviceArray<T>& to) {
   to.resize(count);
   copy_bytes_on_device(cuda, from.data() + first, to.data(), count * sizeof(T));
+}
+
+/// to[0 .. count) = from[0 .. count), in memory of the same space.
+template <class T>
+void copy_within(const Cpu&, const T* from, std::int64_t count, T* to) {
+  std::copy_n(from, count, to);
+}
+template <class T>
+void copy_within(const Cuda& cuda, const T* from, std::int64_t count, T* to) {
+  copy_bytes_on_device(cuda, from, to, static_cast<std::size_t>(count) * sizeof(T));
 }
 
 /// The pieces one after another.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/graph/row_range.hpp"
@@ -14,11 +15,11 @@ namespace espalier {
 struct StateTensor {
   std::string name;                    ///< "weights/layer1.bias"
   std::int64_t rows = 0, columns = 0;  ///< of the whole, the same on every rank
-  /// The rows that are this rank's to save. Those of all ranks are all rows, each once: even_range
-  /// of the ranks where each has them all, for example.
-  RowRange mine = {};
-  /// read(range, to): rows [range) to `to`, [range.size() * columns] of the host. Of rows of `mine`
-  /// where it is to be saved; of any rows where it was read from a checkpoint (then it throws
+  /// The rows that are this rank's to save, ascending. Those of all ranks are all rows, each once:
+  /// one even_range of each where every rank has them all, for example.
+  std::vector<RowRange> mine = {};
+  /// read(range, to): rows [range) to `to`, [range.size() * columns] of the host. Of a part of one
+  /// range of `mine` where it is to be saved; of any rows where it was read from a checkpoint (then it throws
   /// UserError(kInput), not collectively). Valid as long as what it reads from is.
   std::function<void(RowRange, float*)> read = {};
 

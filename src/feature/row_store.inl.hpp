@@ -1,4 +1,5 @@
-// A fetch, for every space: store.cpp and store.cu instantiate it. The ids of all lists, one after
+// A fetch, for every space: row_store.cpp and row_store.cu instantiate it, with row_push.inl.hpp,
+// which has the way back. The ids of all lists, one after
 // another, are grouped by owner, my own last:
 //
 //   ids, grouped          [ owner 0 | owner 1 | ... | mine ]    as they travel, all but mine
@@ -16,7 +17,7 @@
 #include "espalier/dense/gather.hpp"
 #include "espalier/dense/spmm.hpp"
 #include "espalier/feature/fetch_model.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/row_store.hpp"
 
 namespace espalier {
 
@@ -47,24 +48,23 @@ inline std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::in
 }
 
 template <class Space>
-FeatureStoreOn<Space>::FeatureStoreOn(const GridOn<Space>& grid, RowPartition partition,
-                                      StoredRows<Space> block)
+RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, RowPartition partition, StoredRows<Space> block)
     : grid_(&grid), partition_(std::move(partition)), block_(std::move(block)) {}
 
 template <class Space>
-std::int64_t FeatureStoreOn<Space>::width() const {
+std::int64_t RowStoreOn<Space>::width() const {
   return std::visit([](const auto& own) { return own.columns; }, block_);
 }
 
 template <class Space>
-std::int64_t FeatureStoreOn<Space>::bytes() const {
+std::int64_t RowStoreOn<Space>::bytes() const {
   return std::visit(
       []<class T>(const Matrix<T, Space>& own) { return own.rows * own.columns * std::int64_t{sizeof(T)}; },
       block_);
 }
 
 template <class Space>
-bool FeatureStoreOn<Space>::rows_are_near() const {
+bool RowStoreOn<Space>::rows_are_near() const {
   if constexpr (std::is_same_v<Space, Cuda>)
     return std::visit([](const auto& own) { return own.data.placement() == Placement::kDevice; }, block_);
   else
@@ -72,15 +72,15 @@ bool FeatureStoreOn<Space>::rows_are_near() const {
 }
 
 template <class Space>
-void FeatureStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
-                                  std::string_view label) const {
+void RowStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
+                              std::string_view label) const {
   begin_fetch(space, lists, fetch_, label);
   finish_fetch(space, fetch_, rows);
 }
 
 template <class Space>
-void FeatureStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
-                                        std::string_view label) const {
+void RowStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
+                                    std::string_view label) const {
   fetch.exchange_.finish();  // of a fetch that was given up: its arrays are written anew
   fetch.sizes_.clear();
   for (const auto& list : lists) fetch.sizes_.push_back(std::ssize(list));
@@ -97,8 +97,7 @@ void FeatureStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, Pendi
 // is asked of me.
 template <class Space>
 template <class Id>
-void FeatureStoreOn<Space>::ask(const Space& space, PendingFetchOn<Space>& fetch,
-                                std::string_view label) const {
+void RowStoreOn<Space>::ask(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const {
   auto& [wanted, asked] = fetch.template question<Id>();
   const int me = grid_->row();
   group_by_owner(space, fetch.source_.data(), std::ssize(fetch.source_), bounds_of(space, partition_), wanted,
@@ -115,9 +114,9 @@ void FeatureStoreOn<Space>::ask(const Space& space, PendingFetchOn<Space>& fetch
 
 template <class Space>
 template <class T, class Id>
-void FeatureStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space> own,
-                                   const std::vector<std::int64_t>& asked_counts,
-                                   PendingFetchOn<Space>& fetch, std::string_view label) const {
+void RowStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space> own,
+                               const std::vector<std::int64_t>& asked_counts, PendingFetchOn<Space>& fetch,
+                               std::string_view label) const {
   const auto& [wanted, asked] = fetch.template question<Id>();
   const auto row_bytes = own.columns * std::int64_t{sizeof(T)};
   fetch.reply_.resize(asked.size() * row_bytes);
@@ -133,8 +132,8 @@ void FeatureStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space>
 }
 
 template <class Space>
-void FeatureStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
-                                         std::vector<Matrix<float, Space>>& rows) const {
+void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
+                                     std::vector<Matrix<float, Space>>& rows) const {
   fetch.exchange_.finish();
   if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
   std::visit(
@@ -156,8 +155,8 @@ void FeatureStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Spac
 }
 
 template <class Space>
-void FeatureStoreOn<Space>::aggregate(const Space& space, const BlockView<Space>& block,
-                                      std::span<const std::int64_t> ids, Matrix<float, Space>& y) const {
+void RowStoreOn<Space>::aggregate(const Space& space, const BlockView<Space>& block,
+                                  std::span<const std::int64_t> ids, Matrix<float, Space>& y) const {
   ESPALIER_CHECK(all_local(), "rows of {} other ranks", partition_.parts() - 1);
   y.resize(block.rows, width());
   std::visit([&]<class T>(const Matrix<T, Space>& own) { spmm_gathered<T>(space, block, ids, own, y); },

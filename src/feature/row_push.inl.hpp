@@ -1,0 +1,188 @@
+// A push, and the state of a store, for every space: row_store.cpp and row_store.cu instantiate it.
+// All lists, one after another, are grouped by owner, and travel twice:
+//
+//   pushed        [ owner 0 | owner 1 | ... ]        ids, numbers of minibatches, rows
+//   column hop    [ from P(0,j) | from P(1,j) | ..]  an all-to-all-v down the process column
+//   row hop       [ of P(i,0) | of P(i,1) | .. ]     an all-gather-v along the process row
+//
+// Then every copy of a block row has the same rows in the same order: of each minibatch in that of
+// its list, as it is of one rank and groups keep order. Sorted by (row, minibatch), stably, they are
+// in the order that the law asks for.
+#pragma once
+
+#include "espalier/base/arrays.hpp"
+#include "row_store.inl.hpp"
+
+namespace espalier {
+
+/// Rows on their way to their owners.
+template <class Id, class Space>
+struct PushedRows {
+  Array<Space, Id> ids;
+  Array<Space, std::int64_t> batches;
+  Matrix<float, Space> rows;
+
+  std::int64_t size() const { return rows.rows; }
+  void resize(std::int64_t count, std::int64_t width) {
+    ids.resize(count);
+    batches.resize(count);
+    rows.resize(count, width);
+  }
+};
+
+// ---- The leaves of this room --------------------------------------------------------------------
+
+// all = values[m] counts[m] times, for all m.
+void repeat(const Cpu&, const std::vector<std::int64_t>& counts, std::span<const std::int64_t> values,
+            std::int64_t* all);
+void repeat(const Cuda&, const std::vector<std::int64_t>& counts, std::span<const std::int64_t> values,
+            std::int64_t* all);
+
+// to[k] = from[order[k]].
+void take(const Cpu&, const std::int64_t* from, const Array<Cpu, std::int64_t>& order, std::int64_t* to);
+void take(const Cuda&, const std::int64_t* from, const Array<Cuda, std::int64_t>& order, std::int64_t* to);
+
+// Rows of the block take those of `pushed`, whose ids begin at first_row, in the order of (id,
+// batch, place in `pushed`).
+template <class Id>
+void place_rows(const Cpu&, const PushedRows<Id, Cpu>& pushed, std::int64_t first_row, Push push,
+                MatrixView<float> block);
+template <class Id>
+void place_rows(const Cuda&, const PushedRows<Id, Cuda>& pushed, std::int64_t first_row, Push push,
+                MatrixView<float, Cuda> block);
+
+// -------------------------------------------------------------------------------------------------
+
+// The rows of all lists, grouped by owner; counts: of each owner.
+template <class Id, class Space>
+PushedRows<Id, Space> group_pushed(const Space& space, const RowPartition& partition, IdLists lists,
+                                   std::span<const std::int64_t> batches,
+                                   std::span<const Matrix<float, Space>> rows, std::int64_t width,
+                                   std::vector<std::int64_t>& counts) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& list : lists) sizes.push_back(std::ssize(list));
+  const auto count = total(sizes);
+  Array<Space, std::int64_t> ids(count), numbers(count);
+  Matrix<float, Space> all(count, width);
+  concatenate(space, lists, ids.data());
+  repeat(space, sizes, batches, numbers.data());
+  std::int64_t at = 0;
+  for (std::size_t m = 0; m < lists.size(); ++m) {
+    copy_within(space, rows[m].data.data(), sizes[m] * width, all.row(at));
+    at += sizes[m];
+  }
+  OwnerGroups<Id, Space> groups;
+  group_by_owner(space, ids.data(), count, bounds_of(space, partition), groups);
+  PushedRows<Id, Space> pushed;
+  pushed.resize(count, width);
+  take(space, numbers.data(), groups.order, pushed.batches.data());
+  copy_rows<float>(space, all, groups.order.data(), 0, pushed.rows);
+  pushed.ids = std::move(groups.ids);
+  counts = std::move(groups.counts);
+  return pushed;
+}
+
+// Collective over the column. What its ranks have for me; counts: of each of them, first for them.
+template <class Id, class Space>
+PushedRows<Id, Space> send_to_owners(const CommunicatorOn<Space>& column,
+                                     const std::vector<std::int64_t>& counts,
+                                     const PushedRows<Id, Space>& pushed, std::string_view label) {
+  const auto width = pushed.rows.columns;
+  const auto arriving = column.host().exchange_counts(counts, label);
+  PushedRows<Id, Space> arrived;
+  arrived.resize(total(arriving), width);
+  column.all_to_all_v(pushed.ids.data(), counts, arrived.ids.data(), arriving, label);
+  column.all_to_all_v(pushed.batches.data(), counts, arrived.batches.data(), arriving, label);
+  column.all_to_all_v(pushed.rows.data.data(), times(counts, width), arrived.rows.data.data(),
+                      times(arriving, width), label);
+  return arrived;
+}
+
+template <class T>
+void gather_all(const Communicator& ranks, const Buffer<T>& mine, const std::vector<std::int64_t>& counts,
+                Buffer<T>& all, std::string_view label) {
+  ranks.all_gather_v(std::span<const T>(mine), counts, all, label);
+}
+template <class T>
+void gather_all(const DeviceCommunicator& ranks, const DeviceArray<T>& mine,
+                const std::vector<std::int64_t>& counts, DeviceArray<T>& all, std::string_view label) {
+  ranks.all_gather_v(mine.data(), counts, all.data(), label);
+}
+
+// Collective over the row. What all its ranks have, the same on each.
+template <class Id, class Space>
+PushedRows<Id, Space> share_with_copies(const CommunicatorOn<Space>& row, PushedRows<Id, Space> mine,
+                                        std::string_view label) {
+  if (row.size() == 1) return mine;
+  const auto width = mine.rows.columns;
+  const auto counts = row.host().all_gather(mine.size(), label);
+  PushedRows<Id, Space> all;
+  all.resize(total(counts), width);
+  gather_all(row, mine.ids, counts, all.ids, label);
+  gather_all(row, mine.batches, counts, all.batches, label);
+  gather_all(row, mine.rows.data, times(counts, width), all.rows.data, label);
+  return all;
+}
+
+template <class Space>
+void RowStoreOn<Space>::push(const Space& space, IdLists lists, std::span<const std::int64_t> batches,
+                             std::span<const Matrix<float, Space>> rows, Push push, std::string_view label) {
+  ESPALIER_CHECK(lists.size() == batches.size() && lists.size() <= rows.size(),
+                 "{} lists, {} minibatches, {} matrices", lists.size(), batches.size(), rows.size());
+  auto& block = rows_to_change();
+  const auto& column = grid_->column_comm();
+  with_index_type(partition_.rows(), [&]<class Id>(Id) {
+    std::vector<std::int64_t> counts;
+    const auto grouped =
+        group_pushed<Id, Space>(space, partition_, lists, batches, rows, block.columns, counts);
+    const auto pushed = share_with_copies<Id, Space>(
+        grid_->row_comm(), send_to_owners<Id, Space>(column, counts, grouped, label), label);
+    place_rows<Id>(space, pushed, partition_.begin(grid_->row()), push, block);
+    predict_push(column.host(), grid_->row_comm().host(), label, partition_.rows(), grouped.size(),
+                 block.columns * std::int64_t{sizeof(float)});
+  });
+}
+
+template <class Space>
+Matrix<float, Space>& RowStoreOn<Space>::rows_to_change() {
+  auto* const block = std::get_if<Matrix<float, Space>>(&block_);
+  ESPALIER_CHECK(block != nullptr, "rows that change are kept as float32");
+  return *block;
+}
+
+// ---- State --------------------------------------------------------------------------------------
+
+template <class Space>
+StateTensor RowStoreOn<Space>::state(const Space& space, const std::string& name) {
+  const auto* const block = &rows_to_change();
+  const auto first = partition_.begin(grid_->row());
+  const auto part = even_range(block->rows, grid_->replication(), grid_->column());
+  return {name,
+          partition_.rows(),
+          block->columns,
+          {{first + part.begin, first + part.end}},
+          [space, block, first](RowRange rows, float* to) {
+            copy_from(space, block->row(rows.begin - first), rows.size() * block->columns, to);
+          }};
+}
+
+template <class Space>
+void RowStoreOn<Space>::restore(const Space& space, const StateTensor& saved) {
+  auto& block = rows_to_change();
+  if (saved.rows != partition_.rows() || saved.columns != block.columns)
+    input_error("{} is {} x {} in the checkpoint and {} x {} here", saved.name, saved.rows, saved.columns,
+                partition_.rows(), block.columns);
+  if (saved.size() == 0) return;
+  const RowRange mine = {partition_.begin(grid_->row()), partition_.end(grid_->row())};
+  constexpr std::int64_t kValues = std::int64_t{1} << 20;  // of a block
+  const auto step = std::max<std::int64_t>(1, kValues / block.columns);
+  Buffer<float> values;
+  for (auto begin = mine.begin; begin < mine.end; begin += step) {
+    const RowRange rows = {begin, std::min(begin + step, mine.end)};
+    values.resize(static_cast<std::size_t>(rows.size() * block.columns));
+    saved.read(rows, values.data());
+    copy_to(space, values.data(), std::ssize(values), block.row(begin - mine.begin));
+  }
+}
+
+}  // namespace espalier
