@@ -42,8 +42,8 @@ void repeat(const Cuda&, const std::vector<std::int64_t>& counts, std::span<cons
 void take(const Cpu&, const std::int64_t* from, const Array<Cpu, std::int64_t>& order, std::int64_t* to);
 void take(const Cuda&, const std::int64_t* from, const Array<Cuda, std::int64_t>& order, std::int64_t* to);
 
-// Rows of the block take those of `pushed`, whose ids begin at first_row, in the order of (id,
-// batch, place in `pushed`).
+// Row id - first_row of the block takes that of `pushed`, for all of them in the order of (id, batch,
+// place in `pushed`).
 template <class Id>
 void place_rows(const Cpu&, const PushedRows<Id, Cpu>& pushed, std::int64_t first_row, Push push,
                 MatrixView<float> block);
@@ -55,7 +55,7 @@ void place_rows(const Cuda&, const PushedRows<Id, Cuda>& pushed, std::int64_t fi
 
 // The rows of all lists, grouped by owner; counts: of each owner.
 template <class Id, class Space>
-PushedRows<Id, Space> group_pushed(const Space& space, const RowPartition& partition, IdLists lists,
+PushedRows<Id, Space> group_pushed(const Space& space, const OwnersOn<Space>& owners, IdLists lists,
                                    std::span<const std::int64_t> batches,
                                    std::span<const Matrix<float, Space>> rows, std::int64_t width,
                                    std::vector<std::int64_t>& counts) {
@@ -72,7 +72,7 @@ PushedRows<Id, Space> group_pushed(const Space& space, const RowPartition& parti
     at += sizes[m];
   }
   OwnerGroups<Id, Space> groups;
-  group_by_owner(space, ids.data(), count, bounds_of(space, partition), groups);
+  group_by_owner(space, ids.data(), count, owners, groups);
   PushedRows<Id, Space> pushed;
   pushed.resize(count, width);
   take(space, numbers.data(), groups.order, pushed.batches.data());
@@ -131,14 +131,15 @@ void RowStoreOn<Space>::push(const Space& space, IdLists lists, std::span<const 
                  "{} lists, {} minibatches, {} matrices", lists.size(), batches.size(), rows.size());
   auto& block = rows_to_change();
   const auto& column = grid_->column_comm();
-  with_index_type(partition_.rows(), [&]<class Id>(Id) {
+  with_index_type(ownership_.rows(), [&]<class Id>(Id) {
     std::vector<std::int64_t> counts;
     const auto grouped =
-        group_pushed<Id, Space>(space, partition_, lists, batches, rows, block.columns, counts);
-    const auto pushed = share_with_copies<Id, Space>(
+        group_pushed<Id, Space>(space, owners(space), lists, batches, rows, block.columns, counts);
+    auto pushed = share_with_copies<Id, Space>(
         grid_->row_comm(), send_to_owners<Id, Space>(column, counts, grouped, label), label);
-    place_rows<Id>(space, pushed, partition_.begin(grid_->row()), push, block);
-    predict_push(column.host(), grid_->row_comm().host(), label, partition_.rows(), grouped.size(),
+    const auto first = to_places(space, owners(space), grid_->row(), pushed.ids.data(), pushed.size());
+    place_rows<Id>(space, pushed, first, push, block);
+    predict_push(column.host(), grid_->row_comm().host(), label, ownership_.rows(), grouped.size(),
                  block.columns * std::int64_t{sizeof(float)});
   });
 }
@@ -155,34 +156,32 @@ Matrix<float, Space>& RowStoreOn<Space>::rows_to_change() {
 template <class Space>
 StateTensor RowStoreOn<Space>::state(const Space& space, const std::string& name) {
   const auto* const block = &rows_to_change();
-  const auto first = partition_.begin(grid_->row());
-  const auto part = even_range(block->rows, grid_->replication(), grid_->column());
-  return {name,
-          partition_.rows(),
-          block->columns,
-          {{first + part.begin, first + part.end}},
-          [space, block, first](RowRange rows, float* to) {
-            copy_from(space, block->row(rows.begin - first), rows.size() * block->columns, to);
+  const auto places = even_range(block->rows, grid_->replication(), grid_->column());
+  const auto* const own = &ownership_;
+  return {name, ownership_.rows(), block->columns, ownership_.vertices(grid_->row(), places),
+          [space, block, own](RowRange rows, float* to) {
+            if (rows.size() == 0) return;
+            copy_from(space, block->row(own->local(rows.begin)), rows.size() * block->columns, to);
           }};
 }
 
 template <class Space>
 void RowStoreOn<Space>::restore(const Space& space, const StateTensor& saved) {
   auto& block = rows_to_change();
-  if (saved.rows != partition_.rows() || saved.columns != block.columns)
+  if (saved.rows != ownership_.rows() || saved.columns != block.columns)
     input_error("{} is {} x {} in the checkpoint and {} x {} here", saved.name, saved.rows, saved.columns,
-                partition_.rows(), block.columns);
+                ownership_.rows(), block.columns);
   if (saved.size() == 0) return;
-  const RowRange mine = {partition_.begin(grid_->row()), partition_.end(grid_->row())};
-  constexpr std::int64_t kValues = std::int64_t{1} << 20;  // of a block
+  constexpr std::int64_t kValues = std::int64_t{1} << 20;  // of what is read at a time
   const auto step = std::max<std::int64_t>(1, kValues / block.columns);
   Buffer<float> values;
-  for (auto begin = mine.begin; begin < mine.end; begin += step) {
-    const RowRange rows = {begin, std::min(begin + step, mine.end)};
-    values.resize(static_cast<std::size_t>(rows.size() * block.columns));
-    saved.read(rows, values.data());
-    copy_to(space, values.data(), std::ssize(values), block.row(begin - mine.begin));
-  }
+  for (const auto& range : ownership_.vertices(grid_->row(), {0, block.rows}))
+    for (auto begin = range.begin; begin < range.end; begin += step) {
+      const RowRange rows = {begin, std::min(begin + step, range.end)};
+      values.resize(static_cast<std::size_t>(rows.size() * block.columns));
+      saved.read(rows, values.data());
+      copy_to(space, values.data(), std::ssize(values), block.row(ownership_.local(begin)));
+    }
 }
 
 }  // namespace espalier

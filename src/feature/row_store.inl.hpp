@@ -48,8 +48,15 @@ inline std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::in
 }
 
 template <class Space>
-RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, RowPartition partition, StoredRows<Space> block)
-    : grid_(&grid), partition_(std::move(partition)), block_(std::move(block)) {}
+RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, StoredRows<Space> block)
+    : grid_(&grid), ownership_(std::move(ownership)), block_(std::move(block)) {}
+
+// What leaves read, brought to them once.
+template <class Space>
+const OwnersOn<Space>& RowStoreOn<Space>::owners(const Space& space) const {
+  if (!owners_) owners_.emplace(space, ownership_);
+  return *owners_;
+}
 
 template <class Space>
 std::int64_t RowStoreOn<Space>::width() const {
@@ -89,8 +96,8 @@ void RowStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFe
   concatenate(space, lists, fetch.source_.data());
   const auto rows = std::ssize(fetch.source_);
   grid_->traffic().count(MemoryStep::kGroupFeatures,
-                         {.rows = rows, .bytes = index_bytes(partition_.rows()) * rows});
-  if (!all_local()) with_index_type(partition_.rows(), [&]<class Id>(Id) { ask<Id>(space, fetch, label); });
+                         {.rows = rows, .bytes = index_bytes(ownership_.rows()) * rows});
+  if (!all_local()) with_index_type(ownership_.rows(), [&]<class Id>(Id) { ask<Id>(space, fetch, label); });
 }
 
 // Asks for the rows whose ids are in source_, which then says where they will be, and answers what
@@ -100,9 +107,10 @@ template <class Id>
 void RowStoreOn<Space>::ask(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const {
   auto& [wanted, asked] = fetch.template question<Id>();
   const int me = grid_->row();
-  group_by_owner(space, fetch.source_.data(), std::ssize(fetch.source_), bounds_of(space, partition_), wanted,
-                 me);
-  find_sources(space, wanted, total(wanted.counts), partition_.begin(me), fetch.source_.data());
+  group_by_owner(space, fetch.source_.data(), std::ssize(fetch.source_), owners(space), wanted, me);
+  const auto others = total(wanted.counts);
+  const auto first = to_places(space, owners(space), me, wanted.ids.data() + others, wanted.size() - others);
+  find_sources(space, wanted, others, first, fetch.source_.data());
   const auto& column = grid_->column_comm();
   const auto asked_counts = column.host().exchange_counts(wanted.counts, label);
   asked.resize(total(asked_counts));
@@ -117,10 +125,11 @@ template <class T, class Id>
 void RowStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space> own,
                                const std::vector<std::int64_t>& asked_counts, PendingFetchOn<Space>& fetch,
                                std::string_view label) const {
-  const auto& [wanted, asked] = fetch.template question<Id>();
+  auto& [wanted, asked] = fetch.template question<Id>();
   const auto row_bytes = own.columns * std::int64_t{sizeof(T)};
   fetch.reply_.resize(asked.size() * row_bytes);
-  copy_rows<T>(space, own, asked.data(), partition_.begin(grid_->row()),
+  const auto first = to_places(space, owners(space), grid_->row(), asked.data(), std::ssize(asked));
+  copy_rows<T>(space, own, asked.data(), first,
                {std::ssize(asked), own.columns, reinterpret_cast<T*>(fetch.reply_.data())});
   grid_->traffic().count(MemoryStep::kReplyFeatures,
                          {.rows = std::ssize(asked), .bytes = std::ssize(fetch.reply_)});
@@ -128,7 +137,7 @@ void RowStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space> own
   const auto& column = grid_->column_comm();
   fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(asked_counts, row_bytes),
                                               fetch.arrived_.data(), times(wanted.counts, row_bytes), label);
-  predict_fetch(column.host(), label, partition_.rows(), wanted.size(), row_bytes);
+  predict_fetch(column.host(), label, ownership_.rows(), wanted.size(), row_bytes);
 }
 
 template <class Space>
@@ -157,7 +166,7 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
 template <class Space>
 void RowStoreOn<Space>::aggregate(const Space& space, const BlockView<Space>& block,
                                   std::span<const std::int64_t> ids, Matrix<float, Space>& y) const {
-  ESPALIER_CHECK(all_local(), "rows of {} other ranks", partition_.parts() - 1);
+  ESPALIER_CHECK(all_local(), "rows of {} other ranks", ownership_.parts() - 1);
   y.resize(block.rows, width());
   std::visit([&]<class T>(const Matrix<T, Space>& own) { spmm_gathered<T>(space, block, ids, own, y); },
              block_);

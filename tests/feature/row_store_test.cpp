@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4 6
 // Laws of a RowStore: rows pushed from any ranks are there as one loop over all minibatches, by
-// their numbers, would have left them, to the last bit, on every grid and in every copy; what is
-// then fetched are these; evenly spread ids move what the model expects; features cannot be pushed
+// their numbers, would have left them, to the last bit, on every grid, in every copy and whoever
+// owns which vertex; what is then fetched are these; evenly spread ids move what the model expects; features cannot be pushed
 // to.
 #include "espalier/feature/row_store.hpp"
 
@@ -30,7 +30,7 @@ void push(RowStore& store, const std::vector<PushedBatch>& batches, Push mode, i
 }
 
 void expect_rows(const Grid& grid, const RowStore& store, const Matrix<float>& expected) {
-  const auto own = rows_of_part(expected, store.partition(), grid.row());
+  const auto own = rows_of_part(expected, store.ownership(), grid.row());
   EXPECT_EQ(std::get<Matrix<float>>(store.block()).data, own.data) << "in every copy";
   std::vector<std::int64_t> ids(static_cast<std::size_t>(expected.rows));
   std::iota(ids.rbegin(), ids.rend(), std::int64_t{0});
@@ -42,25 +42,30 @@ void expect_rows(const Grid& grid, const RowStore& store, const Matrix<float>& e
                            fetched[0].row(static_cast<std::int64_t>(k))));
 }
 
-TEST(RowStore, PushedRowsAreThoseOfALoopOverAllMinibatches) {
+void expect_pushes(const Grid& grid, Owned owned, std::int64_t vertices, std::int64_t width) {
   const auto seed = test_seed(7);
-  SCOPED_TRACE(fmt::format("seed {}", seed));
+  auto expected = first_rows(vertices, width);
+  const auto ownership = ownership_of(owned, vertices, grid.rows());
+  RowStore store(grid, ownership, rows_of_part(expected, ownership, grid.row()));
+  for (std::uint64_t round = 0; round < 4; ++round) {
+    SCOPED_TRACE(fmt::format("seed {} round {}", seed, round));
+    const auto batches = random_batches(seed + round, round == 2 ? 0 : 11, vertices, width);
+    const auto mode = round == 1 ? Push::kOverwrite : Push::kAdd;
+    push(store, of_rank(batches, test_world().rank(), test_world().size()), mode,
+         static_cast<int>(round) + 1);
+    push_in_a_loop(batches, mode, expected);
+    expect_rows(grid, store, expected);
+  }
+}
+
+TEST(RowStore, PushedRowsAreThoseOfALoopOverAllMinibatches) {
   for (const int c : divisors(test_world().size()))
-    for (const auto& [vertices, width] : {std::pair{1, 3}, {7, 1}, {60, 5}, {200, 32}}) {
-      SCOPED_TRACE(fmt::format("c {} vertices {} width {}", c, vertices, width));
-      const Grid grid(test_world(), c);
-      auto expected = first_rows(vertices, width);
-      const auto partition = block_partition(vertices, grid.rows());
-      RowStore store(grid, partition, rows_of_part(expected, partition, grid.row()));
-      for (std::uint64_t round = 0; round < 4; ++round) {
-        const auto batches = random_batches(seed + round, round == 2 ? 0 : 11, vertices, width);
-        const auto mode = round == 1 ? Push::kOverwrite : Push::kAdd;
-        push(store, of_rank(batches, test_world().rank(), test_world().size()), mode,
-             static_cast<int>(round) + 1);
-        push_in_a_loop(batches, mode, expected);
-        expect_rows(grid, store, expected);
+    for (const auto owned : kAllOwned)
+      for (const auto& [vertices, width] : {std::pair{1, 3}, {7, 1}, {60, 5}, {200, 32}}) {
+        SCOPED_TRACE(
+            fmt::format("c {} owned {} vertices {} width {}", c, static_cast<int>(owned), vertices, width));
+        expect_pushes(Grid(test_world(), c), owned, vertices, width);
       }
-    }
 }
 
 TEST(RowStore, TheCasesTellOneOrderFromAnother) {

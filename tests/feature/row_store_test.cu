@@ -47,6 +47,20 @@ void push_on_host(RowStore& store, const std::vector<PushedBatch>& batches, Push
   store.push(Cpu{1}, lists, numbers, rows, mode, "host");
 }
 
+// Whatever rows the ranks ask for: each rank others, backwards.
+void expect_fetched(const RowStoreOn<Cuda>& store, const Matrix<float>& expected) {
+  Buffer<std::int64_t> ids;
+  for (auto v = expected.rows - 1 - test_world().rank() % 2; v >= 0; v -= 2) ids.push_back(v);
+  const auto on_device = upload(own_gpu(), ids);
+  const std::vector<std::span<const std::int64_t>> lists = {{on_device.data(), ids.size()}};
+  std::vector<Matrix<float, Cuda>> rows;
+  store.fetch(own_gpu(), lists, rows, "fetch");
+  const auto fetched = download(own_gpu(), rows[0].data);
+  for (std::size_t k = 0; k < ids.size(); ++k)
+    EXPECT_TRUE(std::equal(expected.row(ids[k]), expected.row(ids[k]) + expected.columns,
+                           fetched.begin() + static_cast<std::int64_t>(k) * expected.columns));
+}
+
 DeviceGrid device_grid(const Grid& grid, bool by_nccl) {
   setenv("ESPALIER_NO_NCCL", by_nccl ? "0" : "1", 1);
   DeviceGrid device(own_gpu(), grid);
@@ -59,12 +73,16 @@ TEST_F(RowStoreOnGpu, PushedRowsAreThoseOfALoopOverAllMinibatches) {
   SCOPED_TRACE(fmt::format("seed {}", seed));
   for (const bool by_nccl : transports())
     for (const int c : divisors(test_world().size()))
-      for (const auto& [vertices, width] : {std::pair{1, 3}, {60, 5}, {200, 32}}) {
-        SCOPED_TRACE(fmt::format("nccl {} c {} vertices {} width {}", by_nccl, c, vertices, width));
+      for (const auto& [vertices, width, owned] : {std::tuple{1, 3, Owned::kAtRandom},
+                                                   {60, 5, Owned::kInRanges},
+                                                   {60, 5, Owned::kByTheLast},
+                                                   {200, 32, Owned::kAtRandom}}) {
+        SCOPED_TRACE(fmt::format("nccl {} c {} vertices {} width {} owned {}", by_nccl, c, vertices, width,
+                                 static_cast<int>(owned)));
         const Grid grid(test_world(), c);
         const auto device = device_grid(grid, by_nccl);
         auto expected = first_rows(vertices, width);
-        const auto partition = block_partition(vertices, grid.rows());
+        const auto partition = ownership_of(owned, vertices, grid.rows());
         const auto own = rows_of_part(expected, partition, grid.row());
         RowStoreOn<Cuda> store(device, partition, on_gpu(own));
         RowStore host(grid, partition, own);
@@ -76,6 +94,7 @@ TEST_F(RowStoreOnGpu, PushedRowsAreThoseOfALoopOverAllMinibatches) {
           push(store, mine, mode);
           push_on_host(host, mine, mode);
           push_in_a_loop(batches, mode, expected);
+          expect_fetched(store, expected);
           EXPECT_EQ(download(own_gpu(), std::get<Matrix<float, Cuda>>(store.block()).data),
                     rows_of_part(expected, partition, grid.row()).data);
           const auto a = grid.traffic().of("device"), b = grid.traffic().of("host");

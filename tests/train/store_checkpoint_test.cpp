@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4 6
 // Laws: a RowStore that is spread over ranks is saved and read back by its own rows, on every grid
-// the same bytes; a store on another grid goes on from them with the same rows; one of another
+// and whoever owns which vertex the same bytes; a store on another grid goes on from them with the same rows; one of another
 // shape refuses them.
 #include <gtest/gtest.h>
 
@@ -14,9 +14,9 @@
 namespace espalier {
 namespace {
 
-RowStore store_of(const Grid& grid, const Matrix<float>& rows) {
-  const auto partition = block_partition(rows.rows, grid.rows());
-  return {grid, partition, rows_of_part(rows, partition, grid.row())};
+RowStore store_of(const Grid& grid, const Matrix<float>& rows, Owned owned = Owned::kInRanges) {
+  const auto ownership = ownership_of(owned, rows.rows, grid.rows());
+  return {grid, ownership, rows_of_part(rows, ownership, grid.row())};
 }
 
 std::string bytes_of(const Grid& grid, RowStore& store) {
@@ -31,18 +31,20 @@ TEST(StoreCheckpoint, EveryGridSavesTheSameBytesAndReadsThemBack) {
     const Grid whole(test_world(), test_world().size());
     auto first = store_of(whole, rows);
     const auto expected = bytes_of(whole, first);
-    for (const int c : divisors(test_world().size())) {
-      SCOPED_TRACE(fmt::format("c {} vertices {}", c, vertices));
-      const Grid grid(test_world(), c);
-      auto store = store_of(grid, rows);
-      EXPECT_TRUE(bytes_of(grid, store) == expected);
-      Matrix<float> zeros(vertices, width);
-      std::ranges::fill(zeros.data, 0.0f);
-      auto other = store_of(grid, zeros);
-      const auto checkpoint = checkpoint_from(test_world(), expected);
-      other.restore(Cpu{1}, checkpoint.state.tensors.at(0));
-      EXPECT_TRUE(std::get<Matrix<float>>(other.block()).data == std::get<Matrix<float>>(store.block()).data);
-    }
+    for (const int c : divisors(test_world().size()))
+      for (const auto owned : kAllOwned) {
+        SCOPED_TRACE(fmt::format("c {} vertices {} owned {}", c, vertices, static_cast<int>(owned)));
+        const Grid grid(test_world(), c);
+        auto store = store_of(grid, rows, owned);
+        EXPECT_TRUE(bytes_of(grid, store) == expected);
+        Matrix<float> zeros(vertices, width);
+        std::ranges::fill(zeros.data, 0.0f);
+        auto other = store_of(grid, zeros, owned);
+        const auto checkpoint = checkpoint_from(test_world(), expected);
+        other.restore(Cpu{1}, checkpoint.state.tensors.at(0));
+        EXPECT_TRUE(std::get<Matrix<float>>(other.block()).data ==
+                    std::get<Matrix<float>>(store.block()).data);
+      }
   }
 }
 

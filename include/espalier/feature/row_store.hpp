@@ -2,7 +2,7 @@
 // need, and the push of rows back to where they lie. Features are the case that is only read
 // (feature/store.hpp).
 //
-// P(i,j) holds rows partition.begin(i) .. end(i) of H as they are stored: as float or as Half (2
+// P(i,j) holds the rows of H that part i owns (partition/ownership.hpp), as they are stored: as float or as Half (2
 // bytes in memory and on the wire), on a GPU also as BFloat16, in its memory or in pinned memory of
 // the host (graph.features_on), which the gather reads over the bus. What a fetch gives is float32.
 // It stays inside the process column: each rank asks each owner for the distinct rows it needs in
@@ -16,6 +16,7 @@
 // grid, and all copies of a block row stay the same.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -82,17 +83,18 @@ enum class Push { kOverwrite, kAdd };
 template <class Space>
 class RowStoreOn {
  public:
-  /// `block`: this rank's rows, partition.size(grid.row()) x f. The grid must stay.
-  RowStoreOn(const GridOn<Space>& grid, RowPartition partition, StoredRows<Space> block);
+  /// `block`: this rank's rows, ownership.size(grid.row()) x f: row k is that of
+  /// ownership.vertex(grid.row(), k). The grid must stay.
+  RowStoreOn(const GridOn<Space>& grid, Ownership ownership, StoredRows<Space> block);
 
   std::int64_t width() const;
-  const RowPartition& partition() const { return partition_; }
+  const Ownership& ownership() const { return ownership_; }
   /// Of the block on this rank.
   std::int64_t bytes() const;
   /// My rows of H.
   const StoredRows<Space>& block() const { return block_; }
   /// Do all rows of H lie on this rank?
-  bool all_local() const { return partition_.parts() == 1; }
+  bool all_local() const { return ownership_.parts() == 1; }
   /// Is reading a row here as cheap as reading a copy of it? Not over the bus.
   bool rows_are_near() const;
 
@@ -137,7 +139,7 @@ class RowStoreOn {
 
  protected:
   const GridOn<Space>* grid_;
-  RowPartition partition_;
+  Ownership ownership_;
   StoredRows<Space> block_;  ///< my rows of H
 
  private:
@@ -149,8 +151,10 @@ class RowStoreOn {
               std::string_view label) const;
 
   Matrix<float, Space>& rows_to_change();
+  const OwnersOn<Space>& owners(const Space& space) const;
 
-  mutable PendingFetchOn<Space> fetch_;  ///< of fetch(), for its memory
+  mutable std::optional<OwnersOn<Space>> owners_;  ///< of ownership_, when they were asked for
+  mutable PendingFetchOn<Space> fetch_;            ///< of fetch(), for its memory
 };
 using RowStore = RowStoreOn<Cpu>;
 
