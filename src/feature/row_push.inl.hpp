@@ -6,8 +6,8 @@
 //   row hop       [ of P(i,0) | of P(i,1) | .. ]     an all-gather-v along the process row
 //
 // Then every copy of a block row has the same rows in the same order: of each minibatch in that of
-// its list, as it is of one rank and groups keep order. Sorted by (row, minibatch), stably, they are
-// in the order that the law asks for.
+// its list, as it is of one rank and groups keep order. Sorted by (row, minibatch), stably, they
+// are in the order that the law asks for.
 #pragma once
 
 #include "espalier/base/arrays.hpp"
@@ -42,8 +42,8 @@ void repeat(const Cuda&, const std::vector<std::int64_t>& counts, std::span<cons
 void take(const Cpu&, const std::int64_t* from, const Array<Cpu, std::int64_t>& order, std::int64_t* to);
 void take(const Cuda&, const std::int64_t* from, const Array<Cuda, std::int64_t>& order, std::int64_t* to);
 
-// Row id - first_row of the block takes that of `pushed`, for all of them in the order of (id, batch,
-// place in `pushed`).
+// Row id - first_row of the block takes that of `pushed`, for all of them in the order of (id,
+// batch, place in `pushed`).
 template <class Id>
 void place_rows(const Cpu&, const PushedRows<Id, Cpu>& pushed, std::int64_t first_row, Push push,
                 MatrixView<float> block);
@@ -175,7 +175,8 @@ void RowStoreOn<Space>::restore(const Space& space, const StateTensor& saved) {
   constexpr std::int64_t kValues = std::int64_t{1} << 20;  // of what is read at a time
   const auto step = std::max<std::int64_t>(1, kValues / block.columns);
   Buffer<float> values;
-  for (const auto& range : ownership_.vertices(grid_->row(), {0, block.rows}))
+  const RowRange all = {0, block.rows};
+  for (const auto& range : ownership_.vertices(grid_->row(), all))
     for (auto begin = range.begin; begin < range.end; begin += step) {
       const RowRange rows = {begin, std::min(begin + step, range.end)};
       values.resize(static_cast<std::size_t>(rows.size() * block.columns));

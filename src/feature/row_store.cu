@@ -26,8 +26,8 @@ void find_sources(const Cuda& cuda, const OwnerGroups<Id, Cuda>& groups, std::in
 void repeat(const Cuda& cuda, const std::vector<std::int64_t>& counts, std::span<const std::int64_t> values,
             std::int64_t* all) {
   for (std::size_t m = 0; m < counts.size(); ++m) {
-    for_each(cuda, "repeat", counts[m],
-             [all, value = values[m]] __device__(std::int64_t k) { all[k] = value; });
+    const auto value = values[m];
+    for_each(cuda, "repeat", counts[m], [=] __device__(std::int64_t k) { all[k] = value; });
     all += counts[m];
   }
 }

@@ -1,5 +1,5 @@
-// Pushes of a RowStore for the tests of every space: which minibatches there are, on which rank, and
-// what a loop over all of them makes of the rows.
+// Pushes of a RowStore for the tests of every space: which minibatches there are, on which rank,
+// and what a loop over all of them makes of the rows.
 #pragma once
 
 #include <algorithm>

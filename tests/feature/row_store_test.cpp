@@ -1,8 +1,8 @@
 // ranks: 1 2 3 4 6
 // Laws of a RowStore: rows pushed from any ranks are there as one loop over all minibatches, by
 // their numbers, would have left them, to the last bit, on every grid, in every copy and whoever
-// owns which vertex; what is then fetched are these; evenly spread ids move what the model expects; features cannot be pushed
-// to.
+// owns which vertex; what is then fetched are these; evenly spread ids move what the model expects;
+// features cannot be pushed to.
 #include "espalier/feature/row_store.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4 6
-// Laws of a RowStore on GPUs: what is pushed is there as a loop over all minibatches would have left
-// it, to the last bit, on every grid, in every copy, by both transports; it moves the bytes that the
-// host's store moves.
+// Laws of a RowStore on GPUs: what is pushed is there as a loop over all minibatches would have
+// left it, to the last bit, on every grid, in every copy, by both transports; it moves the bytes
+// that the host's store moves.
 #include "espalier/feature/row_store.hpp"
 
 #include <cmath>

@@ -109,7 +109,8 @@ void check_groups_of_large_ids(const Space& space) {
       {kMost - 1, kHalf, kHalf - 1, 0, kMost - 3, kMost - 4, 1, kMost - 1, kHalf + 1});
 }
 
-/// By a map, in which parts own any vertices, some of them none; and by ranges, asked in the same way.
+/// By a map, in which parts own any vertices, some of them none; and by ranges, asked in
+/// the same way.
 template <class Id, class Space>
 void check_groups_by_ownership(const Space& space) {
   constexpr int kParts = 5;

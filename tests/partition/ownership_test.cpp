@@ -1,7 +1,7 @@
 // ranks: 1
-// Laws: each vertex has one owner and one place there; places of a part are 0 .. size - 1 and ascend
-// with the vertex; vertex(owner(v), local(v)) = v; ranges and the map that says the same are the
-// same ownership; runs of vertices are all of them, once each, as long as they can be.
+// Laws: each vertex has one owner and one place there; places of a part are 0 .. size - 1 and
+// ascend with the vertex; vertex(owner(v), local(v)) = v; ranges and the map that says the same are
+// the same ownership; runs of vertices are all of them, once each, as long as they can be.
 #include "espalier/partition/ownership.hpp"
 
 #include <gtest/gtest.h>

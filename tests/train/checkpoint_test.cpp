@@ -223,7 +223,8 @@ TEST(Checkpoint, AHistoryOfEarlierVersionsHasNoTrainingMetrics) {
 
 TEST(Checkpoint, TwiceWrittenIsTheSameBytes) {
   const auto bytes = bytes_of(checkpoint_of(3, 5, true, true));
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // HDF5 notes seconds where it is let
+  // HDF5 notes seconds where it is let
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   EXPECT_EQ(bytes_of(checkpoint_of(3, 5, true, true)), bytes);
 }
 

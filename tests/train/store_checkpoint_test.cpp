@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4 6
 // Laws: a RowStore that is spread over ranks is saved and read back by its own rows, on every grid
-// and whoever owns which vertex the same bytes; a store on another grid goes on from them with the same rows; one of another
-// shape refuses them.
+// and whoever owns which vertex the same bytes; a store on another grid goes on from them with the
+// same rows; one of another shape refuses them.
 #include <gtest/gtest.h>
 
 #include <cmath>

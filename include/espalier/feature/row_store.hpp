@@ -2,9 +2,10 @@
 // need, and the push of rows back to where they lie. Features are the case that is only read
 // (feature/store.hpp).
 //
-// P(i,j) holds the rows of H that part i owns (partition/ownership.hpp), as they are stored: as float or as Half (2
-// bytes in memory and on the wire), on a GPU also as BFloat16, in its memory or in pinned memory of
-// the host (graph.features_on), which the gather reads over the bus. What a fetch gives is float32.
+// P(i,j) holds the rows of H that part i owns (partition/ownership.hpp), as they are stored: as
+// float or as Half (2 bytes in memory and on the wire), on a GPU also as BFloat16, in its memory or
+// in pinned memory of the host (graph.features_on), which the gather reads over the bus. What a
+// fetch gives is float32.
 // It stays inside the process column: each rank asks each owner for the distinct rows it needs in
 // one all-to-all-v of ids, 4 or 8 bytes each (base/index_type.hpp), and receives
 // (distinct rows)(1 - c/p) f values. The rows may travel while the caller does something else:
@@ -121,11 +122,11 @@ class RowStoreOn {
   void aggregate(const Space& space, const BlockView<Space>& block, std::span<const std::int64_t> ids,
                  Matrix<float, Space>& y) const;
 
-  /// Collective over the grid. Row lists[m][k] of H takes rows[m](k, :), of minibatch batches[m], by
-  /// `push`: in the order of minibatches' numbers over all ranks, and of the list within one, as if
-  /// one loop did it. An id may be there several times, in one list too: the last of its rows stays,
-  /// or all are added, one after the other. A minibatch (from 0) is of one rank, in one list; a rank
-  /// may have none. rows[m] is [lists[m].size(), f]. The store holds float32.
+  /// Collective over the grid. Row lists[m][k] of H takes rows[m](k, :), of minibatch batches[m],
+  /// by `push`: in the order of minibatches' numbers over all ranks, and of the list within one, as
+  /// if one loop did it. An id may be there several times, in one list too: the last of its rows
+  /// stays, or all are added, one after the other. A minibatch (from 0) is of one rank, in one
+  /// list; a rank may have none. rows[m] is [lists[m].size(), f]. The store holds float32.
   void push(const Space& space, IdLists lists, std::span<const std::int64_t> batches,
             std::span<const Matrix<float, Space>> rows, Push push, std::string_view label);
 

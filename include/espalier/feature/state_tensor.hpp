@@ -19,8 +19,8 @@ struct StateTensor {
   /// one even_range of each where every rank has them all, for example.
   std::vector<RowRange> mine = {};
   /// read(range, to): rows [range) to `to`, [range.size() * columns] of the host. Of a part of one
-  /// range of `mine` where it is to be saved; of any rows where it was read from a checkpoint (then it throws
-  /// UserError(kInput), not collectively). Valid as long as what it reads from is.
+  /// range of `mine` where it is to be saved; of any rows where it was read from a checkpoint (then
+  /// it throws UserError(kInput), not collectively). Valid as long as what it reads from is.
   std::function<void(RowRange, float*)> read = {};
 
   std::int64_t size() const { return rows * columns; }

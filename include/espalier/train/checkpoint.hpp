@@ -49,9 +49,9 @@ struct Checkpoint {
 /// cannot make it. Then there may be a part of it.
 void write_checkpoint(const Communicator& world, const Checkpoint& checkpoint, const std::string& path);
 
-/// Collective. What the file says, the same on every rank. Its tensors stay there: any rank may read
-/// any rows, as long as they are kept, which keeps the file open. Throws UserError(kInput) on every
-/// rank, naming `path` and the damage, for a file that is not, or no longer, a checkpoint.
+/// Collective. What the file says, the same on every rank. Its tensors stay there: any rank may
+/// read any rows, as long as they are kept, which keeps the file open. Throws UserError(kInput) on
+/// every rank, naming `path` and the damage, for a file that is not, or no longer, a checkpoint.
 Checkpoint read_checkpoint(const Communicator& world, const std::string& path);
 
 }  // namespace espalier
