@@ -15,21 +15,6 @@
 
 namespace espalier {
 
-/// Rows on their way to their owners.
-template <class Id, class Space>
-struct PushedRows {
-  Array<Space, Id> ids;
-  Array<Space, std::int64_t> batches;
-  Matrix<float, Space> rows;
-
-  std::int64_t size() const { return rows.rows; }
-  void resize(std::int64_t count, std::int64_t width) {
-    ids.resize(count);
-    batches.resize(count);
-    rows.resize(count, width);
-  }
-};
-
 // ---- The leaves of this room --------------------------------------------------------------------
 
 // all = values[m] counts[m] times, for all m.
@@ -53,49 +38,41 @@ void place_rows(const Cuda&, const PushedRows<Id, Cuda>& pushed, std::int64_t fi
 
 // -------------------------------------------------------------------------------------------------
 
-// The rows of all lists, grouped by owner; counts: of each owner.
+// All lists one after another, and then by owner.
 template <class Id, class Space>
-PushedRows<Id, Space> group_pushed(const Space& space, const OwnersOn<Space>& owners, IdLists lists,
-                                   std::span<const std::int64_t> batches,
-                                   std::span<const Matrix<float, Space>> rows, std::int64_t width,
-                                   std::vector<std::int64_t>& counts) {
+void group_pushed(const Space& space, const OwnersOn<Space>& owners, IdLists lists,
+                  std::span<const std::int64_t> batches, std::span<const Matrix<float, Space>> rows,
+                  std::int64_t width, PushMemory<Id, Space>& memory) {
+  auto& [listed, groups, grouped, arrived, shared] = memory;
   std::vector<std::int64_t> sizes;
   for (const auto& list : lists) sizes.push_back(std::ssize(list));
-  const auto count = total(sizes);
-  Array<Space, std::int64_t> ids(count), numbers(count);
-  Matrix<float, Space> all(count, width);
-  concatenate(space, lists, ids.data());
-  repeat(space, sizes, batches, numbers.data());
+  listed.resize(total(sizes), width);
+  grouped.resize(total(sizes), width);
+  concatenate(space, lists, listed.ids.data());
+  repeat(space, sizes, batches, listed.batches.data());
   std::int64_t at = 0;
   for (std::size_t m = 0; m < lists.size(); ++m) {
-    copy_within(space, rows[m].data.data(), sizes[m] * width, all.row(at));
+    copy_within(space, rows[m].data.data(), sizes[m] * width, listed.rows.row(at));
     at += sizes[m];
   }
-  OwnerGroups<Id, Space> groups;
-  group_by_owner(space, ids.data(), count, owners, groups);
-  PushedRows<Id, Space> pushed;
-  pushed.resize(count, width);
-  take(space, numbers.data(), groups.order, pushed.batches.data());
-  copy_rows<float>(space, all, groups.order.data(), 0, pushed.rows);
-  pushed.ids = std::move(groups.ids);
-  counts = std::move(groups.counts);
-  return pushed;
+  group_by_owner(space, listed.ids.data(), listed.size(), owners, groups);
+  copy_within(space, groups.ids.data(), listed.size(), grouped.ids.data());
+  take(space, listed.batches.data(), groups.order, grouped.batches.data());
+  copy_rows<float>(space, listed.rows, groups.order.data(), 0, grouped.rows);
 }
 
-// Collective over the column. What its ranks have for me; counts: of each of them, first for them.
+// Collective over the column. What its ranks have for me; counts: of mine for each of them.
 template <class Id, class Space>
-PushedRows<Id, Space> send_to_owners(const CommunicatorOn<Space>& column,
-                                     const std::vector<std::int64_t>& counts,
-                                     const PushedRows<Id, Space>& pushed, std::string_view label) {
-  const auto width = pushed.rows.columns;
+void send_to_owners(const CommunicatorOn<Space>& column, const std::vector<std::int64_t>& counts,
+                    const PushedRows<Id, Space>& mine, PushedRows<Id, Space>& arrived,
+                    std::string_view label) {
+  const auto width = mine.rows.columns;
   const auto arriving = column.host().exchange_counts(counts, label);
-  PushedRows<Id, Space> arrived;
   arrived.resize(total(arriving), width);
-  column.all_to_all_v(pushed.ids.data(), counts, arrived.ids.data(), arriving, label);
-  column.all_to_all_v(pushed.batches.data(), counts, arrived.batches.data(), arriving, label);
-  column.all_to_all_v(pushed.rows.data.data(), times(counts, width), arrived.rows.data.data(),
+  column.all_to_all_v(mine.ids.data(), counts, arrived.ids.data(), arriving, label);
+  column.all_to_all_v(mine.batches.data(), counts, arrived.batches.data(), arriving, label);
+  column.all_to_all_v(mine.rows.data.data(), times(counts, width), arrived.rows.data.data(),
                       times(arriving, width), label);
-  return arrived;
 }
 
 template <class T>
@@ -111,17 +88,14 @@ void gather_all(const DeviceCommunicator& ranks, const DeviceArray<T>& mine,
 
 // Collective over the row. What all its ranks have, the same on each.
 template <class Id, class Space>
-PushedRows<Id, Space> share_with_copies(const CommunicatorOn<Space>& row, PushedRows<Id, Space> mine,
-                                        std::string_view label) {
-  if (row.size() == 1) return mine;
+void share_with_copies(const CommunicatorOn<Space>& row, const PushedRows<Id, Space>& mine,
+                       PushedRows<Id, Space>& all, std::string_view label) {
   const auto width = mine.rows.columns;
   const auto counts = row.host().all_gather(mine.size(), label);
-  PushedRows<Id, Space> all;
   all.resize(total(counts), width);
   gather_all(row, mine.ids, counts, all.ids, label);
   gather_all(row, mine.batches, counts, all.batches, label);
   gather_all(row, mine.rows.data, times(counts, width), all.rows.data, label);
-  return all;
 }
 
 template <class Space>
@@ -130,16 +104,19 @@ void RowStoreOn<Space>::push(const Space& space, IdLists lists, std::span<const 
   ESPALIER_CHECK(lists.size() == batches.size() && lists.size() <= rows.size(),
                  "{} lists, {} minibatches, {} matrices", lists.size(), batches.size(), rows.size());
   auto& block = rows_to_change();
-  const auto& column = grid_->column_comm();
+  const auto &column = grid_->column_comm(), &row = grid_->row_comm();
   with_index_type(ownership_.rows(), [&]<class Id>(Id) {
-    std::vector<std::int64_t> counts;
-    const auto grouped =
-        group_pushed<Id, Space>(space, owners(space), lists, batches, rows, block.columns, counts);
-    auto pushed = share_with_copies<Id, Space>(
-        grid_->row_comm(), send_to_owners<Id, Space>(column, counts, grouped, label), label);
+    if (!std::holds_alternative<PushMemory<Id, Space>>(push_))
+      push_.template emplace<PushMemory<Id, Space>>();
+    auto& memory = std::get<PushMemory<Id, Space>>(push_);
+    group_pushed<Id, Space>(space, owners(space), lists, batches, rows, block.columns, memory);
+    send_to_owners<Id, Space>(column, memory.groups.counts, memory.grouped, memory.arrived, label);
+    const bool alone = row.size() == 1;
+    if (!alone) share_with_copies<Id, Space>(row, memory.arrived, memory.shared, label);
+    auto& pushed = alone ? memory.arrived : memory.shared;
     const auto first = to_places(space, owners(space), grid_->row(), pushed.ids.data(), pushed.size());
     place_rows<Id>(space, pushed, first, push, block);
-    predict_push(column.host(), grid_->row_comm().host(), label, ownership_.rows(), grouped.size(),
+    predict_push(column.host(), row.host(), label, ownership_.rows(), memory.grouped.size(),
                  block.columns * std::int64_t{sizeof(float)});
   });
 }

@@ -78,6 +78,30 @@ class PendingFetchOn {
 };
 using PendingFetch = PendingFetchOn<Cpu>;
 
+/// Rows on their way to their owners, and whose they are.
+template <class Id, class Space>
+struct PushedRows {
+  Array<Space, Id> ids;
+  Array<Space, std::int64_t> batches;
+  Matrix<float, Space> rows;
+
+  std::int64_t size() const { return rows.rows; }
+  void resize(std::int64_t count, std::int64_t width) {
+    ids.resize(count);
+    batches.resize(count);
+    rows.resize(count, width);
+  }
+};
+
+/// What a push needs, kept for the next one: all lists one after another, the same by owner, what
+/// came down the column, and what all copies have.
+template <class Id, class Space>
+struct PushMemory {
+  PushedRows<std::int64_t, Space> listed;
+  OwnerGroups<Id, Space> groups;
+  PushedRows<Id, Space> grouped, arrived, shared;
+};
+
 /// What a push does with a row: it takes the place of the one that is there, or is added to it.
 enum class Push { kOverwrite, kAdd };
 
@@ -156,6 +180,7 @@ class RowStoreOn {
 
   mutable std::optional<OwnersOn<Space>> owners_;  ///< of ownership_, when they were asked for
   mutable PendingFetchOn<Space> fetch_;            ///< of fetch(), for its memory
+  std::variant<PushMemory<std::int32_t, Space>, PushMemory<std::int64_t, Space>> push_;
 };
 using RowStore = RowStoreOn<Cpu>;
 
