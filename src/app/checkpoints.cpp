@@ -18,48 +18,60 @@ std::string folder_of(const Config& config) {
   return config.output.dir + "/" + kFolder;
 }
 
-struct Found {
-  std::string path, bytes;
+// What run.restart names, as rank 0 sees it: checkpoints to try one after the other.
+struct Candidates {
+  std::vector<std::string> paths;
+  std::string folder;  ///< that they lie in; empty: the one was named itself
 };
 
-Found read_whole(const std::string& path) {
-  Found found{path, read_file(path)};
-  if (is_weights_file(found.bytes))
-    usage_error(
-        "{} holds weights only, and a training cannot go on from them; name a checkpoint in run.restart "
-        "(`espalier infer` takes this file)",
-        path);
-  checkpoint_from(found.bytes, path);  // throws what is wrong with it
+Candidates candidates_in(const std::string& folder) {
+  Candidates found = {CheckpointFolder(folder).list(), folder};
+  for (auto& name : found.paths) name = folder + "/" + name;
   return found;
 }
 
-// The newest checkpoint of the folder that is whole.
-Found newest_in(const std::string& path) {
-  const CheckpointFolder folder(path);
-  const auto names = folder.list();
-  for (const auto& name : names) try {
-      return read_whole(path + "/" + name);
-    } catch (const UserError& error) {
-      log::warning("{}; trying the checkpoint before it", error.what());
-    }
-  if (names.empty()) return {};
-  input_error("no checkpoint in {} is whole; run.restart = \"never\" begins anew, or name another output.dir",
-              path);
-}
-
-// On rank 0.
-Found find(const Config& config) {
+Candidates find_candidates(const Config& config) {
   if (config.run.restart == "never") return {};
-  if (config.run.restart == "auto") return newest_in(folder_of(config));
+  if (config.run.restart == "auto") return candidates_in(folder_of(config));
   std::error_code error;
   const std::string path = config.run.restart;
   if (!std::filesystem::exists(path, error))
     usage_error("run.restart = {}: there is no such file; it takes auto, never, or the path of a checkpoint",
                 path);
-  if (!std::filesystem::is_directory(path, error)) return read_whole(path);
-  auto found = newest_in(path);
-  if (found.path.empty()) usage_error("run.restart = {}: there is no checkpoint in that folder", path);
+  if (!std::filesystem::is_directory(path, error)) {
+    if (is_weights_file(path))
+      usage_error(
+          "{} holds weights only, and a training cannot go on from them; name a checkpoint in run.restart "
+          "(`espalier infer` takes this file)",
+          path);
+    return {{path}, ""};
+  }
+  auto found = candidates_in(path);
+  if (found.paths.empty()) usage_error("run.restart = {}: there is no checkpoint in that folder", path);
   return found;
+}
+
+// Collective. The first of them that is whole.
+std::optional<Restart> read_first_whole(const Communicator& world, const Candidates& candidates) {
+  for (const auto& path : candidates.paths) try {
+      return Restart{path, read_checkpoint(world, path), {}};
+    } catch (const UserError& error) {
+      if (candidates.folder.empty()) throw;
+      if (world.rank() == 0) log::warning("{}; trying the checkpoint before it", error.what());
+    }
+  if (candidates.paths.empty()) return {};
+  input_error("no checkpoint in {} is whole; run.restart = \"never\" begins anew, or name another output.dir",
+              candidates.folder);
+}
+
+// Collective. Those of rank 0 on every rank.
+Candidates broadcast(const Communicator& world, Candidates candidates) {
+  candidates.folder = world.broadcast_text(candidates.folder, 0, "setup");
+  auto count = std::ssize(candidates.paths);
+  world.broadcast(&count, 1, 0, "setup");
+  candidates.paths.resize(static_cast<std::size_t>(count));
+  for (auto& path : candidates.paths) path = world.broadcast_text(path, 0, "setup");
+  return candidates;
 }
 
 bool begins(const std::string& name, std::initializer_list<const char*> beginnings) {
@@ -91,17 +103,15 @@ std::string in_words(const KeyDifference& key) {
 }  // namespace
 
 std::optional<Restart> find_restart(const Communicator& world, Config& config) {
-  Found found;
+  Candidates candidates;
   agree(world, [&] {
-    if (world.rank() == 0) found = find(config);
+    if (world.rank() == 0) candidates = find_candidates(config);
   });
-  found.path = world.broadcast_text(found.path, 0, "setup");
-  if (found.path.empty()) return {};
-  found.bytes = world.broadcast_text(std::move(found.bytes), 0, "setup");
-  Restart restart{found.path, checkpoint_from(found.bytes, found.path), {}};
-  restart.config = parse_saved_config(restart.checkpoint.config, found.path);
+  auto restart = read_first_whole(world, broadcast(world, candidates));
+  if (!restart) return {};
+  restart->config = parse_saved_config(restart->checkpoint.config, restart->path);
   if (config.train.batches_per_step.is_auto())
-    config.train.batches_per_step = restart.config.train.batches_per_step;
+    config.train.batches_per_step = restart->config.train.batches_per_step;
   return restart;
 }
 
@@ -203,20 +213,24 @@ void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochRep
   const double begin = now();
   if (stopping_) log::info("{}: all ranks stop here; saving a checkpoint", policy_.reason());
   try {
-    agree(world, [&] {
-      if (world.rank() != 0) return;
-      latest_ = folder_.save(state.cursor,
-                             checkpoint_bytes({state, history, to_toml(job_.config), job_.config.train.seed,
-                                               job_.grid->ranks(), job_.graph, job_.standardization}),
-                             latest_, named_);
-      log::write(policy_.was_asked() ? log::Level::kInfo : log::Level::kDebug,
-                 fmt::format("saved {}/{}", folder_.path(), latest_));
-    });
+    const Checkpoint checkpoint = {state,
+                                   history,
+                                   to_toml(job_.config),
+                                   job_.config.train.seed,
+                                   job_.grid->ranks(),
+                                   job_.graph,
+                                   job_.standardization};
+    latest_ = folder_.save(
+        world, state.cursor, [&](const std::string& path) { write_checkpoint(world, checkpoint, path); },
+        latest_, named_);
   } catch (const UserError& error) {
     if (stopping_) throw;
     if (world.rank() == 0) log::warning("{}; training goes on without it", error.what());
     return;
   }
+  if (world.rank() == 0)
+    log::write(policy_.was_asked() ? log::Level::kInfo : log::Level::kDebug,
+               fmt::format("saved {}/{}", folder_.path(), latest_));
   ++saved_;
   seconds_ += now() - begin;
   policy_.saved(now() - begin);

@@ -16,7 +16,6 @@
 #include "espalier/infer/layerwise_pass.hpp"
 #include "espalier/infer/row_file.hpp"
 #include "espalier/nn/network_shape.hpp"
-#include "espalier/train/checkpoint_folder.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "espalier/train/weights_file.hpp"
@@ -54,17 +53,13 @@ void check_place(const InferArguments& arguments, const Config& config) {
 }
 
 // Collective.
-TrainedWeights read_weights(const Communicator& world, const std::string& path) {
+TrainedWeights read_named_weights(const Communicator& world, const std::string& path) {
   note_activity("reading the weights");
-  std::string bytes;
   agree(world, [&] {
-    if (world.rank() != 0) return;
-    if (other_than_file(path) == "folder")
+    if (world.rank() == 0 && other_than_file(path) == "folder")
       input_error("{}: is a folder; name a weights.h5 or a checkpoint (checkpoints/latest)", path);
-    bytes = read_file(path);
   });
-  bytes = world.broadcast_text(std::move(bytes), 0, "setup");
-  return trained_weights_from(bytes, path);
+  return read_weights(world, path);
 }
 
 // Keys that say what a network computes with its weights.
@@ -284,7 +279,7 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   });
   const Watchdog watchdog(config.run.stall_minutes);
   note_consequence("nothing was written; the same command starts again");
-  auto weights = read_weights(world, arguments.checkpoint);
+  auto weights = read_named_weights(world, arguments.checkpoint);
   auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes);
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   auto network = network_of(job, weights, arguments.checkpoint);

@@ -62,9 +62,10 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
 
 // Puts the trainer and the report where the checkpoint was saved.
 template <class Space>
-void go_on_from(const Restart& restart, const Job& job, TrainerOn<Space>& trainer, RunReport& report) {
-  const auto& checkpoint = restart.checkpoint;
+void go_on_from(Restart& restart, const Job& job, TrainerOn<Space>& trainer, RunReport& report) {
+  auto& checkpoint = restart.checkpoint;
   trainer.restore(checkpoint.state);
+  checkpoint.state.tensors.clear();  // and the file is closed
   report.epochs = checkpoint.history;
   for (const auto& epoch : report.epochs) append_metrics(job, epoch);
   report.restart = {restart.path, checkpoint.state.cursor.epoch, checkpoint.state.cursor.step,
@@ -84,7 +85,7 @@ const char* where_to_go_on(const Job& job) {
 
 // Trains on a space with what was set up there, and reports.
 template <class Space>
-void train(Job& job, const std::optional<Restart>& restart, const Space& space, const GridOn<Space>& grid,
+void train(Job& job, std::optional<Restart>& restart, const Space& space, const GridOn<Space>& grid,
            SamplerOn<Space>& sampler, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
            const Targets& targets) {
   note_activity("setting up the training");
@@ -120,7 +121,7 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
                                          [&](const TrainingState& state) {
                                            checkpoints.save(state, report.epochs);
                                            if (stopping && state.best_epoch > 0)
-                                             write_weights(job, weights_of(state));
+                                             write_weights(job, weights_of(job.grid->world(), state));
                                          },
                                      .goes_on =
                                          [&] {
@@ -153,7 +154,7 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
 #ifdef ESPALIER_WITH_CUDA
 // The same on GPUs: matrix and features move to where kernels read them.
 template <class Index>
-void train_on_gpu(Job& job, const std::optional<Restart>& restart, const DistCsr<Index>& a,
+void train_on_gpu(Job& job, std::optional<Restart>& restart, const DistCsr<Index>& a,
                   std::optional<FeatureStore> host_features, const Targets& targets) {
   const Cuda& gpu = *job.device.gpu;
   const DeviceGrid grid(gpu, *job.grid);
@@ -171,7 +172,7 @@ void train_on_gpu(Job& job, const std::optional<Restart>& restart, const DistCsr
 #endif
 
 template <class Index>
-void run(Job& job, const std::optional<Restart>& restart) {
+void run(Job& job, std::optional<Restart>& restart) {
   // 1. The matrix on the grid, and what is learnt from it.
   const auto a = read_model_matrix<Index>(job);
   note_activity("reading labels and splits");
@@ -207,7 +208,7 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
   const Watchdog watchdog(config.run.stall_minutes);
   note_consequence("nothing is lost; the same command starts again");
   note_activity("looking for a checkpoint");
-  const auto restart = find_restart(world, config);
+  auto restart = find_restart(world, config);
   if (restart) note_consequence("nothing is lost; the same command goes on from its checkpoint");
   auto job = open_job(world, config, JobKind::kTrain);
   if (restart) check_restart(job, *restart);

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/ranged_file.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/train/checkpoint_folder.hpp"
 
 namespace espalier {
 
@@ -35,7 +35,7 @@ std::int64_t vertex_from(std::string_view text, const std::string& path, std::in
 
 // On rank 0.
 Buffer<std::int64_t> parse(const std::string& path, std::int64_t vertices) {
-  const auto text = read_file(path);
+  const auto text = bytes_of_file(path);
   Buffer<std::int64_t> ids;
   std::int64_t line = 1;
   for (std::size_t at = 0; at < text.size(); ++line) {

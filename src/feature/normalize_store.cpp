@@ -66,7 +66,7 @@ std::vector<double> column_sums(const Matrix<T>& local, const Communicator& colu
 
 template <class Space>
 void FeatureStoreOn<Space>::standardize() requires std::is_same_v<Space, Cpu> {
-  const auto n = partition_.rows();
+  const auto n = ownership_.rows();
   const auto& column = grid_->column_comm();
   Standardization measured;
   std::visit(

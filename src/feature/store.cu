@@ -1,24 +1,7 @@
-// A fetch on a GPU, and the copy of a host's store there.
-#include "espalier/base/launch.hpp"
-#include "store.inl.hpp"
+// The copy of a host's features on a GPU.
+#include "espalier/feature/store.hpp"
 
 namespace espalier {
-
-void concatenate(const Cuda& cuda, IdLists lists, std::int64_t* all) {
-  for (const auto& list : lists) {
-    copy_bytes_on_device(cuda, list.data(), all, list.size_bytes());
-    all += list.size();
-  }
-}
-
-template <class Id>
-void find_sources(const Cuda& cuda, const OwnerGroups<Id, Cuda>& groups, std::int64_t others,
-                  std::int64_t first_row, std::int64_t* source) {
-  const auto* const order = groups.order.data();
-  const auto* const ids = groups.ids.data();
-  for_each(cuda, "find_sources", groups.size(),
-           [=] __device__(std::int64_t j) { source[order[j]] = j < others ? j : ~(ids[j] - first_row); });
-}
 
 namespace {
 
@@ -53,7 +36,5 @@ FeatureStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const F
       host.block());
   return {grid, host.partition(), std::move(block)};
 }
-
-template class FeatureStoreOn<Cuda>;
 
 }  // namespace espalier

@@ -146,6 +146,16 @@ Handle open_file_alone(const std::string& path, bool writable) {
   return {file, H5Fclose};
 }
 
+Handle open_file_unlocked(const std::string& path) {
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && H5_VERSION_LE(1, 10, 999))
+  H5Pset_file_locking(access.id(), false, true);
+#endif
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id());
+  succeeded(file);
+  return {file, H5Fclose};
+}
+
 bool flush(const Handle& file) {
   return succeeded(H5Fflush(file.id(), H5F_SCOPE_GLOBAL));
 }
@@ -193,8 +203,10 @@ Dataset open_dataset(const Handle& file, const std::string& name) {
   return dataset;
 }
 
-Dataset create_dataset(const Handle& file, const std::string& name, hid_t type,
-                       const std::vector<std::int64_t>& shape) {
+namespace {
+
+Dataset create_dataset_by(const Handle& creation, const Handle& file, const std::string& name, hid_t type,
+                          const std::vector<std::int64_t>& shape) {
   Dataset dataset;
   dataset.name = name;
   dataset.shape = shape;
@@ -202,13 +214,32 @@ Dataset create_dataset(const Handle& file, const std::string& name, hid_t type,
   const Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
   const Handle parents(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   H5Pset_create_intermediate_group(parents.id(), 1);
-  const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);  // every value is written once, by its rank
   const hid_t id =
       H5Dcreate2(file.id(), name.c_str(), type, space.id(), parents.id(), creation.id(), H5P_DEFAULT);
   succeeded(id);
   dataset.handle = Handle(id, H5Dclose);
   return dataset;
+}
+
+}  // namespace
+
+Dataset create_dataset(const Handle& file, const std::string& name, hid_t type,
+                       const std::vector<std::int64_t>& shape) {
+  return create_dataset_by(Handle(H5Pcreate(H5P_DATASET_CREATE), H5Pclose), file, name, type, shape);
+}
+
+Dataset reserve_dataset(const Handle& file, const std::string& name, hid_t type,
+                        const std::vector<std::int64_t>& shape) {
+  const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY);
+  H5Pset_obj_track_times(creation.id(), false);
+  return create_dataset_by(creation, file, name, type, shape);
+}
+
+std::int64_t place_of(const Dataset& dataset) {
+  const auto place = H5Dget_offset(dataset.handle.id());
+  return place == HADDR_UNDEF ? -1 : static_cast<std::int64_t>(place);
 }
 
 // ---- attributes ----

@@ -9,10 +9,23 @@
 
 namespace espalier {
 
-template <class From, class Id>
-void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count,
-                    const SharedList<From, Cuda>& bounds, OwnerGroups<Id, Cuda>& groups, int last) {
-  const auto parts = bounds.size() - 1;
+namespace {
+
+// part_of(id), on the device: whose it is.
+template <class From>
+struct InRanges {
+  const From* bounds;
+  std::int64_t parts;
+  __device__ std::int64_t operator()(From id) const { return segment_of(bounds, parts, id); }
+};
+struct InMap {
+  const std::int32_t* owner;
+  __device__ std::int64_t operator()(std::int64_t id) const { return owner[id]; }
+};
+
+template <class From, class Id, class PartOf>
+void group(const Cuda& cuda, const From* list, std::int64_t count, std::int64_t parts, PartOf part_of,
+           OwnerGroups<Id, Cuda>& groups, int last) {
   DeviceArray<std::uint32_t> owners(count), sorted_owners(count);
   DeviceArray<std::int64_t> places(count), begins(parts + 1);
   groups.ids.resize(count);
@@ -20,9 +33,8 @@ void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count,
   auto *const owner = owners.data(), *const sorted = sorted_owners.data();
   auto *const place = places.data(), *const order = groups.order.data(), *const begin = begins.data();
   auto* const ids = groups.ids.data();
-  const auto* const bound = bounds.data();
   for_each(cuda, "find_owners", count, [=] __device__(std::int64_t k) {
-    const auto part = segment_of(bound, parts, list[k]);
+    const auto part = part_of(list[k]);
     owner[k] = static_cast<std::uint32_t>(part == last ? parts : part);
     place[k] = k;
   });
@@ -37,6 +49,26 @@ void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count,
   for (std::int64_t part = 0; part < parts; ++part)
     groups.counts.push_back(on_host[part + 1] - on_host[part]);
 }
+
+}  // namespace
+
+template <class From, class Id>
+void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count,
+                    const SharedList<From, Cuda>& bounds, OwnerGroups<Id, Cuda>& groups, int last) {
+  const auto parts = bounds.size() - 1;
+  group(cuda, list, count, parts, InRanges<From>{bounds.data(), parts}, groups, last);
+}
+
+template <class Id>
+void group_by_owner(const Cuda& cuda, const std::int64_t* list, std::int64_t count,
+                    const OwnersOn<Cuda>& owners, OwnerGroups<Id, Cuda>& groups, int last) {
+  if (!owners.is_map()) return group_by_owner(cuda, list, count, owners.bounds, groups, last);
+  group(cuda, list, count, owners.parts(), InMap{owners.owner.data()}, groups, last);
+}
+template void group_by_owner(const Cuda&, const std::int64_t*, std::int64_t, const OwnersOn<Cuda>&,
+                             OwnerGroups<std::int32_t, Cuda>&, int);
+template void group_by_owner(const Cuda&, const std::int64_t*, std::int64_t, const OwnersOn<Cuda>&,
+                             OwnerGroups<std::int64_t, Cuda>&, int);
 
 #define ESPALIER_INSTANTIATE(From, Id)                                                                \
   template void group_by_owner(const Cuda&, const From*, std::int64_t, const SharedList<From, Cuda>&, \

@@ -1,61 +1,25 @@
 #include "espalier/train/checkpoint.hpp"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <bit>
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint_seal.hpp"
 #include "espalier/base/version.hpp"
-#include "espalier/graph/hdf5.hpp"
+#include "espalier/base/whereabouts.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/graph/hdf5_memory.hpp"
 
 namespace espalier {
 
 namespace {
 
-// ---- the user block ----
-
-constexpr std::size_t kUserBlock = 512;
-constexpr const char* kTitle = "espalier-checkpoint 1";
-constexpr char kSignature[] = "\x89HDF\r\n\x1a\n";
-
-std::uint32_t checksum(const std::string& bytes) {
-  const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
-  return static_cast<std::uint32_t>(
-      crc32_z(crc32_z(0, nullptr, 0), data + kUserBlock, bytes.size() - kUserBlock));
-}
-
-std::string user_block(const std::string& bytes) {
-  return fmt::format("{}\nbytes {}\ncrc32 {:08x}\n", kTitle, bytes.size(), checksum(bytes));
-}
+constexpr std::int64_t kBlockBytes = std::int64_t{4} << 20;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   input_error("{}: {}", path, why);
-}
-
-void check_user_block(const std::string& bytes, const std::string& path) {
-  if (bytes.size() < kUserBlock || !bytes.starts_with(kTitle))
-    refuse(path,
-           "is no checkpoint of this program (its first bytes are not \"" + std::string(kTitle) + "\")");
-  const std::string found = bytes.c_str();  // the block ends with zeros
-  const auto size_at = found.find("bytes ") + 6;
-  if (found.compare(size_at, std::to_string(bytes.size()).size() + 1, std::to_string(bytes.size()) + "\n") !=
-      0)
-    refuse(path, fmt::format("is damaged: it has {} bytes and was written with {}", bytes.size(),
-                             found.substr(size_at, found.find('\n', size_at) - size_at)));
-  auto block = user_block(bytes);
-  block.resize(kUserBlock, '\0');
-  if (!bytes.starts_with(block)) refuse(path, "is damaged: its checksum does not fit its bytes");
-}
-
-// ---- writing and reading HDF5 in memory ----
-
-hdf5::Handle in_memory(const std::string* image) {
-  hdf5::Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_fapl_core(access.id(), std::size_t{1} << 20, 0);
-  if (image != nullptr) H5Pset_file_image(access.id(), const_cast<char*>(image->data()), image->size());
-  return access;
 }
 
 void require(bool good, const char* what) {
@@ -64,22 +28,11 @@ void require(bool good, const char* what) {
                     fmt::format("cannot make a checkpoint: {}: {}", what, hdf5::reason()));
 }
 
-std::string image_of(const hdf5::Handle& file) {
-  require(hdf5::flush(file), "its end");
-  const auto size = H5Fget_file_image(file.id(), nullptr, 0);
-  require(size > 0, "its bytes");
-  std::string image(static_cast<std::size_t>(size), '\0');
-  require(H5Fget_file_image(file.id(), image.data(), image.size()) > 0, "its bytes");
-  // HDF5 gives the file without its user block.
-  if (image.starts_with(kSignature)) image.insert(0, kUserBlock, '\0');
-  return image;
-}
-
 template <class T>
 void write_array(const hdf5::Handle& file, const std::string& name, std::vector<std::int64_t> shape,
                  const T* values, hid_t file_type, hid_t memory_type) {
   const hdf5::Slab slab{0, shape[0], shape.size() > 1 ? shape[1] : 1};
-  const auto dataset = hdf5::create_dataset(file, name, file_type, shape);
+  const auto dataset = hdf5::reserve_dataset(file, name, file_type, shape);
   require(dataset.exists() && (slab.end == 0 || hdf5::write_slab(dataset, memory_type, slab, values)),
           name.c_str());
 }
@@ -135,16 +88,9 @@ std::string graph_to_json(const GraphInfo& graph) {
   return json.dump();
 }
 
-}  // namespace
+// ---- writing ----
 
-std::string checkpoint_bytes(const Checkpoint& checkpoint) {
-  hdf5::silence();
-  const hdf5::Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
-  H5Pset_userblock(creation.id(), kUserBlock);
-  const auto access = in_memory(nullptr);
-  const hdf5::Handle file(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
-  require(file.valid(), "its beginning");
-
+void write_attributes(const hdf5::Handle& file, const Checkpoint& checkpoint) {
   bool good = hdf5::write_long_text_attribute(file, "format", "espalier-checkpoint") &&
               hdf5::write_integer_attribute(file, "version", 1) &&
               hdf5::write_long_text_attribute(file, "espalier", kVersion);
@@ -161,10 +107,26 @@ std::string checkpoint_bytes(const Checkpoint& checkpoint) {
          hdf5::write_long_text_attribute(file, "history", history_to_json(checkpoint.history)) &&
          hdf5::write_long_text_attribute(file, "graph", graph_to_json(checkpoint.graph)) && good;
   require(good, "an attribute");
+}
 
-  for (const auto& tensor : checkpoint.state.tensors)
-    write_array(file, "/" + tensor.name, {tensor.rows, tensor.columns}, tensor.values.data(),
-                hdf5::file_type<float>(), hdf5::memory_type<float>());
+// Where each tensor's bytes begin, and as the last one where the file ends.
+using Places = std::vector<std::int64_t>;
+
+// The file but for its user block and the rows of its tensors.
+hdf5::WrittenBytes frame_of(const Checkpoint& checkpoint, Places& places) {
+  hdf5::silence();
+  hdf5::WrittenBytes bytes;
+  auto file = hdf5::create_in_memory(bytes, kUserBlock);
+  require(file.valid(), "its beginning");
+  write_attributes(file, checkpoint);
+  places.clear();
+  for (const auto& tensor : checkpoint.state.tensors) {
+    const auto dataset = hdf5::reserve_dataset(file, "/" + tensor.name, hdf5::file_type<float>(),
+                                               {tensor.rows, tensor.columns});
+    require(dataset.exists(), tensor.name.c_str());
+    places.push_back(hdf5::place_of(dataset));
+    require(tensor.size() == 0 || places.back() > 0, tensor.name.c_str());
+  }
   write_array(file, "/losses", {std::ssize(checkpoint.state.losses)}, checkpoint.state.losses.data(),
               H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE);
   visit_standardization(checkpoint, [&](const std::string& name, const std::vector<double>& values) {
@@ -172,11 +134,102 @@ std::string checkpoint_bytes(const Checkpoint& checkpoint) {
       write_array(file, "/" + name, {1, std::ssize(values)}, values.data(), H5T_IEEE_F64LE,
                   H5T_NATIVE_DOUBLE);
   });
-  auto bytes = image_of(file);
-  const auto block = user_block(bytes);
-  std::copy(block.begin(), block.end(), bytes.begin());
+  require(file.close(), "its end");
+  places.push_back(bytes.size());
   return bytes;
 }
+
+// A file under way, and the checksums of what this rank has written of it.
+struct Writing {
+  RangedFile file;
+  std::vector<RangeChecksum> checksums;
+
+  void write(std::int64_t at, const void* bytes, std::int64_t count) {
+    file.write(at, bytes, count);
+    add_checksum(at, bytes, count, checksums);
+    note_movement();
+  }
+};
+
+// What lies between the tensors.
+void write_frame(const hdf5::WrittenBytes& frame, const Places& places,
+                 const std::vector<StateTensor>& tensors, Writing& writing) {
+  std::vector<RowRange> kept = {{frame.size(), frame.size()}};
+  for (std::size_t k = 0; k < tensors.size(); ++k)
+    if (tensors[k].size() > 0)
+      kept.push_back({places[k], places[k] + tensors[k].size() * std::int64_t{sizeof(float)}});
+  std::ranges::sort(kept, {}, &RowRange::begin);
+  auto at = kUserBlock;
+  for (const auto& range : kept) {
+    Buffer<char> bytes(static_cast<std::size_t>(range.begin - at));
+    frame.read(at, std::ssize(bytes), bytes.data());
+    writing.write(at, bytes.data(), std::ssize(bytes));
+    at = range.end;
+  }
+}
+
+// The file that rank 0 has begun.
+RangedFile join_file(const Communicator& world, const std::string& path) {
+  try {
+    return RangedFile::join(path);
+  } catch (const UserError& error) {
+    usage_error("{}: for rank {}, which writes a part of it (all nodes must share that folder)", error.what(),
+                world.rank());
+  }
+}
+
+// My rows of a tensor, whose bytes begin at `place`.
+void write_rows(const StateTensor& tensor, std::int64_t place, Writing& writing) {
+  const auto row_bytes = tensor.columns * std::int64_t{sizeof(float)};
+  if (row_bytes == 0) return;
+  const auto step = std::max<std::int64_t>(1, kBlockBytes / row_bytes);
+  Buffer<float> block;
+  for (const auto& mine : tensor.mine)
+    for (auto begin = mine.begin; begin < mine.end; begin += step) {
+      const RowRange rows = {begin, std::min(begin + step, mine.end)};
+      block.resize(static_cast<std::size_t>(rows.size() * tensor.columns));
+      tensor.read(rows, block.data());
+      writing.write(place + begin * row_bytes, block.data(), rows.size() * row_bytes);
+    }
+}
+
+// The file as rank 0 begins it.
+Places begin_file(const Checkpoint& checkpoint, const std::string& path, Writing& writing) {
+  const auto& tensors = checkpoint.state.tensors;
+  Places places;
+  writing.file = RangedFile::create(path);
+  const auto frame = frame_of(checkpoint, places);
+  writing.file.resize(frame.size());
+  write_frame(frame, places, tensors, writing);
+  return places;
+}
+
+}  // namespace
+
+void write_checkpoint(const Communicator& world, const Checkpoint& checkpoint, const std::string& path) {
+  static_assert(std::endian::native == std::endian::little, "rows are written as they lie in memory");
+  const auto& tensors = checkpoint.state.tensors;
+  Writing writing;
+  Places places(tensors.size() + 1);
+  agree(world, [&] {
+    if (world.rank() == 0) places = begin_file(checkpoint, path, writing);
+  });
+  world.broadcast(std::span(places), 0, "checkpoint");
+  agree(world, [&] {
+    if (world.rank() != 0) writing.file = join_file(world, path);
+    for (std::size_t k = 0; k < tensors.size(); ++k) write_rows(tensors[k], places[k], writing);
+    writing.file.sync();
+  });
+  const auto crc = combine(world, writing.checksums, places.back());
+  agree(world, [&] {
+    if (world.rank() != 0) return;
+    const auto seal = seal_of(places.back(), crc);
+    writing.file.write(0, seal.data(), std::ssize(seal));
+    writing.file.sync();
+  });
+}
+
+// ---- reading ----
 
 namespace {
 
@@ -191,15 +244,17 @@ std::vector<std::string> dataset_names(const hdf5::Handle& file) {
   return names;
 }
 
-NamedTensor read_tensor(const hdf5::Handle& file, const std::string& name, const std::string& path) {
-  const auto dataset = hdf5::open_dataset(file, "/" + name);
-  if (dataset.shape.size() != 2 || !dataset.is_float()) refuse(path, name + " is no matrix of numbers");
-  NamedTensor tensor{name, dataset.rows(), dataset.columns(), {}};
-  tensor.values.resize(tensor.rows * tensor.columns);
-  if (!hdf5::read_slab(dataset, hdf5::memory_type<float>(), {0, tensor.rows, tensor.columns},
-                       tensor.values.data()))
-    refuse(path, fmt::format("{} cannot be read: {}", name, hdf5::reason()));
-  return tensor;
+// `file`: is kept open by what is returned.
+StateTensor tensor_in(const std::shared_ptr<const hdf5::Handle>& file, const std::string& name,
+                      const std::string& path) {
+  auto dataset = std::make_shared<const hdf5::Dataset>(hdf5::open_dataset(*file, "/" + name));
+  if (dataset->shape.size() != 2 || !dataset->is_float()) refuse(path, name + " is no matrix of numbers");
+  const auto read = [file, dataset, name, path](RowRange rows, float* to) {
+    const hdf5::Slab slab = {rows.begin, rows.end, dataset->columns()};
+    if (!hdf5::read_slab(*dataset, hdf5::memory_type<float>(), slab, to))
+      refuse(path, fmt::format("{} cannot be read: {}", name, hdf5::reason()));
+  };
+  return {name, dataset->rows(), dataset->columns(), {{0, dataset->rows()}}, read};
 }
 
 std::vector<double> read_losses(const hdf5::Handle& file, const std::string& path) {
@@ -231,13 +286,11 @@ void read_graph(const std::string& text, GraphInfo& graph) {
     graph.content.datasets[name] = std::stoull(digest.get<std::string>(), nullptr, 16);
 }
 
-}  // namespace
-
-Checkpoint checkpoint_from(const std::string& bytes, const std::string& path) {
-  check_user_block(bytes, path);
+// Not collective.
+Checkpoint read_whole_file(const std::string& path) {
   hdf5::silence();
-  const auto access = in_memory(&bytes);
-  const hdf5::Handle file(H5Fopen("checkpoint", H5F_ACC_RDONLY, access.id()), H5Fclose);
+  const auto opened = std::make_shared<const hdf5::Handle>(hdf5::open_file_unlocked(path));
+  const auto& file = *opened;
   if (!file.valid()) refuse(path, "is no HDF5 file behind its first 512 bytes");
   Checkpoint checkpoint;
   auto& state = checkpoint.state;
@@ -265,7 +318,7 @@ Checkpoint checkpoint_from(const std::string& bytes, const std::string& path) {
   if (H5Aexists(file.id(), "test_accuracy") > 0) visit_test(state.test.emplace(), read);
   for (const auto& name : dataset_names(file))
     if (name != "losses" && !name.starts_with(kFeatures))
-      state.tensors.push_back(read_tensor(file, name, path));
+      state.tensors.push_back(tensor_in(opened, name, path));
   visit_standardization(checkpoint, [&](const std::string& name, std::vector<double>& values) {
     values = read_row(file, name, path);
   });
@@ -284,6 +337,15 @@ Checkpoint checkpoint_from(const std::string& bytes, const std::string& path) {
   if (mean.size() != deviation.size() || (!mean.empty() && std::ssize(mean) != checkpoint.graph.features))
     refuse(path, fmt::format("features/mean has {} columns, features/deviation {}, and the graph {}",
                              mean.size(), deviation.size(), checkpoint.graph.features));
+  return checkpoint;
+}
+
+}  // namespace
+
+Checkpoint read_checkpoint(const Communicator& world, const std::string& path) {
+  check_seal(world, path);
+  Checkpoint checkpoint;
+  agree(world, [&] { checkpoint = read_whole_file(path); });
   return checkpoint;
 }
 

@@ -4,14 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <optional>
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/temporary_file.hpp"
+#include "espalier/comm/agree.hpp"
 
 namespace espalier {
 
@@ -33,24 +32,6 @@ bool is_checkpoint(const std::string& name, Cursor* found = nullptr) {
   return name == name_of(cursor);
 }
 
-// On the disk, not only in the system's memory: a node may die the moment after.
-bool write_through(const std::string& path, const std::string& bytes) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return false;
-  std::size_t written = 0;
-  while (written < bytes.size()) {
-    const auto part = write(file, bytes.data() + written, bytes.size() - written);
-    if (part < 0 && errno == EINTR) continue;
-    if (part <= 0) break;
-    written += static_cast<std::size_t>(part);
-  }
-  const bool good = written == bytes.size() && fsync(file) == 0;
-  const int why = errno;
-  const bool closed = close(file) == 0;
-  if (!good) errno = why;
-  return good && closed;
-}
-
 // The names in a folder are data of the folder. Some file systems cannot sync one: they need not.
 void sync_folder(const std::string& path) {
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -61,30 +42,45 @@ void sync_folder(const std::string& path) {
 
 }  // namespace
 
-std::string CheckpointFolder::save(const Cursor& cursor, const std::string& bytes,
+std::string CheckpointFolder::save(const Communicator& world, const Cursor& cursor,
+                                   const std::function<void(const std::string&)>& write,
                                    const std::string& previous, const std::string& kept) {
-  const auto name = name_of(cursor);
-  const auto partial = file(name + kPartial), link = file(std::string(kLatest) + kPartial);
-  const TemporaryFile watched(partial), watched_link(link);
+  const auto name = name_of(cursor), partial = file(name + kPartial);
+  std::optional<TemporaryFile> watched;
+  if (world.rank() == 0) watched.emplace(partial);
   std::error_code error;
-  fs::create_directories(path_, error);
-  errno = 0;
-  bool good = write_through(partial, bytes) && std::rename(partial.c_str(), file(name).c_str()) == 0;
-  if (good) {
+  try {
+    agree(world, [&] {
+      if (world.rank() == 0) fs::create_directories(path_, error);  // writing says what is wrong
+    });
+    write(partial);
+    agree(world, [&] {
+      if (world.rank() == 0) publish(name);
+    });
+  } catch (const UserError& refused) {
+    if (world.rank() == 0) fs::remove(partial, error);
+    if (refused.code() != ExitCode::kUsage) throw;
+    usage_error("cannot save the checkpoint {}: {}; check output.dir and the free space there", file(name),
+                refused.what());
+  }
+  if (world.rank() == 0) remove_all_but({name, previous, kept});
+  return name;
+}
+
+// Gives the file its name, and `latest` to it.
+void CheckpointFolder::publish(const std::string& name) const {
+  const auto partial = file(name + kPartial), link = file(std::string(kLatest) + kPartial);
+  const TemporaryFile watched(link);
+  std::error_code error;
+  fs::rename(partial, file(name), error);
+  if (!error) {
     sync_folder(path_);
     fs::remove(link, error);
     fs::create_symlink(name, link, error);
-    good = !error && std::rename(link.c_str(), file(kLatest).c_str()) == 0;
+    if (!error) fs::rename(link, file(kLatest), error);
   }
-  if (!good) {
-    const std::string why = errno != 0 ? std::strerror(errno) : error.message();
-    fs::remove(partial, error);
-    usage_error("cannot save the checkpoint {}: {}; check output.dir and the free space there", file(name),
-                why);
-  }
+  if (error) throw UserError(ExitCode::kUsage, error.message());
   sync_folder(path_);
-  remove_all_but({name, previous, kept});
-  return name;
 }
 
 void CheckpointFolder::remove_all_but(std::initializer_list<std::string> kept) const {
@@ -120,18 +116,6 @@ std::vector<std::string> CheckpointFolder::list() const {
   std::vector<std::string> names;
   for (auto& [cursor, name] : found) names.push_back(std::move(name));
   return names;
-}
-
-std::string CheckpointFolder::read(const std::string& name) const {
-  return read_file(file(name));
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream content;
-  const bool empty = in.peek() == EOF && in.is_open() && !in.bad();
-  if (!empty && !(content << in.rdbuf())) input_error("{}: cannot be read: {}", path, std::strerror(errno));
-  return content.str();
 }
 
 }  // namespace espalier

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "espalier/base/arrays.hpp"
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/train/learning_rate.hpp"
 #include "espalier/train/network_tensors.hpp"
@@ -326,17 +327,27 @@ std::uint64_t TrainerOn<Space>::weights_digest() const {
   return espalier::weights_digest(space_, network_);
 }
 
+// Each rank keeps the rows that it saves.
 template <class Space>
 void TrainerOn<Space>::keep_best() {
   best_.clear();
-  for (const auto& place : weights_and_statistics()) best_.push_back(to_host(space_, place.tensor->data));
+  for (const auto& place : weights_and_statistics()) {
+    const auto& tensor = *place.tensor;
+    const auto rows = rows_to_save(tensor.rows);
+    auto& kept = best_.emplace_back(static_cast<std::size_t>(rows.size() * tensor.columns));
+    copy_from(space_, tensor.row(rows.begin), std::ssize(kept), kept.data());
+  }
 }
 
+// Collective.
 template <class Space>
 void TrainerOn<Space>::restore_best() {
   if (best_.empty()) return;
   auto from = best_.begin();
-  for (const auto& place : weights_and_statistics()) to_space<float>(space_, *from++, place.tensor->data);
+  for (const auto& place : weights_and_statistics()) {
+    const auto all = grid_.world().all_gather_v(std::span<const float>(*from++), "best weights");
+    to_space<float>(space_, all, place.tensor->data);
+  }
 }
 
 }  // namespace espalier

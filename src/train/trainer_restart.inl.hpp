@@ -2,9 +2,11 @@
 // says what belongs to it.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
+#include "espalier/comm/agree.hpp"
 #include "trainer.inl.hpp"
 
 namespace espalier {
@@ -28,21 +30,47 @@ std::vector<typename TrainerOn<Space>::TensorPlace> TrainerOn<Space>::optimizer_
   return all;
 }
 
-// Collective.
+// All ranks have the same tensors, and each saves some rows of them.
+template <class Space>
+RowRange TrainerOn<Space>::rows_to_save(std::int64_t rows) const {
+  return even_range(rows, grid_.world().size(), grid_.world().rank());
+}
+
+template <class Space>
+StateTensor TrainerOn<Space>::state_of(const TensorPlace& place) const {
+  const auto* const tensor = place.tensor;
+  return {place.name,
+          tensor->rows,
+          tensor->columns,
+          {rows_to_save(tensor->rows)},
+          [this, tensor](RowRange rows, float* to) {
+            copy_from(space_, tensor->row(rows.begin), rows.size() * tensor->columns, to);
+          }};
+}
+
+// The tensor of the best epoch: best_ has the rows that this rank saves.
+template <class Space>
+StateTensor TrainerOn<Space>::state_of_best(const TensorPlace& place, std::size_t k) const {
+  auto state = state_of(place);
+  state.name = "best/" + state.name;
+  state.read = [kept = best_[k].data(), first = state.mine[0].begin, columns = state.columns](RowRange rows,
+                                                                                              float* to) {
+    std::copy_n(kept + (rows.begin - first) * columns, rows.size() * columns, to);
+  };
+  return state;
+}
+
+// Collective. The tensors are read from where they are: the state is valid until the next step.
 template <class Space>
 TrainingState TrainerOn<Space>::state(Epoch* epoch, const std::vector<MinibatchOn<Space>>& begun) {
   if (to_host(space_, diverged_)[0] != 0)
     refuse_divergence(static_cast<std::uint64_t>(cursor_.epoch), job_.config.train);
   TrainingState state;
   state.cursor = cursor_;
-  const auto add = [&](const std::string& name, const Matrix<float, Space>& shape, Buffer<float> values) {
-    state.tensors.push_back({name, shape.rows, shape.columns, std::move(values)});
-  };
   const auto places = weights_and_statistics();
-  for (const auto& place : places) add(place.name, *place.tensor, to_host(space_, place.tensor->data));
-  for (std::size_t k = 0; k < best_.size(); ++k) add("best/" + places[k].name, *places[k].tensor, best_[k]);
-  for (const auto& place : optimizer_state())
-    add(place.name, *place.tensor, to_host(space_, place.tensor->data));
+  for (const auto& place : places) state.tensors.push_back(state_of(place));
+  for (std::size_t k = 0; k < best_.size(); ++k) state.tensors.push_back(state_of_best(places[k], k));
+  for (const auto& place : optimizer_state()) state.tensors.push_back(state_of(place));
   state.optimizer_steps = optimizer_.steps();
   state.best_metric = best_metric_;
   state.best_epoch = result_.best_epoch;
@@ -92,11 +120,12 @@ void TrainerOn<Space>::save_unevaluated(const TrainingProgress& progress, const 
   result_.interrupted = cursor_;
 }
 
+// Not collective.
 template <class Space>
-void TrainerOn<Space>::restore(const TrainingState& state) {
-  std::map<std::string_view, const NamedTensor*> tensors;
+void TrainerOn<Space>::restore_tensors(const TrainingState& state) {
+  std::map<std::string_view, const StateTensor*> tensors;
   for (const auto& tensor : state.tensors) tensors.emplace(tensor.name, &tensor);
-  const auto find = [&](const std::string& prefix, const TensorPlace& place) -> const Buffer<float>& {
+  const auto find = [&](const std::string& prefix, const TensorPlace& place) -> const StateTensor& {
     const auto name = prefix + place.name;
     const auto& shape = *place.tensor;
     auto found = tensors.find(name);
@@ -108,14 +137,24 @@ void TrainerOn<Space>::restore(const TrainingState& state) {
     if (tensor.rows != shape.rows || tensor.columns != shape.columns)
       input_error("{} is {} x {} in the checkpoint and {} x {} in this network", name, tensor.rows,
                   tensor.columns, shape.rows, shape.columns);
-    return tensor.values;
+    return tensor;
   };
   auto places = weights_and_statistics();
   best_.clear();
   if (state.best_epoch > 0)
-    for (const auto& place : places) best_.push_back(find("best/", place));
+    for (const auto& place : places) {
+      const auto& tensor = find("best/", place);
+      const auto rows = rows_to_save(tensor.rows);
+      auto& kept = best_.emplace_back(static_cast<std::size_t>(rows.size() * tensor.columns));
+      if (!kept.empty()) tensor.read(rows, kept.data());
+    }
   for (auto& place : optimizer_state()) places.push_back(place);
-  for (const auto& place : places) to_space<float>(space_, find("", place), place.tensor->data);
+  for (const auto& place : places) to_space<float>(space_, find("", place).all(), place.tensor->data);
+}
+
+template <class Space>
+void TrainerOn<Space>::restore(const TrainingState& state) {
+  agree(grid_.world(), [&] { restore_tensors(state); });
   optimizer_.set_steps(state.optimizer_steps);
   cursor_ = state.cursor;
   best_metric_ = state.best_metric;

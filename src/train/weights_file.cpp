@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "espalier/base/ranged_file.hpp"
 #include "espalier/base/version.hpp"
+#include "espalier/comm/agree.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "sealed_hdf5.hpp"
 
@@ -91,9 +93,10 @@ TrainedWeights from_weights_file(const std::string& bytes, const std::string& pa
   return weights;
 }
 
-TrainedWeights from_checkpoint(const std::string& bytes, const std::string& path) {
-  auto checkpoint = checkpoint_from(bytes, path);
-  auto weights = weights_of(checkpoint.state);
+// Collective.
+TrainedWeights from_checkpoint(const Communicator& world, const std::string& path) {
+  auto checkpoint = read_checkpoint(world, path);
+  auto weights = weights_of(world, checkpoint.state);
   weights.config = std::move(checkpoint.config);
   weights.graph = std::move(checkpoint.graph);
   weights.standardization = std::move(checkpoint.standardization);
@@ -106,9 +109,23 @@ void check_standardization(const TrainedWeights& weights, const std::string& pat
     input_error("{}: {} has {} columns, {} has {}", path, kMean, mean.size(), kDeviation, deviation.size());
 }
 
+// Collective. All rows of a tensor of which each rank can give some.
+Buffer<float> whole_of(const Communicator& world, const StateTensor& tensor) {
+  Buffer<float> mine;
+  for (const auto& rows : tensor.mine) {
+    mine.resize(mine.size() + static_cast<std::size_t>(rows.size() * tensor.columns));
+    if (rows.size() > 0) tensor.read(rows, mine.data() + mine.size() - rows.size() * tensor.columns);
+  }
+  const bool whole = std::ssize(mine) == tensor.size();
+  if (world.all_reduce(std::int64_t{whole}, Reduction::kMin, "checkpoint") != 0) return mine;
+  // One range of each rank, one after another (feature/state_tensor.hpp).
+  auto all = world.all_gather_v(std::span<const float>(mine), "checkpoint");
+  return {all.begin(), all.end()};
+}
+
 }  // namespace
 
-TrainedWeights weights_of(const TrainingState& state) {
+TrainedWeights weights_of(const Communicator& world, const TrainingState& state) {
   TrainedWeights weights;
   weights.best = state.best_epoch > 0;
   weights.epoch = weights.best ? state.best_epoch : state.cursor.epoch - (state.cursor.step == 0 ? 1 : 0);
@@ -116,7 +133,7 @@ TrainedWeights weights_of(const TrainingState& state) {
     const bool of_best = tensor.name.starts_with(kBest);
     const auto name = of_best ? tensor.name.substr(kBest.size()) : tensor.name;
     if (of_best == weights.best && is_trained(name))
-      weights.tensors.push_back({name_of_today(name), tensor.rows, tensor.columns, tensor.values});
+      weights.tensors.push_back({name_of_today(name), tensor.rows, tensor.columns, whole_of(world, tensor)});
   }
   return weights;
 }
@@ -137,12 +154,27 @@ std::string weights_bytes(const TrainedWeights& weights) {
   return sealed_bytes(file, kTitle);
 }
 
-bool is_weights_file(const std::string& bytes) {
-  return has_seal(bytes, kTitle);
+bool is_weights_file(const std::string& path) {
+  const auto file = RangedFile::open(path);
+  std::string beginning(64, '\0');
+  file.read(0, beginning.data(), std::ssize(beginning));
+  return has_seal(beginning, kTitle);
 }
 
-TrainedWeights trained_weights_from(const std::string& bytes, const std::string& path) {
-  auto weights = is_weights_file(bytes) ? from_weights_file(bytes, path) : from_checkpoint(bytes, path);
+TrainedWeights weights_from(const std::string& bytes, const std::string& path) {
+  auto weights = from_weights_file(bytes, path);
+  check_standardization(weights, path);
+  return weights;
+}
+
+TrainedWeights read_weights(const Communicator& world, const std::string& path) {
+  std::string bytes;
+  agree(world, [&] {
+    if (world.rank() == 0 && is_weights_file(path)) bytes = bytes_of_file(path);
+  });
+  bytes = world.broadcast_text(std::move(bytes), 0, "setup");
+  if (!bytes.empty()) return weights_from(bytes, path);
+  auto weights = from_checkpoint(world, path);
   check_standardization(weights, path);
   return weights;
 }

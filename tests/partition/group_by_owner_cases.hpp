@@ -109,4 +109,57 @@ void check_groups_of_large_ids(const Space& space) {
       {kMost - 1, kHalf, kHalf - 1, 0, kMost - 3, kMost - 4, 1, kMost - 1, kHalf + 1});
 }
 
+/// By a map, in which parts own any vertices, some of them none; and by ranges, asked in
+/// the same way.
+template <class Id, class Space>
+void check_groups_by_ownership(const Space& space) {
+  constexpr int kParts = 5;
+  const RandomStream stream = {.seed = test_seed(8)};
+  SCOPED_TRACE(testing::Message() << "seed " << stream.seed);
+  std::vector<std::int32_t> owner;
+  for (std::uint64_t v = 0; v < 90; ++v)
+    owner.push_back(static_cast<std::int32_t>(random64(stream, v) % (kParts - 1)));
+  Buffer<std::int64_t> list;
+  for (std::uint64_t k = 0; k < 300; ++k)
+    list.push_back(static_cast<std::int64_t>(random64(stream, 500 + k) % 90));
+  for (const auto& ownership : {Ownership(owner, kParts), Ownership(block_partition(90, kParts))})
+    for (int last = -1; last < kParts; ++last) {
+      OwnerGroups<Id, Space> groups;
+      const auto on_space = array_on(space, list);
+      group_by_owner(space, on_space.data(), std::ssize(list), OwnersOn<Space>(space, ownership), groups,
+                     last);
+      HostGroups<Id> expected;
+      const auto take = [&](int part) {
+        const auto before = std::ssize(expected.ids);
+        for (std::int64_t k = 0; k < std::ssize(list); ++k)
+          if (ownership.owner(list[k]) == part)
+            expected.ids.push_back(static_cast<Id>(list[k])), expected.order.push_back(k);
+        return std::ssize(expected.ids) - before;
+      };
+      for (int part = 0; part < kParts; ++part) expected.counts.push_back(part == last ? 0 : take(part));
+      if (last >= 0) take(last);
+      EXPECT_EQ(
+          (HostGroups<Id>{array_from(space, groups.ids), array_from(space, groups.order), groups.counts}),
+          expected)
+          << "map " << ownership.is_map() << " last " << last;
+    }
+}
+
+/// Ids become the places that the ownership says.
+template <class Id, class Space>
+void check_places(const Space& space) {
+  for (const auto& ownership :
+       {Ownership({2, 0, 2, 2, 0, 1, 2}, 4), Ownership(RowPartition({0, 2, 2, 6, 7}))})
+    for (int part = 0; part < 4; ++part) {
+      Buffer<Id> ids;
+      for (std::int64_t v = 6; v >= 0; --v)
+        if (ownership.owner(v) == part) ids.push_back(static_cast<Id>(v));
+      auto places = array_on(space, ids);
+      const auto first =
+          to_places(space, OwnersOn<Space>(space, ownership), part, places.data(), std::ssize(ids));
+      const auto found = array_from(space, places);
+      for (std::size_t k = 0; k < ids.size(); ++k) EXPECT_EQ(found[k] - first, ownership.local(ids[k]));
+    }
+}
+
 }  // namespace espalier

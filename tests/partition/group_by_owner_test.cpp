@@ -22,6 +22,16 @@ TEST(GroupByOwner, OfTheLargestIds) {
   check_groups_of_large_ids(kCpu);
 }
 
+TEST(GroupByOwner, OfAnOwnershipEqualsASearchPartByPart) {
+  check_groups_by_ownership<std::int32_t>(kCpu);
+  check_groups_by_ownership<std::int64_t>(kCpu);
+}
+
+TEST(GroupByOwner, IdsBecomePlaces) {
+  check_places<std::int32_t>(kCpu);
+  check_places<std::int64_t>(kCpu);
+}
+
 TEST(GroupByOwner, BoundsAreThoseOfThePartition) {
   const auto bounds = bounds_of(kCpu, block_partition(7, 3));
   ASSERT_EQ(bounds.size(), 4);

@@ -23,5 +23,15 @@ TEST_F(GroupByOwnerCuda, OfTheLargestIds) {
   check_groups_of_large_ids(gpu());
 }
 
+TEST_F(GroupByOwnerCuda, OfAnOwnershipEqualsASearchPartByPart) {
+  check_groups_by_ownership<std::int32_t>(gpu());
+  check_groups_by_ownership<std::int64_t>(gpu());
+}
+
+TEST_F(GroupByOwnerCuda, IdsBecomePlaces) {
+  check_places<std::int32_t>(gpu());
+  check_places<std::int64_t>(gpu());
+}
+
 }  // namespace
 }  // namespace espalier

@@ -12,6 +12,7 @@
 
 #include "espalier/train/checkpoint.hpp"
 #include "mpi_test.hpp"
+#include "train/checkpoint_bytes.hpp"
 #include "train/small_training.hpp"
 
 namespace espalier {
@@ -72,28 +73,29 @@ void train_leg(const Communicator& ranks, const Training& training, const Layout
   auto& epochs = leg.outcome.epochs;
   std::int64_t resumed_step = 0;
   if (!from.empty()) {
-    const auto checkpoint = checkpoint_from(from, "checkpoint");
+    const auto checkpoint = checkpoint_from(ranks, from);
     epochs = checkpoint.history;
     resumed_step = checkpoint.state.cursor.step;
     trainer.restore(checkpoint.state);
   }
-  const auto result = trainer.train(
-      {.on_epoch =
-           [&](const EpochReport& epoch) {
-             epochs.push_back(epoch);
-             EXPECT_EQ(epoch.resumed_step, resumed_step);
-             resumed_step = 0;
-           },
-       .next =
-           [&](const Cursor& cursor, std::int64_t steps, bool last) {
-             leg.moments.push_back(cursor);
-             return next ? next(cursor, steps, last) : Next::kGoOn;
-           },
-       .save =
-           [&](const TrainingState& state) {
-             leg.saved.push_back(checkpoint_bytes({state, epochs, "", config.train.seed, grid.ranks(), {}}));
-           },
-       .goes_on = goes_on});
+  const auto result =
+      trainer.train({.on_epoch =
+                         [&](const EpochReport& epoch) {
+                           epochs.push_back(epoch);
+                           EXPECT_EQ(epoch.resumed_step, resumed_step);
+                           resumed_step = 0;
+                         },
+                     .next =
+                         [&](const Cursor& cursor, std::int64_t steps, bool last) {
+                           leg.moments.push_back(cursor);
+                           return next ? next(cursor, steps, last) : Next::kGoOn;
+                         },
+                     .save =
+                         [&](const TrainingState& state) {
+                           leg.saved.push_back(checkpoint_bytes(
+                               ranks, {state, epochs, "", config.train.seed, grid.ranks(), {}}));
+                         },
+                     .goes_on = goes_on});
   leg.interrupted = result.interrupted;
   leg.outcome.weights = weights_of(trainer.network());
   leg.outcome.digest = trainer.weights_digest();
@@ -393,12 +395,12 @@ TEST(Restart, AnEpochThatWasBegunIsFinishedThoughPatienceHasBecomeShorter) {
     return cursor.step == 1 ? Next::kSave : Next::kGoOn;
   });
   for (const auto& bytes : all.saved)
-    if (saved.empty() && checkpoint_from(bytes, "checkpoint").state.evaluations_without_gain == 1)
+    if (saved.empty() && checkpoint_from(test_world(), bytes).state.evaluations_without_gain == 1)
       saved = bytes;
   EXPECT_FALSE(saved.empty());
   training.config.train.early_stop = 1;
   const auto leg = train_on(training, layout, saved, {});
-  const auto begun = checkpoint_from(saved, "checkpoint").state.cursor.epoch;
+  const auto begun = checkpoint_from(test_world(), saved).state.cursor.epoch;
   EXPECT_GE(leg.outcome.epochs.size(), static_cast<std::size_t>(begun)) << "with its evaluation";
 }
 
@@ -409,7 +411,7 @@ Weights<float> restored(const Training& training, const Config& config,
   auto other = training;
   other.config = config;
   const auto saved = train_on(other, layout_of_all(), "", at_moment(5, Next::kSaveAndStop)).saved.at(0);
-  auto state = checkpoint_from(saved, "checkpoint").state;
+  auto state = checkpoint_from(test_world(), saved).state;
   if (change) change(state);
   const Grid grid(test_world(), 1);
   const SmallJob job(grid, training.problem, training.config.model.kind, training.config.sampler.fanout,
@@ -478,7 +480,11 @@ TEST(Restart, StatisticsOfBatchNormalisationHaveNamesAndTheNumbersOfEarlierVersi
   EXPECT_FALSE(same_weights(restored(training, training.config,
                                      [](TrainingState& state) {
                                        for (auto& tensor : state.tensors)
-                                         if (tensor.name == "statistics/layer2.mean") tensor.values[0] += 1;
+                                         if (tensor.name == "statistics/layer2.mean")
+                                           tensor.read = [read = tensor.read](RowRange rows, float* to) {
+                                             read(rows, to);
+                                             to[0] += 1;
+                                           };
                                      }),
                             now))
       << "the comparison sees statistics";

@@ -1,4 +1,4 @@
-// ranks: 1
+// ranks: 1 3
 // Laws: a weights.h5 gives back what was put in, to the last bit, and so does a checkpoint its best
 // weights; every byte that changes is noticed; a network takes the tensors of its own shape only.
 #include "espalier/train/weights_file.hpp"
@@ -12,6 +12,7 @@
 #include "espalier/train/checkpoint.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "mpi_test.hpp"
+#include "train/checkpoint_bytes.hpp"
 
 namespace espalier {
 namespace {
@@ -68,8 +69,7 @@ void expect_same(const std::vector<NamedTensor>& a, std::vector<NamedTensor> b) 
 TEST(WeightsFile, GivesBackWhatWasPutIn) {
   const auto weights = some_weights();
   const auto bytes = weights_bytes(weights);
-  EXPECT_TRUE(is_weights_file(bytes));
-  const auto found = trained_weights_from(bytes, "here");
+  const auto found = weights_from(bytes, "here");
   expect_same(weights.tensors, found.tensors);
   EXPECT_EQ(found.epoch, 7);
   EXPECT_TRUE(found.best);
@@ -80,7 +80,7 @@ TEST(WeightsFile, GivesBackWhatWasPutIn) {
 
   auto plain = weights;
   plain.standardization = {};
-  EXPECT_EQ(trained_weights_from(weights_bytes(plain), "here").standardization, Standardization());
+  EXPECT_EQ(weights_from(weights_bytes(plain), "here").standardization, Standardization());
 }
 
 TEST(WeightsFile, ACheckpointGivesItsBestWeightsOrThoseOfItsMoment) {
@@ -88,32 +88,40 @@ TEST(WeightsFile, ACheckpointGivesItsBestWeightsOrThoseOfItsMoment) {
   for (const bool has_best : {true, false}) {
     Checkpoint checkpoint;
     checkpoint.state.cursor = {4, 0};
-    checkpoint.state.tensors = now;
-    checkpoint.state.tensors.push_back({"optimizer/layer1.self/first_moment", 1, 1, {1}});
+    auto tensors = now;
+    tensors.push_back({"optimizer/layer1.self/first_moment", 1, 1, {1}});
     if (has_best) {
       checkpoint.state.best_epoch = 2;
       for (auto tensor : best) {
         tensor.name = "best/" + tensor.name;
-        checkpoint.state.tensors.push_back(tensor);
+        tensors.push_back(tensor);
       }
     }
     // As earlier versions named them.
-    for (auto& tensor : checkpoint.state.tensors) {
+    for (auto& tensor : tensors) {
       if (tensor.name.ends_with("statistics/layer1.mean"))
         tensor.name.replace(tensor.name.size() - 11, 11, "0");
       if (tensor.name.ends_with("statistics/layer1.variance"))
         tensor.name.replace(tensor.name.size() - 15, 15, "1");
+      checkpoint.state.tensors.push_back(
+          tensor_with(tensor.name, tensor.rows, tensor.columns, tensor.values,
+                      even_range(tensor.rows, test_world().size(), test_world().rank())));
     }
     checkpoint.graph.features = 5;
     checkpoint.config = "a config";
     checkpoint.standardization = some_weights().standardization;
-    const auto found = trained_weights_from(checkpoint_bytes(checkpoint), "here");
+    expect_same(has_best ? best : now, weights_of(test_world(), checkpoint.state).tensors);
+    const auto path = path_of_checkpoint_bytes();
+    write_checkpoint(test_world(), checkpoint, path);
+    EXPECT_FALSE(is_weights_file(path));
+    const auto found = read_weights(test_world(), path);
+    test_world().barrier();
+    if (test_world().rank() == 0) std::filesystem::remove(path);
     expect_same(has_best ? best : now, found.tensors);
     EXPECT_EQ(found.best, has_best);
     EXPECT_EQ(found.epoch, has_best ? 2 : 3);
     EXPECT_EQ(found.config, "a config");
     EXPECT_EQ(found.standardization, checkpoint.standardization);
-    EXPECT_FALSE(is_weights_file(checkpoint_bytes(checkpoint)));
   }
 }
 
@@ -125,12 +133,12 @@ TEST(WeightsFile, DamageIsNoticedWhereverItIs) {
   for (int k = 0; k < 300; ++k) {
     auto bytes = whole;
     bytes[random() % bytes.size()] ^= static_cast<char>(1 << random() % 8);
-    expect_refusal(refusal([&] { trained_weights_from(bytes, "here.h5"); }), {"here.h5"});
+    expect_refusal(refusal([&] { weights_from(bytes, "here.h5"); }), {"here.h5"});
   }
   for (const std::size_t length : {std::size_t{0}, std::size_t{3}, std::size_t{512}, whole.size() - 1})
-    expect_refusal(refusal([&] { trained_weights_from(whole.substr(0, length), "here.h5"); }), {"here.h5"});
-  expect_refusal(refusal([&] { trained_weights_from(whole + "x", "here.h5"); }), {"here.h5", "damaged"});
-  expect_refusal(refusal([&] { trained_weights_from("\x89HDF\r\n\x1a\n", "other.h5"); }), {"other.h5"});
+    expect_refusal(refusal([&] { weights_from(whole.substr(0, length), "here.h5"); }), {"here.h5"});
+  expect_refusal(refusal([&] { weights_from(whole + "x", "here.h5"); }), {"here.h5", "damaged"});
+  expect_refusal(refusal([&] { weights_from("\x89HDF\r\n\x1a\n", "other.h5"); }), {"other.h5"});
 }
 
 TEST(NetworkTensors, ANetworkTakesThoseOfItsShapeOnly) {

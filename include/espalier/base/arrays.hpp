@@ -29,6 +29,17 @@ void fill_zero(const Cpu&, Buffer<T>& array) {
   std::ranges::fill(array, T{});
 }
 
+/// to[0 .. count), in memory of the space, = from[0 .. count), of the host, which may be changed
+/// when the call returns.
+template <class T>
+void copy_to(const Cpu&, const T* from, std::int64_t count, T* to) {
+  std::copy_n(from, count, to);
+}
+template <class T>
+void copy_to(const Cuda& cuda, const T* from, std::int64_t count, T* to) {
+  copy_bytes_to_device(cuda, from, to, static_cast<std::size_t>(count) * sizeof(T));
+}
+
 /// A copy in memory of the host, which waits.
 template <class T>
 Buffer<T> copy_from(const Cpu&, const Buffer<T>& from) {
@@ -37,6 +48,16 @@ Buffer<T> copy_from(const Cpu&, const Buffer<T>& from) {
 template <class T>
 Buffer<T> copy_from(const Cuda& cuda, const DeviceArray<T>& from) {
   return download(cuda, from);
+}
+
+/// to[0 .. count) = from[0 .. count), in memory of the host, which waits.
+template <class T>
+void copy_from(const Cpu&, const T* from, std::int64_t count, T* to) {
+  std::copy_n(from, count, to);
+}
+template <class T>
+void copy_from(const Cuda& cuda, const T* from, std::int64_t count, T* to) {
+  copy_bytes_to_host(cuda, from, to, static_cast<std::size_t>(count) * sizeof(T));
 }
 
 /// to = from[first .. first + count), in memory of the same space.
@@ -49,6 +70,16 @@ void copy_part(const Cuda& cuda, const DeviceArray<T>& from, std::int64_t first,
                DeviceArray<T>& to) {
   to.resize(count);
   copy_bytes_on_device(cuda, from.data() + first, to.data(), count * sizeof(T));
+}
+
+/// to[0 .. count) = from[0 .. count), in memory of the same space.
+template <class T>
+void copy_within(const Cpu&, const T* from, std::int64_t count, T* to) {
+  std::copy_n(from, count, to);
+}
+template <class T>
+void copy_within(const Cuda& cuda, const T* from, std::int64_t count, T* to) {
+  copy_bytes_on_device(cuda, from, to, static_cast<std::size_t>(count) * sizeof(T));
 }
 
 /// The pieces one after another.

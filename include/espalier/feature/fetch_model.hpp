@@ -1,4 +1,4 @@
-// What the model expects of a fetch.
+// What the model expects of a fetch, and of a push.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,23 @@ inline void predict_fetch(const Communicator& column, std::string_view label, st
                           std::int64_t wanted, std::int64_t row_bytes) {
   const auto cost = feature_fetch_cost(column.size(), static_cast<double>(wanted), index_bytes(vertices),
                                        static_cast<double>(row_bytes));
+  column.traffic().predict(label, cost.messages, cost.bytes);
+}
+
+/// What a rank receives in a push where every rank pushes `pushed` rows of `row_bytes`: down a
+/// process column of so many parts how many each of the others has, then an id, the number of a
+/// minibatch and a row for each that lies there; along a process row of so many copies the same of
+/// all that the others got.
+inline Cost row_push_cost(int parts, int copies, double pushed, double id_bytes, double row_bytes) {
+  const double peers = parts - 1, fellows = copies - 1, entry = id_bytes + 8 + row_bytes;
+  return {4 * (peers + fellows), 8 * (peers + fellows) + pushed * (crossing(parts) + fellows) * entry};
+}
+
+/// Books it: the rows of so many vertices lie evenly over the block rows.
+inline void predict_push(const Communicator& column, const Communicator& row, std::string_view label,
+                         std::int64_t vertices, std::int64_t pushed, std::int64_t row_bytes) {
+  const auto cost = row_push_cost(column.size(), row.size(), static_cast<double>(pushed),
+                                  index_bytes(vertices), static_cast<double>(row_bytes));
   column.traffic().predict(label, cost.messages, cost.bytes);
 }
 

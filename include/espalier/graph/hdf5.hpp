@@ -131,4 +131,17 @@ bool write_slab(const Dataset& dataset, hid_t type, const Slab& slab, const void
 Dataset create_dataset(const Handle& file, const std::string& name, hid_t type,
                        const std::vector<std::int64_t>& shape);
 
+/// The same with its place in the file given at once, for bytes that HDF5 does not write, and
+/// without the time at which it was made.
+Dataset reserve_dataset(const Handle& file, const std::string& name, hid_t type,
+                        const std::vector<std::int64_t>& shape);
+
+/// Where the bytes of a contiguous dataset begin in its file, user block included; -1 where it
+/// has no place.
+std::int64_t place_of(const Dataset& dataset);
+
+/// Not collective: opens a file to read it, without a lock: for files that nobody writes, wherever
+/// they lie.
+Handle open_file_unlocked(const std::string& path);
+
 }  // namespace espalier::hdf5

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "espalier/base/shared_list.hpp"
-#include "espalier/partition/row_partition.hpp"
+#include "espalier/partition/ownership.hpp"
 
 namespace espalier {
 
@@ -29,6 +29,14 @@ void group_by_owner(const Cpu& cpu, const From* list, std::int64_t count, const 
 template <class From, class Id>
 void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count,
                     const SharedList<From, Cuda>& bounds, OwnerGroups<Id, Cuda>& groups, int last = -1);
+
+/// The same where an ownership says whose each id is, by ranges or by a map. Id: int64_t, int32_t.
+template <class Id>
+void group_by_owner(const Cpu& cpu, const std::int64_t* list, std::int64_t count, const OwnersOn<Cpu>& owners,
+                    OwnerGroups<Id>& groups, int last = -1);
+template <class Id>
+void group_by_owner(const Cuda& cuda, const std::int64_t* list, std::int64_t count,
+                    const OwnersOn<Cuda>& owners, OwnerGroups<Id, Cuda>& groups, int last = -1);
 
 /// The bounds of a partition's parts.
 template <class From = std::int64_t, class Space>

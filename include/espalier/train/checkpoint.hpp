@@ -18,7 +18,8 @@
 //     /losses             float64 [batches done], of the epoch under way
 //
 // The length and the checksum stand before what they protect, so damage is found before HDF5 reads
-// a byte of it.
+// a byte of it. All ranks write the file, each the rows that are its own, and read it, each what it
+// needs; on how many ranks changes nothing in its bytes but what /ranks says, and the checksum.
 #pragma once
 
 #include <string>
@@ -42,11 +43,15 @@ struct Checkpoint {
                                          ///< files of earlier versions
 };
 
-/// The bytes of the file. Throws UserError(kInternal) when HDF5 cannot make them.
-std::string checkpoint_bytes(const Checkpoint& checkpoint);
+/// Collective. Writes the file `path` anew, which all ranks see, and brings it to the disk. All but
+/// the tensors is rank 0's; those are read and written block by block. Throws UserError on every
+/// rank: kUsage, with the reason alone, where the file cannot be written, kInternal where HDF5
+/// cannot make it. Then there may be a part of it.
+void write_checkpoint(const Communicator& world, const Checkpoint& checkpoint, const std::string& path);
 
-/// What the bytes say. Throws UserError(kInput), naming `path` and the damage, for bytes that are
-/// not, or no longer, a checkpoint.
-Checkpoint checkpoint_from(const std::string& bytes, const std::string& path);
+/// Collective. What the file says, the same on every rank. Its tensors stay there: any rank may
+/// read any rows, as long as they are kept, which keeps the file open. Throws UserError(kInput) on
+/// every rank, naming `path` and the damage, for a file that is not, or no longer, a checkpoint.
+Checkpoint read_checkpoint(const Communicator& world, const std::string& path);
 
 }  // namespace espalier

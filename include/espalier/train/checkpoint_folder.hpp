@@ -4,13 +4,15 @@
 //     checkpoints/latest                       a symbolic link to the newest
 //
 // A checkpoint appears under its name when all its bytes are on the disk, never before; the last
-// two are kept. For one process of the job, rank 0.
+// two are kept. All ranks write it, so all see the folder; the rest is rank 0's.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <vector>
 
+#include "espalier/comm/communicator.hpp"
 #include "espalier/train/training_state.hpp"
 
 namespace espalier {
@@ -22,10 +24,12 @@ class CheckpointFolder {
 
   const std::string& path() const { return path_; }
 
-  /// Writes a file, lets `latest` name it, and removes all but it, `previous` and `kept`; the
-  /// file's name. Throws UserError(kUsage), with the checkpoints before untouched, when the folder
-  /// cannot be written.
-  std::string save(const Cursor& cursor, const std::string& bytes, const std::string& previous,
+  /// Collective. Has `write` make a file of the path that it is given (on every rank, collective,
+  /// the same UserError on all), gives it its name, lets `latest` name it, and removes all but it,
+  /// `previous` and `kept`; the file's name. Throws UserError on every rank, with the checkpoints
+  /// before untouched: kUsage when the folder cannot be written, or what `write` throws.
+  std::string save(const Communicator& world, const Cursor& cursor,
+                   const std::function<void(const std::string& path)>& write, const std::string& previous,
                    const std::string& kept = "");
 
   /// Removes all checkpoints.
@@ -34,17 +38,12 @@ class CheckpointFolder {
   /// Names of files, the newest first: what `latest` names, then by epoch and step.
   std::vector<std::string> list() const;
 
-  /// Bytes of a file. Throws UserError(kInput) when it cannot be read.
-  std::string read(const std::string& name) const;
-
  private:
   std::string file(const std::string& name) const { return path_ + "/" + name; }
+  void publish(const std::string& name) const;
   void remove_all_but(std::initializer_list<std::string> kept) const;
 
   std::string path_;
 };
-
-/// The bytes of a file. Throws UserError(kInput).
-std::string read_file(const std::string& path);
 
 }  // namespace espalier

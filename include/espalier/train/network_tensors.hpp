@@ -11,7 +11,7 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/nn/network.hpp"
-#include "espalier/train/training_state.hpp"
+#include "espalier/train/weights_file.hpp"
 
 namespace espalier {
 

@@ -59,7 +59,7 @@ struct TrainingProgress {
   /// is, its evaluation included (step 0 of the next). `steps`: of the cursor's epoch, where it has
   /// begun; `last`: training is done.
   std::function<Next(const Cursor&, std::int64_t steps, bool last)> next = {};
-  /// Collective. Given the state where `next` asked to save.
+  /// Collective. Given the state where `next` asked to save; its tensors are read in the call.
   std::function<void(const TrainingState&)> save = {};
   /// Collective, with the same answer on every rank. Asked between two chunks of an evaluation:
   /// false gives it up, to save and stop where it began.
@@ -83,8 +83,9 @@ class TrainerOn {
  public:
   TrainerOn(const Space& space, const TrainingJobOn<Space>& job);
 
-  /// Goes on from here instead of from the beginning. Throws UserError(kInput), on every rank, when
-  /// the state is not one of this network and optimiser.
+  /// Collective. Goes on from here instead of from the beginning; reads the tensors of the state.
+  /// Throws UserError(kInput), on every rank, when the state is not one of this network and
+  /// optimiser, or cannot be read.
   void restore(const TrainingState& state);
 
   /// Collective. Trains all epochs that are left (or stops early), leaves the best weights in
@@ -131,6 +132,10 @@ class TrainerOn {
   };
   std::vector<TensorPlace> weights_and_statistics();
   std::vector<TensorPlace> optimizer_state();
+  RowRange rows_to_save(std::int64_t rows) const;
+  StateTensor state_of(const TensorPlace& place) const;
+  StateTensor state_of_best(const TensorPlace& place, std::size_t k) const;
+  void restore_tensors(const TrainingState& state);
   void keep_best();
   void restore_best();
 
@@ -150,7 +155,8 @@ class TrainerOn {
                                               ///< over seeds
   std::size_t losses_count_ = 0;
   Array<Space, int> diverged_;       ///< [1] was a gradient not finite?
-  std::vector<Buffer<float>> best_;  ///< of weights_and_statistics(), host memory
+  std::vector<Buffer<float>> best_;  ///< of weights_and_statistics(), the rows that this rank
+                                     ///< saves, host memory
   std::int64_t evaluations_without_gain_ = 0;
   double best_metric_ = -1;
   Cursor cursor_;

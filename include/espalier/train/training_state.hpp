@@ -2,7 +2,8 @@
 // same bits.
 //
 // Random numbers have no state (design 4.1), so the samples, masks and rates of what is left follow
-// from the cursor. The state is the same on every rank, and does not depend on how many there are.
+// from the cursor. The state does not depend on how many ranks there are, and is the same on every
+// rank, but for which rows of its tensors are whose to save.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "espalier/base/buffer.hpp"
+#include "espalier/feature/state_tensor.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluator.hpp"
 
@@ -23,17 +24,11 @@ struct Cursor {
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 
-struct NamedTensor {
-  std::string name;  ///< "weights/layer1.bias"
-  std::int64_t rows = 0, columns = 0;
-  Buffer<float> values;  ///< [rows * columns]
-};
-
 struct TrainingState {
   Cursor cursor;
   /// weights/ and statistics/ (of batch normalisation), the same with best/ before it once an epoch
   /// was evaluated, optimizer/.
-  std::vector<NamedTensor> tensors;
+  std::vector<StateTensor> tensors;
   std::int64_t optimizer_steps = 0;
 
   double best_metric = -1;

@@ -22,6 +22,12 @@
 
 namespace espalier {
 
+struct NamedTensor {
+  std::string name;  ///< "weights/layer1.bias"
+  std::int64_t rows = 0, columns = 0;
+  Buffer<float> values;  ///< [rows * columns]
+};
+
 struct TrainedWeights {
   std::vector<NamedTensor> tensors;      ///< weights/ and statistics/ (network_tensors.hpp)
   std::int64_t epoch = 0;                ///< after which they were these
@@ -33,18 +39,22 @@ struct TrainedWeights {
   Standardization standardization = {};  ///< of the features that the weights belong to
 };
 
-/// The best weights in the state of a training; those of its moment where none was evaluated. Only
-/// tensors, epoch and best are set.
-TrainedWeights weights_of(const TrainingState& state);
+/// Collective. The best weights in the state of a training, the same on every rank; those of its
+/// moment where none was evaluated. Only tensors, epoch and best are set.
+TrainedWeights weights_of(const Communicator& world, const TrainingState& state);
 
 /// The bytes of a weights.h5. Throws UserError(kInternal) when HDF5 cannot make them.
 std::string weights_bytes(const TrainedWeights& weights);
 
-/// Is it a weights.h5, whole or damaged, rather than a checkpoint or another file?
-bool is_weights_file(const std::string& bytes);
+/// Is it a weights.h5, whole or damaged, rather than a checkpoint or another file? Throws
+/// UserError(kInput) where it cannot be read.
+bool is_weights_file(const std::string& path);
 
-/// What the bytes of a weights.h5 or of a checkpoint say. Throws UserError(kInput), naming `path`
-/// and the damage, for bytes that are neither.
-TrainedWeights trained_weights_from(const std::string& bytes, const std::string& path);
+/// What the bytes of a weights.h5 say. Throws UserError(kInput), naming `path` and the damage.
+TrainedWeights weights_from(const std::string& bytes, const std::string& path);
+
+/// Collective. What a weights.h5 or a checkpoint says, the same on every rank. Throws
+/// UserError(kInput) on every rank, naming `path` and the damage, for a file that is neither.
+TrainedWeights read_weights(const Communicator& world, const std::string& path);
 
 }  // namespace espalier

@@ -1,4 +1,5 @@
-// A fetch, for every space: store.cpp and store.cu instantiate it. The ids of all lists, one after
+// A fetch, for every space: row_store.cpp and row_store.cu instantiate it, with row_push.inl.hpp,
+// which has the way back. The ids of all lists, one after
 // another, are grouped by owner, my own last:
 //
 //   ids, grouped          [ owner 0 | owner 1 | ... | mine ]    as they travel, all but mine
@@ -16,7 +17,7 @@
 #include "espalier/dense/gather.hpp"
 #include "espalier/dense/spmm.hpp"
 #include "espalier/feature/fetch_model.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/row_store.hpp"
 
 namespace espalier {
 
@@ -47,24 +48,30 @@ inline std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::in
 }
 
 template <class Space>
-FeatureStoreOn<Space>::FeatureStoreOn(const GridOn<Space>& grid, RowPartition partition,
-                                      StoredRows<Space> block)
-    : grid_(&grid), partition_(std::move(partition)), block_(std::move(block)) {}
+RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, StoredRows<Space> block)
+    : grid_(&grid), ownership_(std::move(ownership)), block_(std::move(block)) {}
+
+// What leaves read, brought to them once.
+template <class Space>
+const OwnersOn<Space>& RowStoreOn<Space>::owners(const Space& space) const {
+  if (!owners_) owners_.emplace(space, ownership_);
+  return *owners_;
+}
 
 template <class Space>
-std::int64_t FeatureStoreOn<Space>::width() const {
+std::int64_t RowStoreOn<Space>::width() const {
   return std::visit([](const auto& own) { return own.columns; }, block_);
 }
 
 template <class Space>
-std::int64_t FeatureStoreOn<Space>::bytes() const {
+std::int64_t RowStoreOn<Space>::bytes() const {
   return std::visit(
       []<class T>(const Matrix<T, Space>& own) { return own.rows * own.columns * std::int64_t{sizeof(T)}; },
       block_);
 }
 
 template <class Space>
-bool FeatureStoreOn<Space>::rows_are_near() const {
+bool RowStoreOn<Space>::rows_are_near() const {
   if constexpr (std::is_same_v<Space, Cuda>)
     return std::visit([](const auto& own) { return own.data.placement() == Placement::kDevice; }, block_);
   else
@@ -72,15 +79,15 @@ bool FeatureStoreOn<Space>::rows_are_near() const {
 }
 
 template <class Space>
-void FeatureStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
-                                  std::string_view label) const {
+void RowStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
+                              std::string_view label) const {
   begin_fetch(space, lists, fetch_, label);
   finish_fetch(space, fetch_, rows);
 }
 
 template <class Space>
-void FeatureStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
-                                        std::string_view label) const {
+void RowStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
+                                    std::string_view label) const {
   fetch.exchange_.finish();  // of a fetch that was given up: its arrays are written anew
   fetch.sizes_.clear();
   for (const auto& list : lists) fetch.sizes_.push_back(std::ssize(list));
@@ -89,21 +96,21 @@ void FeatureStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, Pendi
   concatenate(space, lists, fetch.source_.data());
   const auto rows = std::ssize(fetch.source_);
   grid_->traffic().count(MemoryStep::kGroupFeatures,
-                         {.rows = rows, .bytes = index_bytes(partition_.rows()) * rows});
-  if (!all_local()) with_index_type(partition_.rows(), [&]<class Id>(Id) { ask<Id>(space, fetch, label); });
+                         {.rows = rows, .bytes = index_bytes(ownership_.rows()) * rows});
+  if (!all_local()) with_index_type(ownership_.rows(), [&]<class Id>(Id) { ask<Id>(space, fetch, label); });
 }
 
 // Asks for the rows whose ids are in source_, which then says where they will be, and answers what
 // is asked of me.
 template <class Space>
 template <class Id>
-void FeatureStoreOn<Space>::ask(const Space& space, PendingFetchOn<Space>& fetch,
-                                std::string_view label) const {
+void RowStoreOn<Space>::ask(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const {
   auto& [wanted, asked] = fetch.template question<Id>();
   const int me = grid_->row();
-  group_by_owner(space, fetch.source_.data(), std::ssize(fetch.source_), bounds_of(space, partition_), wanted,
-                 me);
-  find_sources(space, wanted, total(wanted.counts), partition_.begin(me), fetch.source_.data());
+  group_by_owner(space, fetch.source_.data(), std::ssize(fetch.source_), owners(space), wanted, me);
+  const auto others = total(wanted.counts);
+  const auto first = to_places(space, owners(space), me, wanted.ids.data() + others, wanted.size() - others);
+  find_sources(space, wanted, others, first, fetch.source_.data());
   const auto& column = grid_->column_comm();
   const auto asked_counts = column.host().exchange_counts(wanted.counts, label);
   asked.resize(total(asked_counts));
@@ -115,13 +122,14 @@ void FeatureStoreOn<Space>::ask(const Space& space, PendingFetchOn<Space>& fetch
 
 template <class Space>
 template <class T, class Id>
-void FeatureStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space> own,
-                                   const std::vector<std::int64_t>& asked_counts,
-                                   PendingFetchOn<Space>& fetch, std::string_view label) const {
-  const auto& [wanted, asked] = fetch.template question<Id>();
+void RowStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space> own,
+                               const std::vector<std::int64_t>& asked_counts, PendingFetchOn<Space>& fetch,
+                               std::string_view label) const {
+  auto& [wanted, asked] = fetch.template question<Id>();
   const auto row_bytes = own.columns * std::int64_t{sizeof(T)};
   fetch.reply_.resize(asked.size() * row_bytes);
-  copy_rows<T>(space, own, asked.data(), partition_.begin(grid_->row()),
+  const auto first = to_places(space, owners(space), grid_->row(), asked.data(), std::ssize(asked));
+  copy_rows<T>(space, own, asked.data(), first,
                {std::ssize(asked), own.columns, reinterpret_cast<T*>(fetch.reply_.data())});
   grid_->traffic().count(MemoryStep::kReplyFeatures,
                          {.rows = std::ssize(asked), .bytes = std::ssize(fetch.reply_)});
@@ -129,12 +137,12 @@ void FeatureStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space>
   const auto& column = grid_->column_comm();
   fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(asked_counts, row_bytes),
                                               fetch.arrived_.data(), times(wanted.counts, row_bytes), label);
-  predict_fetch(column.host(), label, partition_.rows(), wanted.size(), row_bytes);
+  predict_fetch(column.host(), label, ownership_.rows(), wanted.size(), row_bytes);
 }
 
 template <class Space>
-void FeatureStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
-                                         std::vector<Matrix<float, Space>>& rows) const {
+void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
+                                     std::vector<Matrix<float, Space>>& rows) const {
   fetch.exchange_.finish();
   if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
   std::visit(
@@ -156,9 +164,9 @@ void FeatureStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Spac
 }
 
 template <class Space>
-void FeatureStoreOn<Space>::aggregate(const Space& space, const BlockView<Space>& block,
-                                      std::span<const std::int64_t> ids, Matrix<float, Space>& y) const {
-  ESPALIER_CHECK(all_local(), "rows of {} other ranks", partition_.parts() - 1);
+void RowStoreOn<Space>::aggregate(const Space& space, const BlockView<Space>& block,
+                                  std::span<const std::int64_t> ids, Matrix<float, Space>& y) const {
+  ESPALIER_CHECK(all_local(), "rows of {} other ranks", ownership_.parts() - 1);
   y.resize(block.rows, width());
   std::visit([&]<class T>(const Matrix<T, Space>& own) { spmm_gathered<T>(space, block, ids, own, y); },
              block_);

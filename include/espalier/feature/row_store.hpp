@@ -1,0 +1,187 @@
+// Rows of a tall matrix spread over the grid by block rows: the fetch of those that minibatches
+// need, and the push of rows back to where they lie. Features are the case that is only read
+// (feature/store.hpp).
+//
+// P(i,j) holds the rows of H that part i owns (partition/ownership.hpp), as they are stored: as
+// float or as Half (2 bytes in memory and on the wire), on a GPU also as BFloat16, in its memory or
+// in pinned memory of the host (graph.features_on), which the gather reads over the bus. What a
+// fetch gives is float32.
+// It stays inside the process column: each rank asks each owner for the distinct rows it needs in
+// one all-to-all-v of ids, 4 or 8 bytes each (base/index_type.hpp), and receives
+// (distinct rows)(1 - c/p) f values. The rows may travel while the caller does something else:
+// between begin_fetch and finish_fetch.
+//
+// A push brings rows of several minibatches to their owners, down the process column and then to
+// the other copies along the process row. There they take effect in the order of the number of
+// their minibatch, and of the list within one, so bits depend neither on who pushed them nor on the
+// grid, and all copies of a block row stay the same.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "espalier/base/half.hpp"
+#include "espalier/comm/device_communicator.hpp"
+#include "espalier/dense/matrix.hpp"
+#include "espalier/feature/state_tensor.hpp"
+#include "espalier/partition/group_by_owner.hpp"
+#include "espalier/sparse/csr.hpp"
+
+namespace espalier {
+
+/// Rows of H in one of the types that a space stores.
+template <class Space>
+using StoredRows = ForSpace<Space, std::variant<Matrix<float>, Matrix<Half>>,
+                            std::variant<Matrix<float, Cuda>, Matrix<Half, Cuda>, Matrix<BFloat16, Cuda>>>;
+
+/// One list of ids for each minibatch, memory of the space.
+using IdLists = std::span<const std::span<const std::int64_t>>;
+
+template <class Space>
+class RowStoreOn;
+
+/// The rows of one fetch on their way, and the memory that they need, which is kept for the next
+/// fetch.
+template <class Space>
+class PendingFetchOn {
+ public:
+  /// Gives the rows an opportunity to move (PendingExchange::progress). Local.
+  void progress() { exchange_.progress(); }
+
+ private:
+  friend class RowStoreOn<Space>;
+
+  /// Ids as they travel: those that I want, grouped by owner, my own last, and those that others
+  /// want of me.
+  template <class Id>
+  struct Question {
+    OwnerGroups<Id, Space> wanted;
+    Array<Space, Id> asked;
+  };
+  /// Of the width of one store; a fetch that served a store of another begins anew.
+  template <class Id>
+  Question<Id>& question() {
+    if (!std::holds_alternative<Question<Id>>(question_)) question_.template emplace<Question<Id>>();
+    return std::get<Question<Id>>(question_);
+  }
+
+  std::vector<std::int64_t> sizes_;  // rows of each list
+  Array<Space, std::int64_t>
+      source_;  // of each row, list after list: a place in arrived_, or ~(row of my block)
+  std::variant<Question<std::int32_t>, Question<std::int64_t>> question_;
+  Array<Space, std::byte> reply_, arrived_;  // rows as they are stored, in the order of asked
+                                             // and of wanted
+  PendingExchangeOn<Space> exchange_;        // last: it uses the arrays
+};
+using PendingFetch = PendingFetchOn<Cpu>;
+
+/// Rows on their way to their owners, and whose they are.
+template <class Id, class Space>
+struct PushedRows {
+  Array<Space, Id> ids;
+  Array<Space, std::int64_t> batches;
+  Matrix<float, Space> rows;
+
+  std::int64_t size() const { return rows.rows; }
+  void resize(std::int64_t count, std::int64_t width) {
+    ids.resize(count);
+    batches.resize(count);
+    rows.resize(count, width);
+  }
+};
+
+/// What a push needs, kept for the next one: all lists one after another, the same by owner, what
+/// came down the column, and what all copies have.
+template <class Id, class Space>
+struct PushMemory {
+  PushedRows<std::int64_t, Space> listed;
+  OwnerGroups<Id, Space> groups;
+  PushedRows<Id, Space> grouped, arrived, shared;
+};
+
+/// What a push does with a row: it takes the place of the one that is there, or is added to it.
+enum class Push { kOverwrite, kAdd };
+
+template <class Space>
+class RowStoreOn {
+ public:
+  /// `block`: this rank's rows, ownership.size(grid.row()) x f: row k is that of
+  /// ownership.vertex(grid.row(), k). The grid must stay.
+  RowStoreOn(const GridOn<Space>& grid, Ownership ownership, StoredRows<Space> block);
+
+  std::int64_t width() const;
+  const Ownership& ownership() const { return ownership_; }
+  /// Of the block on this rank.
+  std::int64_t bytes() const;
+  /// My rows of H.
+  const StoredRows<Space>& block() const { return block_; }
+  /// Do all rows of H lie on this rank?
+  bool all_local() const { return ownership_.parts() == 1; }
+  /// Is reading a row here as cheap as reading a copy of it? Not over the bus.
+  bool rows_are_near() const;
+
+  /// Collective over the process column. rows[m](k, :) becomes row lists[m][k] of H; the ids of one
+  /// list are distinct. A rank may pass no list. `rows` grows to the number of lists and does not
+  /// shrink, so that matrices keep their memory.
+  void fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
+             std::string_view label) const;
+
+  /// Collective over the process column: asks for the rows of `lists` and sends what others ask
+  /// for, without waiting for rows. Several fetches may be under way, each with its own `fetch`;
+  /// the lists are not used after the call.
+  void begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
+                   std::string_view label) const;
+
+  /// Waits for the rows of a begun fetch and writes them to `rows`, as above. Not collective; every
+  /// rank must do it.
+  void finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
+                    std::vector<Matrix<float, Space>>& rows) const;
+
+  /// Y = B H[ids]: aggregation fused with the gather of the rows, where all_local(). `block` has a
+  /// column for each of `ids`; y becomes [block.rows, f]. The bits are those of fetching the rows
+  /// first. Not collective.
+  void aggregate(const Space& space, const BlockView<Space>& block, std::span<const std::int64_t> ids,
+                 Matrix<float, Space>& y) const;
+
+  /// Collective over the grid. Row lists[m][k] of H takes rows[m](k, :), of minibatch batches[m],
+  /// by `push`: in the order of minibatches' numbers over all ranks, and of the list within one, as
+  /// if one loop did it. An id may be there several times, in one list too: the last of its rows
+  /// stays, or all are added, one after the other. A minibatch (from 0) is of one rank, in one
+  /// list; a rank may have none. rows[m] is [lists[m].size(), f]. The store holds float32.
+  void push(const Space& space, IdLists lists, std::span<const std::int64_t> batches,
+            std::span<const Matrix<float, Space>> rows, Push push, std::string_view label);
+
+  /// H as a checkpoint sees it: of my block row, which c ranks hold, this rank saves a part. Read
+  /// from where it is, as long as the store stays where it is. float32. Not collective.
+  StateTensor state(const Space& space, const std::string& name);
+
+  /// Takes the rows of my block from a checkpoint, whatever grid has saved them. Throws
+  /// UserError(kInput), not collectively, where they are of another shape or cannot be read.
+  void restore(const Space& space, const StateTensor& saved);
+
+ protected:
+  const GridOn<Space>* grid_;
+  Ownership ownership_;
+  StoredRows<Space> block_;  ///< my rows of H
+
+ private:
+  template <class Id>
+  void ask(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
+  template <class T, class Id>
+  void answer(const Space& space, ConstMatrixView<T, Space> own,
+              const std::vector<std::int64_t>& asked_counts, PendingFetchOn<Space>& fetch,
+              std::string_view label) const;
+
+  Matrix<float, Space>& rows_to_change();
+  const OwnersOn<Space>& owners(const Space& space) const;
+
+  mutable std::optional<OwnersOn<Space>> owners_;  ///< of ownership_, when they were asked for
+  mutable PendingFetchOn<Space> fetch_;            ///< of fetch(), for its memory
+  std::variant<PushMemory<std::int32_t, Space>, PushMemory<std::int64_t, Space>> push_;
+};
+using RowStore = RowStoreOn<Cpu>;
+
+}  // namespace espalier

@@ -1,0 +1,35 @@
+// A matrix that all ranks have together, as a checkpoint sees it: which of its rows this rank
+// saves, and how any of those are read, block by block. So nobody needs memory for all of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/graph/row_range.hpp"
+
+namespace espalier {
+
+struct StateTensor {
+  std::string name;                    ///< "weights/layer1.bias"
+  std::int64_t rows = 0, columns = 0;  ///< of the whole, the same on every rank
+  /// The rows that are this rank's to save, ascending. Those of all ranks are all rows, each once:
+  /// one even_range of each where every rank has them all, for example.
+  std::vector<RowRange> mine = {};
+  /// read(range, to): rows [range) to `to`, [range.size() * columns] of the host. Of a part of one
+  /// range of `mine` where it is to be saved; of any rows where it was read from a checkpoint (then
+  /// it throws UserError(kInput), not collectively). Valid as long as what it reads from is.
+  std::function<void(RowRange, float*)> read = {};
+
+  std::int64_t size() const { return rows * columns; }
+  /// All rows, where read can give them.
+  Buffer<float> all() const {
+    Buffer<float> values(static_cast<std::size_t>(size()));
+    if (size() > 0) read({0, rows}, values.data());
+    return values;
+  }
+};
+
+}  // namespace espalier

@@ -1,0 +1,101 @@
+// Pushes of a RowStore for the tests of every space: which minibatches there are, on which rank,
+// and what a loop over all of them makes of the rows.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "espalier/base/philox.hpp"
+#include "espalier/feature/row_store.hpp"
+
+namespace espalier {
+
+struct PushedBatch {
+  std::int64_t number = 0;
+  std::vector<std::int64_t> ids;
+  Matrix<float> rows;
+};
+
+/// Of so many magnitudes that another order of additions gives other bits.
+inline float pushed_value(std::uint64_t seed, std::int64_t batch, std::int64_t k) {
+  const RandomStream stream = {
+      .seed = seed, .batch = static_cast<std::uint64_t>(batch), .row = static_cast<std::uint64_t>(k)};
+  const auto magnitude = static_cast<int>(random64(stream, 1) % 24) - 12;
+  return std::ldexp(static_cast<float>(to_unit_double(random64(stream, 0))) - 0.5f, magnitude);
+}
+
+/// Minibatches 0, 3, 6, ..: of few or many rows, with ids several times, within one too.
+inline std::vector<PushedBatch> random_batches(std::uint64_t seed, std::int64_t count, std::int64_t vertices,
+                                               std::int64_t width) {
+  std::vector<PushedBatch> batches;
+  for (std::int64_t b = 0; b < count; ++b) {
+    PushedBatch batch;
+    batch.number = 3 * b;
+    const RandomStream stream = {.seed = seed, .layer = 1, .row = static_cast<std::uint64_t>(b)};
+    const auto rows = static_cast<std::int64_t>(random64(stream, 0) % 40) * (b % 4 == 3 ? 0 : 1);
+    for (std::int64_t k = 0; k < rows; ++k)
+      batch.ids.push_back(static_cast<std::int64_t>(random64(stream, static_cast<std::uint64_t>(k + 1)) %
+                                                    static_cast<std::uint64_t>(vertices)));
+    batch.rows.resize(rows, width);
+    for (std::int64_t k = 0; k < rows * width; ++k)
+      batch.rows.data[static_cast<std::size_t>(k)] = pushed_value(seed, b, k);
+    batches.push_back(std::move(batch));
+  }
+  return batches;
+}
+
+/// Those of a rank; each is of one, whatever their number. They need not ascend.
+inline std::vector<PushedBatch> of_rank(const std::vector<PushedBatch>& batches, int rank, int ranks) {
+  std::vector<PushedBatch> mine;
+  for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch)
+    if (static_cast<int>(batch->number * 5 / 3 % ranks) == rank) mine.push_back(*batch);
+  return mine;
+}
+
+/// What one loop makes of the rows.
+inline void push_in_a_loop(const std::vector<PushedBatch>& batches, Push push, Matrix<float>& rows) {
+  for (const auto& batch : batches)
+    for (std::size_t k = 0; k < batch.ids.size(); ++k)
+      for (std::int64_t j = 0; j < rows.columns; ++j) {
+        const float x = batch.rows(static_cast<std::int64_t>(k), j);
+        auto& to = rows(batch.ids[k], j);
+        to = push == Push::kAdd ? to + x : x;
+      }
+}
+
+inline Matrix<float> first_rows(std::int64_t vertices, std::int64_t width) {
+  Matrix<float> rows(vertices, width);
+  for (std::int64_t k = 0; k < vertices * width; ++k)
+    rows.data[static_cast<std::size_t>(k)] = pushed_value(99, 1000, k);
+  return rows;
+}
+
+/// Whose rows they are: in ranges; by a map that deals them at random; by one that gives all to the
+/// last part.
+enum class Owned { kInRanges, kAtRandom, kByTheLast };
+constexpr Owned kAllOwned[] = {Owned::kInRanges, Owned::kAtRandom, Owned::kByTheLast};
+
+inline Ownership ownership_of(Owned owned, std::int64_t vertices, int parts) {
+  if (owned == Owned::kInRanges) return block_partition(vertices, parts);
+  std::vector<std::int32_t> owner;
+  for (std::int64_t v = 0; v < vertices; ++v)
+    owner.push_back(
+        owned == Owned::kByTheLast
+            ? parts - 1
+            : static_cast<std::int32_t>(random64({.seed = 12, .row = static_cast<std::uint64_t>(v)}, 0) %
+                                        static_cast<std::uint64_t>(parts)));
+  return {std::move(owner), parts};
+}
+
+/// The rows of a part.
+inline Matrix<float> rows_of_part(const Matrix<float>& rows, const Ownership& ownership, int part) {
+  Matrix<float> own(ownership.size(part), rows.columns);
+  for (std::int64_t k = 0; k < own.rows; ++k)
+    std::copy_n(rows.row(ownership.vertex(part, k)), own.columns, own.row(k));
+  return own;
+}
+
+}  // namespace espalier

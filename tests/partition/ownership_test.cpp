@@ -1,0 +1,80 @@
+// ranks: 1
+// Laws: each vertex has one owner and one place there; places of a part are 0 .. size - 1 and
+// ascend with the vertex; vertex(owner(v), local(v)) = v; ranges and the map that says the same are
+// the same ownership; runs of vertices are all of them, once each, as long as they can be.
+#include "espalier/partition/ownership.hpp"
+
+#include <gtest/gtest.h>
+
+#include "espalier/base/philox.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+void expect_ownership(const Ownership& ownership, std::int64_t vertices, int parts) {
+  ASSERT_EQ(ownership.rows(), vertices);
+  ASSERT_EQ(ownership.parts(), parts);
+  std::vector<std::int64_t> next(static_cast<std::size_t>(parts), 0);
+  for (std::int64_t v = 0; v < vertices; ++v) {
+    const int part = ownership.owner(v);
+    EXPECT_EQ(ownership.local(v), next[static_cast<std::size_t>(part)]++);
+    EXPECT_EQ(ownership.vertex(part, ownership.local(v)), v);
+  }
+  for (int part = 0; part < parts; ++part)
+    EXPECT_EQ(ownership.size(part), next[static_cast<std::size_t>(part)]);
+}
+
+void expect_runs(const Ownership& ownership, int part, RowRange places) {
+  const auto runs = ownership.vertices(part, places);
+  auto k = places.begin;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    EXPECT_GT(runs[r].size(), 0);
+    if (r > 0) EXPECT_GT(runs[r].begin, runs[r - 1].end);
+    for (auto v = runs[r].begin; v < runs[r].end; ++v) EXPECT_EQ(ownership.vertex(part, k++), v);
+  }
+  EXPECT_EQ(k, places.end);
+}
+
+std::vector<std::int32_t> random_owners(std::uint64_t seed, std::int64_t vertices, int parts) {
+  std::vector<std::int32_t> owner;
+  for (std::int64_t v = 0; v < vertices; ++v)  // in runs of some vertices; the last part owns none
+    owner.push_back(
+        static_cast<std::int32_t>(random64({.seed = seed, .row = static_cast<std::uint64_t>(v / 3)}, 0) %
+                                  static_cast<std::uint64_t>(std::max(1, parts - 1))));
+  return owner;
+}
+
+TEST(Ownership, ByRangesAndByMaps) {
+  const auto seed = test_seed(5);
+  SCOPED_TRACE(seed);
+  for (const int parts : {1, 2, 7})
+    for (const std::int64_t vertices : {0, 1, 5, 100}) {
+      const Ownership all[] = {block_partition(vertices, parts),
+                               {random_owners(seed, vertices, parts), parts}};
+      for (const auto& ownership : all) {
+        expect_ownership(ownership, vertices, parts);
+        for (int part = 0; part < parts; ++part)
+          for (std::int64_t begin = 0; begin <= ownership.size(part); begin += 2)
+            for (auto end = begin; end <= ownership.size(part); end += 3)
+              expect_runs(ownership, part, {begin, end});
+      }
+    }
+}
+
+TEST(Ownership, TheMapOfRangesIsTheSame) {
+  const auto ranges = RowPartition({0, 0, 4, 9, 9});
+  std::vector<std::int32_t> owner;
+  for (std::int64_t v = 0; v < 9; ++v) owner.push_back(ranges.owner(v));
+  const Ownership by_ranges = ranges, by_map = {owner, 4};
+  EXPECT_FALSE(by_ranges.is_map());
+  EXPECT_TRUE(by_map.is_map());
+  for (std::int64_t v = 0; v < 9; ++v) {
+    EXPECT_EQ(by_ranges.owner(v), by_map.owner(v));
+    EXPECT_EQ(by_ranges.local(v), by_map.local(v));
+  }
+  for (int part = 0; part < 4; ++part) EXPECT_EQ(by_ranges.size(part), by_map.size(part));
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,60 @@
+// Checkpoints as bytes: written by some ranks and read by others, whatever becomes of the file.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "espalier/train/checkpoint.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+
+inline std::string read_file(const std::string& path) {
+  std::ostringstream content;
+  content << std::ifstream(path, std::ios::binary).rdbuf();
+  return content.str();
+}
+
+inline void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+inline std::string path_of_checkpoint_bytes() {
+  return std::filesystem::temp_directory_path() /
+         ("espalier-test-" + std::to_string(test_world().size()) + "-checkpoint-bytes.h5");
+}
+
+/// Collective. What `ranks` write, on each of them.
+inline std::string checkpoint_bytes(const Communicator& ranks, const Checkpoint& checkpoint) {
+  const auto path = path_of_checkpoint_bytes();
+  write_checkpoint(ranks, checkpoint, path);
+  const auto bytes = read_file(path);
+  ranks.barrier();
+  if (ranks.rank() == 0) std::filesystem::remove(path);
+  return bytes;
+}
+
+/// Collective. What they read, of bytes that rank 0 has.
+inline Checkpoint checkpoint_from(const Communicator& ranks, const std::string& bytes) {
+  const auto path = path_of_checkpoint_bytes();
+  if (ranks.rank() == 0) write_file(path, bytes);
+  ranks.barrier();
+  auto checkpoint = read_checkpoint(ranks, path);
+  ranks.barrier();
+  if (ranks.rank() == 0) std::filesystem::remove(path);  // it is open
+  return checkpoint;
+}
+
+/// A tensor whose rows are all here; `mine`: those that are this rank's to save.
+inline StateTensor tensor_with(std::string name, std::int64_t rows, std::int64_t columns,
+                               Buffer<float> values, RowRange mine) {
+  const auto kept = std::make_shared<const Buffer<float>>(std::move(values));
+  return {std::move(name), rows, columns, {mine}, [kept, columns](RowRange range, float* to) {
+            std::copy_n(kept->data() + range.begin * columns, range.size() * columns, to);
+          }};
+}
+
+}  // namespace espalier
