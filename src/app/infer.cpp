@@ -27,6 +27,8 @@ namespace espalier {
 
 namespace {
 
+constexpr const char* kLabel = "infer";  // of its traffic
+
 /// What the command works with, apart from the job.
 struct Inference {
   const InferArguments& arguments;
@@ -191,7 +193,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   const double start = now();
   note_activity("computing the layers");
   const LayerwisePassOn<Space> pass(grid, whole_rows, features.partition(), job.graph.edges,
-                                    evaluation_memory(job), "infer");
+                                    evaluation_memory(job), kLabel);
   const auto shape = shape_of(job, inference);
   RowFile file(world, {arguments.output, arguments.overwrite}, shape);
   RowFileSinkOn<Space> rows(file, true, false), predictions(file, false, true);
@@ -209,13 +211,16 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   });
 
   note_activity("finishing the file");
+  const auto bytes = job.grid->traffic().of_stage(kLabel).bytes_received;
   std::optional<Evaluation> found;
   if (judge) found = judge->result(world);
   file.commit([&](const hdf5::Handle& root) { return describe(root, job, inference, found); });
-  log::info("wrote   {}: {} {} [{}, {}]{}{} in {:.1f} s", arguments.output, shape.rows,
-            shape.half ? "float16" : "float32", shape.chosen ? std::ssize(*shape.chosen) : shape.vertices,
-            shape.width, shape.predictions ? ", /predictions" : "", shape.chosen ? ", /ids" : "",
-            now() - start);
+  const auto moved = world.all_reduce(bytes, Reduction::kSum, "report");
+  log::info("wrote   {}: {} {} [{}, {}]{}{} in {:.1f} s, {:.1f} MB between ranks", arguments.output,
+            shape.rows, shape.half ? "float16" : "float32",
+            shape.chosen ? std::ssize(*shape.chosen) : shape.vertices, shape.width,
+            shape.predictions ? ", /predictions" : "", shape.chosen ? ", /ids" : "", now() - start,
+            static_cast<double>(moved) / 1e6);
   if (!found) return;
   show("train", found->train);
   show("valid", found->valid);
@@ -250,7 +255,7 @@ void run(Job& job, Inference& inference) {
       *job.grid, *job.file, job.config.graph.feature_norm, inference.weights.standardization);
   if (inference.arguments.metrics) inference.targets = targets_of(job, inference.arguments.checkpoint);
   warn_of_another_graph(job, inference);
-  const auto shape = whole_rows_shape(sampler_shape(job.config, job.grid->ranks()), "infer");
+  const auto shape = whole_rows_shape(sampler_shape(job.config, job.grid->ranks()), kLabel);
 
   // 2. The layers, on the space of the job.
 #ifdef ESPALIER_WITH_CUDA
