@@ -8,10 +8,10 @@
 // (rmat.hpp) with about as many vertices as Debian has packages. Heads x width: 4 x 64 and 8 x 8; f
 // is their product.
 //
-// Derivation: an edge is an entry or a row's own vertex, `heads` numbers each. With a column id of 4
-// bytes, an offset of 8, a position of 8:
+// Derivation: an edge is an entry or a row's own vertex, `heads` numbers each. With a column id of
+// 4 bytes, an offset of 8, a position of 8:
 //
-//     edge_softmax            edges 8 heads + entries 4 + rows (4 heads + 8)       and edges heads exp
+//     edge_softmax            edges 8 heads + entries 4 + rows (4 heads + 8); edges heads exp
 //     attend                  edges (4 f + 4 heads) + entries 4 + rows (4 f + 8)
 //     edge_softmax_backward   edges (4 f + 12 heads) + entries 4 + rows (4 f + 8 heads + 8)
 //     attend_backward         edges (4 f + 8 heads) + entries 12 + columns (4 f + 4 heads + 8)
@@ -115,7 +115,8 @@ struct Attention {
   double entries() const { return static_cast<double>(block.entries()); }
   double rows() const { return static_cast<double>(block.rows); }
   double columns() const { return static_cast<double>(block.columns); }
-  double of_head() const { return 4 * static_cast<double>(heads); }  // bytes of a number for each head
+  // Bytes: of a number for each head, of a row of P.
+  double of_head() const { return 4 * static_cast<double>(heads); }
   double of_row() const { return 4 * static_cast<double>(f()); }
 
   void softmax(int threads) { edge_softmax<float>(Cpu{threads}, block, source, target, mask, rate, weights); }

@@ -1,8 +1,8 @@
 // ranks: 1
 // Laws of attention over a block: hand-checked; weights of a row and a head sum to 1, equal entries
-// have equal weights, an entry (i, i) has none of its own; what is dropped stands in the sign and is
-// what the mask says; sums and gradients are those of a list of edges in double; scores of any size
-// overflow nothing; neither threads nor the place of a block change a bit; NaN stays where it
+// have equal weights, an entry (i, i) has none of its own; what is dropped stands in the sign and
+// is what the mask says; sums and gradients are those of a list of edges in double; scores of any
+// size overflow nothing; neither threads nor the place of a block change a bit; NaN stays where it
 // belongs.
 #include "espalier/nn/edge_softmax.hpp"
 

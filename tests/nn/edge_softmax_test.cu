@@ -1,7 +1,7 @@
 // ranks: 1
 // Laws: attention on a GPU has the CPU's weights but for the rounding of exp, the same of them
-// dropped; of given weights, sums and gradients are the CPU's bit for bit, wherever in common arrays
-// the block lies.
+// dropped; of given weights, sums and gradients are the CPU's bit for bit, wherever in common
+// arrays the block lies.
 #include "espalier/nn/edge_softmax.hpp"
 
 #include "dense/device_matrices.hpp"

@@ -13,7 +13,9 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/dense/gemm.hpp"
 #include "espalier/dense/spmm.hpp"
+#include "espalier/nn/edge_softmax.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
 #include "mpi_test.hpp"
@@ -133,6 +135,46 @@ TEST(Layer, AttentionDropsWeightsOfItsOwnMask) {
   double largest = 0;
   for (const double x : expected.data) largest = std::max(largest, std::abs(x));
   EXPECT_LT(largest_difference(mean, expected), 0.1 * largest);
+}
+
+// The stream is part of the law of bits: attention's own purpose, the pass, the layer's number.
+TEST(Layer, AttentionsMaskIsKeyedByThePassAndTheLayer) {
+  const NetworkShape shape{.kind = "gat",
+                           .layers = 2,
+                           .inputs = 5,
+                           .hidden = 6,
+                           .classes = 3,
+                           .heads = 2,
+                           .output_heads = 1,
+                           .attention_dropout = 0.5,
+                           .jumping = "concat"};
+  NetworkCase<double> c(shape, {60, 40, 20}, 5);
+  const Cpu cpu{1};
+  c.loss();
+  Matrix<double> at = c.input, projected, source, target, weights, z, joined(20, 12), logits(20, 3);
+  for (const int layer : {1, 2}) {
+    const auto& block = c.storage[static_cast<std::size_t>(layer - 1)];
+    const auto* const tensors = &c.network.parameters()[static_cast<std::size_t>(4 * (layer - 1))];
+    projected.resize(at.rows, 6);
+    source.resize(block.columns, 2);
+    target.resize(block.rows, 2);
+    gemm<double>(cpu, at, tensors[0].value, projected);
+    head_scores<double>(cpu, projected, tensors[1].value, source);
+    head_scores<double>(cpu, ConstMatrixView<double>(projected).first_rows(block.rows), tensors[2].value,
+                        target);
+    const RandomStream mask{
+        c.pass.seed, Purpose::kAttention, c.pass.epoch, c.pass.batch, static_cast<std::uint64_t>(layer), 0};
+    edge_softmax<double>(cpu, block, source, target, mask, 0.5, weights);
+    z.resize(block.rows, 6);
+    fill_rows<double>(cpu, tensors[3].value, z);
+    attend<double>(cpu, block, weights, 0.5, projected, z, Update::kAccumulate);
+    activate<double>(cpu, Activation::kRelu, {}, 0, z);
+    place_columns<double>(cpu, ConstMatrixView<double>(z).first_rows(20), 6 * (layer - 1), joined);
+    at = z;
+  }
+  gemm_plus_row<double>(cpu, c.network.parameters()[9].value, joined, c.network.parameters()[8].value,
+                        logits);
+  EXPECT_TRUE(same_bits(c.network.forward(cpu, c.blocks, c.input, c.pass), logits));
 }
 
 TEST(Layer, PlacesOfBlocksInCommonArraysDoNotMatter) {
