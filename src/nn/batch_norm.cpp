@@ -87,14 +87,14 @@ void batch_norm_backward(const Cpu& cpu, const Matrix<T>& normalized, const Matr
 template <class T>
 void batch_norm_evaluate(const Cpu& cpu, const Matrix<T>& mean, const Matrix<T>& variance,
                          const Matrix<T>& scale, const Matrix<T>& shift, Matrix<T>& z) {
-  Matrix<T> inverse_deviation(1, z.columns);
+  const auto inverse_deviation = workspace<struct InverseDeviations, T>(static_cast<std::size_t>(z.columns));
   for (std::int64_t j = 0; j < z.columns; ++j)
-    inverse_deviation.row(0)[j] = inverse_deviation_of<T>(static_cast<double>(variance.row(0)[j]));
+    inverse_deviation[j] = inverse_deviation_of<T>(static_cast<double>(variance.row(0)[j]));
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (z.rows > 64)
   for (std::int64_t i = 0; i < z.rows; ++i) {
     T* x = z.row(i);
     for (std::int64_t j = 0; j < z.columns; ++j)
-      x[j] = scale.row(0)[j] * ((x[j] - mean.row(0)[j]) * inverse_deviation.row(0)[j]) + shift.row(0)[j];
+      x[j] = scale.row(0)[j] * ((x[j] - mean.row(0)[j]) * inverse_deviation[j]) + shift.row(0)[j];
   }
 }
 

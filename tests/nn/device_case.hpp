@@ -61,16 +61,19 @@ struct DeviceCase {
     Matrix<float> logits;
     double loss = 0;
     std::vector<Matrix<float>> gradients, statistics;
+    Matrix<float> dinput;  ///< where all rows of the input were given
   };
   /// Forward, loss and backward on the GPU, from `given` in `form`.
   Result on_gpu(const Matrix<float, Cuda>& given, InputForm form = InputForm::kRows) {
-    Matrix<float, Cuda> dlogits;
+    Matrix<float, Cuda> dlogits, dinput;
     DeviceArray<double> loss(1);
     std::vector<Matrix<float, Cuda>> gradients;
     const auto& logits = network.forward(gpu, device_blocks, given, pass, form);
     softmax_cross_entropy(gpu, logits, device_labels.data(), 1.0, dlogits, loss.data());
-    Result result{to_host(gpu, logits), download(gpu, loss)[0], {}, {}};
-    network.backward(gpu, device_blocks, given, pass, dlogits, gradients);
+    Result result{to_host(gpu, logits), download(gpu, loss)[0], {}, {}, {}};
+    network.backward(gpu, device_blocks, given, pass, dlogits, gradients,
+                     form == InputForm::kRows ? &dinput : nullptr);
+    result.dinput = to_host(gpu, dinput);
     for (const auto& gradient : gradients) result.gradients.push_back(to_host(gpu, gradient));
     for (const auto& statistic : network.batch_statistics())
       result.statistics.push_back(to_host(gpu, statistic));
@@ -82,6 +85,7 @@ struct DeviceCase {
     Matrix<double> logits;
     double loss = 0;
     std::vector<Matrix<double>> gradients;
+    Matrix<double> dinput;
   };
   ExactResult on_cpu() {
     ExactResult result;
@@ -89,7 +93,7 @@ struct DeviceCase {
     Matrix<double> dlogits;
     result.logits = exact.forward(Cpu{1}, views_of(blocks), exact_input, pass);
     result.loss = softmax_cross_entropy<double>(Cpu{1}, result.logits, labels, 1.0, dlogits);
-    exact.backward(Cpu{1}, views_of(blocks), exact_input, pass, dlogits, result.gradients);
+    exact.backward(Cpu{1}, views_of(blocks), exact_input, pass, dlogits, result.gradients, &result.dinput);
     return result;
   }
 };
@@ -100,6 +104,7 @@ inline void expect_same_bits(const DeviceCase::Result& a, const DeviceCase::Resu
   ASSERT_EQ(a.gradients.size(), b.gradients.size());
   for (std::size_t k = 0; k < a.gradients.size(); ++k)
     EXPECT_TRUE(same_bits(a.gradients[k], b.gradients[k])) << "gradient " << k;
+  if (a.dinput.rows == b.dinput.rows) EXPECT_TRUE(same_bits(a.dinput, b.dinput));
 }
 
 }  // namespace espalier

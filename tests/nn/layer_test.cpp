@@ -3,72 +3,31 @@
 // its input too, are the derivatives of its loss (central finite differences in double); neither
 // forward nor backward depends on the number of threads; a row of an evaluation depends on the rows
 // it needs only, and evaluation is the forward pass without dropout; what is said of a kind before
-// it is made is what it then has.
+// it is made is what it then has; nothing is allocated in the steady state; where blocks lie in
+// common arrays does not matter; NaN shows in all that it influences.
 #include "espalier/nn/layer.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/dense/gemm.hpp"
+#include "espalier/dense/spmm.hpp"
+#include "espalier/nn/edge_softmax.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
 #include "mpi_test.hpp"
+#include "nn/layer_shapes.hpp"
 #include "nn/network_case.hpp"
 
 namespace espalier {
 namespace {
 
-/// One shape for each way of a layer, small; then what may stand around it.
-std::vector<NetworkShape> shapes(const std::vector<double>& rates = {0, 0.4}) {
-  std::vector<NetworkShape> all;
-  for (const double rate : rates)
-    for (const char* kind : {"sage", "gcn", "gat", "gin"}) {
-      NetworkShape shape{.kind = kind,
-                         .layers = 2,
-                         .inputs = 7,
-                         .hidden = 6,
-                         .classes = 4,
-                         .dropout = rate,
-                         .input_dropout = rate};
-      const bool attends = shape.kind == "gat";
-      if (attends) shape.heads = 3, shape.output_heads = 2, shape.attention_dropout = rate;
-      all.push_back(shape);
-      if (shape.kind == "sage") {
-        all.push_back(shape);
-        all.back().aggregator = "max";
-      }
-      for (const char* normalize : {"batch", "layer"}) {
-        all.push_back(shape);
-        all.back().normalize = normalize;
-        all.back().residual = true;
-      }
-      for (const char* jumping : {"concat", "max"}) {
-        all.push_back(shape);
-        all.back().jumping = jumping;
-        all.back().residual = true;
-        all.back().layers = 3;
-      }
-      all.push_back(shape);
-      all.back().activation = "elu";
-      all.back().hidden = 9;
-      all.back().layers = 3;
-    }
-  return all;
-}
-
-std::string in_words(const NetworkShape& s) {
-  return fmt::format("{} {} layers {} dropout {} normalize {} activation {} residual {} jumping {}", s.kind,
-                     s.aggregator, s.layers, s.dropout, s.normalize, s.activation, s.residual, s.jumping);
-}
-
-std::vector<std::int64_t> frontiers_of(const NetworkShape& shape, std::vector<std::int64_t> sizes) {
-  return {sizes.end() - shape.layers - 1, sizes.end()};
-}
-
 TEST(Layer, GradientsAreTheDerivativesOfTheLoss) {
   const std::uint64_t seed = test_seed(7);
-  for (const auto& shape : shapes())
+  for (const auto& shape : layer_shapes({0, 0.4}))
     for (const std::vector<std::int64_t>& sizes :
          {std::vector<std::int64_t>{13, 12, 11, 9}, std::vector<std::int64_t>{40, 20, 9, 5}}) {
       NetworkCase<double> c(shape, frontiers_of(shape, sizes), seed);
@@ -82,7 +41,7 @@ TEST(Layer, GradientsAreTheDerivativesOfTheLoss) {
 }
 
 TEST(Layer, ThreadsDoNotMatter) {
-  for (auto shape : shapes({0.5})) {
+  for (auto shape : layer_shapes({0.5})) {
     shape.inputs = 40;
     shape.hidden = 36;
     NetworkCase<float> c(shape, frontiers_of(shape, {5000, 3000, 1700, 900}), 3);
@@ -99,7 +58,7 @@ TEST(Layer, ThreadsDoNotMatter) {
 
 TEST(Layer, EvaluationOfARowDependsOnTheRowsItNeeds) {
   std::mt19937_64 random(test_seed(12));
-  for (auto shape : shapes({0.5})) {
+  for (auto shape : layer_shapes({0.5})) {
     shape.inputs = 37;
     shape.hidden = 18;
     NetworkCase<float> c(shape, frontiers_of(shape, {200, 150, 100, 90}), 4);
@@ -126,7 +85,7 @@ TEST(Layer, EvaluationOfARowDependsOnTheRowsItNeeds) {
 }
 
 TEST(Layer, EvaluationIsTheForwardPassWithoutDropout) {
-  for (const auto& shape : shapes({0})) {
+  for (const auto& shape : layer_shapes({0})) {
     if (shape.normalize == "batch") continue;  // of the minibatch here, of all steps there
     NetworkCase<double> c(shape, frontiers_of(shape, {60, 40, 25, 12}), 9);
     const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
@@ -146,7 +105,7 @@ TEST(Layer, EvaluationIsTheForwardPassWithoutDropout) {
 }
 
 TEST(Layer, WhatIsSaidOfAKindIsWhatItHas) {
-  for (const auto& shape : shapes({0.5})) {
+  for (const auto& shape : layer_shapes({0.5})) {
     NetworkCase<float> c(shape, frontiers_of(shape, {60, 40, 25, 12}), 9);
     const auto size = network_size(shape);
     EXPECT_EQ(static_cast<std::int64_t>(size.parameters), c.network.parameter_count()) << in_words(shape);
@@ -179,6 +138,171 @@ TEST(Layer, AttentionDropsWeightsOfItsOwnMask) {
   EXPECT_LT(largest_difference(mean, expected), 0.1 * largest);
 }
 
+// The stream is part of the law of bits: attention's own purpose, the pass, the layer's number.
+TEST(Layer, AttentionsMaskIsKeyedByThePassAndTheLayer) {
+  const NetworkShape shape{.kind = "gat",
+                           .layers = 2,
+                           .inputs = 5,
+                           .hidden = 6,
+                           .classes = 3,
+                           .heads = 2,
+                           .output_heads = 1,
+                           .attention_dropout = 0.5,
+                           .jumping = "concat"};
+  NetworkCase<double> c(shape, {60, 40, 20}, 5);
+  const Cpu cpu{1};
+  c.loss();
+  Matrix<double> at = c.input, projected, source, target, weights, z, joined(20, 12), logits(20, 3);
+  for (const int layer : {1, 2}) {
+    const auto& block = c.storage[static_cast<std::size_t>(layer - 1)];
+    const auto* const tensors = &c.network.parameters()[static_cast<std::size_t>(4 * (layer - 1))];
+    projected.resize(at.rows, 6);
+    source.resize(block.columns, 2);
+    target.resize(block.rows, 2);
+    gemm<double>(cpu, at, tensors[0].value, projected);
+    head_scores<double>(cpu, projected, tensors[1].value, source);
+    head_scores<double>(cpu, ConstMatrixView<double>(projected).first_rows(block.rows), tensors[2].value,
+                        target);
+    const RandomStream mask{
+        c.pass.seed, Purpose::kAttention, c.pass.epoch, c.pass.batch, static_cast<std::uint64_t>(layer), 0};
+    edge_softmax<double>(cpu, block, source, target, mask, 0.5, weights);
+    z.resize(block.rows, 6);
+    fill_rows<double>(cpu, tensors[3].value, z);
+    attend<double>(cpu, block, weights, 0.5, projected, z, Update::kAccumulate);
+    activate<double>(cpu, Activation::kRelu, {}, 0, z);
+    place_columns<double>(cpu, ConstMatrixView<double>(z).first_rows(20), 6 * (layer - 1), joined);
+    at = z;
+  }
+  gemm_plus_row<double>(cpu, c.network.parameters()[9].value, joined, c.network.parameters()[8].value,
+                        logits);
+  EXPECT_TRUE(same_bits(c.network.forward(cpu, c.blocks, c.input, c.pass), logits));
+}
+
+TEST(Layer, PlacesOfBlocksInCommonArraysDoNotMatter) {
+  for (auto shape : layer_shapes({0.5})) {
+    NetworkCase<float> c(shape, frontiers_of(shape, {300, 140, 80, 50}), 3);
+    const double loss = c.loss();
+    const auto gradients = c.gradients();
+    Matrix<float> own, in_common;
+    LayerScratch<float> scratch;
+    c.network.evaluate_layer(Cpu{1}, 1, c.blocks[0], c.input, scratch, own);
+    std::vector<SharedBlock> shared;
+    for (std::size_t l = 0; l < c.storage.size(); ++l)
+      c.blocks[l] = shared.emplace_back(c.storage[l], 333 + 10 * static_cast<std::int64_t>(l)).block;
+    EXPECT_EQ(c.loss(), loss) << in_words(shape);
+    const auto again = c.gradients();
+    for (std::size_t k = 0; k < gradients.size(); ++k)
+      EXPECT_TRUE(same_bits(again[k], gradients[k])) << in_words(shape);
+    c.network.evaluate_layer(Cpu{1}, 1, c.blocks[0], c.input, scratch, in_common);
+    EXPECT_TRUE(same_bits(in_common, own)) << in_words(shape);
+  }
+}
+
+// A caller that forms B[1] X itself gives only the destinations' rows of X; what follows has the
+// same bits.
+TEST(Layer, TakesItsInputAggregated) {
+  for (auto shape : layer_shapes({0.4})) {
+    shape.input_dropout = 0;
+    shape.inputs = 5;
+    NetworkCase<float> c(shape, frontiers_of(shape, {200, 40, 25, 12}), 9);
+    EXPECT_EQ(c.network.aggregates_input(c.blocks[0]), shape.kind != "gat" && shape.aggregator != "max");
+    if (!c.network.aggregates_input(c.blocks[0])) continue;
+    const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
+    const auto expected = c.gradients();
+    auto& product = c.network.input_aggregate();
+    product.resize(c.blocks[0].rows, c.input.columns);
+    spmm<float>(Cpu{1}, c.blocks[0], c.input, product);
+    Matrix<float> destinations(c.blocks[0].rows, c.input.columns), dlogits;
+    std::copy_n(c.input.data.begin(), destinations.data.size(), destinations.data.begin());
+    EXPECT_TRUE(
+        same_bits(c.network.forward(Cpu{2}, c.blocks, destinations, c.pass, InputForm::kAggregated), logits))
+        << in_words(shape);
+    softmax_cross_entropy<float>(Cpu{2}, logits, c.labels, 1.0, dlogits);
+    std::vector<Matrix<float>> gradients;
+    c.network.backward(Cpu{2}, c.blocks, destinations, c.pass, dlogits, gradients);
+    for (std::size_t k = 0; k < expected.size(); ++k)
+      EXPECT_TRUE(same_bits(gradients[k], expected[k])) << in_words(shape);
+  }
+}
+
+TEST(Layer, PassesAllocateNothingOnceTheLargestMinibatchHasPassed) {
+  for (auto shape : layer_shapes({0.4}))
+    for (const int threads : {1, 2}) {
+      SCOPED_TRACE(in_words(shape) + ", threads " + std::to_string(threads));
+      NetworkCase<float> large(shape, frontiers_of(shape, {4000, 2500, 1500, 700}), 1);
+      NetworkCase<float> small(shape, frontiers_of(shape, {3000, 2000, 1000, 300}), 2);
+      Matrix<float> dlogits, dinput;
+      std::vector<Matrix<float>> gradients;
+      const auto step = [&](const NetworkCase<float>& c) {
+        const auto& logits = large.network.forward(Cpu{threads}, c.blocks, c.input, c.pass);
+        softmax_cross_entropy<float>(Cpu{threads}, logits, c.labels, 1.0, dlogits);
+        large.network.backward(Cpu{threads}, c.blocks, c.input, c.pass, dlogits, gradients, &dinput);
+      };
+      for (int k = 0; k < 2; ++k) step(large);
+      const auto before = buffer_allocations();
+      step(small);
+      step(large);
+      EXPECT_EQ(buffer_allocations(), before);
+    }
+}
+
+TEST(Layer, EvaluationAllocatesNothingOnceTheLargestBlockHasPassed) {
+  for (const auto& shape : layer_shapes({0})) {
+    NetworkCase<float> c(shape, frontiers_of(shape, {400, 250, 150, 70}), 1);
+    std::mt19937_64 random(2);
+    LayerScratch<float> scratch;
+    std::vector<Matrix<float>> inputs, outputs(c.blocks.size());
+    for (int layer = 1; layer <= shape.layers; ++layer)
+      inputs.push_back(random_matrix<float>(c.blocks[static_cast<std::size_t>(layer - 1)].columns,
+                                            c.network.input_width(layer), random));
+    const auto evaluate = [&] {
+      for (std::size_t l = 0; l < c.blocks.size(); ++l)
+        c.network.evaluate_layer(Cpu{1}, static_cast<int>(l + 1), c.blocks[l], inputs[l], scratch,
+                                 outputs[l]);
+    };
+    evaluate();
+    const auto before = buffer_allocations();
+    evaluate();
+    EXPECT_EQ(buffer_allocations(), before) << in_words(shape);
+  }
+}
+
+/// Is a number of row i NaN?
+bool shows_nan(const Matrix<float>& m, std::int64_t i) {
+  return std::any_of(m.row(i), m.row(i) + m.columns, [](float x) { return std::isnan(x); });
+}
+
+// A diverged run must show: whoever reads a row that is NaN becomes NaN, in training (without
+// dropout, which may drop it) and in evaluation, and nobody else does; nor do gradients hide it.
+TEST(Layer, NaNReachesWhoeverReadsIt) {
+  for (auto shape : layer_shapes({0})) {
+    if (shape.normalize == "batch") continue;  // everybody reads everything
+    shape.layers = 1;
+    if (shape.jumping == "none") shape.classes = shape.hidden;
+    NetworkCase<float> c(shape, {120, 60}, 21);
+    const std::int64_t bad = 17;  // a destination too
+    c.input(bad, 3) = NAN;
+    std::vector<bool> reads(60, false);
+    reads[bad] = true;
+    if (shape.kind == "gcn") reads[bad] = false;  // itself only where the block says so
+    for (std::int64_t i = 0; i < 60; ++i)
+      for (const std::int32_t j : c.blocks[0].row_indices(i)) reads[i] = reads[i] || j == bad;
+    if (shape.residual) reads[bad] = true;
+    LayerScratch<float> scratch;
+    Matrix<float> evaluated;
+    c.network.evaluate_layer(Cpu{1}, 1, c.blocks[0], c.input, scratch, evaluated);
+    const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
+    for (std::int64_t i = 0; i < 60; ++i) {
+      EXPECT_EQ(shows_nan(evaluated, i), reads[i]) << in_words(shape) << " row " << i;
+      EXPECT_EQ(shows_nan(logits, i), reads[i]) << in_words(shape) << " row " << i;
+    }
+    const auto gradients = c.gradients();
+    EXPECT_TRUE(std::ranges::any_of(gradients[shape.kind == "gin" ? 1 : 0].data, [](float x) {
+      return std::isnan(x);
+    })) << in_words(shape);
+  }
+}
+
 TEST(Layer, RefusesShapesThatMakeNoSense) {
   const auto refused = [](NetworkShape shape, const char* word) {
     try {
@@ -191,7 +315,18 @@ TEST(Layer, RefusesShapesThatMakeNoSense) {
   NetworkShape shape{.kind = "gat", .layers = 2, .inputs = 5, .hidden = 8, .classes = 3};
   check_shape(shape);
   shape.heads = 3;
+  refused(shape, "take 6 or 9");
+  shape.heads = 9;
   refused(shape, "multiple of model.heads");
+  shape.layers = 1;  // no hidden layer
+  check_shape(shape);
+  shape.jumping = "max";
+  refused(shape, "multiple of model.heads");
+  shape = {.kind = "gat", .layers = 2, .inputs = 5, .hidden = 8, .classes = 3, .output_heads = 0};
+  refused(shape, "at least 1 head");
+  shape.output_heads = 1;
+  shape.attention_dropout = 1;
+  refused(shape, "[0, 1)");
   shape = {.kind = "gta", .layers = 2, .inputs = 5, .hidden = 8, .classes = 3};
   refused(shape, "gat");
   shape.kind = "sage";

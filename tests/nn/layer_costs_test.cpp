@@ -1,0 +1,164 @@
+// ranks: 1
+// Law: what a kind of layer says of itself before it is made (LayerKind::costs) is what the layer
+// then does: the arrays that it keeps from forward to backward and works in, byte by byte; whether
+// it transposes the block, asks where entries were, begins with the product of block and input.
+//
+// Buffers take their memory from the aligned operator new (base/buffer.cpp), which this program
+// replaces by one that remembers what was asked for and not given back.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <new>
+
+#include "../../src/nn/layers.inl.hpp"
+#include "dense/random_matrices.hpp"
+#include "mpi_test.hpp"
+
+namespace {
+
+bool remembers = false;
+
+std::map<void*, std::size_t>& live_memory() {
+  static std::map<void*, std::size_t> live;
+  return live;
+}
+
+void give_back(void* memory) {
+  live_memory().erase(memory);
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  const auto unit = static_cast<std::size_t>(alignment);
+  void* const memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
+  if (memory == nullptr) throw std::bad_alloc();
+  if (remembers) live_memory().emplace(memory, bytes);
+  return memory;
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  give_back(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  give_back(memory);
+}
+
+namespace espalier {
+namespace {
+
+/// Bytes of the arrays that `work` has made and left, ascending.
+template <class Work>
+std::vector<std::int64_t> bytes_left_by(const Work& work) {
+  live_memory().clear();
+  remembers = true;
+  work();
+  remembers = false;
+  std::vector<std::int64_t> bytes;
+  for (const auto& [memory, size] : live_memory()) bytes.push_back(static_cast<std::int64_t>(size));
+  std::ranges::sort(bytes);
+  return bytes;
+}
+
+std::vector<std::int64_t> bytes_of(const std::vector<double>& numbers,
+                                   std::vector<std::int64_t> others = {}) {
+  for (const double count : numbers) others.push_back(4 * static_cast<std::int64_t>(count));
+  std::erase(others, 0);
+  std::ranges::sort(others);
+  return others;
+}
+
+/// A layer by itself, its block and all that it is given, with room for its results.
+struct LoneLayer {
+  const LayerKind& kind;
+  LayerShape shape;
+  Block block;
+  Matrix<float> x, dz, z, dx;
+  std::vector<Parameter<float>> weights;
+  std::vector<Matrix<float>> gradients;
+  std::unique_ptr<Layer<float>> layer;
+  LayerScratch<float> scratch;
+
+  LoneLayer(const LayerKind& kind_, const LayerShape& shape_, const Block& block_)
+      : kind(kind_), shape(shape_), block(block_), layer(make_layer<float, Cpu>(kind, shape)) {
+    std::mt19937_64 random(1);
+    x = random_matrix<float>(block.columns, shape.in, random);
+    dz = z = random_matrix<float>(block.rows, shape.out, random);
+    dx.resize(block.columns, shape.in);
+    for (const auto& tensor : kind.tensors(shape)) {
+      weights.push_back({tensor.name, 1, true, random_matrix<float>(tensor.rows, tensor.columns, random)});
+      gradients.push_back(weights.back().value);
+    }
+  }
+  bool first() const { return shape.number == 1; }
+  void forward() { layer->forward(Cpu{1}, block, InputForm::kRows, x, weights, {}, z); }
+  void backward() {
+    layer->backward(Cpu{1}, block, x, weights, dz, scratch, gradients, first() ? nullptr : &dx);
+  }
+  void evaluate(LayerScratch<float>& with) const {
+    Matrix<float> result = z;
+    layer->evaluate(Cpu{1}, block, x, weights, with, result);
+  }
+};
+
+void expect_as_said(const LayerKind& kind, const LayerShape& shape, const Block& block) {
+  const BlockSize size{static_cast<double>(block.rows), static_cast<double>(block.columns),
+                       static_cast<double>(block.entries())};
+  const LayerCosts said = kind.costs(shape, size);
+  LoneLayer warm(kind, shape, block);  // what threads keep for any layer
+  warm.forward();
+  warm.backward();
+  warm.evaluate(warm.scratch);
+
+  LoneLayer lone(kind, shape, block);
+  EXPECT_EQ(bytes_left_by([&] { lone.forward(); }), bytes_of(said.kept));
+  std::vector<std::int64_t> of_transpose;
+  if (said.transposes) of_transpose = {8 * (block.columns + 1), 4 * block.entries(), 4 * block.entries()};
+  if (said.keeps_positions) of_transpose.push_back(8 * block.entries());
+  EXPECT_EQ(bytes_left_by([&] { lone.backward(); }), bytes_of(said.backward_scratch, of_transpose));
+  LayerScratch<float> scratch;
+  EXPECT_EQ(bytes_left_by([&] { lone.evaluate(scratch); }), bytes_of(said.scratch));
+  EXPECT_EQ(lone.layer->aggregates_input(block), said.aggregates_input);
+}
+
+TEST(LayerCosts, AreWhatTheLayerDoes) {
+  std::mt19937_64 random(test_seed(3));
+  int aggregate = 0, multiply = 0;
+  for (const auto& kind : layer_kinds())
+    for (const auto* aggregator : {"mean", "max", "sum"})
+      for (const int number : {1, 2})
+        for (const bool averages : {false, true})
+          for (const auto& [in, out] : {std::pair{40, 6}, {6, 12}})
+            for (const auto& [columns, rows, most] : {std::array{61, 53, 2}, {200, 30, 30}}) {
+              if (std::string_view(aggregator) != "mean" && !kind.takes_aggregator) continue;
+              if (averages && !kind.takes_heads) continue;
+              SCOPED_TRACE(testing::Message()
+                           << kind.name << " " << aggregator << ", number " << number << ", " << in << " to "
+                           << out << ", " << columns << " sources");
+              const LayerShape shape{.number = number,
+                                     .in = in,
+                                     .out = out,
+                                     .heads = kind.takes_heads ? 3 : 1,
+                                     .averages_heads = averages,
+                                     .aggregator = aggregator};
+              const Block block = random_block_matrix(rows, columns, most, random);
+              expect_as_said(kind, shape, block);
+              ++(make_layer<float, Cpu>(kind, shape)->aggregates_input(block) ? aggregate : multiply);
+            }
+  EXPECT_GT(aggregate, 10) << "both orders must have been tried";
+  EXPECT_GT(multiply, 10);
+}
+
+TEST(LayerCosts, KindsAreFoundByName) {
+  for (const auto& kind : layer_kinds()) EXPECT_EQ(&layer_kind_of(kind.name), &kind);
+  try {
+    layer_kind_of("gatt");
+    ADD_FAILURE();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean gat?"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace espalier

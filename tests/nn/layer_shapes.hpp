@@ -1,0 +1,62 @@
+// Networks that between them go through every way of every kind of layer, small, for tests.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+#include <vector>
+
+#include "espalier/nn/network_shape.hpp"
+
+namespace espalier {
+
+/// For each rate of dropout one shape for each way of a layer; then what may stand around it.
+inline std::vector<NetworkShape> layer_shapes(const std::vector<double>& rates) {
+  std::vector<NetworkShape> all;
+  for (const double rate : rates)
+    for (const char* kind : {"sage", "gcn", "gat", "gin"}) {
+      NetworkShape shape{.kind = kind,
+                         .layers = 2,
+                         .inputs = 7,
+                         .hidden = 6,
+                         .classes = 4,
+                         .dropout = rate,
+                         .input_dropout = rate};
+      const bool attends = shape.kind == "gat";
+      if (attends) shape.heads = 3, shape.output_heads = 2, shape.attention_dropout = rate;
+      all.push_back(shape);
+      if (shape.kind == "sage") {
+        all.push_back(shape);
+        all.back().aggregator = "max";
+      }
+      for (const char* normalize : {"batch", "layer"}) {
+        all.push_back(shape);
+        all.back().normalize = normalize;
+        all.back().residual = true;
+      }
+      for (const char* jumping : {"concat", "max"}) {
+        all.push_back(shape);
+        all.back().jumping = jumping;
+        all.back().residual = true;
+        all.back().layers = 3;
+      }
+      all.push_back(shape);
+      all.back().activation = "elu";
+      all.back().hidden = 9;
+      all.back().layers = 3;
+    }
+  return all;
+}
+
+inline std::string in_words(const NetworkShape& s) {
+  return fmt::format("{} {} layers {} dropout {} normalize {} activation {} residual {} jumping {}", s.kind,
+                     s.aggregator, s.layers, s.dropout, s.normalize, s.activation, s.residual, s.jumping);
+}
+
+/// The last of `sizes` that a network of this many layers has: input side first.
+inline std::vector<std::int64_t> frontiers_of(const NetworkShape& shape,
+                                              const std::vector<std::int64_t>& sizes) {
+  return {sizes.end() - shape.layers - 1, sizes.end()};
+}
+
+}  // namespace espalier
