@@ -32,6 +32,7 @@ NetworkShape to_shape(const nlohmann::json& json) {
 Matrix<double> evaluate(const Network<double>& network, const std::vector<Block>& blocks,
                         const Matrix<double>& input) {
   Matrix<double> at = input, next, jumped;
+  if (network.jumps()) jumped.resize(blocks.back().rows, network.input_width(network.stages()));
   LayerScratch<double> scratch;
   Buffer<std::int32_t> winners;
   for (int layer = 1; layer <= network.shape().layers; ++layer, std::swap(at, next)) {

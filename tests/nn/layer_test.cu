@@ -41,6 +41,10 @@ void expect_evaluation_near_the_cpu(DeviceCase& c) {
   c.exact.update_running_statistics(c.exact.batch_statistics());
   Matrix<double> at = in_double(c.input), next, jumped, logits;
   Matrix<float, Cuda> device_at = to_device(c.gpu, c.input), device_next, device_jumped, device_logits;
+  if (c.network.jumps()) {
+    jumped.resize(c.blocks.back().rows, c.network.input_width(c.network.stages()));
+    device_jumped.resize(jumped.rows, jumped.columns);
+  }
   LayerScratch<double> scratch;
   LayerScratch<float, Cuda> device_scratch;
   Buffer<std::int32_t> winners;
