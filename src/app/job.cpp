@@ -9,6 +9,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/train/task.hpp"
 #include "memory.hpp"
 
 namespace espalier {
@@ -33,6 +34,7 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   auto config = parse_config(text, arguments.config, arguments.overrides);
   check_sampler_keys(sampler_kind_of(config.sampler.kind), config.sampler.weighted, config.sampler.mode,
                      config.model.kind == "gcn");
+  metric_of(config.train);
   if (config.graph.file.empty() && !arguments.dry_run)
     usage_error(
         "{}: {}graph.file is missing; name a file that `espalier import` or `espalier generate` wrote, here "
@@ -157,7 +159,8 @@ void warn_of_surprises(const Job& job) {
         "one",
         config.graph.file, config.graph.file);
   if (job.training && job.graph.test == 0)
-    log::warning("{}: /split/test is empty or absent: there will be no test accuracy", config.graph.file);
+    log::warning("{}: /split/test is empty or absent: there will be no test {}", config.graph.file,
+                 metric_of(config.train).words);
   if (job.training && config.graph.features_on != "device" && !job.device.gpu)
     log::warning("graph.features_on = {} has no meaning {}", config.graph.features_on, job.device.words);
   if (job.training && config.train.early_stop > 0 && job.graph.valid == 0)

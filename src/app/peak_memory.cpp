@@ -9,6 +9,7 @@
 #include "espalier/base/index_type.hpp"
 #include "espalier/nn/convolution.hpp"
 #include "espalier/train/evaluator.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
@@ -262,12 +263,8 @@ Arrays evaluation(const Estimate& e) {
 
 double labels_bytes(const Estimate& e) {
   const auto& g = e.job.graph;
-  const double splits = 8.0 * static_cast<double>(g.valid + g.test) / e.epoch.rows();
-  const double training = 8.0 * static_cast<double>(g.train);
-  const double order = 8.0 * static_cast<double>(g.train);  // the epoch's shuffle
-  if (!e.job.training) return training + order;
-  const double labels = 4.0 * static_cast<double>(g.train);  // and shuffled
-  return training + order + 2 * labels + 4 * e.block_rows() + splits;
+  if (!e.job.training) return 2 * 8.0 * static_cast<double>(g.train);  // and shuffled
+  return task_kind_of(e.job.config.train.task).label_bytes({g, e.epoch.ranks, e.epoch.rows()});
 }
 
 double sampler_bytes(const Estimate& e) {

@@ -60,8 +60,9 @@ bool is_plan(const std::string& text) {
   return json.is_object() && json.contains("plan") && json.value("command", nlohmann::json()) == "plan";
 }
 
-void check_training_data(const GraphInfo& graph, const std::string& path) {
-  check_labels(graph, path, "; `--sampling` plans `espalier sample`");
+void check_training_data(const GraphInfo& graph, const Config& config) {
+  const auto& path = config.graph.file;
+  check_labels(graph, path, config.train.task, "; `--sampling` plans `espalier sample`");
   if (graph.features == 0)
     input_error(
         "{}: the graph has no features (/nodes/features), so there is nothing to train on; `--sampling` "
@@ -286,7 +287,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   note_activity("opening the graph file");
   const GraphFile file(world, config.graph.file, config.graph.verify ? Verify::kYes : Verify::kNo);
   check_graph(file.info(), config);
-  if (!arguments.sampling) check_training_data(file.info(), config.graph.file);
+  if (!arguments.sampling) check_training_data(file.info(), config);
   auto plan = resolve(arguments, config, file.info());
 
   // 2. What an epoch asks for: counted in its own minibatches where this process can hold

@@ -8,6 +8,7 @@
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/nn/convolution.hpp"
 #include "espalier/sample/epoch_plan.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
@@ -101,9 +102,9 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
       add(same, {1.0 * (c - 1), 4 * block * crossing(c) * width_of(in, layer)});
     }
   }
-  // Of three splits.
-  add(same, all_reduce_cost(3 * 24.0 * static_cast<double>(in.job.graph.classes), p));
   std::vector<Cost> costs(p, same);
+  const auto& task = task_kind_of(in.job.config.train.task);
+  for (int rank = 0; rank < p; ++rank) add(costs[rank], task.judging({in.job.graph, p, rows}, rank));
   // The total is exact; one rank stands for the fullest.
   if (p > 1 && most.bytes > 0) {
     costs[0].bytes += most.bytes;

@@ -9,6 +9,7 @@
 
 #include "espalier/base/version.hpp"
 #include "espalier/graph/hdf5.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
@@ -100,11 +101,14 @@ void visit_numbers(State& c, Visit visit) {
   visit("input_rows", c.state.counts.input_rows);
 }
 
-template <class Test, class Visit>
-void visit_test(Test& test, Visit visit) {
-  visit("test_accuracy", test.accuracy);
-  visit("test_macro_f1", test.macro_f1);
-  visit("test_vertices", test.vertices);
+// The test split of a task with these metrics, by read(name, integer or double).
+template <class Read>
+Metrics read_test(std::span<const MetricKind> metrics, Read read) {
+  Metrics test;
+  for (const auto& metric : metrics)
+    read(fmt::format("test_{}", metric.name).c_str(), test.scores.emplace_back(metric.name, 0.0).value);
+  read("test_vertices", test.vertices);
+  return test;
 }
 
 constexpr const char* kFeatures = "features/";
@@ -155,7 +159,10 @@ std::string checkpoint_bytes(const Checkpoint& checkpoint) {
       good = hdf5::write_integer_attribute(file, name, value) && good;
   };
   visit_numbers(checkpoint, write);
-  if (checkpoint.state.test) visit_test(*checkpoint.state.test, write);
+  if (const auto& test = checkpoint.state.test) {
+    for (const auto& score : test->scores) write(("test_" + score.name).c_str(), score.value);
+    write("test_vertices", test->vertices);
+  }
   good = hdf5::write_long_text_attribute(file, "sample_digest", hex(checkpoint.state.counts.digest)) &&
          hdf5::write_long_text_attribute(file, "config", checkpoint.config) &&
          hdf5::write_long_text_attribute(file, "history", history_to_json(checkpoint.history)) &&
@@ -262,7 +269,9 @@ Checkpoint checkpoint_from(const std::string& bytes, const std::string& path) {
   read("version", version);
   if (version != 1) refuse(path, fmt::format("is of version {}; this program reads version 1", version));
   visit_numbers(checkpoint, read);
-  if (H5Aexists(file.id(), "test_accuracy") > 0) visit_test(state.test.emplace(), read);
+  for (const auto* task : task_kinds())
+    if (H5Aexists(file.id(), fmt::format("test_{}", task->metrics.front().name).c_str()) > 0)
+      state.test = read_test(task->metrics, read);
   for (const auto& name : dataset_names(file))
     if (name != "losses" && !name.starts_with(kFeatures))
       state.tensors.push_back(read_tensor(file, name, path));

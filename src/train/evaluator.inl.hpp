@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "espalier/train/evaluator.hpp"
-#include "espalier/train/metrics.hpp"
 
 namespace espalier {
 
@@ -24,13 +23,13 @@ void gather_block(const DeviceCommunicator& group, const Matrix<float, Cuda>& mi
 
 template <class Space>
 EvaluatorOn<Space>::EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
-                                const FeatureStoreOn<Space>& features, const Targets& targets,
+                                const FeatureStoreOn<Space>& features, const TaskOn<Space>& task,
                                 std::int64_t edges, std::int64_t chunk_bytes)
     : collectives_(grid),
       grid_(grid.host()),
       whole_rows_(whole_rows),
       features_(features),
-      targets_(targets),
+      task_(task),
       mean_degree_(static_cast<double>(edges) /
                    static_cast<double>(std::max<std::int64_t>(1, features.partition().rows()))),
       chunk_bytes_(chunk_bytes),
@@ -75,44 +74,6 @@ std::optional<Matrix<float, Space>> EvaluatorOn<Space>::compute_layer(
   return block;
 }
 
-// The class counts (metrics.hpp) of a split's vertices in my share. `split` may name others too.
-template <class Space>
-std::vector<std::int64_t> EvaluatorOn<Space>::count_share(const Space& space,
-                                                          const Matrix<float, Space>& logits,
-                                                          const Buffer<std::int64_t>& split) const {
-  // My share of the vertices of my block row: labels outside of the split are hidden.
-  const auto first = targets_.partition.begin(grid_.row());
-  const auto begin = shares_.begin(grid_.column()), end = shares_.end(grid_.column());
-  std::vector<std::int32_t> labels(logits.rows, -1);
-  for (auto at = std::lower_bound(split.begin(), split.end(), first + begin);
-       at != split.end() && *at < first + end; ++at)
-    labels[*at - first] = targets_.local_labels[*at - first];
-  return class_counts(space, logits, labels);
-}
-
-inline Metrics metrics_of(std::span<const std::int64_t> counts) {
-  std::int64_t judged = 0;
-  // tp + fn
-  for (std::size_t c = 0; c < counts.size(); c += 3) judged += counts[c] + counts[c + 2];
-  return {accuracy(counts), macro_f1(counts), judged};
-}
-
-// Collective: one reduction for all splits.
-template <class Space>
-Evaluation EvaluatorOn<Space>::judge(const Space& space, const Matrix<float, Space>& logits) const {
-  std::vector<std::int64_t> counts;
-  for (const auto* split : {&targets_.train, &targets_.valid, &targets_.test}) {
-    const auto share = count_share(space, logits, *split);
-    counts.insert(counts.end(), share.begin(), share.end());
-  }
-  grid_.world().all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, "evaluate");
-  const auto of_split = [&](std::size_t s) {
-    const auto length = counts.size() / 3;
-    return metrics_of(std::span<const std::int64_t>(counts).subspan(s * length, length));
-  };
-  return {of_split(0), of_split(1), of_split(2)};
-}
-
 template <class Space>
 std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,
                                                        const Network<float, Space>& network,
@@ -127,7 +88,7 @@ std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,
   }
   const auto logits = compute_layer(space, network, layers, hidden ? *hidden : features_, scratch, goes_on);
   if (!logits) return {};
-  return judge(space, *logits);
+  return task_.judge(space, *logits, features_.partition().begin(grid_.row()));
 }
 
 }  // namespace espalier

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/train/classes.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "random_graph.hpp"
 
@@ -53,16 +54,16 @@ inline FeatureStore small_features(const Grid& grid, const SmallProblem& problem
   return FeatureStore(grid, partition, std::move(local));
 }
 
-inline Targets small_targets(const Grid& grid, const SmallProblem& problem) {
-  Targets targets;
-  targets.classes = problem.classes;
+inline ClassTargets small_targets(const Grid& grid, const SmallProblem& problem) {
+  ClassTargets targets;
+  place_targets(grid, problem.features.rows, targets);
+  targets.outputs = problem.classes;
   targets.train = problem.train;
   targets.valid = problem.valid;
   targets.test = problem.test;
   for (const auto v : problem.train)
     targets.train_labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
-  targets.partition = block_partition(problem.features.rows, grid.rows());
-  for (auto v = targets.partition.begin(grid.row()); v < targets.partition.end(grid.row()); ++v)
+  for (auto v = targets.block.begin; v < targets.block.end; ++v)
     targets.local_labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
   return targets;
 }
@@ -80,7 +81,8 @@ inline SamplerShape small_shape(const std::string& kind, std::vector<std::int64_
 struct SmallJob {
   DistCsr<std::int32_t> a;
   FeatureStore features;
-  Targets targets;
+  ClassTargets targets;
+  std::unique_ptr<Task> task;
   std::unique_ptr<Sampler> sampler, whole_rows;
   Evaluator evaluator;
 
@@ -90,9 +92,10 @@ struct SmallJob {
       : a(small_matrix(sampling_grid != nullptr ? *sampling_grid : grid, problem, kind, topology)),
         features(small_features(grid, problem)),
         targets(small_targets(grid, problem)),
+        task(make_task(Cpu{}, grid, targets, {})),
         sampler(make_sampler("graphsage", a, small_shape(kind, fanout, "sample"))),
         whole_rows(make_sampler("graphsage", a, small_shape(kind, {-1}, "evaluate"))),
-        evaluator(grid, *whole_rows, features, targets, problem.graph.entries(), chunk_bytes) {}
+        evaluator(grid, *whole_rows, features, *task, problem.graph.entries(), chunk_bytes) {}
   SmallJob(const SmallJob&) = delete;
 };
 

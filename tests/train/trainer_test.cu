@@ -22,6 +22,7 @@ struct SmallGpuJob {
   DistCsr<std::int32_t, Cuda> a;
   FeatureStoreOn<Cuda> features;
   std::unique_ptr<SamplerOn<Cuda>> sampler, whole_rows;
+  std::unique_ptr<TaskOn<Cuda>> task;
   EvaluatorOn<Cuda> evaluator;
 
   SmallGpuJob(const Cuda& gpu, const Grid& grid_, const SmallProblem& problem, const Config& config,
@@ -33,7 +34,8 @@ struct SmallGpuJob {
         sampler(make_sampler(gpu, "graphsage", a,
                              small_shape(config.model.kind, config.sampler.fanout, "sample"))),
         whole_rows(make_sampler(gpu, "graphsage", a, small_shape(config.model.kind, {-1}, "evaluate"))),
-        evaluator(grid, *whole_rows, features, host.targets, problem.graph.entries(), 4096) {}
+        task(make_task(gpu, grid_, host.targets, config.train)),
+        evaluator(grid, *whole_rows, features, *task, problem.graph.entries(), 4096) {}
 };
 
 struct GpuRun {
@@ -45,8 +47,8 @@ struct GpuRun {
 GpuRun train_on_gpu(const Cuda& gpu, const Grid& grid, const SmallProblem& problem, const Config& config,
                     Topology topology, Placement placement = Placement::kDevice) {
   const SmallGpuJob job(gpu, grid, problem, config, topology, placement);
-  TrainerOn<Cuda> trainer(gpu, {job.grid, config, *job.sampler, job.features, job.host.targets, job.evaluator,
-                                5, kStep, nullptr});
+  TrainerOn<Cuda> trainer(
+      gpu, {job.grid, config, *job.sampler, job.features, *job.task, job.evaluator, 5, kStep, nullptr});
   GpuRun run;
   trainer.train({nullptr, [&](const EpochReport& epoch) { run.epochs.push_back(epoch); }});
   for (const auto& parameter : trainer.network().parameters())

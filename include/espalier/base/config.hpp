@@ -58,6 +58,8 @@ struct ModelConfig {
 };
 
 struct TrainConfig {
+  std::string task = "classes";
+  std::string metric = "auto";
   std::int64_t epochs = 10;
   std::string optimizer = "adam";
   double learning_rate = 0.003;

@@ -16,21 +16,10 @@
 #include "espalier/feature/store.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/sampler.hpp"
-#include "espalier/train/targets.hpp"
+#include "espalier/train/evaluation.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
-
-struct Metrics {
-  double accuracy = 0;
-  double macro_f1 = 0;
-  std::int64_t vertices = 0;  ///< how many were judged; 0: the split is empty
-};
-
-struct Evaluation {
-  Metrics train;
-  Metrics valid;
-  Metrics test;
-};
 
 /// Rows of one chunk, the same on every rank: so many that their distinct neighbours, all remote at
 /// worst, fit in `chunk_bytes` with `width` numbers each.
@@ -46,7 +35,7 @@ class EvaluatorOn {
   /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on.
   /// All must outlive it. `chunk_bytes`: what one chunk's input rows may take.
   EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
-              const Targets& targets, std::int64_t edges, std::int64_t chunk_bytes);
+              const TaskOn<Space>& task, std::int64_t edges, std::int64_t chunk_bytes);
 
   /// Collective over the grid. `goes_on` is asked when a chunk of a layer is done, on all ranks
   /// together; where it says false, on all of them, evaluation is given up, and there is no result.
@@ -69,15 +58,12 @@ class EvaluatorOn {
                                                     Scratch& scratch,
                                                     const std::function<bool()>& goes_on) const;
   std::int64_t chunk_rows(std::int64_t width) const;
-  std::vector<std::int64_t> count_share(const Space& space, const Matrix<float, Space>& logits,
-                                        const Buffer<std::int64_t>& split) const;
-  Evaluation judge(const Space& space, const Matrix<float, Space>& logits) const;
 
   const GridOn<Space>& collectives_;
   const Grid& grid_;
   SamplerOn<Space>& whole_rows_;
   const FeatureStoreOn<Space>& features_;
-  const Targets& targets_;
+  const TaskOn<Space>& task_;
   double mean_degree_;
   std::int64_t chunk_bytes_;
   RowPartition shares_;  ///< of my block row over the ranks of my process row, offsets relative

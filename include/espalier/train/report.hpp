@@ -17,7 +17,7 @@
 #include "espalier/comm/grid.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
-#include "espalier/train/evaluator.hpp"
+#include "espalier/train/evaluation.hpp"
 
 namespace espalier {
 
@@ -94,9 +94,9 @@ std::string to_json(const RunReport& report);
 std::string history_to_json(std::span<const EpochReport> epochs);
 std::vector<EpochReport> history_from_json(const std::string& text);
 
-/// One line of metrics.csv per epoch, and the line of names above them.
-std::string metrics_header(const EpochReport& report);
-std::string metrics_line(const EpochReport& report);
+/// One line of metrics.csv per epoch, and the line of names above them. `metrics`: the task's.
+std::string metrics_header(const EpochReport& report, std::span<const MetricKind> metrics);
+std::string metrics_line(const EpochReport& report, std::span<const MetricKind> metrics);
 
 /// A table stage | min | mean | max over ranks | %, summed over epochs.
 std::string stage_table(const std::vector<EpochReport>& epochs);

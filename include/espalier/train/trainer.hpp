@@ -26,7 +26,7 @@
 #include "espalier/train/gradient_reduction.hpp"
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/report.hpp"
-#include "espalier/train/targets.hpp"
+#include "espalier/train/task.hpp"
 #include "espalier/train/training_state.hpp"
 
 namespace espalier {
@@ -38,7 +38,7 @@ struct TrainingJobOn {
   const Config& config;
   SamplerOn<Space>& sampler;
   const FeatureStoreOn<Space>& features;
-  const Targets& targets;
+  TaskOn<Space>& task;
   const EvaluatorOn<Space>& evaluator;
   std::int64_t bulk = 1;              ///< resolved from sampler.bulk
   std::int64_t batches_per_step = 1;  ///< resolved from train.batches_per_step
@@ -145,7 +145,6 @@ class TrainerOn {
   Matrix<float, Space> loss_gradient_;        ///< by the logits of the minibatch under way
   std::vector<Matrix<float, Space>> inputs_;  ///< of the step that computes
   PendingFetchOn<Space> fetch_;               ///< of the step that was begun
-  Array<Space, std::int32_t> labels_;         ///< of the minibatch under way
   Array<Space, double> losses_;               ///< of this rank's minibatches of the epoch, sums
                                               ///< over seeds
   std::size_t losses_count_ = 0;

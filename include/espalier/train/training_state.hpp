@@ -12,7 +12,7 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
-#include "espalier/train/evaluator.hpp"
+#include "espalier/train/evaluation.hpp"
 
 namespace espalier {
 

@@ -1,0 +1,54 @@
+#include "classes.inl.hpp"
+
+#include "espalier/nn/softmax_cross_entropy.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr MetricKind kMetrics[] = {{"accuracy", "accuracy"}, {"macro_f1", "macro-F1"}};
+
+double label_bytes(const TaskSize& size) {
+  return example_bytes(size, 4) + 4.0 * static_cast<double>(size.graph.nodes) / size.rows;
+}
+
+// Three counts of each class, of three splits.
+Cost judging(const TaskSize& size, int) {
+  const auto volume = all_reduce_volume(3 * 24 * size.graph.classes, size.ranks);
+  return {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received)};
+}
+
+}  // namespace
+
+constinit const TaskKind kClassesKind = {.name = "classes",
+                                         .several_labels = false,
+                                         .metrics = kMetrics,
+                                         .noun = "classes",
+                                         .label_bytes = label_bytes,
+                                         .judging = judging};
+
+std::unique_ptr<Targets> read_classes_targets(const Grid& grid, const GraphFile& file) {
+  auto targets = std::make_unique<ClassTargets>();
+  read_splits(grid, file, *targets);
+  targets->outputs = file.info().classes;
+  const auto block = targets->block;
+  targets->local_labels = file.read_labels(block.begin, block.end);
+
+  // Blocks and split are both ascending, so the blocks' answers one after another are the answer.
+  Buffer<std::int32_t> mine;
+  for (const auto vertex : part_of(targets->train, block))
+    mine.push_back(targets->local_labels[vertex - block.begin]);
+  targets->train_labels = grid.column_comm().all_gather_v(std::span<const std::int32_t>(mine), "setup");
+  return targets;
+}
+
+void cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::int32_t> labels,
+                   Buffer<std::int32_t>&, double scale, Matrix<float>& dlogits, double* loss) {
+  *loss = softmax_cross_entropy(cpu, logits, labels, scale, dlogits);
+}
+
+std::unique_ptr<Task> make_classes(const Cpu&, const Grid& grid, const Targets& targets, const TrainConfig&) {
+  return std::make_unique<ClassesOn<Cpu>>(grid, dynamic_cast<const ClassTargets&>(targets));
+}
+
+}  // namespace espalier

@@ -1,0 +1,19 @@
+#include "classes.inl.hpp"
+#include "espalier/base/device_array.hpp"
+#include "espalier/nn/softmax_cross_entropy.hpp"
+
+namespace espalier {
+
+void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits, std::span<const std::int32_t> labels,
+                   DeviceArray<std::int32_t>& scratch, double scale, Matrix<float, Cuda>& dlogits,
+                   double* loss) {
+  upload(cuda, labels, scratch);
+  softmax_cross_entropy(cuda, logits, scratch.data(), scale, dlogits, loss);
+}
+
+std::unique_ptr<TaskOn<Cuda>> make_classes(const Cuda&, const Grid& grid, const Targets& targets,
+                                           const TrainConfig&) {
+  return std::make_unique<ClassesOn<Cuda>>(grid, dynamic_cast<const ClassTargets&>(targets));
+}
+
+}  // namespace espalier
