@@ -227,6 +227,10 @@ Arrays network(const Estimate& e) {
 
 // ---- evaluation: train/evaluator.inl.hpp ----
 
+TaskSize task_size(const Estimate& e) {
+  return {e.job.graph, e.epoch.ranks, e.epoch.rows()};
+}
+
 Arrays evaluation(const Estimate& e) {
   const double c = e.epoch.replication, share = e.block_rows() / c;
   Arrays most, of_features, outgrown;
@@ -254,6 +258,13 @@ Arrays evaluation(const Estimate& e) {
                 larger(picks, gathered);
     if (layer > 1) live.add(4 * e.block_rows() * in);
     most = larger(most, live + fetching);
+    if (layer == e.layers()) {  // judged when the last chunk is done
+      const auto judging = task_kind_of(e.job.config.train.task).judging_bytes(task_size(e));
+      auto logits =
+          of_features + outgrown + result + gathered + Arrays().add(widest_rows).add(widest_product);
+      if (layer > 1) logits.add(4 * e.block_rows() * in);
+      most = larger(most, logits.add(judging));
+    }
     if (layer == 1) of_features = fetching;
   }
   return most;
@@ -264,7 +275,7 @@ Arrays evaluation(const Estimate& e) {
 double labels_bytes(const Estimate& e) {
   const auto& g = e.job.graph;
   if (!e.job.training) return 2 * 8.0 * static_cast<double>(g.train);  // and shuffled
-  return task_kind_of(e.job.config.train.task).label_bytes({g, e.epoch.ranks, e.epoch.rows()});
+  return task_kind_of(e.job.config.train.task).label_bytes(task_size(e));
 }
 
 double sampler_bytes(const Estimate& e) {

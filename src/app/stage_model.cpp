@@ -104,7 +104,8 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
   }
   std::vector<Cost> costs(p, same);
   const auto& task = task_kind_of(in.job.config.train.task);
-  for (int rank = 0; rank < p; ++rank) add(costs[rank], task.judging({in.job.graph, p, rows}, rank));
+  for (int rank = 0; rank < p; ++rank)
+    add(costs[rank], task.judging({in.job.graph, p, rows, in.judged}, rank));
   // The total is exact; one rank stands for the fullest.
   if (p > 1 && most.bytes > 0) {
     costs[0].bytes += most.bytes;

@@ -116,10 +116,16 @@ std::vector<Key> bind_keys(Config& c) {
        -kNoLimit,
        kNoLimit,
        {kHiddenLayers}},
+      {"train.task",
+       &c.train.task,
+       "what is learnt: classes (one per vertex) | labels (several of 0 or 1 per vertex)",
+       {"classes", "labels"}},
       {"train.metric",
        &c.train.metric,
-       "what the best weights are chosen by, on the validation split; auto: accuracy",
-       {"auto", "accuracy", "macro_f1"}},
+       "what the best weights are chosen by, on the validation split; auto: accuracy for classes, roc_auc "
+       "for "
+       "labels",
+       {"auto", "accuracy", "macro_f1", "micro_f1", "roc_auc", "average_precision"}},
       {"train.epochs", &c.train.epochs, "passes over the training vertices", {}, 1, kNoLimit},
       {"train.optimizer", &c.train.optimizer, "adam | sgd (with momentum)", {"adam", "sgd"}},
       {"train.learning_rate", &c.train.learning_rate, "step size", {}, 0, kNoLimit},

@@ -12,6 +12,11 @@ double label_bytes(const TaskSize& size) {
   return example_bytes(size, 4) + 4.0 * static_cast<double>(size.graph.nodes) / size.rows;
 }
 
+// A label of each row of the logits.
+double judging_bytes(const TaskSize& size) {
+  return 4.0 * static_cast<double>(size.graph.nodes) / size.rows;
+}
+
 // Three counts of each class, of three splits.
 Cost judging(const TaskSize& size, int) {
   const auto volume = all_reduce_volume(3 * 24 * size.graph.classes, size.ranks);
@@ -25,6 +30,7 @@ constinit const TaskKind kClassesKind = {.name = "classes",
                                          .metrics = kMetrics,
                                          .noun = "classes",
                                          .label_bytes = label_bytes,
+                                         .judging_bytes = judging_bytes,
                                          .judging = judging};
 
 std::unique_ptr<Targets> read_classes_targets(const Grid& grid, const GraphFile& file) {

@@ -25,11 +25,14 @@ void check_labels(const GraphInfo& graph, const std::string& path, const std::st
   if (!graph.has_labels)
     input_error("{}: the graph has no labels (/nodes/labels), so there is nothing to learn{}", path,
                 otherwise);
-  if (graph.multi_label && !task_kind_of(task).several_labels)
+  const auto& kind = task_kind_of(task);
+  if (graph.multi_label != kind.several_labels) {
+    const auto fits = std::ranges::find(task_kinds(), graph.multi_label, &TaskKind::several_labels);
     input_error(
-        "{}: /nodes/labels has {} labels per vertex, and train.task = \"{}\" wants one; this version trains "
-        "single-label classification only",
-        path, graph.classes, task);
+        "{}: /nodes/labels has {} per vertex, and train.task = \"{}\" wants {}; use train.task = \"{}\"",
+        path, graph.multi_label ? fmt::format("{} labels", graph.classes) : "one label", kind.name,
+        kind.several_labels ? "several" : "one", (*fits)->name);
+  }
   if (graph.classes < 1)
     input_error("{}: all {} vertices are unlabelled (-1) in /nodes/labels, so there is nothing to learn{}",
                 path, graph.nodes, otherwise);

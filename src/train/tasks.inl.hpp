@@ -5,11 +5,13 @@
 #include <string_view>
 
 #include "espalier/train/classes.hpp"
+#include "espalier/train/labels.hpp"
 
 // clang-format off
 //   name     description
 #define ESPALIER_TASKS(task) \
-  task(classes, kClassesKind)
+  task(classes, kClassesKind) \
+  task(labels,  kLabelsKind)
 // clang-format on
 
 namespace espalier {

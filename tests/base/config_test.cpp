@@ -49,6 +49,7 @@ dropout = 0.1
 input_dropout = 0.25
 normalize = "batch"
 [train]
+task = "labels"
 metric = "macro_f1"
 epochs = 3
 optimizer = "sgd"

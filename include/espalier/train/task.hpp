@@ -8,9 +8,11 @@
 // A task is a file (src/train/classes.inl.hpp) and a line in the table (src/train/tasks.inl.hpp).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "espalier/base/config.hpp"
 #include "espalier/base/execution.hpp"
@@ -69,6 +71,8 @@ std::unique_ptr<TaskOn<Space>> make_task(const Space& space, const Grid& grid, c
 struct TaskSize {
   const GraphInfo& graph;
   int ranks = 1, rows = 1;  ///< of the grid: all ranks, block rows
+  /// How many vertices of each split each rank judges.
+  std::array<std::vector<double>, 3> judged = {};
 };
 
 /// What the rest of the program must know of a task.
@@ -79,6 +83,8 @@ struct TaskKind {
   const char* noun;                     ///< what the columns of the logits are: "classes"
   /// Bytes of the targets on a rank, and of an epoch's plan, but for the ids of the splits.
   double (*label_bytes)(const TaskSize& size);
+  /// What judging holds on a rank beside the logits.
+  double (*judging_bytes)(const TaskSize& size);
   /// What judging all splits makes a rank receive.
   Cost (*judging)(const TaskSize& size, int rank);
 };
