@@ -136,6 +136,7 @@ void train(Job& job, const std::optional<Restart>& restart, const Space& space, 
 
   checkpoints.report(report);
   report.test = result.test;
+  report.confusion = result.confusion;
   report.best_epoch = result.best_epoch;
   for (const auto& epoch : report.epochs)
     if (epoch.epoch == result.best_epoch) report.train = epoch.train;

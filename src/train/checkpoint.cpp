@@ -101,6 +101,8 @@ void visit_numbers(State& c, Visit visit) {
   visit("input_rows", c.state.counts.input_rows);
 }
 
+constexpr const char* kConfusion = "test_confusion";  // counts as a list of JSON, row after row
+
 // The test split of a task with these metrics, by read(name, integer or double).
 template <class Read>
 Metrics read_test(std::span<const MetricKind> metrics, Read read) {
@@ -162,6 +164,9 @@ std::string checkpoint_bytes(const Checkpoint& checkpoint) {
   if (const auto& test = checkpoint.state.test) {
     for (const auto& score : test->scores) write(("test_" + score.name).c_str(), score.value);
     write("test_vertices", test->vertices);
+    good = hdf5::write_long_text_attribute(file, kConfusion,
+                                           nlohmann::json(checkpoint.state.confusion).dump()) &&
+           good;
   }
   good = hdf5::write_long_text_attribute(file, "sample_digest", hex(checkpoint.state.counts.digest)) &&
          hdf5::write_long_text_attribute(file, "config", checkpoint.config) &&
@@ -196,6 +201,14 @@ std::vector<std::string> dataset_names(const hdf5::Handle& file) {
   };
   H5Ovisit(file.id(), H5_INDEX_NAME, H5_ITER_INC, one, &names);
   return names;
+}
+
+std::vector<std::int64_t> read_confusion(const std::string& list, const std::string& path) {
+  const auto json = nlohmann::json::parse(list, nullptr, /*allow_exceptions=*/false);
+  const auto counts = [](const auto& count) { return count.is_number_integer(); };
+  if (!json.is_array() || !std::ranges::all_of(json, counts))
+    refuse(path, fmt::format("its attribute {} is no list of counts", kConfusion));
+  return json.get<std::vector<std::int64_t>>();
 }
 
 NamedTensor read_tensor(const hdf5::Handle& file, const std::string& name, const std::string& path) {
@@ -272,6 +285,8 @@ Checkpoint checkpoint_from(const std::string& bytes, const std::string& path) {
   for (const auto* task : task_kinds())
     if (H5Aexists(file.id(), fmt::format("test_{}", task->metrics.front().name).c_str()) > 0)
       state.test = read_test(task->metrics, read);
+  // Those of earlier versions have none.
+  if (H5Aexists(file.id(), kConfusion) > 0) state.confusion = read_confusion(text(kConfusion), path);
   for (const auto& name : dataset_names(file))
     if (name != "losses" && !name.starts_with(kFeatures))
       state.tensors.push_back(read_tensor(file, name, path));

@@ -1,6 +1,7 @@
 #include "classes.inl.hpp"
 
 #include "espalier/nn/softmax_cross_entropy.hpp"
+#include "espalier/nn/weighted_cross_entropy.hpp"
 
 namespace espalier {
 
@@ -53,8 +54,24 @@ void cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const 
   *loss = softmax_cross_entropy(cpu, logits, labels, scale, dlogits);
 }
 
-std::unique_ptr<Task> make_classes(const Cpu&, const Grid& grid, const Targets& targets, const TrainConfig&) {
-  return std::make_unique<ClassesOn<Cpu>>(grid, dynamic_cast<const ClassTargets&>(targets));
+void weighted_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::int32_t> labels,
+                            Buffer<std::int32_t>&, const Buffer<double>& weights, double smoothing,
+                            double scale, Matrix<float>& dlogits, double* loss) {
+  *loss = weighted_cross_entropy(cpu, logits, labels, weights, smoothing, scale, dlogits);
+}
+
+std::vector<double> balanced_weights(std::span<const std::int32_t> labels, std::int64_t classes) {
+  std::vector<double> counts(static_cast<std::size_t>(classes), 0.0);
+  for (const auto label : labels) ++counts[label];
+  const auto present = static_cast<double>(classes - std::ranges::count(counts, 0.0));
+  for (double& count : counts)
+    if (count > 0) count = static_cast<double>(labels.size()) / (present * count);
+  return counts;
+}
+
+std::unique_ptr<Task> make_classes(const Cpu& cpu, const Grid& grid, const Targets& targets,
+                                   const TrainConfig& train) {
+  return std::make_unique<ClassesOn<Cpu>>(cpu, grid, dynamic_cast<const ClassTargets&>(targets), train);
 }
 
 }  // namespace espalier

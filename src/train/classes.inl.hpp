@@ -1,8 +1,10 @@
 // The task "classes", for every space: classes.cpp and classes.cu instantiate it. Softmax and
-// cross-entropy, averaged over the seeds of a step (nn/softmax_cross_entropy.hpp); accuracy and
-// macro-F1 from counts that ranks add (metrics.hpp).
+// cross-entropy, averaged over the seeds of a step (nn/softmax_cross_entropy.hpp), with
+// train.class_weights or train.label_smoothing nn/weighted_cross_entropy.hpp, where the mean divides
+// by the sum of the seeds' weights; accuracy and macro-F1 from counts that ranks add (metrics.hpp).
 #pragma once
 
+#include "espalier/base/arrays.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "espalier/train/classes.hpp"
 #include "espalier/train/metrics.hpp"
@@ -18,19 +20,44 @@ void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits, std::spa
                    DeviceArray<std::int32_t>& scratch, double scale, Matrix<float, Cuda>& dlogits,
                    double* loss);
 
+// The same with weights of the classes and smoothed labels. `weights`: memory of the space.
+void weighted_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::int32_t> labels,
+                            Buffer<std::int32_t>& scratch, const Buffer<double>& weights, double smoothing,
+                            double scale, Matrix<float>& dlogits, double* loss);
+void weighted_cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
+                            std::span<const std::int32_t> labels, DeviceArray<std::int32_t>& scratch,
+                            const DeviceArray<double>& weights, double smoothing, double scale,
+                            Matrix<float, Cuda>& dlogits, double* loss);
+
+// A matrix of so many classes is counted and reported.
+inline constexpr std::int64_t kMostConfusedClasses = 512;
+
 template <class Space>
 class ClassesOn : public VertexTaskOn<Space> {
  public:
-  ClassesOn(const Grid& grid, const ClassTargets& targets)
-      : VertexTaskOn<Space>(grid, targets, targets.train_labels), targets_(targets) {}
+  ClassesOn(const Space& space, const Grid& grid, const ClassTargets& targets, const TrainConfig& train)
+      : VertexTaskOn<Space>(grid, targets, targets.train_labels),
+        targets_(targets),
+        smoothing_(train.label_smoothing),
+        weights_(static_cast<std::size_t>(targets.outputs), 1.0),
+        weighted_(train.class_weights == "balanced") {
+    if (weighted_) weights_ = balanced_weights(targets.train_labels, targets.outputs);
+    space_weights_ = copy_to<double>(space, weights_);
+  }
 
   double weight(const EpochPlan& plan, std::int64_t begin, std::int64_t end) const override {
-    return static_cast<double>(plan.seeds(begin, end).size());
+    if (!weighted_) return static_cast<double>(plan.seeds(begin, end).size());
+    double sum = 0;
+    for (const auto label : plan.tags(begin, end)) sum += weights_[label];
+    return sum;
   }
 
   void loss(const Space& space, const EpochPlan& plan, std::int64_t batch, const Matrix<float, Space>& logits,
             double scale, Matrix<float, Space>& dlogits, double* loss) override {
-    cross_entropy(space, logits, plan.tags(batch), labels_, scale, dlogits, loss);
+    if (!weighted_ && smoothing_ == 0)
+      return cross_entropy(space, logits, plan.tags(batch), labels_, scale, dlogits, loss);
+    weighted_cross_entropy(space, logits, plan.tags(batch), labels_, space_weights_, smoothing_, scale,
+                           dlogits, loss);
   }
 
   // One reduction for all splits.
@@ -46,7 +73,10 @@ class ClassesOn : public VertexTaskOn<Space> {
       const auto length = counts.size() / 3;
       return metrics_of(std::span<const std::int64_t>(counts).subspan(s * length, length));
     };
-    return {of_split(0), of_split(1), of_split(2)};
+    Evaluation evaluation{of_split(0), of_split(1), of_split(2), {}};
+    if (targets_.outputs <= kMostConfusedClasses)
+      evaluation.confusion = confusion_counts(space, logits, labels_of(targets_.test, first, logits.rows));
+    return evaluation;
   }
 
  private:
@@ -68,6 +98,10 @@ class ClassesOn : public VertexTaskOn<Space> {
   }
 
   const ClassTargets& targets_;
+  double smoothing_;
+  std::vector<double> weights_;  ///< of the classes
+  bool weighted_;                ///< are they other than 1?
+  Array<Space, double> space_weights_;
   Array<Space, std::int32_t> labels_;  ///< of the batch under way, where the space needs a copy
 };
 

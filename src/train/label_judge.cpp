@@ -86,7 +86,7 @@ Evaluation LabelJudge::judge(const float* rows, int threads) const {
       rankings.push_back(ranking_from(&numbers[s * of_split + static_cast<std::size_t>(k) * kNumbers]));
     metrics[s] = metrics_of(rankings, counts_[s]);
   }
-  return {metrics[0], metrics[1], metrics[2]};
+  return {metrics[0], metrics[1], metrics[2], {}};
 }
 
 }  // namespace espalier

@@ -33,6 +33,15 @@ Json metrics_json(const Metrics& metrics) {
   return json;
 }
 
+// The last key of a report, a line for each row.
+std::string confusion_rows(std::span<const std::int64_t> counts) {
+  const auto classes = static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(counts.size()))));
+  std::string rows;
+  for (std::size_t k = 0; k < counts.size(); ++k)
+    rows += (k % classes != 0 ? ", " : k > 0 ? "],\n    [" : "\n    [") + std::to_string(counts[k]);
+  return fmt::format("[{}]\n  ]", rows);
+}
+
 Json volume_json(const StageVolume& volume) {
   Json json = {{"total", volume.total}, {"max_rank", volume.max_rank}, {"messages", volume.messages}};
   if (volume.predicted > 0) {
@@ -141,7 +150,11 @@ std::string to_json(const RunReport& report) {
   if (report.device == "cuda")
     json["peak_device_memory_bytes"] = {{"max", report.peak_device_memory_max},
                                         {"sum", report.peak_device_memory_sum}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  auto text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  if (!report.confusion.empty())
+    text.replace(text.rfind("\n}"), std::string::npos,
+                 fmt::format(",\n  \"confusion\": {}\n}}", confusion_rows(report.confusion)));
+  return text + "\n";
 }
 
 // ---- the history in a checkpoint: epochs as in the report, and what the report leaves out ----

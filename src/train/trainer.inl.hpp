@@ -128,6 +128,7 @@ TrainingResult TrainerOn<Space>::train(const TrainingProgress& progress) {
   result_.stopped_early = cursor_.epoch <= train.epochs;
   next_epoch_.reset();
   restore_best();
+  result_.confusion = whole_confusion("report");
   return result_;
 }
 
@@ -326,9 +327,21 @@ bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochRep
   if (!better) return true;
   best_metric_ = metric;
   result_.best_epoch = report.epoch;
-  if (evaluation.test.vertices > 0) result_.test = evaluation.test;
+  if (evaluation.test.vertices > 0) {
+    result_.test = evaluation.test;
+    confusion_ = evaluation.confusion;
+  }
   keep_best();
   return true;
+}
+
+// Collective.
+template <class Space>
+std::vector<std::int64_t> TrainerOn<Space>::whole_confusion(std::string_view label) const {
+  auto counts = confusion_;
+  if (counts.empty()) return counts;  // on every rank
+  grid_.world().all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, label);
+  return counts;
 }
 
 template <class Space>

@@ -73,6 +73,7 @@ class Training(LabelsTest):
     def test_same_bits_on_every_grid(self):
         expected, report = self.train()
         self.assertEqual(list(report["test"]), METRICS)
+        self.assertNotIn("confusion", report)
         self.assertGreater(report["test"]["roc_auc"], 0.6)
         for ranks, copies in ((2, 1), (2, 2), (3, 1), (4, 1), (4, 2)):
             self.assertEqual(self.train(f"grid.replication={copies}", ranks=ranks)[0], expected, (ranks, copies))
@@ -154,6 +155,8 @@ class BadInput(LabelsTest):
                     "train.task=classes", "train.metric=roc_auc")
         self.refuse(2, ["train.task", "classes | labels"], "train.task=label")
         self.fail_with(3, ["7 labels per vertex"], "plan", self.config, "--ranks", 2, "train.task=classes")
+        for key in ("class_weights=balanced", "label_smoothing=0.1"):
+            self.refuse(2, [key.split("=")[0], 'has no meaning with train.task = "labels"'], f"train.{key}")
         self.put_labels(np.arange(1200, dtype=np.int32).reshape(-1, 1) % 4)
         self.refuse(3, ["one label per vertex", 'train.task = "labels" wants several', 'use train.task = "classes"'])
 

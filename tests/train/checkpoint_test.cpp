@@ -81,6 +81,7 @@ Checkpoint checkpoint_of(std::int64_t epochs, std::int64_t batches, bool best, b
   c.state.best_epoch = best ? epochs : 0;
   c.state.evaluations_without_gain = 2;
   if (test) c.state.test = metrics_of(0.1, std::nextafter(0.5, 1.0), 41);
+  if (test) c.state.confusion = {3, (std::int64_t{1} << 60) + 1, 0, 7};
   for (std::int64_t k = 0; k < batches; ++k) c.state.losses.push_back(awkward(k));
   c.state.counts = {0x8000000000000001u, batches, (std::int64_t{1} << 60) + 1, 99};
   for (std::int64_t e = 1; e <= epochs; ++e) c.history.push_back(epoch_report(e));
@@ -170,6 +171,7 @@ void expect_equal(const Checkpoint& a, const Checkpoint& b) {
   EXPECT_EQ(a.state.best_epoch, b.state.best_epoch);
   EXPECT_EQ(a.state.evaluations_without_gain, b.state.evaluations_without_gain);
   expect_equal(a.state.test, b.state.test);
+  EXPECT_EQ(a.state.confusion, b.state.confusion);
   EXPECT_EQ(bits(a.state.losses), bits(b.state.losses));
   expect_equal(a.state.counts, b.state.counts);
   EXPECT_EQ(bits(a.standardization.mean), bits(b.standardization.mean));

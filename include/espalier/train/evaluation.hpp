@@ -43,6 +43,9 @@ struct Evaluation {
   Metrics train;
   Metrics valid;
   Metrics test;
+  /// Of the test split, this rank's share: how many vertices of label i were taken for class j,
+  /// [classes, classes], row after row. Empty where the task has none.
+  std::vector<std::int64_t> confusion;
 };
 
 }  // namespace espalier

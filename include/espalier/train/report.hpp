@@ -73,6 +73,9 @@ struct RunReport {
   bool verified = false;  ///< was the graph checked against the digests in its file?
   std::vector<EpochReport> epochs;
   std::optional<Metrics> train, test;  ///< of the best epoch
+  /// The same of the test split: vertices of label i that were taken for class j, [classes *
+  /// classes]. The key "confusion" of report.json, a list of rows; none where it is empty.
+  std::vector<std::int64_t> confusion;
   std::int64_t best_epoch = 0;
   std::string weights_digest;  ///< 16 hex digits of the final weights' bits; empty
                                ///< without a network

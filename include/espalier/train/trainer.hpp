@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "espalier/base/config.hpp"
 #include "espalier/base/stage_clock.hpp"
@@ -67,7 +68,8 @@ struct TrainingProgress {
 };
 
 struct TrainingResult {
-  std::optional<Metrics> test;  ///< with the weights of the best validation metric
+  std::optional<Metrics> test;          ///< with the weights of the best validation metric
+  std::vector<std::int64_t> confusion;  ///< the same, of all ranks (Evaluation::confusion)
   std::int64_t best_epoch = 0;
   bool stopped_early = false;         ///< by train.early_stop
   std::optional<Cursor> interrupted;  ///< where `next` asked to stop: network() holds the weights
@@ -132,6 +134,7 @@ class TrainerOn {
   std::vector<TensorPlace> weights_and_statistics();
   std::vector<TensorPlace> optimizer_state();
   void keep_best();
+  std::vector<std::int64_t> whole_confusion(std::string_view label) const;
   void restore_best();
 
   Space space_;
@@ -148,8 +151,9 @@ class TrainerOn {
   Array<Space, double> losses_;               ///< of this rank's minibatches of the epoch, sums
                                               ///< over seeds
   std::size_t losses_count_ = 0;
-  Array<Space, int> diverged_;       ///< [1] was a gradient not finite?
-  std::vector<Buffer<float>> best_;  ///< of weights_and_statistics(), host memory
+  Array<Space, int> diverged_;           ///< [1] was a gradient not finite?
+  std::vector<Buffer<float>> best_;      ///< of weights_and_statistics(), host memory
+  std::vector<std::int64_t> confusion_;  ///< this rank's share, with the best weights
   std::int64_t evaluations_without_gain_ = 0;
   double best_metric_ = -1;
   Cursor cursor_;
