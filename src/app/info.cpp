@@ -159,7 +159,8 @@ void show_edges(const Communicator& world, const GraphFile& file) {
 
 // ---- vertices ----
 
-// How many vertices have each label; behind them, of several labels per vertex, how many are unknown.
+// How many vertices have each label; behind them, of several labels per vertex, how many
+// are unknown.
 std::vector<std::int64_t> count_labels(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   const auto mine = even_range(info.nodes, world.size(), world.rank());

@@ -76,7 +76,8 @@ Buffer<std::int32_t> generate_labels(const RowRange& range, const ClassOf& class
 
 namespace {
 
-constexpr std::uint64_t kImplied = 1, kOwn = 2;  // layers of the label stream; layer 0: R-MAT's classes
+// Layers of the label stream; layer 0: R-MAT's classes.
+constexpr std::uint64_t kImplied = 1, kOwn = 2;
 
 std::uint8_t draw_label(std::uint64_t seed, std::int64_t label, std::int64_t class_of_vertex,
                         std::int64_t vertex) {

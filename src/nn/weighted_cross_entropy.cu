@@ -1,5 +1,5 @@
-// Weighted and smoothed cross-entropy on the GPU: a warp has a row. Exponentials are computed twice,
-// in double, rather than kept.
+// Weighted and smoothed cross-entropy on the GPU: a warp has a row. Exponentials are computed
+// twice, in double, rather than kept.
 #include "espalier/nn/weighted_cross_entropy.hpp"
 
 #include "device_loss_sum.hpp"

@@ -14,8 +14,8 @@
 
 namespace espalier {
 
-// *loss = the sum of the cross-entropy over rows and known labels, in memory of the space; dlogits =
-// scale * gradient. `labels` are the host's; a GPU gets a copy of them in `scratch`.
+// *loss = the sum of the cross-entropy over rows and known labels, in memory of the space;
+// dlogits = scale * gradient. `labels` are the host's; a GPU gets a copy of them in `scratch`.
 void label_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::uint8_t> labels,
                          Buffer<std::uint8_t>& scratch, double scale, Matrix<float>& dlogits, double* loss);
 void label_cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
@@ -42,8 +42,8 @@ struct TrainingPlaces {
   explicit TrainingPlaces(const Targets& targets);
 };
 
-/// Throws UserError(kInput), on every rank, where "best" is to be judged by a ranking and nothing is
-/// ranked on the validation split.
+/// Throws UserError(kInput), on every rank, where "best" is to be judged by a ranking and nothing
+/// is ranked on the validation split.
 void check_metric(const LabelJudge& judge, const MetricKind& metric);
 
 template <class Space>

@@ -51,7 +51,8 @@ TEST_F(WeightedCrossEntropyCuda, AgreesWithTheCpu) {
         const double roundings = static_cast<double>(rows + 2 * classes + 8) * 0x1p-52;
         EXPECT_NEAR(result.loss, loss, roundings * (loss + 200));
         ASSERT_EQ(result.dlogits.data.size(), dlogits.data.size());
-        for (std::size_t e = 0; e < dlogits.data.size(); ++e)  // weights to 2, rounded once to float
+        // Weights to 2, rounded once to float.
+        for (std::size_t e = 0; e < dlogits.data.size(); ++e)
           EXPECT_NEAR(result.dlogits.data[e], dlogits.data[e], 0.3 * 2 * 0x1p-23);
         const auto again = on_gpu(gpu(), logits, labels, weights, smoothing);
         EXPECT_EQ(again.loss, result.loss);

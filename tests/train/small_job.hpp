@@ -22,8 +22,8 @@ struct SmallProblem {
   Buffer<std::int64_t> train, valid, test;
 };
 
-/// n vertices with random features and labels, one and several; a vertex is, at random, for training, validation or
-/// test, or for none.
+/// n vertices with random features and labels, one and several; a vertex is, at random, for
+/// training, validation or test, or for none.
 inline SmallProblem small_problem(std::int64_t n, std::int64_t width, std::int64_t classes,
                                   std::uint64_t seed) {
   SmallProblem problem;

@@ -93,7 +93,8 @@ TEST_F(TrainerOnGpu, SamplesTheSameAndLearnsTheSameAsTheCpu) {
         // Products differ in rounding, 2^-24 each, over some hundred steps of a small network.
         EXPECT_NEAR(*run.epochs[e].loss, *expected.epochs[e].loss, 1e-4 * *expected.epochs[e].loss);
         ASSERT_EQ(run.epochs[e].valid->scores.size(), expected.epochs[e].valid->scores.size());
-        for (const auto& score : expected.epochs[e].valid->scores)  // a vertex or two may change places
+        // A vertex or two may change places.
+        for (const auto& score : expected.epochs[e].valid->scores)
           EXPECT_NEAR(run.epochs[e].valid->find(score.name).value(), score.value, 0.05) << score.name;
       }
       for (std::size_t k = 0; k < run.weights.size(); ++k)

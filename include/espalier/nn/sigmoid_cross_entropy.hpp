@@ -31,8 +31,8 @@ ESPALIER_HD inline LabelLoss label_loss(double logit, std::uint8_t label) {
 }
 
 /// The SUM of the losses over rows and columns of `logits` [rows, labels], in double and in the
-/// order of the rows (any number of threads gives the same bits). `dlogits` becomes scale * gradient
-/// [rows, labels]. labels: [rows * columns], row after row.
+/// order of the rows (any number of threads gives the same bits). `dlogits` becomes scale *
+/// gradient [rows, labels]. labels: [rows * columns], row after row.
 template <class T>
 double sigmoid_cross_entropy(const Cpu&, const Matrix<T>& logits, std::span<const std::uint8_t> labels,
                              double scale, Matrix<T>& dlogits);

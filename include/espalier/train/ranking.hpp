@@ -29,12 +29,13 @@ struct LabelRanking {
   double roc_auc() const;
 };
 
-/// Of scores[k] with labels[k]: 1, 0, or unknown, which does not count. NaN ranks below all numbers.
+/// Of scores[k] with labels[k]: 1, 0, or unknown, which does not count. NaN ranks below
+/// all numbers.
 LabelRanking rank_label(std::span<const float> scores, std::span<const std::uint8_t> labels);
 
 /// What micro and macro F1, mean ROC-AUC and mean average precision are, over labels: the last two
-/// over those with both kinds (OGB's rule), NaN where none has; macro-F1 over those that anything is
-/// known of, with 0 where tp + fp + fn is 0.
+/// over those with both kinds (OGB's rule), NaN where none has; macro-F1 over those that anything
+/// is known of, with 0 where tp + fp + fn is 0.
 struct LabelScores {
   double roc_auc = 0, average_precision = 0, micro_f1 = 0, macro_f1 = 0;
 };

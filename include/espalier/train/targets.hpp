@@ -25,7 +25,8 @@ struct Targets {
   Buffer<std::int64_t> train;        ///< ascending ids, whole, on every rank
   Buffer<std::int64_t> valid, test;  ///< ascending ids, those of my block row
   RowRange block;                    ///< the vertices of my block row
-  RowRange judged;                   ///< those of them that this rank judges: each vertex has one rank
+  RowRange judged;                   ///< those of them that this rank judges: each vertex
+                                     ///< has one rank
 };
 
 /// Fills in block and judged, for a graph of so many vertices.

@@ -54,8 +54,8 @@ class TaskOn {
                     const Matrix<float, Space>& logits, double scale, Matrix<float, Space>& dlogits,
                     double* loss) = 0;
 
-  /// Collective. The scores of the splits. `logits`: rows of vertices `first`, first + 1, ..., those
-  /// that this rank judges (Targets::judged) among them. Results are the same on every grid.
+  /// Collective. The scores of the splits. `logits`: rows of vertices `first`, first + 1, ...,
+  /// those that this rank judges (Targets::judged) among them. Results are the same on every grid.
   virtual Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
                            std::int64_t first) const = 0;
 };
