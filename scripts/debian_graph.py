@@ -3,6 +3,7 @@
 
     scripts/debian_graph.py OUT_DIR                       from the apt lists (apt-get update fetches them)
     scripts/debian_graph.py --packages FILE OUT_DIR       from one Packages file, plain or .gz, .xz, .bz2
+    scripts/debian_graph.py --tags OUT_DIR                with debtags as labels, several per package
 
 A real graph of some 60,000 nodes that any Debian machine holds already: who depends on whom, with the archive's own
 sections as classes. Only the release itself counts, main and the machine's architecture; the -updates and -security
@@ -18,6 +19,11 @@ Labels  the last part of Section ("contrib/net" is net), where at least 300 pack
         (not metapackages, oldlibs, debug, unknown); class ids follow the names' alphabetical order; nan otherwise.
 Splits  random_seed0..2: numpy's RandomState(seed) permutes the labelled ids; the first half trains, the next fifth
         validates, the rest tests (cuts rounded to the nearest whole); each file ascending.
+
+With --tags, a column per debtag ("role::program") that at least 300 packages have, in alphabetical order: 1 where the
+package has the tag, 0 where it has another tag of the same facet ("role") instead, nan where it has none of that
+facet, because nobody has judged it by that facet then. Splits are over the packages with any label, and
+source_seed0..2: the permutation is of source packages, whose binary packages stay together, as siblings share tags.
 
 Features, 128 float32 per node, written with four significant digits:
   0..119    words of the short description d. A word is a lower-case [a-z][a-z0-9+#]+ that is neither a stop word (list
@@ -56,9 +62,10 @@ CURE = "run `apt-get update` on a Debian machine, or name a file with --packages
 APT_HELPER = "/usr/lib/apt/apt-helper"
 DEPENDENCY_FIELDS = (("Pre-Depends", 0), ("Depends", 0), ("Recommends", 1), ("Suggests", 2))
 FIELDS = {field for field, _ in DEPENDENCY_FIELDS} | {
-    "Package", "Provides", "Section", "Description", "Installed-Size", "Size", "Architecture", "Priority", "Multi-Arch"}
+    "Package", "Provides", "Section", "Description", "Installed-Size", "Size", "Architecture", "Priority", "Multi-Arch",
+    "Tag", "Source"}
 MAX_PROVIDERS = 8
-MIN_SECTION_SIZE = 300
+MIN_SECTION_SIZE = MIN_TAG_SIZE = 300
 UNTOPICAL_SECTIONS = {"metapackages", "oldlibs", "debug", "unknown"}
 WORD = re.compile(r"[a-z][a-z0-9+#]+")
 STOP_WORDS = frozenset("an and are as at based be by for from in is it its of on or that the this to use used using "
@@ -178,6 +185,47 @@ def build_labels(packages, min_section_size=MIN_SECTION_SIZE):
     return np.array([ids.get(section, -1) for section in sections], dtype=np.int64), classes
 
 
+def tags_of(stanza):
+    return {tag for tag in (part.strip() for part in stanza.get("Tag", "").split(",")) if "::" in tag}
+
+
+def build_tag_labels(packages, min_tag_size=MIN_TAG_SIZE):
+    """(labels int64 [n, K] of 0, 1 and -1 = unknown; the K tags)"""
+    tags = [tags_of(packages[name]) for name in sorted(packages)]
+    sizes = collections.Counter(tag for row in tags for tag in row)
+    columns = sorted(tag for tag, size in sizes.items() if size >= min_tag_size)
+    labels = np.full((len(tags), len(columns)), -1, dtype=np.int64)
+    for node, row in enumerate(tags):
+        facets = {tag.split("::")[0] for tag in row}
+        for column, tag in enumerate(columns):
+            if tag.split("::")[0] in facets:
+                labels[node, column] = tag in row
+    return labels, columns
+
+
+def source_of(name, stanza):
+    return stanza.get("Source", name).split(" ")[0]
+
+
+def build_source_splits(packages, labels):
+    """As build_splits, of source packages."""
+    labelled = [name for name, row in zip(sorted(packages), labels) if (row >= 0).any()]
+    nodes = {name: node for node, name in enumerate(sorted(packages))}
+    members = collections.defaultdict(list)
+    for name in labelled:
+        members[source_of(name, packages[name])].append(nodes[name])
+    sources = sorted(members)
+    half, most = (len(sources) * 5 + 5) // 10, (len(sources) * 7 + 5) // 10
+    splits = {}
+    for seed in SPLIT_SEEDS:
+        order = np.random.RandomState(seed).permutation(len(sources))
+        parts = {"train": order[:half], "valid": order[half:most], "test": order[most:]}
+        splits[f"source_seed{seed}"] = {
+            name: np.array(sorted(node for k in part for node in members[sources[k]]), dtype=np.int64)
+            for name, part in parts.items()}
+    return splits
+
+
 def build_splits(labels):
     """{"random_seed0": {"train": ids, "valid": ids, "test": ids}, ...}"""
     labelled = np.flatnonzero(labels >= 0)
@@ -286,6 +334,19 @@ def describe(name, source, edges, labels, classes, features, splits):
         "split_definition": "random 50/20/30 over labelled nodes, RandomState(seed), seeds 0..2"}
 
 
+def describe_tags(meta, labels, columns):
+    """What of describe() is otherwise with --tags."""
+    meta = {**meta, "name": meta["name"] + "_tags", "task": "multi-label classification", "eval_metric": "rocauc",
+            "num_tasks": len(columns), "class_names": columns,
+            "class_counts": [int(np.sum(labels[:, k] == 1)) for k in range(len(columns))],
+            "known_counts": [int(np.sum(labels[:, k] >= 0)) for k in range(len(columns))],
+            "labelled_nodes": int(np.sum((labels >= 0).any(axis=1))),
+            "label": "a debtag: 1 has it, 0 has another of its facet, nan has none of its facet",
+            "split_definition": "random 50/20/30 over source packages, RandomState(seed), seeds 0..2"}
+    del meta["num_classes"], meta["edge_homophily"]
+    return meta
+
+
 # ---- Writing --------------------------------------------------------------------------------------------------------
 
 def write_lines(folder, name, lines):
@@ -304,13 +365,18 @@ def feature_lines(features):
         yield ",".join(cells)
 
 
+def label_lines(labels):
+    rows = labels.reshape(len(labels), -1).tolist()
+    return (",".join("nan" if label < 0 else str(label) for label in row) for row in rows)
+
+
 def write_graph(folder, meta, edges, kinds, labels, features, splits):
     write_lines(folder, "raw/edge.csv.gz", (f"{u},{v}" for u, v in edges.tolist()))
     write_lines(folder, "raw/edge-feat.csv.gz", kinds.tolist())
     write_lines(folder, "raw/num-node-list.csv.gz", [len(labels)])
     write_lines(folder, "raw/num-edge-list.csv.gz", [len(edges)])
     write_lines(folder, "raw/node-feat.csv.gz", feature_lines(features))
-    write_lines(folder, "raw/node-label.csv.gz", ("nan" if label < 0 else label for label in labels.tolist()))
+    write_lines(folder, "raw/node-label.csv.gz", label_lines(labels))
     for split, parts in splits.items():
         for part, ids in parts.items():
             write_lines(folder, f"split/{split}/{part}.csv.gz", ids.tolist())
@@ -335,12 +401,20 @@ def put_in_place(finished, folder):
     os.rename(finished, folder)
 
 
-def build(packages, name, source, folder, min_section_size=MIN_SECTION_SIZE):
-    """Builds the graph in folder + ".tmp" and renames it, so that folder is whole or absent. Returns the metadata."""
+def build(packages, name, source, folder, min_section_size=MIN_SECTION_SIZE, min_tag_size=None):
+    """Builds the graph in folder + ".tmp" and renames it, so that folder is whole or absent. Returns the metadata.
+    With min_tag_size, debtags are the labels."""
     edges, kinds = build_edges(packages)
     labels, classes = build_labels(packages, min_section_size)
     features, splits = build_features(packages), build_splits(labels)
+    if min_tag_size is not None:
+        tags, columns = build_tag_labels(packages, min_tag_size)
+        if not columns:
+            raise NoLists(f"no tag is on {min_tag_size} packages of {source}")
+        splits = build_source_splits(packages, tags)
     meta = describe(name, source, edges, labels, classes, features, splits)
+    if min_tag_size is not None:
+        meta, labels = describe_tags(meta, tags, columns), tags
     unfinished = folder + ".tmp"
     shutil.rmtree(unfinished, ignore_errors=True)
     write_graph(unfinished, meta, edges, kinds, labels, features, splits)
@@ -357,6 +431,9 @@ def parse_arguments(arguments):
     parser.add_argument("--packages", metavar="FILE", help="read this Packages file instead of the apt lists")
     parser.add_argument("--min-section-size", type=int, default=MIN_SECTION_SIZE, metavar="N",
                         help="packages that make a section a class (default %(default)s)")
+    parser.add_argument("--tags", action="store_true", help="debtags as labels, several per package")
+    parser.add_argument("--min-tag-size", type=int, default=MIN_TAG_SIZE, metavar="N",
+                        help="packages that make a tag a label (default %(default)s)")
     options = parser.parse_args(arguments)
     options.out_dir = options.out_dir.rstrip("/") or "/"
     if not may_be_replaced(options.out_dir):
@@ -387,12 +464,13 @@ def main(arguments):
     options = parse_arguments(arguments)
     try:
         packages, name, source = read_packages(options)
+        meta = build(packages, name, source, options.out_dir, options.min_section_size,
+                     options.min_tag_size if options.tags else None)
     except NoLists as error:
         print(f"debian_graph.py: {error}", file=sys.stderr)
         return 3
-    meta = build(packages, name, source, options.out_dir, options.min_section_size)
-    print(f"{options.out_dir}: {meta['num_nodes']} packages, {meta['edge_rows']} edges, {meta['num_classes']} classes, "
-          f"{meta['labelled_nodes']} labelled nodes, from {source}")
+    print(f"{options.out_dir}: {meta['num_nodes']} packages, {meta['edge_rows']} edges, {len(meta['class_names'])} "
+          f"{'tags' if options.tags else 'classes'}, {meta['labelled_nodes']} labelled nodes, from {source}")
     return 0
 
 

@@ -33,7 +33,7 @@ struct GenerateArguments {
   std::string kind;  ///< "rmat" or "planted"
   std::string output;
   std::int64_t features = 16;
-  std::int64_t classes = 8;
+  std::int64_t classes = 8, labels = 0;
   std::int64_t seed = 0;
   bool half = false;
   bool overwrite = false;  ///< may `output` be replaced?

@@ -22,7 +22,7 @@ void generate_command(const Communicator& world, const GenerateArguments& argume
       "--nodes, --degree)");
   const OutputFile output(arguments.output, arguments.overwrite);
   const VertexOptions vertices{arguments.features, arguments.classes,
-                               static_cast<std::uint64_t>(arguments.seed), arguments.half};
+                               static_cast<std::uint64_t>(arguments.seed), arguments.half, arguments.labels};
   if (arguments.kind == "rmat")
     generate_rmat(world,
                   {arguments.scale, arguments.edge_factor, arguments.symmetrize, arguments.drop_self_loops},
@@ -35,8 +35,9 @@ void generate_command(const Communicator& world, const GenerateArguments& argume
   note_consequence("the graph file is written, but not checked");
   const GraphFile file(world, arguments.output);
   const auto& info = file.info();
-  log::info("wrote      {}: {} vertices, {} edges, {} features, {} classes, in {:.1f} s", arguments.output,
-            info.nodes, info.edges, info.features, info.classes, now() - start);
+  log::info("wrote      {}: {} vertices, {} edges, {} features, {} {}, in {:.1f} s", arguments.output,
+            info.nodes, info.edges, info.features, info.classes, info.multi_label ? "labels" : "classes",
+            now() - start);
 }
 
 }  // namespace espalier

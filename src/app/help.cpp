@@ -53,7 +53,8 @@ const std::map<std::string, Words>& words() {
         "once\n"
         "  /graph/weights   float32 [m], optional\n"
         "  /nodes/features  float32 or float16 [n, f]; integers become float32\n"
-        "  /nodes/labels    int32 [n] or [n, 1]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per class\n"
+        "  /nodes/labels    int32 [n] or [n, 1]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per "
+        "label, 255 = unknown\n"
         "  /split/train, /split/valid, /split/test   int64, ascending ids\n"
         "`espalier digest FILE --write` then adds the digests by which damage and changes are noticed."}},
       {"generate",
@@ -62,7 +63,8 @@ const std::map<std::string, Words>& words() {
         "  espalier generate planted --nodes 20000 --classes 8 --degree 12 --homophily 0.8 --features 32 "
         "--seed 1 -o planted.h5\n"
         "  mpirun -np 4 espalier generate rmat --scale 16 --edge-factor 16 --features 32 --classes 8 --seed "
-        "1 -o rmat.h5"}},
+        "1 -o rmat.h5\n"
+        "  espalier generate planted --nodes 20000 --classes 8 --labels 5 -o labels.h5"}},
       {"digest",
        {"check the digests of a graph file, or write them into one that another program made",
         "Examples:\n  espalier digest planted.h5\n  espalier digest made_by_h5py.h5 --write"}},

@@ -59,8 +59,9 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   const GraphFile file(world, arguments.output);
   check_splits(world, file);
   const auto& info = file.info();
-  log::info("wrote      {}: {} vertices, {} edges, {} features, {} classes, in {:.1f} s", arguments.output,
-            info.nodes, info.edges, info.features, info.classes, now() - start);
+  log::info("wrote      {}: {} vertices, {} edges, {} features, {} {}, in {:.1f} s", arguments.output,
+            info.nodes, info.edges, info.features, info.classes, info.multi_label ? "labels" : "classes",
+            now() - start);
 }
 
 }  // namespace espalier

@@ -18,6 +18,7 @@
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/network_tensors.hpp"
+#include "espalier/train/task.hpp"
 #include "espalier/train/weights_file.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
@@ -36,7 +37,7 @@ struct Inference {
   Network<float> network;
   int layer = 1;  ///< whose rows are written
   std::optional<Buffer<std::int64_t>> chosen;
-  std::optional<Targets> targets;  ///< with --metrics
+  std::unique_ptr<Targets> targets;  ///< with --metrics
 
   int layers() const { return network.stages(); }
   /// Of the layers, is the last one asked for?
@@ -94,12 +95,12 @@ int layer_of(const InferArguments& arguments, int layers) {
 }
 
 // Collective. Classes are those of the network.
-Targets targets_of(const Job& job, const std::string& checkpoint) {
-  auto targets = read_targets(*job.grid, *job.file);
-  if (targets.classes > job.graph.classes)
-    input_error("{}: /nodes/labels has {} classes, and the network of {} knows {}", job.config.graph.file,
-                targets.classes, checkpoint, job.graph.classes);
-  targets.classes = job.graph.classes;
+std::unique_ptr<Targets> targets_of(const Job& job, const std::string& checkpoint) {
+  auto targets = read_targets(*job.grid, *job.file, job.config.train.task);
+  if (targets->outputs > job.graph.classes)
+    input_error("{}: /nodes/labels has {} {}, and the network of {} knows {}", job.config.graph.file,
+                targets->outputs, task_kind_of(job.config.train.task).noun, checkpoint, job.graph.classes);
+  targets->outputs = job.graph.classes;
   return targets;
 }
 
@@ -135,8 +136,9 @@ class SeveralSinks final : public RowSinkOn<Space> {
 
 void write_metrics(const hdf5::Handle& root, const char* split, const Metrics& metrics, bool& good) {
   const auto name = [&](const char* what) { return std::string(split) + "_" + what; };
-  good = hdf5::write_number_attribute(root, name("accuracy").c_str(), metrics.accuracy) && good;
-  good = hdf5::write_number_attribute(root, name("macro_f1").c_str(), metrics.macro_f1) && good;
+  for (const auto& score : metrics.scores)
+    if (metrics.find(score.name))
+      good = hdf5::write_number_attribute(root, name(score.name.c_str()).c_str(), score.value) && good;
   good = hdf5::write_integer_attribute(root, name("vertices").c_str(), metrics.vertices) && good;
 }
 
@@ -168,10 +170,10 @@ bool describe(const hdf5::Handle& root, const Job& job, const Inference& inferen
   return good;
 }
 
-void show(const char* split, const Metrics& metrics) {
+void show(const Job& job, const char* split, const Metrics& metrics) {
   if (metrics.vertices > 0)
-    log::info("{} accuracy {:.4f}, macro-F1 {:.4f}, of {} vertices", split, metrics.accuracy,
-              metrics.macro_f1, metrics.vertices);
+    log::info("{} {}, of {} vertices", split, scores_in_words(task_kind_of(job.config.train.task), metrics),
+              metrics.vertices);
 }
 
 RowFileShape shape_of(const Job& job, const Inference& inference) {
@@ -197,13 +199,18 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   const auto shape = shape_of(job, inference);
   RowFile file(world, {arguments.output, arguments.overwrite}, shape);
   RowFileSinkOn<Space> rows(file, true, false), predictions(file, false, true);
-  std::optional<JudgeOn<Space>> judge;
   std::vector<SeveralSinks<Space>> layers(inference.needs_logits() ? inference.layers() : inference.layer);
   layers[inference.layer - 1].add(rows);
   if (arguments.predictions) layers.back().add(predictions);
-  if (inference.targets) layers.back().add(judge.emplace(*inference.targets, job.grid->row()));
   std::vector<RowSinkOn<Space>*> sinks;
   for (auto& layer : layers) sinks.push_back(layer.or_null());
+  std::unique_ptr<TaskOn<Space>> task;
+  std::optional<KeptRowsOn<Space>> logits;
+  if (inference.targets) {
+    task = make_task(space, *job.grid, *inference.targets, job.config.train);
+    sinks.back() = &logits.emplace(pass.share().first, pass.share().count,
+                                   network.output_width(network.stages()), sinks.back());
+  }
   pass.run(space, network, std::move(features), sinks, [&] {
     note_progress();
     file.check();
@@ -213,7 +220,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   note_activity("finishing the file");
   const auto bytes = job.grid->traffic().of_stage(kLabel).bytes_received;
   std::optional<Evaluation> found;
-  if (judge) found = judge->result(world);
+  if (task) found = task->judge(space, logits->release(), pass.share().first);
   file.commit([&](const hdf5::Handle& root) { return describe(root, job, inference, found); });
   const auto moved = world.all_reduce(bytes, Reduction::kSum, "report");
   log::info("wrote   {}: {} {} [{}, {}]{}{} in {:.1f} s, {:.1f} MB between ranks", arguments.output,
@@ -222,9 +229,9 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
             shape.predictions ? ", /predictions" : "", shape.chosen ? ", /ids" : "", now() - start,
             static_cast<double>(moved) / 1e6);
   if (!found) return;
-  show("train", found->train);
-  show("valid", found->valid);
-  show("test", found->test);
+  show(job, "train", found->train);
+  show(job, "valid", found->valid);
+  show(job, "test", found->test);
 }
 
 #ifdef ESPALIER_WITH_CUDA
@@ -289,7 +296,7 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   auto network = network_of(job, weights, arguments.checkpoint);
   const auto layer = layer_of(arguments, network.stages());
-  Inference inference{arguments, std::move(weights), std::move(network), layer, {}, {}};
+  Inference inference{arguments, std::move(weights), std::move(network), layer, {}, nullptr};
   if (!arguments.nodes.empty()) inference.chosen = read_vertex_list(world, arguments.nodes, job.graph.nodes);
   introduce(job, inference);
   with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, inference); });

@@ -159,14 +159,17 @@ void show_edges(const Communicator& world, const GraphFile& file) {
 
 // ---- vertices ----
 
+// How many vertices have each label; behind them, of several labels per vertex, how many
+// are unknown.
 std::vector<std::int64_t> count_labels(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   const auto mine = even_range(info.nodes, world.size(), world.rank());
-  std::vector<std::int64_t> counts(info.classes, 0);
+  std::vector<std::int64_t> counts(info.classes + 1, 0);
   if (info.multi_label) {
     const auto labels = file.read_multi_labels(mine.begin, mine.end);
     for (std::int64_t v = 0; v < labels.rows; ++v)
-      for (std::int64_t k = 0; k < info.classes; ++k) counts[k] += labels(v, k);
+      for (std::int64_t k = 0; k < info.classes; ++k)
+        counts[labels(v, k) == kUnknownLabel ? info.classes : k] += labels(v, k) != 0;
   } else {
     for (const auto label : file.read_labels(mine.begin, mine.end))
       if (label >= 0) ++counts[label];
@@ -180,16 +183,19 @@ void show_labels(const Communicator& world, const GraphFile& file) {
   if (!info.has_labels) return line("labels", "none");
   if (info.classes == 0)
     return line("labels", fmt::format("all {} vertices are unlabelled (-1)", info.nodes));
-  const auto counts = count_labels(world, file);
+  auto counts = count_labels(world, file);
+  const auto unknown = counts.back();
+  counts.pop_back();
   const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
   std::int64_t total = 0;
   for (const auto count : counts) total += count;
-  const auto range = fmt::format("class {} has least ({}), class {} most ({})", least - counts.begin(),
-                                 *least, most - counts.begin(), *most);
+  const auto* noun = info.multi_label ? "label" : "class";
+  const auto range = fmt::format("{} {} has least ({}), {} {} most ({})", noun, least - counts.begin(),
+                                 *least, noun, most - counts.begin(), *most);
   if (info.multi_label)
-    line("labels",
-         fmt::format("{} per vertex, 0 or 1, {:.3f} of them 1; {}", info.classes,
-                     static_cast<double>(total) / static_cast<double>(info.nodes * info.classes), range));
+    line("labels", fmt::format("{} per vertex, 0 or 1, {:.3f} of them 1{}; {}", info.classes,
+                               static_cast<double>(total) / static_cast<double>(info.nodes * info.classes),
+                               unknown > 0 ? fmt::format(", {} unknown", unknown) : "", range));
   else
     line("labels",
          fmt::format("{} classes, {} of {} vertices labelled; {}", info.classes, total, info.nodes, range));

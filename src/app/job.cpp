@@ -9,6 +9,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/train/task.hpp"
 #include "memory.hpp"
 
 namespace espalier {
@@ -34,6 +35,7 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   check_sampler_keys(sampler_kind_of(config.sampler.kind), config.sampler.weighted, config.sampler.mode,
                      has_own_weights(config.model));
   check_shape(network_shape(config.model, 1, 1));
+  metric_of(config.train);
   if (config.graph.file.empty() && !arguments.dry_run)
     usage_error(
         "{}: {}graph.file is missing; name a file that `espalier import` or `espalier generate` wrote, here "
@@ -179,7 +181,8 @@ void warn_of_surprises(const Job& job) {
         "one",
         config.graph.file, config.graph.file);
   if (training && job.graph.test == 0)
-    log::warning("{}: /split/test is empty or absent: there will be no test accuracy", config.graph.file);
+    log::warning("{}: /split/test is empty or absent: there will be no test {}", config.graph.file,
+                 metric_of(config.train).words);
   if (training && config.graph.features_on != "device" && !job.device.gpu)
     log::warning("graph.features_on = {} has no meaning {}", config.graph.features_on, job.device.words);
   if (training && config.train.early_stop > 0 && job.graph.valid == 0)

@@ -86,6 +86,9 @@ void add_generator_options(CLI::App& kind, GenerateArguments& a) {
       ->capture_default_str();
   add_whole_number(kind, "--classes", a.classes, {1, kMostClasses}, "number of classes")
       ->capture_default_str();
+  add_whole_number(kind, "--labels", a.labels, {0, kMostClasses},
+                   "labels of 0 or 1 per vertex in place of its class, some of them unknown; 0: the class")
+      ->capture_default_str();
   add_whole_number(kind, "--seed", a.seed, {0, std::numeric_limits<std::int64_t>::max()},
                    "the same seed gives the same graph for every number of ranks")
       ->capture_default_str();

@@ -9,6 +9,7 @@
 #include "espalier/base/index_type.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
@@ -235,6 +236,10 @@ Arrays network(const Estimate& e) {
 
 // ---- evaluation: train/evaluator.inl.hpp ----
 
+TaskSize task_size(const Estimate& e) {
+  return {e.job.graph, e.epoch.ranks, e.epoch.rows()};
+}
+
 Arrays evaluation(const Estimate& e) {
   const double c = e.epoch.replication, share = e.block_rows() / c;
   Arrays most, of_features, outgrown;
@@ -267,11 +272,17 @@ Arrays evaluation(const Estimate& e) {
     auto result = Arrays().add(4 * share * out);
     if (chunk.chunks > 1) result.add(4 * rows * out);
     auto gathered = Arrays();
-    if (c > 1) gathered.add(4 * e.block_rows() * out);
+    if (c > 1 && layer < e.layers()) gathered.add(4 * e.block_rows() * out);
     auto live = of_features + outgrown + result + working + block + larger(picks, gathered);
     if (layer > 1) live.add(4 * e.block_rows() * in);
     if (layers.size() > e.layers()) live.add(4 * share * static_cast<double>(layers.back().layer.in));
     most = larger(most, live + fetching);
+    if (layer == e.layers()) {  // judged when the last chunk is done
+      const auto judging = task_kind_of(e.job.config.train.task).judging_bytes(task_size(e));
+      auto logits = of_features + outgrown + result + working;
+      if (layer > 1) logits.add(4 * e.block_rows() * in);
+      most = larger(most, logits.add(judging));
+    }
     if (layer == 1) of_features = fetching;
   }
   return most;
@@ -281,12 +292,8 @@ Arrays evaluation(const Estimate& e) {
 
 double labels_bytes(const Estimate& e) {
   const auto& g = e.job.graph;
-  const double splits = 8.0 * static_cast<double>(g.valid + g.test) / e.epoch.rows();
-  const double training = 8.0 * static_cast<double>(g.train);
-  const double order = 8.0 * static_cast<double>(g.train);  // the epoch's shuffle
-  if (!e.job.training) return training + order;
-  const double labels = 4.0 * static_cast<double>(g.train);  // and shuffled
-  return training + order + 2 * labels + 4 * e.block_rows() + splits;
+  if (!e.job.training) return 2 * 8.0 * static_cast<double>(g.train);  // and shuffled
+  return task_kind_of(e.job.config.train.task).label_bytes(task_size(e));
 }
 
 double sampler_bytes(const Estimate& e) {

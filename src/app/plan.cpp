@@ -60,8 +60,9 @@ bool is_plan(const std::string& text) {
   return json.is_object() && json.contains("plan") && json.value("command", nlohmann::json()) == "plan";
 }
 
-void check_training_data(const GraphInfo& graph, const std::string& path) {
-  check_labels(graph, path, "; `--sampling` plans `espalier sample`");
+void check_training_data(const GraphInfo& graph, const Config& config) {
+  const auto& path = config.graph.file;
+  check_labels(graph, path, config.train.task, "; `--sampling` plans `espalier sample`");
   if (graph.features == 0)
     input_error(
         "{}: the graph has no features (/nodes/features), so there is nothing to train on; `--sampling` "
@@ -132,6 +133,9 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
   const Cpu cpu{static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))};
   note_activity("counting minibatches");
   plan.work = count_epoch(cpu, a, plan.epoch, file.read_split(Split::kTrain), draw);
+  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
+    plan.judged[static_cast<std::size_t>(split)] =
+        count_judged(file.read_split(split), a.local.rows, plan.epoch.rows(), plan.epoch.replication);
   for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer) {
     note_activity("counting an evaluation");
     const auto step = chunk_rows(plan.job, plan.epoch.replication, layer);
@@ -177,6 +181,10 @@ void estimate(Plan& plan, const GraphFile& file) {
   plan.work =
       estimate_epoch(read_degrees(file, self_loops), values ? 4 : 0, plan.epoch, plan.job.graph.train);
   plan.evaluations = estimate_evaluations(plan, plan.epoch.replication);
+  const auto& graph = plan.job.graph;
+  const std::array sizes = {graph.train, graph.valid, graph.test};
+  for (std::size_t split = 0; split < sizes.size(); ++split)
+    plan.judged[split].assign(plan.epoch.ranks, static_cast<double>(sizes[split]) / plan.epoch.ranks);
 }
 
 // ---- memory ----
@@ -286,7 +294,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   note_activity("opening the graph file");
   const GraphFile file(world, config.graph.file, config.graph.verify ? Verify::kYes : Verify::kNo);
   check_graph(file.info(), config);
-  if (!arguments.sampling) check_training_data(file.info(), config.graph.file);
+  if (!arguments.sampling) check_training_data(file.info(), config);
   auto plan = resolve(arguments, config, file.info());
 
   // 2. What an epoch asks for: counted in its own minibatches where this process can hold
@@ -302,7 +310,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   plan.memory = peak_with(plan, program, plan.epoch, plan.work, plan.evaluations);
   plan.copies = compare_copies(plan, program);
   plan.largest_bulk = largest_bulk(plan, program);
-  const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations};
+  const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations, plan.judged};
   plan.costs = stage_costs(input);
   if (plan.machine) plan.seconds = stage_seconds(input, plan.costs, *plan.machine);
 

@@ -1,6 +1,7 @@
 // A plan: what a job will need, known before it runs.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct Plan {
   PlannedEpoch epoch;
   EpochWork work;
   std::vector<EvaluationWork> evaluations;
+  std::array<std::vector<double>, 3> judged;  ///< vertices of each split, by rank
   int threads = 1;
   std::optional<Machine> machine;
 

@@ -147,7 +147,7 @@ std::string volume_line(const std::string& name, const StageVolume& volume, cons
 
 std::string volumes(const Plan& plan) {
   if (plan.epoch.ranks == 1) return "\nnothing is sent: one rank\n";
-  const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations};
+  const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations, plan.judged};
   std::string text =
       fmt::format("\n{:<28}{:>12}{:>12}{:>14}\n", "between ranks, an epoch", "messages", "MB", "MB fullest");
   if (!moves_samples(plan)) {
@@ -253,7 +253,7 @@ std::string plan_json(const Plan& plan) {
     details["peak_by_replication"][std::to_string(choice.replication)] = std::llround(choice.bytes);
   details["largest_bulk"] = plan.largest_bulk;
   if (moves_samples(plan)) {
-    const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations};
+    const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations, plan.judged};
     for (const auto schedule : kMovingSchedules) {
       const std::vector<Schedule> all(plan.work.schedules.size(), schedule);
       details["sample_by_schedule"][name_of(schedule)] = volume_json(volume_of(sample_costs(input, all)));

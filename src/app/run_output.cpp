@@ -6,6 +6,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/result_file.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
@@ -82,9 +83,10 @@ void append_metrics(const Job& job, const EpochReport& epoch) {
     log::debug("            {:<9} {} bytes between ranks, at most {} to one rank", stage, volume.total,
                volume.max_rank);
   if (!is_writer(job)) return;
-  if (!job.metrics->has_header) job.metrics->file.add(metrics_header(epoch));
+  const auto& metrics = task_kind_of(job.config.train.task).metrics;
+  if (!job.metrics->has_header) job.metrics->file.add(metrics_header(epoch, metrics));
   job.metrics->has_header = true;
-  job.metrics->file.add(metrics_line(epoch));
+  job.metrics->file.add(metrics_line(epoch, metrics));
   write_metrics(job);
 }
 

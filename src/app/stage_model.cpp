@@ -9,6 +9,7 @@
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/sample/epoch_plan.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
@@ -80,7 +81,7 @@ Cost reduce_cost(const StageInput& in) {
   return steps_of(in) * step;
 }
 
-// train/evaluator.inl.hpp: in each layer the chunks' rows down the column, the block's parts
+// infer/layerwise_pass.inl.hpp: in each layer the chunks' rows down the column, the block's parts
 // along the row.
 std::vector<Cost> evaluate_costs(const StageInput& in) {
   const int p = in.epoch.ranks, rows = in.epoch.rows(), c = in.epoch.replication;
@@ -100,14 +101,15 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
       same.bytes += bytes(work.remote_rows / p);
       most.bytes += bytes(work.most_remote_rows - work.remote_rows / p);
     }
-    if (c > 1) {
+    if (c > 1 && layer < in.evaluations.size()) {  // rows of the last stay where they are judged
       const double block = static_cast<double>(in.job.graph.nodes) / rows;
       add(same, {1.0 * (c - 1), 4 * block * crossing(c) * width_of(in, layer)});
     }
   }
-  // Of three splits.
-  add(same, all_reduce_cost(3 * 24.0 * static_cast<double>(in.job.graph.classes), p));
   std::vector<Cost> costs(p, same);
+  const auto& task = task_kind_of(in.job.config.train.task);
+  for (int rank = 0; rank < p; ++rank)
+    add(costs[rank], task.judging({in.job.graph, p, rows, in.judged}, rank));
   // The total is exact; one rank stands for the fullest.
   if (p > 1 && most.bytes > 0) {
     costs[0].bytes += most.bytes;

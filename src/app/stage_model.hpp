@@ -9,6 +9,7 @@
 // follow one another: run.overlap is not modelled.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,11 +23,13 @@
 namespace espalier {
 
 /// What the stages are computed from. `evaluations[l]`: of layer l + 1; empty without training.
+/// `judged`: how many vertices of each split each rank judges.
 struct StageInput {
   const JobSize& job;
   const PlannedEpoch& epoch;
   const EpochWork& work;
   const std::vector<EvaluationWork>& evaluations;
+  const std::array<std::vector<double>, 3>& judged;
 };
 
 /// Received by each rank in one epoch, by stage; one with an evaluation at its end.

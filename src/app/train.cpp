@@ -28,9 +28,10 @@ void show_step(std::int64_t epoch, std::int64_t step, std::int64_t steps) {
   std::fflush(stdout);
 }
 
-void show_epoch(const EpochReport& epoch) {
+void show_epoch(const EpochReport& epoch, const MetricKind& metric) {
   std::string line = fmt::format("epoch {:>4}  loss {:.4f}", epoch.epoch, *epoch.loss);
-  if (epoch.valid) line += fmt::format("  valid {:.4f}", epoch.valid->accuracy);
+  const auto valid = epoch.valid ? epoch.valid->find(metric.name) : std::nullopt;
+  if (valid) line += fmt::format("  valid {:.4f}", *valid);
   line += fmt::format("  {:.2f} s (", epoch.seconds.at("total").max);
   const char* separator = "";
   for (const std::string stage : kTrainStages) {
@@ -47,10 +48,9 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
               std::int64_t parameters) {
   const auto& config = job.config;
   log::info(
-      "graph   {}: {} nodes, {} edges, {} features, {} classes; {} / {} / {} vertices to train / validate / "
-      "test",
+      "graph   {}: {} nodes, {} edges, {} features, {} {}; {} / {} / {} vertices to train / validate / test",
       config.graph.file, report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
-      report.graph.train, report.graph.valid, report.graph.test);
+      task_kind_of(config.train.task).noun, report.graph.train, report.graph.valid, report.graph.test);
   log::info("grid    {}", grid_in_words(job));
   log::info(
       "job     {} layers of {}, hidden {}, {} parameters; {}, batch {}, {} per step, {} in bulk; "
@@ -89,11 +89,14 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
            SamplerOn<Space>& sampler, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
            const Targets& targets) {
   note_activity("setting up the training");
-  const EvaluatorOn<Space> evaluator(grid, whole_rows, features, targets, job.graph.edges,
+  const auto& kind = task_kind_of(job.config.train.task);
+  const auto& metric = metric_of(job.config.train);
+  const auto task = make_task(space, *job.grid, targets, job.config.train);
+  const EvaluatorOn<Space> evaluator(grid, whole_rows, features, *task, job.graph.edges,
                                      evaluation_memory(job));
   start_output(job);
   if (!restart) remove_weights(job);
-  TrainerOn<Space> trainer(space, {grid, job.config, sampler, features, targets, evaluator, job.bulk(),
+  TrainerOn<Space> trainer(space, {grid, job.config, sampler, features, *task, evaluator, job.bulk(),
                                    job.batches_per_step(), job.sampling_grid.get()});
   auto report = start_report(job, "train", sampler.schedules());
   describe(job, report, sampler.schedules(), trainer.network().parameter_count());
@@ -107,7 +110,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
                                      .on_epoch =
                                          [&](const EpochReport& epoch) {
                                            report.epochs.push_back(epoch);
-                                           show_epoch(epoch);
+                                           show_epoch(epoch, metric);
                                            append_metrics(job, epoch);
                                          },
                                      .next =
@@ -133,20 +136,22 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
 
   checkpoints.report(report);
   report.test = result.test;
+  report.confusion = result.confusion;
   report.best_epoch = result.best_epoch;
   for (const auto& epoch : report.epochs)
     if (epoch.epoch == result.best_epoch) report.train = epoch.train;
   report.weights_digest = hex(trainer.weights_digest());
   measure_peak_memory(job, report);
   if (result.stopped_early)
-    log::info("stopped early: no better validation accuracy in {} evaluations", job.config.train.early_stop);
+    log::info("stopped early: no better validation {} in {} evaluations", metric.words,
+              job.config.train.early_stop);
   log::info("\n{}\n{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks));
   if (report.train)
-    log::info("train accuracy {:.4f}, macro-F1 {:.4f}, with the weights of epoch {}", report.train->accuracy,
-              report.train->macro_f1, result.best_epoch);
+    log::info("train {}, with the weights of epoch {}", scores_in_words(kind, *report.train),
+              result.best_epoch);
   if (result.test)
-    log::info("test accuracy {:.4f}, macro-F1 {:.4f}, with the weights of epoch {}", result.test->accuracy,
-              result.test->macro_f1, result.best_epoch);
+    log::info("test {}, with the weights of epoch {}", scores_in_words(kind, *result.test),
+              result.best_epoch);
   write_weights(job, {.tensors = trained_tensors(space, trainer.network()), .epoch = result.best_epoch});
   write_report(job, report);
 }
@@ -176,14 +181,14 @@ void run(Job& job, std::optional<Restart>& restart) {
   // 1. The matrix on the grid, and what is learnt from it.
   const auto a = read_model_matrix<Index>(job);
   note_activity("reading labels and splits");
-  const auto targets = read_targets(*job.grid, *job.file);
+  const auto targets = read_targets(*job.grid, *job.file, job.config.train.task);
   note_activity("reading the features");
   std::optional<FeatureStore> features =
       read_feature_store(*job.grid, *job.file, job.config.graph.feature_norm);
   job.standardization = features->standardization();
   if (restart) check_same_content(job, job.file->content(), *restart);
 #ifdef ESPALIER_WITH_CUDA
-  if (job.device.gpu) return train_on_gpu(job, restart, a, std::move(features), targets);
+  if (job.device.gpu) return train_on_gpu(job, restart, a, std::move(features), *targets);
 #endif
 
   // 2. Samplers: minibatches for training, whole rows for evaluation.
@@ -193,7 +198,7 @@ void run(Job& job, std::optional<Restart>& restart) {
   const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape, "evaluate"));
 
   // 3. Train and report.
-  train(job, restart, job.cpu, *job.grid, *sampler, *whole_rows, *features, targets);
+  train(job, restart, job.cpu, *job.grid, *sampler, *whole_rows, *features, *targets);
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ const Needs kAnythingDropped = {"model.layers",
                                 "2 or more"};
 const Needs kAttention = {"model.kind", is_attention, "\"gat\""};
 const Needs kAggregator = {"model.kind", [](const Config& c) { return c.model.kind == "sage"; }, "\"sage\""};
+const Needs kClasses = {"train.task", [](const Config& c) { return c.train.task == "classes"; },
+                        "\"classes\""};
 const Needs kSgd = {"train.optimizer", [](const Config& c) { return c.train.optimizer == "sgd"; }, "\"sgd\""};
 const Needs kSteps = {"train.lr_schedule", [](const Config& c) { return c.train.lr_schedule == "step"; },
                       "\"step\""};
@@ -170,6 +172,30 @@ std::vector<Key> bind_keys(Config& c) {
        -kNoLimit,
        kNoLimit,
        {kHiddenLayers}},
+      {"train.task",
+       &c.train.task,
+       "what is learnt: classes (one per vertex) | labels (several of 0 or 1 per vertex)",
+       {"classes", "labels"}},
+      {"train.metric",
+       &c.train.metric,
+       "what the best weights are chosen by, on the validation split; auto: accuracy for classes, roc_auc "
+       "for "
+       "labels",
+       {"auto", "accuracy", "macro_f1", "micro_f1", "roc_auc", "average_precision"}},
+      {"train.class_weights",
+       &c.train.class_weights,
+       "how much a seed counts: none | balanced (each class as much as any other)",
+       {"none", "balanced"},
+       -kNoLimit,
+       kNoLimit,
+       {kClasses}},
+      {"train.label_smoothing",
+       &c.train.label_smoothing,
+       "probability that a label is taken for any class",
+       {},
+       0,
+       0.999,
+       {kClasses}},
       {"train.epochs", &c.train.epochs, "passes over the training vertices", {}, 1, kNoLimit},
       {"train.optimizer", &c.train.optimizer, "adam | sgd (with momentum)", {"adam", "sgd"}},
       {"train.learning_rate", &c.train.learning_rate, "step size", {}, 0, kNoLimit},

@@ -4,6 +4,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/half.hpp"
+#include "espalier/graph/graph_file.hpp"
 
 namespace espalier {
 
@@ -59,6 +60,9 @@ void store(double value, Half& out) {
 void check_vertex_options(const VertexOptions& options) {
   if (options.features < 0 || options.features > kMostFeatures)
     usage_error("--features {}: give a number from 0 to {}", options.features, kMostFeatures);
+  if (options.labels != 0 && (options.labels < 2 || options.labels > kMostClasses))
+    usage_error("--labels {}: give a number from 2 to {}, or 0 for one class per vertex", options.labels,
+                kMostClasses);
   if (options.classes < 1 || options.classes > kMostClasses)
     usage_error("--classes {}: give a number from 1 to {}", options.classes, kMostClasses);
 }
@@ -67,6 +71,38 @@ Buffer<std::int32_t> generate_labels(const RowRange& range, const ClassOf& class
   Buffer<std::int32_t> labels(range.size());
   for (std::int64_t i = 0; i < range.size(); ++i)
     labels[i] = static_cast<std::int32_t>(class_of(range.begin + i));
+  return labels;
+}
+
+namespace {
+
+// Layers of the label stream; layer 0: R-MAT's classes.
+constexpr std::uint64_t kImplied = 1, kOwn = 2;
+
+std::uint8_t draw_label(std::uint64_t seed, std::int64_t label, std::int64_t class_of_vertex,
+                        std::int64_t vertex) {
+  const RandomStream implied{.seed = seed,
+                             .purpose = Purpose::kGenerateLabels,
+                             .layer = kImplied,
+                             .row = static_cast<std::uint64_t>(class_of_vertex)};
+  const RandomStream own{.seed = seed,
+                         .purpose = Purpose::kGenerateLabels,
+                         .layer = kOwn,
+                         .row = static_cast<std::uint64_t>(vertex)};
+  const auto twentieth = random_below(own, static_cast<std::uint64_t>(label), 20);
+  if (twentieth == 0) return kUnknownLabel;
+  const auto coin = random_below(implied, static_cast<std::uint64_t>(label), 2);
+  return static_cast<std::uint8_t>(twentieth <= 2 ? 1 - coin : coin);
+}
+
+}  // namespace
+
+Matrix<std::uint8_t> generate_several_labels(const RowRange& range, std::span<const std::int32_t> classes,
+                                             const VertexOptions& options) {
+  Matrix<std::uint8_t> labels(range.size(), options.labels);
+  for (std::int64_t i = 0; i < labels.rows; ++i)
+    for (std::int64_t k = 0; k < labels.columns; ++k)
+      labels(i, k) = draw_label(options.seed, k, classes[i], range.begin + i);
   return labels;
 }
 

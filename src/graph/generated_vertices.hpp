@@ -19,6 +19,10 @@ void check_vertex_options(const VertexOptions& options);
 /// [range.size()]
 Buffer<std::int32_t> generate_labels(const RowRange& range, const ClassOf& class_of);
 
+/// [range.size(), options.labels]: 0, 1 or kUnknownLabel. `classes`: of the vertices of `range`.
+Matrix<std::uint8_t> generate_several_labels(const RowRange& range, std::span<const std::int32_t> classes,
+                                             const VertexOptions& options);
+
 /// [range.size(), options.features], float or Half: centroid of the vertex's class + noise of
 /// deviation 1 per column. Centroids lie 1.7 deviations apart on average, whatever the number
 /// of columns.

@@ -260,13 +260,20 @@ Matrix<std::uint8_t> GraphFile::read_multi_labels(std::int64_t begin, std::int64
   check_range(h, begin, end);
   ESPALIER_CHECK(h.info.multi_label, "{} has one label per vertex", h.path);
   const hdf5::Slab slab{begin, end, h.info.classes};
-  Matrix<std::uint8_t> rows(end - begin, h.info.classes);
-  rows.data = read_checked<std::uint8_t>(h, h.labels, slab, [&](const auto& values) {
+  const auto check = [&](const auto& values) {
     for (std::size_t i = 0; i < values.size(); ++i)
-      if (values[i] > 1)
-        fail(h, "/nodes/labels: row {} holds {}; several labels are given as 0 or 1",
+      if (values[i] != 0 && values[i] != 1 && values[i] != kUnknownLabel && values[i] != -1)
+        fail(h, "/nodes/labels: row {} holds {}; several labels are given as 0 or 1, or 255 where unknown",
              begin + static_cast<std::int64_t>(i) / slab.columns, values[i]);
-  });
+  };
+  Matrix<std::uint8_t> rows(end - begin, h.info.classes);
+  if (h.labels.type_size == 1 && !h.labels.type_signed) {
+    rows.data = read_checked<std::uint8_t>(h, h.labels, slab, check);
+  } else {  // HDF5 would make 255 of what is larger, and 0 of what is negative
+    const auto wide = read_checked<std::int32_t>(h, h.labels, slab, check);
+    std::ranges::transform(wide, rows.data.begin(),
+                           [](std::int32_t x) { return static_cast<std::uint8_t>(x); });
+  }
   return rows;
 }
 

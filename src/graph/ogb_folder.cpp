@@ -235,8 +235,12 @@ std::int32_t class_label(CsvReader& csv) {
 
 std::uint8_t task_label(CsvReader& csv) {
   const double value = csv.number();
+  if (std::isnan(value)) return kUnknownLabel;
   if (value != 0 && value != 1)
-    csv.fail("label {} is not 0 or 1; a file with several label columns holds one 0 or 1 per class", value);
+    csv.fail(
+        "label {} is not 0 or 1, nor nan for unknown; a file with several label columns holds one of these "
+        "per class",
+        value);
   return static_cast<std::uint8_t>(value);
 }
 

@@ -150,7 +150,9 @@ void import_features(const Communicator& comm, const std::optional<OgbFolder>& f
 }
 
 void report_labels(const OgbLabels& labels) {
-  if (labels.columns > 1) log::info("labels     {} columns of 0 and 1", labels.columns);
+  if (labels.columns > 1)
+    log::info("labels     {} columns of 0 and 1, {} unknown", labels.columns,
+              std::ranges::count(labels.multi.data, kUnknownLabel));
   if (labels.columns != 1) return;
   const auto unlabelled = std::count(labels.classes.begin(), labels.classes.end(), -1);
   log::info("labels     {} vertices, {} without one", labels.classes.size(), unlabelled);

@@ -57,7 +57,10 @@ void write_vertices(const Model<EdgeAt>& model, const VertexOptions& options, co
     writer.write_features(generate_features<Half>(range, labels, options));
   else if (options.features > 0)
     writer.write_features(generate_features<float>(range, labels, options));
-  writer.write_labels(labels);
+  if (options.labels > 0)
+    writer.write_multi_labels(generate_several_labels(range, labels, options));
+  else
+    writer.write_labels(labels);
   const auto splits = generate_splits(range, options.seed);
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
     writer.write_split(split, splits[static_cast<std::size_t>(split)]);
@@ -77,8 +80,8 @@ void write_graph(const Communicator& comm, const Model<EdgeAt>& model, const Ver
 }
 
 inline std::string vertex_words(const VertexOptions& v) {
-  return fmt::format("--features {} --classes {} --seed {}{}", v.features, v.classes, v.seed,
-                     v.half ? " --half" : "");
+  return fmt::format("--features {} --classes {} --seed {}{}{}", v.features, v.classes, v.seed,
+                     v.labels > 0 ? fmt::format(" --labels {}", v.labels) : "", v.half ? " --half" : "");
 }
 
 }  // namespace espalier

@@ -151,15 +151,4 @@ bool LayerwisePassOn<Space>::run(const Space& space, const Network<float, Space>
   return compute_layers(space, network, *hidden, hidden, sinks, goes_on);
 }
 
-template <class Space>
-std::optional<Matrix<float, Space>> LayerwisePassOn<Space>::block_of_layer(
-    const Space& space, const Network<float, Space>& network, int layer,
-    const FeatureStoreOn<Space>& features, const GoesOn& goes_on) const {
-  KeptRowsOn<Space> kept(share_.first, share_.count, network.output_width(layer));
-  std::vector<RowSinkOn<Space>*> sinks(layer, nullptr);
-  sinks.back() = &kept;
-  if (!run(space, network, features, sinks, goes_on)) return {};
-  return gathered(kept.release());
-}
-
 }  // namespace espalier

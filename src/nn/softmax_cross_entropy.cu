@@ -2,6 +2,7 @@
 // double, rather than kept.
 #include "espalier/nn/softmax_cross_entropy.hpp"
 
+#include "device_loss_sum.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
 
@@ -10,14 +11,6 @@ namespace espalier {
 namespace {
 
 constexpr int kRowsOfBlock = kBlockThreads / kWarp;
-
-/// In every lane, what `combine` makes of all lanes' values.
-template <class T, class Combine>
-__device__ T over_warp(T value, const Combine& combine) {
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
-    value = combine(value, __shfl_xor_sync(kAllLanes, value, lanes));
-  return value;
-}
 
 /// losses[row]; the row of `gradient` becomes scale * (softmax - onehot). All lanes of a warp
 /// have the same row. 4 blocks of a multiprocessor: told no number, ptxas spills to make room
@@ -48,23 +41,6 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
   if (lane == 0) losses[row] = label < classes ? log(sum) + largest - static_cast<double>(z[label]) : NAN;
 }
 
-/// *total = the sum of `count` numbers, by one block: each thread adds every 256th, then pairs of
-/// threads theirs.
-__global__ void __launch_bounds__(kBlockThreads)
-    add_losses(const double* losses, std::int64_t count, double* total) {
-  __shared__ double sums[kBlockThreads];
-  const auto t = static_cast<int>(threadIdx.x);
-  double sum = 0;
-#pragma unroll 4
-  for (std::int64_t i = t; i < count; i += kBlockThreads) sum += losses[i];
-  sums[t] = sum;
-  for (int half = kBlockThreads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (t < half) sums[t] += sums[t + half];
-  }
-  if (t == 0) *total = sums[0];
-}
-
 }  // namespace
 
 void softmax_cross_entropy(const Cuda& cuda, ConstMatrixView<float, Cuda> logits, const std::int32_t* labels,
@@ -74,7 +50,7 @@ void softmax_cross_entropy(const Cuda& cuda, ConstMatrixView<float, Cuda> logits
   launch(cuda, "softmax_cross_entropy", losses_of_rows, dim3(blocks_for(logits.rows, kRowsOfBlock)),
          dim3(kBlockThreads), logits.rows, logits.columns, logits.data, labels, scale, dlogits.data.data(),
          losses.data());
-  launch(cuda, "add_losses", add_losses, dim3(1), dim3(kBlockThreads), losses.data(), logits.rows, loss);
+  add_losses(cuda, losses.data(), logits.rows, loss);
 }
 
 }  // namespace espalier

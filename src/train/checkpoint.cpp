@@ -11,6 +11,7 @@
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/hdf5_memory.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
@@ -53,11 +54,16 @@ void visit_numbers(State& c, Visit visit) {
   visit("input_rows", c.state.counts.input_rows);
 }
 
-template <class Test, class Visit>
-void visit_test(Test& test, Visit visit) {
-  visit("test_accuracy", test.accuracy);
-  visit("test_macro_f1", test.macro_f1);
-  visit("test_vertices", test.vertices);
+constexpr const char* kConfusion = "test_confusion";  // counts as a list of JSON, row after row
+
+// The test split of a task with these metrics, by read(name, integer or double).
+template <class Read>
+Metrics read_test(std::span<const MetricKind> metrics, Read read) {
+  Metrics test;
+  for (const auto& metric : metrics)
+    read(fmt::format("test_{}", metric.name).c_str(), test.scores.emplace_back(metric.name, 0.0).value);
+  read("test_vertices", test.vertices);
+  return test;
 }
 
 constexpr const char* kFeatures = "features/";
@@ -101,7 +107,13 @@ void write_attributes(const hdf5::Handle& file, const Checkpoint& checkpoint) {
       good = hdf5::write_integer_attribute(file, name, value) && good;
   };
   visit_numbers(checkpoint, write);
-  if (checkpoint.state.test) visit_test(*checkpoint.state.test, write);
+  if (const auto& test = checkpoint.state.test) {
+    for (const auto& score : test->scores) write(("test_" + score.name).c_str(), score.value);
+    write("test_vertices", test->vertices);
+    good = hdf5::write_long_text_attribute(file, kConfusion,
+                                           nlohmann::json(checkpoint.state.confusion).dump()) &&
+           good;
+  }
   good = hdf5::write_long_text_attribute(file, "sample_digest", hex(checkpoint.state.counts.digest)) &&
          hdf5::write_long_text_attribute(file, "config", checkpoint.config) &&
          hdf5::write_long_text_attribute(file, "history", history_to_json(checkpoint.history)) &&
@@ -257,6 +269,14 @@ StateTensor tensor_in(const std::shared_ptr<const hdf5::Handle>& file, const std
   return {name, dataset->rows(), dataset->columns(), {{0, dataset->rows()}}, read};
 }
 
+std::vector<std::int64_t> read_confusion(const std::string& list, const std::string& path) {
+  const auto json = nlohmann::json::parse(list, nullptr, /*allow_exceptions=*/false);
+  const auto counts = [](const auto& count) { return count.is_number_integer(); };
+  if (!json.is_array() || !std::ranges::all_of(json, counts))
+    refuse(path, fmt::format("its attribute {} is no list of counts", kConfusion));
+  return json.get<std::vector<std::int64_t>>();
+}
+
 std::vector<double> read_losses(const hdf5::Handle& file, const std::string& path) {
   const auto dataset = hdf5::open_dataset(file, "/losses");
   if (dataset.shape.size() != 1) refuse(path, "losses are missing");
@@ -315,7 +335,11 @@ Checkpoint read_whole_file(const std::string& path) {
   read("version", version);
   if (version != 1) refuse(path, fmt::format("is of version {}; this program reads version 1", version));
   visit_numbers(checkpoint, read);
-  if (H5Aexists(file.id(), "test_accuracy") > 0) visit_test(state.test.emplace(), read);
+  for (const auto* task : task_kinds())
+    if (H5Aexists(file.id(), fmt::format("test_{}", task->metrics.front().name).c_str()) > 0)
+      state.test = read_test(task->metrics, read);
+  // Those of earlier versions have none.
+  if (H5Aexists(file.id(), kConfusion) > 0) state.confusion = read_confusion(text(kConfusion), path);
   for (const auto& name : dataset_names(file))
     if (name != "losses" && !name.starts_with(kFeatures))
       state.tensors.push_back(tensor_in(opened, name, path));

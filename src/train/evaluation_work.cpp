@@ -64,4 +64,16 @@ EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int r
   return work;
 }
 
+std::vector<double> count_judged(std::span<const std::int64_t> vertices, std::int64_t nodes, int rows,
+                                 int replication) {
+  const auto blocks = block_partition(nodes, rows);
+  std::vector<double> counts(static_cast<std::size_t>(rows) * replication);
+  for (const auto vertex : vertices) {
+    const auto row = blocks.owner(vertex);
+    const auto column = block_partition(blocks.size(row), replication).owner(vertex - blocks.begin(row));
+    ++counts[static_cast<std::size_t>(row) * replication + column];
+  }
+  return counts;
+}
+
 }  // namespace espalier

@@ -2,7 +2,6 @@
 
 namespace espalier {
 
-template class JudgeOn<Cpu>;
 template class EvaluatorOn<Cpu>;
 
 }  // namespace espalier

@@ -2,7 +2,6 @@
 
 namespace espalier {
 
-template class JudgeOn<Cuda>;
 template class EvaluatorOn<Cuda>;
 
 }  // namespace espalier

@@ -9,6 +9,12 @@ namespace {
 
 constexpr std::size_t kTruePositive = 0, kFalsePositive = 1, kFalseNegative = 2;
 
+template <class T>
+std::size_t prediction(const Matrix<T>& logits, std::int64_t i) {
+  const T* row = logits.row(i);
+  return static_cast<std::size_t>(std::max_element(row, row + logits.columns) - row);
+}
+
 }  // namespace
 
 std::vector<std::int64_t> empty_class_counts(std::int64_t classes) {
@@ -25,8 +31,7 @@ void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels
   for (std::int64_t i = 0; i < logits.rows; ++i) {
     if (labels[i] < 0) continue;
     const auto label = static_cast<std::size_t>(labels[i]);
-    const T* row = logits.row(i);
-    const auto predicted = static_cast<std::size_t>(std::max_element(row, row + logits.columns) - row);
+    const auto predicted = prediction(logits, i);
     if (predicted == label) {
       ++counts[3 * label + kTruePositive];
     } else {
@@ -40,6 +45,16 @@ std::vector<std::int64_t> class_counts(const Cpu&, const Matrix<float>& logits,
                                        std::span<const std::int32_t> labels) {
   auto counts = empty_class_counts(logits.columns);
   count_classes(logits, labels, counts);
+  return counts;
+}
+
+std::vector<std::int64_t> confusion_counts(const Cpu&, const Matrix<float>& logits,
+                                           std::span<const std::int32_t> labels) {
+  ESPALIER_CHECK(std::ssize(labels) == logits.rows, "{} labels for {} rows", labels.size(), logits.rows);
+  const auto classes = static_cast<std::size_t>(logits.columns);
+  std::vector<std::int64_t> counts(classes * classes, 0);
+  for (std::int64_t i = 0; i < logits.rows; ++i)
+    if (labels[i] >= 0) ++counts[static_cast<std::size_t>(labels[i]) * classes + prediction(logits, i)];
   return counts;
 }
 

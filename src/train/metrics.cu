@@ -34,7 +34,27 @@ void count_on_device(const Cuda& cuda, ConstMatrixView<float, Cuda> logits, cons
   });
 }
 
+void confuse_on_device(const Cuda& cuda, ConstMatrixView<float, Cuda> logits, const std::int32_t* labels,
+                       unsigned long long* counts) {
+  for_each(cuda, "confusion_counts", logits.rows, [=] __device__(std::int64_t i) {
+    if (labels[i] >= 0)
+      atomicAdd(counts + labels[i] * logits.columns + prediction(logits.row(i), logits.columns), 1ull);
+  });
+}
+
 }  // namespace
+
+std::vector<std::int64_t> confusion_counts(const Cuda& cuda, const Matrix<float, Cuda>& logits,
+                                           std::span<const std::int32_t> labels) {
+  ESPALIER_CHECK(std::ssize(labels) == logits.rows, "{} labels for {} rows", labels.size(), logits.rows);
+  DeviceArray<std::int32_t> device_labels;
+  upload(cuda, labels, device_labels);
+  DeviceArray<unsigned long long> counts(logits.columns * logits.columns);
+  fill_zero(cuda, counts);
+  confuse_on_device(cuda, logits, device_labels.data(), counts.data());
+  const auto sums = download(cuda, counts);
+  return {sums.begin(), sums.end()};
+}
 
 std::vector<std::int64_t> class_counts(const Cuda& cuda, const Matrix<float, Cuda>& logits,
                                        std::span<const std::int32_t> labels) {

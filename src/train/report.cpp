@@ -1,6 +1,7 @@
 #include "espalier/train/report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -26,7 +27,19 @@ StageSeconds over_ranks(const Communicator& comm, double seconds) {
 }
 
 Json metrics_json(const Metrics& metrics) {
-  return {{"accuracy", metrics.accuracy}, {"macro_f1", metrics.macro_f1}};
+  Json json = Json::object();
+  for (const auto& [name, value] : metrics.scores)
+    if (!std::isnan(value)) json[name] = value;
+  return json;
+}
+
+// The last key of a report, a line for each row.
+std::string confusion_rows(std::span<const std::int64_t> counts) {
+  const auto classes = static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(counts.size()))));
+  std::string rows;
+  for (std::size_t k = 0; k < counts.size(); ++k)
+    rows += (k % classes != 0 ? ", " : k > 0 ? "],\n    [" : "\n    [") + std::to_string(counts[k]);
+  return fmt::format("[{}]\n  ]", rows);
 }
 
 Json volume_json(const StageVolume& volume) {
@@ -137,7 +150,11 @@ std::string to_json(const RunReport& report) {
   if (report.device == "cuda")
     json["peak_device_memory_bytes"] = {{"max", report.peak_device_memory_max},
                                         {"sum", report.peak_device_memory_sum}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  auto text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  if (!report.confusion.empty())
+    text.replace(text.rfind("\n}"), std::string::npos,
+                 fmt::format(",\n  \"confusion\": {}\n}}", confusion_rows(report.confusion)));
+  return text + "\n";
 }
 
 // ---- the history in a checkpoint: epochs as in the report, and what the report leaves out ----
@@ -166,7 +183,9 @@ std::map<std::string, StageVolume> volumes_from(const Json& json) {
 // Of a split, and how many vertices were judged; epochs of earlier versions have no "train".
 std::optional<Metrics> metrics_from(const Json& json, const char* split, const char* judged) {
   if (!json.contains(split)) return {};
-  return Metrics{json.at(split).at("accuracy"), json.at(split).at("macro_f1"), json.at(judged)};
+  Metrics metrics{{}, json.at(judged)};
+  for (const auto& [name, value] : json.at(split).items()) metrics.scores.push_back({name, value});
+  return metrics;
 }
 
 EpochReport epoch_from(const Json& json) {
@@ -213,37 +232,38 @@ std::vector<EpochReport> history_from_json(const std::string& text) {
   }
 }
 
-std::string metrics_header(const EpochReport& report) {
-  std::string line =
-      "epoch,loss,valid_accuracy,valid_macro_f1,sample_digest,batches,sampled_edges,input_rows,seconds_total";
+std::string metrics_header(const EpochReport& report, std::span<const MetricKind> metrics) {
+  std::string line = "epoch,loss";
+  for (const auto& metric : metrics) line += fmt::format(",valid_{}", metric.name);
+  line += ",sample_digest,batches,sampled_edges,input_rows,seconds_total";
   for (const auto* stage : kStageNames)
     if (report.seconds.contains(stage)) line += fmt::format(",seconds_{}", stage);
   for (const auto* stage : kStageNames)
     if (report.bytes.contains(stage)) line += fmt::format(",bytes_{}", stage);
-  if (report.loss) line += ",train_accuracy,train_macro_f1";
+  if (report.loss)
+    for (const auto& metric : metrics) line += fmt::format(",train_{}", metric.name);
   return line + "\n";
 }
 
-std::string metrics_line(const EpochReport& report) {
-  const auto number = [](bool present, double value) {
-    return present ? fmt::format("{}", value) : std::string();
+std::string metrics_line(const EpochReport& report, std::span<const MetricKind> metrics) {
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{}", *value) : std::string();
   };
-  const auto valid = report.valid.value_or(Metrics{});
-  std::string line = fmt::format("{},{},{},{},{},{},{},{},{:.6f}", report.epoch,
-                                 number(report.loss.has_value(), report.loss.value_or(0)),
-                                 number(report.valid.has_value(), valid.accuracy),
-                                 number(report.valid.has_value(), valid.macro_f1), hex(report.counts.digest),
-                                 report.counts.batches, report.counts.sampled_edges, report.counts.input_rows,
-                                 report.seconds.at("total").max);
+  const auto scores_of = [&](const std::optional<Metrics>& split) {
+    std::string fields;
+    for (const auto& metric : metrics)
+      fields += "," + number(split ? split->find(metric.name) : std::nullopt);
+    return fields;
+  };
+  std::string line =
+      fmt::format("{},{}{},{},{},{},{},{:.6f}", report.epoch, number(report.loss), scores_of(report.valid),
+                  hex(report.counts.digest), report.counts.batches, report.counts.sampled_edges,
+                  report.counts.input_rows, report.seconds.at("total").max);
   for (const auto* stage : kStageNames)
     if (report.seconds.contains(stage)) line += fmt::format(",{:.6f}", report.seconds.at(stage).max);
   for (const auto* stage : kStageNames)
     if (report.bytes.contains(stage)) line += fmt::format(",{}", report.bytes.at(stage).total);
-  const auto train = report.train.value_or(Metrics{});
-  if (report.loss)
-    line += fmt::format(",{},{}", number(report.train.has_value(), train.accuracy),
-                        number(report.train.has_value(), train.macro_f1));
-  return line + "\n";
+  return line + (report.loss ? scores_of(report.train) : "") + "\n";
 }
 
 std::string stage_table(const std::vector<EpochReport>& epochs) {

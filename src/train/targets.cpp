@@ -2,49 +2,51 @@
 
 #include <algorithm>
 
+#include "espalier/partition/row_partition.hpp"
+#include "espalier/train/task.hpp"
+
 namespace espalier {
 
-namespace {
-// The ids of an ascending list that lie in [begin, end).
-Buffer<std::int64_t> part_of(const Buffer<std::int64_t>& ids, std::int64_t begin, std::int64_t end) {
-  return {std::lower_bound(ids.begin(), ids.end(), begin), std::lower_bound(ids.begin(), ids.end(), end)};
+Buffer<std::int64_t> part_of(const Buffer<std::int64_t>& ids, const RowRange& range) {
+  return {std::lower_bound(ids.begin(), ids.end(), range.begin),
+          std::lower_bound(ids.begin(), ids.end(), range.end)};
 }
-}  // namespace
 
-void check_labels(const GraphInfo& graph, const std::string& path, const char* otherwise) {
-  if (graph.multi_label)
-    input_error("{}: /nodes/labels is multi-label; this version trains single-label classification only",
-                path);
+void place_targets(const Grid& grid, std::int64_t nodes, Targets& targets) {
+  const auto blocks = block_partition(nodes, grid.rows());
+  targets.block = {blocks.begin(grid.row()), blocks.end(grid.row())};
+  const auto shares = block_partition(targets.block.size(), grid.replication());
+  const auto first = targets.block.begin;
+  targets.judged = {first + shares.begin(grid.column()), first + shares.end(grid.column())};
+}
+
+void check_labels(const GraphInfo& graph, const std::string& path, const std::string& task,
+                  const char* otherwise) {
   if (!graph.has_labels)
     input_error("{}: the graph has no labels (/nodes/labels), so there is nothing to learn{}", path,
                 otherwise);
+  const auto& kind = task_kind_of(task);
+  if (graph.multi_label != kind.several_labels) {
+    const auto fits = std::ranges::find(task_kinds(), graph.multi_label, &TaskKind::several_labels);
+    input_error(
+        "{}: /nodes/labels has {} per vertex, and train.task = \"{}\" wants {}; use train.task = \"{}\"",
+        path, graph.multi_label ? fmt::format("{} labels", graph.classes) : "one label", kind.name,
+        kind.several_labels ? "several" : "one", (*fits)->name);
+  }
   if (graph.classes < 1)
     input_error("{}: all {} vertices are unlabelled (-1) in /nodes/labels, so there is nothing to learn{}",
                 path, graph.nodes, otherwise);
 }
 
-Targets read_targets(const Grid& grid, const GraphFile& file) {
+void read_splits(const Grid& grid, const GraphFile& file, Targets& targets) {
   const auto& info = file.info();
-  check_labels(info, file.path());
   if (info.train == 0)
     input_error("{}: /split/train is empty or absent; import the graph with a split", file.path());
   check_splits(grid.world(), file);
-
-  Targets targets;
-  targets.classes = info.classes;
+  place_targets(grid, info.nodes, targets);
   targets.train = file.read_split(Split::kTrain);
-  targets.partition = block_partition(info.nodes, grid.rows());
-  const auto begin = targets.partition.begin(grid.row()), end = targets.partition.end(grid.row());
-  targets.local_labels = file.read_labels(begin, end);
-  targets.valid = part_of(file.read_split(Split::kValid), begin, end);
-  targets.test = part_of(file.read_split(Split::kTest), begin, end);
-
-  // Blocks and split are both ascending, so the blocks' answers one after another are the answer.
-  Buffer<std::int32_t> mine;
-  for (const auto vertex : part_of(targets.train, begin, end))
-    mine.push_back(targets.local_labels[vertex - begin]);
-  targets.train_labels = grid.column_comm().all_gather_v(std::span<const std::int32_t>(mine), "setup");
-  return targets;
+  targets.valid = part_of(file.read_split(Split::kValid), targets.block);
+  targets.test = part_of(file.read_split(Split::kTest), targets.block);
 }
 
 }  // namespace espalier

@@ -1,5 +1,4 @@
 #include "espalier/base/device_array.hpp"
-#include "espalier/nn/softmax_cross_entropy.hpp"
 #include "trainer_restart.inl.hpp"
 
 namespace espalier {
@@ -11,12 +10,6 @@ void to_space(const Cuda& cuda, std::span<const T> from, DeviceArray<T>& to) {
 template <class T>
 Buffer<T> to_host(const Cuda& cuda, const DeviceArray<T>& from) {
   return download(cuda, from);
-}
-
-void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
-                   const DeviceArray<std::int32_t>& labels, double scale, Matrix<float, Cuda>& dlogits,
-                   double* loss) {
-  softmax_cross_entropy(cuda, logits, labels.data(), scale, dlogits, loss);
 }
 
 // Asking for the answer would make the host wait for the step.

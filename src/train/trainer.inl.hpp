@@ -28,14 +28,6 @@ Buffer<T> to_host(const Cpu&, const Buffer<T>& from) {
 template <class T>
 Buffer<T> to_host(const Cuda&, const DeviceArray<T>& from);
 
-// *loss = the sum over the rows of the cross-entropy, in memory of the space; dlogits =
-// scale * gradient.
-void cross_entropy(const Cpu& cpu, const Matrix<float>& logits, const Buffer<std::int32_t>& labels,
-                   double scale, Matrix<float>& dlogits, double* loss);
-void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
-                   const DeviceArray<std::int32_t>& labels, double scale, Matrix<float, Cuda>& dlogits,
-                   double* loss);
-
 // Notes in *flag when a number is not finite, and returns true when the flag is known to be set. A
 // GPU is not asked inside of an epoch.
 bool note_divergence(const Cpu&, const std::vector<Matrix<float>>& gradients, int* flag);
@@ -83,7 +75,7 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
     : space_(space),
       job_(job),
       grid_(job.grid.host()),
-      network_(space, network_shape(job.config.model, job.features.width(), job.targets.classes),
+      network_(space, network_shape(job.config.model, job.features.width(), job.task.outputs()),
                static_cast<std::uint64_t>(job.config.train.seed)),
       optimizer_(space, optimizer_of(job.config.train), network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible),
@@ -123,14 +115,17 @@ TrainingResult TrainerOn<Space>::train(const TrainingProgress& progress) {
   result_.stopped_early = cursor_.epoch <= train.epochs;
   next_epoch_.reset();
   restore_best();
+  result_.confusion = whole_confusion("report");
   return result_;
 }
 
 template <class Space>
 TrainerOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead)
-    : plan(job.targets.train, job.config.sampler.batch_size, job.batches_per_step, job.grid.host().ranks(),
-           static_cast<std::uint64_t>(job.config.train.seed), static_cast<std::uint64_t>(start.epoch),
-           job.targets.train_labels),
+    : plan(job.task.plan_epoch({.batch_size = job.config.sampler.batch_size,
+                                .batches_per_step = job.batches_per_step,
+                                .ranks = job.grid.host().ranks(),
+                                .seed = static_cast<std::uint64_t>(job.config.train.seed),
+                                .epoch = static_cast<std::uint64_t>(start.epoch)})),
       sampler(job.grid.host(), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
 
 template <class Space>
@@ -182,7 +177,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   const auto losses = to_host(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
-                static_cast<double>(job_.targets.train.size());
+                job_.task.weight(plan, 0, plan.batches());
   restored_losses_.clear();
   restored_counts_ = {};
   if (!std::isfinite(*report.loss) || to_host(space_, diverged_)[0] != 0)
@@ -250,7 +245,7 @@ template <class Space>
 void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
                                   const std::vector<MinibatchOn<Space>>& minibatches, double rate) {
   const auto begin = plan.step_begin(step), end = plan.step_end(step);
-  const double scale = 1.0 / static_cast<double>(plan.seeds(begin, end).size());
+  const double weight = job_.task.weight(plan, begin, end), scale = weight > 0 ? 1.0 / weight : 0.0;
   for (std::size_t m = 0; m < minibatches.size(); ++m)
     run_minibatch(minibatches[m], inputs_[m], plan, scale, end - begin);
   {
@@ -272,13 +267,13 @@ void TrainerOn<Space>::run_minibatch(const MinibatchOn<Space>& minibatch, const 
   const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
   {
     const typename StageClock<Space>::Scope time(clock_, "forward");
-    to_space<std::int32_t>(space_, plan.labels(minibatch.number), labels_);
     const bool gathers = gathers_by_itself(minibatch);
     if (gathers)
       job_.features.aggregate(space_, minibatch.blocks[0], minibatch.vertices, network_.input_aggregate());
     const auto& logits = network_.forward(space_, minibatch.blocks, input, pass,
                                           gathers ? InputForm::kAggregated : InputForm::kRows);
-    cross_entropy(space_, logits, labels_, scale, loss_gradient_, losses_.data() + losses_count_++);
+    job_.task.loss(space_, plan, minibatch.number, logits, scale, loss_gradient_,
+                   losses_.data() + losses_count_++);
   }
   move_rows();
   {
@@ -312,14 +307,28 @@ bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochRep
   const auto& evaluation = *result;
   report.train = evaluation.train;
   if (evaluation.valid.vertices > 0) report.valid = evaluation.valid;
-  const bool better = evaluation.valid.vertices == 0 || evaluation.valid.accuracy > best_metric_;
+  const bool judged = evaluation.valid.vertices > 0;
+  const double metric = evaluation.valid.find(metric_of(job_.config.train).name).value_or(0);
+  const bool better = !judged || metric > best_metric_;
   evaluations_without_gain_ = better ? 0 : evaluations_without_gain_ + 1;
   if (!better) return true;
-  best_metric_ = evaluation.valid.accuracy;
+  best_metric_ = metric;
   result_.best_epoch = report.epoch;
-  if (evaluation.test.vertices > 0) result_.test = evaluation.test;
+  if (evaluation.test.vertices > 0) {
+    result_.test = evaluation.test;
+    confusion_ = evaluation.confusion;
+  }
   keep_best();
   return true;
+}
+
+// Collective.
+template <class Space>
+std::vector<std::int64_t> TrainerOn<Space>::whole_confusion(std::string_view label) const {
+  auto counts = confusion_;
+  if (counts.empty()) return counts;  // on every rank
+  grid_.world().all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, label);
+  return counts;
 }
 
 template <class Space>

@@ -76,6 +76,7 @@ TrainingState TrainerOn<Space>::state(Epoch* epoch, const std::vector<MinibatchO
   state.best_epoch = result_.best_epoch;
   state.evaluations_without_gain = evaluations_without_gain_;
   state.test = result_.test;
+  state.confusion = whole_confusion("checkpoint");
   if (epoch == nullptr) return state;
   state.losses = losses_of_done(epoch->plan);
   state.counts = counts_of_done(*epoch, begun);
@@ -161,6 +162,8 @@ void TrainerOn<Space>::restore(const TrainingState& state) {
   evaluations_without_gain_ = state.evaluations_without_gain;
   result_.best_epoch = state.best_epoch;
   result_.test = state.test;
+  confusion_ = state.confusion;
+  if (grid_.world().rank() != 0) std::ranges::fill(confusion_, 0);  // one rank's share is all
   restored_losses_ = state.losses;
   restored_counts_ = state.counts;
 }

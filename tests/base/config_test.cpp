@@ -49,6 +49,10 @@ dropout = 0.1
 input_dropout = 0.25
 normalize = "batch"
 [train]
+task = "labels"
+metric = "macro_f1"
+class_weights = "balanced"
+label_smoothing = 0.1
 epochs = 3
 optimizer = "sgd"
 learning_rate = 1e-5

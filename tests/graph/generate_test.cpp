@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "espalier/graph/graph_file.hpp"
@@ -20,7 +22,8 @@ namespace {
 struct Content {
   Csr<std::int64_t> a;
   Matrix<float> features;
-  Buffer<std::int32_t> labels;
+  Buffer<std::int32_t> labels;          // none where there are several per vertex
+  Matrix<std::uint8_t> several_labels;  // the other way round
   Buffer<std::int64_t> train, valid, test;
   GraphInfo info;
 };
@@ -31,7 +34,8 @@ Content read_all(const Communicator& comm, const std::string& path) {
   const auto n = file.info().nodes;
   return {file.read_rows<std::int64_t>(0, n),
           file.read_features<float>(0, n),
-          file.read_labels(0, n),
+          file.info().multi_label ? Buffer<std::int32_t>() : file.read_labels(0, n),
+          file.info().multi_label ? file.read_multi_labels(0, n) : Matrix<std::uint8_t>(),
           file.read_split(Split::kTrain),
           file.read_split(Split::kValid),
           file.read_split(Split::kTest),
@@ -43,6 +47,7 @@ void expect_equal(const Content& x, const Content& y) {
   EXPECT_EQ(x.a.indices, y.a.indices);
   EXPECT_EQ(x.features.data, y.features.data);
   EXPECT_EQ(x.labels, y.labels);
+  EXPECT_EQ(x.several_labels.data, y.several_labels.data);
   EXPECT_EQ(x.train, y.train);
   EXPECT_EQ(x.valid, y.valid);
   EXPECT_EQ(x.test, y.test);
@@ -78,6 +83,44 @@ TEST(Generate, PlantedIsTheSameForEveryRankCount) {
   expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
     generate_planted(comm, {5, 1, 0.5}, {2, 2, 3, true}, path);
   });
+}
+
+TEST(Generate, SeveralLabelsAreTheSameForEveryRankCount) {
+  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
+    generate_planted(comm, {1001, 7, 0.7}, {6, 5, 42, false, 4}, path);
+  });
+  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
+    generate_rmat(comm, {6, 8, false, false}, {5, 3, 42, false, 2}, path);
+  });
+}
+
+// The graph is the same with one label and with several, so classes are known.
+TEST(Generate, AClassImpliesMostOfItsVerticesLabels) {
+  const auto path = test_folder("generate") + "/graph.h5";
+  generate_planted(test_world(), {6000, 7, 0.7}, {6, 4, 9, false}, path);
+  const auto one = read_all(test_world(), path);
+  generate_planted(test_world(), {6000, 7, 0.7}, {6, 4, 9, false, 10}, {path, true});
+  const auto several = read_all(test_world(), path);
+  EXPECT_EQ(one.a.indices, several.a.indices);
+  EXPECT_EQ(one.features.data, several.features.data);
+  ASSERT_TRUE(several.info.multi_label);
+  ASSERT_EQ(several.info.classes, 10);
+  std::map<std::pair<std::int32_t, std::int64_t>, std::array<std::int64_t, 3>> counts;
+  for (std::int64_t v = 0; v < 6000; ++v)
+    for (std::int64_t k = 0; k < 10; ++k) {
+      const auto label = several.several_labels(v, k);
+      ++counts[{one.labels[static_cast<std::size_t>(v)], k}][label == kUnknownLabel ? 2 : label];
+    }
+  std::int64_t implied = 0;
+  for (const auto& [key, count] : counts) {
+    EXPECT_NEAR(static_cast<double>(count[2]) / 1500, 0.05, 0.03) << "five deviations";
+    const auto most = std::max(count[0], count[1]), least = std::min(count[0], count[1]);
+    EXPECT_NEAR(static_cast<double>(least) / 1500, 0.1, 0.04);
+    EXPECT_GT(most, 1150);
+    implied += count[1] > count[0];
+  }
+  EXPECT_GT(implied, 8);
+  EXPECT_LT(implied, 32) << "of 40 pairs of class and label, about half";
 }
 
 TEST(Generate, SymmetrizedRmatIsSymmetricWithoutLoops) {

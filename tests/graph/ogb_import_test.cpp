@@ -138,13 +138,12 @@ TEST_F(OgbImport, ReadsGzipLikeText) {
 }
 
 TEST_F(OgbImport, SeveralLabelColumnsAreMultiLabels) {
-  replace("raw/node-label.csv", "1,0\n0,0\n1,1\n0,1\n0,0\n");
+  replace("raw/node-label.csv", "1,0\n0,0\n1,1\n0,1\nnan,0.0\n");
   import_ogb(test_world(), options(), output_);
   const GraphFile file(test_world(), output_);
   EXPECT_TRUE(file.info().multi_label);
   EXPECT_EQ(file.info().classes, 2);
-  EXPECT_EQ(file.read_multi_labels(2, 4)(1, 0), 0);
-  EXPECT_EQ(file.read_multi_labels(2, 4)(1, 1), 1);
+  EXPECT_EQ(file.read_multi_labels(2, 5).data, (Buffer<std::uint8_t>{1, 1, 0, 1, kUnknownLabel, 0}));
 }
 
 // One damage at a time: the file, its text, what the message must contain.
@@ -178,8 +177,10 @@ TEST_F(OgbImport, NamesTheBadLine) {
       {"raw/node-label.csv", "2\n0\nnan\n1.0\n0\n", "2\n0\nnan\n1.5\n0\n",
        "node-label.csv:4: label 1.5 is not a whole number"},
       {"raw/node-label.csv", "2\n0\nnan\n1.0\n0\n", "2\n-1\nnan\n1\n0\n", "node-label.csv:2: label -1"},
-      {"raw/node-label.csv", "2\n0\nnan\n1.0\n0\n", "1,0\n1,nan\n1,0\n0,0\n1,1\n",
-       "node-label.csv:2: label nan is not 0 or 1"},
+      {"raw/node-label.csv", "2\n0\nnan\n1.0\n0\n", "1,0\n1,2\n1,0\n0,0\n1,1\n",
+       "node-label.csv:2: label 2 is not 0 or 1, nor nan"},
+      {"raw/node-label.csv", "2\n0\nnan\n1.0\n0\n", "1,0\n1,0\n1,0\n0,255\n1,1\n",
+       "node-label.csv:4: label 255 is not 0 or 1, nor nan"},
       {"split/time/train.csv", "4\n0\n", "4\n5\n", "train.csv:2: vertex 5 is out of range"},
       {"split/time/train.csv", "4\n0\n", "4\n2\n", "train.csv:2: vertex 2 has no label"},
       {"split/time/valid.csv", "1\n", "1\n4\n", "valid.csv:2: vertex 4 is already in train"},

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Writes the fixtures that the C++ tests of nn/ and train/ compare with: make_fixtures.py [FOLDER].
 
-The oracle is PyTorch's autograd and its optimisers and schedulers, in float64, and scikit-learn's metrics: code by
-other people built on other logic. Debian: apt-get install python3-torch python3-sklearn. The files are committed; run
-this again only to change a case. The same versions give the same bytes.
+The oracle is PyTorch's autograd and its optimisers and schedulers, in float64, and the metrics of scikit-learn and of
+the Open Graph Benchmark's evaluator: code by other people built on other logic. Debian: apt-get install python3-torch
+python3-sklearn; PyPI: ogb. The files are committed; run this again only to change a case. The same versions give the
+same bytes. `--only NAME` writes one file.
 """
 
+import argparse
 import json
 import pathlib
 import sys
+import types
 
 import torch
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, average_precision_score, f1_score, roc_auc_score
 
 torch.set_default_dtype(torch.float64)
 
@@ -185,11 +188,104 @@ def metrics():
             metric_case(3, [0, 1], [2, 2])]
 
 
+# ---- losses and metrics of tasks, each with a seed of its own
+
+def class_loss(weights, smoothing):
+    """Of 9 rows and 5 classes; -1: no label."""
+    logits = torch.cat([torch.randn(7, 5) * 3, torch.tensor([[1000.0, -1000.0, 999.0, 0.0, 1.0]]),
+                        torch.full((1, 5), -800.0)]).requires_grad_()
+    labels = torch.tensor([4, 0, -1, 2, 2, 1, 3, 1, 3])
+    options = {"weight": None if weights is None else torch.tensor(weights), "label_smoothing": smoothing,
+               "ignore_index": -1}
+    loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum", **options)
+    (0.25 * loss).backward()
+    return {"logits": matrix(logits), "labels": labels.tolist(), "weights": weights or [], "smoothing": smoothing,
+            "scale": 0.25, "loss": loss.item(), "gradient": matrix(logits.grad),
+            "mean": torch.nn.functional.cross_entropy(logits, labels, reduction="mean", **options).item()}
+
+
+def several_labels_loss():
+    """Sigmoid cross-entropy; 255: unknown."""
+    logits = torch.cat([torch.randn(6, 4) * 3, torch.tensor([[800.0, -800.0, 0.0, -0.0], [-1e-9, 40.0, -40.0, 5.0]])])
+    labels = torch.randint(0, 2, logits.shape)
+    labels[torch.rand(labels.shape) < 0.2] = 255
+    known = labels != 255
+    logits.requires_grad_()
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(logits[known], labels[known].double(), reduction="sum")
+    (0.25 * loss).backward()
+    return {"logits": matrix(logits), "labels": labels.reshape(-1).tolist(), "scale": 0.25, "loss": loss.item(),
+            "gradient": matrix(logits.grad)}
+
+
+def task_losses():
+    torch.manual_seed(7)
+    weights = [0.5, 2.25, 0.0, 1.0, 3.5]
+    return {"classes": [class_loss(None, 0.0), class_loss(None, 0.1), class_loss(weights, 0.0),
+                        class_loss(weights, 0.3)],
+            "labels": several_labels_loss()}
+
+
+def ogb_score(name, labels, scores):
+    """Of several columns, nan where unknown, by the evaluator of a data set that is judged so."""
+    nothing_newer = types.SimpleNamespace(warn_if_outdated=lambda *_, **__: None, check_outdated=lambda *_, **__: (False, ""))
+    sys.modules.setdefault("outdated", nothing_newer)  # which ogb asks the network with when it is imported
+    from ogb.graphproppred import Evaluator
+    evaluator = Evaluator(name)
+    evaluator.num_tasks = labels.shape[1]
+    return float(evaluator.eval({"y_true": labels, "y_pred": scores})[evaluator.eval_metric])
+
+
+def label_case(labels, scores):
+    """labels [n, C] of 0, 1 and 255 = unknown; scores [n, C] of float32; what is above 0 is predicted."""
+    import numpy as np
+    scores, labels = scores.float().numpy(), labels.numpy()
+    guesses, known = (scores > 0).astype(int), labels != 255
+    columns = []
+    for y, s, g in ((labels[known[:, k], k], scores[known[:, k], k], guesses[known[:, k], k])
+                    for k in range(labels.shape[1])):
+        both = 0 < y.sum() < len(y)
+        columns.append({"positives": int(y.sum()), "negatives": int(len(y) - y.sum()),
+                        "roc_auc": roc_auc_score(y, s) if both else None,
+                        "average_precision": average_precision_score(y, s) if both else None,
+                        "f1": f1_score(y, g, zero_division=0) if len(y) else None})
+    with_nan = np.where(known, labels, np.nan)
+    case = {"rows": len(labels), "columns": columns, "labels": labels.reshape(-1).tolist(),
+            "scores": scores.astype(float).reshape(-1).tolist(),
+            "micro_f1": f1_score(labels[known], guesses[known], zero_division=0),
+            "macro_f1": float(np.mean([c["f1"] for c in columns if c["f1"] is not None]))}
+    if known.all():  # scikit-learn's own averages know nothing unknown
+        case["micro_f1"], case["macro_f1"] = (f1_score(labels, guesses, average=how, zero_division=0)
+                                              for how in ("micro", "macro"))
+    if any(c["roc_auc"] is not None for c in columns):
+        case["roc_auc"] = ogb_score("ogbg-moltox21", with_nan, scores)
+        case["average_precision"] = ogb_score("ogbg-molpcba", with_nan, scores)
+    return case
+
+
+def label_metrics():
+    torch.manual_seed(11)
+    labels = torch.randint(0, 2, (60, 5))
+    scores = torch.randn(60, 5) + labels.double() - 0.5
+    rounded = (4 * scores).round() / 4  # many ties, some of them 0
+    some = labels.clone()
+    some[torch.rand(some.shape) < 0.3] = 255
+    some[:, 1] = torch.where(some[:, 1] == 0, 255, some[:, 1])  # no 0
+    some[:, 3] = torch.where(some[:, 3] == 1, 0, some[:, 3])  # no 1
+    some[:, 4] = 255
+    return [label_case(labels, scores), label_case(labels, rounded), label_case(some, rounded),
+            label_case(labels, torch.zeros(60, 5)),
+            label_case(torch.tensor([[1, 0], [0, 0], [1, 0]]), torch.tensor([[3.0, -1.0], [3.0, -2.0], [-1.0, -3.0]]))]
+
+
 def main():
-    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).parent)
+    options.add_argument("--only")
+    options = options.parse_args()
     torch.manual_seed(2024)
-    for make in (networks, losses, optimizers, schedules, metrics):
-        (folder / f"{make.__name__}.json").write_text(json.dumps(make(), separators=(",", ":")) + "\n")
+    for make in (networks, losses, optimizers, schedules, metrics, task_losses, label_metrics):
+        if options.only in (None, make.__name__):
+            (options.folder / f"{make.__name__}.json").write_text(json.dumps(make(), separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

@@ -189,17 +189,19 @@ TEST(EpochPlan, EveryVertexOnceAndEveryBatchOnOneRank) {
   EXPECT_FALSE(std::ranges::equal(plan.seeds(0), other.seeds(0)));
 }
 
-TEST(EpochPlan, LabelsGoWithTheirVertices) {
+TEST(EpochPlan, TagsGoWithTheirVertices) {
   const auto training = training_vertices();
-  std::vector<std::int32_t> labels;
-  for (const auto vertex : training) labels.push_back(static_cast<std::int32_t>(1000 - vertex));
-  const EpochPlan plan(training, 10, 3, 2, 1, 1, labels), without(training, 10, 3, 2, 1, 1);
+  std::vector<std::int32_t> tags;
+  for (const auto vertex : training) tags.push_back(static_cast<std::int32_t>(1000 - vertex));
+  const EpochPlan plan(training, 10, 3, 2, 1, 1, tags), without(training, 10, 3, 2, 1, 1);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     const auto seeds = plan.seeds(b);
-    EXPECT_TRUE(std::ranges::equal(seeds, without.seeds(b))) << "labels change no batch";
-    ASSERT_EQ(plan.labels(b).size(), seeds.size());
-    for (std::size_t k = 0; k < seeds.size(); ++k) EXPECT_EQ(plan.labels(b)[k], 1000 - seeds[k]);
+    EXPECT_TRUE(std::ranges::equal(seeds, without.seeds(b))) << "tags change no batch";
+    ASSERT_EQ(plan.tags(b).size(), seeds.size());
+    for (std::size_t k = 0; k < seeds.size(); ++k) EXPECT_EQ(plan.tags(b)[k], 1000 - seeds[k]);
+    EXPECT_EQ(plan.tags(b, plan.batches()).data(), plan.tags(b).data());
   }
+  EXPECT_EQ(plan.tags(0, plan.batches()).size(), training.size());
 }
 
 }  // namespace

@@ -141,6 +141,33 @@ class Labels(TinyArchive):
             self.assertEqual(graph.build_labels(packages)[1], classes)
 
 
+# Six packages of four sources; t6 has no tag, t5 one that is no tag and one of few.
+TAGGED = "\n".join([
+    stanza("t1", Source="s1", Tag="role::program, interface::x11,\n role::plugin"), stanza("t2", Source="s1 (1.2)", Tag="role::plugin"),
+    stanza("t3", Tag="interface::x11, interface::text-mode"), stanza("t4", Source="s4", Tag="role::program, interface::text-mode"),
+    stanza("t5", Tag="special, field::biology"), stanza("t6")])
+
+
+class Tags(unittest.TestCase):
+    def setUp(self):
+        self.packages = graph.parse_packages(TAGGED)
+        self.labels, self.columns = graph.build_tag_labels(self.packages, 2)
+
+    def test_a_tag_of_another_facet_says_nothing(self):
+        self.assertEqual(self.columns, ["interface::text-mode", "interface::x11", "role::plugin", "role::program"])
+        self.assertEqual(self.labels.tolist(), [[0, 1, 1, 1], [-1, -1, 1, 0], [1, 1, -1, -1], [1, 0, 0, 1], [-1] * 4, [-1] * 4])
+        self.assertEqual(graph.build_tag_labels(self.packages, 3)[1], [])
+        self.assertEqual(graph.build_tag_labels(self.packages, 1)[1][0], "field::biology")
+
+    def test_packages_of_a_source_stay_together(self):
+        splits = graph.build_source_splits(self.packages, self.labels)
+        self.assertEqual(sorted(splits), ["source_seed0", "source_seed1", "source_seed2"])
+        for parts in splits.values():
+            self.assertEqual(sorted(id for part in parts.values() for id in part.tolist()), [0, 1, 2, 3])
+            self.assertEqual(len({name for name, part in parts.items() if {0, 1} & set(part.tolist())}), 1)
+            self.assertTrue(all(part.tolist() == sorted(part.tolist()) for part in parts.values()))
+
+
 class Features(TinyArchive):
     def test_kept_words(self):
         # `app` is its own name, `for` and `the` are stop words; "C++" is a word, the long description is not read.
@@ -220,6 +247,22 @@ class Program(unittest.TestCase):
             ids = lines_of(out, f"split/random_seed2/{part}.csv.gz")
             self.assertEqual((len(ids), {labels[int(id)] for id in ids} & {"nan"}), (size, set()))
         self.assertEqual((meta["components"], meta["largest_component"], meta["isolated_nodes"]), (12, 14, 11))
+
+    def test_tags_are_columns_and_all_else_stays(self):
+        with open(self.list, "w", encoding="utf-8") as file:
+            file.write(ARCHIVE + "\n" + TAGGED)
+        plain, tagged = bytes_of(self.build("plain")), bytes_of(self.build("tagged", "--tags", "--min-tag-size", "2"))
+        for name in ("edge", "edge-feat", "node-feat", "num-node-list", "num-edge-list"):
+            self.assertEqual(tagged[f"raw/{name}.csv.gz"], plain[f"raw/{name}.csv.gz"])
+        labels = lines_of(self.path("tagged"), "raw/node-label.csv.gz")
+        self.assertEqual((labels[-6:-2], labels.count("nan,nan,nan,nan")), (["0,1,1,1", "nan,nan,1,0", "1,1,nan,nan", "1,0,0,1"], 27))
+        meta = json.loads(tagged["meta.json"])
+        self.assertEqual((meta["num_tasks"], meta["labelled_nodes"], meta["class_counts"], meta["known_counts"]),
+                         (4, 4, [2, 2, 2, 2], [3, 3, 3, 3]))
+        self.assertEqual(sum(meta["splits"]["source_seed1"].values()), 4)
+        done = run_script("--packages", self.list, "--tags", self.path("none"))
+        self.assertEqual((done.returncode, done.stderr.count("\n"), os.path.exists(self.path("none"))), (3, 1, False))
+        self.assertIn("no tag is on 300 packages", done.stderr)
 
     def test_equal_lists_give_equal_bytes(self):
         first = bytes_of(self.build("first", PYTHONHASHSEED="1"))

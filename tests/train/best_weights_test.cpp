@@ -1,7 +1,7 @@
 // ranks: 1 3
-// Laws: evaluation happens when it is due; the weights of the first best validation accuracy stay,
-// with its running statistics and test metrics; patience counts evaluations without a gain; a loss
-// that is not finite ends the training on all ranks.
+// Laws: evaluation happens when it is due; the weights of the first best validation metric
+// (train.metric) stay, with its running statistics and test metrics; patience counts evaluations
+// without a gain; a loss that is not finite ends the training on all ranks.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -23,14 +23,16 @@ Config noisy_config() {
 // The epoch whose weights must stay, and when `patience` evaluations in a row without a gain are
 // over (0: never).
 std::pair<std::int64_t, std::int64_t> plain_best(const std::vector<EpochReport>& epochs,
-                                                 std::int64_t patience) {
+                                                 std::int64_t patience,
+                                                 const std::string& metric = "accuracy") {
   std::int64_t best = 0, waited = 0;
-  double metric = -1;
+  double largest = -1;
   for (const auto& epoch : epochs) {
     if (!epoch.valid) continue;
-    const bool gain = epoch.valid->accuracy > metric;
+    const double found = epoch.valid->find(metric).value();
+    const bool gain = found > largest;
     waited = gain ? 0 : waited + 1;
-    if (gain) best = epoch.epoch, metric = epoch.valid->accuracy;
+    if (gain) best = epoch.epoch, largest = found;
     if (patience > 0 && waited == patience) return {best, epoch.epoch};
   }
   return {best, 0};
@@ -56,15 +58,30 @@ TEST(Trainer, EvaluatesWhenDueKeepsTheBestAndStopsEarly) {
       EXPECT_EQ(std::ssize(run.epochs), stop > 0 ? stop : 9);
       if (stop < 9) EXPECT_EQ(run.result.stopped_early, stop > 0);
       EXPECT_TRUE(same_weights(run.last, whole.weights[static_cast<std::size_t>(best - 1)]));
-      EXPECT_EQ(run.result.test.value().accuracy, run.evaluation_of_last.test.accuracy);
-      EXPECT_EQ(run.evaluation_of_last.valid.accuracy,
-                whole.epochs[static_cast<std::size_t>(best - 1)].valid.value().accuracy);
+      EXPECT_EQ(run.result.test.value().find("accuracy"), run.evaluation_of_last.test.find("accuracy"));
+      EXPECT_EQ(run.evaluation_of_last.valid.find("accuracy"),
+                whole.epochs[static_cast<std::size_t>(best - 1)].valid.value().find("accuracy"));
       best_was_not_last |= best < std::ssize(run.epochs) && !same_weights(run.last, run.weights.back());
       stopped |= stop > 0 && stop < 9;
     }
   }
   EXPECT_TRUE(best_was_not_last) << "the case must have told something";
   EXPECT_TRUE(stopped);
+}
+
+TEST(Trainer, TheConfigChoosesTheMetricThatBestIsJudgedBy) {
+  const Grid grid(test_world(), 1);
+  bool differed = false;
+  for (const std::uint64_t seed : {20, 21, 22, 23}) {
+    auto config = noisy_config();
+    config.train.metric = "macro_f1";
+    const auto run = train(grid, small_problem(60, 5, 3, seed), config);
+    const auto best = plain_best(run.epochs, 0, "macro_f1").first;
+    EXPECT_EQ(run.result.best_epoch, best) << seed;
+    EXPECT_TRUE(same_weights(run.last, run.weights[static_cast<std::size_t>(best - 1)]));
+    differed |= best != plain_best(run.epochs, 0).first;
+  }
+  EXPECT_TRUE(differed) << "the case must have told something";
 }
 
 TEST(Trainer, WithoutValidationTheLastWeightsStay) {

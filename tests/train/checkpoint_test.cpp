@@ -43,13 +43,17 @@ StageVolume volume(std::int64_t k) {
   return {k, (std::int64_t{1} << 53) + 1 + k, 7 * k, awkward(k), awkward(k + 3)};
 }
 
+Metrics metrics_of(double accuracy, double macro_f1, std::int64_t vertices) {
+  return {{{"accuracy", accuracy}, {"macro_f1", macro_f1}}, vertices};
+}
+
 EpochReport epoch_report(std::int64_t e) {
   EpochReport epoch;
   epoch.epoch = e;
   epoch.resumed_step = e % 3;
   epoch.loss = awkward(e);
-  if (e % 2 == 0) epoch.train = Metrics{awkward(e + 3), awkward(e + 4), 19 + e};
-  if (e % 2 == 0) epoch.valid = Metrics{awkward(e + 1), awkward(e + 2), 17 + e};
+  if (e % 2 == 0) epoch.train = metrics_of(awkward(e + 3), awkward(e + 4), 19 + e);
+  if (e % 2 == 0) epoch.valid = metrics_of(awkward(e + 1), awkward(e + 2), 17 + e);
   epoch.counts = {0xfedcba9876543210u + static_cast<std::uint64_t>(e), e, (std::int64_t{1} << 60) + e, 3 * e};
   for (const char* stage :
        {"total", "sample", "fetch", "forward", "backward", "reduce", "optimizer", "evaluate"})
@@ -88,7 +92,8 @@ Checkpoint checkpoint_of(std::int64_t epochs, std::int64_t batches, bool best, b
   c.state.best_metric = best ? 1.0 / 3 : -1;
   c.state.best_epoch = best ? epochs : 0;
   c.state.evaluations_without_gain = 2;
-  if (test) c.state.test = Metrics{0.1, std::nextafter(0.5, 1.0), 41};
+  if (test) c.state.test = metrics_of(0.1, std::nextafter(0.5, 1.0), 41);
+  if (test) c.state.confusion = {3, (std::int64_t{1} << 60) + 1, 0, 7};
   for (std::int64_t k = 0; k < batches; ++k) c.state.losses.push_back(awkward(k));
   c.state.counts = {0x8000000000000001u, batches, (std::int64_t{1} << 60) + 1, 99};
   for (std::int64_t e = 1; e <= epochs; ++e) c.history.push_back(epoch_report(e));
@@ -114,8 +119,8 @@ std::uint64_t bits(double value) {
 void expect_equal(const std::optional<Metrics>& a, const std::optional<Metrics>& b) {
   ASSERT_EQ(a.has_value(), b.has_value());
   if (!a) return;
-  EXPECT_EQ(bits(a->accuracy), bits(b->accuracy));
-  EXPECT_EQ(bits(a->macro_f1), bits(b->macro_f1));
+  EXPECT_EQ(bits(a->find("accuracy").value()), bits(b->find("accuracy").value()));
+  EXPECT_EQ(bits(a->find("macro_f1").value()), bits(b->find("macro_f1").value()));
   EXPECT_EQ(a->vertices, b->vertices);
 }
 
@@ -178,6 +183,7 @@ void expect_equal(const Checkpoint& a, const Checkpoint& b) {
   EXPECT_EQ(a.state.best_epoch, b.state.best_epoch);
   EXPECT_EQ(a.state.evaluations_without_gain, b.state.evaluations_without_gain);
   expect_equal(a.state.test, b.state.test);
+  EXPECT_EQ(a.state.confusion, b.state.confusion);
   EXPECT_EQ(bits(a.state.losses), bits(b.state.losses));
   expect_equal(a.state.counts, b.state.counts);
   EXPECT_EQ(bits(a.standardization.mean), bits(b.standardization.mean));

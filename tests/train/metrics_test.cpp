@@ -59,6 +59,27 @@ TEST(Metrics, CountsAddUp) {
   EXPECT_EQ(parts, whole);
 }
 
+TEST(Metrics, ConfusionCountsHaveThePredictionOfEachLabel) {
+  EXPECT_EQ(
+      confusion_counts(Cpu{1}, logits_of({0, 0, 1, 2, 1}, 3), std::vector<std::int32_t>{0, 1, 1, -1, 2}),
+      (std::vector<std::int64_t>{1, 0, 0, 1, 1, 0, 0, 1, 0}));
+  std::mt19937_64 random(test_seed(5));
+  const auto logits = random_matrix<float>(60, 7, random);
+  std::vector<std::int32_t> labels(60);
+  for (auto& label : labels) label = static_cast<std::int32_t>(random() % 8) - 1;
+  const auto confusion = confusion_counts(Cpu{1}, logits, labels);
+  const auto counts = class_counts(Cpu{1}, logits, labels);
+  for (std::size_t c = 0; c < 7; ++c) {
+    std::int64_t row = 0, column = 0;
+    for (std::size_t other = 0; other < 7; ++other)
+      row += confusion[c * 7 + other], column += confusion[other * 7 + c];
+    const auto right = confusion[c * 7 + c];
+    EXPECT_EQ((std::vector{right, column - right, row - right}),
+              (std::vector(counts.begin() + 3 * static_cast<std::ptrdiff_t>(c),
+                           counts.begin() + 3 * static_cast<std::ptrdiff_t>(c) + 3)));
+  }
+}
+
 TEST(Metrics, NothingCountedIsZeroAndTiesGoToTheLowestClass) {
   auto counts = empty_class_counts(2);
   EXPECT_EQ(accuracy(counts), 0);

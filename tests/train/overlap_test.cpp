@@ -33,7 +33,7 @@ void expect_equal(const Run& a, const Run& b) {
     EXPECT_EQ(a.epochs[e].counts.input_rows, b.epochs[e].counts.input_rows);
     EXPECT_EQ(a.epochs[e].valid.has_value(), b.epochs[e].valid.has_value());
     if (a.epochs[e].valid && b.epochs[e].valid)
-      EXPECT_EQ(a.epochs[e].valid->macro_f1, b.epochs[e].valid->macro_f1);
+      EXPECT_EQ(a.epochs[e].valid->find("macro_f1"), b.epochs[e].valid->find("macro_f1"));
     EXPECT_TRUE(same_weights(a.weights[e], b.weights[e]));
     expect_equal(a.epochs[e].bytes, b.epochs[e].bytes);
     expect_equal(a.epochs[e].steps, b.epochs[e].steps);

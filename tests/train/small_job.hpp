@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "espalier/train/classes.hpp"
 #include "espalier/train/evaluator.hpp"
+#include "espalier/train/labels.hpp"
 #include "random_graph.hpp"
 
 namespace espalier {
@@ -15,18 +17,20 @@ struct SmallProblem {
   Csr<std::int32_t> graph;
   Matrix<float> features;
   std::vector<std::int32_t> labels;
+  Matrix<std::uint8_t> several_labels;  // three of each vertex, some unknown
   std::int64_t classes = 0;
   Buffer<std::int64_t> train, valid, test;
 };
 
-/// n vertices with random features and labels; a vertex is, at random, for training, validation or
-/// test, or for none.
+/// n vertices with random features and labels, one and several; a vertex is, at random, for
+/// training, validation or test, or for none.
 inline SmallProblem small_problem(std::int64_t n, std::int64_t width, std::int64_t classes,
                                   std::uint64_t seed) {
   SmallProblem problem;
   problem.graph = random_graph<std::int32_t>(n, 3, true, seed);
   problem.features.resize(n, width);
   problem.classes = classes;
+  problem.several_labels.resize(n, 3);
   for (std::int64_t v = 0; v < n; ++v) {
     const RandomStream stream = {.seed = seed + 1, .row = static_cast<std::uint64_t>(v)};
     for (std::int64_t j = 0; j < width; ++j)
@@ -34,6 +38,10 @@ inline SmallProblem small_problem(std::int64_t n, std::int64_t width, std::int64
           static_cast<float>(2 * to_unit_double(random64(stream, static_cast<std::uint64_t>(j))) - 1);
     problem.labels.push_back(
         static_cast<std::int32_t>(random_below(stream, 1000, static_cast<std::uint64_t>(classes))));
+    for (std::int64_t k = 0; k < 3; ++k) {
+      const auto drawn = random_below(stream, static_cast<std::uint64_t>(1002 + k), 7);
+      problem.several_labels(v, k) = drawn == 0 ? kUnknownLabel : static_cast<std::uint8_t>(drawn % 2);
+    }
     const auto split = random_below(stream, 1001, 10);
     if (split < 9) (split < 5 ? problem.train : split < 7 ? problem.valid : problem.test).push_back(v);
   }
@@ -53,18 +61,44 @@ inline FeatureStore small_features(const Grid& grid, const SmallProblem& problem
   return FeatureStore(grid, partition, std::move(local));
 }
 
-inline Targets small_targets(const Grid& grid, const SmallProblem& problem) {
-  Targets targets;
-  targets.classes = problem.classes;
+inline void set_splits(const Grid& grid, const SmallProblem& problem, Targets& targets) {
+  place_targets(grid, problem.features.rows, targets);
   targets.train = problem.train;
   targets.valid = problem.valid;
   targets.test = problem.test;
+}
+
+inline std::unique_ptr<ClassTargets> small_classes(const Grid& grid, const SmallProblem& problem) {
+  auto targets = std::make_unique<ClassTargets>();
+  set_splits(grid, problem, *targets);
+  targets->outputs = problem.classes;
   for (const auto v : problem.train)
-    targets.train_labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
-  targets.partition = block_partition(problem.features.rows, grid.rows());
-  for (auto v = targets.partition.begin(grid.row()); v < targets.partition.end(grid.row()); ++v)
-    targets.local_labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
+    targets->train_labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
+  for (auto v = targets->block.begin; v < targets->block.end; ++v)
+    targets->local_labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
   return targets;
+}
+
+inline std::unique_ptr<LabelTargets> small_labels(const Grid& grid, const SmallProblem& problem) {
+  auto targets = std::make_unique<LabelTargets>();
+  set_splits(grid, problem, *targets);
+  const auto& labels = problem.several_labels;
+  targets->outputs = labels.columns;
+  targets->train_labels.resize(std::ssize(problem.train), labels.columns);
+  for (std::size_t i = 0; i < problem.train.size(); ++i)
+    std::copy_n(labels.row(problem.train[i]), labels.columns,
+                targets->train_labels.row(static_cast<std::int64_t>(i)));
+  const auto judged = targets->judged;
+  targets->judged_labels.resize(judged.size(), labels.columns);
+  for (auto v = judged.begin; v < judged.end; ++v)
+    std::copy_n(labels.row(v), labels.columns, targets->judged_labels.row(v - judged.begin));
+  return targets;
+}
+
+inline std::unique_ptr<Targets> small_targets(const Grid& grid, const SmallProblem& problem,
+                                              const std::string& task) {
+  if (task == "labels") return small_labels(grid, problem);
+  return small_classes(grid, problem);
 }
 
 /// What a sampler for `kind` puts into blocks.
@@ -80,19 +114,22 @@ inline SamplerShape small_shape(const std::string& kind, std::vector<std::int64_
 struct SmallJob {
   DistCsr<std::int32_t> a;
   FeatureStore features;
-  Targets targets;
+  std::unique_ptr<Targets> targets;
+  std::unique_ptr<Task> task;
   std::unique_ptr<Sampler> sampler, whole_rows;
   Evaluator evaluator;
 
   SmallJob(const Grid& grid, const SmallProblem& problem, const std::string& kind,
            const std::vector<std::int64_t>& fanout, std::int64_t chunk_bytes,
-           Topology topology = Topology::kPartitioned, const Grid* sampling_grid = nullptr)
+           Topology topology = Topology::kPartitioned, const Grid* sampling_grid = nullptr,
+           const TrainConfig& train = {})
       : a(small_matrix(sampling_grid != nullptr ? *sampling_grid : grid, problem, kind, topology)),
         features(small_features(grid, problem)),
-        targets(small_targets(grid, problem)),
+        targets(small_targets(grid, problem, train.task)),
+        task(make_task(Cpu{}, grid, *targets, train)),
         sampler(make_sampler("graphsage", a, small_shape(kind, fanout, "sample"))),
         whole_rows(make_sampler("graphsage", a, small_shape(kind, {-1}, "evaluate"))),
-        evaluator(grid, *whole_rows, features, targets, problem.graph.entries(), chunk_bytes) {}
+        evaluator(grid, *whole_rows, features, *task, problem.graph.entries(), chunk_bytes) {}
   SmallJob(const SmallJob&) = delete;
 };
 

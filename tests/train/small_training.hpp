@@ -58,8 +58,8 @@ inline Run train(const Grid& grid, const SmallProblem& problem, const Config& co
   if (config.run.overlap) beside.emplace(grid.world().duplicate(), grid.replication());
   const Grid* sampling_grid = beside ? &*beside : nullptr;
   const SmallJob job(grid, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology,
-                     sampling_grid);
-  Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.features, job.targets, job.evaluator, bulk,
+                     sampling_grid, config.train);
+  Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.features, *job.task, job.evaluator, bulk,
                            batches_per_step, sampling_grid});
   Run run;
   run.result = trainer.train({nullptr, [&](const EpochReport& epoch) {

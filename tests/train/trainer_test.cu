@@ -22,18 +22,21 @@ struct SmallGpuJob {
   DistCsr<std::int32_t, Cuda> a;
   FeatureStoreOn<Cuda> features;
   std::unique_ptr<SamplerOn<Cuda>> sampler, whole_rows;
+  std::unique_ptr<TaskOn<Cuda>> task;
   EvaluatorOn<Cuda> evaluator;
 
   SmallGpuJob(const Cuda& gpu, const Grid& grid_, const SmallProblem& problem, const Config& config,
               Topology topology, Placement placement)
-      : host(grid_, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology),
+      : host(grid_, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology, nullptr,
+             config.train),
         grid(gpu, grid_),
         a(to_device(gpu, grid, host.a, placement)),
         features(to_device(gpu, grid, host.features, placement)),
         sampler(make_sampler(gpu, "graphsage", a,
                              small_shape(config.model.kind, config.sampler.fanout, "sample"))),
         whole_rows(make_sampler(gpu, "graphsage", a, small_shape(config.model.kind, {-1}, "evaluate"))),
-        evaluator(grid, *whole_rows, features, host.targets, problem.graph.entries(), 4096) {}
+        task(make_task(gpu, grid_, *host.targets, config.train)),
+        evaluator(grid, *whole_rows, features, *task, problem.graph.entries(), 4096) {}
 };
 
 struct GpuRun {
@@ -45,8 +48,8 @@ struct GpuRun {
 GpuRun train_on_gpu(const Cuda& gpu, const Grid& grid, const SmallProblem& problem, const Config& config,
                     Topology topology, Placement placement = Placement::kDevice) {
   const SmallGpuJob job(gpu, grid, problem, config, topology, placement);
-  TrainerOn<Cuda> trainer(gpu, {job.grid, config, *job.sampler, job.features, job.host.targets, job.evaluator,
-                                5, kStep, nullptr});
+  TrainerOn<Cuda> trainer(
+      gpu, {job.grid, config, *job.sampler, job.features, *job.task, job.evaluator, 5, kStep, nullptr});
   GpuRun run;
   trainer.train({nullptr, [&](const EpochReport& epoch) { run.epochs.push_back(epoch); }});
   for (const auto& parameter : trainer.network().parameters())
@@ -65,9 +68,18 @@ std::vector<int> divisors(int p) {
 TEST_F(TrainerOnGpu, SamplesTheSameAndLearnsTheSameAsTheCpu) {
   const auto problem = small_problem(83, 7, 3, 11);
   for (const std::string kind : {"sage", "gcn"})
-    for (const std::string normalize : {"none", "batch", "layer"}) {
-      SCOPED_TRACE(kind + " " + normalize);
-      const auto config = config_of(kind, normalize);
+    for (const auto& [normalize, task] : {std::pair<std::string, std::string>("none", "classes"),
+                                          {"batch", "classes"},
+                                          {"layer", "classes"},
+                                          {"none", "labels"},
+                                          {"layer", "labels"}}) {
+      SCOPED_TRACE(kind + " " + normalize + " " + task);
+      auto config = config_of(kind, normalize);
+      config.train.task = task;
+      if (normalize == "layer" && task == "classes") {
+        config.train.class_weights = "balanced";
+        config.train.label_smoothing = 0.1;
+      }
       // All ranks as copies of one block row where that says more: then evaluation gathers.
       const Grid grid(test_world(), normalize == "layer" ? test_world().size() : 1);
       const auto expected = train(grid, problem, config);
@@ -80,6 +92,10 @@ TEST_F(TrainerOnGpu, SamplesTheSameAndLearnsTheSameAsTheCpu) {
           EXPECT_EQ(run.epochs[e].bytes.at(stage).total, volume.total) << stage;
         // Products differ in rounding, 2^-24 each, over some hundred steps of a small network.
         EXPECT_NEAR(*run.epochs[e].loss, *expected.epochs[e].loss, 1e-4 * *expected.epochs[e].loss);
+        ASSERT_EQ(run.epochs[e].valid->scores.size(), expected.epochs[e].valid->scores.size());
+        // A vertex or two may change places.
+        for (const auto& score : expected.epochs[e].valid->scores)
+          EXPECT_NEAR(run.epochs[e].valid->find(score.name).value(), score.value, 0.05) << score.name;
       }
       for (std::size_t k = 0; k < run.weights.size(); ++k)
         for (std::size_t i = 0; i < run.weights[k].size(); ++i)
@@ -89,9 +105,11 @@ TEST_F(TrainerOnGpu, SamplesTheSameAndLearnsTheSameAsTheCpu) {
 
 TEST_F(TrainerOnGpu, HasTheSameBitsOnEveryGrid) {
   const auto problem = small_problem(61, 5, 3, 4);
-  for (const std::string normalize : {"none", "batch"}) {
+  for (const auto& [normalize, task] :
+       {std::pair("none", "classes"), {"batch", "classes"}, {"none", "labels"}}) {
     auto config = config_of("sage", normalize);
     config.train.epochs = 2;
+    config.train.task = task;
     std::uint64_t expected = 0;
     for (const int c : divisors(test_world().size()))
       for (const auto& [topology, placement] : {std::pair(Topology::kPartitioned, Placement::kDevice),

@@ -65,6 +65,10 @@ struct ModelConfig {
 };
 
 struct TrainConfig {
+  std::string task = "classes";
+  std::string metric = "auto";
+  std::string class_weights = "none";
+  double label_smoothing = 0;
   std::int64_t epochs = 10;
   std::string optimizer = "adam";
   double learning_rate = 0.003;

@@ -11,7 +11,9 @@
 //
 // Vertices: the label is the class (R-MAT: a uniform draw); features are the class's centroid plus
 // noise, so that a vertex's own features say little and its neighbourhood's mean says much;
-// 60/20/20 % train, valid, test by a draw per vertex.
+// 60/20/20 % train, valid, test by a draw per vertex. With `labels` > 0 a vertex has so many labels
+// of 0 or 1 instead: each class implies each label or not, by the toss of a coin; of a vertex's
+// labels one in ten is the opposite, and one in twenty unknown.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,8 @@ struct VertexOptions {
   std::int64_t features = 16;  ///< 0: none
   std::int64_t classes = 8;
   std::uint64_t seed = 0;
-  bool half = false;  ///< store features as float16
+  bool half = false;        ///< store features as float16
+  std::int64_t labels = 0;  ///< 0: the class is the label; else 2 or more
 };
 
 struct RmatOptions {

@@ -7,7 +7,7 @@
 //   /graph/weights    float32 [m]             optional
 //   /nodes/features   float32 or float16 [n, f]
 //   /nodes/labels     int32 [n] or [n, 1], classes from 0, -1 = none; or uint8 [n, C] for
-//                     multi-label; attribute classes (optional)
+//                     multi-label, 0 or 1, 255 = unknown; attribute classes (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
 //
 // Numbers of other widths are converted when they are read. Features and weights may be integers or
@@ -49,6 +49,9 @@ struct GraphInfo {
   ContentDigests content;  ///< those that stand in the file; GraphFile::content() knows more when
                            ///< it was read
 };
+
+/// Of several labels one that nobody knows; a file of signed integers may also say -1.
+inline constexpr std::uint8_t kUnknownLabel = 255;
 
 enum class Split { kTrain, kValid, kTest };
 inline constexpr std::array<const char*, 3> kSplitNames = {"train", "valid", "test"};
@@ -97,7 +100,7 @@ class GraphFile {
   Buffer<std::int32_t> read_labels(std::int64_t begin, std::int64_t end) const;
 
   /// Collective. Labels of [begin, end) of a multi-label file: entry (v, k) is 1 where vertex v has
-  /// label k. Checks: 0 or 1.
+  /// label k, 0 where it has not, kUnknownLabel where that is not known. Checks: one of these.
   Matrix<std::uint8_t> read_multi_labels(std::int64_t begin, std::int64_t end) const;
 
   /// Collective. A whole split on every rank, ascending. Checks: ascending, in [0, n). An absent

@@ -54,7 +54,7 @@ class GraphWriter {
   /// Collective. -1 = no label. Stores the number of classes beside them.
   void write_labels(std::span<const std::int32_t> labels);
 
-  /// Collective. One row of 0 and 1 per vertex.
+  /// Collective. One row of 0, 1 and kUnknownLabel per vertex.
   void write_multi_labels(const Matrix<std::uint8_t>& rows);
 
   /// Collective. My part of a split; the parts in rank order are ascending.

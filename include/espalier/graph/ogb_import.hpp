@@ -7,14 +7,13 @@
 //   FOLDER/raw/num-edge-list.csv.gz   lines of edge.csv.gz                          optional
 //   FOLDER/raw/edge-feat.csv.gz       one line per edge; a column may be its weight  optional
 //   FOLDER/raw/node-feat.csv.gz       one line per vertex                           optional
-//   FOLDER/raw/node-label.csv.gz      one line per vertex; nan = none               optional
+//   FOLDER/raw/node-label.csv.gz      one line per vertex; nan = none, unknown      optional
 //   FOLDER/split/NAME/{train,valid,test}.csv.gz   one vertex per line               optional
 //   FOLDER/meta.json                  "name", "source", "directed" or "is_directed",
 //                                     "add_inverse_edge"                            optional
 //
-// Each file may also be plain .csv. One label column becomes int32 classes, several become
-// 0/1 multi-labels, where nan (an unknown task, as in ogbg sets) is an error: a uint8 has no
-// place for it.
+// Each file may also be plain .csv. One label column becomes int32 classes, several become 0/1
+// multi-labels; nan (an unknown task, as in ogbg sets) is kUnknownLabel there.
 //
 // Lines of edge.csv that meet in one entry of the matrix are merged as OgbOptions::duplicates says
 // (edge_list.hpp defines which meet); how many and how is printed. Warned of: a weighted graph with

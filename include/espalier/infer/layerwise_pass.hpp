@@ -69,12 +69,6 @@ class LayerwisePassOn {
   bool run(const Space& space, const Network<float, Space>& network, FeatureStoreOn<Space>&& features,
            std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const;
 
-  /// Collective over the grid. The result of a stage for this rank's block row; nothing where given
-  /// up.
-  std::optional<Matrix<float, Space>> block_of_layer(const Space& space, const Network<float, Space>& network,
-                                                     int layer, const FeatureStoreOn<Space>& features,
-                                                     const GoesOn& goes_on) const;
-
  private:
   /// Memory that the layers of one pass use one after another.
   struct Scratch {

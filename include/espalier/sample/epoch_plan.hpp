@@ -21,10 +21,10 @@ inline std::int64_t count_batches(std::int64_t items, std::int64_t size) {
 
 class EpochPlan {
  public:
-  /// `labels`: none, or one beside each of the training vertices, which is shuffled with it.
+  /// `tags`: none, or a number beside each of the training vertices, which is shuffled with it.
   EpochPlan(std::span<const std::int64_t> training_vertices, std::int64_t batch_size,
             std::int64_t batches_per_step, int ranks, std::uint64_t seed, std::uint64_t epoch,
-            std::span<const std::int32_t> labels = {});
+            std::span<const std::int32_t> tags = {});
 
   std::uint64_t seed() const { return seed_; }
   std::uint64_t epoch() const { return epoch_; }
@@ -42,9 +42,11 @@ class EpochPlan {
   std::span<const std::int64_t> seeds(std::int64_t begin, std::int64_t end) const {
     return part_of(order_, begin, end);
   }
-  /// The labels beside the seeds of a batch. The plan must have been made with labels.
-  std::span<const std::int32_t> labels(std::int64_t batch) const {
-    return part_of(labels_, batch, batch + 1);
+  /// The tags beside the seeds of a batch, or of batches [begin, end). The plan must have been made
+  /// with tags.
+  std::span<const std::int32_t> tags(std::int64_t batch) const { return tags(batch, batch + 1); }
+  std::span<const std::int32_t> tags(std::int64_t begin, std::int64_t end) const {
+    return part_of(tags_, begin, end);
   }
 
  private:
@@ -56,7 +58,7 @@ class EpochPlan {
   }
 
   Buffer<std::int64_t> order_;
-  Buffer<std::int32_t> labels_;  ///< beside order_, or empty
+  Buffer<std::int32_t> tags_;  ///< beside order_, or empty
   std::int64_t batch_size_;
   std::int64_t batches_per_step_;
   int ranks_;

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "espalier/sparse/csr.hpp"
 
@@ -25,5 +27,9 @@ EvaluationWork count_evaluation(const Csr<Index>& a, int rows, int replication, 
 /// The same for n vertices and so many entries that lie anywhere.
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
                                    std::int64_t step);
+
+/// How many of these vertices, ascending, of a graph of n vertices each rank of such a grid judges.
+std::vector<double> count_judged(std::span<const std::int64_t> vertices, std::int64_t nodes, int rows,
+                                 int replication);
 
 }  // namespace espalier

@@ -33,6 +33,13 @@ std::vector<std::int64_t> class_counts(const Cpu&, const Matrix<float>& logits,
 std::vector<std::int64_t> class_counts(const Cuda&, const Matrix<float, Cuda>& logits,
                                        std::span<const std::int32_t> labels);
 
+/// How many rows of label i were predicted as class j, [classes * classes], row after row. Labels
+/// as above; on a GPU the host waits.
+std::vector<std::int64_t> confusion_counts(const Cpu&, const Matrix<float>& logits,
+                                           std::span<const std::int32_t> labels);
+std::vector<std::int64_t> confusion_counts(const Cuda&, const Matrix<float, Cuda>& logits,
+                                           std::span<const std::int32_t> labels);
+
 /// The fraction of counted rows that were predicted right; 0 when none was counted.
 double accuracy(std::span<const std::int64_t> counts);
 

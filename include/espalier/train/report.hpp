@@ -17,7 +17,7 @@
 #include "espalier/comm/grid.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
-#include "espalier/train/evaluator.hpp"
+#include "espalier/train/evaluation.hpp"
 
 namespace espalier {
 
@@ -73,6 +73,9 @@ struct RunReport {
   bool verified = false;  ///< was the graph checked against the digests in its file?
   std::vector<EpochReport> epochs;
   std::optional<Metrics> train, test;  ///< of the best epoch
+  /// The same of the test split: vertices of label i that were taken for class j, [classes *
+  /// classes]. The key "confusion" of report.json, a list of rows; none where it is empty.
+  std::vector<std::int64_t> confusion;
   std::int64_t best_epoch = 0;
   std::string weights_digest;  ///< 16 hex digits of the final weights' bits; empty
                                ///< without a network
@@ -94,9 +97,9 @@ std::string to_json(const RunReport& report);
 std::string history_to_json(std::span<const EpochReport> epochs);
 std::vector<EpochReport> history_from_json(const std::string& text);
 
-/// One line of metrics.csv per epoch, and the line of names above them.
-std::string metrics_header(const EpochReport& report);
-std::string metrics_line(const EpochReport& report);
+/// One line of metrics.csv per epoch, and the line of names above them. `metrics`: the task's.
+std::string metrics_header(const EpochReport& report, std::span<const MetricKind> metrics);
+std::string metrics_line(const EpochReport& report, std::span<const MetricKind> metrics);
 
 /// A table stage | min | mean | max over ranks | %, summed over epochs.
 std::string stage_table(const std::vector<EpochReport>& epochs);

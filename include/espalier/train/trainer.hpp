@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "espalier/base/config.hpp"
 #include "espalier/base/stage_clock.hpp"
@@ -26,7 +27,7 @@
 #include "espalier/train/gradient_reduction.hpp"
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/report.hpp"
-#include "espalier/train/targets.hpp"
+#include "espalier/train/task.hpp"
 #include "espalier/train/training_state.hpp"
 
 namespace espalier {
@@ -38,7 +39,7 @@ struct TrainingJobOn {
   const Config& config;
   SamplerOn<Space>& sampler;
   const FeatureStoreOn<Space>& features;
-  const Targets& targets;
+  TaskOn<Space>& task;
   const EvaluatorOn<Space>& evaluator;
   std::int64_t bulk = 1;              ///< resolved from sampler.bulk
   std::int64_t batches_per_step = 1;  ///< resolved from train.batches_per_step
@@ -67,7 +68,8 @@ struct TrainingProgress {
 };
 
 struct TrainingResult {
-  std::optional<Metrics> test;  ///< with the weights of the best validation metric
+  std::optional<Metrics> test;          ///< with the weights of the best validation metric
+  std::vector<std::int64_t> confusion;  ///< the same, of all ranks (Evaluation::confusion)
   std::int64_t best_epoch = 0;
   bool stopped_early = false;         ///< by train.early_stop
   std::optional<Cursor> interrupted;  ///< where `next` asked to stop: network() holds the weights
@@ -137,6 +139,7 @@ class TrainerOn {
   StateTensor state_of_best(const TensorPlace& place, std::size_t k) const;
   void restore_tensors(const TrainingState& state);
   void keep_best();
+  std::vector<std::int64_t> whole_confusion(std::string_view label) const;
   void restore_best();
 
   Space space_;
@@ -150,13 +153,13 @@ class TrainerOn {
   Matrix<float, Space> loss_gradient_;        ///< by the logits of the minibatch under way
   std::vector<Matrix<float, Space>> inputs_;  ///< of the step that computes
   PendingFetchOn<Space> fetch_;               ///< of the step that was begun
-  Array<Space, std::int32_t> labels_;         ///< of the minibatch under way
   Array<Space, double> losses_;               ///< of this rank's minibatches of the epoch, sums
                                               ///< over seeds
   std::size_t losses_count_ = 0;
-  Array<Space, int> diverged_;       ///< [1] was a gradient not finite?
-  std::vector<Buffer<float>> best_;  ///< of weights_and_statistics(), the rows that this rank
-                                     ///< saves, host memory
+  Array<Space, int> diverged_;           ///< [1] was a gradient not finite?
+  std::vector<Buffer<float>> best_;      ///< of weights_and_statistics(), the rows that this rank
+                                         ///< saves, host memory
+  std::vector<std::int64_t> confusion_;  ///< this rank's share, with the best weights
   std::int64_t evaluations_without_gain_ = 0;
   double best_metric_ = -1;
   Cursor cursor_;

@@ -13,7 +13,7 @@
 
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
-#include "espalier/train/evaluator.hpp"
+#include "espalier/train/evaluation.hpp"
 
 namespace espalier {
 
@@ -33,7 +33,8 @@ struct TrainingState {
 
   double best_metric = -1;
   std::int64_t best_epoch = 0, evaluations_without_gain = 0;
-  std::optional<Metrics> test;  ///< of the best epoch
+  std::optional<Metrics> test;          ///< of the best epoch
+  std::vector<std::int64_t> confusion;  ///< the same, of all ranks (Evaluation::confusion)
 
   /// Of the cursor's epoch: the loss of each batch done, a sum over its seeds, and what was
   /// sampled for them.

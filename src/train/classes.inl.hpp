@@ -1,0 +1,109 @@
+// The task "classes", for every space: classes.cpp and classes.cu instantiate it. Softmax and
+// cross-entropy, averaged over the seeds of a step (nn/softmax_cross_entropy.hpp), with
+// train.class_weights or train.label_smoothing nn/weighted_cross_entropy.hpp, where the mean
+// divides by the sum of the seeds' weights; accuracy and macro-F1 from counts that ranks add
+// (metrics.hpp).
+#pragma once
+
+#include "espalier/base/arrays.hpp"
+#include "espalier/comm/volumes.hpp"
+#include "espalier/train/classes.hpp"
+#include "espalier/train/metrics.hpp"
+#include "vertex_task.hpp"
+
+namespace espalier {
+
+// *loss = the sum over the rows of the cross-entropy, in memory of the space; dlogits =
+// scale * gradient. `labels` are the host's; a GPU gets a copy of them in `scratch`.
+void cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::int32_t> labels,
+                   Buffer<std::int32_t>& scratch, double scale, Matrix<float>& dlogits, double* loss);
+void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits, std::span<const std::int32_t> labels,
+                   DeviceArray<std::int32_t>& scratch, double scale, Matrix<float, Cuda>& dlogits,
+                   double* loss);
+
+// The same with weights of the classes and smoothed labels. `weights`: memory of the space.
+void weighted_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::int32_t> labels,
+                            Buffer<std::int32_t>& scratch, const Buffer<double>& weights, double smoothing,
+                            double scale, Matrix<float>& dlogits, double* loss);
+void weighted_cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
+                            std::span<const std::int32_t> labels, DeviceArray<std::int32_t>& scratch,
+                            const DeviceArray<double>& weights, double smoothing, double scale,
+                            Matrix<float, Cuda>& dlogits, double* loss);
+
+// A matrix of so many classes is counted and reported.
+inline constexpr std::int64_t kMostConfusedClasses = 512;
+
+template <class Space>
+class ClassesOn : public VertexTaskOn<Space> {
+ public:
+  ClassesOn(const Space& space, const Grid& grid, const ClassTargets& targets, const TrainConfig& train)
+      : VertexTaskOn<Space>(grid, targets, targets.train_labels),
+        targets_(targets),
+        smoothing_(train.label_smoothing),
+        weights_(static_cast<std::size_t>(targets.outputs), 1.0),
+        weighted_(train.class_weights == "balanced") {
+    if (weighted_) weights_ = balanced_weights(targets.train_labels, targets.outputs);
+    space_weights_ = copy_to<double>(space, weights_);
+  }
+
+  double weight(const EpochPlan& plan, std::int64_t begin, std::int64_t end) const override {
+    if (!weighted_) return static_cast<double>(plan.seeds(begin, end).size());
+    double sum = 0;
+    for (const auto label : plan.tags(begin, end)) sum += weights_[label];
+    return sum;
+  }
+
+  void loss(const Space& space, const EpochPlan& plan, std::int64_t batch, const Matrix<float, Space>& logits,
+            double scale, Matrix<float, Space>& dlogits, double* loss) override {
+    if (!weighted_ && smoothing_ == 0)
+      return cross_entropy(space, logits, plan.tags(batch), labels_, scale, dlogits, loss);
+    weighted_cross_entropy(space, logits, plan.tags(batch), labels_, space_weights_, smoothing_, scale,
+                           dlogits, loss);
+  }
+
+  // One reduction for all splits.
+  Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
+                   std::int64_t first) const override {
+    std::vector<std::int64_t> counts;
+    for (const auto* split : {&targets_.train, &targets_.valid, &targets_.test}) {
+      const auto share = class_counts(space, logits, labels_of(*split, first, logits.rows));
+      counts.insert(counts.end(), share.begin(), share.end());
+    }
+    this->world().all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, "evaluate");
+    const auto of_split = [&](std::size_t s) {
+      const auto length = counts.size() / 3;
+      return metrics_of(std::span<const std::int64_t>(counts).subspan(s * length, length));
+    };
+    Evaluation evaluation{of_split(0), of_split(1), of_split(2), {}};
+    if (targets_.outputs <= kMostConfusedClasses)
+      evaluation.confusion = confusion_counts(space, logits, labels_of(targets_.test, first, logits.rows));
+    return evaluation;
+  }
+
+ private:
+  // Of the vertices first, first + 1, ...: labels but of those of the split that this rank judges
+  // are hidden. `split` may name others too.
+  std::vector<std::int32_t> labels_of(const Buffer<std::int64_t>& split, std::int64_t first,
+                                      std::int64_t rows) const {
+    std::vector<std::int32_t> labels(rows, -1);
+    for (const auto vertex : part_of(split, targets_.judged))
+      labels[vertex - first] = targets_.local_labels[vertex - targets_.block.begin];
+    return labels;
+  }
+
+  static Metrics metrics_of(std::span<const std::int64_t> counts) {
+    std::int64_t judged = 0;
+    // tp + fn
+    for (std::size_t c = 0; c < counts.size(); c += 3) judged += counts[c] + counts[c + 2];
+    return {{{"accuracy", accuracy(counts)}, {"macro_f1", macro_f1(counts)}}, judged};
+  }
+
+  const ClassTargets& targets_;
+  double smoothing_;
+  std::vector<double> weights_;  ///< of the classes
+  bool weighted_;                ///< are they other than 1?
+  Array<Space, double> space_weights_;
+  Array<Space, std::int32_t> labels_;  ///< of the batch under way, where the space needs a copy
+};
+
+}  // namespace espalier

@@ -1,0 +1,131 @@
+#include "labels.inl.hpp"
+
+#include <limits>
+#include <string_view>
+
+#include "espalier/comm/volumes.hpp"
+#include "espalier/nn/sigmoid_cross_entropy.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr MetricKind kMetrics[] = {{"roc_auc", "ROC-AUC"},
+                                   {"average_precision", "average precision"},
+                                   {"micro_f1", "micro-F1"},
+                                   {"macro_f1", "macro-F1"}};
+
+double columns_of(const TaskSize& size, int rank) {
+  return static_cast<double>(block_partition(size.graph.classes, size.ranks).size(rank));
+}
+
+double label_bytes(const TaskSize& size) {
+  const auto& graph = size.graph;
+  const double labels = static_cast<double>(graph.classes), train = static_cast<double>(graph.train),
+               nodes = static_cast<double>(graph.nodes),
+               judged = train + static_cast<double>(graph.valid + graph.test);
+  return example_bytes(size, 4) + (labels + 8) * train  // and places, how many are known
+         + labels * nodes / size.ranks + columns_of(size, 0) * judged + 8 * judged / size.ranks;
+}
+
+// Of one split: what is sent, what arrives, whole columns, and one of them sorted.
+double judging_bytes(const TaskSize& size) {
+  double most = 0;
+  for (const auto split : {size.graph.train, size.graph.valid, size.graph.test}) {
+    const double rows = static_cast<double>(split);
+    most = std::max(
+        most, 4 * rows * (static_cast<double>(size.graph.classes) / size.ranks + 2 * columns_of(size, 0)) +
+                  8 * rows);
+  }
+  return most;
+}
+
+Cost judging(const TaskSize& size, int rank) {
+  const auto volume = all_reduce_volume(3 * 48 * size.graph.classes, size.ranks);
+  Cost cost = {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received)};
+  for (const auto& split : size.judged) {
+    const double all = std::accumulate(split.begin(), split.end(), 0.0), mine = split[rank];
+    cost.bytes += 4 * (all - mine) * columns_of(size, rank);
+    for (int peer = 0; peer < size.ranks; ++peer)
+      cost.messages += peer != rank && mine > 0 && columns_of(size, peer) > 0;
+  }
+  return cost;
+}
+
+// Throws UserError(kInput) for a label that nothing can be learnt of.
+void check_columns(const Matrix<std::uint8_t>& labels, const std::string& path) {
+  for (std::int64_t j = 0; j < labels.columns; ++j) {
+    bool known = false;
+    for (std::int64_t i = 0; i < labels.rows && !known; ++i) known = labels(i, j) <= 1;
+    if (!known)
+      input_error(
+          "{}: column {} of /nodes/labels is unknown ({}) for all {} vertices of /split/train, so there is "
+          "nothing to learn of it; leave it out",
+          path, j, kUnknownLabel, labels.rows);
+  }
+}
+
+}  // namespace
+
+constinit const TaskKind kLabelsKind = {.name = "labels",
+                                        .several_labels = true,
+                                        .metrics = kMetrics,
+                                        .noun = "labels",
+                                        .label_bytes = label_bytes,
+                                        .judging_bytes = judging_bytes,
+                                        .judging = judging};
+
+std::unique_ptr<Targets> read_labels_targets(const Grid& grid, const GraphFile& file) {
+  auto targets = std::make_unique<LabelTargets>();
+  read_splits(grid, file, *targets);
+  targets->outputs = file.info().classes;
+  const auto judged = targets->judged;
+  targets->judged_labels = file.read_multi_labels(judged.begin, judged.end);
+
+  // What ranks judge and the split are both ascending, so the ranks' answers one after another are
+  // the answer.
+  Buffer<std::uint8_t> mine;
+  for (const auto vertex : part_of(targets->train, judged)) {
+    const auto* row = targets->judged_labels.row(vertex - judged.begin);
+    mine.insert(mine.end(), row, row + targets->outputs);
+  }
+  auto& train = targets->train_labels;
+  train.rows = std::ssize(targets->train);
+  train.columns = targets->outputs;
+  train.data = grid.world().all_gather_v(std::span<const std::uint8_t>(mine), "setup");
+  check_columns(train, file.path());
+  return targets;
+}
+
+TrainingPlaces::TrainingPlaces(const Targets& targets) : places(targets.train.size()) {
+  ESPALIER_CHECK(places.size() <= std::numeric_limits<std::int32_t>::max(), "{} training vertices",
+                 places.size());
+  std::iota(places.begin(), places.end(), 0);
+}
+
+void check_metric(const LabelJudge& judge, const MetricKind& metric) {
+  const std::string_view name = metric.name;
+  if (name != "roc_auc" && name != "average_precision") return;
+  if (judge.vertices(Split::kValid) == 0 || judge.ranks(Split::kValid)) return;
+  input_error(
+      "no column of /nodes/labels has both 0 and 1 on /split/valid, so {} is not defined there; use "
+      "train.metric = \"micro_f1\" or \"macro_f1\", or another split",
+      metric.words);
+}
+
+void label_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::uint8_t> labels,
+                         Buffer<std::uint8_t>&, double scale, Matrix<float>& dlogits, double* loss) {
+  *loss = sigmoid_cross_entropy(cpu, logits, labels, scale, dlogits);
+}
+
+const float* rows_on_host(const Cpu&, const Matrix<float>& matrix, std::int64_t first, std::int64_t,
+                          Buffer<float>&) {
+  return matrix.row(first);
+}
+
+std::unique_ptr<Task> make_labels(const Cpu&, const Grid& grid, const Targets& targets,
+                                  const TrainConfig& train) {
+  return std::make_unique<LabelsOn<Cpu>>(grid, dynamic_cast<const LabelTargets&>(targets), train);
+}
+
+}  // namespace espalier

@@ -1,0 +1,96 @@
+// The task "labels", for every space: labels.cpp and labels.cu instantiate it. Sigmoid and
+// cross-entropy (nn/sigmoid_cross_entropy.hpp), averaged over the known labels of a step:
+//
+//     loss = sum over seeds i, labels j with y_ij known of loss_ij / number of such (i, j)
+//
+// which depends on the step's seeds only, not on the ranks that keep them. Judged by rankings and
+// F1 of each label (label_judge.hpp).
+#pragma once
+
+#include <optional>
+
+#include "label_judge.hpp"
+#include "vertex_task.hpp"
+
+namespace espalier {
+
+// *loss = the sum of the cross-entropy over rows and known labels, in memory of the space;
+// dlogits = scale * gradient. `labels` are the host's; a GPU gets a copy of them in `scratch`.
+void label_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::uint8_t> labels,
+                         Buffer<std::uint8_t>& scratch, double scale, Matrix<float>& dlogits, double* loss);
+void label_cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
+                         std::span<const std::uint8_t> labels, DeviceArray<std::uint8_t>& scratch,
+                         double scale, Matrix<float, Cuda>& dlogits, double* loss);
+
+// `count` rows of a matrix from `first` on, in memory of the host: where they lie, or a copy.
+const float* rows_on_host(const Cpu&, const Matrix<float>& matrix, std::int64_t first, std::int64_t count,
+                          Buffer<float>& copy);
+const float* rows_on_host(const Cuda& cuda, const Matrix<float, Cuda>& matrix, std::int64_t first,
+                          std::int64_t count, Buffer<float>& copy);
+
+// How many threads of the host work for a space.
+inline int host_threads(const Cpu& cpu) {
+  return cpu.threads;
+}
+inline int host_threads(const Cuda&) {
+  return 1;
+}
+
+/// The place of each training vertex in the list of them: its tag.
+struct TrainingPlaces {
+  std::vector<std::int32_t> places;
+  explicit TrainingPlaces(const Targets& targets);
+};
+
+/// Throws UserError(kInput), on every rank, where "best" is to be judged by a ranking and nothing
+/// is ranked on the validation split.
+void check_metric(const LabelJudge& judge, const MetricKind& metric);
+
+template <class Space>
+class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
+ public:
+  LabelsOn(const Grid& grid, const LabelTargets& targets, const TrainConfig& train)
+      : TrainingPlaces(targets),
+        VertexTaskOn<Space>(grid, targets, places),
+        targets_(targets),
+        judge_(grid, targets) {
+    check_metric(judge_, metric_of(train));
+    for (std::int64_t i = 0; i < targets.train_labels.rows; ++i) {
+      const auto* row = targets.train_labels.row(i);
+      known_.push_back(static_cast<std::int32_t>(
+          std::count_if(row, row + targets.outputs, [](std::uint8_t label) { return label <= 1; })));
+    }
+  }
+
+  double weight(const EpochPlan& plan, std::int64_t begin, std::int64_t end) const override {
+    std::int64_t known = 0;
+    for (const auto place : plan.tags(begin, end)) known += known_[place];
+    return static_cast<double>(known);
+  }
+
+  void loss(const Space& space, const EpochPlan& plan, std::int64_t batch, const Matrix<float, Space>& logits,
+            double scale, Matrix<float, Space>& dlogits, double* loss) override {
+    const auto seeds = plan.tags(batch);
+    batch_labels_.resize(seeds.size() * static_cast<std::size_t>(targets_.outputs));
+    auto to = batch_labels_.begin();
+    for (const auto place : seeds) to = std::copy_n(targets_.train_labels.row(place), targets_.outputs, to);
+    label_cross_entropy(space, logits, batch_labels_, labels_, scale, dlogits, loss);
+  }
+
+  Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
+                   std::int64_t first) const override {
+    Buffer<float> copy;
+    const auto* rows =
+        rows_on_host(space, logits, targets_.judged.begin - first, targets_.judged.size(), copy);
+    return judge_.judge(rows, host_threads(space));
+  }
+
+ private:
+  const LabelTargets& targets_;
+  LabelJudge judge_;
+  Buffer<std::int32_t> known_;         ///< labels of each training vertex
+  Buffer<std::uint8_t> batch_labels_;  ///< of the batch under way
+  Array<Space, std::uint8_t> labels_;  ///< the same where the space needs a copy
+};
+
+}  // namespace espalier

@@ -1,0 +1,182 @@
+"""espalier train with train.task = "labels": several labels of 0 or 1 per vertex, some of them unknown.
+
+Laws: with train.reproducible losses, weights and scores have the same bits on every grid, after a restart too; an unknown label
+changes nothing but by its absence, however the file says it; a plan foretells the bytes; a task or a metric that does not fit ends with
+one message and its exit code, and nothing is written.
+"""
+
+import csv
+import json
+
+import h5py
+import numpy as np
+
+from tests.app.program import ProgramTest
+
+CONFIG = """
+[graph]
+file = "{graph}"
+[sampler]
+fanout = [4, 3]
+batch_size = 32
+[model]
+hidden = 16
+layers = 2
+dropout = 0.25
+[train]
+task = "labels"
+epochs = 3
+learning_rate = 0.01
+batches_per_step = 4
+reproducible = true
+[run]
+threads = 1
+[output]
+dir = "{output}"
+"""
+
+METRICS = ["roc_auc", "average_precision", "micro_f1", "macro_f1"]
+
+
+class LabelsTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
+        self.succeed("generate", "planted", "--nodes", 1200, "--classes", 5, "--labels", 7, "--degree", 8, "--features", 12,
+                     "--seed", 4, "-o", self.graph)
+        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
+
+    def train(self, *overrides, **options):
+        """What must not depend on the grid, and all of the report."""
+        self.succeed("-q", "train", self.config, "run.restart=never", *overrides, **options)
+        report = self.report(self.output)
+        result = [report["weights_digest"], report["train"], report["test"], report["best_epoch"]]
+        return result + [(e["loss"], e["train"], e["valid"], e["sample_digest"]) for e in report["epochs"]], report
+
+    def labels(self):
+        with h5py.File(self.graph) as file:
+            return file["nodes/labels"][:]
+
+    def put_labels(self, labels):
+        with h5py.File(self.graph, "r+") as file:
+            for thing in (file, *(file[name] for name in ("graph/indptr", "graph/indices", "nodes/features"))):
+                thing.attrs.pop("digest", None)
+            del file["nodes/labels"]
+            file["nodes/labels"] = labels
+
+    def split(self, name):
+        with h5py.File(self.graph) as file:
+            return file[f"split/{name}"][:]
+
+
+class Training(LabelsTest):
+    def test_same_bits_on_every_grid(self):
+        expected, report = self.train()
+        self.assertEqual(list(report["test"]), METRICS)
+        self.assertNotIn("confusion", report)
+        self.assertGreater(report["test"]["roc_auc"], 0.6)
+        for ranks, copies in ((2, 1), (2, 2), (3, 1), (4, 1), (4, 2)):
+            self.assertEqual(self.train(f"grid.replication={copies}", ranks=ranks)[0], expected, (ranks, copies))
+        self.assertEqual(self.train("run.threads=2", "grid.topology=replicated", "sampler.bulk=3", ranks=3)[0], expected)
+
+    def test_a_restart_on_another_grid_goes_on_with_the_same_bits(self):
+        expected, _ = self.train()
+        self.succeed("-q", "train", self.config, "run.restart=never", "train.epochs=2", "run.checkpoint_every=2", ranks=2)
+        self.succeed("-q", "train", self.config, "train.epochs=3", ranks=3)
+        report = self.report(self.output)
+        self.assertEqual(report["restart"]["epoch"], 3)
+        self.assertEqual([report["weights_digest"], report["train"], report["test"], report["best_epoch"]], expected[:4])
+
+    def test_the_metric_chooses_the_best_epoch_and_every_file_has_all_of_them(self):
+        for metric in METRICS:
+            _, report = self.train(f"train.metric={metric}", "train.learning_rate=0.2", "train.epochs=6")
+            found = [epoch["valid"][metric] for epoch in report["epochs"]]
+            self.assertEqual(report["best_epoch"], found.index(max(found)) + 1, metric)
+        with open(self.output / "metrics.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for name in METRICS:
+            for split in ("train", "valid"):
+                self.assertEqual([float(row[f"{split}_{name}"]) for row in rows], [e[split][name] for e in report["epochs"]])
+
+    def test_output_names_the_metrics(self):
+        output = self.succeed("train", self.config, "train.early_stop=1", "train.learning_rate=0.2", "train.epochs=20")
+        self.assertIn("12 features, 7 labels;", output)
+        test = self.report(self.output)["test"]
+        self.assertIn(f'test ROC-AUC {test["roc_auc"]:.4f}, average precision {test["average_precision"]:.4f}, '
+                      f'micro-F1 {test["micro_f1"]:.4f}, macro-F1 {test["macro_f1"]:.4f}, with the weights of epoch', output)
+        self.assertIn("no better validation ROC-AUC in 1 evaluations", output)
+
+    def test_the_loss_is_a_mean_over_known_labels(self):
+        """Weights that do not move, of one layer without dropout: the loss is a function of logits that do not change."""
+        frozen = ("train.learning_rate=0", "train.epochs=1", "model.layers=1", "sampler.fanout=[-1]", "model.hidden=256",
+                  "model.dropout=0.5")
+        labels, train = self.labels(), self.split("train")
+        whole, losses = (labels != 255)[train], []
+        for keep in (np.arange(len(train)) < 300, np.arange(len(train)) >= 300):
+            part = labels.copy()
+            part[train[~keep]] = 255
+            self.put_labels(part)
+            losses.append(self.train(*frozen)[1]["epochs"][0]["loss"] * whole[keep].sum())
+        self.put_labels(labels)
+        loss = self.train(*frozen)[1]["epochs"][0]["loss"]
+        self.assertAlmostEqual(loss, sum(losses) / whole.sum(), delta=1e-12 * loss)
+
+    def test_unknown_is_255_or_minus_one(self):
+        expected, _ = self.train()
+        labels = self.labels()
+        self.put_labels(np.where(labels == 255, -1, labels.astype(np.int8)).astype(np.int8))
+        self.assertEqual(self.train(ranks=2)[0], expected)
+        self.put_labels(labels.astype(np.int64))
+        self.assertEqual(self.train()[0], expected)
+        self.assertIn(f"{(labels == 255).sum()} unknown", self.succeed("info", self.graph))
+
+    def test_a_plan_foretells_bytes_and_memory(self):
+        for ranks, copies in ((1, 1), (2, 1), (3, 1), (4, 2), (4, 4)):
+            report = self.train(f"grid.replication={copies}", ranks=ranks)[1]
+            self.succeed("-q", "plan", self.config, "--ranks", ranks, f"grid.replication={copies}")
+            plan = json.loads((self.output / "plan.json").read_text())
+            counted, said = (json["epochs"][0]["bytes"] for json in (report, plan))
+            for stage in counted:
+                self.assertEqual(said[stage]["total"], counted[stage]["total"], (stage, ranks))
+            self.assertEqual(said["evaluate"]["messages"], counted["evaluate"]["messages"], ranks)
+            self.assertLess(abs(plan["peak_memory_bytes"]["max"] / report["peak_memory_bytes"]["max"] - 1), 0.2)
+
+
+class BadInput(LabelsTest):
+    def refuse(self, code, words, *overrides):
+        for ranks in (1, 3):
+            self.fail_with(code, words, "train", self.config, *overrides, ranks=ranks)
+            self.assertFalse(self.output.exists())
+
+    def test_tasks_and_metrics_that_do_not_fit(self):
+        self.refuse(3, ["7 labels per vertex", 'train.task = "classes" wants one', 'use train.task = "labels"'], "train.task=classes")
+        self.refuse(2, ["train.metric = accuracy is not a metric of train.task = \"labels\"", "roc_auc"], "train.metric=accuracy")
+        self.refuse(2, ["train.metric = roc_auc is not a metric of train.task = \"classes\"", "accuracy, macro_f1"],
+                    "train.task=classes", "train.metric=roc_auc")
+        self.refuse(2, ["train.task", "classes | labels"], "train.task=label")
+        self.fail_with(3, ["7 labels per vertex"], "plan", self.config, "--ranks", 2, "train.task=classes")
+        for key in ("class_weights=balanced", "label_smoothing=0.1"):
+            self.refuse(2, [key.split("=")[0], 'has no meaning with train.task = "labels"'], f"train.{key}")
+        self.put_labels(np.arange(1200, dtype=np.int32).reshape(-1, 1) % 4)
+        self.refuse(3, ["one label per vertex", 'train.task = "labels" wants several', 'use train.task = "classes"'])
+
+    def test_labels_that_teach_or_tell_nothing(self):
+        labels = self.labels()
+        unknown = labels.copy()
+        unknown[self.split("train"), 4] = 255
+        self.put_labels(unknown)
+        self.refuse(3, ["column 4 of /nodes/labels is unknown", "/split/train"])
+        one_sided = labels.copy()
+        one_sided[self.split("valid")] = 1
+        self.put_labels(one_sided)
+        self.refuse(3, ["/split/valid", "ROC-AUC is not defined", "micro_f1"])
+        _, report = self.train("train.metric=micro_f1")
+        self.assertEqual(list(report["epochs"][0]["valid"]), ["micro_f1", "macro_f1"], "what is not defined is left out")
+
+    def test_numbers_that_are_no_labels(self):
+        for wrong, kind in ((2, np.uint8), (254, np.uint8), (300, np.int32), (-2, np.int16), (256, np.uint16)):
+            labels = self.labels().astype(kind)
+            labels[labels == 255] = 0
+            labels[17, 3] = wrong
+            self.put_labels(labels)
+            self.refuse(3, [f"row 17 holds {wrong}", "0 or 1, or 255"])

@@ -1,0 +1,90 @@
+// ranks: 1 2 3 4
+// Laws: balanced weights are scikit-learn's; with class weights and smoothed labels a step is the
+// mean over the weights of all its seeds, on every grid to the same bits; the confusion matrix is
+// that of the best epoch's test split, whichever ranks judge it.
+#include "espalier/train/classes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "espalier/nn/weighted_cross_entropy.hpp"
+#include "mpi_test.hpp"
+#include "train/small_training.hpp"
+
+namespace espalier {
+namespace {
+
+TEST(Classes, BalancedWeightsAreScikitLearns) {
+  // compute_class_weight("balanced", classes=[0, 1, 3], y=[0, 0, 0, 1, 3, 3])
+  const std::vector<std::int32_t> labels{0, 0, 0, 1, 3, 3};
+  EXPECT_EQ(balanced_weights(labels, 5), (std::vector<double>{6.0 / 9, 2, 0, 1, 0}));
+}
+
+TrainConfig weighted_config() {
+  TrainConfig config;
+  config.class_weights = "balanced";
+  config.label_smoothing = 0.2;
+  return config;
+}
+
+TEST(Classes, AStepDividesByTheWeightsOfItsSeeds) {
+  const auto problem = small_problem(97, 4, 3, test_seed(8));
+  const Grid grid(test_world(), 1);
+  const auto targets = small_classes(grid, problem);
+  const auto weights = balanced_weights(targets->train_labels, 3);
+  const auto task = make_task(Cpu{1}, grid, *targets, weighted_config());
+  const auto plan =
+      task->plan_epoch({.batch_size = 7, .batches_per_step = 2, .ranks = 3, .seed = 4, .epoch = 2});
+  std::mt19937_64 random(6);
+  double sum = 0;
+  for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
+    std::vector<std::int32_t> labels;
+    double weight = 0;
+    for (const auto v : plan.seeds(batch)) {
+      labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
+      weight += weights[static_cast<std::size_t>(labels.back())];
+    }
+    EXPECT_DOUBLE_EQ(task->weight(plan, batch, batch + 1), weight);
+    sum += weight;
+    const auto logits = random_matrix<float>(std::ssize(labels), 3, random);
+    Matrix<float> dlogits, expected;
+    double loss = 0;
+    task->loss(Cpu{1}, plan, batch, logits, 0.5, dlogits, &loss);
+    EXPECT_EQ(loss, weighted_cross_entropy<float>(Cpu{1}, logits, labels, weights, 0.2, 0.5, expected));
+    EXPECT_TRUE(same_bits(dlogits, expected));
+  }
+  EXPECT_NEAR(task->weight(plan, 0, plan.batches()), sum, 1e-12 * sum);
+  EXPECT_NEAR(sum, static_cast<double>(problem.train.size()), 1e-9) << "balanced weights have mean 1";
+}
+
+TEST(Classes, TrainingHasTheSameBitsOnEveryGrid) {
+  const auto problem = small_problem(83, 5, 3, 21);
+  auto config = config_of("gcn", "none");
+  config.train.class_weights = "balanced";
+  config.train.label_smoothing = 0.1;
+  const Grid alone(test_world().split(test_world().rank(), 0), 1);
+  const auto expected = train(alone, problem, config);
+  const auto& confusion = expected.result.confusion;
+  ASSERT_EQ(confusion.size(), 9u);
+  EXPECT_EQ(std::reduce(confusion.begin(), confusion.end()), std::ssize(problem.test));
+  EXPECT_DOUBLE_EQ(static_cast<double>(confusion[0] + confusion[4] + confusion[8]) /
+                       static_cast<double>(problem.test.size()),
+                   expected.result.test->find("accuracy").value());
+  for (const int c : divisors(test_world().size())) {
+    const auto run = train(Grid(test_world(), c), problem, config);
+    for (std::size_t e = 0; e < run.epochs.size(); ++e) {
+      EXPECT_EQ(run.epochs[e].loss, expected.epochs[e].loss);
+      EXPECT_EQ(run.epochs[e].valid, expected.epochs[e].valid);
+    }
+    EXPECT_EQ(run.result.confusion, confusion);
+    EXPECT_TRUE(same_weights(run.last, expected.last));
+  }
+  config.train.class_weights = "none";
+  EXPECT_NE(train(alone, problem, config).epochs[0].loss, expected.epochs[0].loss);
+  config.train.label_smoothing = 0;
+  EXPECT_NE(train(alone, problem, config).epochs[0].loss, expected.epochs[0].loss);
+}
+
+}  // namespace
+}  // namespace espalier

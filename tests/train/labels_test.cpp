@@ -1,0 +1,149 @@
+// ranks: 1 2 3 4 6
+// Laws: the task "labels" gives each seed its own labels, whichever batch it is in, and divides by
+// the number of known ones; its scores are those of all vertices side by side, on every grid; with
+// train.reproducible losses, weights and scores have the same bits on every grid.
+#include "espalier/train/labels.hpp"
+
+#include <gtest/gtest.h>
+
+#include "espalier/nn/sigmoid_cross_entropy.hpp"
+#include "espalier/train/ranking.hpp"
+#include "mpi_test.hpp"
+#include "train/small_training.hpp"
+
+namespace espalier {
+namespace {
+
+TrainConfig labels_config(const char* metric = "auto") {
+  TrainConfig config;
+  config.task = "labels";
+  config.metric = metric;
+  return config;
+}
+
+TEST(Labels, ABatchIsLearntByTheLabelsOfItsSeeds) {
+  const auto problem = small_problem(97, 4, 3, test_seed(8));
+  const Grid grid(test_world(), 1);
+  const auto targets = small_labels(grid, problem);
+  const auto task = make_task(Cpu{1}, grid, *targets, labels_config());
+  ASSERT_EQ(task->outputs(), 3);
+  const auto plan =
+      task->plan_epoch({.batch_size = 7, .batches_per_step = 2, .ranks = 3, .seed = 4, .epoch = 2});
+  std::mt19937_64 random(6);
+  std::int64_t all_known = 0;
+  for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
+    const auto seeds = plan.seeds(batch);
+    const auto logits = random_matrix<float>(std::ssize(seeds), 3, random);
+    Matrix<float> dlogits;
+    double loss = 0, expected = 0;
+    task->loss(Cpu{1}, plan, batch, logits, 0.5, dlogits, &loss);
+    std::int64_t known = 0;
+    for (std::int64_t i = 0; i < logits.rows; ++i)
+      for (std::int64_t k = 0; k < 3; ++k) {
+        const auto label = problem.several_labels(seeds[static_cast<std::size_t>(i)], k);
+        const auto one = label_loss(logits(i, k), label);
+        known += label != kUnknownLabel;
+        expected += one.loss;
+        EXPECT_FLOAT_EQ(dlogits(i, k), static_cast<float>(0.5 * one.gradient));
+      }
+    EXPECT_NEAR(loss, expected, 1e-12 * expected);
+    EXPECT_EQ(task->weight(plan, batch, batch + 1), known);
+    all_known += known;
+  }
+  EXPECT_EQ(task->weight(plan, 0, plan.batches()), all_known);
+  EXPECT_LT(all_known, 3 * std::ssize(problem.train)) << "some are unknown";
+}
+
+// The scores of a split, whole, on one rank.
+LabelScores plain_scores(const SmallProblem& problem, const Buffer<std::int64_t>& split,
+                         const Matrix<float>& logits) {
+  std::vector<LabelRanking> rankings;
+  for (std::int64_t k = 0; k < logits.columns; ++k) {
+    std::vector<float> scores;
+    std::vector<std::uint8_t> labels;
+    for (const auto v : split) {
+      scores.push_back(logits(v, k));
+      labels.push_back(problem.several_labels(v, k));
+    }
+    rankings.push_back(rank_label(scores, labels));
+  }
+  return label_scores(rankings);
+}
+
+void expect_scores(const Metrics& found, const LabelScores& expected) {
+  EXPECT_EQ(found.find("roc_auc"), expected.roc_auc);
+  EXPECT_EQ(found.find("average_precision"), expected.average_precision);
+  EXPECT_EQ(found.find("micro_f1"), expected.micro_f1);
+  EXPECT_EQ(found.find("macro_f1"), expected.macro_f1);
+}
+
+TEST(Labels, ScoresAreThoseOfAllVerticesOnEveryGrid) {
+  for (const std::int64_t n : {std::int64_t{5}, std::int64_t{211}}) {
+    auto problem = small_problem(n, 4, 3, test_seed(8));
+    if (n == 5) {  // more ranks than vertices, and one split without any
+      problem.train = {0, 3};
+      problem.valid = {1, 2, 4};
+      problem.test.clear();
+      problem.several_labels.data = {1, 0, 1, 0, 1, 1, 1, 0, 255, 0, 1, 1, 1, 0, 0};
+    }
+    std::mt19937_64 random(6);
+    auto logits = random_matrix<float>(n, 3, random);
+    for (float& z : logits.data) z = std::round(z * 8) / 8;  // ties
+    for (const int c : divisors(test_world().size())) {
+      SCOPED_TRACE(fmt::format("n {} c {}", n, c));
+      const Grid grid(test_world(), c);
+      const auto targets = small_labels(grid, problem);
+      const auto task = make_task(Cpu{1}, grid, *targets, labels_config());
+      Matrix<float> block(targets->block.size(), 3);
+      std::copy_n(logits.row(targets->block.begin), block.data.size(), block.data.begin());
+      for (const int threads : {1, 3}) {
+        const auto found = task->judge(Cpu{threads}, block, targets->block.begin);
+        expect_scores(found.train, plain_scores(problem, problem.train, logits));
+        expect_scores(found.valid, plain_scores(problem, problem.valid, logits));
+        if (n == 5)
+          EXPECT_EQ(found.test.vertices, 0);
+        else
+          expect_scores(found.test, plain_scores(problem, problem.test, logits));
+      }
+    }
+  }
+}
+
+TEST(Labels, TrainingHasTheSameBitsOnEveryGrid) {
+  const auto problem = small_problem(83, 5, 3, 21);
+  auto config = config_of("sage", "none");
+  config.train.task = "labels";
+  const Grid alone(test_world().split(test_world().rank(), 0), 1);
+  const auto expected = train(alone, problem, config);
+  EXPECT_LT(*expected.epochs.back().loss, *expected.epochs.front().loss);
+  for (const int c : divisors(test_world().size())) {
+    const auto run = train(Grid(test_world(), c), problem, config);
+    ASSERT_EQ(run.epochs.size(), expected.epochs.size());
+    for (std::size_t e = 0; e < run.epochs.size(); ++e) {
+      EXPECT_EQ(run.epochs[e].loss, expected.epochs[e].loss);
+      EXPECT_EQ(run.epochs[e].train, expected.epochs[e].train);
+      EXPECT_EQ(run.epochs[e].valid, expected.epochs[e].valid);
+    }
+    EXPECT_EQ(run.result.test, expected.result.test);
+    EXPECT_TRUE(same_weights(run.last, expected.last));
+  }
+}
+
+TEST(Labels, ARankingThatValidationDoesNotDefineIsRefused) {
+  auto problem = small_problem(30, 4, 3, 2);
+  for (const auto v : problem.valid)
+    for (std::int64_t k = 0; k < 3; ++k) problem.several_labels(v, k) = 1;
+  const Grid grid(test_world(), 1);
+  const auto targets = small_labels(grid, problem);
+  for (const char* metric : {"auto", "average_precision"})
+    EXPECT_THROW(make_task(Cpu{1}, grid, *targets, labels_config(metric)), UserError) << metric;
+  const auto task = make_task(Cpu{1}, grid, *targets, labels_config("micro_f1"));
+  Matrix<float> logits(targets->block.size(), 3);
+  std::ranges::fill(logits.data, 0.0f);
+  const auto found = task->judge(Cpu{1}, logits, targets->block.begin);
+  EXPECT_EQ(found.valid.find("roc_auc"), std::nullopt);
+  EXPECT_EQ(found.valid.find("micro_f1"), 0) << "a score of 0 predicts 0";
+}
+
+}  // namespace
+}  // namespace espalier
