@@ -172,8 +172,8 @@ bool gathers(const Estimate& e) {
          layer_kind_of(network.kind).costs(layers[0].layer, block_of(e.work.largest, 1)).aggregates_input;
 }
 
-// feature/store.inl.hpp: of `lists` lists of `rows` rows each: sources, rows in float32; with other
-// ranks ids by owner, their order and owners, ids asked by others, rows packed and received.
+// feature/row_store.inl.hpp: of `lists` lists of `rows` rows each: sources, rows in float32; with
+// other ranks ids by owner, their order and owners, ids asked by others, rows packed and received.
 Arrays fetch(const Estimate& e, double lists, double rows, double remote, double stored, double width) {
   auto arrays = Arrays().add(8 * lists * rows).add(4 * rows * width, lists);
   if (remote > 0) arrays.add(e.id() * lists * rows).add(8 * lists * rows).add(4 * lists * rows);

@@ -17,6 +17,7 @@ import time
 import unittest
 
 from tests.app.program import LONG, PROGRAM, ProgramTest, pids_of_ranks
+from tests.app.restart_test import damage_of
 
 PATIENCE = 10  # seconds that a job may take to end after one of its ranks did
 EPOCHS = 16
@@ -136,6 +137,11 @@ class FaultTest(ProgramTest):
 
 
 class Killed(FaultTest):
+    def assert_whole(self, folder):
+        """All ranks were writing them: what has the name of a checkpoint is one all the same."""
+        for path in folder.glob("epoch*.h5"):
+            self.assertIsNone(damage_of(path), f"seed {SEED}")
+
     def kill_and_restart(self, moments, wait):
         """`wait(job, random, seconds)` waits for the moment to kill, in a job that would take so many seconds."""
         expected, seconds = self.undisturbed()
@@ -156,6 +162,7 @@ class Killed(FaultTest):
             else:
                 longest = max(longest, waited)
             killed += hit and code != 0
+            self.assert_whole(output / "checkpoints")
             if code != 0:
                 self.assertFalse((output / "report.json").exists(), text)
                 code, text, _ = Job(*arguments).end(200)
@@ -193,6 +200,7 @@ class Killed(FaultTest):
             job.signal_one(signal.SIGKILL, chosen.choice)
             code, text, _ = job.end(PATIENCE)
             self.assertIsNotNone(code, f"seed {SEED}: hangs {PATIENCE} s after a rank was killed\n{text}")
+            self.assert_whole(self.folder / "out" / "checkpoints")
             steps.append(sorted(path.name for path in (self.folder / "out" / "checkpoints").glob("epoch*.h5")))
         code, text, _ = Job(*arguments, ranks=4).end(200)
         self.assertEqual(code, 0, text)

@@ -135,6 +135,23 @@ TEST(RowStore, IdsOfEightBytes) {
   EXPECT_EQ(grid.traffic().of("push").bytes_received, (p - 1) * (8 + 8 + 8 + 4 * kWidth));
 }
 
+TEST(RowStore, APushAfterALargerOneAllocatesNothing) {
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    const auto partition = block_partition(60, grid.rows());
+    RowStore store(grid, partition, rows_of_part(first_rows(60, 5), partition, grid.row()));
+    const auto batches =
+        of_rank(random_batches(test_seed(7), 11, 60, 5), test_world().rank(), test_world().size());
+    push(store, batches, Push::kAdd);
+    const auto before_rows = buffer_allocations();  // the rows that `push` makes are in Buffers too
+    for (const auto& batch : batches) Matrix<float>(batch.rows);
+    const auto of_rows = buffer_allocations() - before_rows;
+    const auto before = buffer_allocations();
+    push(store, batches, Push::kOverwrite);
+    EXPECT_EQ(buffer_allocations() - before, of_rows);
+  }
+}
+
 template <class Store>
 concept TakesPushes = requires(Store& store, Cpu cpu, IdLists lists, std::span<const std::int64_t> batches,
                                std::span<const Matrix<float>> rows) {
