@@ -42,12 +42,12 @@ void check_shape(const NetworkShape& s) {
     usage_error("widths must be positive: {} inputs, {} hidden, {} classes", s.inputs, s.hidden, s.classes);
   if (s.heads < 1 || s.output_heads < 1)
     usage_error("attention needs at least 1 head, not {} and {}", s.heads, s.output_heads);
-  if (kind.takes_heads && (s.layers > 1 || jumps) && s.hidden % s.heads != 0)
+  if (kind.takes_heads && (s.layers > 1 || jumps) && s.hidden % s.heads != 0) {
+    const std::int64_t less = s.hidden / s.heads * s.heads, more = less + s.heads;
     usage_error(
-        "model.hidden = {} is not a multiple of model.heads = {}; each head is hidden / heads wide: take {} "
-        "or {}",
-        s.hidden, s.heads, std::max(s.heads, s.hidden / s.heads * s.heads),
-        (s.hidden / s.heads + 1) * s.heads);
+        "model.hidden = {} is not a multiple of model.heads = {}; each head is hidden / heads wide: take {}",
+        s.hidden, s.heads, less > 0 ? fmt::format("{} or {}", less, more) : std::to_string(more));
+  }
   for (const double rate : {s.dropout, s.input_dropout, s.attention_dropout})
     if (!(rate >= 0 && rate < 1)) usage_error("dropout {} is not in [0, 1)", rate);
 }

@@ -317,7 +317,7 @@ TEST(Layer, RefusesShapesThatMakeNoSense) {
   shape.heads = 3;
   refused(shape, "take 6 or 9");
   shape.heads = 9;
-  refused(shape, "multiple of model.heads");
+  refused(shape, "wide: take 9");
   shape.layers = 1;  // no hidden layer
   check_shape(shape);
   shape.jumping = "max";
