@@ -6,6 +6,8 @@
 //     relu_dropout           reads and writes h:                               bytes = 8 m f
 //     relu_dropout_backward  reads h and the gradient, writes the gradient:    bytes = 12 m f
 //     softmax_cross_entropy  reads logits and labels, writes the gradient:     bytes = 8 m f + 4 m
+//     weighted_cross_entropy the same, and its weights stay in the cache
+//     sigmoid_cross_entropy  reads a byte of label per logit:                  bytes = 9 m f
 //
 // Dropout also computes one Philox4x64 block for every kMasksPerBlock (8) elements, ten rounds of
 // two 64-bit products: about 100 integer operations per element and so far more than a copy; this,
@@ -14,7 +16,9 @@
 //
 // Verification: dropout bit for bit against the CPU; the loss's gradient within 1e-6 of it.
 #include "espalier/nn/dropout.hpp"
+#include "espalier/nn/sigmoid_cross_entropy.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
+#include "espalier/nn/weighted_cross_entropy.hpp"
 #include "gpu_rates.hpp"
 
 namespace espalier::bench {
@@ -42,27 +46,58 @@ void measure_dropout(GpuBench& bench, const Cuda& cuda, std::int64_t rows, std::
                        12 * elements, 0, wrong_back, backward});
 }
 
-void measure_loss(GpuBench& bench, const Cuda& cuda, std::int64_t rows, std::int64_t classes) {
-  const auto logits = random_matrix(rows, classes, 3);
-  Buffer<std::int32_t> labels(static_cast<std::size_t>(rows));
-  std::minstd_rand random(4);
-  for (auto& label : labels) label = static_cast<std::int32_t>(random() % static_cast<unsigned>(classes));
-  const double scale = 1.0 / static_cast<double>(rows);
+// One loss: on_cpu(logits, dlogits) returns the sum, on_gpu(logits, dlogits, sum) is measured.
+template <class OnCpu, class OnGpu>
+void measure_loss(GpuBench& bench, const Cuda& cuda, const char* name, const Matrix<float>& logits,
+                  double bytes, const OnCpu& on_cpu, const OnGpu& loss_on_gpu) {
   Matrix<float> expected;
-  const double loss = softmax_cross_entropy<float>(all_cores(), logits, labels, scale, expected);
+  const double loss = on_cpu(logits, expected);
   const auto device_logits = on_gpu(cuda, logits);
-  const auto device_labels = upload(cuda, labels);
   Matrix<float, Cuda> dlogits;
   DeviceArray<double> device_loss(1);
-  const auto run = [&] {
-    softmax_cross_entropy(cuda, device_logits, device_labels.data(), scale, dlogits, device_loss.data());
-  };
+  const auto run = [&] { loss_on_gpu(device_logits, dlogits, device_loss.data()); };
   run();
   const auto wrong = count_far(download(cuda, dlogits).data, expected.data, 1e-6) +
                      count_far(download(cuda, device_loss), Buffer<double>{loss}, 1e-6);
-  const auto bytes = static_cast<double>(rows * (8 * classes + 4));
-  bench.measure(cuda, {fmt::format("softmax_cross_entropy {} x {}", rows, classes), "GB/s", 1e-9 * bytes,
+  bench.measure(cuda, {fmt::format("{} {} x {}", name, logits.rows, logits.columns), "GB/s", 1e-9 * bytes,
                        bytes, 0, wrong, run});
+}
+
+void measure_losses(GpuBench& bench, const Cuda& cuda, std::int64_t rows, std::int64_t classes) {
+  const auto logits = random_matrix(rows, classes, 3);
+  Buffer<std::int32_t> labels(static_cast<std::size_t>(rows));
+  Buffer<std::uint8_t> several(logits.data.size());
+  const Buffer<double> weights(static_cast<std::size_t>(classes), 0.75);
+  std::minstd_rand random(4);
+  for (auto& label : labels) label = static_cast<std::int32_t>(random() % static_cast<unsigned>(classes));
+  for (auto& label : several) label = static_cast<std::uint8_t>(random() % 2);
+  const auto device_labels = upload(cuda, labels);
+  const auto device_several = upload(cuda, several);
+  const auto device_weights = upload(cuda, weights);
+  const double scale = 1.0 / static_cast<double>(rows), smoothing = 0.1;
+  using Device = Matrix<float, Cuda>;
+  const auto bytes = static_cast<double>(rows * (8 * classes + 4));
+  measure_loss(
+      bench, cuda, "softmax_cross_entropy", logits, bytes,
+      [&](const auto& z, auto& d) { return softmax_cross_entropy<float>(all_cores(), z, labels, scale, d); },
+      [&](const Device& z, Device& d, double* sum) {
+        softmax_cross_entropy(cuda, z, device_labels.data(), scale, d, sum);
+      });
+  measure_loss(
+      bench, cuda, "weighted_cross_entropy", logits, bytes,
+      [&](const auto& z, auto& d) {
+        return weighted_cross_entropy<float>(all_cores(), z, labels, weights, smoothing, scale, d);
+      },
+      [&](const Device& z, Device& d, double* sum) {
+        weighted_cross_entropy(cuda, z, device_labels.data(), device_weights.data(), smoothing, scale, d,
+                               sum);
+      });
+  measure_loss(
+      bench, cuda, "sigmoid_cross_entropy", logits, static_cast<double>(9 * rows * classes),
+      [&](const auto& z, auto& d) { return sigmoid_cross_entropy<float>(all_cores(), z, several, scale, d); },
+      [&](const Device& z, Device& d, double* sum) {
+        sigmoid_cross_entropy(cuda, z, device_several.data(), scale, d, sum);
+      });
 }
 
 }  // namespace
@@ -75,7 +110,7 @@ int main(int argc, char** argv) {
   if (!bench.has_gpu()) return 0;
   const Cuda cuda(0);
   measure_dropout(bench, cuda, bench.size<std::int64_t>(1 << 17, 203), 256);
-  measure_loss(bench, cuda, bench.size<std::int64_t>(1024, 33), 47);
-  measure_loss(bench, cuda, bench.size<std::int64_t>(1 << 18, 129), 47);
+  measure_losses(bench, cuda, bench.size<std::int64_t>(1024, 33), 47);
+  measure_losses(bench, cuda, bench.size<std::int64_t>(1 << 18, 129), 47);
   return bench.finish();
 }
