@@ -48,6 +48,13 @@ layers = 2
 dropout = 0.1
 input_dropout = 0.25
 normalize = "batch"
+activation = "elu"
+aggregator = "max"
+heads = 3
+output_heads = 2
+attention_dropout = 0.3
+residual = true
+jumping = "concat"
 [train]
 task = "labels"
 metric = "macro_f1"
@@ -152,7 +159,7 @@ TEST(Config, EveryBadValueHasItsMessage) {
       {"[train]\n\nepochs = 99999999999999999999\n", "run.toml:3: "},
       {"[train]\nepochs = 99999999999999999999\n", "is not representable in 64 bits"},
       {"[output]\ndir = \"\"\n", "run.toml:2: output.dir is empty"},
-      {"[model]\nkind = \"gat\"\n", "model.kind = \"gat\": not one of sage | gcn"},
+      {"[model]\nkind = \"gta\"\n", "model.kind = \"gta\": not one of sage | gcn | gat | gin"},
       {"[train]\nreproducible = 1\n", "train.reproducible must be true or false"},
       {"[train]\noptimizer = \"adma\"\n", "not one of adam | sgd; did you mean \"adam\"?"},
       {"[train]\noptimizer = 3\n", "train.optimizer must be a word in quotes"},

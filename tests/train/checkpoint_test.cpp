@@ -236,8 +236,9 @@ TEST(Checkpoint, TwiceWrittenIsTheSameBytes) {
 
 // Written by HDF5 in the memory of one rank, as checkpoints were at first.
 TEST(Checkpoint, FilesOfTheFirstVersionStillRead) {
-  expect_equal(read_checkpoint(test_world(), "tests/train/checkpoint_of_one_rank.h5"),
-               checkpoint_of(2, 5, true, true));
+  auto expected = checkpoint_of(2, 5, true, true);
+  expected.state.confusion.clear();  // which they did not have
+  expect_equal(read_checkpoint(test_world(), "tests/train/checkpoint_of_one_rank.h5"), expected);
 }
 
 TEST(Checkpoint, WhatCannotBeReadIsAnErrorThatSaysWhy) {
