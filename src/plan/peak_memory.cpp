@@ -1,4 +1,4 @@
-#include "peak_memory.hpp"
+#include "espalier/plan/peak_memory.hpp"
 
 #include <algorithm>
 #include <bit>
