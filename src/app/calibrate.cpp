@@ -22,12 +22,12 @@
 #include "espalier/dense/spmm.hpp"
 #include "espalier/feature/store.hpp"
 #include "espalier/nn/dropout.hpp"
+#include "espalier/plan/machine.hpp"
+#include "espalier/plan/memory.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/gradient_reduction.hpp"
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/report.hpp"
-#include "machine.hpp"
-#include "memory.hpp"
 #include "replaceable.hpp"
 
 namespace espalier {

@@ -16,7 +16,7 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
-#include "memory.hpp"
+#include "espalier/plan/memory.hpp"
 
 namespace espalier {
 

@@ -16,10 +16,10 @@
 #include "espalier/comm/grid.hpp"
 #include "espalier/feature/store.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/plan/memory.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/report.hpp"
-#include "memory.hpp"
 
 namespace espalier {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "machine.hpp"
-#include "peak_memory.hpp"
-#include "stage_model.hpp"
+#include "espalier/plan/machine.hpp"
+#include "espalier/plan/peak_memory.hpp"
+#include "espalier/plan/stage_model.hpp"
 
 namespace espalier {
 

@@ -39,7 +39,13 @@ struct Marks {
     auto of_row = stream;
     of_row.row = static_cast<std::uint64_t>(row);
     const auto words = random_block(of_row, static_cast<std::uint64_t>(at / kMasksPerBlock));
-    return dropout_keeps(words, static_cast<int>(at % kMasksPerBlock), threshold);
+    const int position = static_cast<int>(at % kMasksPerBlock);
+    bool kept = true;
+    // Every place is known: an index into the words would put them on a stack.
+#pragma unroll
+    for (int k = 0; k < kMasksPerBlock; ++k)
+      if (k == position) kept = dropout_keeps(words, k, threshold);
+    return kept;
   }
 };
 

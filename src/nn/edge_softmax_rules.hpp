@@ -42,7 +42,9 @@ ESPALIER_HD inline T product_of(const T* a, const T* b, std::int64_t width) {
   std::int64_t j = 0;
   for (; j + 8 <= width; j += 8)
     for (int k = 0; k < 8; ++k) parts[k] += a[j + k] * b[j + k];
-  for (int k = 0; j + k < width; ++k) parts[k] += a[j + k] * b[j + k];
+  // All places known, so that a GPU keeps the sums in registers.
+  for (int k = 0; k < 8; ++k)
+    if (j + k < width) parts[k] += a[j + k] * b[j + k];
   return ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
 }
 

@@ -36,7 +36,7 @@ template <class T>
 void head_scores(const Cuda&, ConstMatrixView<T, Cuda> p, const Matrix<T, Cuda>& a, MatrixView<T, Cuda> s);
 
 /// Of s and t as above the weights [entries + rows, heads], resized; source [columns, heads],
-/// target [rows, heads]. `mask`: the stream of which rows' draws say what is dropped; nothing
+/// target [rows, heads]. `mask`: what is dropped is drawn from it, row by row; nothing
 /// with rate 0.
 template <class T>
 void edge_softmax(const Cpu&, const BlockView<Cpu>& block, const Matrix<T>& source, const Matrix<T>& target,

@@ -24,8 +24,7 @@ inline Jumping jumping_of(std::string_view name) {
   usage_error("jumping \"{}\" is not one of none, concat, max", name);
 }
 
-/// The columns of J that layer `number` (1 .. L) fills, from `at` on: h [rows, f] becomes
-/// J[:, at .. at + f].
+/// h [rows, f] becomes J[:, at .. at + f].
 template <class T>
 void place_columns(const Cpu&, ConstMatrixView<T> h, std::int64_t at, MatrixView<T> j);
 template <class T>

@@ -70,7 +70,7 @@ class Network {
   /// that product itself, while it gathers rows, and hand over InputForm::kAggregated. A function
   /// of the shapes only.
   bool aggregates_input(const BlockView<Space>& first_block) const;
-  /// Room for B[1] X [blocks[0].rows, inputs], where a layer 1 may begin with it.
+  /// Room for B[1] X [blocks[0].rows, inputs]; only where aggregates_input says so.
   Matrix<T, Space>& input_aggregate() { return *layers_[0].layer->aggregate(); }
 
   /// The training forward pass. blocks[0] belongs to layer 1 (input side), blocks[L-1] to the
@@ -105,7 +105,7 @@ class Network {
   void evaluate_output(const Space&, const Matrix<T, Space>& jumped, Matrix<T, Space>& logits) const;
 
   /// Batch normalisation's state, saved with the weights: mean and variance [1, hidden] of layers 1
-  /// .. L-1, in turn. Empty unless normalize = "batch".
+  /// .. L-1 (L with jumping knowledge), in turn. Empty unless normalize = "batch".
   std::vector<Matrix<T, Space>>& running_statistics() { return running_statistics_; }
   const std::vector<Matrix<T, Space>>& running_statistics() const { return running_statistics_; }
   /// "layer1.mean", "layer1.variance", ...: beside running_statistics().

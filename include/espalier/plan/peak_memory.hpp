@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "espalier/plan/memory.hpp"
 #include "espalier/sample/counted_work.hpp"
 #include "espalier/train/evaluation_work.hpp"
-#include "memory.hpp"
 
 namespace espalier {
 

@@ -1,4 +1,4 @@
-#include "memory.hpp"
+#include "espalier/plan/memory.hpp"
 
 #include <fmt/core.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "stage_model.hpp"
+#include "espalier/plan/stage_model.hpp"
 
 #include <algorithm>
 #include <cmath>

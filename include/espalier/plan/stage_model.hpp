@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "espalier/plan/machine.hpp"
+#include "espalier/plan/memory.hpp"
 #include "espalier/sample/counted_work.hpp"
 #include "espalier/train/evaluation_work.hpp"
 #include "espalier/train/report.hpp"
-#include "machine.hpp"
-#include "memory.hpp"
 
 namespace espalier {
 

@@ -1,4 +1,4 @@
-#include "machine.hpp"
+#include "espalier/plan/machine.hpp"
 
 #define TOML_EXCEPTIONS 1
 #include <fmt/format.h>

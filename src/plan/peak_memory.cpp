@@ -1,4 +1,4 @@
-#include "peak_memory.hpp"
+#include "espalier/plan/peak_memory.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -199,7 +199,8 @@ Arrays activations(const Estimate& e) {
     const auto layer = static_cast<std::size_t>(made.layer.number);
     const double in = static_cast<double>(made.layer.in), out = static_cast<double>(made.layer.out);
     if (layer > e.layers()) {  // of jumping knowledge: J and its gradient, logits
-      arrays.add(4 * size.rows[layer - 1] * in, 2).add(4 * size.rows[layer - 1] * out);
+      arrays.add(4 * size.rows[layer - 1] * in, network.jumping == "max" ? 3 : 2)
+          .add(4 * size.rows[layer - 1] * out);
       continue;
     }
     const auto costs = kind.costs(made.layer, block_of(size, layer));
