@@ -172,10 +172,13 @@ def main():
     parser.add_argument("--cases", type=lambda names: names.split(","), default=list(CASES), help="some of them")
     parser.add_argument("--hidden", type=int, default=32)
     parser.add_argument("--feature-norm", default="standard", help="graph.feature_norm of the trainings")
-    parser.add_argument("--espalier", default=ROOT / "build/cpu/espalier", help="the program")
+    parser.add_argument("--espalier", type=pathlib.Path, default=ROOT / "build/cpu/espalier", help="the program")
     options = parser.parse_args()
     if set(options.cases) - set(CASES):
         parser.error(f"--cases are of {', '.join(CASES)}")
+    for place in (*options.graphs, options.espalier):
+        if not place.exists():
+            parser.error(f"{place} is not there")
     within = [compare(options, graph.resolve(), case) for graph in options.graphs for case in options.cases]
     sys.exit(0 if all(within) else 1)
 
