@@ -17,8 +17,8 @@ import json
 import os
 import sys
 
-from to_pytorch import (BATCHES, BLOCK, GROUPS, HEADS, MATRIX, OLD_NAMES, OUTPUTS, STATISTICS, check_seal, h5py, kind_of, np,
-                        seal_of, stop)
+from to_pytorch import (BATCHES, BLOCK, GROUPS, HEADS, MATRIX, OLD_NAMES, OUTPUTS, STATISTICS, check_seal,
+                        h5py, kind_of, np, seal_of, stop)
 
 DIMENSIONS = {MATRIX: 2, HEADS: 3}  # of an array of a form; others have one
 
@@ -50,7 +50,7 @@ def with_new_names(prefix, theirs):
             continue
         first, second = (theirs[old] for old in twice)
         if not np.array_equal(first, second):
-            raise ValueError(f"{prefix}{twice[0]} and {twice[1]} differ: attention between two kinds of vertices has no place here")
+            raise ValueError(f"{prefix}{twice[0]} and {twice[1]} differ: there is one kind of vertices here")
         theirs = {other: values for other, values in theirs.items() if other not in twice} | {name: first}
     return theirs
 
@@ -74,7 +74,8 @@ def layers_of(state):
     layers = {}
     while any(name.startswith(f"convs.{len(layers)}.") for name in state):
         groups = [renamed(state, f"{group}.{len(layers)}.", table) for group, table in GROUPS.items()]
-        layers[f"layer{len(layers) + 1}"] = {name: values for tensors in groups for name, values in tensors.items()}
+        layer = f"layer{len(layers) + 1}"
+        layers[layer] = {name: values for tensors in groups for name, values in tensors.items()}
     taken = {f"{group}.{number}" for group in GROUPS for number in range(len(layers))} | {"lin.weight", "lin.bias"}
     left = [name for name in state if ".".join(name.split(".")[:2]) not in taken]
     if not layers or left:

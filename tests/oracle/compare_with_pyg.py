@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""Compares logits of `espalier infer` with those of PyTorch Geometric's own SAGEConv, GCNConv, GATConv, GINConv.
+"""Compares logits of `espalier infer` with those of PyTorch Geometric's own convolutions.
 
     tests/oracle/compare_with_pyg.py data/cora.h5 data/debian.h5 [--cases gat,gin]
 
-For each graph and case it trains two epochs, turns weights.h5 into a state dict by scripts/to_pytorch.py, which a network
-of these modules loads strictly, and compares the logits of all vertices: full graph, evaluation mode. One line per case:
+For each graph and case it trains two epochs, turns weights.h5 into a state dict by scripts/to_pytorch.py,
+which a network of SAGEConv, GCNConv, GATConv or GINConv loads strictly, and compares the logits of all
+vertices: full graph, evaluation mode. One line per case:
 
-    GRAPH CASE  the largest difference; the same, of the vertex's largest logit where that is over 1; the largest logit
+    GRAPH CASE DIFFERENCE SCALED LOGIT
 
-Law: the second number is at most 1e-4. (Sums over the thousands of neighbours that a hub has give logits of thousands:
-there 1e-4 itself is less than float32 can tell.) And most vertices' logits are different: a dead network shows nothing.
-The graph should have no edge from a vertex to itself: GCNConv counts such an edge and A + I as one, the program as two.
+the largest difference, the largest when each is divided by its vertex's largest logit where that is over 1,
+and the largest logit.
 
-Needs torch, torch_geometric (2.5 or newer), h5py, numpy; without them it says so and ends with 77. Exit codes else: 0,
-1 a larger difference, 2 usage.
+Laws: SCALED is at most 1e-4. (Sums over the thousands of neighbours of a hub give logits of thousands, where
+1e-4 is less than float32 can tell.) Most vertices' logits are different: a dead network shows nothing.
+The graph should have no edge from a vertex to itself: GCNConv counts it once, the program (A + I) twice.
+
+Needs torch, torch_geometric (2.5 or newer), h5py, numpy; without them it says so and ends with 77. Exit codes
+else: 0, 1 a larger difference, 2 usage.
 """
 
 import argparse
@@ -39,16 +43,31 @@ except ImportError as missing:
 from to_pytorch import activation_of, config_of, standardization  # noqa: E402
 
 TOLERANCE = 1e-4
+JOB = """
+graph.file = "{graph}"
+graph.feature_norm = "{norm}"
+sampler.fanout = {fanout}
+sampler.batch_size = 32
+model.hidden = {hidden}
+model.layers = {layers}
+train.epochs = 2
+train.learning_rate = 0.002
+run.threads = 1
+output.dir = "{out}"
+"""
 CASES = {
     "sage": ("model.kind=sage", "model.normalize=batch"),
     "sage-max": ("model.kind=sage", "model.aggregator=max", "model.jumping=concat", "model.activation=elu",
                  "model.normalize=layer"),
     "sage-sum": ("model.kind=sage", "model.aggregator=sum", "model.residual=true", "graph.feature_norm=row"),
     "gcn": ("model.kind=gcn",),
-    "gcn-jumping": ("model.kind=gcn", "model.layers=3", "model.jumping=max", "model.residual=true", "model.normalize=layer"),
+    "gcn-jumping": ("model.kind=gcn", "model.layers=3", "model.jumping=max", "model.residual=true",
+                    "model.normalize=layer"),
     "gat": ("model.kind=gat", "model.heads=4", "model.output_heads=1"),
-    "gat-averaged": ("model.kind=gat", "model.heads=4", "model.output_heads=3", "model.residual=true", "model.normalize=batch"),
-    "gat-jumping": ("model.kind=gat", "model.heads=2", "model.jumping=concat", "model.layers=3", "model.residual=true"),
+    "gat-averaged": ("model.kind=gat", "model.heads=4", "model.output_heads=3", "model.residual=true",
+                     "model.normalize=batch"),
+    "gat-jumping": ("model.kind=gat", "model.layers=3", "model.heads=2", "model.jumping=concat",
+                    "model.residual=true"),
     "gin": ("model.kind=gin",),
     "gin-batch": ("model.kind=gin", "model.normalize=batch", "model.residual=true"),
     "gin-jumping": ("model.kind=gin", "model.normalize=layer", "model.jumping=max"),
@@ -63,14 +82,17 @@ def convolution(model, inputs, outputs, is_last):
     if kind == "gcn":
         return GCNConv(inputs, outputs)
     if kind == "gin":
-        return GINConv(nn.Sequential(nn.Linear(inputs, outputs), nn.ReLU(), nn.Linear(outputs, outputs)), train_eps=True)
+        inner = nn.Sequential(nn.Linear(inputs, outputs), nn.ReLU(), nn.Linear(outputs, outputs))
+        return GINConv(inner, train_eps=True)
     if is_last:
         return GATConv(inputs, outputs, heads=model["output_heads"], concat=False)
     return GATConv(inputs, outputs // model["heads"], heads=model["heads"])
 
 
 def normalization(name, width):
-    return {"none": nn.Identity, "batch": lambda: BatchNorm(width), "layer": lambda: LayerNorm(width, mode="node")}[name]()
+    if name == "none":
+        return nn.Identity()
+    return BatchNorm(width) if name == "batch" else LayerNorm(width, mode="node")
 
 
 class Network(nn.Module):
@@ -83,7 +105,8 @@ class Network(nn.Module):
         widths = [inputs] + [hidden] * (layers - 1) + [hidden if self.jumps else classes]
         steps = list(zip(widths[:-1], widths[1:]))
         active = layers if self.jumps else layers - 1  # layers with normalisation and activation
-        self.convs = nn.ModuleList(convolution(model, *step, number == active) for number, step in enumerate(steps))
+        self.convs = nn.ModuleList(convolution(model, *step, number == active)
+                                   for number, step in enumerate(steps))
         self.norms = nn.ModuleList(normalization(model["normalize"], hidden) for _ in range(active))
         self.residuals = nn.ModuleList(nn.Linear(*step, bias=False) if step[0] != step[1] else nn.Identity()
                                        for step in steps * model["residual"])
@@ -128,20 +151,21 @@ def logits_of(state, graph, weights, classes):
 
 
 def run(*command):
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}")
 
 
 def train(options, graph, case, folder):
     """(weights.h5, state dict, logits of `infer`) of two epochs."""
-    job, weights, state, rows = (folder / name for name in ("job.toml", "out/weights.h5", "state.pt", "rows.h5"))
-    job.write_text(f'graph.file = "{graph}"\ngraph.feature_norm = "{options.feature_norm}"\noutput.dir = "{folder / "out"}"\n'
-                   f"model.hidden = {options.hidden}\ntrain.epochs = 2\ntrain.learning_rate = 0.002\nrun.threads = 1\n")
+    job, out, state, rows = (folder / name for name in ("job.toml", "out", "state.pt", "rows.h5"))
     layers = 3 if "model.layers=3" in CASES[case] else 2
-    settings = (*CASES[case], f"model.layers={layers}", f"sampler.fanout={[5] * layers}", "sampler.batch_size=32")
-    run(options.espalier, "-q", "train", job, *settings)
-    run(options.espalier, "-q", "infer", folder / "out/config.toml", "--checkpoint", weights, "-o", rows)
+    job.write_text(JOB.format(graph=graph, out=out, norm=options.feature_norm, hidden=options.hidden,
+                              layers=layers, fanout=[5] * layers))
+    weights = out / "weights.h5"
+    run(options.espalier, "-q", "train", job, *CASES[case])
+    run(options.espalier, "-q", "infer", out / "config.toml", "--checkpoint", weights, "-o", rows)
     run(sys.executable, ROOT / "scripts/to_pytorch.py", weights, "-o", state)
     with h5py.File(rows) as file:
         return weights, state, file["logits"][:].astype(np.float64)
@@ -162,17 +186,20 @@ def compare(options, graph, case):
     differences, largest = np.abs(ours - theirs), np.abs(theirs).max(1, keepdims=True)
     scaled = (differences / np.maximum(1, largest)).max()
     problem = problem_of(ours, scaled)
-    print(f"{graph.stem:<10} {case:<14} {differences.max():.1e} {scaled:.1e} {largest.max():9.3g}  {problem}", flush=True)
+    print(f"{graph.stem:<10} {case:<14} {differences.max():.1e} {scaled:.1e} {largest.max():9.3g}  {problem}",
+          flush=True)
     return not problem
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="+", type=pathlib.Path, help="graph files")
-    parser.add_argument("--cases", type=lambda names: names.split(","), default=list(CASES), help="some of them")
+    parser.add_argument("--cases", type=lambda names: names.split(","), default=list(CASES),
+                        help="some of them, with commas between")
     parser.add_argument("--hidden", type=int, default=32)
     parser.add_argument("--feature-norm", default="standard", help="graph.feature_norm of the trainings")
-    parser.add_argument("--espalier", type=pathlib.Path, default=ROOT / "build/cpu/espalier", help="the program")
+    parser.add_argument("--espalier", type=pathlib.Path, default=ROOT / "build/cpu/espalier",
+                        help="the program")
     options = parser.parse_args()
     if set(options.cases) - set(CASES):
         parser.error(f"--cases are of {', '.join(CASES)}")

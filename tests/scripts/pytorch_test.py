@@ -150,7 +150,8 @@ class PyTorchTest(ProgramTest):
             if is_last:
                 return z
             z = normalized(norm, z)
-            x = np.where(z > 0, z, np.expm1(np.minimum(z, 0)) if "gat" in kind or "model.activation=elu" in KINDS[kind] else 0)
+            is_elu = kind.startswith("gat") or "model.activation=elu" in KINDS[kind]
+            x = np.where(z > 0, z, np.expm1(np.minimum(z, 0)) if is_elu else 0)
             results.append(x)
         x = np.concatenate(results, 1) if jumping == "concat" else np.maximum(*results)
         return x @ state["lin.weight"].T + state["lin.bias"]
@@ -187,9 +188,11 @@ class PyTorchTest(ProgramTest):
     @unittest.skipUnless(importlib.util.find_spec("torch_geometric"), "no PyTorch Geometric here")
     def test_modules_of_pytorch_geometric_give_the_same_logits(self):
         with h5py.File(self.graph) as file:
-            others = [file[name][:] for name in ("nodes/features", "nodes/labels", "split/train", "split/valid", "split/test")]
+            others = [file[name][:] for name in ("nodes/features", "nodes/labels", "split/train", "split/valid",
+                                                 "split/test")]
         write_graph(self.graph, [[u for u in row if u != v] for v, row in enumerate(self.rows)], *others)
-        done = subprocess.run([sys.executable, ROOT / "tests/oracle/compare_with_pyg.py", self.graph, "--hidden", "8", "--espalier", PROGRAM,
+        done = subprocess.run([sys.executable, ROOT / "tests/oracle/compare_with_pyg.py", self.graph,
+                               "--espalier", PROGRAM, "--hidden", "8",
                                "--cases", "sage,sage-max,gcn,gat-averaged,gat-jumping,gin-batch"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout)
@@ -206,17 +209,20 @@ class PyTorchTest(ProgramTest):
         self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
         state["convs.1.lin_dst.weight"] = state["convs.1.lin_dst.weight"] + 1
         np.savez(there, **state)
-        self.assertIn("lin_dst.weight differ", self.script("from_pytorch.py", there, "--like", weights, "-o", back, code=3))
+        said = self.script("from_pytorch.py", there, "--like", weights, "-o", back, code=3)
+        self.assertIn("lin_dst.weight differ", said)
 
     def test_what_no_tensor_says_is_told(self):
         weights, _ = self.train("gin-jumping")
         words = self.script("to_pytorch.py", weights, "-o", self.folder / "state.npz")
-        for line in ('model.kind = "gin"', 'model.jumping = "max"', 'model.activation = "elu"', "features are standardised first"):
+        for line in ('model.kind = "gin"', 'model.jumping = "max"', 'model.activation = "elu"',
+                     "features are standardised first"):
             self.assertIn(line, words)
 
     def test_tensors_that_have_no_name_there(self):
         weights, output = self.folder / "weights.h5", self.folder / "x.npz"
-        for tensors, words in (({"layer1.weight": (3, 2), "layer1.bias": (1, 2), "layer1.edge": (3, 2)}, "layer1 has tensors that PyTorch has no name for: ['edge']"),
+        for tensors, words in (({"layer1.weight": (3, 2), "layer1.bias": (1, 2), "layer1.edge": (3, 2)},
+                                "layer1 has tensors that PyTorch has no name for: ['edge']"),
                                ({"layer1.scale": (1, 2), "layer1.shift": (1, 2)}, "no name for: ['scale', 'shift']"),
                                ({"layer1.weight": (3, 2), "layer1.bias": (1, 2), "output.gate": (3, 2)}, "output has tensors"),
                                ({"embedding.weight": (3, 2)}, "embedding has tensors"), ({}, "has no weights")):
@@ -239,8 +245,9 @@ class PyTorchTest(ProgramTest):
         good = {"convs.0.lin_l.weight": np.zeros((3, 2)), "convs.0.lin_l.bias": np.zeros(3), "convs.0.lin_r.weight": np.zeros((3, 2))}
         for change, words in (({"embedding.weight": np.zeros((1, 1))}, "no place for embedding.weight"),
                               ({"convs.0.att": np.zeros(3)}, "of no kind"), ({"convs.0.lin_l.bias": np.zeros((3, 1))}, "has shape [3, 1]"),
-                              ({"convs.1.att_src": np.zeros((1, 1, 3)), "convs.1.att_dst": np.zeros((2, 1, 3)), "convs.1.bias": np.zeros(3),
-                                "convs.1.lin.weight": np.zeros((3, 3))}, "att_dst has shape [2, 1, 3]"),
+                              ({"convs.1.att_src": np.zeros((1, 1, 3)), "convs.1.att_dst": np.zeros((2, 1, 3)),
+                                "convs.1.lin.weight": np.zeros((3, 3)), "convs.1.bias": np.zeros(3)},
+                               "att_dst has shape [2, 1, 3]"),
                               ({"residuals.0.bias": np.zeros(3)}, "residuals.0.* is of no kind"),
                               ({"residuals.1.weight": np.zeros((3, 3))}, "no place for residuals.1.weight"),
                               ({"lin.weight": np.zeros((4, 3))}, "lin.* is of no kind")):
