@@ -4,7 +4,8 @@
     scripts/from_pytorch.py debian.pt --config inputs/debian.toml -o weights.h5        a network that was trained elsewhere
     scripts/from_pytorch.py debian.npz --like output/debian/weights.h5 -o weights.h5   one that came from there
 
-Names and shapes are those of to_pytorch.py, which explains them. --config names the input file (TOML) that describes
+Names and shapes are those of to_pytorch.py, which explains them; GATConv's of before PyTorch Geometric 2.5 are known too.
+What no tensor says (aggregator, activation, ...) is as the config says. --config names the input file (TOML) that describes
 the network; --like takes that from another weights.h5, with the features' mean and deviation and the graph. Without
 them `espalier infer` measures the features of the graph that it reads, where graph.feature_norm is "standard".
 
@@ -16,7 +17,10 @@ import json
 import os
 import sys
 
-from to_pytorch import BATCHES, BLOCK, LAYERS, NORMS, STATISTICS, check_seal, h5py, kind_of, np, seal_of, stop
+from to_pytorch import (BATCHES, BLOCK, GROUPS, HEADS, MATRIX, OLD_NAMES, OUTPUTS, STATISTICS, check_seal,
+                        h5py, kind_of, np, seal_of, stop)
+
+DIMENSIONS = {MATRIX: 2, HEADS: 3}  # of an array of a form; others have one
 
 
 def load(path):
@@ -31,36 +35,58 @@ def load(path):
     return {name: tensor.detach().cpu().numpy() for name, tensor in torch.load(path, map_location="cpu").items()}
 
 
+def in_our_form(name, values, form):
+    """An array of PyTorch's as we have it: [rows, columns], float32."""
+    if values.ndim != DIMENSIONS.get(form, 1) or form == HEADS and values.shape[0] != 1:
+        raise ValueError(f"{name} has shape {list(values.shape)}, not {form}")
+    ours = {MATRIX: values.T, HEADS: values.reshape(values.shape[-2:])}.get(form, values.reshape(1, -1))
+    return np.ascontiguousarray(ours.astype("<f4"))
+
+
+def with_new_names(prefix, theirs):
+    """GATConv's before 2.5 had its one matrix twice."""
+    for name, twice in OLD_NAMES.items():
+        if "att_src" not in theirs or not set(twice) <= set(theirs):
+            continue
+        first, second = (theirs[old] for old in twice)
+        if not np.array_equal(first, second):
+            raise ValueError(f"{prefix}{twice[0]} and {twice[1]} differ: there is one kind of vertices here")
+        theirs = {other: values for other, values in theirs.items() if other not in twice} | {name: first}
+    return theirs
+
+
 def renamed(state, prefix, table):
     """{our name: array [rows, columns]} of the tensors below `prefix`."""
     theirs = {name.removeprefix(prefix): values for name, values in state.items()
               if name.startswith(prefix) and name != prefix + BATCHES}
     if not theirs:
         return {}
+    theirs = with_new_names(prefix, theirs)
     rows = {kind: {name: ours for ours, (name, _) in row.items()} for kind, row in table.items()}
     kind = kind_of(rows, theirs)
     if kind is None or set(theirs) != set(rows[kind]):
         raise ValueError(f"{prefix}* is of no kind that this script knows: {sorted(theirs)}")
-    found = {}
-    for name, values in theirs.items():
-        ours = rows[kind][name]
-        is_matrix = table[kind][ours][1]
-        if values.ndim != (2 if is_matrix else 1):
-            raise ValueError(f"{prefix}{name} has shape {list(values.shape)}")
-        found[ours] = np.ascontiguousarray((values.T if is_matrix else values.reshape(1, -1)).astype("<f4"))
-    return found
+    return {ours: in_our_form(prefix + name, theirs[name], form) for ours, (name, form) in table[kind].items()}
 
 
 def layers_of(state):
-    """[{our name: array}] of a state dict."""
-    layers = []
-    while layer := renamed(state, f"convs.{len(layers)}.", LAYERS):
-        layers.append(layer | renamed(state, f"norms.{len(layers)}.", NORMS))
-    taken = {f"{group}.{number}" for group in ("convs", "norms") for number in range(len(layers))}
+    """{"layer1": {our name: array}, .., "output": ..} of a state dict."""
+    layers = {}
+    while any(name.startswith(f"convs.{len(layers)}.") for name in state):
+        groups = [renamed(state, f"{group}.{len(layers)}.", table) for group, table in GROUPS.items()]
+        layer = f"layer{len(layers) + 1}"
+        layers[layer] = {name: values for tensors in groups for name, values in tensors.items()}
+    taken = {f"{group}.{number}" for group in GROUPS for number in range(len(layers))} | {"lin.weight", "lin.bias"}
     left = [name for name in state if ".".join(name.split(".")[:2]) not in taken]
     if not layers or left:
         raise ValueError(f"there is no place for {left[0]}" if left else "there is no tensor convs.0.*")
-    return layers
+    output = renamed(state, "lin.", OUTPUTS)
+    return layers | ({"output": output} if output else {})
+
+
+def inputs_of(tensors):
+    """The width of what a layer reads."""
+    return next(tensors[name].shape[0] for name in ("self", "inner_weight", "weight") if name in tensors)
 
 
 def about_of(arguments, layers):
@@ -73,7 +99,8 @@ def about_of(arguments, layers):
             return {name: file.attrs[name] for name in names}, rows
     with open(arguments.config, encoding="utf-8") as file:
         config = file.read()
-    widths = {"features": layers[0].get("self", layers[0].get("weight")).shape[0], "classes": layers[-1]["bias"].shape[1]}
+    last = layers[list(layers)[-1]]
+    widths = {"features": inputs_of(layers["layer1"]), "classes": last["bias"].shape[1]}
     counts = dict.fromkeys(("nodes", "edges", "features", "classes", "train", "valid", "test"), 0) | widths
     return {"epoch": 0, "config": config, "graph": json.dumps(counts)}, {}
 
@@ -84,9 +111,9 @@ def write(path, layers, attributes, rows):
     try:
         with h5py.File(temporary, "w", userblock_size=BLOCK) as file:
             file.attrs.update({"format": "espalier-weights", "version": np.int64(1), "espalier": "from_pytorch.py"} | attributes)
-            for number, tensors in enumerate(layers, 1):
+            for layer, tensors in layers.items():
                 for name, values in tensors.items():
-                    file[f"{'statistics' if name in STATISTICS else 'weights'}/layer{number}.{name}"] = values
+                    file[f"{'statistics' if name in STATISTICS else 'weights'}/{layer}.{name}"] = values
             for name, values in rows.items():
                 file[name] = values
         with open(temporary, "r+b") as file:

@@ -5,22 +5,34 @@
     scripts/to_pytorch.py output/debian/weights.h5 -o debian.npz     the same arrays for numpy.load
 
 Layer l of the network is convs.{l-1}, and what normalises after it is norms.{l-1}. Weights of PyTorch are [out, in], ours
-[in, out]: they are transposed. That is the naming of torch_geometric.nn.models.BasicGNN (GraphSAGE, GCN) and of any module
-with two ModuleLists `convs` and `norms`:
+[in, out]: they are transposed. That is the naming of torch_geometric.nn.models.BasicGNN (GraphSAGE, GCN, GAT) and of any
+module with two ModuleLists `convs` and `norms`:
 
-    sage    SAGEConv    neighbour -> lin_l.weight, bias -> lin_l.bias, self -> lin_r.weight
+    sage    SAGEConv    neighbour -> lin_l.weight, bias -> lin_l.bias, self -> lin_r.weight; whatever the aggregator
     gcn     GCNConv     weight -> lin.weight, bias -> bias
+    gat     GATConv     weight -> lin.weight, source, target -> att_src, att_dst [1, heads, width], bias -> bias
+    gin     GINConv(Sequential(Linear, ReLU, Linear), train_eps=True)
+                        eps -> eps, inner_weight, inner_bias -> nn.0.weight, nn.0.bias, weight, bias -> nn.2.weight, nn.2.bias
     batch   BatchNorm   scale, shift, mean, variance -> module.weight, module.bias, module.running_mean, module.running_var
     layer   LayerNorm(mode="node")   scale, shift -> weight, bias
+    model.residual      residual -> residuals.{l-1}.weight of a Linear without bias; where widths are equal the input
+                        itself is added, and there is no tensor
+    model.jumping       output.weight, output.bias -> lin.weight, lin.bias
 
-The network is: convolution, normalisation, ReLU for every layer but the last. Where weights.h5 has features/mean, features
-were standardised: x = (x - mean) / deviation comes before it; the script says so.
+PyTorch Geometric before 2.5 calls GATConv's lin.weight lin_src.weight, and has it once more as lin_dst.weight: --old-names.
 
-Exit codes: 2 usage, 3 a file that cannot be read or is something else.
+The network is: convolution, plus the layer's input (residual), normalisation, activation, for every layer but the last,
+which has neither of the latter two; with jumping knowledge all layers have them, and a Linear comes after what is made of
+their results. GATConv(concat=False) is the last of a network without jumping knowledge. What stands in no tensor
+(aggregator, activation, ...) the script prints, with what is done to features first.
+
+Exit codes: 2 usage, 3 a file that cannot be read, is something else, or has tensors that PyTorch has no name for.
 """
 
 import argparse
+import json
 import sys
+import tomllib
 import zlib
 
 try:
@@ -31,14 +43,23 @@ except ImportError as missing:
 
 TITLE, BLOCK = "espalier-weights 1", 512
 
-# A row of the table is a kind of layer, or of normalisation: our name of each tensor, PyTorch's, and is it a matrix?
-LAYERS = {"sage": {"self": ("lin_r.weight", True), "neighbour": ("lin_l.weight", True), "bias": ("lin_l.bias", False)},
-          "gcn": {"weight": ("lin.weight", True), "bias": ("bias", False)}}
-NORMS = {"batch": {"scale": ("module.weight", False), "shift": ("module.bias", False),
-                   "mean": ("module.running_mean", False), "variance": ("module.running_var", False)},
-         "layer": {"scale": ("weight", False), "shift": ("bias", False)}}
+# A row of the table is a kind of layer, or of normalisation: our name of each tensor, PyTorch's, and the form there.
+MATRIX, ROW, HEADS = "[out, in]", "[width]", "[1, heads, width]"  # ours: [in, out], [1, width], [heads, width]
+LAYERS = {"sage": {"self": ("lin_r.weight", MATRIX), "neighbour": ("lin_l.weight", MATRIX), "bias": ("lin_l.bias", ROW)},
+          "gcn": {"weight": ("lin.weight", MATRIX), "bias": ("bias", ROW)},
+          "gat": {"weight": ("lin.weight", MATRIX), "source": ("att_src", HEADS), "target": ("att_dst", HEADS),
+                  "bias": ("bias", ROW)},
+          "gin": {"eps": ("eps", ROW), "inner_weight": ("nn.0.weight", MATRIX), "inner_bias": ("nn.0.bias", ROW),
+                  "weight": ("nn.2.weight", MATRIX), "bias": ("nn.2.bias", ROW)}}
+NORMS = {"batch": {"scale": ("module.weight", ROW), "shift": ("module.bias", ROW),
+                   "mean": ("module.running_mean", ROW), "variance": ("module.running_var", ROW)},
+         "layer": {"scale": ("weight", ROW), "shift": ("bias", ROW)}}
+RESIDUALS = {"linear": {"residual": ("weight", MATRIX)}}
+OUTPUTS = {"linear": {"weight": ("weight", MATRIX), "bias": ("bias", ROW)}}
+GROUPS = {"convs": LAYERS, "norms": NORMS, "residuals": RESIDUALS}  # of every layer; what OUTPUTS has is lin.*
 STATISTICS = ("mean", "variance")  # they stand in /statistics, the others in /weights
 BATCHES = "module.num_batches_tracked"  # which torch.nn.BatchNorm1d counts
+OLD_NAMES = {"lin.weight": ("lin_src.weight", "lin_dst.weight")}  # of GATConv, before 2.5
 
 
 def stop(message):
@@ -53,13 +74,13 @@ def kind_of(table, names):
 
 
 def tensors_of(file):
-    """[{name: float32 array} for each layer] of an open weights.h5."""
+    """{"layer1": {name: float32 array}, .., "output": ..} of an open weights.h5, in their order."""
     layers = {}
     for group in ("weights", "statistics"):
         for name in file.get(group, ()):
             layer, _, tensor = name.partition(".")
-            layers.setdefault(int(layer.removeprefix("layer")), {})[tensor] = file[group][name][:]
-    return [layers[number] for number in sorted(layers)]
+            layers.setdefault(layer, {})[tensor] = file[group][name][:]
+    return dict(sorted(layers.items(), key=lambda item: (item[0] == "output", len(item[0]), item[0])))
 
 
 def seal_of(content):
@@ -76,24 +97,82 @@ def check_seal(path):
         raise ValueError("is damaged: its checksum does not fit its bytes")
 
 
+def in_form(values, form):
+    """An array of ours as PyTorch has it."""
+    if form == MATRIX:
+        return np.ascontiguousarray(values.T)
+    return values.reshape(-1) if form == ROW else values[np.newaxis]
+
+
+def prefixes_of(layer):
+    """{prefix of PyTorch's names: table} of "layer1", .. or "output"; nothing for another name."""
+    if layer == "output":
+        return {"lin.": OUTPUTS}
+    number = layer.removeprefix("layer")
+    return {f"{group}.{int(number) - 1}.": table for group, table in GROUPS.items()} if number.isdigit() else {}
+
+
+def renamed(layer, tensors):
+    """{name of PyTorch: array} of the tensors of "layer1", .. or "output"."""
+    state, left = {}, dict(tensors)
+    for prefix, table in prefixes_of(layer).items():
+        kind = kind_of(table, left)
+        for ours, (theirs, form) in table.get(kind, {}).items():
+            state[prefix + theirs] = in_form(left.pop(ours), form)
+        if kind == "batch":
+            state[prefix + BATCHES] = np.array(0, dtype=np.int64)
+    if left or not any(name.startswith(("convs.", "lin.")) for name in state):
+        raise ValueError(f"{layer} has tensors that PyTorch has no name for: {sorted(left or tensors)}")
+    return state
+
+
+def with_old_names(state):
+    """GATConv's as PyTorch Geometric had them before 2.5."""
+    old = {}
+    for name, values in state.items():
+        conv = ".".join(name.split(".")[:2])
+        names = OLD_NAMES.get(name.removeprefix(f"{conv}."), ()) if f"{conv}.att_src" in state else ()
+        old |= {f"{conv}.{other}": values for other in names} or {name: values}
+    return old
+
+
 def state_dict(path):
     """{name of PyTorch: array} of a weights.h5, in the order of the layers."""
     check_seal(path)
     with h5py.File(path) as file:
         layers = tensors_of(file)
-    state = {}
-    for number, tensors in enumerate(layers):
-        kind, norm = kind_of(LAYERS, tensors), kind_of(NORMS, tensors)
-        rows = {f"convs.{number}.": LAYERS.get(kind, {}), f"norms.{number}.": NORMS.get(norm, {})}
-        known = {name for row in rows.values() for name in row}
-        if kind is None or set(tensors) - known:
-            raise ValueError(f"layer {number + 1} has tensors of no kind that this script knows: {sorted(tensors)}")
-        for prefix, row in rows.items():
-            for ours, (theirs, is_matrix) in row.items():
-                state[prefix + theirs] = np.ascontiguousarray(tensors[ours].T) if is_matrix else tensors[ours].reshape(-1)
-        if norm == "batch":
-            state[f"norms.{number}.{BATCHES}"] = np.array(0, dtype=np.int64)
-    return state
+    if not layers:
+        raise ValueError("has no weights")
+    return {name: values for layer, tensors in layers.items() for name, values in renamed(layer, tensors).items()}
+
+
+def config_of(path):
+    """The config of the training, as weights.h5 holds it: {section: {key: value}}."""
+    with h5py.File(path) as file:
+        text = file.attrs["config"]
+    return tomllib.loads(text if isinstance(text, str) else text.decode())
+
+
+def activation_of(model):
+    """model.activation, or what "auto" stands for."""
+    named = model.get("activation", "auto")
+    if named != "auto":
+        return named
+    return "elu" if model.get("kind") == "gat" else "relu"
+
+
+def unsaid(path):
+    """Lines about what stands in no tensor."""
+    config = config_of(path)
+    model = {"kind": "sage"} | config.get("model", {})
+    keys = ["kind", "residual", "jumping", "normalize"] + ["aggregator"] * (model["kind"] == "sage")
+    lines = [f"model.{key} = {json.dumps(model[key])}" for key in keys if key in model]
+    lines.append(f"model.activation = {json.dumps(activation_of(model))}")
+    if config.get("graph", {}).get("feature_norm") == "row":
+        lines.append("each row of features is divided by the sum of its magnitudes first")
+    if standardization(path) is not None:
+        lines.append(f"features are standardised first: features/mean and features/deviation of {path}")
+    return lines
 
 
 def standardization(path):
@@ -119,16 +198,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("weights", help="weights.h5 of a training")
     parser.add_argument("-o", "--output", required=True, help="NAME.pt or NAME.npz")
+    parser.add_argument("--old-names", action="store_true", help="GATConv's of PyTorch Geometric before 2.5")
     arguments = parser.parse_args()
     try:
-        state = state_dict(arguments.weights)
-    except (OSError, ValueError) as problem:
+        state, lines = state_dict(arguments.weights), unsaid(arguments.weights)
+    except (OSError, ValueError, KeyError) as problem:
         stop(f"{arguments.weights}: {problem}")
+    if arguments.old_names:
+        state = with_old_names(state)
     save(arguments.output, state)
     for name, values in state.items():
         print(f"{name:<32} {list(values.shape)}")
-    if standardization(arguments.weights) is not None:
-        print(f"features are standardised first: features/mean and features/deviation of {arguments.weights}")
+    print(*lines, sep="\n")
 
 
 if __name__ == "__main__":

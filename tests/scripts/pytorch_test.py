@@ -1,7 +1,8 @@
 """scripts/to_pytorch.py and from_pytorch.py: weights.h5 to a state dict of PyTorch and back.
 
 Laws: a forward pass that is written in the names, shapes and formulas of PyTorch Geometric gives the logits of `espalier infer`; there
-and back again the same bits come; torch's own modules of those names take the state dict as it is; what is something else is refused.
+and back again the same bits come; torch's own modules of those names take the state dict as it is, and PyTorch Geometric's give the
+same logits; what is something else is refused.
 """
 
 import importlib.util
@@ -13,9 +14,22 @@ import h5py
 import numpy as np
 
 from tests.app.infer_test import CONFIG, VERTICES, make_graph
-from tests.app.program import ROOT, ProgramTest
+from tests.app.program import PROGRAM, ROOT, ProgramTest, write_graph
 
-KINDS = {"sage-batch": (), "gcn-layer": ("model.kind=gcn", "model.normalize=layer", "graph.feature_norm=none")}
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import to_pytorch  # noqa: E402
+
+KINDS = {
+    "sage": (),
+    "gcn": ("model.normalize=layer", "graph.feature_norm=none"),
+    "sage-max": ("model.aggregator=max", "model.residual=true", "graph.feature_norm=row", "model.hidden=6"),
+    "sage-sum": ("model.aggregator=sum", "model.normalize=layer", "model.jumping=concat"),
+    "gat": ("model.heads=2", "model.output_heads=3", "model.residual=true", "model.normalize=none"),
+    "gat-jumping": ("model.heads=4", "model.jumping=max", "model.residual=true"),
+    "gin": ("model.normalize=none", "train.learning_rate=0.002"),
+    "gin-jumping": ("model.jumping=max", "model.activation=elu", "train.learning_rate=0.002"),
+}
 TORCH_MODULE = """
 import sys, torch
 from torch import nn
@@ -35,6 +49,58 @@ print(Net().load_state_dict(torch.load(sys.argv[1]), strict=True))
 """
 
 
+def below(state, prefix):
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def aggregated(rows, x, how):
+    """The mean, sum or maximum of the neighbours; 0 where there are none."""
+    return np.stack([getattr(x[row], how)(0) if len(row) else np.zeros(x.shape[1]) for row in rows])
+
+
+def sage(rows, x, conv, aggregator, _):
+    return aggregated(rows, x, aggregator) @ conv["lin_l.weight"].T + conv["lin_l.bias"] + x @ conv["lin_r.weight"].T
+
+
+def gcn(rows, x, conv, *_):
+    """By D^-1/2 (A + I) D^-1/2, dense."""
+    a = np.eye(VERTICES)
+    for v, row in enumerate(rows):
+        a[v, row] += 1
+    return a / np.sqrt(np.outer(a.sum(1), a.sum(1))) @ (x @ conv["lin.weight"].T) + conv["bias"]
+
+
+def gat(rows, x, conv, _, is_last):
+    """Vertex by vertex; the vertex itself counts once, whether or not it names itself."""
+    _, heads, width = conv["att_src"].shape
+    p = (x @ conv["lin.weight"].T).reshape(-1, heads, width)
+    source, target = ((p * conv[name]).sum(2) for name in ("att_src", "att_dst"))
+    z = np.empty_like(p)
+    for v, row in enumerate(rows):
+        those = sorted({v, *row})
+        score = source[those] + target[v]
+        score = np.exp(np.where(score > 0, score, 0.2 * score))
+        z[v] = ((score / score.sum(0))[:, :, np.newaxis] * p[those]).sum(0)
+    return (z.mean(1) if is_last else z.reshape(len(z), -1)) + conv["bias"]
+
+
+def gin(rows, x, conv, *_):
+    inner = (aggregated(rows, x, "sum") + (1 + conv["eps"]) * x) @ conv["nn.0.weight"].T + conv["nn.0.bias"]
+    return np.maximum(inner, 0) @ conv["nn.2.weight"].T + conv["nn.2.bias"]
+
+
+CONVOLUTIONS = {"sage": sage, "gcn": gcn, "gat": gat, "gin": gin}
+
+
+def normalized(norm, z):
+    if not norm:
+        return z
+    if "weight" in norm:
+        return (z - z.mean(1, keepdims=True)) / np.sqrt(z.var(1, keepdims=True) + 1e-5) * norm["weight"] + norm["bias"]
+    norm = below(norm, "module.")
+    return (z - norm["running_mean"]) / np.sqrt(norm["running_var"] + 1e-5) * norm["weight"] + norm["bias"]
+
+
 class PyTorchTest(ProgramTest):
     def setUp(self):
         super().setUp()
@@ -52,7 +118,7 @@ class PyTorchTest(ProgramTest):
         folder = self.folder / kind
         config = self.folder / f"{kind}.toml"
         config.write_text(CONFIG.format(graph=self.graph, output=folder))
-        self.succeed("-q", "train", config, *KINDS[kind])
+        self.succeed("-q", "train", config, f"model.kind={kind.partition('-')[0]}", *KINDS[kind])
         self.resolved = folder / "config.toml"
         return folder / "weights.h5", self.infer(folder / "weights.h5")
 
@@ -62,39 +128,33 @@ class PyTorchTest(ProgramTest):
         with h5py.File(rows) as file:
             return file["logits"][:]
 
-    def matrix(self, kind):
-        """What a layer multiplies by, dense: the mean over neighbours, or D^-1/2 (A + I) D^-1/2."""
-        a = np.zeros((VERTICES, VERTICES))
-        for v, row in enumerate(self.rows):
-            a[v, row] = 1
-        if kind.startswith("sage"):
-            return a / np.maximum(a.sum(1, keepdims=True), 1)
-        a += np.eye(VERTICES)
-        degree = a.sum(1)
-        return a / np.sqrt(np.outer(degree, degree))
-
-    def forward(self, kind, state, weights):
-        """The network in PyTorch Geometric's words."""
+    def features(self, kind, weights):
         with h5py.File(self.graph) as file:
             x = file["nodes/features"][:].astype(np.float64)
         with h5py.File(weights) as file:
             if "features" in file:
-                x = (x - file["features/mean"][:]) / file["features/deviation"][:]
-        a = self.matrix(kind)
+                return (x - file["features/mean"][:]) / file["features/deviation"][:]
+        return x / np.abs(x).sum(1, keepdims=True) if "graph.feature_norm=row" in KINDS[kind] else x
+
+    def forward(self, kind, state, weights):
+        """The network in PyTorch Geometric's words."""
+        x, results = self.features(kind, weights), []
+        jumping = next((word.partition("=")[2] for word in KINDS[kind] if word.startswith("model.jumping")), None)
         for layer in (0, 1):
-            conv = {name.removeprefix(f"convs.{layer}."): value for name, value in state.items()}
-            if kind.startswith("sage"):
-                x = a @ x @ conv["lin_l.weight"].T + conv["lin_l.bias"] + x @ conv["lin_r.weight"].T
-            else:
-                x = a @ (x @ conv["lin.weight"].T) + conv["bias"]
-            if layer == 1:
-                return x
-            norm = {name.removeprefix("norms.0."): value for name, value in state.items()}
-            if kind.endswith("batch"):
-                x = (x - norm["module.running_mean"]) / np.sqrt(norm["module.running_var"] + 1e-5) * norm["module.weight"] + norm["module.bias"]
-            else:
-                x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * norm["weight"] + norm["bias"]
-            x = np.maximum(x, 0)
+            conv, norm, residual = (below(state, f"{group}.{layer}.") for group in ("convs", "norms", "residuals"))
+            is_last = layer == 1 and not jumping
+            aggregator = {"sage-max": "max", "sage-sum": "sum"}.get(kind, "mean")
+            z = CONVOLUTIONS[kind.partition("-")[0]](self.rows, x, conv, aggregator, is_last)
+            if "model.residual=true" in KINDS[kind]:
+                z += x @ residual["weight"].T if residual else x
+            if is_last:
+                return z
+            z = normalized(norm, z)
+            is_elu = kind.startswith("gat") or "model.activation=elu" in KINDS[kind]
+            x = np.where(z > 0, z, np.expm1(np.minimum(z, 0)) if is_elu else 0)
+            results.append(x)
+        x = np.concatenate(results, 1) if jumping == "concat" else np.maximum(*results)
+        return x @ state["lin.weight"].T + state["lin.bias"]
 
     def test_there_and_back(self):
         for kind in KINDS:
@@ -117,13 +177,65 @@ class PyTorchTest(ProgramTest):
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "no PyTorch here")
     def test_modules_of_torch_take_it(self):
-        weights, logits = self.train("sage-batch")
+        weights, logits = self.train("sage")
         there, back = self.folder / "state.pt", self.folder / "back.h5"
         self.script("to_pytorch.py", weights, "-o", there)
         done = subprocess.run([sys.executable, "-c", TORCH_MODULE, there], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.assertIn("All keys matched", done.stdout)
         self.script("from_pytorch.py", there, "--like", weights, "-o", back)
         self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
+
+    @unittest.skipUnless(importlib.util.find_spec("torch_geometric"), "no PyTorch Geometric here")
+    def test_modules_of_pytorch_geometric_give_the_same_logits(self):
+        with h5py.File(self.graph) as file:
+            others = [file[name][:] for name in ("nodes/features", "nodes/labels", "split/train", "split/valid",
+                                                 "split/test")]
+        write_graph(self.graph, [[u for u in row if u != v] for v, row in enumerate(self.rows)], *others)
+        done = subprocess.run([sys.executable, ROOT / "tests/oracle/compare_with_pyg.py", self.graph,
+                               "--espalier", PROGRAM, "--hidden", "8",
+                               "--cases", "sage,sage-max,gcn,gat-averaged,gat-jumping,gin-batch"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(len(done.stdout.splitlines()), 6)
+
+    def test_old_names_of_attention(self):
+        weights, logits = self.train("gat")
+        there, back = self.folder / "state.npz", self.folder / "back.h5"
+        self.script("to_pytorch.py", weights, "-o", there, "--old-names")
+        with np.load(there) as file:
+            state = dict(file)
+        self.assertNotIn("convs.0.lin.weight", state)
+        self.script("from_pytorch.py", there, "--like", weights, "-o", back)
+        self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
+        state["convs.1.lin_dst.weight"] = state["convs.1.lin_dst.weight"] + 1
+        np.savez(there, **state)
+        said = self.script("from_pytorch.py", there, "--like", weights, "-o", back, code=3)
+        self.assertIn("lin_dst.weight differ", said)
+
+    def test_what_no_tensor_says_is_told(self):
+        weights, _ = self.train("gin-jumping")
+        words = self.script("to_pytorch.py", weights, "-o", self.folder / "state.npz")
+        for line in ('model.kind = "gin"', 'model.jumping = "max"', 'model.activation = "elu"',
+                     "features are standardised first"):
+            self.assertIn(line, words)
+
+    def test_tensors_that_have_no_name_there(self):
+        weights, output = self.folder / "weights.h5", self.folder / "x.npz"
+        for tensors, words in (({"layer1.weight": (3, 2), "layer1.bias": (1, 2), "layer1.edge": (3, 2)},
+                                "layer1 has tensors that PyTorch has no name for: ['edge']"),
+                               ({"layer1.scale": (1, 2), "layer1.shift": (1, 2)}, "no name for: ['scale', 'shift']"),
+                               ({"layer1.weight": (3, 2), "layer1.bias": (1, 2), "output.gate": (3, 2)}, "output has tensors"),
+                               ({"embedding.weight": (3, 2)}, "embedding has tensors"), ({}, "has no weights")):
+            with h5py.File(weights, "w", userblock_size=to_pytorch.BLOCK) as file:
+                file.attrs["config"] = ""
+                for name, shape in tensors.items():
+                    file[f"weights/{name}"] = np.zeros(shape, dtype=np.float32)
+            with open(weights, "r+b") as file:
+                seal = to_pytorch.seal_of(file.read())
+                file.seek(0)
+                file.write(seal)
+            self.assertIn(words, self.script("to_pytorch.py", weights, "-o", output, code=3))
+        self.assertFalse(output.exists())
 
     def test_what_is_something_else(self):
         self.assertIn("is not a weights.h5", self.script("to_pytorch.py", self.graph, "-o", self.folder / "x.npz", code=3))
@@ -132,7 +244,13 @@ class PyTorchTest(ProgramTest):
         config.write_text("")
         good = {"convs.0.lin_l.weight": np.zeros((3, 2)), "convs.0.lin_l.bias": np.zeros(3), "convs.0.lin_r.weight": np.zeros((3, 2))}
         for change, words in (({"embedding.weight": np.zeros((1, 1))}, "no place for embedding.weight"),
-                              ({"convs.0.att": np.zeros(3)}, "of no kind"), ({"convs.0.lin_l.bias": np.zeros((3, 1))}, "has shape [3, 1]")):
+                              ({"convs.0.att": np.zeros(3)}, "of no kind"), ({"convs.0.lin_l.bias": np.zeros((3, 1))}, "has shape [3, 1]"),
+                              ({"convs.1.att_src": np.zeros((1, 1, 3)), "convs.1.att_dst": np.zeros((2, 1, 3)),
+                                "convs.1.lin.weight": np.zeros((3, 3)), "convs.1.bias": np.zeros(3)},
+                               "att_dst has shape [2, 1, 3]"),
+                              ({"residuals.0.bias": np.zeros(3)}, "residuals.0.* is of no kind"),
+                              ({"residuals.1.weight": np.zeros((3, 3))}, "no place for residuals.1.weight"),
+                              ({"lin.weight": np.zeros((4, 3))}, "lin.* is of no kind")):
             np.savez(state, **(good | change))
             self.assertIn(words, self.script("from_pytorch.py", state, "--config", config, "-o", output, code=3))
         self.script("from_pytorch.py", state, "-o", output, code=2)

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Compares logits of `espalier infer` with those of PyTorch Geometric's own convolutions.
+
+    tests/oracle/compare_with_pyg.py data/cora.h5 data/debian.h5 [--cases gat,gin]
+
+For each graph and case it trains two epochs, turns weights.h5 into a state dict by scripts/to_pytorch.py,
+which a network of SAGEConv, GCNConv, GATConv or GINConv loads strictly, and compares the logits of all
+vertices: full graph, evaluation mode. One line per case:
+
+    GRAPH CASE DIFFERENCE SCALED LOGIT
+
+the largest difference, the largest when each is divided by its vertex's largest logit where that is over 1,
+and the largest logit.
+
+Laws: SCALED is at most 1e-4. (Sums over the thousands of neighbours of a hub give logits of thousands, where
+1e-4 is less than float32 can tell.) Most vertices' logits are different: a dead network shows nothing.
+The graph should have no edge from a vertex to itself: GCNConv counts it once, the program (A + I) twice.
+
+Needs torch, torch_geometric (2.5 or newer), h5py, numpy; without them it says so and ends with 77. Exit codes
+else: 0, 1 a larger difference, 2 usage.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+try:
+    import h5py
+    import numpy as np
+    import torch
+    from torch import nn
+    from torch_geometric.nn import BatchNorm, GATConv, GCNConv, GINConv, JumpingKnowledge, LayerNorm, SAGEConv
+    from torch_geometric.nn.resolver import activation_resolver
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+from to_pytorch import activation_of, config_of, standardization  # noqa: E402
+
+TOLERANCE = 1e-4
+JOB = """
+graph.file = "{graph}"
+graph.feature_norm = "{norm}"
+sampler.fanout = {fanout}
+sampler.batch_size = 32
+model.hidden = {hidden}
+model.layers = {layers}
+train.epochs = 2
+train.learning_rate = 0.002
+run.threads = 1
+output.dir = "{out}"
+"""
+CASES = {
+    "sage": ("model.kind=sage", "model.normalize=batch"),
+    "sage-max": ("model.kind=sage", "model.aggregator=max", "model.jumping=concat", "model.activation=elu",
+                 "model.normalize=layer"),
+    "sage-sum": ("model.kind=sage", "model.aggregator=sum", "model.residual=true", "graph.feature_norm=row"),
+    "gcn": ("model.kind=gcn",),
+    "gcn-jumping": ("model.kind=gcn", "model.layers=3", "model.jumping=max", "model.residual=true",
+                    "model.normalize=layer"),
+    "gat": ("model.kind=gat", "model.heads=4", "model.output_heads=1"),
+    "gat-averaged": ("model.kind=gat", "model.heads=4", "model.output_heads=3", "model.residual=true",
+                     "model.normalize=batch"),
+    "gat-jumping": ("model.kind=gat", "model.layers=3", "model.heads=2", "model.jumping=concat",
+                    "model.residual=true"),
+    "gin": ("model.kind=gin",),
+    "gin-batch": ("model.kind=gin", "model.normalize=batch", "model.residual=true"),
+    "gin-jumping": ("model.kind=gin", "model.normalize=layer", "model.jumping=max"),
+}
+
+
+def convolution(model, inputs, outputs, is_last):
+    """PyTorch Geometric's own module of a layer."""
+    kind = model["kind"]
+    if kind == "sage":
+        return SAGEConv(inputs, outputs, aggr=model["aggregator"])
+    if kind == "gcn":
+        return GCNConv(inputs, outputs)
+    if kind == "gin":
+        inner = nn.Sequential(nn.Linear(inputs, outputs), nn.ReLU(), nn.Linear(outputs, outputs))
+        return GINConv(inner, train_eps=True)
+    if is_last:
+        return GATConv(inputs, outputs, heads=model["output_heads"], concat=False)
+    return GATConv(inputs, outputs // model["heads"], heads=model["heads"])
+
+
+def normalization(name, width):
+    if name == "none":
+        return nn.Identity()
+    return BatchNorm(width) if name == "batch" else LayerNorm(width, mode="node")
+
+
+class Network(nn.Module):
+    """The network that model.* of a config describe."""
+
+    def __init__(self, model, inputs, classes):
+        super().__init__()
+        hidden, layers, jumping = model["hidden"], model["layers"], model["jumping"]
+        self.jumps = jumping != "none"
+        widths = [inputs] + [hidden] * (layers - 1) + [hidden if self.jumps else classes]
+        steps = list(zip(widths[:-1], widths[1:]))
+        active = layers if self.jumps else layers - 1  # layers with normalisation and activation
+        self.convs = nn.ModuleList(convolution(model, *step, number == active)
+                                   for number, step in enumerate(steps))
+        self.norms = nn.ModuleList(normalization(model["normalize"], hidden) for _ in range(active))
+        self.residuals = nn.ModuleList(nn.Linear(*step, bias=False) if step[0] != step[1] else nn.Identity()
+                                       for step in steps * model["residual"])
+        self.activation = activation_resolver(activation_of(model))
+        if self.jumps:
+            self.jk = JumpingKnowledge({"concat": "cat"}.get(jumping, jumping))
+            self.lin = nn.Linear(hidden * (layers if jumping == "concat" else 1), classes)
+
+    def forward(self, x, edges):
+        results = []
+        for number, conv in enumerate(self.convs):
+            z = conv(x, edges)
+            if self.residuals:
+                z = z + self.residuals[number](x)
+            x = self.activation(self.norms[number](z)) if number < len(self.norms) else z
+            results.append(x)
+        return self.lin(self.jk(results)) if self.jumps else x
+
+
+def read_graph(path, weights):
+    """(features as the network reads them, float64 [n, f], edges [2, m]: source, target)"""
+    with h5py.File(path) as file:
+        x, sources = file["nodes/features"][:].astype(np.float64), file["graph/indices"][:].astype(np.int64)
+        degrees = np.diff(file["graph/indptr"][:])
+    if config_of(weights)["graph"]["feature_norm"] == "row":
+        sums = np.abs(x).sum(1, keepdims=True)
+        x /= np.where(sums == 0, 1, sums)
+    if standardization(weights) is not None:
+        mean, deviation = standardization(weights)
+        x = (x - mean) / deviation
+    edges = np.stack([sources, np.repeat(np.arange(len(degrees)), degrees)])
+    return torch.from_numpy(x), torch.from_numpy(edges)
+
+
+def logits_of(state, graph, weights, classes):
+    """The logits of PyTorch Geometric, computed in float32, as float64 [n, classes]."""
+    x, edges = read_graph(graph, weights)
+    network = Network(config_of(weights)["model"], x.shape[1], classes)
+    network.load_state_dict(torch.load(state), strict=True)
+    with torch.no_grad():
+        return network.eval()(x.float(), edges).double().numpy()
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}")
+
+
+def train(options, graph, case, folder):
+    """(weights.h5, state dict, logits of `infer`) of two epochs."""
+    job, out, state, rows = (folder / name for name in ("job.toml", "out", "state.pt", "rows.h5"))
+    layers = 3 if "model.layers=3" in CASES[case] else 2
+    job.write_text(JOB.format(graph=graph, out=out, norm=options.feature_norm, hidden=options.hidden,
+                              layers=layers, fanout=[5] * layers))
+    weights = out / "weights.h5"
+    run(options.espalier, "-q", "train", job, *CASES[case])
+    run(options.espalier, "-q", "infer", out / "config.toml", "--checkpoint", weights, "-o", rows)
+    run(sys.executable, ROOT / "scripts/to_pytorch.py", weights, "-o", state)
+    with h5py.File(rows) as file:
+        return weights, state, file["logits"][:].astype(np.float64)
+
+
+def problem_of(ours, scaled):
+    """What is wrong, or nothing."""
+    if not scaled <= TOLERANCE:  # NaN is none
+        return "LARGER THAN ALLOWED"
+    return "DEAD: most vertices have the same logits" if 2 * len(np.unique(ours, axis=0)) < len(ours) else ""
+
+
+def compare(options, graph, case):
+    """Is it within the tolerance? Prints the line."""
+    with tempfile.TemporaryDirectory(prefix="espalier-pyg-") as folder:
+        weights, state, ours = train(options, graph, case, pathlib.Path(folder))
+        theirs = logits_of(state, graph, weights, ours.shape[1])
+    differences, largest = np.abs(ours - theirs), np.abs(theirs).max(1, keepdims=True)
+    scaled = (differences / np.maximum(1, largest)).max()
+    problem = problem_of(ours, scaled)
+    print(f"{graph.stem:<10} {case:<14} {differences.max():.1e} {scaled:.1e} {largest.max():9.3g}  {problem}",
+          flush=True)
+    return not problem
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="+", type=pathlib.Path, help="graph files")
+    parser.add_argument("--cases", type=lambda names: names.split(","), default=list(CASES),
+                        help="some of them, with commas between")
+    parser.add_argument("--hidden", type=int, default=32)
+    parser.add_argument("--feature-norm", default="standard", help="graph.feature_norm of the trainings")
+    parser.add_argument("--espalier", type=pathlib.Path, default=ROOT / "build/cpu/espalier",
+                        help="the program")
+    options = parser.parse_args()
+    if set(options.cases) - set(CASES):
+        parser.error(f"--cases are of {', '.join(CASES)}")
+    for place in (*options.graphs, options.espalier):
+        if not place.exists():
+            parser.error(f"{place} is not there")
+    within = [compare(options, graph.resolve(), case) for graph in options.graphs for case in options.cases]
+    sys.exit(0 if all(within) else 1)
+
+
+if __name__ == "__main__":
+    main()
