@@ -414,4 +414,14 @@ bool write_slab(const Dataset& dataset, hid_t type, const Slab& slab, const void
   });
 }
 
+std::vector<std::string> dataset_names(const Handle& file) {
+  std::vector<std::string> names;
+  const auto one = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {
+    if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+    return 0;
+  };
+  H5Ovisit(file.id(), H5_INDEX_NAME, H5_ITER_INC, one, &names);
+  return names;
+}
+
 }  // namespace espalier::hdf5

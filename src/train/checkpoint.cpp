@@ -12,6 +12,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/train/task.hpp"
+#include "known_graph.hpp"
 
 namespace espalier {
 
@@ -72,26 +73,6 @@ template <class State, class Visit>
 void visit_standardization(State& c, Visit visit) {
   visit(std::string(kFeatures) + "mean", c.standardization.mean);
   visit(std::string(kFeatures) + "deviation", c.standardization.deviation);
-}
-
-// The numbers by which a graph is known again.
-template <class Graph>
-auto graph_numbers(Graph& graph) {
-  using Number = std::pair<const char*, decltype(&graph.nodes)>;
-  return std::array<Number, 7>{{{"nodes", &graph.nodes},
-                                {"edges", &graph.edges},
-                                {"features", &graph.features},
-                                {"classes", &graph.classes},
-                                {"train", &graph.train},
-                                {"valid", &graph.valid},
-                                {"test", &graph.test}}};
-}
-
-std::string graph_to_json(const GraphInfo& graph) {
-  nlohmann::ordered_json json;
-  for (const auto& [name, number] : graph_numbers(graph)) json[name] = *number;
-  for (const auto& [name, digest] : graph.content.datasets) json["digests"][name] = hex(digest);
-  return json.dump();
 }
 
 // ---- writing ----
@@ -235,7 +216,7 @@ void write_checkpoint(const Communicator& world, const Checkpoint& checkpoint, c
   const auto crc = combine(world, writing.checksums, places.back());
   agree(world, [&] {
     if (world.rank() != 0) return;
-    const auto seal = seal_of(places.back(), crc);
+    const auto seal = seal_of(kCheckpointTitle, places.back(), crc);
     writing.file.write(0, seal.data(), std::ssize(seal));
     writing.file.sync();
   });
@@ -244,17 +225,6 @@ void write_checkpoint(const Communicator& world, const Checkpoint& checkpoint, c
 // ---- reading ----
 
 namespace {
-
-// The names of all datasets.
-std::vector<std::string> dataset_names(const hdf5::Handle& file) {
-  std::vector<std::string> names;
-  const auto one = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {
-    if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(data)->emplace_back(name);
-    return 0;
-  };
-  H5Ovisit(file.id(), H5_INDEX_NAME, H5_ITER_INC, one, &names);
-  return names;
-}
 
 // `file`: is kept open by what is returned.
 StateTensor tensor_in(const std::shared_ptr<const hdf5::Handle>& file, const std::string& name,
@@ -298,14 +268,6 @@ std::vector<double> read_row(const hdf5::Handle& file, const std::string& name, 
   return values;
 }
 
-void read_graph(const std::string& text, GraphInfo& graph) {
-  const auto json = nlohmann::json::parse(text);
-  for (const auto& [name, number] : graph_numbers(graph)) *number = json.at(name);
-  if (!json.contains("digests")) return;  // saved by a version before 0.2
-  for (const auto& [name, digest] : json.at("digests").items())
-    graph.content.datasets[name] = std::stoull(digest.get<std::string>(), nullptr, 16);
-}
-
 // Not collective.
 Checkpoint read_whole_file(const std::string& path) {
   hdf5::silence();
@@ -340,7 +302,7 @@ Checkpoint read_whole_file(const std::string& path) {
       state.test = read_test(task->metrics, read);
   // Those of earlier versions have none.
   if (H5Aexists(file.id(), kConfusion) > 0) state.confusion = read_confusion(text(kConfusion), path);
-  for (const auto& name : dataset_names(file))
+  for (const auto& name : hdf5::dataset_names(file))
     if (name != "losses" && !name.starts_with(kFeatures))
       state.tensors.push_back(tensor_in(opened, name, path));
   visit_standardization(checkpoint, [&](const std::string& name, std::vector<double>& values) {

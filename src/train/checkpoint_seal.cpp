@@ -11,14 +11,14 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kTitle = "espalier-checkpoint 1";
 constexpr std::int64_t kBlock = std::int64_t{4} << 20;
 
 // Throws where the beginning of a file of `size` bytes is that of no checkpoint, or of one of
 // another length.
 void check_beginning(const std::string& beginning, std::int64_t size, const std::string& path) {
-  if (std::ssize(beginning) < kUserBlock || !beginning.starts_with(kTitle))
-    input_error("{}: is no checkpoint of this program (its first bytes are not \"{}\")", path, kTitle);
+  if (std::ssize(beginning) < kUserBlock || !beginning.starts_with(kCheckpointTitle))
+    input_error("{}: is no checkpoint of this program (its first bytes are not \"{}\")", path,
+                kCheckpointTitle);
   const std::string text = beginning.c_str();  // the block ends with zeros
   const auto size_at = text.find("bytes ") + 6;
   if (!text.substr(std::min(size_at, text.size())).starts_with(fmt::format("{}\n", size)))
@@ -66,8 +66,8 @@ std::uint32_t combine(const Communicator& world, const std::vector<RangeChecksum
   return static_cast<std::uint32_t>(crc);
 }
 
-std::string seal_of(std::int64_t size, std::uint32_t crc) {
-  auto block = fmt::format("{}\nbytes {}\ncrc32 {:08x}\n", kTitle, size, crc);
+std::string seal_of(const std::string& title, std::int64_t size, std::uint32_t crc) {
+  auto block = fmt::format("{}\nbytes {}\ncrc32 {:08x}\n", title, size, crc);
   block.resize(kUserBlock, '\0');
   return block;
 }
@@ -90,7 +90,7 @@ void check_seal(const Communicator& world, const std::string& path) {
     const auto range = even_range(size - kUserBlock, world.size(), world.rank());
     mine = checksums_of(file, {range.begin + kUserBlock, range.end + kUserBlock}, path);
   });
-  const auto seal = seal_of(size, combine(world, mine, size));
+  const auto seal = seal_of(kCheckpointTitle, size, combine(world, mine, size));
   agree(world, [&] {
     if (world.rank() == 0 && beginning != seal)
       input_error("{}: is damaged: its checksum does not fit its bytes", path);

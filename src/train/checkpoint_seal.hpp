@@ -1,4 +1,4 @@
-// The user block of a checkpoint: what the file is, its length, and CRC-32 of all that follows.
+// The user block of a checkpoint or a weights.h5: what the file is, its length, and CRC-32 of all that follows.
 // Ranks take checksums of ranges of their own, in any order; what they come to does not depend on
 // how the file was cut.
 #pragma once
@@ -29,8 +29,11 @@ void add_checksum(std::int64_t begin, const void* bytes, std::int64_t count,
 /// bytes, each once.
 std::uint32_t combine(const Communicator& world, const std::vector<RangeChecksum>& mine, std::int64_t size);
 
-/// The user block of a file of `size` bytes, kUserBlock long.
-std::string seal_of(std::int64_t size, std::uint32_t crc);
+/// The user block of a file of `size` bytes, kUserBlock long. `title` says what it is, and which
+/// version of that.
+std::string seal_of(const std::string& title, std::int64_t size, std::uint32_t crc);
+
+inline constexpr const char* kCheckpointTitle = "espalier-checkpoint 1";
 
 /// Collective: each rank reads a part. Throws UserError(kInput) on every rank, naming `path` and
 /// the damage, for a file that is not, or no longer, what its user block says.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "checkpoint_seal.hpp"
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
 
@@ -11,13 +12,13 @@ namespace espalier {
 
 namespace {
 
-constexpr std::size_t kBlock = 512;
 constexpr char kSignature[] = "\x89HDF\r\n\x1a\n";
 
+// The seal that fits the bytes behind it.
 std::string block_of(const std::string& bytes, const std::string& title) {
   const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
-  const auto checksum = crc32_z(crc32_z(0, nullptr, 0), data + kBlock, bytes.size() - kBlock);
-  return fmt::format("{}\nbytes {}\ncrc32 {:08x}\n", title, bytes.size(), checksum);
+  const auto checksum = crc32_z(crc32_z(0, nullptr, 0), data + kUserBlock, bytes.size() - kUserBlock);
+  return seal_of(title, std::ssize(bytes), static_cast<std::uint32_t>(checksum));
 }
 
 hdf5::Handle in_memory(const std::string* image) {
@@ -43,7 +44,7 @@ hid_t native_type() {
 hdf5::Handle create_sealed() {
   hdf5::silence();
   const hdf5::Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
-  H5Pset_userblock(creation.id(), kBlock);
+  H5Pset_userblock(creation.id(), kUserBlock);
   const auto access = in_memory(nullptr);
   hdf5::Handle file(H5Fcreate("sealed", H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
   require(file.valid(), "its beginning");
@@ -57,7 +58,7 @@ std::string sealed_bytes(const hdf5::Handle& file, const std::string& title) {
   std::string bytes(static_cast<std::size_t>(size), '\0');
   require(H5Fget_file_image(file.id(), bytes.data(), bytes.size()) > 0, "its bytes");
   // HDF5 gives the file without its user block.
-  if (bytes.starts_with(kSignature)) bytes.insert(0, kBlock, '\0');
+  if (bytes.starts_with(kSignature)) bytes.insert(0, kUserBlock, '\0');
   const auto block = block_of(bytes, title);
   std::ranges::copy(block, bytes.begin());
   return bytes;
@@ -68,19 +69,18 @@ bool has_seal(const std::string& bytes, const std::string& title) {
 }
 
 hdf5::Handle open_sealed(const std::string& bytes, const std::string& title, const std::string& path) {
-  if (bytes.size() < kBlock || !has_seal(bytes, title))
+  if (std::ssize(bytes) < kUserBlock || !has_seal(bytes, title))
     input_error("{}: its first bytes are not \"{}\"", path, title);
   const std::string found = bytes.c_str();  // the block ends with zeros
   const auto length = fmt::format("\nbytes {}\n", bytes.size());
   if (found.find(length) == std::string::npos)
     input_error("{}: is damaged: it has {} bytes, not as many as were written", path, bytes.size());
-  auto block = block_of(bytes, title);
-  block.resize(kBlock, '\0');
-  if (!bytes.starts_with(block)) input_error("{}: is damaged: its checksum does not fit its bytes", path);
+  if (!bytes.starts_with(block_of(bytes, title)))
+    input_error("{}: is damaged: its checksum does not fit its bytes", path);
   hdf5::silence();
   const auto access = in_memory(&bytes);
   hdf5::Handle file(H5Fopen("sealed", H5F_ACC_RDONLY, access.id()), H5Fclose);
-  if (!file.valid()) input_error("{}: is no HDF5 file behind its first {} bytes", path, kBlock);
+  if (!file.valid()) input_error("{}: is no HDF5 file behind its first {} bytes", path, kUserBlock);
   return file;
 }
 
@@ -110,15 +110,5 @@ template void write_matrix(const hdf5::Handle&, const std::string&, std::int64_t
                            const double*);
 template StoredMatrix<float> read_matrix(const hdf5::Handle&, const std::string&, const std::string&);
 template StoredMatrix<double> read_matrix(const hdf5::Handle&, const std::string&, const std::string&);
-
-std::vector<std::string> dataset_names(const hdf5::Handle& file) {
-  std::vector<std::string> names;
-  const auto one = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {
-    if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(data)->emplace_back(name);
-    return 0;
-  };
-  H5Ovisit(file.id(), H5_INDEX_NAME, H5_ITER_INC, one, &names);
-  return names;
-}
 
 }  // namespace espalier

@@ -42,7 +42,4 @@ struct StoredMatrix {
 template <class T>
 StoredMatrix<T> read_matrix(const hdf5::Handle& file, const std::string& name, const std::string& path);
 
-/// The names of all data sets, without the first slash.
-std::vector<std::string> dataset_names(const hdf5::Handle& file);
-
 }  // namespace espalier

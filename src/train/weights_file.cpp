@@ -6,6 +6,7 @@
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/train/checkpoint.hpp"
+#include "known_graph.hpp"
 #include "sealed_hdf5.hpp"
 
 namespace espalier {
@@ -27,34 +28,6 @@ std::string name_of_today(const std::string& name) {
     return name;
   const auto number = std::stoll(name.substr(kStatistics.size()));
   return fmt::format("{}layer{}.{}", kStatistics, number / 2 + 1, number % 2 == 0 ? "mean" : "variance");
-}
-
-// ---- the graph, by which it is known again ----
-
-template <class Graph, class Visit>
-void visit_counts(Graph& graph, Visit visit) {
-  visit("nodes", graph.nodes);
-  visit("edges", graph.edges);
-  visit("features", graph.features);
-  visit("classes", graph.classes);
-  visit("train", graph.train);
-  visit("valid", graph.valid);
-  visit("test", graph.test);
-}
-
-std::string graph_to_json(const GraphInfo& graph) {
-  nlohmann::ordered_json json;
-  visit_counts(graph, [&](const char* name, std::int64_t count) { json[name] = count; });
-  for (const auto& [name, digest] : graph.content.datasets) json["digests"][name] = hex(digest);
-  return json.dump();
-}
-
-void read_graph(const std::string& text, GraphInfo& graph) {
-  const auto json = nlohmann::json::parse(text);
-  visit_counts(graph, [&](const char* name, std::int64_t& count) { count = json.at(name); });
-  if (!json.contains("digests")) return;
-  for (const auto& [name, digest] : json.at("digests").items())
-    graph.content.datasets[name] = digest_from_hex(digest.get<std::string>()).value();
 }
 
 void write_row(const hdf5::Handle& file, const char* name, const std::vector<double>& values) {
@@ -84,7 +57,7 @@ TrainedWeights from_weights_file(const std::string& bytes, const std::string& pa
   } catch (const std::exception& error) {
     input_error("{}: its attribute graph cannot be understood: {}", path, error.what());
   }
-  for (const auto& name : dataset_names(file)) {
+  for (const auto& name : hdf5::dataset_names(file)) {
     if (!is_trained(name)) continue;
     auto matrix = read_matrix<float>(file, name, path);
     weights.tensors.push_back({name, matrix.rows, matrix.columns, std::move(matrix.values)});

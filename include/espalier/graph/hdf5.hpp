@@ -144,4 +144,7 @@ std::int64_t place_of(const Dataset& dataset);
 /// they lie.
 Handle open_file_unlocked(const std::string& path);
 
+/// The names of all data sets below the root, without the first slash.
+std::vector<std::string> dataset_names(const Handle& file);
+
 }  // namespace espalier::hdf5
