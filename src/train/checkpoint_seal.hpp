@@ -1,6 +1,6 @@
-// The user block of a checkpoint or a weights.h5: what the file is, its length, and CRC-32 of all that follows.
-// Ranks take checksums of ranges of their own, in any order; what they come to does not depend on
-// how the file was cut.
+// The user block of a checkpoint or a weights.h5: what the file is, its length, and CRC-32 of all
+// that follows. Ranks take checksums of ranges of their own, in any order; what they come to does
+// not depend on how the file was cut.
 #pragma once
 
 #include <cstdint>
