@@ -1,6 +1,8 @@
 // Checkpoints as bytes: written by some ranks and read by others, whatever becomes of the file.
 #pragma once
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -22,9 +24,12 @@ inline void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
+/// The same on all ranks, and another for each test program that runs: ranks have mpirun as their
+/// parent, one that is alone has a number of its own.
 inline std::string path_of_checkpoint_bytes() {
+  const auto job = test_world().size() > 1 ? getppid() : getpid();
   return std::filesystem::temp_directory_path() /
-         ("espalier-test-" + std::to_string(test_world().size()) + "-checkpoint-bytes.h5");
+         ("espalier-test-" + std::to_string(job) + "-checkpoint-bytes.h5");
 }
 
 /// Collective. What `ranks` write, on each of them.
