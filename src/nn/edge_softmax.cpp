@@ -69,11 +69,14 @@ void edge_softmax(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>& 
         for (std::int64_t h = 0; h < heads; ++h) row[k * heads + h] = leaky(of_source[h] + target(i, h));
       }
       largest_scores(row, count, heads, most);
+      for (std::int64_t k = 0; k < count; ++k)
+        for (std::int64_t h = 0; h < heads; ++h) row[k * heads + h] -= most[h];
+      for (std::int64_t e = 0; e < count * heads; ++e) row[e] = exp_of_nonpositive(row[e]);
       std::fill_n(sum, heads, T{0});
       for (std::int64_t k = 0; k < count; ++k)
         for (std::int64_t h = 0; h < heads; ++h) {
           T& weight = row[k * heads + h];
-          weight = is_own_entry(k) ? T{0} : exp_of_nonpositive(weight - most[h]);
+          if (is_own_entry(k)) weight = T{0};
           sum[h] += weight;
         }
       for (std::int64_t k = 0; k < count; ++k)
