@@ -35,6 +35,7 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   check_sampler_keys(sampler_kind_of(config.sampler.kind), config.sampler.weighted, config.sampler.mode,
                      has_own_weights(config.model));
   check_shape(network_shape(config.model, 1, 1));
+  matrix_form(config);
   metric_of(config.train);
   if (config.graph.file.empty() && !arguments.dry_run)
     usage_error(
@@ -164,8 +165,8 @@ void warn_of_surprises(const Job& job) {
                    fanout, kind.name);
       break;
     }
-  if (training && config.sampler.kind == "ladies" && config.sampler.mode == "paper")
-    log::warning("blocks of ladies in mode paper are biased; train with mode debiased or reference");
+  if (training && kind.biased_paper && config.sampler.mode == "paper")
+    log::warning("blocks of {} in mode paper are biased; train with mode debiased or reference", kind.name);
   if (job.device.sharers > 1)
     log::warning("{} ranks share a GPU; start one rank per GPU, or set run.device = \"cpu\"",
                  job.device.sharers);

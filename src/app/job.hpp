@@ -73,16 +73,15 @@ Topology topology_of(const Config& config);
 Job open_job(const Communicator& world, const Config& config, JobKind kind,
              std::optional<std::int64_t> classes = {});
 
-/// The matrix that the model multiplies by (MatrixForm) and whose rows the sampler estimates; for
-/// means A, or the row-normalised A where a layer-wise sampler needs its entries; for ladies in
-/// mode reference the row-normalised A + I of any model (docs/decisions/006). Collective.
+/// The matrix that the job multiplies by (matrix_form) and whose rows the sampler estimates; for
+/// means A, or the row-normalised A where a layer-wise sampler needs its entries. Collective.
 template <class Index>
 DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const Config& config) {
   note_activity("reading the edges");
   auto a = read_dist_csr<Index>(grid, file, topology_of(config));
-  if (config.sampler.kind == "ladies" && config.sampler.mode == "reference")
+  const auto form = matrix_form(config);
+  if (form == MatrixForm::kMeanOfSelf)
     return normalize_rows(std::move(a), true, config.sampler.weighted || has_own_weights(config.model));
-  const auto form = matrix_form(config.model);
   if (form == MatrixForm::kNormalized) return normalize_with_self_loops(std::move(a));
   if (form == MatrixForm::kSum) return with_values(std::move(a));
   if (sampler_kind_of(config.sampler.kind).layer_wise)

@@ -174,8 +174,7 @@ std::vector<EvaluationWork> estimate_evaluations(const Plan& plan, std::int64_t 
 
 void estimate(Plan& plan, const GraphFile& file) {
   const auto& config = plan.job.config;
-  const bool self_loops = matrix_form(config.model) == MatrixForm::kNormalized ||
-                          (config.sampler.kind == "ladies" && config.sampler.mode == "reference");
+  const bool self_loops = adds_self_loops(config);
   const bool values = plan.job.graph.weighted || self_loops || has_own_weights(config.model) ||
                       sampler_kind_of(config.sampler.kind).layer_wise;
   plan.work =

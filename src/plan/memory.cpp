@@ -63,6 +63,20 @@ NetworkShape network_shape(const GraphInfo& graph, const Config& config) {
   return network_shape(config.model, graph.features, graph.classes);
 }
 
+MatrixForm matrix_form(const Config& config) {
+  const auto form = matrix_form(config.model);
+  const auto& sampler = sampler_kind_of(config.sampler.kind);
+  if (!sampler.reference_mean || config.sampler.mode != "reference") return form;
+  if (form == MatrixForm::kSum)
+    usage_error(
+        "sampler.mode = reference makes {} estimate a mean, and model.kind = {}{} adds its neighbours up; "
+        "use "
+        "sampler.mode = \"debiased\"",
+        sampler.name, config.model.kind,
+        config.model.aggregator == "sum" ? " with model.aggregator = sum" : "");
+  return MatrixForm::kMeanOfSelf;
+}
+
 ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
                                std::int64_t replication, bool training) {
   const double share = static_cast<double>(replication) / static_cast<double>(ranks);
@@ -70,9 +84,7 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   const bool with_values =
       graph.weighted || has_own_weights(config.model) || sampler_kind_of(config.sampler.kind).layer_wise;
   memory.topology = topology_bytes(graph, with_values) * (config.grid.topology == "replicated" ? 1 : share);
-  const bool self_loops = matrix_form(config.model) == MatrixForm::kNormalized ||
-                          (config.sampler.kind == "ladies" && config.sampler.mode == "reference");
-  if (self_loops)
+  if (adds_self_loops(config))
     memory.loading =
         topology_bytes(graph, graph.weighted) * (config.grid.topology == "replicated" ? 1 : share);
   if (config.grid.schedule == "staged-oblivious" && config.grid.topology == "partitioned")

@@ -85,6 +85,8 @@ class Layers(JobTest):
                                  (("model.aggregator=median",), ["model.aggregator", "mean | max | sum"]),
                                  (("model.jumping=lstm",), ["model.jumping", "concat"]),
                                  (("model.kind=gta",), ["model.kind", "gat"]),
+                                 (("model.kind=gin", "sampler.kind=ladies", "sampler.mode=reference"), ["sampler.mode", "gin", "debiased"]),
+                                 (("model.aggregator=sum", "sampler.kind=ladies", "sampler.mode=reference"), ["model.aggregator = sum"]),
                                  (("model.kind=gin", "sampler.weighted=true", "sampler.kind=ladies"), ["sampler.weighted", "gin"])):
             with self.subTest(overrides=overrides):
                 self.fail_with(2, words, "train", self.config, *overrides)

@@ -31,6 +31,7 @@ enum class MatrixForm {
   kMean,        ///< A with rows that sum to 1, without self entries of its own
   kNormalized,  ///< D^-1/2 (A + I) D^-1/2
   kSum,         ///< A itself: ones, or the file's edge weights
+  kMeanOfSelf,  ///< A + I with rows that sum to 1: of no kind, but of LADIES in mode reference
 };
 
 /// What a layer is made for.

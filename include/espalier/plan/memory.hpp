@@ -27,6 +27,16 @@ std::string bytes_in_words(double bytes);
 /// The network of a job on this graph.
 NetworkShape network_shape(const GraphInfo& graph, const Config& config);
 
+/// The matrix that a job multiplies by: its model's, or its sampler's own
+/// (docs/decisions/006-what-layer-wise-samplers-estimate.md). Throws UserError(kUsage) where the
+/// two do not go together.
+MatrixForm matrix_form(const Config& config);
+/// Has it self-loops that the file need not have?
+inline bool adds_self_loops(const Config& config) {
+  const auto form = matrix_form(config);
+  return form == MatrixForm::kNormalized || form == MatrixForm::kMeanOfSelf;
+}
+
 /// Bytes on one rank, apart from minibatches.
 struct ResidentMemory {
   double topology = 0;

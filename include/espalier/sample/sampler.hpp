@@ -77,6 +77,8 @@ struct SamplerKind {
   bool weighs_picks;    ///< has a value for each pick also where the block is a mean
   bool takes_weighted;  ///< knows sampler.weighted
   bool takes_mode;      ///< knows sampler.mode
+  bool reference_mean;  ///< estimates the row mean of A + I in mode reference, whatever the model
+  bool biased_paper;    ///< its blocks are biased in mode paper
   const char* about;    ///< one line for users
 };
 
