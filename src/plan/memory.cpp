@@ -91,10 +91,13 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
     memory.exchange = memory.topology;
   if (!training) return memory;
   memory.features = feature_bytes(graph) * share;
-  const auto hidden = static_cast<double>(config.model.layers > 1 ? config.model.hidden : 0);
+  const bool jumps = config.model.jumping != "none";
+  const auto hidden = static_cast<double>(config.model.layers > 1 || jumps ? config.model.hidden : 0);
   const double widest = std::max(hidden, static_cast<double>(graph.classes));
+  const double kept =
+      jumps ? static_cast<double>(network_layers(network_shape(graph, config)).back().layer.in) : 0;
   memory.evaluation = 4 * static_cast<double>(graph.nodes) * share *
-                      (hidden + widest * (1 + 1 / static_cast<double>(replication)));
+                      (hidden + widest + (widest + kept) / static_cast<double>(replication));
   memory.model = 6 * 4 * network_size(network_shape(graph, config)).parameters;
   return memory;
 }
