@@ -12,20 +12,7 @@ const Needs kChosenSchedule = {"grid.schedule", [](const Config& c) { return c.g
 bool has_hidden(const Config& c) {
   return c.model.layers > 1 || c.model.jumping != "none";
 }
-bool is_attention(const Config& c) {
-  return c.model.kind == "gat";
-}
-
 const Needs kHiddenLayers = {"model.layers", has_hidden, "2 or more"};
-const Needs kAnythingDropped = {"model.layers",
-                                [](const Config& c) {
-                                  const bool drops_input = c.model.kind == "gcn" || is_attention(c);
-                                  return has_hidden(c) || (drops_input && !c.model.input_dropout.value) ||
-                                         (is_attention(c) && !c.model.attention_dropout.value);
-                                },
-                                "2 or more"};
-const Needs kAttention = {"model.kind", is_attention, "\"gat\""};
-const Needs kAggregator = {"model.kind", [](const Config& c) { return c.model.kind == "sage"; }, "\"sage\""};
 const Needs kClasses = {"train.task", [](const Config& c) { return c.train.task == "classes"; },
                         "\"classes\""};
 const Needs kSgd = {"train.optimizer", [](const Config& c) { return c.train.optimizer == "sgd"; }, "\"sgd\""};
@@ -111,13 +98,7 @@ std::vector<Key> bind_keys(Config& c) {
        {"sage", "gcn", "gat", "gin"}},
       {"model.hidden", &c.model.hidden, "width of the hidden layers", {}, 1, kNoLimit, {kHiddenLayers}},
       {"model.layers", &c.model.layers, "number of layers", {}, 1, 64},
-      {"model.dropout",
-       &c.model.dropout,
-       "probability that a hidden value is dropped",
-       {},
-       0,
-       0.999,
-       {kAnythingDropped}},
+      {"model.dropout", &c.model.dropout, "probability that a hidden value is dropped", {}, 0, 0.999},
       {"model.input_dropout",
        &c.model.input_dropout,
        "the same for input features; auto: model.dropout for gcn and gat, 0 for sage and gin",
@@ -131,34 +112,21 @@ std::vector<Key> bind_keys(Config& c) {
        -kNoLimit,
        kNoLimit,
        {kHiddenLayers}},
-      {"model.aggregator",
-       &c.model.aggregator,
-       "what sage makes of the neighbours",
-       {"mean", "max", "sum"},
-       -kNoLimit,
-       kNoLimit,
-       {kAggregator}},
+      {"model.aggregator", &c.model.aggregator, "what sage makes of the neighbours", {"mean", "max", "sum"}},
       {"model.heads",
        &c.model.heads,
        "heads of attention in hidden layers, model.hidden / heads wide each, side by side",
        {},
        1,
        1024,
-       {kAttention, kHiddenLayers}},
-      {"model.output_heads",
-       &c.model.output_heads,
-       "the same in the last layer, averaged",
-       {},
-       1,
-       1024,
-       {kAttention}},
+       {kHiddenLayers}},
+      {"model.output_heads", &c.model.output_heads, "the same in the last layer, averaged", {}, 1, 1024},
       {"model.attention_dropout",
        &c.model.attention_dropout,
        "probability that an edge's weight is dropped; auto: model.dropout",
        {},
        0,
-       0.999,
-       {kAttention}},
+       0.999},
       {"model.residual", &c.model.residual,
        "add each layer's input to its result, by a learnt matrix where widths differ"},
       {"model.jumping",

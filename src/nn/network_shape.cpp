@@ -29,6 +29,29 @@ MatrixForm matrix_form(const ModelConfig& model) {
   return layer_kind_of(model.kind).matrix(model.aggregator);
 }
 
+void check_model_keys(const ModelConfig& model) {
+  const auto& kind = layer_kind_of(model.kind);
+  const ModelConfig defaults;
+  const auto needs = [&](const char* key, bool changed, bool LayerKind::*takes) {
+    if (!changed || kind.*takes) return;
+    std::string others;
+    for (const auto& other : layer_kinds())
+      if (other.*takes) others += (others.empty() ? "" : " or ") + std::string(other.name);
+    usage_error("model.{} has no meaning with model.kind = {}; leave it out, or use {}", key, kind.name,
+                others);
+  };
+  needs("heads", model.heads != defaults.heads, &LayerKind::takes_heads);
+  needs("output_heads", model.output_heads != defaults.output_heads, &LayerKind::takes_heads);
+  needs("attention_dropout", model.attention_dropout.value.has_value(), &LayerKind::takes_heads);
+  needs("aggregator", model.aggregator != defaults.aggregator, &LayerKind::takes_aggregator);
+  const bool of_hidden = model.layers > 1 || model.jumping != "none",
+             of_input = kind.drops_input && !model.input_dropout.value,
+             of_attention = kind.takes_heads && !model.attention_dropout.value;
+  if (model.dropout != defaults.dropout && !of_hidden && !of_input && !of_attention)
+    usage_error("model.dropout has no meaning with model.layers = 1 and model.kind = {}; leave it out",
+                kind.name);
+}
+
 void check_shape(const NetworkShape& s) {
   const auto& kind = layer_kind_of(s.kind);
   if (s.normalize != "none" && s.normalize != "batch" && s.normalize != "layer")

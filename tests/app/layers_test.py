@@ -80,8 +80,9 @@ class Layers(JobTest):
 
     def test_shapes_that_make_no_sense(self):
         for overrides, words in ((("model.kind=gat", "model.heads=3"), ["model.hidden = 8", "model.heads = 3", "6 or 9"]),
-                                 (("model.heads=2",), ["model.heads = 2", "has no meaning", "gat"]),
+                                 (("model.heads=2",), ["model.heads", "has no meaning", "sage", "gat"]),
                                  (("model.kind=gcn", "model.aggregator=max"), ["model.aggregator", "has no meaning", "sage"]),
+                                 (("model.layers=1", "sampler.fanout=[3]", "model.hidden=256", "model.dropout=0.3"), ["model.dropout", "sage"]),
                                  (("model.aggregator=median",), ["model.aggregator", "mean | max | sum"]),
                                  (("model.jumping=lstm",), ["model.jumping", "concat"]),
                                  (("model.kind=gta",), ["model.kind", "gat"]),

@@ -273,10 +273,6 @@ TEST(Config, AKeyThatWouldBeIgnoredIsRefused) {
        {"model.layers=1", "sampler.fanout=[3]"},
        {},
        "set model.layers to 2 or more"},
-      {"model.dropout=0.1",
-       {"model.layers=1", "sampler.fanout=[3]"},
-       {"model.layers=1", "sampler.fanout=[3]", "model.kind=gcn"},
-       "set model.layers to 2 or more"},
   };
   for (const auto& d : dependences) {
     EXPECT_NE(message_of("", with(d.ignored, d.set)).find(d.words), std::string::npos)
