@@ -101,10 +101,11 @@ void use_simulated_clock(const WorkRates&) {}
 // The ranks that hold the same rows share the making of them.
 DistCsr<Index> make_matrix(const Grid& grid, const Options& options) {
   const bool replicated = options.topology == "replicated";
-  auto a = empty_dist_csr<Index>(grid, options.graph.nodes,
-                                 replicated ? Topology::kReplicated : Topology::kPartitioned);
+  const auto ranges =
+      row_ranges(grid, options.graph.nodes, replicated ? Topology::kReplicated : Topology::kPartitioned);
+  auto a = empty_dist_csr<Index>(grid, ranges);
   const auto& sharers = replicated ? grid.world() : grid.row_comm();
-  const auto begin = a.partition.begin(a.part), rows = a.partition.size(a.part);
+  const auto begin = ranges.begin(a.part), rows = ranges.size(a.part);
   const auto shares = block_partition(rows, sharers.size());
   Buffer<Index> my_sizes, my_columns;
   SkewedRows(options.graph)

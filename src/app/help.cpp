@@ -95,7 +95,7 @@ const std::map<std::string, Words>& words() {
         "The file (HDF5):\n"
         "  /logits        float32 or float16 [rows, classes], or\n"
         "  /embeddings    the same [rows, model.hidden], with --layer below the last\n"
-        "  /predictions   int32 [rows], with --predictions\n"
+        "  /predictions   int32 [rows], with --predictions; of train.task = \"labels\" uint8 [rows, labels]\n"
         "  /ids           int64 [rows], ascending, with --nodes: the vertex of each row; else row v is "
         "vertex v\n"
         "  /              attributes: espalier, checkpoint, epoch, weights_digest, config, config_digest, "

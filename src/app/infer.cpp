@@ -182,6 +182,7 @@ RowFileShape shape_of(const Job& job, const Inference& inference) {
           .width = inference.network.output_width(inference.layer),
           .half = inference.arguments.half,
           .predictions = inference.arguments.predictions,
+          .labels = task_kind_of(job.config.train.task).several_labels ? job.graph.classes : 0,
           .chosen = inference.chosen};
 }
 
@@ -194,11 +195,12 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   const auto& world = job.grid->world();
   const double start = now();
   note_activity("computing the layers");
-  const LayerwisePassOn<Space> pass(grid, whole_rows, features.partition(), job.graph.edges,
+  const LayerwisePassOn<Space> pass(grid, whole_rows, features.ownership(), job.graph.edges,
                                     evaluation_memory(job), kLabel);
   const auto shape = shape_of(job, inference);
   RowFile file(world, {arguments.output, arguments.overwrite}, shape);
-  RowFileSinkOn<Space> rows(file, true, false), predictions(file, false, true);
+  RowFileSinkOn<Space> rows(file, pass.shares(), world.rank(), true, false),
+      predictions(file, pass.shares(), world.rank(), false, true);
   std::vector<SeveralSinks<Space>> layers(inference.needs_logits() ? inference.layers() : inference.layer);
   layers[inference.layer - 1].add(rows);
   if (arguments.predictions) layers.back().add(predictions);
@@ -208,8 +210,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   std::optional<KeptRowsOn<Space>> logits;
   if (inference.targets) {
     task = make_task(space, *job.grid, *inference.targets, job.config.train);
-    sinks.back() = &logits.emplace(pass.share().first, pass.share().count,
-                                   network.output_width(network.stages()), sinks.back());
+    sinks.back() = &logits.emplace(pass.rows(), network.output_width(network.stages()), sinks.back());
   }
   pass.run(space, network, std::move(features), sinks, [&] {
     note_progress();
@@ -220,7 +221,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   note_activity("finishing the file");
   const auto bytes = job.grid->traffic().of_stage(kLabel).bytes_received;
   std::optional<Evaluation> found;
-  if (task) found = task->judge(space, logits->release(), pass.share().first);
+  if (task) found = task->judge(space, logits->release());
   file.commit([&](const hdf5::Handle& root) { return describe(root, job, inference, found); });
   const auto moved = world.all_reduce(bytes, Reduction::kSum, "report");
   log::info("wrote   {}: {} {} [{}, {}]{}{} in {:.1f} s, {:.1f} MB between ranks", arguments.output,

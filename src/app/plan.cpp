@@ -133,17 +133,17 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
   const Cpu cpu{static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))};
   note_activity("counting minibatches");
   plan.work = count_epoch(cpu, a, plan.epoch, file.read_split(Split::kTrain), draw);
+  const Ownership blocks = block_partition(a.rows(), plan.epoch.rows());
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
     plan.judged[static_cast<std::size_t>(split)] =
-        count_judged(file.read_split(split), a.local.rows, plan.epoch.rows(), plan.epoch.replication);
+        count_judged(file.read_split(split), blocks, plan.epoch.replication);
   for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer) {
     note_activity("counting an evaluation");
     const auto step = chunk_rows(plan.job, plan.epoch.replication, layer);
     const bool as_before =
         layer > 2 || (layer == 2 && step == chunk_rows(plan.job, plan.epoch.replication, 1));
-    plan.evaluations.push_back(
-        as_before ? plan.evaluations.back()
-                  : count_evaluation(a.local, plan.epoch.rows(), plan.epoch.replication, step));
+    plan.evaluations.push_back(as_before ? plan.evaluations.back()
+                                         : count_evaluation(a.local, blocks, plan.epoch.replication, step));
   }
 }
 

@@ -11,7 +11,7 @@ FeatureStore read_feature_store(const Grid& grid, const GraphFile& file, const s
   if (info.features == 0)
     input_error("{}: the graph has no features (/nodes/features), so there is nothing to train on",
                 file.path());
-  auto partition = block_partition(info.nodes, grid.rows());
+  const auto partition = block_partition(info.nodes, grid.rows());
   const auto begin = partition.begin(grid.row()), end = partition.end(grid.row());
   auto store = info.half_features ? FeatureStore(grid, partition, file.read_features<Half>(begin, end))
                                   : FeatureStore(grid, partition, file.read_features<float>(begin, end));

@@ -34,7 +34,7 @@ FeatureStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const F
         return on_device(cuda, own.rows, own.columns, own.data, placement);
       },
       host.block());
-  return {grid, host.partition(), std::move(block)};
+  return {grid, host.ownership(), std::move(block)};
 }
 
 }  // namespace espalier

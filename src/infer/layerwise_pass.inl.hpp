@@ -20,16 +20,15 @@ void gather_block(const DeviceCommunicator& group, const Matrix<float, Cuda>& mi
 
 template <class Space>
 LayerwisePassOn<Space>::LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
-                                        const RowPartition& partition, std::int64_t edges,
+                                        const Ownership& ownership, std::int64_t edges,
                                         std::int64_t chunk_bytes, std::string label)
     : collectives_(grid),
       grid_(grid.host()),
       whole_rows_(whole_rows),
-      partition_(partition),
-      shares_(block_partition(partition.size(grid_.row()), grid_.replication())),
-      share_{partition.begin(grid_.row()) + shares_.begin(grid_.column()), shares_.size(grid_.column())},
+      ownership_(ownership),
+      shares_(ownership.cut(grid_.replication())),
       mean_degree_(static_cast<double>(edges) /
-                   static_cast<double>(std::max<std::int64_t>(1, partition.rows()))),
+                   static_cast<double>(std::max<std::int64_t>(1, ownership.rows()))),
       chunk_bytes_(chunk_bytes),
       label_(std::move(label)) {}
 
@@ -38,15 +37,15 @@ template <class Space>
 bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<float, Space>& network,
                                            int layer, const FeatureStoreOn<Space>& input, Scratch& scratch,
                                            RowSinkOn<Space>& sink, const GoesOn& goes_on) const {
-  const auto end = share_.first + share_.count;
+  const int me = grid_.world().rank();
   const auto step = evaluation_chunk_rows(mean_degree_, input.width(), chunk_bytes_);
-  const auto chunks = grid_.world().all_reduce((share_.count + step - 1) / step, Reduction::kMax, label_);
+  const auto chunks = grid_.world().all_reduce((rows() + step - 1) / step, Reduction::kMax, label_);
 
   Matrix<float, Space> output;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const auto from = std::min(share_.first + chunk * step, end), to = std::min(from + step, end);
-    std::vector<std::int64_t> vertices(to - from);
-    std::iota(vertices.begin(), vertices.end(), from);
+    const auto from = std::min(chunk * step, rows()), to = std::min(from + step, rows());
+    std::vector<std::int64_t> vertices;
+    for (auto k = from; k < to; ++k) vertices.push_back(shares_.vertex(me, k));
     const SeedBatch batch = {0, vertices};
     const auto sampled = whole_rows_.sample(space, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
     std::vector<std::span<const std::int64_t>> lists;
@@ -65,9 +64,10 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
 template <class Space>
 Matrix<float, Space> LayerwisePassOn<Space>::gathered(Matrix<float, Space> mine) const {
   if (grid_.replication() == 1) return mine;
-  Matrix<float, Space> block(partition_.size(grid_.row()), mine.columns);
+  Matrix<float, Space> block(ownership_.size(grid_.row()), mine.columns);
   std::vector<std::int64_t> counts;
-  for (int r = 0; r < grid_.replication(); ++r) counts.push_back(shares_.size(r) * mine.columns);
+  const int first = grid_.row() * grid_.replication();
+  for (int r = 0; r < grid_.replication(); ++r) counts.push_back(shares_.size(first + r) * mine.columns);
   gather_block(collectives_.row_comm(), mine, counts, block, label_);
   return block;
 }
@@ -77,8 +77,8 @@ Matrix<float, Space> LayerwisePassOn<Space>::gathered(Matrix<float, Space> mine)
 template <class Space>
 class JumpSink final : public RowSinkOn<Space> {
  public:
-  JumpSink(const Network<float, Space>& network, std::int64_t first, std::int64_t rows)
-      : network_(network), first_(first), jumped_(rows, network.input_width(network.stages())) {}
+  JumpSink(const Network<float, Space>& network, std::int64_t rows)
+      : network_(network), jumped_(rows, network.input_width(network.stages())) {}
 
   RowSinkOn<Space>* of_layer(int layer, RowSinkOn<Space>* also) {
     layer_ = layer;
@@ -86,7 +86,7 @@ class JumpSink final : public RowSinkOn<Space> {
     return this;
   }
   void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
-    const MatrixView<float, Space> to(rows.rows, jumped_.columns, jumped_.row(first - first_));
+    const MatrixView<float, Space> to(rows.rows, jumped_.columns, jumped_.row(first));
     network_.take_up_layer(space, layer_, rows, winners_, to);
     if (also_ != nullptr) also_->take(space, first, rows);
   }
@@ -94,7 +94,6 @@ class JumpSink final : public RowSinkOn<Space> {
 
  private:
   const Network<float, Space>& network_;
-  std::int64_t first_;
   Matrix<float, Space> jumped_;
   Array<Space, std::int32_t> winners_;
   int layer_ = 1;
@@ -114,24 +113,24 @@ bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<fl
                  "{} sinks for {} stages", stages, network.stages());
   const int last = std::min(stages, network.shape().layers);
   std::optional<JumpSink<Space>> jump;
-  if (stages > last) jump.emplace(network, share_.first, share_.count);
+  if (stages > last) jump.emplace(network, rows());
   const auto sink_of = [&](int layer) {
     return jump ? jump->of_layer(layer, sinks[layer - 1]) : sinks[layer - 1];
   };
   Scratch scratch;
   for (int layer = 1; layer < last; ++layer) {
-    KeptRowsOn<Space> kept(share_.first, share_.count, network.output_width(layer), sink_of(layer));
+    KeptRowsOn<Space> kept(rows(), network.output_width(layer), sink_of(layer));
     const auto& input = layer == 1 ? features : *hidden;
     if (!compute_layer(space, network, layer, input, scratch, kept, goes_on)) return false;
     auto block = gathered(kept.release());
-    hidden.emplace(collectives_, partition_, std::move(block));
+    hidden.emplace(collectives_, ownership_, std::move(block));
   }
   if (!compute_layer(space, network, last, last == 1 ? features : *hidden, scratch, *sink_of(last), goes_on))
     return false;
   if (!jump) return true;
   Matrix<float, Space> logits;
   network.evaluate_output(space, jump->jumped(), logits);
-  sinks.back()->take(space, share_.first, logits);
+  sinks.back()->take(space, 0, logits);
   return true;
 }
 

@@ -29,7 +29,10 @@ RowFile::RowFile(const Communicator& comm, const OutputFile& output, RowFileShap
                                {count, shape_.width});
   output_.require(rows_.exists(), shape_.rows);
   if (shape_.predictions) {
-    predictions_ = hdf5::create_dataset(file, kPredictions, hdf5::file_type<std::int32_t>(), {count});
+    predictions_ = shape_.labels > 0
+                       ? hdf5::create_dataset(file, kPredictions, hdf5::file_type<std::uint8_t>(),
+                                              {count, shape_.labels})
+                       : hdf5::create_dataset(file, kPredictions, hdf5::file_type<std::int32_t>(), {count});
     output_.require(predictions_.exists(), kPredictions);
   }
   if (shape_.chosen) write_ids();
@@ -55,16 +58,21 @@ RowFile::Place RowFile::place_of(std::int64_t first, std::int64_t count) const {
   return {from - ids.begin(), to - from};
 }
 
+// Of `rows`, of the vertices from `first` on, those that were chosen, which `place` counts.
+const Matrix<float>& RowFile::pick(const Place& place, std::int64_t first, const Matrix<float>& rows,
+                                   Matrix<float>& picked) const {
+  if (place.count == rows.rows) return rows;
+  picked.resize(place.count, rows.columns);
+  for (std::int64_t k = 0; k < place.count; ++k)
+    std::copy_n(rows.row((*shape_.chosen)[place.row + k] - first), rows.columns, picked.row(k));
+  return picked;
+}
+
 void RowFile::write_rows(std::int64_t first, const Matrix<float>& rows) {
   if (!good_) return;  // it says so in check()
   const auto place = place_of(first, rows.rows);
   Matrix<float> picked;
-  if (place.count < rows.rows) {
-    picked.resize(place.count, rows.columns);
-    for (std::int64_t k = 0; k < place.count; ++k)
-      std::copy_n(rows.row((*shape_.chosen)[place.row + k] - first), rows.columns, picked.row(k));
-  }
-  const auto& values = place.count < rows.rows ? picked : rows;
+  const auto& values = pick(place, first, rows, picked);
   const hdf5::Slab slab{place.row, place.row + place.count, rows.columns};
   good_ = shape_.half ? hdf5::write_slab(rows_, hdf5::memory_type<Half>(), slab,
                                          converted<Half>(values, to_half).data())
@@ -74,13 +82,21 @@ void RowFile::write_rows(std::int64_t first, const Matrix<float>& rows) {
 void RowFile::write_predictions(std::int64_t first, const Matrix<float>& logits) {
   if (!good_) return;
   const auto place = place_of(first, logits.rows);
+  Matrix<float> picked;
+  const auto& chosen = pick(place, first, logits, picked);
+  const auto write = [&]<class T>(const Buffer<T>& predicted, std::int64_t columns) {
+    good_ = hdf5::write_slab(predictions_, hdf5::memory_type<T>(),
+                             {place.row, place.row + place.count, columns}, predicted.data());
+  };
+  if (shape_.labels > 0)
+    return write(converted<std::uint8_t>(chosen, [](float logit) -> std::uint8_t { return logit > 0; }),
+                 shape_.labels);
   Buffer<std::int32_t> classes(place.count);
   for (std::int64_t k = 0; k < place.count; ++k) {
-    const auto* row = logits.row(shape_.chosen ? (*shape_.chosen)[place.row + k] - first : k);
-    classes[k] = static_cast<std::int32_t>(std::max_element(row, row + logits.columns) - row);
+    const auto* row = chosen.row(k);
+    classes[k] = static_cast<std::int32_t>(std::max_element(row, row + chosen.columns) - row);
   }
-  good_ = hdf5::write_slab(predictions_, hdf5::memory_type<std::int32_t>(),
-                           {place.row, place.row + place.count, 1}, classes.data());
+  write(classes, 1);
 }
 
 void RowFile::check() {

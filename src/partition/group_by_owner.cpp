@@ -38,33 +38,24 @@ void group(const From* list, std::int64_t count, std::int64_t parts, PartOf part
 }  // namespace
 
 template <class From, class Id>
-void group_by_owner(const Cpu&, const From* list, std::int64_t count, const SharedList<From>& bounds,
+void group_by_owner(const Cpu&, const From* list, std::int64_t count, const OwnersOn<Cpu>& owners,
                     OwnerGroups<Id>& groups, int last) {
+  group(list, count, owners.parts(), owners.owners(), groups, last);
+}
+
+void group_by_owner(const Cpu&, const std::uint64_t* list, std::int64_t count,
+                    const SharedList<std::uint64_t>& bounds, OwnerGroups<std::uint64_t>& groups) {
   const auto parts = bounds.size() - 1;
-  group(
-      list, count, parts, [&](From id) { return segment_of(bounds.data(), parts, id); }, groups, last);
+  const auto part_of = [&](std::uint64_t point) { return segment_of(bounds.data(), parts, point); };
+  group(list, count, parts, part_of, groups, -1);
 }
 
-template <class Id>
-void group_by_owner(const Cpu& cpu, const std::int64_t* list, std::int64_t count, const OwnersOn<Cpu>& owners,
-                    OwnerGroups<Id>& groups, int last) {
-  if (!owners.is_map()) return group_by_owner(cpu, list, count, owners.bounds, groups, last);
-  group(
-      list, count, owners.parts(), [owner = owners.owner.data()](std::int64_t id) { return owner[id]; },
-      groups, last);
-}
-template void group_by_owner(const Cpu&, const std::int64_t*, std::int64_t, const OwnersOn<Cpu>&,
-                             OwnerGroups<std::int32_t>&, int);
-template void group_by_owner(const Cpu&, const std::int64_t*, std::int64_t, const OwnersOn<Cpu>&,
-                             OwnerGroups<std::int64_t>&, int);
-
-#define ESPALIER_INSTANTIATE(From, Id)                                                         \
-  template void group_by_owner(const Cpu&, const From*, std::int64_t, const SharedList<From>&, \
+#define ESPALIER_INSTANTIATE(From, Id)                                                      \
+  template void group_by_owner(const Cpu&, const From*, std::int64_t, const OwnersOn<Cpu>&, \
                                OwnerGroups<Id>&, int);
 ESPALIER_INSTANTIATE(std::int32_t, std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t, std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t, std::int64_t)
-ESPALIER_INSTANTIATE(std::uint64_t, std::uint64_t)
 #undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

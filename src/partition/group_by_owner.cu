@@ -11,18 +11,14 @@ namespace espalier {
 
 namespace {
 
-// part_of(id), on the device: whose it is.
-template <class From>
+// Whose a point of an axis is.
 struct InRanges {
-  const From* bounds;
+  const std::uint64_t* bounds;
   std::int64_t parts;
-  __device__ std::int64_t operator()(From id) const { return segment_of(bounds, parts, id); }
-};
-struct InMap {
-  const std::int32_t* owner;
-  __device__ std::int64_t operator()(std::int64_t id) const { return owner[id]; }
+  __device__ std::int64_t operator()(std::uint64_t point) const { return segment_of(bounds, parts, point); }
 };
 
+// part_of(id), on the device: whose it is.
 template <class From, class Id, class PartOf>
 void group(const Cuda& cuda, const From* list, std::int64_t count, std::int64_t parts, PartOf part_of,
            OwnerGroups<Id, Cuda>& groups, int last) {
@@ -53,30 +49,23 @@ void group(const Cuda& cuda, const From* list, std::int64_t count, std::int64_t 
 }  // namespace
 
 template <class From, class Id>
-void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count,
-                    const SharedList<From, Cuda>& bounds, OwnerGroups<Id, Cuda>& groups, int last) {
+void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count, const OwnersOn<Cuda>& owners,
+                    OwnerGroups<Id, Cuda>& groups, int last) {
+  group(cuda, list, count, owners.parts(), owners.owners(), groups, last);
+}
+
+void group_by_owner(const Cuda& cuda, const std::uint64_t* list, std::int64_t count,
+                    const SharedList<std::uint64_t, Cuda>& bounds, OwnerGroups<std::uint64_t, Cuda>& groups) {
   const auto parts = bounds.size() - 1;
-  group(cuda, list, count, parts, InRanges<From>{bounds.data(), parts}, groups, last);
+  group(cuda, list, count, parts, InRanges{bounds.data(), parts}, groups, -1);
 }
 
-template <class Id>
-void group_by_owner(const Cuda& cuda, const std::int64_t* list, std::int64_t count,
-                    const OwnersOn<Cuda>& owners, OwnerGroups<Id, Cuda>& groups, int last) {
-  if (!owners.is_map()) return group_by_owner(cuda, list, count, owners.bounds, groups, last);
-  group(cuda, list, count, owners.parts(), InMap{owners.owner.data()}, groups, last);
-}
-template void group_by_owner(const Cuda&, const std::int64_t*, std::int64_t, const OwnersOn<Cuda>&,
-                             OwnerGroups<std::int32_t, Cuda>&, int);
-template void group_by_owner(const Cuda&, const std::int64_t*, std::int64_t, const OwnersOn<Cuda>&,
-                             OwnerGroups<std::int64_t, Cuda>&, int);
-
-#define ESPALIER_INSTANTIATE(From, Id)                                                                \
-  template void group_by_owner(const Cuda&, const From*, std::int64_t, const SharedList<From, Cuda>&, \
+#define ESPALIER_INSTANTIATE(From, Id)                                                        \
+  template void group_by_owner(const Cuda&, const From*, std::int64_t, const OwnersOn<Cuda>&, \
                                OwnerGroups<Id, Cuda>&, int);
 ESPALIER_INSTANTIATE(std::int32_t, std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t, std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t, std::int64_t)
-ESPALIER_INSTANTIATE(std::uint64_t, std::uint64_t)
 #undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

@@ -53,6 +53,28 @@ std::vector<RowRange> Ownership::vertices(int part, RowRange places) const {
   return ranges;
 }
 
+std::vector<std::int64_t> Ownership::places_of(int part, std::span<const std::int64_t> ids) const {
+  std::vector<std::int64_t> places;
+  for (const auto v : ids)
+    if (owner(v) == part) places.push_back(local(v));
+  return places;
+}
+
+Ownership Ownership::cut(int pieces) const {
+  std::vector<std::int64_t> offsets = {0};
+  for (int part = 0; part < parts(); ++part) {
+    const auto cuts = block_partition(size(part), pieces);
+    for (int piece = 0; piece < pieces; ++piece) offsets.push_back(offsets.back() + cuts.size(piece));
+  }
+  Ownership finer = RowPartition(std::move(offsets));
+  if (!is_map()) return finer;
+  std::vector<std::int32_t> owner(map_->owner.size());
+  for (int part = 0; part < finer.parts(); ++part)
+    for (auto at = finer.ranges_.begin(part); at < finer.ranges_.end(part); ++at)
+      owner[static_cast<std::size_t>(map_->vertices[static_cast<std::size_t>(at)])] = part;
+  return {std::move(owner), finer.parts()};
+}
+
 template <class Id>
 std::int64_t to_places(const Cpu&, const OwnersOn<Cpu>& owners, int part, Id* ids, std::int64_t count) {
   if (!owners.is_map()) return owners.bounds[part];

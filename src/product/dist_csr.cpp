@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "espalier/base/error.hpp"
+
 namespace espalier {
 
 namespace {
@@ -17,7 +19,7 @@ Csr<Index> add_identity(const DistCsr<Index>& a) {
   out.indices.reserve(a.local.indices.size() + static_cast<std::size_t>(a.local.rows));
   out.values.reserve(out.indices.capacity());
   for (std::int64_t row = 0; row < a.local.rows; ++row) {
-    const auto self = static_cast<Index>(a.first_row() + row);
+    const auto self = static_cast<Index>(a.ownership.vertex(a.part, row));
     const auto columns = a.local.row_indices(row);
     const auto weights = a.local.row_values(row);
     bool placed = false;
@@ -49,47 +51,54 @@ std::vector<double> row_sums(const Csr<Index>& a) {
   return sums;
 }
 
-// Divides the entries whose column lies in [first, first + sums.size()) by sqrt(D_v D_u).
+// Divides the entries whose column `part` owns by sqrt(D_v D_u). column_sum: of its vertices.
 template <class Index>
-void scale_columns(Csr<Index>& a, const std::vector<double>& row_sum, std::int64_t first,
+void scale_columns(DistCsr<Index>& a, const std::vector<double>& row_sum, int part,
                    const std::vector<double>& column_sum) {
-  const auto last = first + static_cast<std::int64_t>(column_sum.size());
-  for (std::int64_t row = 0; row < a.rows; ++row) {
-    const auto columns = a.row_indices(row);
-    const auto from = std::lower_bound(columns.begin(), columns.end(), first) - columns.begin();
-    for (auto k = from; k < std::ssize(columns) && columns[k] < last; ++k) {
-      float& value = a.values[a.row_begin(row) + k];
-      const double d_v = row_sum[row];
-      const double d_u = column_sum[columns[k] - first];
+  const auto place = a.owners.places(part);
+  const auto owner = a.owners.owners();
+  for (std::int64_t row = 0; row < a.local.rows; ++row)
+    for (auto k = a.local.row_begin(row); k < a.local.row_end(row); ++k) {
+      const auto column = a.local.indices[k];
+      if (owner(column) != part) continue;
+      const double d_v = row_sum[row], d_u = column_sum[place(column)];
+      float& value = a.local.values[k];
       value = static_cast<float>(static_cast<double>(value) / std::sqrt(d_v * d_u));
     }
-  }
 }
 
 }  // namespace
 
+RowPartition row_ranges(const Grid& grid, std::int64_t rows, Topology topology) {
+  return block_partition(rows, topology == Topology::kPartitioned ? grid.rows() : 1);
+}
+
 template <class Index>
-DistCsr<Index> empty_dist_csr(const Grid& grid, std::int64_t rows, Topology topology) {
+DistCsr<Index> empty_dist_csr(const Grid& grid, Ownership ownership) {
+  ESPALIER_CHECK(ownership.parts() == 1 || ownership.parts() == grid.rows(), "{} parts on {} block rows",
+                 ownership.parts(), grid.rows());
   DistCsr<Index> a;
   a.grid = &grid;
-  const bool spread = topology == Topology::kPartitioned;
-  a.partition = block_partition(rows, spread ? grid.rows() : 1);
-  a.part = spread ? grid.row() : 0;
+  a.owners = {Cpu{}, ownership};
+  a.part = ownership.parts() > 1 ? grid.row() : 0;
+  a.ownership = std::move(ownership);
   return a;
 }
 
 template <class Index>
-DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology topology) {
-  auto a = empty_dist_csr<Index>(grid, whole.rows, topology);
-  const auto first = a.partition.begin(a.part), last = a.partition.end(a.part);
-  const auto from = whole.indptr[first], to = whole.indptr[last];
-  a.local.rows = last - first;
+DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, const Ownership& ownership) {
+  auto a = empty_dist_csr<Index>(grid, ownership);
+  a.local.rows = ownership.size(a.part);
   a.local.columns = whole.columns;
   a.has_values = whole.has_values();
-  a.local.indptr.assign(whole.indptr.begin() + first, whole.indptr.begin() + last + 1);
-  for (auto& at : a.local.indptr) at -= from;
-  a.local.indices.assign(whole.indices.begin() + from, whole.indices.begin() + to);
-  if (whole.has_values()) a.local.values.assign(whole.values.begin() + from, whole.values.begin() + to);
+  for (std::int64_t k = 0; k < a.local.rows; ++k) {
+    const auto v = ownership.vertex(a.part, k);
+    const auto columns = whole.row_indices(v);
+    const auto values = whole.row_values(v);
+    a.local.indices.insert(a.local.indices.end(), columns.begin(), columns.end());
+    a.local.values.insert(a.local.values.end(), values.begin(), values.end());
+    a.local.indptr.push_back(std::ssize(a.local.indices));
+  }
   return a;
 }
 
@@ -98,11 +107,11 @@ DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a) {
   a.local = add_identity(a);
   a.has_values = true;
   const auto mine = row_sums(a.local);
-  for (int part = 0; part < a.partition.parts(); ++part) {
+  for (int part = 0; part < a.parts(); ++part) {
     std::vector<double> theirs = mine;
-    theirs.resize(a.partition.size(part));
-    if (a.partition.parts() > 1) a.grid->column_comm().broadcast(std::span<double>(theirs), part, "setup");
-    scale_columns(a.local, mine, a.partition.begin(part), theirs);
+    theirs.resize(a.ownership.size(part));
+    if (a.parts() > 1) a.grid->column_comm().broadcast(std::span<double>(theirs), part, "setup");
+    scale_columns(a, mine, part, theirs);
   }
   return a;
 }
@@ -131,11 +140,11 @@ DistCsr<Index> with_values(DistCsr<Index> a) {
   return a;
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                             \
-  template DistCsr<Index> with_values(DistCsr<Index>);                          \
-  template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);           \
-  template DistCsr<Index> empty_dist_csr(const Grid&, std::int64_t, Topology);  \
-  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, Topology); \
+#define ESPALIER_INSTANTIATE(Index)                                                     \
+  template DistCsr<Index> with_values(DistCsr<Index>);                                  \
+  template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);                   \
+  template DistCsr<Index> empty_dist_csr(const Grid&, Ownership);                       \
+  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, const Ownership&); \
   template DistCsr<Index> normalize_with_self_loops(DistCsr<Index>);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

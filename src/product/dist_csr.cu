@@ -7,7 +7,8 @@ template <class Index>
 DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const DistCsr<Index>& a,
                                Placement placement) {
   const DevicePurpose purpose("the graph");
-  return {&grid, a.partition, upload(cuda, a.local, placement), a.part, a.has_values, &a};
+  return {&grid,        a.ownership, {cuda, a.ownership}, upload(cuda, a.local, placement), a.part,
+          a.has_values, &a};
 }
 
 template DistCsr<std::int32_t, Cuda> to_device(const Cuda&, const DeviceGrid&, const DistCsr<std::int32_t>&,

@@ -19,7 +19,7 @@ namespace espalier {
 /// The shape of `a` as the cost model sees it; rows and entries are left 0.
 template <class Index, class Space>
 ProductShape shape_of(const DistCsr<Index, Space>& a) {
-  return {.parts = a.partition.parts(),
+  return {.parts = a.parts(),
           .replication = a.grid->replication(),
           .index_bytes = sizeof(Index),
           .value_bytes = a.has_values ? 4 : 0};
@@ -62,12 +62,12 @@ class FetchedRows {
               std::string label)
       : a_(a),
         label_(std::move(label)),
-        wanted_(find_distinct<Id, Index>(space, list, count, bounds_of(space, a.partition), a.part)),
+        wanted_(find_distinct<Id, Index>(space, list, count, a.owners, a.part)),
         begins_(begins_of(wanted_.groups.counts)),
         list_size_(count),
         views_(wanted_.groups.ids.size()) {
     a.grid->traffic().count(MemoryStep::kFindDistinct, {.rows = count, .entries = wanted_.groups.size()});
-    view_rows(space, wanted_.groups.ids.data() + begins_.back(), own_rows(), a.local, a.first_row(),
+    view_rows(space, wanted_.groups.ids.data() + begins_.back(), own_rows(), a.local, a.owners.places(a.part),
               views_.data() + begins_.back());
   }
 
@@ -84,7 +84,7 @@ class FetchedRows {
     column.all_to_all_v(wanted_.groups.ids.data() + begins_[first], counts, ids.data(), asked_counts,
                         label_ + "/ids");
     Array<Space, RowView<Index>> rows(asked);
-    view_rows(space, ids.data(), asked, a_.local, a_.first_row(), rows.data());
+    view_rows(space, ids.data(), asked, a_.local, a_.owners.places(a_.part), rows.data());
     const auto reply = copy_rows(space, rows.data(), asked, a_.has_values);
     a_.grid->traffic().count(MemoryStep::kReply, {.rows = asked, .bytes = reply.bytes()});
     keep(space, first,
@@ -95,7 +95,7 @@ class FetchedRows {
   /// are kept. Collective over the column.
   void receive_block(const Space& space, int stage) {
     const auto& column = a_.grid->column_comm();
-    const auto rows = a_.partition.size(stage);
+    const auto rows = a_.ownership.size(stage);
     const auto back = label_ + "/rows";
     Csr<Index, Space> block;
     const bool mine = stage == a_.part;
@@ -120,7 +120,7 @@ class FetchedRows {
     if (mine) return;
     const auto count = wanted_.groups.counts[stage];
     Array<Space, RowView<Index>> wanted(count);
-    view_rows(space, wanted_.groups.ids.data() + begins_[stage], count, block, a_.partition.begin(stage),
+    view_rows(space, wanted_.groups.ids.data() + begins_[stage], count, block, a_.owners.places(stage),
               wanted.data());
     keep(space, stage, copy_rows(space, wanted.data(), count, a_.has_values));
   }

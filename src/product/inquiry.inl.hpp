@@ -19,12 +19,11 @@ namespace espalier {
 template <class Index, class Space>
 class Inquiry {
  public:
-  /// Collective over `group`. Rank i of the group serves the vertices bounds[i] .. bounds[i+1]. `q`
-  /// must outlive this.
+  /// Collective over `group`. `servers`: which of its ranks serves a vertex. `q` must outlive this.
   Inquiry(const Space& space, const CommunicatorOn<Space>& group, const FrontierOn<Space>& q,
-          const SharedList<std::int64_t, Space>& bounds, const ProductShape& shape, const std::string& label)
+          const OwnersOn<Space>& servers, const ProductShape& shape, const std::string& label)
       : group_(group), q_(q), shape_(shape), label_(label) {
-    group_by_owner(space, q.vertices.data(), q.rows(), bounds, groups_);
+    group_by_owner(space, q.vertices.data(), q.rows(), servers, groups_);
     traffic().count(MemoryStep::kGroupByOwner, {.rows = q.rows()});
     const auto numbers = exchange_lines(count_by_batch(space, groups_, q));
     segments_ = {space, std::move(segment_begins_)};

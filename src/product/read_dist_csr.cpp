@@ -4,9 +4,10 @@ namespace espalier {
 
 template <class Index>
 DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, Topology topology) {
-  auto a = empty_dist_csr<Index>(grid, file.info().nodes, topology);
+  const auto ranges = row_ranges(grid, file.info().nodes, topology);
+  auto a = empty_dist_csr<Index>(grid, ranges);
   a.has_values = file.info().weighted;
-  a.local = file.read_rows<Index>(a.partition.begin(a.part), a.partition.end(a.part));
+  a.local = file.read_rows<Index>(ranges.begin(a.part), ranges.end(a.part));
   return a;
 }
 

@@ -17,9 +17,9 @@ Buffer<RowKey> make_keys(const Cpu&, const Id* ids, const SharedList<std::int64_
 }
 
 template <class Id, class Index>
-void view_rows(const Cpu&, const Id* ids, std::int64_t count, const Csr<Index>& block, std::int64_t first_row,
+void view_rows(const Cpu&, const Id* ids, std::int64_t count, const Csr<Index>& block, PlaceOf place,
                RowView<Index>* rows) {
-  for (std::int64_t k = 0; k < count; ++k) rows[k] = row_view(block, ids[k] - first_row);
+  for (std::int64_t k = 0; k < count; ++k) rows[k] = row_view(block, place(ids[k]));
 }
 
 template <class Index>
@@ -72,7 +72,7 @@ void sum_sizes(const Cpu&, const Size* sizes, std::int64_t rows, std::int64_t* o
 
 template <class From, class Index>
 DistinctIds<Index> find_distinct(const Cpu& cpu, const From* list, std::int64_t count,
-                                 const SharedList<std::int64_t>& bounds, int last) {
+                                 const OwnersOn<Cpu>& owners, int last) {
   DistinctIds<Index> found;
   found.place_of.resize(count);
   IdMap seen(count);
@@ -81,7 +81,7 @@ DistinctIds<Index> find_distinct(const Cpu& cpu, const From* list, std::int64_t 
     found.place_of[k] = seen.insert(list[k]);
     if (found.place_of[k] == std::ssize(distinct)) distinct.push_back(list[k]);
   }
-  group_by_owner(cpu, distinct.data(), std::ssize(distinct), bounds, found.groups, last);
+  group_by_owner(cpu, distinct.data(), std::ssize(distinct), owners, found.groups, last);
   Buffer<std::int64_t> place_in_groups(distinct.size());
   for (std::int64_t j = 0; j < std::ssize(distinct); ++j) place_in_groups[found.groups.order[j]] = j;
   for (auto& place : found.place_of) place = place_in_groups[place];
@@ -111,11 +111,11 @@ Buffer<Index> copy_lists(const Cpu&, const Index* ids, const SharedList<std::int
   return copies;
 }
 
-#define ESPALIER_INSTANTIATE_FROM(From, Index)                                                    \
-  template void view_rows(const Cpu&, const From*, std::int64_t, const Csr<Index>&, std::int64_t, \
-                          RowView<Index>*);                                                       \
-  template DistinctIds<Index> find_distinct<From, Index>(const Cpu&, const From*, std::int64_t,   \
-                                                         const SharedList<std::int64_t>&, int);
+#define ESPALIER_INSTANTIATE_FROM(From, Index)                                                  \
+  template void view_rows(const Cpu&, const From*, std::int64_t, const Csr<Index>&, PlaceOf,    \
+                          RowView<Index>*);                                                     \
+  template DistinctIds<Index> find_distinct<From, Index>(const Cpu&, const From*, std::int64_t, \
+                                                         const OwnersOn<Cpu>&, int);
 #define ESPALIER_INSTANTIATE(Index)                                                                          \
   template void view_entries(const Cpu&, const Entries<Index>&, const std::int64_t*, RowView<Index>*);       \
   template void take(const Cpu&, const RowView<Index>*, const std::int64_t*, std::int64_t, RowView<Index>*); \

@@ -23,14 +23,14 @@ DeviceArray<RowKey> make_keys(const Cuda& cuda, const Id* ids, const SharedList<
 
 template <class Id, class Index>
 void view_rows(const Cuda& cuda, const Id* ids, std::int64_t count, const Csr<Index, Cuda>& block,
-               std::int64_t first_row, RowView<Index>* rows) {
+               PlaceOf place, RowView<Index>* rows) {
   const auto* const indptr = block.indptr.data();
   const auto* const indices = block.indices.data();
   const auto* const values = block.has_values() ? block.values.data() : nullptr;
   for_each(cuda, "view_rows", count, [=] __device__(std::int64_t k) {
-    const auto begin = indptr[ids[k] - first_row];
-    rows[k] = {indices + begin, values == nullptr ? nullptr : values + begin,
-               indptr[ids[k] - first_row + 1] - begin};
+    const auto row = place(ids[k]);
+    const auto begin = indptr[row];
+    rows[k] = {indices + begin, values == nullptr ? nullptr : values + begin, indptr[row + 1] - begin};
   });
 }
 
@@ -113,11 +113,10 @@ void sum_sizes(const Cuda& cuda, const Size* sizes, std::int64_t rows, std::int6
   exclusive_sum(cuda, to, offsets, rows);
 }
 
-// Ascending ids are grouped by owner where parts are ranges: the sorted list has one head for each
-// different id, and the heads are grouped so that the last part's come last.
+// The sorted list has one head for each different id, and the heads are grouped by owner.
 template <class From, class Index>
 DistinctIds<Index, Cuda> find_distinct(const Cuda& cuda, const From* list, std::int64_t count,
-                                       const SharedList<std::int64_t, Cuda>& bounds, int last) {
+                                       const OwnersOn<Cuda>& owners, int last) {
   DeviceArray<std::uint64_t> ids(count), sorted_ids(count);
   DeviceArray<std::int64_t> places(count), order_of(count), heads(count), numbers(count + 1);
   auto *const id = ids.data(), *const sorted = sorted_ids.data();
@@ -128,7 +127,7 @@ DistinctIds<Index, Cuda> find_distinct(const Cuda& cuda, const From* list, std::
     place[k] = k;
   });
   sort_pairs(cuda, id, sorted, place, order, count,
-             std::max<int>(1, std::bit_width(static_cast<std::uint64_t>(bounds.back()))));
+             std::max<int>(1, std::bit_width(static_cast<std::uint64_t>(owners.bounds.back()))));
   for_each(cuda, "find_heads", count,
            [=] __device__(std::int64_t j) { head[j] = j == 0 || sorted[j] != sorted[j - 1]; });
   exclusive_sum(cuda, head, number, count);
@@ -139,7 +138,7 @@ DistinctIds<Index, Cuda> find_distinct(const Cuda& cuda, const From* list, std::
     if (head[j] != 0) to[number[j]] = static_cast<std::int64_t>(sorted[j]);
   });
   DistinctIds<Index, Cuda> found;
-  group_by_owner(cuda, to, distinct_count, bounds, found.groups, last);
+  group_by_owner(cuda, to, distinct_count, owners, found.groups, last);
   const auto* const grouped = found.groups.order.data();
   for_each(cuda, "invert", distinct_count, [=] __device__(std::int64_t j) { in_groups[grouped[j]] = j; });
   found.place_of.resize(count);
@@ -185,11 +184,11 @@ DeviceArray<Index> copy_lists(const Cuda& cuda, const Index* ids,
   return copies;
 }
 
-#define ESPALIER_INSTANTIATE_FROM(From, Index)                                                           \
-  template void view_rows(const Cuda&, const From*, std::int64_t, const Csr<Index, Cuda>&, std::int64_t, \
-                          RowView<Index>*);                                                              \
-  template DistinctIds<Index, Cuda> find_distinct<From, Index>(const Cuda&, const From*, std::int64_t,   \
-                                                               const SharedList<std::int64_t, Cuda>&, int);
+#define ESPALIER_INSTANTIATE_FROM(From, Index)                                                         \
+  template void view_rows(const Cuda&, const From*, std::int64_t, const Csr<Index, Cuda>&, PlaceOf,    \
+                          RowView<Index>*);                                                            \
+  template DistinctIds<Index, Cuda> find_distinct<From, Index>(const Cuda&, const From*, std::int64_t, \
+                                                               const OwnersOn<Cuda>&, int);
 #define ESPALIER_INSTANTIATE(Index)                                                                        \
   template void view_entries(const Cuda&, const Entries<Index, Cuda>&, const std::int64_t*,                \
                              RowView<Index>*);                                                             \

@@ -20,13 +20,13 @@ template <class Id>
 DeviceArray<RowKey> make_keys(const Cuda& cuda, const Id* ids, const SharedList<std::int64_t, Cuda>& offsets,
                               const SharedList<std::int64_t, Cuda>& numbers);
 
-/// rows[k] = row ids[k] - first_row of `block`, for k < count.
+/// rows[k] = row place(ids[k]) of `block`, for k < count.
 template <class Id, class Index>
-void view_rows(const Cpu& cpu, const Id* ids, std::int64_t count, const Csr<Index>& block,
-               std::int64_t first_row, RowView<Index>* rows);
+void view_rows(const Cpu& cpu, const Id* ids, std::int64_t count, const Csr<Index>& block, PlaceOf place,
+               RowView<Index>* rows);
 template <class Id, class Index>
 void view_rows(const Cuda& cuda, const Id* ids, std::int64_t count, const Csr<Index, Cuda>& block,
-               std::int64_t first_row, RowView<Index>* rows);
+               PlaceOf place, RowView<Index>* rows);
 
 /// rows[order[r]] = row r of `entries`; rows[r] when `order` is null.
 template <class Index>
@@ -72,14 +72,14 @@ struct DistinctIds {
   Array<Space, std::int64_t> place_of;  ///< [list] the place of each id of the list in groups.ids
 };
 
-/// Of list [count]: part i owns bounds[i] .. bounds[i+1], and those of part `last` come after all
-/// others and are not counted. The order within a part is not said. On a GPU the host waits.
+/// Of list [count]; those of part `last` come after all others and are not counted. The order
+/// within a part is not said. On a GPU the host waits.
 template <class From, class Index>
 DistinctIds<Index> find_distinct(const Cpu& cpu, const From* list, std::int64_t count,
-                                 const SharedList<std::int64_t>& bounds, int last);
+                                 const OwnersOn<Cpu>& owners, int last);
 template <class From, class Index>
 DistinctIds<Index, Cuda> find_distinct(const Cuda& cuda, const From* list, std::int64_t count,
-                                       const SharedList<std::int64_t, Cuda>& bounds, int last);
+                                       const OwnersOn<Cuda>& owners, int last);
 
 /// [parts][batches]: how many of the ids of each part are of each batch. `groups`: of the
 /// vertices of q.

@@ -14,14 +14,14 @@ class PulledProduct final : public Product<Index, Space> {
   PulledProduct(const Space& space, const FrontierOn<Space>& q, const DistCsr<Index, Space>& a,
                 const std::string& label)
       : q_(q), rows_{{}, q.offsets, a.local.columns, a.has_values} {
-    if (a.partition.parts() == 1) {
+    if (a.parts() == 1) {
       rows_.rows.resize(q.rows());
-      view_rows(space, q.vertices.data(), q.rows(), a.local, 0, rows_.rows.data());
+      view_rows(space, q.vertices.data(), q.rows(), a.local, a.owners.places(0), rows_.rows.data());
       return;
     }
     fetched_.emplace(space, q.vertices.data(), q.rows(), a, label);
-    fetched_->fetch(space, 0, a.partition.parts());
-    fetched_->predict(space, a.partition.parts(), 1);
+    fetched_->fetch(space, 0, a.parts());
+    fetched_->predict(space, a.parts(), 1);
     rows_.rows = fetched_->views(space);
   }
 
@@ -53,13 +53,14 @@ class PulledProduct final : public Product<Index, Space> {
 template <class Index, class Space>
 class ServedProduct : public Product<Index, Space> {
  public:
-  /// `label_back`: what the answers to rows are booked under. Collective over `group`.
+  /// `servers`: which rank of the group serves a vertex. `label_back`: what the answers to rows are
+  /// booked under. Collective over `group`.
   ServedProduct(const Space& space, const CommunicatorOn<Space>& group, const FrontierOn<Space>& q,
-                const SharedList<std::int64_t, Space>& bounds, const DistCsr<Index, Space>& a,
-                const std::string& label, const std::string& label_back)
+                const OwnersOn<Space>& servers, const DistCsr<Index, Space>& a, const std::string& label,
+                const std::string& label_back)
       : a_(a),
         q_(q),
-        inquiry_(space, group, q, bounds, shape_of(a), label),
+        inquiry_(space, group, q, servers, shape_of(a), label),
         served_{{}, inquiry_.segments(), a.local.columns, a.has_values},
         label_back_(label_back) {}
 
@@ -106,11 +107,11 @@ class PushedProduct final : public ServedProduct<Index, Space> {
  public:
   PushedProduct(const Space& space, const FrontierOn<Space>& q, const DistCsr<Index, Space>& a,
                 const std::string& label)
-      : ServedProduct<Index, Space>(space, a.grid->column_comm(), q, bounds_of(space, a.partition), a, label,
-                                    label + "/rows") {
+      : ServedProduct<Index, Space>(space, a.grid->column_comm(), q, a.owners, a, label, label + "/rows") {
     const auto& asked = this->inquiry_.asked();
     this->served_.rows.resize(asked.size());
-    view_rows(space, asked.data(), this->served_rows(), a.local, a.first_row(), this->served_.rows.data());
+    view_rows(space, asked.data(), this->served_rows(), a.local, a.owners.places(a.part),
+              this->served_.rows.data());
     a.grid->traffic().count(MemoryStep::kViewRows, {.rows = this->served_rows()});
   }
 
@@ -146,8 +147,7 @@ class StagedProduct final : public ServedProduct<Index, Space> {
  public:
   StagedProduct(const Space& space, const FrontierOn<Space>& q, const DistCsr<Index, Space>& a,
                 bool oblivious, const std::string& label)
-      : StagedProduct(space, q, a, oblivious, label,
-                      block_partition(a.partition.parts(), a.grid->replication())) {}
+      : StagedProduct(space, q, a, oblivious, label, block_partition(a.parts(), a.grid->replication())) {}
 
   Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
     const auto whole = copy_rows(space, this->served_.rows.data(), this->served_rows(), this->a_.has_values);
@@ -165,23 +165,14 @@ class StagedProduct final : public ServedProduct<Index, Space> {
   // `stages`: the blocks [stages.begin(j), stages.end(j)) are those of process column j.
   StagedProduct(const Space& space, const FrontierOn<Space>& q, const DistCsr<Index, Space>& a,
                 bool oblivious, const std::string& label, const RowPartition& stages)
-      : ServedProduct<Index, Space>(space, a.grid->row_comm(), q, bounds_of(space, a.partition, stages), a,
-                                    label, label + "/reduction"),
+      : ServedProduct<Index, Space>(space, a.grid->row_comm(), q, a.owners.grouped(space, stages), a, label,
+                                    label + "/reduction"),
         fetched_(space, this->inquiry_.asked().data(), std::ssize(this->inquiry_.asked()), a, label) {
     const int first = stages.begin(a.grid->column()), last = stages.end(a.grid->column());
     for (int stage = first; stage < last; ++stage)
       oblivious ? fetched_.receive_block(space, stage) : fetched_.fetch(space, stage, stage + 1);
     if (!oblivious && last > first) fetched_.predict(space, last - first, last - first);
     this->served_.rows = fetched_.views(space);
-  }
-
-  // The bounds of the process columns' vertices.
-  static SharedList<std::int64_t, Space> bounds_of(const Space& space, const RowPartition& partition,
-                                                   const RowPartition& stages) {
-    std::vector<std::int64_t> bounds;
-    for (int column = 0; column <= stages.parts(); ++column)
-      bounds.push_back(partition.begin(static_cast<int>(stages.begin(column))));
-    return {space, std::move(bounds)};
   }
 
   FetchedRows<Index, Space> fetched_;
@@ -192,7 +183,7 @@ std::unique_ptr<Product<Index, Space>> open_product(const Space& space, const Fr
                                                     const DistCsr<Index, Space>& a, Schedule schedule,
                                                     std::string_view label) {
   const std::string name(label);
-  if (a.partition.parts() == 1 || schedule == Schedule::kPull)
+  if (a.parts() == 1 || schedule == Schedule::kPull)
     return std::make_unique<PulledProduct<Index, Space>>(space, q, a, name);
   if (schedule == Schedule::kPush) return std::make_unique<PushedProduct<Index, Space>>(space, q, a, name);
   ESPALIER_CHECK(schedule != Schedule::kAuto, "a product needs a schedule, not {}", name_of(schedule));

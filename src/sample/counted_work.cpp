@@ -89,7 +89,7 @@ class EpochCount {
         sampler_(make_sampler(cpu, job.sampler, a, job.shape)) {
     if (job.sampler == "fastgcn")
       draws_ = std::make_unique<FastGcnDistribution<Index, Cpu>>(cpu, a, job.shape);
-    ESPALIER_CHECK(a.partition.parts() == 1, "{} parts of the matrix to plan with", a.partition.parts());
+    ESPALIER_CHECK(a.parts() == 1, "{} parts of the matrix to plan with", a.parts());
   }
 
   EpochWork count(std::int64_t draw) {
@@ -197,7 +197,7 @@ class EpochCount {
     }
     const int row = rank / job_.replication;
     std::int64_t remote = 0;
-    for (const auto v : minibatch.vertices) remote += v < blocks_.begin(row) || v >= blocks_.end(row);
+    for (const auto v : minibatch.vertices) remote += blocks_.owner(v) != row;
     work_.remote_input_rows[rank] += static_cast<double>(remote);
     input_rows_.add(static_cast<double>(std::ssize(minibatch.vertices)));
   }
@@ -428,8 +428,8 @@ class EpochCount {
   const SamplerKind& kind_;
   std::size_t layers_;
   EpochPlan plan_;
-  // Of features, of the matrix, of parts over a row's columns.
-  RowPartition blocks_, parts_, servers_;
+  Ownership blocks_, parts_;  // of features, of the matrix
+  RowPartition servers_;      // of parts over a row's columns
   std::vector<Marks> keeper_marks_, row_marks_;
   Marks sum_marks_;
   std::vector<std::vector<std::int64_t>> by_part_;

@@ -40,7 +40,7 @@ DegreeMoments degree_moments(const DistCsr<Index>& a, std::span<const std::int64
       sums[4 + 2 * k] += picks * degree;
     }
   }
-  if (a.partition.parts() > 1)
+  if (a.parts() > 1)
     a.grid->column_comm().all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "setup");
   const auto sum = [&](std::size_t k) { return static_cast<double>(sums[k]); };
   const double rows = std::max(sum(0), 1.0), ends = std::max(sum(1), 1.0);
@@ -98,7 +98,7 @@ std::vector<Schedule> choose_schedules(const ProductShape& product, const Sample
 template <class Index>
 std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
                                        const std::vector<ProductWork>& work) {
-  return choose_schedules({.parts = a.partition.parts(),
+  return choose_schedules({.parts = a.parts(),
                            .replication = a.grid->replication(),
                            .index_bytes = sizeof(Index),
                            .value_bytes = a.has_values ? 4 : 0},

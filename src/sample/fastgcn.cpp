@@ -42,16 +42,17 @@ void add_squares(const Csr<Index>& m, const EntryWeight& weight, std::int64_t fi
   }
 }
 
-// The squared norms of the columns of my block row's range. Block by block, so that no rank holds a
-// weight for every vertex. Collective over the process column.
+// The squared norms of the columns of my range (weight_ranges). Range by range, so that no rank
+// holds a weight for every vertex. Collective over the process column.
 template <class Index>
 std::vector<std::uint64_t> squared_column_norms(const DistCsr<Index>& m) {
   const auto weight = square_weight(m);
   std::vector<std::uint64_t> mine;
-  for (int part = 0; part < m.partition.parts(); ++part) {
-    std::vector<std::uint64_t> sums(m.partition.size(part), 0);
-    add_squares(m.local, weight, m.partition.begin(part), sums);
-    if (m.partition.parts() > 1)
+  const auto ranges = weight_ranges(m);
+  for (int part = 0; part < m.parts(); ++part) {
+    std::vector<std::uint64_t> sums(ranges.size(part), 0);
+    add_squares(m.local, weight, ranges.begin(part), sums);
+    if (m.parts() > 1)
       m.grid->column_comm().all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "setup");
     if (part == m.part) mine = std::move(sums);
   }

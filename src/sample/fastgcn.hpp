@@ -60,8 +60,8 @@ class DrawRoundsOn<Cuda> {
   std::unique_ptr<State> state_;
 };
 
-/// The weight of every vertex of my block row: the squared norm of its column, or the norm in mode
-/// reference. Collective over the process column.
+/// The weight of every vertex of my range (weight_ranges): the squared norm of its column, or the
+/// norm in mode reference. Collective over the process column.
 template <class Index>
 std::vector<std::uint64_t> fastgcn_weights(const DistCsr<Index>& m, SamplerMode mode);
 
@@ -127,7 +127,7 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
   bool draw_round(const Space& space, DrawRoundsOn<Space>& draws) {
     auto missing = draws.missing();
     points_ += missing;
-    if (const int parts = m_.partition.parts(); parts > 1) {
+    if (const int parts = m_.parts(); parts > 1) {
       missing = m_.grid->column_comm().host().all_reduce(missing, Reduction::kMax, label_);
       m_.grid->traffic().predict(label_, 2.0 * (parts - 1), 2 * 8 * crossing(parts));
     }

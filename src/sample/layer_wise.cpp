@@ -66,7 +66,7 @@ std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
 template <class Index>
 EntryWeight square_weight(const DistCsr<Index>& m) {
   std::int64_t entries = m.local.entries();
-  if (m.partition.parts() > 1) entries = m.grid->column_comm().all_reduce(entries, Reduction::kSum, "setup");
+  if (m.parts() > 1) entries = m.grid->column_comm().all_reduce(entries, Reduction::kSum, "setup");
   const auto largest = largest_square(m);
   return {.squared = true, .shift = largest > 0 ? weight_shift_for_sum(largest, entries) : 0};
 }

@@ -26,9 +26,9 @@ class LayerWise final : public SamplerOn<Space> {
             std::unique_ptr<LayerDistribution<Index, Space>> distribution)
       : m_(m), shape_(shape), distribution_(std::move(distribution)) {
     const auto& host = m.on_host();
-    schedules_ = choose_schedules(host, shape,
-                                  layer_wise_work(degree_moments(host, shape.fanout), shape,
-                                                  m.partition.parts(), distribution_->uses_sums()));
+    schedules_ = choose_schedules(
+        host, shape,
+        layer_wise_work(degree_moments(host, shape.fanout), shape, m.parts(), distribution_->uses_sums()));
   }
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,

@@ -74,7 +74,7 @@ class NodeWise final : public SamplerOn<Space> {
   std::vector<MinibatchOn<Space>> sample_layers(const Space& space, std::span<const LayerDraw> layers,
                                                 std::span<const SeedBatch> batches) const {
     if constexpr (std::is_same_v<Space, Cpu>)
-      if (a_.partition.parts() == 1) return sample_in_place(space, a_, *draw_, layers, batches);
+      if (a_.parts() == 1) return sample_in_place(space, a_, *draw_, layers, batches);
     WindowOn<Space> window(space, batches, layers.size());
     for (std::size_t k = 0; k < layers.size(); ++k) sample_layer(space, layers[k], schedules_[k], window);
     return window.take_minibatches();
@@ -107,7 +107,7 @@ class NodeWise final : public SamplerOn<Space> {
       if (LocalIds::prefers_marks(a_.rows(), b.rows + b.entries())) counts.words += a_.rows() / 64 + 1;
     }
     auto& traffic = a_.grid->traffic();
-    if (std::is_same_v<Space, Cpu> && a_.partition.parts() == 1)
+    if (std::is_same_v<Space, Cpu> && a_.parts() == 1)
       traffic.count(MemoryStep::kDraw, {.rows = counts.rows, .entries = counts.entries});
     traffic.count(MemoryStep::kExtract, counts);
   }

@@ -1,9 +1,10 @@
-// One weight per vertex, spread over the block rows like A: inverse transform sampling in
-// two levels.
+// One weight per vertex, spread over a process column: inverse transform sampling in two levels.
 //
-// The axis 0 .. total is cut first by block row (p/c + 1 offsets that every rank has), then by
-// vertex (prefix sums that only the rank of the block row has). A point is resolved by a binary
-// search in the offsets, a message to the owner in the process column, and a binary search there.
+// Weights stand on an axis 0 .. total in the order of the vertices, whoever owns these, so that a
+// point means the same on every grid. Each rank of the column keeps a range of the axis
+// (weight_ranges). The axis is cut first by rank (p/c + 1 offsets that all have), then by vertex
+// (prefix sums that only the rank of the range has). A point is resolved by a binary search in the
+// offsets, a message to that rank, and a binary search there.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,14 @@ inline Cost find_cost(int parts, double points) {
   return {3.0 * (parts - 1), 8.0 * (parts - 1) + crossing(parts) * points * (8 + sizeof(Interval))};
 }
 
-/// The weights of a block row: prefix[k] .. prefix[k+1] is the interval of vertex first_vertex + k.
+/// Which rank of a process column keeps the weights of which vertices; one, where A has one part.
+template <class Index, class Space>
+RowPartition weight_ranges(const DistCsr<Index, Space>& a) {
+  return block_partition(a.rows(), a.parts());
+}
+
+/// The weights of a rank's range: prefix[k] .. prefix[k+1] is the interval of vertex
+/// first_vertex + k.
 template <class Space>
 struct WeightAxisOn {
   Array<Space, std::uint64_t> prefix;  ///< [vertices + 1]
@@ -54,11 +62,11 @@ void put(const Cuda& cuda, const Interval* from, const std::int64_t* order, std:
 template <class Space>
 class SpreadWeightsOn {
  public:
-  /// `mine`: the weights of the vertices of my block row. Their sum over all rows must stay below
+  /// `mine`: the weights of the vertices of my range. Their sum over all rows must stay below
   /// 2^64. Collective over the process column.
   template <class Index>
   SpreadWeightsOn(const Space& space, const DistCsr<Index, Space>& a, const std::vector<std::uint64_t>& mine)
-      : column_(a.partition.parts() > 1 ? &a.grid->column_comm() : nullptr) {
+      : column_(a.parts() > 1 ? &a.grid->column_comm() : nullptr) {
     const auto sum = std::accumulate(mine.begin(), mine.end(), std::uint64_t{0});
     support_ = std::ssize(mine) - std::ranges::count(mine, std::uint64_t{0});
     std::vector<std::uint64_t> sums = {sum};
@@ -70,7 +78,7 @@ class SpreadWeightsOn {
     std::inclusive_scan(sums.begin(), sums.end(), ends.begin() + 1);
     std::vector<std::uint64_t> prefix = {ends[a.part]};
     for (const auto weight : mine) prefix.push_back(prefix.back() + weight);
-    axis_ = {copy_to(space, std::span<const std::uint64_t>(prefix)), a.first_row()};
+    axis_ = {copy_to(space, std::span<const std::uint64_t>(prefix)), weight_ranges(a).begin(a.part)};
     offsets_ = {space, std::move(ends)};
   }
 
@@ -87,7 +95,7 @@ class SpreadWeightsOn {
       find_intervals(space, axis_, points.data(), count, found.data());
       return found;
     }
-    // Points to their block rows, intervals back in the same order.
+    // Points to their ranges, intervals back in the same order.
     OwnerGroups<std::uint64_t, Space> groups;
     group_by_owner(space, points.data(), count, offsets_, groups);
     const auto asked_counts = column_->host().exchange_counts(groups.counts, label);

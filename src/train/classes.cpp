@@ -10,12 +10,12 @@ namespace {
 constexpr MetricKind kMetrics[] = {{"accuracy", "accuracy"}, {"macro_f1", "macro-F1"}};
 
 double label_bytes(const TaskSize& size) {
-  return example_bytes(size, 4) + 4.0 * static_cast<double>(size.graph.nodes) / size.rows;
+  return example_bytes(size, 4) + 4.0 * static_cast<double>(size.graph.nodes) / size.ranks;
 }
 
 // A label of each row of the logits.
 double judging_bytes(const TaskSize& size) {
-  return 4.0 * static_cast<double>(size.graph.nodes) / size.rows;
+  return 4.0 * static_cast<double>(size.graph.nodes) / size.ranks;
 }
 
 // Three counts of each class, of three splits.
@@ -38,14 +38,13 @@ std::unique_ptr<Targets> read_classes_targets(const Grid& grid, const GraphFile&
   auto targets = std::make_unique<ClassTargets>();
   read_splits(grid, file, *targets);
   targets->outputs = file.info().classes;
-  const auto block = targets->block;
-  targets->local_labels = file.read_labels(block.begin, block.end);
+  const auto& ranges = targets->judges.ranges();
+  targets->judged_labels = file.read_labels(ranges.begin(targets->rank), ranges.end(targets->rank));
 
-  // Blocks and split are both ascending, so the blocks' answers one after another are the answer.
+  // Ranges and split are both ascending, so the ranks' answers one after another are the answer.
   Buffer<std::int32_t> mine;
-  for (const auto vertex : part_of(targets->train, block))
-    mine.push_back(targets->local_labels[vertex - block.begin]);
-  targets->train_labels = grid.column_comm().all_gather_v(std::span<const std::int32_t>(mine), "setup");
+  for (const auto place : targets->judged[0]) mine.push_back(targets->judged_labels[place]);
+  targets->train_labels = grid.world().all_gather_v(std::span<const std::int32_t>(mine), "setup");
   return targets;
 }
 

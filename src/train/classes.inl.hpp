@@ -62,11 +62,10 @@ class ClassesOn : public VertexTaskOn<Space> {
   }
 
   // One reduction for all splits.
-  Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
-                   std::int64_t first) const override {
+  Evaluation judge(const Space& space, const Matrix<float, Space>& logits) const override {
     std::vector<std::int64_t> counts;
-    for (const auto* split : {&targets_.train, &targets_.valid, &targets_.test}) {
-      const auto share = class_counts(space, logits, labels_of(*split, first, logits.rows));
+    for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
+      const auto share = class_counts(space, logits, labels_of(split));
       counts.insert(counts.end(), share.begin(), share.end());
     }
     this->world().all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, "evaluate");
@@ -76,18 +75,16 @@ class ClassesOn : public VertexTaskOn<Space> {
     };
     Evaluation evaluation{of_split(0), of_split(1), of_split(2), {}};
     if (targets_.outputs <= kMostConfusedClasses)
-      evaluation.confusion = confusion_counts(space, logits, labels_of(targets_.test, first, logits.rows));
+      evaluation.confusion = confusion_counts(space, logits, labels_of(Split::kTest));
     return evaluation;
   }
 
  private:
-  // Of the vertices first, first + 1, ...: labels but of those of the split that this rank judges
-  // are hidden. `split` may name others too.
-  std::vector<std::int32_t> labels_of(const Buffer<std::int64_t>& split, std::int64_t first,
-                                      std::int64_t rows) const {
-    std::vector<std::int32_t> labels(rows, -1);
-    for (const auto vertex : part_of(split, targets_.judged))
-      labels[vertex - first] = targets_.local_labels[vertex - targets_.block.begin];
+  // Of the vertices that this rank judges: those outside of the split are hidden.
+  std::vector<std::int32_t> labels_of(Split split) const {
+    std::vector<std::int32_t> labels(targets_.judged_rows(), -1);
+    for (const auto place : targets_.judged[static_cast<std::size_t>(split)])
+      labels[place] = targets_.judged_labels[place];
     return labels;
   }
 

@@ -12,18 +12,17 @@ template <class Space>
 EvaluatorOn<Space>::EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
                                 const FeatureStoreOn<Space>& features, const TaskOn<Space>& task,
                                 std::int64_t edges, std::int64_t chunk_bytes)
-    : features_(features), task_(task), pass_(grid, whole_rows, features.partition(), edges, chunk_bytes) {}
+    : features_(features), task_(task), pass_(grid, whole_rows, features.ownership(), edges, chunk_bytes) {}
 
 template <class Space>
 std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,
                                                        const Network<float, Space>& network,
                                                        const std::function<bool()>& goes_on) const {
-  const auto& share = pass_.share();
-  KeptRowsOn<Space> logits(share.first, share.count, network.output_width(network.stages()));
+  KeptRowsOn<Space> logits(pass_.rows(), network.output_width(network.stages()));
   std::vector<RowSinkOn<Space>*> sinks(static_cast<std::size_t>(network.stages()), nullptr);
   sinks.back() = &logits;
   if (!pass_.run(space, network, features_, sinks, goes_on)) return {};
-  return task_.judge(space, logits.release(), share.first);
+  return task_.judge(space, logits.release());
 }
 
 }  // namespace espalier

@@ -35,9 +35,7 @@ bool is_known(std::uint8_t label) {
 
 LabelJudge::LabelJudge(const Grid& grid, const LabelTargets& targets)
     : world_(grid.world()), columns_(targets.outputs) {
-  for (const auto* split : {&targets.train, &targets.valid, &targets.test}) {
-    auto rows = part_of(*split, targets.judged);
-    for (auto& row : rows) row -= targets.judged.begin;
+  for (const std::span<const std::int64_t> rows : targets.judged) {
     const ColumnDeal deal(world_, std::ssize(rows), columns_);
     const auto label_at = [&](std::int64_t i, std::int64_t j) { return targets.judged_labels(rows[i], j); };
     auto labels = deal.deal<std::uint8_t>(label_at, "setup");
@@ -50,7 +48,7 @@ LabelJudge::LabelJudge(const Grid& grid, const LabelTargets& targets)
       ranks_[splits_.size()] |= rank_label(std::vector<float>(static_cast<std::size_t>(labels.columns)),
                                            {labels.row(k), static_cast<std::size_t>(labels.columns)})
                                     .has_both();
-    splits_.push_back({std::move(rows), deal, std::move(labels)});
+    splits_.push_back({rows, deal, std::move(labels)});
   }
   world_.all_reduce(std::span<std::int64_t>(counts_), Reduction::kSum, "setup");
   world_.all_reduce(std::span<std::int64_t>(ranks_), Reduction::kMax, "setup");

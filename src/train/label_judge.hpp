@@ -16,7 +16,7 @@ namespace espalier {
 
 class LabelJudge {
  public:
-  /// Collective over the grid. `targets` need not outlive it.
+  /// Collective over the grid. `targets` must outlive it.
   LabelJudge(const Grid& grid, const LabelTargets& targets);
 
   /// How many vertices of a split have any known label, and is there a label that some of them have
@@ -30,7 +30,7 @@ class LabelJudge {
 
  private:
   struct JudgedSplit {
-    Buffer<std::int64_t> rows;  ///< of this rank's vertices, those in the split
+    std::span<const std::int64_t> rows;  ///< of this rank's vertices, those in the split
     ColumnDeal deal;
     Matrix<std::uint8_t> labels;  ///< [my columns, vertices of the split]
   };

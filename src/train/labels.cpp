@@ -25,7 +25,7 @@ double label_bytes(const TaskSize& size) {
                nodes = static_cast<double>(graph.nodes),
                judged = train + static_cast<double>(graph.valid + graph.test);
   return example_bytes(size, 4) + (labels + 8) * train  // and places, how many are known
-         + labels * nodes / size.ranks + columns_of(size, 0) * judged + 8 * judged / size.ranks;
+         + labels * nodes / size.ranks + columns_of(size, 0) * judged;
 }
 
 // Of one split: what is sent, what arrives, whole columns, and one of them sorted.
@@ -79,14 +79,13 @@ std::unique_ptr<Targets> read_labels_targets(const Grid& grid, const GraphFile& 
   auto targets = std::make_unique<LabelTargets>();
   read_splits(grid, file, *targets);
   targets->outputs = file.info().classes;
-  const auto judged = targets->judged;
-  targets->judged_labels = file.read_multi_labels(judged.begin, judged.end);
+  const auto& ranges = targets->judges.ranges();
+  targets->judged_labels = file.read_multi_labels(ranges.begin(targets->rank), ranges.end(targets->rank));
 
-  // What ranks judge and the split are both ascending, so the ranks' answers one after another are
-  // the answer.
+  // Ranges and split are both ascending, so the ranks' answers one after another are the answer.
   Buffer<std::uint8_t> mine;
-  for (const auto vertex : part_of(targets->train, judged)) {
-    const auto* row = targets->judged_labels.row(vertex - judged.begin);
+  for (const auto place : targets->judged[0]) {
+    const auto* row = targets->judged_labels.row(place);
     mine.insert(mine.end(), row, row + targets->outputs);
   }
   auto& train = targets->train_labels;
@@ -118,9 +117,8 @@ void label_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<
   *loss = sigmoid_cross_entropy(cpu, logits, labels, scale, dlogits);
 }
 
-const float* rows_on_host(const Cpu&, const Matrix<float>& matrix, std::int64_t first, std::int64_t,
-                          Buffer<float>&) {
-  return matrix.row(first);
+const float* rows_on_host(const Cpu&, const Matrix<float>& matrix, Buffer<float>&) {
+  return matrix.data.data();
 }
 
 std::unique_ptr<Task> make_labels(const Cpu&, const Grid& grid, const Targets& targets,

@@ -22,11 +22,9 @@ void label_cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
                          std::span<const std::uint8_t> labels, DeviceArray<std::uint8_t>& scratch,
                          double scale, Matrix<float, Cuda>& dlogits, double* loss);
 
-// `count` rows of a matrix from `first` on, in memory of the host: where they lie, or a copy.
-const float* rows_on_host(const Cpu&, const Matrix<float>& matrix, std::int64_t first, std::int64_t count,
-                          Buffer<float>& copy);
-const float* rows_on_host(const Cuda& cuda, const Matrix<float, Cuda>& matrix, std::int64_t first,
-                          std::int64_t count, Buffer<float>& copy);
+// The rows of a matrix in memory of the host: where they lie, or a copy.
+const float* rows_on_host(const Cpu&, const Matrix<float>& matrix, Buffer<float>& copy);
+const float* rows_on_host(const Cuda& cuda, const Matrix<float, Cuda>& matrix, Buffer<float>& copy);
 
 // How many threads of the host work for a space.
 inline int host_threads(const Cpu& cpu) {
@@ -77,12 +75,9 @@ class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
     label_cross_entropy(space, logits, batch_labels_, labels_, scale, dlogits, loss);
   }
 
-  Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
-                   std::int64_t first) const override {
+  Evaluation judge(const Space& space, const Matrix<float, Space>& logits) const override {
     Buffer<float> copy;
-    const auto* rows =
-        rows_on_host(space, logits, targets_.judged.begin - first, targets_.judged.size(), copy);
-    return judge_.judge(rows, host_threads(space));
+    return judge_.judge(rows_on_host(space, logits, copy), host_threads(space));
   }
 
  private:

@@ -2,22 +2,17 @@
 
 #include <algorithm>
 
-#include "espalier/partition/row_partition.hpp"
 #include "espalier/train/task.hpp"
 
 namespace espalier {
 
-Buffer<std::int64_t> part_of(const Buffer<std::int64_t>& ids, const RowRange& range) {
-  return {std::lower_bound(ids.begin(), ids.end(), range.begin),
-          std::lower_bound(ids.begin(), ids.end(), range.end)};
-}
-
-void place_targets(const Grid& grid, std::int64_t nodes, Targets& targets) {
-  const auto blocks = block_partition(nodes, grid.rows());
-  targets.block = {blocks.begin(grid.row()), blocks.end(grid.row())};
-  const auto shares = block_partition(targets.block.size(), grid.replication());
-  const auto first = targets.block.begin;
-  targets.judged = {first + shares.begin(grid.column()), first + shares.end(grid.column())};
+void place_targets(const Grid& grid, const Ownership& blocks,
+                   const std::array<Buffer<std::int64_t>, 3>& splits, Targets& targets) {
+  targets.train = splits[static_cast<std::size_t>(Split::kTrain)];
+  targets.judges = blocks.cut(grid.replication());
+  targets.rank = grid.world().rank();
+  for (std::size_t s = 0; s < splits.size(); ++s)
+    targets.judged[s] = targets.judges.places_of(targets.rank, splits[s]);
 }
 
 void check_labels(const GraphInfo& graph, const std::string& path, const std::string& task,
@@ -43,10 +38,10 @@ void read_splits(const Grid& grid, const GraphFile& file, Targets& targets) {
   if (info.train == 0)
     input_error("{}: /split/train is empty or absent; import the graph with a split", file.path());
   check_splits(grid.world(), file);
-  place_targets(grid, info.nodes, targets);
-  targets.train = file.read_split(Split::kTrain);
-  targets.valid = part_of(file.read_split(Split::kValid), targets.block);
-  targets.test = part_of(file.read_split(Split::kTest), targets.block);
+  place_targets(
+      grid, block_partition(info.nodes, grid.rows()),
+      {file.read_split(Split::kTrain), file.read_split(Split::kValid), file.read_split(Split::kTest)},
+      targets);
 }
 
 }  // namespace espalier

@@ -30,12 +30,12 @@ class VertexTaskOn : public TaskOn<Space> {
   std::span<const std::int32_t> tags_;
 };
 
-/// Bytes of the ids of the splits on a rank and of an epoch's shuffle, with so many bytes of tag
-/// beside each training vertex.
+/// Bytes of the training vertices on a rank, of the places of those that it judges, and of an
+/// epoch's shuffle, with so many bytes of tag beside each training vertex.
 inline double example_bytes(const TaskSize& size, double tag) {
   const auto& graph = size.graph;
   const double training = 2 * (8.0 + tag) * static_cast<double>(graph.train);  // and shuffled
-  return training + 8.0 * static_cast<double>(graph.valid + graph.test) / size.rows;
+  return training + 8.0 * static_cast<double>(graph.train + graph.valid + graph.test) / size.ranks;
 }
 
 }  // namespace espalier

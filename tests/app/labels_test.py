@@ -77,6 +77,14 @@ class Training(LabelsTest):
         self.assertGreater(report["test"]["roc_auc"], 0.6)
         for ranks, copies in ((2, 1), (2, 2), (3, 1), (4, 1), (4, 2)):
             self.assertEqual(self.train(f"grid.replication={copies}", ranks=ranks)[0], expected, (ranks, copies))
+        rows = self.folder / "rows.h5"
+        for ranks in (1, 3):
+            self.succeed("-q", "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", rows, "--predictions", "--overwrite",
+                         ranks=ranks)
+            with h5py.File(rows) as file:
+                self.assertEqual(file["predictions"].dtype, np.uint8)
+                np.testing.assert_array_equal(file["predictions"][:], file["logits"][:] > 0)
+                self.assertGreater(file["predictions"][:].sum(), 0)
         self.assertEqual(self.train("run.threads=2", "grid.topology=replicated", "sampler.bulk=3", ranks=3)[0], expected)
 
     def test_a_restart_on_another_grid_goes_on_with_the_same_bits(self):

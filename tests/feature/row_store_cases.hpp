@@ -10,6 +10,7 @@
 
 #include "espalier/base/philox.hpp"
 #include "espalier/feature/row_store.hpp"
+#include "partition/owned.hpp"
 
 namespace espalier {
 
@@ -71,31 +72,6 @@ inline Matrix<float> first_rows(std::int64_t vertices, std::int64_t width) {
   for (std::int64_t k = 0; k < vertices * width; ++k)
     rows.data[static_cast<std::size_t>(k)] = pushed_value(99, 1000, k);
   return rows;
-}
-
-/// Whose rows they are: in ranges; by a map that deals them at random; by one that gives all to the
-/// last part.
-enum class Owned { kInRanges, kAtRandom, kByTheLast };
-constexpr Owned kAllOwned[] = {Owned::kInRanges, Owned::kAtRandom, Owned::kByTheLast};
-
-inline Ownership ownership_of(Owned owned, std::int64_t vertices, int parts) {
-  if (owned == Owned::kInRanges) return block_partition(vertices, parts);
-  std::vector<std::int32_t> owner;
-  for (std::int64_t v = 0; v < vertices; ++v)
-    owner.push_back(
-        owned == Owned::kByTheLast
-            ? parts - 1
-            : static_cast<std::int32_t>(random64({.seed = 12, .row = static_cast<std::uint64_t>(v)}, 0) %
-                                        static_cast<std::uint64_t>(parts)));
-  return {std::move(owner), parts};
-}
-
-/// The rows of a part.
-inline Matrix<float> rows_of_part(const Matrix<float>& rows, const Ownership& ownership, int part) {
-  Matrix<float> own(ownership.size(part), rows.columns);
-  for (std::int64_t k = 0; k < own.rows; ++k)
-    std::copy_n(rows.row(ownership.vertex(part, k)), own.columns, own.row(k));
-  return own;
 }
 
 }  // namespace espalier

@@ -91,7 +91,7 @@ void expect_fetch(const Grid& grid, std::int64_t n) {
   for (std::size_t m = 0; m < lists.size(); ++m)
     for (std::size_t k = 0; k < lists[m].size(); ++k) {
       const auto v = lists[m][k];
-      remote += store.partition().owner(v) != grid.row();
+      remote += store.ownership().owner(v) != grid.row();
       for (std::int64_t j = 0; j < kWidth; ++j)
         EXPECT_EQ(rows[m](static_cast<std::int64_t>(k), j),
                   (std::is_same_v<T, Half> ? to_float(to_half(entry(v, j))) : entry(v, j)));
@@ -259,7 +259,7 @@ TEST(FeatureStore, AFetchAfterALargerOneAllocatesNothing) {
 
 Matrix<float> fetch_all(const Grid& grid, const FeatureStore& store) {
   std::vector<std::int64_t> ids;
-  for (std::int64_t v = 0; v < store.partition().rows(); ++v) ids.push_back(v);
+  for (std::int64_t v = 0; v < store.ownership().rows(); ++v) ids.push_back(v);
   const std::span<const std::int64_t> list(ids);
   std::vector<Matrix<float>> rows;
   store.fetch({1}, {&list, 1}, rows, "x");

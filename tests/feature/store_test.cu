@@ -229,7 +229,7 @@ TEST_F(FeatureStoreOnGpu, TakesRowsThatLieOnTheDevice) {
   const auto& local = std::get<Matrix<float>>(host.block());
   Matrix<float, Cuda> on_device(local.rows, local.columns);
   on_device.data = upload(gpu, local.data);
-  const FeatureStoreOn<Cuda> store(device, host.partition(), std::move(on_device));
+  const FeatureStoreOn<Cuda> store(device, host.ownership(), std::move(on_device));
   const auto lists = lists_of(41, grid.world().rank());
   std::vector<Matrix<float, Cuda>> rows;
   store.fetch(gpu, DeviceLists(gpu, lists).spans, rows, "x");

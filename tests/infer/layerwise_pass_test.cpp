@@ -28,21 +28,23 @@ struct Listener final : RowSink {
 
 // All rows of a layer on every rank, from every rank's share; each row must have come once, in
 // order, to one of them.
-Matrix<float> all_rows(const LayerwisePass::Share& share, const Listener& listener, std::int64_t vertices,
-                       std::int64_t width) {
-  Matrix<float> rows(vertices, width);
+Matrix<float> all_rows(const LayerwisePass& pass, const Listener& listener, std::int64_t width) {
+  const auto& shares = pass.shares();
+  Matrix<float> rows(shares.rows(), width);
   std::ranges::fill(rows.data, 0.0f);
-  Buffer<std::int64_t> given(vertices, 0);
-  auto next = share.first;
+  Buffer<std::int64_t> given(shares.rows(), 0);
+  std::int64_t next = 0;
   for (std::size_t k = 0; k < listener.chunks.size(); ++k) {
     const auto& chunk = listener.chunks[k];
     EXPECT_EQ(listener.firsts[k], next);
     EXPECT_EQ(chunk.columns, width);
-    next += chunk.rows;
-    std::ranges::copy(chunk.data, rows.row(listener.firsts[k]));
-    for (std::int64_t i = 0; i < chunk.rows; ++i) ++given[listener.firsts[k] + i];
+    for (std::int64_t i = 0; i < chunk.rows; ++i) {
+      const auto vertex = shares.vertex(test_world().rank(), next++);
+      std::copy_n(chunk.row(i), width, rows.row(vertex));
+      ++given[vertex];
+    }
   }
-  EXPECT_EQ(next, share.first + share.count);
+  EXPECT_EQ(next, pass.rows());
   test_world().all_reduce(std::span<std::int64_t>(given), Reduction::kSum, "test");
   EXPECT_TRUE(std::ranges::all_of(given, [](std::int64_t times) { return times == 1; }));
   // One rank has each.
@@ -60,7 +62,7 @@ Found all_layers(const Grid& grid, const SmallProblem& problem, const Network<fl
                  std::int64_t chunk_bytes, Topology topology) {
   const auto kind = network.shape().kind;
   const SmallJob job(grid, problem, kind, {1}, 1, topology);
-  const LayerwisePass pass(grid, *job.whole_rows, job.features.partition(), problem.graph.entries(),
+  const LayerwisePass pass(grid, *job.whole_rows, job.features.ownership(), problem.graph.entries(),
                            chunk_bytes);
   std::vector<Listener> listeners(network.shape().layers);
   std::vector<RowSink*> sinks;
@@ -68,16 +70,14 @@ Found all_layers(const Grid& grid, const SmallProblem& problem, const Network<fl
   EXPECT_TRUE(pass.run(Cpu{1}, network, small_features(grid, problem), sinks, {}));
   Found found{{}, listeners[0].chunks.size()};
   for (int layer = 1; layer <= network.shape().layers; ++layer)
-    found.layers.push_back(
-        all_rows(pass.share(), listeners[layer - 1], problem.graph.rows, network.output_width(layer)));
+    found.layers.push_back(all_rows(pass, listeners[layer - 1], network.output_width(layer)));
 
   // The last alone: other layers may be nobody's.
   Listener last;
   std::ranges::fill(sinks, nullptr);
   sinks.back() = &last;
   EXPECT_TRUE(pass.run(Cpu{1}, network, job.features, sinks, {}));
-  EXPECT_EQ(all_rows(pass.share(), last, problem.graph.rows, network.shape().classes).data,
-            found.layers.back().data);
+  EXPECT_EQ(all_rows(pass, last, network.shape().classes).data, found.layers.back().data);
   return found;
 }
 
@@ -91,7 +91,7 @@ TEST(LayerwisePass, EveryLayerIsTheDenseFormulaWithTheSameBitsOnEveryGridInAnyCh
   const auto seed = test_seed(21);
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
-  const auto problem = small_problem(kVertices, 7, 4, seed);
+  auto problem = small_problem(kVertices, 7, 4, seed);
   for (const auto& [kind, layers, normalize] :
        {std::tuple{"sage", 3, "batch"}, {"gcn", 2, "none"}, {"sage", 1, "none"}}) {
     SCOPED_TRACE(fmt::format("{} {} {}", kind, layers, normalize));
@@ -101,6 +101,7 @@ TEST(LayerwisePass, EveryLayerIsTheDenseFormulaWithTheSameBitsOnEveryGridInAnyCh
     for (const int c : divisors(test_world().size()))
       for (const auto topology : {Topology::kPartitioned, Topology::kReplicated})
         for (const std::int64_t chunk_bytes : {std::int64_t{1}, std::int64_t{1} << 30}) {
+          problem.owned = chunk_bytes == 1 ? Owned::kAtRandom : Owned::kInRanges;
           SCOPED_TRACE(fmt::format("c {} chunk_bytes {}", c, chunk_bytes));
           const Grid grid(test_world(), c);
           auto found = all_layers(grid, problem, network, chunk_bytes, topology);
@@ -132,7 +133,7 @@ TEST(LayerwisePass, GivenUpItEndsBeforeTheNextChunk) {
   const auto network = network_of({"sage", 2, 7, 3, 4, 0, 0, "none"}, random);
   const Grid grid(test_world(), 1);
   const SmallJob job(grid, problem, "sage", {1}, 1);
-  const LayerwisePass pass(grid, *job.whole_rows, job.features.partition(), problem.graph.entries(), 1);
+  const LayerwisePass pass(grid, *job.whole_rows, job.features.ownership(), problem.graph.entries(), 1);
   Listener listener, last;
   int asked = 0;
   EXPECT_FALSE(pass.run(Cpu{1}, network, job.features, std::vector<RowSink*>{&listener, &last},

@@ -14,34 +14,30 @@ namespace {
 
 class LayerwisePassOnGpu : public CudaTest {};
 
-// My share of a layer, and whose it is.
-struct Share {
-  std::int64_t first = 0;
-  std::vector<Matrix<float>> layers;
-};
-
+// My share of every layer.
 template <class Space>
-Share share_of_layers(const Space& space, const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
-                      FeatureStoreOn<Space> features, const Network<float, Space>& network,
-                      std::int64_t edges, std::int64_t chunk_bytes) {
-  const LayerwisePassOn<Space> pass(grid, whole_rows, features.partition(), edges, chunk_bytes);
+std::vector<Matrix<float>> share_of_layers(const Space& space, const GridOn<Space>& grid,
+                                           SamplerOn<Space>& whole_rows, FeatureStoreOn<Space> features,
+                                           const Network<float, Space>& network, std::int64_t edges,
+                                           std::int64_t chunk_bytes) {
+  const LayerwisePassOn<Space> pass(grid, whole_rows, features.ownership(), edges, chunk_bytes);
   std::vector<KeptRowsOn<Space>> kept;
   for (int layer = 1; layer <= network.shape().layers; ++layer)
-    kept.emplace_back(pass.share().first, pass.share().count, network.output_width(layer));
+    kept.emplace_back(pass.rows(), network.output_width(layer));
   std::vector<RowSinkOn<Space>*> sinks;
   for (auto& one : kept) sinks.push_back(&one);
   EXPECT_TRUE(pass.run(space, network, std::move(features), sinks, {}));
-  Share share{pass.share().first, {}};
+  std::vector<Matrix<float>> layers;
   for (auto& one : kept) {
     const auto rows = one.release();
-    share.layers.emplace_back(rows.rows, rows.columns);
-    share.layers.back().data = copy_from(space, rows.data);
+    layers.emplace_back(rows.rows, rows.columns);
+    layers.back().data = copy_from(space, rows.data);
   }
-  return share;
+  return layers;
 }
 
 TEST_F(LayerwisePassOnGpu, IsThatOfTheCpuOnEveryGridInAnyChunks) {
-  const auto problem = small_problem(301, 7, 4, 8);
+  auto problem = small_problem(301, 7, 4, 8);
   std::mt19937_64 random(8);
   for (const std::string kind : {"sage", "gcn"}) {
     const auto network = network_of({kind, 2, 7, 9, 4, 0, 0, "batch"}, random);
@@ -50,6 +46,7 @@ TEST_F(LayerwisePassOnGpu, IsThatOfTheCpuOnEveryGridInAnyChunks) {
     const auto edges = problem.graph.entries();
     for (const int c : divisors(test_world().size()))
       for (const std::int64_t chunk_bytes : {1, 1 << 30}) {
+        problem.owned = chunk_bytes == 1 ? Owned::kAtRandom : Owned::kInRanges;
         SCOPED_TRACE(fmt::format("{} c {} chunk_bytes {}", kind, c, chunk_bytes));
         const Grid host(test_world(), c);
         const DeviceGrid grid(gpu(), host);
@@ -66,7 +63,7 @@ TEST_F(LayerwisePassOnGpu, IsThatOfTheCpuOnEveryGridInAnyChunks) {
                                            edges, chunk_bytes);
         EXPECT_EQ(host.traffic().of_stage("evaluate").bytes_received, bytes);
         for (std::size_t layer = 0; layer < 2; ++layer) {
-          const auto &ours = found.layers[layer], &theirs = expected.layers[layer];
+          const auto &ours = found[layer], &theirs = expected[layer];
           ASSERT_EQ(ours.data.size(), theirs.data.size());
           for (std::size_t k = 0; k < ours.data.size(); ++k)
             EXPECT_NEAR(ours.data[k], theirs.data[k], 1e-5 * (1 + std::abs(theirs.data[k])));

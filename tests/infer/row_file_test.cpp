@@ -11,6 +11,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/half.hpp"
 #include "mpi_test.hpp"
+#include "partition/owned.hpp"
 
 namespace espalier {
 namespace {
@@ -21,20 +22,15 @@ float value(std::int64_t v, std::int64_t j) {
   return static_cast<float>((v * 7 + j * 5) % 11) / 3 - static_cast<float>(v);
 }
 
-Matrix<float> rows_of(std::int64_t first, std::int64_t count) {
-  Matrix<float> rows(count, kWidth);
-  for (std::int64_t i = 0; i < count; ++i)
-    for (std::int64_t j = 0; j < kWidth; ++j) rows(i, j) = value(first + i, j);
-  return rows;
-}
-
 // Every rank its share of the vertices, `step` at a time.
-void write(RowFile& file, std::int64_t step, bool predictions) {
-  const auto& world = test_world();
-  const auto end = kVertices * (world.rank() + 1) / world.size();
-  RowFileSinkOn<Cpu> sink(file, true, predictions);
-  for (auto first = kVertices * world.rank() / world.size(); first < end; first += step) {
-    auto rows = rows_of(first, std::min(step, end - first));
+void write(RowFile& file, Owned owned, std::int64_t step, bool predictions) {
+  const int me = test_world().rank();
+  const auto shares = ownership_of(owned, kVertices, test_world().size());
+  RowFileSinkOn<Cpu> sink(file, shares, me, true, predictions);
+  for (std::int64_t first = 0; first < shares.size(me); first += step) {
+    Matrix<float> rows(std::min(step, shares.size(me) - first), kWidth);
+    for (std::int64_t i = 0; i < rows.rows; ++i)
+      for (std::int64_t j = 0; j < kWidth; ++j) rows(i, j) = value(shares.vertex(me, first + i), j);
     sink.take(Cpu{1}, first, rows);
   }
 }
@@ -57,8 +53,8 @@ TEST(RowFile, HoldsWhatEachRankWrote) {
     for (const bool half : {false, true})
       for (const std::int64_t step : {1, 4, 100}) {
         const auto path = fmt::format("{}/{}-{}-{}.h5", folder, chosen ? std::ssize(*chosen) : 0, half, step);
-        RowFile file(test_world(), path, {"/logits", kVertices, kWidth, half, true, chosen});
-        write(file, step, true);
+        RowFile file(test_world(), path, {"/logits", kVertices, kWidth, half, true, 0, chosen});
+        write(file, kAllOwned[step % 3], step, true);
         test_world().barrier();
         EXPECT_FALSE(std::filesystem::exists(path));
         test_world().barrier();
@@ -89,22 +85,41 @@ TEST(RowFile, HoldsWhatEachRankWrote) {
       }
 }
 
+// Each is there or not by the sign of its logit; 0 is not there.
+TEST(RowFile, OfSeveralLabelsPredictsEach) {
+  const auto folder = test_folder("row_file_labels");
+  const Buffer<std::int64_t> some = {0, 3, 7};
+  for (const auto& chosen : {std::optional<Buffer<std::int64_t>>(), std::optional(some)}) {
+    const auto path = fmt::format("{}/{}.h5", folder, chosen.has_value());
+    RowFile file(test_world(), path, {"/logits", kVertices, kWidth, false, true, kWidth, chosen});
+    write(file, Owned::kAtRandom, 4, true);
+    file.commit([](const hdf5::Handle&) { return true; });
+    const auto count = chosen ? std::ssize(*chosen) : kVertices;
+    const auto predictions = read<std::uint8_t>(path, "/predictions", {count, kWidth});
+    for (std::int64_t k = 0; k < count; ++k)
+      for (std::int64_t j = 0; j < kWidth; ++j)
+        EXPECT_EQ(predictions[k * kWidth + j], value(chosen ? (*chosen)[k] : k, j) > 0 ? 1 : 0);
+    EXPECT_EQ(std::ranges::count(predictions, 1) > 0, true) << "some are there";
+  }
+}
+
 TEST(RowFile, LeavesNothingWithoutCommitAndReplacesNothingUnasked) {
   const auto folder = test_folder("row_file_partial");
   const auto path = folder + "/rows.h5";
   {
-    RowFile file(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, {}});
-    write(file, 5, false);
+    RowFile file(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, 0, {}});
+    write(file, Owned::kInRanges, 5, false);
     file.check();
   }
   test_world().barrier();
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   test_world().barrier();
-  RowFile(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, {}}).commit([](const auto&) {
-    return true;
-  });
-  EXPECT_THROW(RowFile(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, {}}), UserError);
-  EXPECT_NO_THROW(RowFile(test_world(), {path, true}, {"/embeddings", kVertices, kWidth, false, false, {}}));
+  RowFile(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, 0, {}})
+      .commit([](const auto&) { return true; });
+  EXPECT_THROW(RowFile(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, 0, {}}),
+               UserError);
+  EXPECT_NO_THROW(
+      RowFile(test_world(), {path, true}, {"/embeddings", kVertices, kWidth, false, false, 0, {}}));
 }
 
 }  // namespace

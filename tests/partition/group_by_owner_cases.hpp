@@ -28,8 +28,12 @@ template <class From, class Id, class Space>
 HostGroups<Id> grouped(const Space& space, const std::vector<From>& bounds, const Buffer<From>& list,
                        int last, OwnerGroups<Id, Space>& groups) {
   const auto on_space = array_on(space, list);
-  group_by_owner(space, on_space.data(), std::ssize(list), SharedList<From, Space>(space, bounds), groups,
-                 last);
+  if constexpr (std::is_same_v<From, std::uint64_t>) {
+    group_by_owner(space, on_space.data(), std::ssize(list), SharedList<From, Space>(space, bounds), groups);
+  } else {
+    const RowPartition ranges({bounds.begin(), bounds.end()});
+    group_by_owner(space, on_space.data(), std::ssize(list), OwnersOn<Space>(space, ranges), groups, last);
+  }
   EXPECT_EQ(groups.size(), std::ssize(list));
   return {array_from(space, groups.ids), array_from(space, groups.order), groups.counts};
 }
@@ -56,7 +60,8 @@ HostGroups<Id> expected_groups(const std::vector<From>& bounds, const Buffer<Fro
 template <class From, class Id, class Space>
 void expect_groups(const Space& space, const std::vector<From>& bounds, const Buffer<From>& list) {
   OwnerGroups<Id, Space> groups;
-  for (int last = -1; last < static_cast<int>(bounds.size()) - 1; ++last)
+  const int lasts = std::is_same_v<From, std::uint64_t> ? 0 : static_cast<int>(bounds.size()) - 1;
+  for (int last = -1; last < lasts; ++last)
     EXPECT_EQ(grouped(space, bounds, list, last, groups), expected_groups<Id>(bounds, list, last))
         << list.size() << " ids, " << bounds.size() - 1 << " parts, last " << last;
 }
@@ -109,8 +114,8 @@ void check_groups_of_large_ids(const Space& space) {
       {kMost - 1, kHalf, kHalf - 1, 0, kMost - 3, kMost - 4, 1, kMost - 1, kHalf + 1});
 }
 
-/// By a map, in which parts own any vertices, some of them none; and by ranges, asked in
-/// the same way.
+/// By a map, in which parts own any vertices, some of them none; and by ranges, asked in the same
+/// way; and by groups of either's parts.
 template <class Id, class Space>
 void check_groups_by_ownership(const Space& space) {
   constexpr int kParts = 5;
@@ -122,27 +127,31 @@ void check_groups_by_ownership(const Space& space) {
   Buffer<std::int64_t> list;
   for (std::uint64_t k = 0; k < 300; ++k)
     list.push_back(static_cast<std::int64_t>(random64(stream, 500 + k) % 90));
-  for (const auto& ownership : {Ownership(owner, kParts), Ownership(block_partition(90, kParts))})
-    for (int last = -1; last < kParts; ++last) {
-      OwnerGroups<Id, Space> groups;
-      const auto on_space = array_on(space, list);
-      group_by_owner(space, on_space.data(), std::ssize(list), OwnersOn<Space>(space, ownership), groups,
-                     last);
-      HostGroups<Id> expected;
-      const auto take = [&](int part) {
-        const auto before = std::ssize(expected.ids);
-        for (std::int64_t k = 0; k < std::ssize(list); ++k)
-          if (ownership.owner(list[k]) == part)
-            expected.ids.push_back(static_cast<Id>(list[k])), expected.order.push_back(k);
-        return std::ssize(expected.ids) - before;
-      };
-      for (int part = 0; part < kParts; ++part) expected.counts.push_back(part == last ? 0 : take(part));
-      if (last >= 0) take(last);
-      EXPECT_EQ(
-          (HostGroups<Id>{array_from(space, groups.ids), array_from(space, groups.order), groups.counts}),
-          expected)
-          << "map " << ownership.is_map() << " last " << last;
-    }
+  const auto groups_of_one = block_partition(kParts, kParts);
+  const auto on_space = array_on(space, list);
+  for (const auto& ownership : {Ownership(owner, kParts), Ownership(block_partition(90, kParts))}) {
+    const OwnersOn<Space> owners(space, ownership);
+    for (const auto& parts : {groups_of_one, RowPartition({0, 2, 2, kParts})})
+      for (int last = -1; last < parts.parts(); ++last) {
+        OwnerGroups<Id, Space> groups;
+        group_by_owner(space, on_space.data(), std::ssize(list), owners.grouped(space, parts), groups, last);
+        HostGroups<Id> expected;
+        const auto take = [&](int part) {
+          const auto before = std::ssize(expected.ids);
+          for (std::int64_t k = 0; k < std::ssize(list); ++k)
+            if (parts.owner(ownership.owner(list[k])) == part)
+              expected.ids.push_back(static_cast<Id>(list[k])), expected.order.push_back(k);
+          return std::ssize(expected.ids) - before;
+        };
+        for (int part = 0; part < parts.parts(); ++part)
+          expected.counts.push_back(part == last ? 0 : take(part));
+        if (last >= 0) take(last);
+        EXPECT_EQ(
+            (HostGroups<Id>{array_from(space, groups.ids), array_from(space, groups.order), groups.counts}),
+            expected)
+            << "map " << ownership.is_map() << " parts " << parts.parts() << " last " << last;
+      }
+  }
 }
 
 /// Ids become the places that the ownership says.
@@ -155,8 +164,8 @@ void check_places(const Space& space) {
       for (std::int64_t v = 6; v >= 0; --v)
         if (ownership.owner(v) == part) ids.push_back(static_cast<Id>(v));
       auto places = array_on(space, ids);
-      const auto first =
-          to_places(space, OwnersOn<Space>(space, ownership), part, places.data(), std::ssize(ids));
+      const OwnersOn<Space> owners(space, ownership);
+      const auto first = to_places(space, owners, part, places.data(), std::ssize(ids));
       const auto found = array_from(space, places);
       for (std::size_t k = 0; k < ids.size(); ++k) EXPECT_EQ(found[k] - first, ownership.local(ids[k]));
     }

@@ -1,5 +1,5 @@
 // ranks: 1
-// Laws: group_by_owner_cases.hpp, on the CPU; and the bounds of a partition.
+// Laws: group_by_owner_cases.hpp, on the CPU.
 #include "partition/group_by_owner_cases.hpp"
 
 namespace espalier {
@@ -30,15 +30,6 @@ TEST(GroupByOwner, OfAnOwnershipEqualsASearchPartByPart) {
 TEST(GroupByOwner, IdsBecomePlaces) {
   check_places<std::int32_t>(kCpu);
   check_places<std::int64_t>(kCpu);
-}
-
-TEST(GroupByOwner, BoundsAreThoseOfThePartition) {
-  const auto bounds = bounds_of(kCpu, block_partition(7, 3));
-  ASSERT_EQ(bounds.size(), 4);
-  for (int part = 0; part < 3; ++part) {
-    EXPECT_EQ(bounds[part], block_partition(7, 3).begin(part));
-    EXPECT_EQ(bounds.data()[part + 1], block_partition(7, 3).end(part));
-  }
 }
 
 }  // namespace

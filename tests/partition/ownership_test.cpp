@@ -62,6 +62,38 @@ TEST(Ownership, ByRangesAndByMaps) {
     }
 }
 
+// A part's pieces are its vertices in their order, cut evenly.
+TEST(Ownership, IsCutPartByPart) {
+  for (const std::int64_t vertices : {0, 5, 100}) {
+    const Ownership all[] = {block_partition(vertices, 3), {random_owners(test_seed(6), vertices, 3), 3}};
+    for (const auto& ownership : all)
+      for (const int pieces : {1, 2, 4}) {
+        const auto cut = ownership.cut(pieces);
+        EXPECT_EQ(cut.is_map(), ownership.is_map());
+        expect_ownership(cut, vertices, 3 * pieces);
+        for (int part = 0; part < 3; ++part)
+          for (std::int64_t k = 0, piece = part * pieces, at = 0; k < ownership.size(part); ++k, ++at) {
+            for (; at == cut.size(static_cast<int>(piece)); at = 0) ++piece;
+            EXPECT_EQ(cut.vertex(static_cast<int>(piece), at), ownership.vertex(part, k));
+            EXPECT_LT(piece, (part + 1) * pieces);
+            EXPECT_LE(cut.size(static_cast<int>(piece)), (ownership.size(part) + pieces - 1) / pieces);
+          }
+      }
+  }
+}
+
+TEST(Ownership, OfAListAPartHasThePlacesOfItsOwn) {
+  for (const Ownership& ownership :
+       {Ownership({2, 0, 2, 2, 0, 1, 2}, 4), Ownership(RowPartition({0, 2, 2, 6, 7}))})
+    for (int part = 0; part < 4; ++part) {
+      const std::vector<std::int64_t> ids = {0, 1, 2, 4, 5, 6};
+      std::vector<std::int64_t> expected;
+      for (std::int64_t k = 0; k < ownership.size(part); ++k)
+        if (ownership.vertex(part, k) != 3) expected.push_back(k);
+      EXPECT_EQ(ownership.places_of(part, ids), expected);
+    }
+}
+
 TEST(Ownership, TheMapOfRangesIsTheSame) {
   const auto ranges = RowPartition({0, 0, 4, 9, 9});
   std::vector<std::int32_t> owner;

@@ -106,7 +106,7 @@ void run(const DistCsr<std::int32_t>& a, Schedule schedule, Use use) {
 // The place of the server of v, when `parts` blocks are dealt to `groups` as evenly as
 // possible, in order.
 int server_of(const DistCsr<std::int32_t>& a, int groups, std::int64_t v) {
-  return block_partition(a.partition.parts(), groups).owner(a.partition.owner(v));
+  return block_partition(a.parts(), groups).owner(a.ownership.owner(v));
 }
 
 // Counted by hand. `groups`: among how many servers the rows of a batch are summed.

@@ -8,6 +8,7 @@
 
 #include "espalier/product/dist_csr.hpp"
 #include "mpi_test.hpp"
+#include "partition/owned.hpp"
 #include "random_graph.hpp"
 
 namespace espalier {
@@ -32,11 +33,12 @@ TEST(NormalizeWithSelfLoops, EqualsTheDenseFormulaOnEveryGrid) {
         degree[static_cast<std::size_t>(v)] += dense[static_cast<std::size_t>(v * n + u)];
     }
     for (const int c : divisors(test_world().size()))
-      for (const auto topology : {Topology::kPartitioned, Topology::kReplicated}) {
+      for (const auto owned : kAllOwned) {
         const Grid grid(test_world(), c);
-        const auto a = normalize_with_self_loops(distribute(grid, whole, topology));
+        const auto ownership = ownership_of(owned, n, grid.rows());
+        const auto a = normalize_with_self_loops(distribute(grid, whole, ownership));
         for (std::int64_t row = 0; row < a.local.rows; ++row) {
-          const auto v = a.first_row() + row;
+          const auto v = a.ownership.vertex(a.part, row);
           std::int64_t entries = 0;
           for (std::int64_t u = 0; u < n; ++u) entries += stored[static_cast<std::size_t>(v * n + u)];
           EXPECT_EQ(a.local.row_size(row), entries);
@@ -61,11 +63,11 @@ TEST(NormalizeRows, EqualsTheDenseFormulaOnEveryGrid) {
         const auto whole = random_graph<std::int32_t>(n, 4, weighted_graph, 9);
         for (const int c : divisors(test_world().size())) {
           const Grid grid(test_world(), c);
-          const auto a = distribute(grid, whole, Topology::kPartitioned);
+          const auto a = distribute(grid, whole, ownership_of(Owned::kAtRandom, n, grid.rows()));
           const auto m = normalize_rows(a, self_loops, weighted);
           EXPECT_TRUE(m.has_values);
           for (std::int64_t row = 0; row < m.local.rows; ++row) {
-            const auto v = m.first_row() + row;
+            const auto v = m.ownership.vertex(m.part, row);
             std::vector<double> dense(n, 0.0);
             std::vector<bool> stored(n, false);
             for (auto k = whole.row_begin(v); k < whole.row_end(v); ++k) {

@@ -111,7 +111,9 @@ void for_every_partitioned(Work work) {
     const auto whole = random_graph<Index>(157, 6, weighted, test_seed(3));
     for (const int c : divisors(test_world().size())) {
       const Grid grid(test_world(), c);
-      if (grid.rows() > 1) work(grid, whole, distribute(grid, whole, Topology::kPartitioned));
+      if (grid.rows() == 1) continue;
+      for (const auto owned : {Owned::kInRanges, Owned::kAtRandom})
+        work(grid, whole, distribute(grid, whole, ownership_of(owned, whole.rows, grid.rows())));
     }
   };
   for (const bool weighted : {false, true}) {
@@ -136,6 +138,11 @@ std::set<std::int64_t> needed(const std::vector<int>& ranks, std::int64_t n) {
 }
 
 template <class Index>
+bool is_local(const DistCsr<Index>& a, std::int64_t v) {
+  return a.ownership.owner(v) == a.part;
+}
+
+template <class Index>
 std::int64_t row_bytes(const Csr<Index>& whole, std::int64_t v) {
   const std::int64_t id = sizeof(Index), value = whole.has_values() ? 4 : 0;
   return id + whole.row_size(v) * (id + value);
@@ -147,9 +154,9 @@ TEST(ProductBytes, PullMovesEachDistinctRemoteRowOnce) {
     for (const int rank : ranks_of_column(grid))
       for (const auto v : needed({rank}, whole.rows))
         if (rank == test_world().rank())
-          rows += a.is_local(v) ? 0 : row_bytes(whole, v);
+          rows += is_local(a, v) ? 0 : row_bytes(whole, v);
         else
-          ids += a.is_local(v) ? std::int64_t{sizeof(Index)} : 0;
+          ids += is_local(a, v) ? std::int64_t{sizeof(Index)} : 0;
     expect_bytes(a, Schedule::kPull, {{"open", {ids, rows, 0, 0}}});
   });
 }
@@ -157,7 +164,7 @@ TEST(ProductBytes, PullMovesEachDistinctRemoteRowOnce) {
 TEST(ProductBytes, PushMovesIdsLinesAndResults) {
   for_every_partitioned([]<class Index>(const Grid& grid, const Csr<Index>& whole, const DistCsr<Index>& a) {
     const ServedBytes<Index> bytes(whole, ranks_of_column(grid), grid.row(),
-                                   [&](std::int64_t v) { return a.partition.owner(v); });
+                                   [&](std::int64_t v) { return a.ownership.owner(v); });
     expect_bytes(a, Schedule::kPush,
                  {{"open", {bytes.ids, 0, 0, 0}},
                   {"apply", {0, bytes.kept, 0, 0}},
@@ -174,7 +181,7 @@ TEST(ProductBytes, StagedFetchesWhatItsRowNeedsAndSendsEachKeeperItsOwn) {
     for (int j = 0; j < c; ++j)
       column_of.insert(column_of.end(), static_cast<std::size_t>(parts / c + (j < parts % c ? 1 : 0)), j);
     const auto server = [&](std::int64_t v) {
-      return column_of[static_cast<std::size_t>(a.partition.owner(v))];
+      return column_of[static_cast<std::size_t>(a.ownership.owner(v))];
     };
     const auto ranks_of_row = [&](int row) {
       std::vector<int> ranks;
@@ -186,16 +193,16 @@ TEST(ProductBytes, StagedFetchesWhatItsRowNeedsAndSendsEachKeeperItsOwn) {
     for (int part = 0; part < parts; ++part) {
       if (column_of[static_cast<std::size_t>(part)] != grid.column()) continue;
       ids += 8 * (parts - 1);  // counts of one stage
-      for (auto v = a.partition.begin(part); v < a.partition.end(part); ++v)
-        blocks += part == grid.row() ? 0 : row_bytes(whole, v);
+      for (std::int64_t k = 0; k < a.ownership.size(part); ++k)
+        blocks += part == grid.row() ? 0 : row_bytes(whole, a.ownership.vertex(part, k));
     }
     for (int row = 0; row < parts; ++row)
       for (const auto v : needed(ranks_of_row(row), whole.rows)) {
         if (server(v) != grid.column()) continue;
         if (row == grid.row())
-          rows += a.is_local(v) ? 0 : row_bytes(whole, v);
+          rows += is_local(a, v) ? 0 : row_bytes(whole, v);
         else
-          ids += a.is_local(v) ? std::int64_t{sizeof(Index)} : 0;
+          ids += is_local(a, v) ? std::int64_t{sizeof(Index)} : 0;
       }
     Bytes expected = {{"open", {ids, rows, 0, 0}},
                       {"apply", {0, 0, bytes.rows, 0}},

@@ -5,7 +5,7 @@
 namespace espalier {
 namespace {
 
-/// Every grid of all ranks, partitioned and replicated.
+/// Every grid of all ranks, replicated and partitioned by ranges and by maps.
 struct Grids {
   Cpu cpu;
 
@@ -13,13 +13,14 @@ struct Grids {
   void for_each(const Csr<Index>& whole, bool has_values, const Work& work) const {
     for (const int c : divisors(test_world().size())) {
       const Grid grid(test_world(), c);
-      for (const auto topology : {Topology::kPartitioned, Topology::kReplicated}) {
-        auto a = distribute(grid, whole, topology);
+      const auto with = [&](const Ownership& ownership, const std::string& how) {
+        auto a = distribute(grid, whole, ownership);
         a.has_values = has_values;
-        work(cpu, a,
-             fmt::format("c {} {} {} threads", c,
-                         topology == Topology::kPartitioned ? "partitioned" : "replicated", cpu.threads));
-      }
+        work(cpu, a, fmt::format("c {} {} {} threads", c, how, cpu.threads));
+      };
+      with(block_partition(whole.rows, 1), "replicated");
+      for (const auto owned : kAllOwned)
+        with(ownership_of(owned, whole.rows, grid.rows()), fmt::format("owned {}", static_cast<int>(owned)));
     }
   }
 };

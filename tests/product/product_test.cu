@@ -73,15 +73,17 @@ struct Grids {
   void for_each(const Csr<Index>& whole, bool has_values, const Work& work) const {
     bool seen = false;  // the first grid, c = 1
     for_every_device_grid(ways, [&](const Grid& grid, const DeviceGrid& device, const std::string& where) {
-      const auto bring = [&](Topology topology, Placement placement, const char* how) {
-        auto a = distribute(grid, whole, topology);
+      const auto bring = [&](const Ownership& ownership, Placement placement, const char* how) {
+        auto a = distribute(grid, whole, ownership);
         a.has_values = has_values;
         work(own_gpu(), to_device(own_gpu(), device, a, placement), where + how);
       };
-      bring(Topology::kPartitioned, Placement::kDevice, " partitioned");
+      const auto ranges = block_partition(whole.rows, grid.rows());
+      bring(ranges, Placement::kDevice, " partitioned");
+      bring(ownership_of(Owned::kAtRandom, whole.rows, grid.rows()), Placement::kDevice, " by a map");
       if (std::exchange(seen, true)) return;
-      bring(Topology::kReplicated, Placement::kDevice, " replicated");
-      bring(Topology::kPartitioned, Placement::kHost, " pinned");
+      bring(block_partition(whole.rows, 1), Placement::kDevice, " replicated");
+      bring(ranges, Placement::kHost, " pinned");
     });
   }
 };

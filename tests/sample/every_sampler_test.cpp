@@ -9,6 +9,7 @@
 
 #include "espalier/sample/epoch_sampler.hpp"
 #include "mpi_test.hpp"
+#include "partition/owned.hpp"
 #include "random_graph.hpp"
 
 namespace espalier {
@@ -70,7 +71,8 @@ std::string name_of(const Case& c) {
 
 struct Setting {
   int replication = 1;
-  Topology topology = Topology::kReplicated;
+  bool partitioned = false;
+  Owned owned = Owned::kInRanges;  ///< by the block rows
   Schedule schedule = Schedule::kPull;
   std::int64_t bulk = 1000;
   int threads = 1;
@@ -82,7 +84,7 @@ template <class Index>
 DistCsr<Index> matrix_of(const Grid& grid, const Case& c, const Setting& setting) {
   const auto a =
       distribute(grid, random_graph<Index>(setting.nodes, setting.nodes < 10 ? 2 : 9, c.weighted_graph, 11),
-                 setting.topology);
+                 ownership_of(setting.owned, setting.nodes, setting.partitioned ? grid.rows() : 1));
   switch (c.model) {
     case Model::kAdjacency:
       return a;
@@ -120,10 +122,10 @@ SampleCounts sample_epoch(const Case& c, const Setting& setting) {
 }
 
 void expect_same(const SampleCounts& counts, const SampleCounts& expected, const Setting& setting) {
-  const auto words =
-      fmt::format("c {}, {}, {}, bulk {}, {} threads, {} bits", setting.replication,
-                  setting.topology == Topology::kPartitioned ? "partitioned" : "replicated",
-                  name_of(setting.schedule), setting.bulk, setting.threads, setting.wide ? 64 : 32);
+  const auto words = fmt::format(
+      "c {}, {}, {}, bulk {}, {} threads, {} bits", setting.replication,
+      setting.partitioned ? fmt::format("owned {}", static_cast<int>(setting.owned)) : "replicated",
+      name_of(setting.schedule), setting.bulk, setting.threads, setting.wide ? 64 : 32);
   EXPECT_EQ(counts.digest, expected.digest) << words;
   EXPECT_EQ(counts.batches, expected.batches) << words;
   EXPECT_EQ(counts.sampled_edges, expected.sampled_edges) << words;
@@ -134,9 +136,9 @@ constexpr Schedule kSchedules[] = {Schedule::kPull, Schedule::kPush, Schedule::k
                                    Schedule::kStagedOblivious, Schedule::kAuto};
 constexpr std::int64_t kBulks[] = {1, 3, 1000};
 
-// Every c with every schedule. Bulk, threads and width turn at their own pace, so that each value
-// meets every sampler at every p, and other schedules at every other c.
-TEST(EverySampler, OneDigestForEveryGridScheduleTopologyBulkThreadsAndIndexWidth) {
+// Every c with every schedule. Ownership, bulk, threads and width turn at their own pace, so that
+// each value meets every sampler at every p, and other schedules at every other c.
+TEST(EverySampler, OneDigestForEveryGridScheduleOwnershipBulkThreadsAndIndexWidth) {
   std::size_t which = 0;
   for (const auto& c : cases()) {
     SCOPED_TRACE(name_of(c));
@@ -147,7 +149,8 @@ TEST(EverySampler, OneDigestForEveryGridScheduleTopologyBulkThreadsAndIndexWidth
     for (const int replication : divisors(test_world().size())) {
       for (std::size_t s = 0; s < std::size(kSchedules); ++s, ++which) {
         const Setting setting = {.replication = replication,
-                                 .topology = Topology::kPartitioned,
+                                 .partitioned = true,
+                                 .owned = kAllOwned[(which + replication) % 3],
                                  .schedule = kSchedules[s],
                                  .bulk = kBulks[which % 3],
                                  .threads = 1 + static_cast<int>(which % 2),
@@ -176,7 +179,8 @@ TEST(EverySampler, OneDigestWithMoreRanksThanRowsAndBatches) {
       for (const auto schedule :
            {Schedule::kPull, Schedule::kPush, Schedule::kStaged, Schedule::kStagedOblivious}) {
         const Setting setting = {.replication = replication,
-                                 .topology = Topology::kPartitioned,
+                                 .partitioned = true,
+                                 .owned = kAllOwned[which % 2],
                                  .schedule = schedule,
                                  .wide = which++ % 3 == 0,
                                  .nodes = 5};

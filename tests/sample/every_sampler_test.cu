@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "comm/device_transports.hpp"
+#include "partition/owned.hpp"
 #include "sample/device_layer_cases.hpp"
 
 namespace espalier {
@@ -63,10 +64,10 @@ void expect_same_traffic(const std::map<std::string, Volume, std::less<>>& gpu,
 }
 
 template <class Index>
-void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job& job, Topology topology,
-                      Schedule schedule) {
+void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job& job,
+                      const Ownership& ownership, Schedule schedule) {
   auto whole = random_graph<Index>(kVertices, 7, job.weighted, test_seed(9));
-  auto a = distribute(grid, whole, topology);
+  auto a = distribute(grid, whole, ownership);
   if (sampler_kind_of(job.sampler).layer_wise)
     a = normalize_rows(std::move(a), job.shape.mode == SamplerMode::kReference, job.weighted);
   auto shape = job.shape;
@@ -95,10 +96,12 @@ void expect_on_every_grid() {
       for (const auto schedule :
            {Schedule::kPull, Schedule::kPush, Schedule::kStaged, Schedule::kStagedOblivious}) {
         SCOPED_TRACE(fmt::format("{} c {} {} {} bytes", job.sampler, c, name_of(schedule), sizeof(Index)));
-        expect_as_on_cpu<Index>(grid, device_grid, job, Topology::kPartitioned, schedule);
+        expect_as_on_cpu<Index>(
+            grid, device_grid, job,
+            ownership_of(kAllOwned[static_cast<int>(schedule) % 2], kVertices, grid.rows()), schedule);
       }
       SCOPED_TRACE(fmt::format("{} c {} replicated {} bytes", job.sampler, c, sizeof(Index)));
-      expect_as_on_cpu<Index>(grid, device_grid, job, Topology::kReplicated, Schedule::kPush);
+      expect_as_on_cpu<Index>(grid, device_grid, job, block_partition(kVertices, 1), Schedule::kPush);
     }
   }
 }

@@ -59,7 +59,7 @@ TEST(Classes, AStepDividesByTheWeightsOfItsSeeds) {
 }
 
 TEST(Classes, TrainingHasTheSameBitsOnEveryGrid) {
-  const auto problem = small_problem(83, 5, 3, 21);
+  auto problem = small_problem(83, 5, 3, 21);
   auto config = config_of("gcn", "none");
   config.train.class_weights = "balanced";
   config.train.label_smoothing = 0.1;
@@ -72,6 +72,7 @@ TEST(Classes, TrainingHasTheSameBitsOnEveryGrid) {
                        static_cast<double>(problem.test.size()),
                    expected.result.test->find("accuracy").value());
   for (const int c : divisors(test_world().size())) {
+    problem.owned = kAllOwned[c % 3];
     const auto run = train(Grid(test_world(), c), problem, config);
     for (std::size_t e = 0; e < run.epochs.size(); ++e) {
       EXPECT_EQ(run.epochs[e].loss, expected.epochs[e].loss);

@@ -8,6 +8,8 @@
 
 #include "espalier/base/philox.hpp"
 #include "mpi_test.hpp"
+#include "partition/owned.hpp"
+#include "random_graph.hpp"
 
 namespace espalier {
 namespace {
@@ -20,7 +22,7 @@ TEST(EvaluationWork, CountedByHand) {
   a.indices = {1, 4, 5, 4, 2, 0, 4, 5, 0, 4};
   // Blocks {0 1 2} and {3 4 5}, chunks of two rows: {0 1} wants 4 5 of the other block, {2}
   // nothing; {3 4} wants 0, {5} nothing.
-  const auto two = count_evaluation(a, 2, 1, 2);
+  const auto two = count_evaluation(a, block_partition(6, 2), 1, 2);
   EXPECT_EQ(two.chunks, 2);
   EXPECT_EQ(two.remote_rows, 3);
   EXPECT_EQ(two.most_remote_rows, 2);
@@ -28,12 +30,39 @@ TEST(EvaluationWork, CountedByHand) {
   EXPECT_EQ(two.largest_entries, 4);  // of either
   // Two copies share each block: {0 1}, {2}, {3 4}, {5}; a vertex that both halves want
   // travels to each.
-  const auto shared = count_evaluation(a, 2, 2, 64);
+  const auto shared = count_evaluation(a, block_partition(6, 2), 2, 64);
   EXPECT_EQ(shared.chunks, 1);
   EXPECT_EQ(shared.remote_rows, 3);
   // Chunks of one row: 0 wants 4 5, 1 wants 4, 3 wants 0, 4 wants 0.
-  EXPECT_EQ(count_evaluation(a, 2, 1, 1).remote_rows, 5);
-  EXPECT_EQ(count_evaluation(a, 1, 3, 1).remote_rows, 0) << "one block row";
+  EXPECT_EQ(count_evaluation(a, block_partition(6, 2), 1, 1).remote_rows, 5);
+  EXPECT_EQ(count_evaluation(a, block_partition(6, 1), 3, 1).remote_rows, 0) << "one block row";
+}
+
+// Vertices renumbered part after part are owned in ranges, and nothing else has changed.
+TEST(EvaluationWork, OfAMapIsThatOfTheRenumberedGraph) {
+  constexpr std::int64_t kVertices = 300;
+  const auto a = random_graph<std::int32_t>(kVertices, 5, false, test_seed(4));
+  const auto blocks = ownership_of(Owned::kAtRandom, kVertices, 4);
+  std::vector<std::int64_t> begins = {0};
+  for (int part = 0; part < 4; ++part) begins.push_back(begins.back() + blocks.size(part));
+  const auto number = [&](std::int64_t v) { return begins[blocks.owner(v)] + blocks.local(v); };
+  Csr<std::int32_t> renumbered;
+  renumbered.rows = renumbered.columns = kVertices;
+  for (int part = 0; part < 4; ++part)
+    for (std::int64_t k = 0; k < blocks.size(part); ++k) {
+      for (const auto u : a.row_indices(blocks.vertex(part, k)))
+        renumbered.indices.push_back(static_cast<std::int32_t>(number(u)));
+      renumbered.indptr.push_back(std::ssize(renumbered.indices));
+    }
+  for (const int copies : {1, 3}) {
+    const auto found = count_evaluation(a, blocks, copies, 20),
+               expected = count_evaluation(renumbered, RowPartition(begins), copies, 20);
+    EXPECT_EQ(found.chunks, expected.chunks);
+    EXPECT_EQ(found.remote_rows, expected.remote_rows);
+    EXPECT_EQ(found.most_remote_rows, expected.most_remote_rows);
+    EXPECT_EQ(found.largest_input, expected.largest_input);
+    EXPECT_EQ(found.largest_entries, expected.largest_entries);
+  }
 }
 
 TEST(EvaluationWork, AnEstimateAgreesWithTheCountOfRandomColumns) {
@@ -51,7 +80,7 @@ TEST(EvaluationWork, AnEstimateAgreesWithTheCountOfRandomColumns) {
     a.indptr.push_back(std::ssize(a.indices));
   }
   for (const auto& [rows, copies] : {std::pair(1, 1), std::pair(3, 1), std::pair(4, 2)}) {
-    const auto counted = count_evaluation(a, rows, copies, 200);
+    const auto counted = count_evaluation(a, block_partition(kVertices, rows), copies, 200);
     const auto estimated = estimate_evaluation(static_cast<double>(kVertices),
                                                static_cast<double>(a.entries()), rows, copies, 200);
     EXPECT_EQ(estimated.chunks, counted.chunks);

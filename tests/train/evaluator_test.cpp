@@ -94,6 +94,7 @@ TEST(Evaluator, IsDensePropagationOnEveryGridInAnyChunks) {
       for (const std::int64_t chunk_bytes : {std::int64_t{1}, std::int64_t{20000}, std::int64_t{1} << 30}) {
         SCOPED_TRACE(fmt::format("c {} chunk_bytes {}", c, chunk_bytes));
         const Grid grid(test_world(), c);
+        problem.owned = chunk_bytes == 1 ? Owned::kAtRandom : Owned::kInRanges;
         const SmallJob job(grid, problem, kind, {1}, chunk_bytes);
         const auto found = job.evaluator.evaluate(Cpu{1}, network);
         expect_metrics(found.train, expected_train);

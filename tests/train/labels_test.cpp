@@ -90,14 +90,14 @@ TEST(Labels, ScoresAreThoseOfAllVerticesOnEveryGrid) {
     auto logits = random_matrix<float>(n, 3, random);
     for (float& z : logits.data) z = std::round(z * 8) / 8;  // ties
     for (const int c : divisors(test_world().size())) {
-      SCOPED_TRACE(fmt::format("n {} c {}", n, c));
+      problem.owned = kAllOwned[(n + c) % 3];
+      SCOPED_TRACE(fmt::format("n {} c {} owned {}", n, c, static_cast<int>(problem.owned)));
       const Grid grid(test_world(), c);
       const auto targets = small_labels(grid, problem);
       const auto task = make_task(Cpu{1}, grid, *targets, labels_config());
-      Matrix<float> block(targets->block.size(), 3);
-      std::copy_n(logits.row(targets->block.begin), block.data.size(), block.data.begin());
+      const auto mine = rows_of_part(logits, targets->judges, targets->rank);
       for (const int threads : {1, 3}) {
-        const auto found = task->judge(Cpu{threads}, block, targets->block.begin);
+        const auto found = task->judge(Cpu{threads}, mine);
         expect_scores(found.train, plain_scores(problem, problem.train, logits));
         expect_scores(found.valid, plain_scores(problem, problem.valid, logits));
         if (n == 5)
@@ -110,13 +110,14 @@ TEST(Labels, ScoresAreThoseOfAllVerticesOnEveryGrid) {
 }
 
 TEST(Labels, TrainingHasTheSameBitsOnEveryGrid) {
-  const auto problem = small_problem(83, 5, 3, 21);
+  auto problem = small_problem(83, 5, 3, 21);
   auto config = config_of("sage", "none");
   config.train.task = "labels";
   const Grid alone(test_world().split(test_world().rank(), 0), 1);
   const auto expected = train(alone, problem, config);
   EXPECT_LT(*expected.epochs.back().loss, *expected.epochs.front().loss);
   for (const int c : divisors(test_world().size())) {
+    problem.owned = kAllOwned[c % 3];
     const auto run = train(Grid(test_world(), c), problem, config);
     ASSERT_EQ(run.epochs.size(), expected.epochs.size());
     for (std::size_t e = 0; e < run.epochs.size(); ++e) {
@@ -138,9 +139,9 @@ TEST(Labels, ARankingThatValidationDoesNotDefineIsRefused) {
   for (const char* metric : {"auto", "average_precision"})
     EXPECT_THROW(make_task(Cpu{1}, grid, *targets, labels_config(metric)), UserError) << metric;
   const auto task = make_task(Cpu{1}, grid, *targets, labels_config("micro_f1"));
-  Matrix<float> logits(targets->block.size(), 3);
+  Matrix<float> logits(targets->judged_rows(), 3);
   std::ranges::fill(logits.data, 0.0f);
-  const auto found = task->judge(Cpu{1}, logits, targets->block.begin);
+  const auto found = task->judge(Cpu{1}, logits);
   EXPECT_EQ(found.valid.find("roc_auc"), std::nullopt);
   EXPECT_EQ(found.valid.find("micro_f1"), 0) << "a score of 0 predicts 0";
 }

@@ -9,6 +9,7 @@
 #include "espalier/train/classes.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/labels.hpp"
+#include "partition/owned.hpp"
 #include "random_graph.hpp"
 
 namespace espalier {
@@ -20,6 +21,9 @@ struct SmallProblem {
   Matrix<std::uint8_t> several_labels;  // three of each vertex, some unknown
   std::int64_t classes = 0;
   Buffer<std::int64_t> train, valid, test;
+  Owned owned = Owned::kInRanges;  // by the block rows of a grid
+
+  Ownership ownership(int parts) const { return ownership_of(owned, features.rows, parts); }
 };
 
 /// n vertices with random features and labels, one and several; a vertex is, at random, for
@@ -50,22 +54,18 @@ inline SmallProblem small_problem(std::int64_t n, std::int64_t width, std::int64
 
 inline DistCsr<std::int32_t> small_matrix(const Grid& grid, const SmallProblem& problem,
                                           const std::string& kind, Topology topology) {
-  auto a = distribute(grid, problem.graph, topology);
+  auto a = distribute(grid, problem.graph,
+                      problem.ownership(topology == Topology::kPartitioned ? grid.rows() : 1));
   return kind == "gcn" ? normalize_with_self_loops(a) : a;
 }
 
 inline FeatureStore small_features(const Grid& grid, const SmallProblem& problem) {
-  const auto partition = block_partition(problem.features.rows, grid.rows());
-  Matrix<float> local(partition.size(grid.row()), problem.features.columns);
-  std::copy_n(problem.features.row(partition.begin(grid.row())), std::ssize(local.data), local.data.begin());
-  return FeatureStore(grid, partition, std::move(local));
+  const auto ownership = problem.ownership(grid.rows());
+  return FeatureStore(grid, ownership, rows_of_part(problem.features, ownership, grid.row()));
 }
 
 inline void set_splits(const Grid& grid, const SmallProblem& problem, Targets& targets) {
-  place_targets(grid, problem.features.rows, targets);
-  targets.train = problem.train;
-  targets.valid = problem.valid;
-  targets.test = problem.test;
+  place_targets(grid, problem.ownership(grid.rows()), {problem.train, problem.valid, problem.test}, targets);
 }
 
 inline std::unique_ptr<ClassTargets> small_classes(const Grid& grid, const SmallProblem& problem) {
@@ -74,8 +74,9 @@ inline std::unique_ptr<ClassTargets> small_classes(const Grid& grid, const Small
   targets->outputs = problem.classes;
   for (const auto v : problem.train)
     targets->train_labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
-  for (auto v = targets->block.begin; v < targets->block.end; ++v)
-    targets->local_labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
+  for (std::int64_t k = 0; k < targets->judged_rows(); ++k)
+    targets->judged_labels.push_back(
+        problem.labels[static_cast<std::size_t>(targets->judges.vertex(targets->rank, k))]);
   return targets;
 }
 
@@ -88,10 +89,10 @@ inline std::unique_ptr<LabelTargets> small_labels(const Grid& grid, const SmallP
   for (std::size_t i = 0; i < problem.train.size(); ++i)
     std::copy_n(labels.row(problem.train[i]), labels.columns,
                 targets->train_labels.row(static_cast<std::int64_t>(i)));
-  const auto judged = targets->judged;
-  targets->judged_labels.resize(judged.size(), labels.columns);
-  for (auto v = judged.begin; v < judged.end; ++v)
-    std::copy_n(labels.row(v), labels.columns, targets->judged_labels.row(v - judged.begin));
+  targets->judged_labels.resize(targets->judged_rows(), labels.columns);
+  for (std::int64_t k = 0; k < targets->judged_rows(); ++k)
+    std::copy_n(labels.row(targets->judges.vertex(targets->rank, k)), labels.columns,
+                targets->judged_labels.row(k));
   return targets;
 }
 

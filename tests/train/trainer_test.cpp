@@ -1,7 +1,8 @@
 // ranks: 1 2 3 4
 // Laws: training is the plain loop over the epoch's steps (one process, double precision, whole
 // graph at hand): each step takes the mean gradient over its seeds, at the epoch's rate, with the
-// asked decay; with train.reproducible no bit depends on the grid.
+// asked decay; with train.reproducible no bit depends on the grid, nor on who owns
+// which vertices.
 #include "espalier/train/trainer.hpp"
 
 #include <gtest/gtest.h>
@@ -96,7 +97,7 @@ PlainRun train_plainly(const Grid& alone, const SmallProblem& problem, const Con
 }
 
 TEST(Trainer, IsThePlainLoopOnEveryGrid) {
-  const auto problem = small_problem(66, 5, 3, 20);
+  auto problem = small_problem(66, 5, 3, 20);
   ASSERT_NE(problem.train.size() % 4, 0u) << "a short last batch";
   ASSERT_NE((problem.train.size() + 3) / 4 % kStep, 0u) << "a short last step";
   std::vector<Config> configs = {config_of("sage", "none"), config_of("gcn", "batch"),
@@ -121,6 +122,7 @@ TEST(Trainer, IsThePlainLoopOnEveryGrid) {
         SCOPED_TRACE(
             fmt::format("{} {} c {} {}", config.model.kind, config.model.normalize, c, reproducible));
         config.train.reproducible = reproducible;
+        problem.owned = reproducible ? Owned::kAtRandom : kAllOwned[c % 3];
         const auto run = train(grid, problem, config);
         for (std::size_t epoch = 0; epoch < 4; ++epoch) {
           EXPECT_NEAR(*run.epochs[epoch].loss, expected.losses[epoch], 1e-5);

@@ -66,7 +66,7 @@ std::vector<int> divisors(int p) {
 }
 
 TEST_F(TrainerOnGpu, SamplesTheSameAndLearnsTheSameAsTheCpu) {
-  const auto problem = small_problem(83, 7, 3, 11);
+  auto problem = small_problem(83, 7, 3, 11);
   for (const std::string kind : {"sage", "gcn"})
     for (const auto& [normalize, task] : {std::pair<std::string, std::string>("none", "classes"),
                                           {"batch", "classes"},
@@ -82,6 +82,7 @@ TEST_F(TrainerOnGpu, SamplesTheSameAndLearnsTheSameAsTheCpu) {
       }
       // All ranks as copies of one block row where that says more: then evaluation gathers.
       const Grid grid(test_world(), normalize == "layer" ? test_world().size() : 1);
+      problem.owned = normalize == "none" ? Owned::kAtRandom : Owned::kInRanges;
       const auto expected = train(grid, problem, config);
       const auto run = train_on_gpu(gpu(), grid, problem, config, Topology::kPartitioned);
       ASSERT_EQ(run.epochs.size(), expected.epochs.size());
@@ -104,7 +105,7 @@ TEST_F(TrainerOnGpu, SamplesTheSameAndLearnsTheSameAsTheCpu) {
 }
 
 TEST_F(TrainerOnGpu, HasTheSameBitsOnEveryGrid) {
-  const auto problem = small_problem(61, 5, 3, 4);
+  auto problem = small_problem(61, 5, 3, 4);
   for (const auto& [normalize, task] :
        {std::pair("none", "classes"), {"batch", "classes"}, {"none", "labels"}}) {
     auto config = config_of("sage", normalize);
@@ -115,6 +116,7 @@ TEST_F(TrainerOnGpu, HasTheSameBitsOnEveryGrid) {
       for (const auto& [topology, placement] : {std::pair(Topology::kPartitioned, Placement::kDevice),
                                                 std::pair(Topology::kReplicated, Placement::kHost)}) {
         const Grid grid(test_world(), c);
+        problem.owned = kAllOwned[c % 3];
         const auto run = train_on_gpu(gpu(), grid, problem, config, topology, placement);
         if (expected == 0) expected = run.digest;
         EXPECT_EQ(run.digest, expected) << "c = " << c;

@@ -29,9 +29,9 @@ class FeatureStoreOn : private RowStoreOn<Space> {
   using Rows::bytes;
   using Rows::fetch;
   using Rows::finish_fetch;
+  using Rows::ownership;
   using Rows::rows_are_near;
   using Rows::width;
-  const RowPartition& partition() const { return ownership_.ranges(); }
 
   /// Divides each row by the sum of its absolute values (Kipf and Welling 2017); zero rows stay.
   /// Local.

@@ -5,12 +5,12 @@
 //     logits = H[L], or with jumping knowledge a linear layer of all H[l], as a stage of its own
 //
 // H[l] is spread over the grid like H[0]. For each layer the c ranks of a process row share their
-// block row's vertices, and work through their share in chunks (all neighbours, one fetch in the
-// process column per chunk); a sink takes the rows, chunk by chunk. Where the next layer reads
-// them, the block row is gathered along the process row. Memory: the blocks of H[l-1] and H[l], my
-// share of H[l], one chunk (64 rows at least); of the last layer only a chunk, if its sink keeps
-// nothing. Every row is computed by the same operations in the same order wherever it lies, so
-// rows do not depend on the grid or on chunks; on a GPU that holds but for the rounding of
+// block row's vertices (Ownership::cut), and work through their share in chunks (all neighbours,
+// one fetch in the process column per chunk); a sink takes the rows, chunk by chunk. Where the next
+// layer reads them, the block row is gathered along the process row. Memory: the blocks of H[l-1]
+// and H[l], my share of H[l], one chunk (64 rows at least); of the last layer only a chunk, if its
+// sink keeps nothing. Every row is computed by the same operations in the same order wherever it
+// lies, so rows do not depend on the grid or on chunks; on a GPU that holds but for the rounding of
 // products (nn/network.hpp).
 //
 // Exact evaluation (train/evaluator.hpp) and `espalier infer` are uses of it.
@@ -46,17 +46,16 @@ class LayerwisePassOn {
   using GoesOn = std::function<bool()>;
 
   /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on.
-  /// It and the grid must outlive this. `partition`: of the vertices over the block rows. `edges`:
+  /// It and the grid must outlive this. `ownership`: of the vertices by the block rows. `edges`:
   /// of the whole graph. `chunk_bytes`: what one chunk's input rows may take. `label`: under which
   /// traffic is counted.
-  LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const RowPartition& partition,
+  LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const Ownership& ownership,
                   std::int64_t edges, std::int64_t chunk_bytes, std::string label = "evaluate");
 
-  /// The vertices first .. first + count whose rows this rank computes: its share of its block row.
-  struct Share {
-    std::int64_t first = 0, count = 0;
-  };
-  const Share& share() const { return share_; }
+  /// Part r: the vertices whose rows rank r computes, its share of its block row.
+  const Ownership& shares() const { return shares_; }
+  /// How many rows this rank computes.
+  std::int64_t rows() const { return shares_.size(grid_.world().rank()); }
 
   /// Collective over the grid. Stages 1, 2, .. of the network (Network::stages) over H[0] =
   /// `features`, as many as there are sinks: sinks[l - 1] takes the rows of stage l, or is null;
@@ -87,10 +86,7 @@ class LayerwisePassOn {
   const GridOn<Space>& collectives_;
   const Grid& grid_;
   SamplerOn<Space>& whole_rows_;
-  RowPartition partition_;
-  RowPartition shares_;  ///< of my block row over the ranks of my process row, offsets relative
-                         ///< to the block
-  Share share_;
+  Ownership ownership_, shares_;
   double mean_degree_;
   std::int64_t chunk_bytes_;
   std::string label_;

@@ -4,13 +4,16 @@
 //     /                 attributes format = "espalier-rows", version = 1, and what the caller adds
 //     /embeddings       float32 or float16 [rows, width]: H[l] of a hidden layer, or
 //     /logits           the same of the last layer
-//     /predictions      int32 [rows]: the class of the largest logit, the lowest of equal ones
+//     /predictions      int32 [rows]: the class of the largest logit, the lowest of equal ones; or,
+//                       where a vertex has several labels, uint8 [rows, labels]: 1 for a positive
+//                       logit, else 0
 //     /ids              int64 [rows], ascending: the vertex of each row, where they were chosen;
 //                       otherwise row v is vertex v
 //
 // The file appears whole or not at all (hdf5::Output).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -21,6 +24,7 @@
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/hdf5_output.hpp"
 #include "espalier/infer/row_sink.hpp"
+#include "espalier/partition/ownership.hpp"
 
 namespace espalier {
 
@@ -28,9 +32,10 @@ struct RowFileShape {
   std::string rows = "/logits";  ///< the data set's name
   std::int64_t vertices = 0;     ///< of the graph
   std::int64_t width = 0;
-  bool half = false;         ///< float16 instead of float32
-  bool predictions = false;  ///< of one class per vertex; several labels per vertex would be
-                             ///< uint8 [rows, labels] here
+  bool half = false;                           ///< float16 instead of float32
+  bool predictions = false;                    ///< /predictions, too
+  std::int64_t labels = 0;                     ///< several per vertex, so many of them;
+                                               ///< 0: one class
   std::optional<Buffer<std::int64_t>> chosen;  ///< ascending, distinct, the same on every rank
 };
 
@@ -58,6 +63,8 @@ class RowFile {
     std::int64_t count = 0;  ///< how many
   };
   Place place_of(std::int64_t first, std::int64_t count) const;
+  const Matrix<float>& pick(const Place& place, std::int64_t first, const Matrix<float>& rows,
+                            Matrix<float>& picked) const;
   void write_ids();
 
   hdf5::Output output_;
@@ -70,9 +77,9 @@ class RowFile {
 template <class Space>
 class RowFileSinkOn final : public RowSinkOn<Space> {
  public:
-  /// The file must outlive it.
-  RowFileSinkOn(RowFile& file, bool rows, bool predictions)
-      : file_(file), rows_(rows), predictions_(predictions) {}
+  /// The file and `shares`, of which `rank` has its own, must outlive it.
+  RowFileSinkOn(RowFile& file, const Ownership& shares, int rank, bool rows, bool predictions)
+      : file_(file), shares_(shares), rank_(rank), rows_(rows), predictions_(predictions) {}
 
   void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
     if constexpr (std::is_same_v<Space, Cpu>) {
@@ -86,12 +93,27 @@ class RowFileSinkOn final : public RowSinkOn<Space> {
   }
 
  private:
+  // Range by range of the file's ids.
   void write(std::int64_t first, const Matrix<float>& rows) {
-    if (rows_) file_.write_rows(first, rows);
-    if (predictions_) file_.write_predictions(first, rows);
+    const auto ranges = shares_.vertices(rank_, {first, first + rows.rows});
+    if (ranges.size() == 1) return write_range(ranges[0].begin, rows);
+    Matrix<float> piece;
+    auto from = rows.data.begin();
+    for (const auto& range : ranges) {
+      piece.resize(range.size(), rows.columns);
+      std::copy_n(from, piece.data.size(), piece.data.begin());
+      from += std::ssize(piece.data);
+      write_range(range.begin, piece);
+    }
+  }
+  void write_range(std::int64_t vertex, const Matrix<float>& rows) {
+    if (rows_) file_.write_rows(vertex, rows);
+    if (predictions_) file_.write_predictions(vertex, rows);
   }
 
   RowFile& file_;
+  const Ownership& shares_;
+  int rank_;
   bool rows_, predictions_;
 };
 

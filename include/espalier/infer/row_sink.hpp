@@ -19,10 +19,11 @@ class RowSinkOn {
  public:
   virtual ~RowSinkOn() = default;
 
-  /// `rows` [count, width] of H[l], of the vertices first .. first + count (ids of the file), in
-  /// memory of the space. The sink may take that memory by a swap: what stands there afterwards is
-  /// written over. Local: other ranks are given other numbers of chunks. A problem that only this
-  /// rank meets must wait for a collective call of the sink's own.
+  /// `rows` [count, width] of H[l], of the vertices at the places first .. first + count of this
+  /// rank's share (LayerwisePassOn::shares), in memory of the space. The sink may take that memory
+  /// by a swap: what stands there afterwards is written over. Local: other ranks are given other
+  /// numbers of chunks. A problem that only this rank meets must wait for a collective call of the
+  /// sink's own.
   virtual void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) = 0;
 };
 using RowSink = RowSinkOn<Cpu>;
@@ -31,18 +32,17 @@ using RowSink = RowSinkOn<Cpu>;
 void copy_rows_to(const Cpu&, const Matrix<float>& rows, float* to);
 void copy_rows_to(const Cuda&, const Matrix<float, Cuda>& rows, float* to);
 
-/// Keeps the rows of the vertices first .. first + rows in one matrix, and gives them to `also`,
-/// too, unless that is null.
+/// Keeps the rows of a share in one matrix, and gives them to `also`, too, unless that is null.
 template <class Space>
 class KeptRowsOn final : public RowSinkOn<Space> {
  public:
-  KeptRowsOn(std::int64_t first, std::int64_t rows, std::int64_t width, RowSinkOn<Space>* also = nullptr)
-      : first_(first), rows_(rows), width_(width), also_(also) {}
+  KeptRowsOn(std::int64_t rows, std::int64_t width, RowSinkOn<Space>* also = nullptr)
+      : rows_(rows), width_(width), also_(also) {}
 
   void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
     if (also_ == nullptr && rows.rows == rows_) return std::swap(kept_, rows);
-    if (first == first_) kept_.resize(rows_, width_);
-    copy_rows_to(space, rows, kept_.row(first - first_));
+    if (first == 0) kept_.resize(rows_, width_);
+    copy_rows_to(space, rows, kept_.row(first));
     if (also_ != nullptr) also_->take(space, first, rows);
   }
 
@@ -53,7 +53,7 @@ class KeptRowsOn final : public RowSinkOn<Space> {
   }
 
  private:
-  std::int64_t first_, rows_, width_;
+  std::int64_t rows_, width_;
   RowSinkOn<Space>* also_;
   Matrix<float, Space> kept_;
 };

@@ -19,32 +19,20 @@ struct OwnerGroups {
   std::int64_t size() const { return static_cast<std::int64_t>(ids.size()); }
 };
 
-/// Groups list [count] by owner: part i owns bounds[i] .. bounds[i+1]. The ids of part `last` (-1:
-/// of none) come after all others, and are not counted. Every id is also a number of type Id. On a
-/// GPU `list` is device memory; the host waits once, for the counts. From, Id: int64_t or int32_t,
-/// int64_t or int32_t; or both uint64_t.
+/// Groups list [count] by owner. The ids of part `last` (-1: of none) come after all others, and
+/// are not counted. Every id is also a number of type Id. On a GPU `list` is device memory; the
+/// host waits once, for the counts. From, Id: int64_t or int32_t.
 template <class From, class Id>
-void group_by_owner(const Cpu& cpu, const From* list, std::int64_t count, const SharedList<From>& bounds,
+void group_by_owner(const Cpu& cpu, const From* list, std::int64_t count, const OwnersOn<Cpu>& owners,
                     OwnerGroups<Id>& groups, int last = -1);
 template <class From, class Id>
-void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count,
-                    const SharedList<From, Cuda>& bounds, OwnerGroups<Id, Cuda>& groups, int last = -1);
+void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count, const OwnersOn<Cuda>& owners,
+                    OwnerGroups<Id, Cuda>& groups, int last = -1);
 
-/// The same where an ownership says whose each id is, by ranges or by a map. Id: int64_t, int32_t.
-template <class Id>
-void group_by_owner(const Cpu& cpu, const std::int64_t* list, std::int64_t count, const OwnersOn<Cpu>& owners,
-                    OwnerGroups<Id>& groups, int last = -1);
-template <class Id>
-void group_by_owner(const Cuda& cuda, const std::int64_t* list, std::int64_t count,
-                    const OwnersOn<Cuda>& owners, OwnerGroups<Id, Cuda>& groups, int last = -1);
-
-/// The bounds of a partition's parts.
-template <class From = std::int64_t, class Space>
-SharedList<From, Space> bounds_of(const Space& space, const RowPartition& partition) {
-  std::vector<From> bounds;
-  for (int part = 0; part <= partition.parts(); ++part)
-    bounds.push_back(static_cast<From>(partition.begin(part)));
-  return {space, std::move(bounds)};
-}
+/// The same for points of an axis: part i owns bounds[i] .. bounds[i+1].
+void group_by_owner(const Cpu& cpu, const std::uint64_t* list, std::int64_t count,
+                    const SharedList<std::uint64_t>& bounds, OwnerGroups<std::uint64_t>& groups);
+void group_by_owner(const Cuda& cuda, const std::uint64_t* list, std::int64_t count,
+                    const SharedList<std::uint64_t, Cuda>& bounds, OwnerGroups<std::uint64_t, Cuda>& groups);
 
 }  // namespace espalier

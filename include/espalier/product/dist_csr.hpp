@@ -1,14 +1,14 @@
 // A square sparse matrix spread over the grid.
 //
-// Partitioned: P(i,j) holds block row i, the rows partition.begin(i) .. end(i); the c ranks of a
-// process row hold the same block. Replicated: every rank holds all rows and the partition has one
-// part. Column ids are global in either case.
+// Partitioned: P(i,j) holds block row i, the rows of the vertices that part i owns, ascending; the
+// c ranks of a process row hold the same block. Replicated: every rank holds all rows, those of the
+// one part. Column ids are global in either case.
 #pragma once
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/partition/row_partition.hpp"
+#include "espalier/partition/ownership.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
@@ -18,15 +18,16 @@ enum class Topology { kPartitioned, kReplicated };
 template <class Index, class Space = Cpu>
 struct DistCsr {
   const GridOn<Space>* grid = nullptr;
-  RowPartition partition;                ///< of the rows: grid rows parts, or one when replicated
-  Csr<Index, Space> local;               ///< rows first_row() .. + local.rows, global columns
+  Ownership ownership;                   ///< of the rows: grid rows parts, or one when replicated
+  OwnersOn<Space> owners;                ///< the same for leaves
+  Csr<Index, Space> local;               ///< row k: that of ownership.vertex(part, k),
+                                         ///< global columns
   int part = 0;                          ///< which part is mine
   bool has_values = false;               ///< the same on every rank, also where the block is empty
   const DistCsr<Index>* host = nullptr;  ///< of a matrix on a GPU, the one that it is a copy of
 
-  std::int64_t rows() const { return partition.rows(); }
-  std::int64_t first_row() const { return partition.begin(part); }
-  bool is_local(std::int64_t row) const { return row >= partition.begin(part) && row < partition.end(part); }
+  std::int64_t rows() const { return ownership.rows(); }
+  int parts() const { return ownership.parts(); }
   /// The same in memory of the host, for what is done once.
   const DistCsr<Index>& on_host() const {
     if constexpr (std::is_same_v<Space, Cuda>)
@@ -42,10 +43,13 @@ template <class Index>
 DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const DistCsr<Index>& a,
                                Placement placement = Placement::kDevice);
 
-/// The shape of a matrix of `rows` rows on the grid: its partition and which part is mine; `local`
-/// is yet to be filled. Not collective.
+/// The shape of a matrix on the grid: who owns its rows (grid.rows() parts, or one: replicated) and
+/// which part is mine; `local` is yet to be filled. Not collective.
 template <class Index>
-DistCsr<Index> empty_dist_csr(const Grid& grid, std::int64_t rows, Topology topology);
+DistCsr<Index> empty_dist_csr(const Grid& grid, Ownership ownership);
+
+/// `rows` rows in ranges, one for each block row or, replicated, one for all.
+RowPartition row_ranges(const Grid& grid, std::int64_t rows, Topology topology);
 
 /// The adjacency matrix of a file, values as in the file (weights or none). Collective
 /// over the grid.
@@ -55,7 +59,11 @@ DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, Topology t
 /// What a DistCsr made of parts of a matrix that every rank knows looks like; for tests. Not
 /// collective.
 template <class Index>
-DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology topology);
+DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, const Ownership& ownership);
+template <class Index>
+DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology topology) {
+  return distribute(grid, whole, row_ranges(grid, whole.rows, topology));
+}
 
 /// The symmetrically normalised matrix with self-loops, D^-1/2 (A + I) D^-1/2 with D = row sums of
 /// A + I (Kipf and Welling 2017, section 2); an entry is round32(a_vu / sqrt(D_v D_u)) with each

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "espalier/partition/ownership.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
@@ -19,17 +20,18 @@ struct EvaluationWork {
   double largest_entries = 0;   ///< of the largest chunk
 };
 
-/// Of one layer, with chunks of `step` rows, on a grid of `rows` block rows and `replication`
-/// copies. `a`: all rows.
+/// Of one layer, with chunks of `step` rows, on a grid whose block rows are those of `blocks`, in
+/// so many copies. `a`: all rows.
 template <class Index>
-EvaluationWork count_evaluation(const Csr<Index>& a, int rows, int replication, std::int64_t step);
+EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
+                                std::int64_t step);
 
 /// The same for n vertices and so many entries that lie anywhere.
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
                                    std::int64_t step);
 
-/// How many of these vertices, ascending, of a graph of n vertices each rank of such a grid judges.
-std::vector<double> count_judged(std::span<const std::int64_t> vertices, std::int64_t nodes, int rows,
+/// How many of these vertices each rank of such a grid judges.
+std::vector<double> count_judged(std::span<const std::int64_t> vertices, const Ownership& blocks,
                                  int replication);
 
 }  // namespace espalier

@@ -7,7 +7,7 @@ namespace espalier {
 
 struct LabelTargets : Targets {
   Matrix<std::uint8_t> train_labels;   ///< [train, outputs]: 0, 1 or kUnknownLabel
-  Matrix<std::uint8_t> judged_labels;  ///< [judged, outputs], of vertex judged.begin and so on
+  Matrix<std::uint8_t> judged_labels;  ///< [judged_rows(), outputs]: of the vertices that I judge
 };
 
 extern const TaskKind kLabelsKind;

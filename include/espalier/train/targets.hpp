@@ -1,16 +1,18 @@
 // What a task reads of a graph file before training: the splits, and what its vertices should
 // become.
 //
-// Every rank holds the training vertices and what is to be learnt of them. What is known of others,
-// and the vertices to validate and test on, stay with the block row that owns them.
+// Every rank holds the training vertices and what is to be learnt of them. What is known of others
+// stays with the rank that judges them.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "espalier/comm/grid.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/partition/ownership.hpp"
 
 namespace espalier {
 
@@ -21,19 +23,21 @@ struct Targets {
   Targets& operator=(const Targets&) = default;
   virtual ~Targets() = default;
 
-  std::int64_t outputs = 0;          ///< columns of the logits
-  Buffer<std::int64_t> train;        ///< ascending ids, whole, on every rank
-  Buffer<std::int64_t> valid, test;  ///< ascending ids, those of my block row
-  RowRange block;                    ///< the vertices of my block row
-  RowRange judged;                   ///< those of them that this rank judges: each vertex
-                                     ///< has one rank
+  std::int64_t outputs = 0;    ///< columns of the logits
+  Buffer<std::int64_t> train;  ///< ascending ids, whole, on every rank
+  Ownership judges;            ///< part r: the vertices that rank r judges; each has one rank
+  int rank = 0;                ///< this one
+  /// Of each split, in the order of Split, the places among my vertices of those that are in it;
+  /// ascending.
+  std::array<std::vector<std::int64_t>, 3> judged;
+
+  std::int64_t judged_rows() const { return judges.size(rank); }
 };
 
-/// Fills in block and judged, for a graph of so many vertices.
-void place_targets(const Grid& grid, std::int64_t nodes, Targets& targets);
-
-/// The part of an ascending list that lies in `range`.
-Buffer<std::int64_t> part_of(const Buffer<std::int64_t>& ids, const RowRange& range);
+/// Fills in the training vertices and who judges which of the others, the ranks of a process row
+/// each a share of the block row that `blocks` gives them.
+void place_targets(const Grid& grid, const Ownership& blocks,
+                   const std::array<Buffer<std::int64_t>, 3>& splits, Targets& targets);
 
 /// Collective over the grid. The splits and who judges what. Throws UserError(kInput) when there
 /// are no training vertices, or splits overlap or name unlabelled vertices.

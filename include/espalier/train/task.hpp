@@ -54,10 +54,9 @@ class TaskOn {
                     const Matrix<float, Space>& logits, double scale, Matrix<float, Space>& dlogits,
                     double* loss) = 0;
 
-  /// Collective. The scores of the splits. `logits`: rows of vertices `first`, first + 1, ...,
-  /// those that this rank judges (Targets::judged) among them. Results are the same on every grid.
-  virtual Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
-                           std::int64_t first) const = 0;
+  /// Collective. The scores of the splits. `logits`: a row for each vertex that this rank judges,
+  /// in the order of Targets::judges. Results are the same on every grid.
+  virtual Evaluation judge(const Space& space, const Matrix<float, Space>& logits) const = 0;
 };
 
 using Task = TaskOn<Cpu>;
