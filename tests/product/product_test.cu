@@ -65,13 +65,14 @@ void for_every_device_grid(const Transports& ways, const Work& work) {
     }
 }
 
-/// Partitioned on every grid by every transport; once also replicated and in pinned memory.
+/// Partitioned, in ranges and by a map in turn, on every grid by every transport; once also
+/// replicated and in pinned memory.
 struct Grids {
   Transports ways;
 
   template <class Index, class Work>
   void for_each(const Csr<Index>& whole, bool has_values, const Work& work) const {
-    bool seen = false;  // the first grid, c = 1
+    int seen = 0;  // the first grid has c = 1
     for_every_device_grid(ways, [&](const Grid& grid, const DeviceGrid& device, const std::string& where) {
       const auto bring = [&](const Ownership& ownership, Placement placement, const char* how) {
         auto a = distribute(grid, whole, ownership);
@@ -79,9 +80,11 @@ struct Grids {
         work(own_gpu(), to_device(own_gpu(), device, a, placement), where + how);
       };
       const auto ranges = block_partition(whole.rows, grid.rows());
-      bring(ranges, Placement::kDevice, " partitioned");
-      bring(ownership_of(Owned::kAtRandom, whole.rows, grid.rows()), Placement::kDevice, " by a map");
-      if (std::exchange(seen, true)) return;
+      if (seen++ % 2 == 0)
+        bring(ranges, Placement::kDevice, " in ranges");
+      else
+        bring(ownership_of(Owned::kAtRandom, whole.rows, grid.rows()), Placement::kDevice, " by a map");
+      if (seen > 1) return;
       bring(block_partition(whole.rows, 1), Placement::kDevice, " replicated");
       bring(ranges, Placement::kHost, " pinned");
     });
