@@ -57,7 +57,7 @@ class GatLayer final : public Layer<T, Space> {
     head_scores_backward<T>(space, projected_, dtarget, gradients[kTarget]);
     gemm_tn<T>(space, x, dprojected, gradients[kWeight]);
     if (dx == nullptr) return;
-    dx->resize(x.rows, x.columns);
+    dx->resize(block.columns, x.columns);
     gemm_nt<T>(space, dprojected, weights[kWeight].value, *dx);
   }
 
@@ -118,7 +118,7 @@ inline LayerCosts gat_costs(const LayerShape& s, const BlockSize& b) {
   const double in = static_cast<double>(s.in), heads = static_cast<double>(s.heads),
                all = heads * static_cast<double>(head_width(s)), edges = b.entries() + b.rows;
   const double product = 2 * b.columns * in * all;
-  const bool first = s.number == 1;
+  const bool first = !s.gives_dx;
   // Weights are read and written some four times on each way.
   const LayerWork forward = {product, edges * all, 4 * edges * heads + b.columns * all};
   std::vector<double> arrays = {b.columns * all, b.columns * heads, b.rows * heads, edges * heads};

@@ -37,7 +37,7 @@ void gcn_backward(const Space& space, const BlockViewOn<Space>& transposed, Orde
                   MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz,
                   GcnTensors<MatrixOn<Space, T>> gradients, MatrixOn<Space, T>* dx) {
   sum_rows<T>(space, dz, gradients.bias);
-  if (dx != nullptr) dx->resize(x.rows, x.columns);
+  if (dx != nullptr) dx->resize(transposed.rows, x.columns);
   if (order == Order::kMultiplyFirst) {
     spmm<T>(space, transposed, dz, product);  // d(X W) = B^T dZ
     gemm_tn<T>(space, x, product, gradients.weight);
@@ -87,7 +87,7 @@ class GcnLayer final : public Layer<T, Space> {
  private:
   static GcnTensors<const M> tensors(Tensors weights) { return {weights[0].value, weights[1].value}; }
   Order order_of(const BlockView<Space>& block) const {
-    return cheaper_order(block, shape_.in, shape_.out, shape_.number > 1);
+    return cheaper_order(block, shape_.in, shape_.out, shape_.gives_dx);
   }
 
   LayerShape shape_;

@@ -46,7 +46,7 @@ class GinLayer final : public Layer<T, Space> {
     product_of_own_rows<T>(space, dsum, x.first_rows(block.rows), gradients[kEps]);
     if (dx == nullptr) return;
     transpose(space, block, scratch.transposed);
-    dx->resize(x.rows, x.columns);
+    dx->resize(block.columns, x.columns);
     spmm<T>(space, scratch.transposed, dsum, *dx);
     add_own_rows<T>(space, weights[kEps].value, dsum, MatrixView<T, Space>(*dx).first_rows(block.rows));
   }
@@ -96,7 +96,7 @@ inline std::vector<TensorShape> gin_tensors(const LayerShape& s) {
 inline LayerCosts gin_costs(const LayerShape& s, const BlockSize& b) {
   const double in = static_cast<double>(s.in), out = static_cast<double>(s.out),
                products = 2 * b.rows * (in + out) * out;
-  const bool first = s.number == 1;
+  const bool first = !s.gives_dx;
   const LayerWork forward = {products, b.entries() * in, b.rows * (in + 2 * out)};
   return {.forward = forward,
           .backward = {2 * products, first ? 0 : b.entries() * in, 2 * b.rows * (in + 2 * out)},

@@ -94,6 +94,7 @@ NetworkLayer graph_layer(const NetworkShape& s, const LayerKind& kind, int numbe
   made.layer = {.number = number,
                 .in = number == 1 ? s.inputs : s.hidden,
                 .out = last ? s.classes : s.hidden,
+                .gives_dx = number > 1 || s.input_gradient,
                 .heads = last ? s.output_heads : s.heads,
                 .averages_heads = last,
                 .aggregator = s.aggregator,

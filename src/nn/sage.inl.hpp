@@ -39,7 +39,7 @@ void sage_backward(const Space& space, const BlockViewOn<Space>& block, const Bl
                    SageTensors<MatrixOn<Space, T>> gradients, MatrixOn<Space, T>* dx) {
   gemm_tn<T>(space, x.first_rows(block.rows), dz, gradients.self);
   sum_rows<T>(space, dz, gradients.bias);
-  if (dx != nullptr) dx->resize(x.rows, x.columns);
+  if (dx != nullptr) dx->resize(block.columns, x.columns);
   if (order == Order::kMultiplyFirst) {
     spmm<T>(space, transposed, dz, product);  // d(X W_neighbour) = B^T dZ
     gemm_tn<T>(space, x, product, gradients.neighbour);
@@ -102,7 +102,7 @@ class SageLayer final : public Layer<T, Space> {
     return {weights[0].value, weights[1].value, weights[2].value};
   }
   Order order_of(const BlockView<Space>& block) const {
-    return cheaper_order(block, shape_.in, shape_.out, shape_.number > 1);
+    return cheaper_order(block, shape_.in, shape_.out, shape_.gives_dx);
   }
 
   // Z = X_d W_self + max(X_u) W_neighbour + b
@@ -125,7 +125,7 @@ class SageLayer final : public Layer<T, Space> {
     if (dx == nullptr) return;
     transpose(space, block, scratch.transposed, &scratch.positions);
     gemm_nt<T>(space, dz, weights.neighbour, product_);  // by the largest
-    dx->resize(x.rows, x.columns);
+    dx->resize(block.columns, x.columns);
     gather_max_backward<T>(space, scratch.transposed, scratch.positions, winners_, product_, *dx);
     gemm_nt<T>(space, dz, weights.self, MatrixView<T, Space>(*dx).first_rows(block.rows),
                Update::kAccumulate);
@@ -149,7 +149,7 @@ inline LayerCosts sage_costs(const LayerShape& s, const BlockSize& b) {
   if (s.aggregator != "max") return costs_of_products(s, b, 2 * b.rows * numbers(s));
   const double in = static_cast<double>(s.in), out = static_cast<double>(s.out), gathered = b.entries() * in,
                product = 4 * b.rows * numbers(s);
-  const bool first = s.number == 1;
+  const bool first = !s.gives_dx;
   return {.forward = {product, gathered, b.rows * out},
           .backward = {product * (first ? 1 : 2), first ? 0 : 2 * gathered, 2 * b.rows * out},
           .evaluation = {product, gathered, b.rows * out},

@@ -91,7 +91,7 @@ struct LoneLayer {
       gradients.push_back(weights.back().value);
     }
   }
-  bool first() const { return shape.number == 1; }
+  bool first() const { return !shape.gives_dx; }
   void forward() { layer->forward(Cpu{1}, block, InputForm::kRows, x, weights, {}, z); }
   void backward() {
     layer->backward(Cpu{1}, block, x, weights, dz, scratch, gradients, first() ? nullptr : &dx);
@@ -127,18 +127,17 @@ TEST(LayerCosts, AreWhatTheLayerDoes) {
   int aggregate = 0, multiply = 0;
   for (const auto& kind : layer_kinds())
     for (const auto* aggregator : {"mean", "max", "sum"})
-      for (const int number : {1, 2})
+      for (const bool gives_dx : {false, true})
         for (const bool averages : {false, true})
           for (const auto& [in, out] : {std::pair{40, 6}, {6, 12}})
             for (const auto& [columns, rows, most] : {std::array{61, 53, 2}, {200, 30, 30}}) {
               if (std::string_view(aggregator) != "mean" && !kind.takes_aggregator) continue;
               if (averages && !kind.takes_heads) continue;
-              SCOPED_TRACE(testing::Message()
-                           << kind.name << " " << aggregator << ", number " << number << ", " << in << " to "
-                           << out << ", " << columns << " sources");
-              const LayerShape shape{.number = number,
-                                     .in = in,
+              SCOPED_TRACE(testing::Message() << kind.name << " " << aggregator << ", dx " << gives_dx << ", "
+                                              << in << " to " << out << ", " << columns << " sources");
+              const LayerShape shape{.in = in,
                                      .out = out,
+                                     .gives_dx = gives_dx,
                                      .heads = kind.takes_heads ? 3 : 1,
                                      .averages_heads = averages,
                                      .aggregator = aggregator};

@@ -208,18 +208,20 @@ TEST(Layer, TakesItsInputAggregated) {
     EXPECT_EQ(c.network.aggregates_input(c.blocks[0]), shape.kind != "gat" && shape.aggregator != "max");
     if (!c.network.aggregates_input(c.blocks[0])) continue;
     const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
-    const auto expected = c.gradients();
+    std::vector<Matrix<float>> gradients, expected;
+    Matrix<float> dlogits, dinput, expected_dinput;
+    softmax_cross_entropy<float>(Cpu{2}, logits, c.labels, 1.0, dlogits);
+    c.network.backward(Cpu{1}, c.blocks, c.input, c.pass, dlogits, expected, &expected_dinput);
     auto& product = c.network.input_aggregate();
     product.resize(c.blocks[0].rows, c.input.columns);
     spmm<float>(Cpu{1}, c.blocks[0], c.input, product);
-    Matrix<float> destinations(c.blocks[0].rows, c.input.columns), dlogits;
+    Matrix<float> destinations(c.blocks[0].rows, c.input.columns);
     std::copy_n(c.input.data.begin(), destinations.data.size(), destinations.data.begin());
     EXPECT_TRUE(
         same_bits(c.network.forward(Cpu{2}, c.blocks, destinations, c.pass, InputForm::kAggregated), logits))
         << in_words(shape);
-    softmax_cross_entropy<float>(Cpu{2}, logits, c.labels, 1.0, dlogits);
-    std::vector<Matrix<float>> gradients;
-    c.network.backward(Cpu{2}, c.blocks, destinations, c.pass, dlogits, gradients);
+    c.network.backward(Cpu{2}, c.blocks, destinations, c.pass, dlogits, gradients, &dinput);
+    EXPECT_TRUE(same_bits(dinput, expected_dinput)) << in_words(shape);
     for (std::size_t k = 0; k < expected.size(); ++k)
       EXPECT_TRUE(same_bits(gradients[k], expected[k])) << in_words(shape);
   }

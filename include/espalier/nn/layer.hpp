@@ -38,6 +38,8 @@ enum class MatrixForm {
 struct LayerShape {
   int number = 1;  ///< 1 .. L
   std::int64_t in = 0, out = 0;
+  bool gives_dx = true;             ///< is the gradient by its input asked for? Costs and the order
+                                    ///< of products go by it; it is given wherever asked
   std::int64_t heads = 1;           ///< of attention
   bool averages_heads = false;      ///< or concatenates them, out / heads wide each
   std::string aggregator = "mean";  ///< "mean" | "max" | "sum"

@@ -83,8 +83,8 @@ class Network {
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the
   /// order of parameters(), overwritten. Everything else must be as in the forward pass just
   /// before: it reads the activations that pass has kept.
-  /// `dinput`, unless null, becomes the derivative by X [blocks[0].columns, inputs]; then all rows
-  /// of X must have been given.
+  /// `dinput`, unless null, becomes the derivative by X [blocks[0].columns, inputs], whichever form
+  /// the input had.
   void backward(const Space&, std::span<const BlockView<Space>> blocks, const Matrix<T, Space>& input,
                 const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients,
                 Matrix<T, Space>* dinput = nullptr);

@@ -25,6 +25,7 @@ struct NetworkShape {
   std::string aggregator = "mean";  ///< "mean" | "max" | "sum"
   bool residual = false;            ///< each layer's input is added to its result
   std::string jumping = "none";     ///< "none" | "concat" | "max"
+  bool input_gradient = false;      ///< will the gradient by the input be asked for? (gives_dx)
 };
 
 /// Of a config, with what "auto" stands for in it.
