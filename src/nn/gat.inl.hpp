@@ -141,6 +141,7 @@ inline constexpr LayerKind kGat = {
     .activation = "elu",
     .takes_heads = true,
     .takes_aggregator = false,
+    .multiplies_block = false,
     .tensors = gat_tensors,
     .costs = gat_costs};
 

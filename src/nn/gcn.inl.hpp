@@ -115,6 +115,7 @@ inline constexpr LayerKind kGcn = {
     .activation = "relu",
     .takes_heads = false,
     .takes_aggregator = false,
+    .multiplies_block = true,
     .tensors = gcn_tensors,
     .costs = gcn_costs};
 

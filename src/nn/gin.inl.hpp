@@ -116,6 +116,7 @@ inline constexpr LayerKind kGin = {
     .activation = "relu",
     .takes_heads = false,
     .takes_aggregator = false,
+    .multiplies_block = true,
     .tensors = gin_tensors,
     .costs = gin_costs};
 

@@ -167,6 +167,7 @@ inline constexpr LayerKind kSage = {
     .activation = "relu",
     .takes_heads = false,
     .takes_aggregator = true,
+    .multiplies_block = true,
     .tensors = sage_tensors,
     .costs = sage_costs};
 

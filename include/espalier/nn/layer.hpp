@@ -85,6 +85,7 @@ struct LayerKind {
   std::string_view activation;  ///< what model.activation = auto stands for
   bool takes_heads;             ///< knows model.heads, output_heads and attention_dropout
   bool takes_aggregator;        ///< knows model.aggregator
+  bool multiplies_block;        ///< calls dense/spmm, but with model.aggregator = max
   std::vector<TensorShape> (*tensors)(const LayerShape&);
   /// `block`: of a minibatch; in an evaluation of a chunk, columns being all rows it reads.
   LayerCosts (*costs)(const LayerShape&, const BlockSize& block);
