@@ -353,13 +353,14 @@ def products_keys(device, epochs):
 
 
 def check_epoch(check):
-    for precision in ("fp32", "tf32", "bf16"):
-        check.part(f"epoch like ogbn-products, {precision}", lambda: measure_epoch(check, precision))
+    for name, key in (("fp32", "train.precision=fp32"), ("tf32", "train.precision=tf32"), ("bf16", "train.precision=bf16"),
+                      ("SpMM by cuSPARSE", "train.sparse_products=cusparse")):
+        check.part(f"epoch like ogbn-products, {name}", lambda: measure_epoch(check, key))
 
 
-def measure_epoch(check, precision):
+def measure_epoch(check, key):
     graph = products_graph(check)
-    report = train(check, check.place.program, graph, *products_keys("cuda", 4), f"train.precision={precision}", timeout=550)
+    report = train(check, check.place.program, graph, *products_keys("cuda", 4), key, timeout=550)
     epochs = report["epochs"][1:]  # the first is warm-up
     epoch = sorted(epochs, key=lambda one: one["seconds"]["total"])[len(epochs) // 2]
     scale = EPOCH_BATCHES / epoch["batches"]

@@ -61,9 +61,16 @@ def head(text):
         at += 2
 
 
+def within(argument):
+    """What for_each_in_rows wraps a function in is not shown."""
+    name, inner = head(NAMESPACES.sub("", argument))
+    return inner[0] if name == "OfElement" else argument
+
+
 def describe(text):
     """(a kernel's name, its template arguments, in which function the lambda is that it runs)."""
     name, given = head(NAMESPACES.sub("", text))
+    given = [within(each) for each in given]
     shown = [TYPES.get(each, each) for each in given if "{lambda" not in each]
     for each in given:
         function, made, number = each.rpartition("::{lambda(")

@@ -4,7 +4,8 @@
 // Derivation, for h [m, f] of float32:
 //
 //     relu_dropout           reads and writes h:                               bytes = 8 m f
-//     relu_dropout_backward  reads h and the gradient, writes the gradient:    bytes = 12 m f
+//     relu_dropout_backward  reads h and the gradient, writes the gradient,
+//                            and adds up its columns:                          bytes = 12 m f
 //     softmax_cross_entropy  reads logits and labels, writes the gradient:     bytes = 8 m f + 4 m
 //     weighted_cross_entropy the same, and its weights stay in the cache
 //     sigmoid_cross_entropy  reads a byte of label per logit:                  bytes = 9 m f
@@ -32,14 +33,19 @@ void measure_dropout(GpuBench& bench, const Cuda& cuda, std::int64_t rows, std::
   auto gradient = random_matrix(rows, f, 2);
   auto device_h = on_gpu(cuda, h), device_gradient = on_gpu(cuda, gradient);
   const auto forward = [&] { relu_dropout<float>(cuda, kStream, kRate, device_h); };
-  const auto backward = [&] { relu_dropout_backward<float>(cuda, kRate, device_h, device_gradient); };
+  Matrix<float> sums(1, f);
+  Matrix<float, Cuda> device_sums(1, f);
+  const auto backward = [&] {
+    relu_dropout_backward<float>(cuda, kRate, device_h, device_gradient, &device_sums);
+  };
   forward();
   backward();
   relu_dropout<float>(all_cores(), kStream, kRate, h);
-  relu_dropout_backward<float>(all_cores(), kRate, h, gradient);
+  relu_dropout_backward<float>(all_cores(), kRate, h, gradient, &sums);
   const auto elements = static_cast<double>(rows * f);
   const auto wrong = count_different(download(cuda, device_h).data, h.data),
-             wrong_back = count_different(download(cuda, device_gradient).data, gradient.data);
+             wrong_back = count_different(download(cuda, device_gradient).data, gradient.data) +
+                          count_different(download(cuda, device_sums).data, sums.data);
   bench.measure(cuda, {fmt::format("relu_dropout {} x {}", rows, f), "GB/s", 8e-9 * elements, 8 * elements, 0,
                        wrong, forward});
   bench.measure(cuda, {fmt::format("relu_dropout_backward {} x {}", rows, f), "GB/s", 12e-9 * elements,

@@ -17,8 +17,9 @@ int gpus_seen(std::string& why) {
   return count_gpus(&why);
 }
 
-std::shared_ptr<const Cuda> take_gpu(const NodePlace& node, const std::string& precision) {
-  return std::make_shared<const Cuda>(gpu_for(node), precision_of(precision));
+std::shared_ptr<const Cuda> take_gpu(const NodePlace& node, const TrainConfig& train) {
+  return std::make_shared<const Cuda>(gpu_for(node), precision_of(train.precision),
+                                      sparse_products_of(train.sparse_products));
 }
 
 std::int64_t memory_of(const Cuda& gpu) {
@@ -37,7 +38,7 @@ int gpus_seen(std::string& why) {
   why = "this program was built without CUDA; `make cuda` builds build/cuda/espalier";
   return 0;
 }
-std::shared_ptr<const Cuda> take_gpu(const NodePlace&, const std::string&) {
+std::shared_ptr<const Cuda> take_gpu(const NodePlace&, const TrainConfig&) {
   return nullptr;
 }
 std::int64_t memory_of(const Cuda&) {
@@ -81,19 +82,22 @@ Device choose_device(const Communicator& world, const NodePlace& node, const Con
     if (config.train.precision != "fp32")
       usage_error("train.precision = {} needs GPUs, and this job computes on the CPU ({}); use fp32",
                   config.train.precision, why.empty() ? "run.device = cpu" : why);
+    if (config.train.sparse_products != "own")
+      usage_error("train.sparse_products = {} needs GPUs, and this job computes on the CPU ({}); use own",
+                  config.train.sparse_products, why.empty() ? "run.device = cpu" : why);
     device.words = why.empty() ? "on the CPU" : fmt::format("on the CPU (no GPU: {})", why);
     return device;
   }
-  device.gpu = take_gpu(node, config.train.precision);
+  device.gpu = take_gpu(node, config.train);
   const int sharers =
       count_sharers(world, *device.gpu);  // which all ranks enter with what a GPU takes for itself
   device.memory = world.all_reduce(memory_of(*device.gpu) / sharers, Reduction::kMin, "setup");
   device.sharers = world.all_reduce(sharers, Reduction::kMax, "setup");
-  device.words =
-      fmt::format("on {} {}{}",
-                  device.sharers > 1 ? fmt::format("a GPU for {} ranks,", device.sharers) : "a GPU per rank,",
-                  name_of(*device.gpu),
-                  config.train.precision == "fp32" ? "" : ", products in " + config.train.precision);
+  device.words = fmt::format(
+      "on {} {}{}{}",
+      device.sharers > 1 ? fmt::format("a GPU for {} ranks,", device.sharers) : "a GPU per rank,",
+      name_of(*device.gpu), config.train.precision == "fp32" ? "" : ", products in " + config.train.precision,
+      config.train.sparse_products == "own" ? "" : ", sparse products by cuSPARSE");
   return device;
 }
 

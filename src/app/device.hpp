@@ -22,8 +22,9 @@ struct Device {
 };
 
 /// Collective. What run.device asks for: with "auto" GPUs when every rank sees one. Rank r of a
-/// node takes GPU r modulo the number of GPUs that it sees. Throws UserError(kUsage) when GPUs are
-/// asked for and a rank has none, and for a train.precision that the device lacks.
+/// node takes GPU r modulo the number of GPUs that it sees. Throws UserError(kUsage) when GPUs
+/// are asked for and a rank has none, and for a train.precision or sparse_products that the
+/// device lacks.
 Device choose_device(const Communicator& world, const NodePlace& node, const Config& config);
 
 }  // namespace espalier

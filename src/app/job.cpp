@@ -34,7 +34,7 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   auto config = parse_config(text, arguments.config, arguments.overrides);
   check_sampler_keys(sampler_kind_of(config.sampler.kind), config.sampler.weighted, config.sampler.mode,
                      has_own_weights(config.model));
-  check_model_keys(config.model);
+  check_model_keys(config);
   check_shape(network_shape(config.model, 1, 1));
   matrix_form(config);
   metric_of(config.train);

@@ -22,6 +22,8 @@ const Needs kDecay = {"train.weight_decay", [](const Config& c) { return c.train
                       "a number above 0"};
 const Needs kEvaluations = {"train.eval_every", [](const Config& c) { return c.train.eval_every > 0; },
                             "1 or more"};
+const Needs kSumsInAnyOrder = {"train.reproducible", [](const Config& c) { return !c.train.reproducible; },
+                               "false"};
 
 }  // namespace
 
@@ -217,6 +219,13 @@ std::vector<Key> bind_keys(Config& c) {
        &c.train.precision,
        "arithmetic of matrix products on a GPU",
        {"fp32", "tf32", "bf16"}},
+      {"train.sparse_products",
+       &c.train.sparse_products,
+       "who multiplies by blocks on a GPU: own (the sums of the CPU, bit for bit) | cusparse",
+       {"own", "cusparse"},
+       -kNoLimit,
+       kNoLimit,
+       {kSumsInAnyOrder}},
       {"run.device", &c.run.device, "where to compute", {"auto", "cpu", "cuda"}},
       {"run.threads",
        &c.run.threads,

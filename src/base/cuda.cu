@@ -80,6 +80,12 @@ Precision precision_of(const std::string& name) {
   usage_error("train.precision = {} is not a precision; use fp32, tf32 or bf16", name);
 }
 
+SparseProducts sparse_products_of(const std::string& name) {
+  if (name == "own") return SparseProducts::kOwn;
+  if (name == "cusparse") return SparseProducts::kCusparse;
+  usage_error("train.sparse_products = {} is neither own nor cusparse", name);
+}
+
 int count_gpus(std::string* why) {
   int count = 0;
   const auto error = cudaGetDeviceCount(&count);
@@ -103,6 +109,7 @@ int count_gpus(std::string* why) {
 struct Cuda::State {
   int device = 0;
   Precision precision = Precision::kFp32;
+  SparseProducts sparse_products = SparseProducts::kOwn;
   bool synchronous = false;
   std::string name;
   cudaStream_t compute = nullptr, communication = nullptr;
@@ -125,7 +132,7 @@ struct Cuda::State {
   }
 };
 
-Cuda::Cuda(int device, Precision precision) : state_(std::make_shared<State>()) {
+Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(std::make_shared<State>()) {
   std::string why = "too few";
   const int gpus = count_gpus(&why);
   if (device < 0 || device >= gpus)
@@ -135,6 +142,7 @@ Cuda::Cuda(int device, Precision precision) : state_(std::make_shared<State>()) 
   auto& s = *state_;
   s.device = device;
   s.precision = precision;
+  s.sparse_products = products;
   const char* synchronous = std::getenv("ESPALIER_CUDA_SYNC");
   s.synchronous = synchronous != nullptr && std::strcmp(synchronous, "0") != 0;
   ESPALIER_CUDA(cudaSetDevice(device));
@@ -171,6 +179,9 @@ const std::string& Cuda::name() const {
 }
 Precision Cuda::precision() const {
   return state_->precision;
+}
+SparseProducts Cuda::sparse_products() const {
+  return state_->sparse_products;
 }
 CUstream_st* Cuda::stream() const {
   return state_->compute;

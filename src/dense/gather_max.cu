@@ -13,8 +13,8 @@ void gather_max(const Cuda& cuda, const BlockView<Cuda>& block, ConstMatrixView<
   std::int32_t* const winner = winners.data();
   const auto* const indptr = block.indptr;
   const auto* const indices = block.indices;
-  for_each(cuda, "gather_max", m.rows * m.columns, [=] __device__(std::int64_t at) {
-    const std::int64_t i = at / m.columns, f = at - i * m.columns, first = indptr[i];
+  for_each_in_rows(cuda, "gather_max", m.rows, m.columns, [=] __device__(std::int64_t i, std::int64_t f) {
+    const std::int64_t first = indptr[i];
     T most = 0;
     std::int32_t entry = -1;
     for (std::int64_t e = first; e < indptr[i + 1]; ++e) {
@@ -23,8 +23,8 @@ void gather_max(const Cuda& cuda, const BlockView<Cuda>& block, ConstMatrixView<
       most = value;
       entry = static_cast<std::int32_t>(e - indptr[0]);
     }
-    m.data[at] = most;
-    winner[at] = entry;
+    m(i, f) = most;
+    winner[i * m.columns + f] = entry;
   });
 }
 
@@ -36,15 +36,15 @@ void gather_max_backward(const Cuda& cuda, const BlockView<Cuda>& transposed,
   const auto* const winner = winners.data();
   const auto* const indptr = transposed.indptr;
   const auto* const indices = transposed.indices;
-  for_each(cuda, "gather_max_backward", dx.rows * dx.columns, [=] __device__(std::int64_t at) {
-    const std::int64_t j = at / dx.columns, f = at - j * dx.columns;
-    T sum = 0;
-    for (std::int64_t k = indptr[j]; k < indptr[j + 1]; ++k) {
-      const std::int64_t i = indices[k];
-      if (winner[i * dx.columns + f] == position[k]) sum += dm(i, f);
-    }
-    dx.data[at] = sum;
-  });
+  for_each_in_rows(cuda, "gather_max_backward", dx.rows, dx.columns,
+                   [=] __device__(std::int64_t j, std::int64_t f) {
+                     T sum = 0;
+                     for (std::int64_t k = indptr[j]; k < indptr[j + 1]; ++k) {
+                       const std::int64_t i = indices[k];
+                       if (winner[i * dx.columns + f] == position[k]) sum += dm(i, f);
+                     }
+                     dx(j, f) = sum;
+                   });
 }
 
 template void gather_max<float>(const Cuda&, const BlockView<Cuda>&, ConstMatrixView<float, Cuda>,

@@ -12,6 +12,7 @@
 #include "device_rows.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
+#include "spmm_by_cusparse.hpp"
 
 namespace espalier {
 namespace {
@@ -180,6 +181,8 @@ void spmm(const Cuda& cuda, const BlockView<Cuda>& block, ConstMatrixView<T, Cud
   ESPALIER_CHECK(block.columns == x.rows && block.rows == y.rows && x.columns == y.columns,
                  "[{}, {}] [{}, {}] -> [{}, {}]", block.rows, block.columns, x.rows, x.columns, y.rows,
                  y.columns);
+  if (cuda.sparse_products() == SparseProducts::kCusparse && fits_cusparse(block))
+    return spmm_by_cusparse(cuda, block, x, y, update);
   multiply(cuda, block, Source<T>{x.data, x.columns, nullptr}, y.data, update);
 }
 

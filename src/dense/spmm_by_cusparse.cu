@@ -1,14 +1,12 @@
-// The product by cuSPARSE: an oracle for the kernel of spmm.cu and what its speed is compared
-// with. cuSPARSE wants offsets of the type of the column ids, that begin with 0, and a value for
-// each entry.
-#include <cusparse.h>
+// cuSPARSE wants offsets of the type of the column ids, that begin with 0, and a value for each
+// entry: the block is copied.
+#include "spmm_by_cusparse.hpp"
 
-#include <limits>
+#include <cusparse.h>
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/dense/spmm.hpp"
 
 namespace espalier {
 namespace {
@@ -78,11 +76,6 @@ struct Descriptions {
 
 void spmm_by_cusparse(const Cuda& cuda, const BlockView<Cuda>& block, ConstMatrixView<float, Cuda> x,
                       MatrixView<float, Cuda> y, Update update) {
-  ESPALIER_CHECK(block.columns == x.rows && block.rows == y.rows && x.columns == y.columns,
-                 "[{}, {}] [{}, {}] -> [{}, {}]", block.rows, block.columns, x.rows, x.columns, y.rows,
-                 y.columns);
-  ESPALIER_CHECK(block.entries() <= std::numeric_limits<std::int32_t>::max(), "a block of {} entries",
-                 block.entries());
   const bool accumulate = update == Update::kAccumulate;
   if (y.rows == 0 || y.columns == 0) return;
   if (block.entries() == 0) {

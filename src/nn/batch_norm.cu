@@ -71,8 +71,10 @@ template <int kCount, class Elementwise>
 void over_packs(const Cuda& cuda, const char* name, std::int64_t rows, std::int64_t width,
                 const Elementwise& function) {
   const std::int64_t packs = width / kCount;
-  for_each(cuda, name, rows * packs,
-           [=] __device__(std::int64_t i) { function.template run<kCount>(i * kCount, i % packs * kCount); });
+  const Divisor by_packs(packs);
+  for_each(cuda, name, rows * packs, [=] __device__(std::int64_t at) {
+    function.template run<kCount>(at * kCount, (at - by_packs.quotient(at) * packs) * kCount);
+  });
 }
 
 /// function(element number, its column) for the elements of matrices [rows, width], four at a time
@@ -129,9 +131,11 @@ void inverse_deviations(const Cuda& cuda, const Matrix<float, Cuda>& variance, f
 void sums_and_means(const Cuda& cuda, const Matrix<float, Cuda>& normalized, const Matrix<float, Cuda>& dy,
                     float* dscale, float* dshift, float* means) {
   const std::int64_t rows = dy.rows, width = dy.columns;
-  sum_scale_and_shift(cuda, normalized, dy, [=] __device__(std::int64_t j, double sum) {
-    (j < width ? dscale[j] : dshift[j - width]) = static_cast<float>(sum);
-    means[j] = static_cast<float>(mean_of(sum, rows));
+  sum_scale_and_shift(cuda, normalized, dy, [=] __device__(std::int64_t j, const ScaleAndShift& sum) {
+    dscale[j] = static_cast<float>(sum.scale);
+    dshift[j] = static_cast<float>(sum.shift);
+    means[j] = static_cast<float>(mean_of(sum.scale, rows));
+    means[width + j] = static_cast<float>(mean_of(sum.shift, rows));
   });
 }
 

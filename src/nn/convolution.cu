@@ -12,8 +12,10 @@ template <int kCount>
 void fill_packs(const Cuda& cuda, const float* bias, MatrixView<float, Cuda> z) {
   float* const data = z.data;
   const std::int64_t packs = z.columns / kCount;
-  for_each(cuda, "fill_rows", z.rows * packs, [=] __device__(std::int64_t i) {
-    store_pack(data + i * kCount, load_pack<kCount>(bias + i % packs * kCount));
+  const Divisor by_packs(packs);
+  for_each(cuda, "fill_rows", z.rows * packs, [=] __device__(std::int64_t at) {
+    const std::int64_t pack = at - by_packs.quotient(at) * packs;
+    store_pack(data + at * kCount, load_pack<kCount>(bias + pack * kCount));
   });
 }
 

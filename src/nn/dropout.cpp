@@ -6,6 +6,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/random_blocks.hpp"
+#include "row_sum.hpp"
 
 namespace espalier {
 namespace {
@@ -128,7 +129,8 @@ void relu_dropout(const Cpu& cpu, const RandomStream& stream, double rate, Matri
 }
 
 template <class T>
-void relu_dropout_backward(const Cpu& cpu, double rate, ConstMatrixView<T> h, MatrixView<T> gradient) {
+void relu_dropout_backward(const Cpu& cpu, double rate, ConstMatrixView<T> h, MatrixView<T> gradient,
+                           Matrix<T>* sums) {
   ESPALIER_CHECK(h.rows == gradient.rows && h.columns == gradient.columns, "[{}, {}] and [{}, {}]", h.rows,
                  h.columns, gradient.rows, gradient.columns);
   const T scale = keep_scale<T>(rate);
@@ -136,12 +138,13 @@ void relu_dropout_backward(const Cpu& cpu, double rate, ConstMatrixView<T> h, Ma
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (size > 16384)
   for (std::int64_t e = 0; e < size; ++e)
     gradient.data[e] = h.data[e] > T{0} ? gradient.data[e] * scale : T{0};
+  if (sums != nullptr) sum_rows<T>(cpu, gradient, *sums);
 }
 
 #define ESPALIER_INSTANTIATE(T)                                                                      \
   template void dropout<T>(const Cpu&, const RandomStream&, double, ConstMatrixView<T>, Matrix<T>&); \
   template void relu_dropout<T>(const Cpu&, const RandomStream&, double, MatrixView<T>);             \
-  template void relu_dropout_backward<T>(const Cpu&, double, ConstMatrixView<T>, MatrixView<T>);
+  template void relu_dropout_backward<T>(const Cpu&, double, ConstMatrixView<T>, MatrixView<T>, Matrix<T>*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 

@@ -1,23 +1,13 @@
 // Dropout on the GPU: a thread has eight elements of a row, which one Philox block decides. The
 // words, and so the masks, are the CPU's.
-#include "espalier/base/device_array.hpp"
+#include "device_row_sum.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/launch.hpp"
 #include "espalier/nn/dropout.hpp"
 #include "pack.hpp"
 
 namespace espalier {
 
 namespace {
-
-/// What decides the mask of a matrix, and the eights that each of its rows has.
-struct Mask {
-  RandomStream stream;
-  std::uint32_t threshold;
-  float scale;
-  std::int64_t columns, eights;
-  bool packed;  ///< rows begin where packs may
-};
 
 __device__ float relu(float x) {
   return x < 0 ? 0 : x;  // NaN stays
@@ -53,99 +43,47 @@ __device__ void store_eight(const float (&x)[kMasksPerBlock], std::int64_t count
   }
 }
 
-/// Drops from eight number `eight` of row `row`. Eight zeros of one row stay as they are, and
-/// draw nothing.
-__device__ void drop(Mask mask, std::int64_t row, std::int64_t eight, std::int64_t count,
-                     float (&x)[kMasksPerBlock]) {
-  if (count >= kMasksPerBlock && all_zero(x)) return;
-  mask.stream.row = static_cast<std::uint64_t>(row);
-  const auto words = random_block(mask.stream, static_cast<std::uint64_t>(eight));
-#pragma unroll
-  for (int p = 0; p < kMasksPerBlock; ++p)
-    x[p] = dropout_keeps(words, p, mask.threshold) ? x[p] * mask.scale : 0.0f;
-}
-
-/// to = dropout(from), or dropout(relu(from)); `to` may be `from`. Shapes [rows, mask.columns].
+/// to = dropout(from), or dropout(relu(from)), eight elements of a row at a time; `to` may
+/// be `from`.
 template <bool kRelu>
-__global__ void __launch_bounds__(kBlockThreads)
-    drop_eights(Mask mask, std::int64_t rows, const float* from, float* to) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < rows * mask.eights;
-       i += step) {
-    const std::int64_t row = i / mask.eights, eight = i - row * mask.eights,
-                       at = row * mask.columns + eight * kMasksPerBlock,
-                       count = mask.columns - eight * kMasksPerBlock;
+struct DropEights {
+  RandomStream stream;  ///< but for its row
+  std::uint32_t threshold;
+  float scale;
+  std::int64_t columns;
+  bool packed;  ///< rows begin where packs may
+  const float* from;
+  float* to;
+
+  __device__ void operator()(std::int64_t row, std::int64_t eight) const {
+    const std::int64_t at = row * columns + eight * kMasksPerBlock, count = columns - eight * kMasksPerBlock;
     float x[kMasksPerBlock];
-    load_eight(from + at, count, mask.packed, x);
+    load_eight(from + at, count, packed, x);
     if constexpr (kRelu)
 #pragma unroll
       for (float& element : x) element = relu(element);
-    drop(mask, row, eight, count, x);
-    store_eight(x, count, mask.packed, to + at);
+    if (threshold > 0) drop(row, eight, count, x);
+    store_eight(x, count, packed, to + at);
   }
-}
-
-/// function(element number) for the elements of a matrix, four to a thread.
-template <class Elementwise>
-__global__ void __launch_bounds__(kBlockThreads)
-    fours_kernel(std::int64_t size, bool packed, Elementwise function) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x * 4;
-  for (auto e = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * 4; e < size; e += step)
-    if (packed && e + 4 <= size)
-      function.template run<4>(e);
-    else
-      for (std::int64_t one = e; one < e + 4 && one < size; ++one) function.template run<1>(one);
-}
-
-struct Relu {
-  float* h;
-  template <int kCount>
-  __device__ void run(std::int64_t e) const {
-    auto x = load_pack<kCount>(h + e);
+  /// Eight zeros of one row stay as they are, and draw nothing.
+  __device__ void drop(std::int64_t row, std::int64_t eight, std::int64_t count,
+                       float (&x)[kMasksPerBlock]) const {
+    if (count >= kMasksPerBlock && all_zero(x)) return;
+    auto of_row = stream;
+    of_row.row = static_cast<std::uint64_t>(row);
+    const auto words = random_block(of_row, static_cast<std::uint64_t>(eight));
 #pragma unroll
-    for (float& element : x.at) element = relu(element);
-    store_pack(h + e, x);
+    for (int p = 0; p < kMasksPerBlock; ++p) x[p] = dropout_keeps(words, p, threshold) ? x[p] * scale : 0.0f;
   }
 };
-
-struct ReluDropoutBackward {
-  float scale;
-  const float* h;
-  float* gradient;
-  template <int kCount>
-  __device__ void run(std::int64_t e) const {
-    const auto x = load_pack<kCount>(h + e);
-    auto d = load_pack<kCount>(gradient + e);
-#pragma unroll
-    for (int p = 0; p < kCount; ++p) d.at[p] = x.at[p] > 0 ? d.at[p] * scale : 0.0f;
-    store_pack(gradient + e, d);
-  }
-};
-
-constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
-
-dim3 grid_of(std::int64_t threads) {
-  return dim3(static_cast<unsigned>(std::min((threads + kBlockThreads - 1) / kBlockThreads, kMostBlocks)));
-}
 
 template <bool kRelu>
-void launch_drop(const Cuda& cuda, const char* name, const RandomStream& stream, double rate,
+void drop_eights(const Cuda& cuda, const char* name, const RandomStream& stream, double rate,
                  ConstMatrixView<float, Cuda> from, float* to) {
-  const Mask mask{stream,
-                  dropout_threshold(rate),
-                  keep_scale<float>(rate),
-                  from.columns,
-                  (from.columns + kMasksPerBlock - 1) / kMasksPerBlock,
-                  from.columns % 4 == 0 && holds_packs(from.data) && holds_packs(to)};
-  launch(cuda, name, drop_eights<kRelu>, grid_of(from.rows * mask.eights), dim3(kBlockThreads), mask,
-         from.rows, from.data, to);
-}
-
-template <class Elementwise>
-void launch_fours(const Cuda& cuda, const char* name, std::int64_t size, bool packed,
-                  const Elementwise& function) {
-  launch(cuda, name, fours_kernel<Elementwise>, grid_of((size + 3) / 4), dim3(kBlockThreads), size, packed,
-         function);
+  for_each_in_rows(
+      cuda, name, from.rows, (from.columns + kMasksPerBlock - 1) / kMasksPerBlock,
+      DropEights<kRelu>{stream, dropout_threshold(rate), keep_scale<float>(rate), from.columns,
+                        from.columns % 4 == 0 && holds_packs(from.data) && holds_packs(to), from.data, to});
 }
 
 }  // namespace
@@ -154,31 +92,29 @@ template <class T>
 void dropout(const Cuda& cuda, const RandomStream& stream, double rate, ConstMatrixView<T, Cuda> in,
              Matrix<T, Cuda>& out) {
   out.resize(in.rows, in.columns);
-  launch_drop<false>(cuda, "dropout", stream, rate, in, out.data.data());
+  drop_eights<false>(cuda, "dropout", stream, rate, in, out.data.data());
 }
 
 template <class T>
 void relu_dropout(const Cuda& cuda, const RandomStream& stream, double rate, MatrixView<T, Cuda> h) {
-  if (rate > 0)
-    launch_drop<true>(cuda, "relu_dropout", stream, rate, h, h.data);
-  else
-    launch_fours(cuda, "relu", h.rows * h.columns, holds_packs(h.data), Relu{h.data});
+  drop_eights<true>(cuda, "relu_dropout", stream, rate, h, h.data);
 }
 
 template <class T>
 void relu_dropout_backward(const Cuda& cuda, double rate, ConstMatrixView<T, Cuda> h,
-                           MatrixView<T, Cuda> gradient) {
+                           MatrixView<T, Cuda> gradient, Matrix<T, Cuda>* sums) {
   ESPALIER_CHECK(h.rows == gradient.rows && h.columns == gradient.columns, "[{}, {}] and [{}, {}]", h.rows,
                  h.columns, gradient.rows, gradient.columns);
-  launch_fours(cuda, "relu_dropout_backward", h.rows * h.columns,
-               holds_packs(h.data) && holds_packs(gradient.data),
-               ReluDropoutBackward{keep_scale<float>(rate), h.data, gradient.data});
+  const T scale = keep_scale<T>(rate);
+  update_and_sum(cuda, gradient, sums, [=] __device__(std::int64_t i, std::int64_t j, float d) {
+    return h(i, j) > 0 ? d * scale : 0.0f;
+  });
 }
 
 template void dropout<float>(const Cuda&, const RandomStream&, double, ConstMatrixView<float, Cuda>,
                              Matrix<float, Cuda>&);
 template void relu_dropout<float>(const Cuda&, const RandomStream&, double, MatrixView<float, Cuda>);
 template void relu_dropout_backward<float>(const Cuda&, double, ConstMatrixView<float, Cuda>,
-                                           MatrixView<float, Cuda>);
+                                           MatrixView<float, Cuda>, Matrix<float, Cuda>*);
 
 }  // namespace espalier

@@ -56,9 +56,8 @@ void head_scores(const Cuda& cuda, ConstMatrixView<T, Cuda> p, const Matrix<T, C
                  MatrixView<T, Cuda> s) {
   const std::int64_t heads = a.rows, width = a.columns;
   const T* const by = a.data.data();
-  for_each(cuda, "head_scores", s.rows * heads, [=] __device__(std::int64_t at) {
-    const std::int64_t i = at / heads, h = at - i * heads;
-    s.data[at] = product_of(p.row(i) + h * width, by + h * width, width);
+  for_each_in_rows(cuda, "head_scores", s.rows, heads, [=] __device__(std::int64_t i, std::int64_t h) {
+    s(i, h) = product_of(p.row(i) + h * width, by + h * width, width);
   });
 }
 
@@ -72,12 +71,13 @@ void edge_softmax(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T
   const Marks marks{mask, dropout_threshold(rate), rate};
   const T *const from = source.data.data(), *const to = target.data.data();
   T* const result = weights.data.data();
-  for_each(cuda, "edge_softmax", block.rows * heads, [=] __device__(std::int64_t at) {
-    const std::int64_t i = at / heads, h = at - i * heads, count = near.count(i);
+  for_each_in_rows(cuda, "edge_softmax", block.rows, heads, [=] __device__(std::int64_t i, std::int64_t h) {
+    const std::int64_t count = near.count(i);
     T* const row = result + near.first_weight(i) * heads + h;
-    T most = leaky(from[i * heads + h] + to[at]), sum = 0;
+    const T of_target = to[i * heads + h];
+    T most = leaky(from[i * heads + h] + of_target), sum = 0;
     for (std::int64_t k = 0; k < count; ++k) {
-      const T score = leaky(from[near.source(i, k) * heads + h] + to[at]);
+      const T score = leaky(from[near.source(i, k) * heads + h] + of_target);
       row[k * heads] = score;
       most = score > most ? score : most;
     }
@@ -97,13 +97,14 @@ void attend(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T, Cuda
   const std::int64_t heads = weights.columns, width = p.columns / heads;
   const T scale = keep_scale<T>(rate);
   const Neighbours near(block);
+  const Divisor by_width(width);
   const T* const by = weights.data.data();
-  for_each(cuda, "attend", z.rows * z.columns, [=] __device__(std::int64_t at) {
-    const std::int64_t i = at / z.columns, c = at - i * z.columns, count = near.count(i);
-    const T* const row = by + near.first_weight(i) * heads + c / width;
-    T sum = update == Update::kOverwrite ? T{0} : z.data[at];
+  for_each_in_rows(cuda, "attend", z.rows, z.columns, [=] __device__(std::int64_t i, std::int64_t c) {
+    const std::int64_t count = near.count(i);
+    const T* const row = by + near.first_weight(i) * heads + by_width.quotient(c);
+    T sum = update == Update::kOverwrite ? T{0} : z(i, c);
     for (std::int64_t k = 0; k < count; ++k) sum += dropped(row[k * heads], scale) * p(near.source(i, k), c);
-    z.data[at] = sum;
+    z(i, c) = sum;
   });
 }
 
@@ -119,27 +120,28 @@ void edge_softmax_backward(const Cuda& cuda, const BlockView<Cuda>& block, const
   const Neighbours near(block);
   const T *const by = weights.data.data(), *const from = source.data.data(), *const to = target.data.data();
   T *const gradients = dweights.data.data(), *const sums = dtarget.data.data();
-  for_each(cuda, "edge_softmax_backward", block.rows * heads, [=] __device__(std::int64_t at) {
-    const std::int64_t i = at / heads, h = at - i * heads, count = near.count(i);
-    const T* const row = by + near.first_weight(i) * heads + h;
-    T* const gradient = gradients + near.first_weight(i) * heads + h;
-    T mean = 0, sum = 0;
-    for (std::int64_t k = 0; k < count; ++k) {
-      const T weight = row[k * heads];
-      const T by_weight = weight <= 0 ? T{0}
-                                      : scale * product_of(dz.row(i) + h * width,
-                                                           p.row(near.source(i, k)) + h * width, width);
-      gradient[k * heads] = by_weight;
-      mean += weight_of(weight) * by_weight;
-    }
-    for (std::int64_t k = 0; k < count; ++k) {
-      const T before = weight_of(row[k * heads]) * (gradient[k * heads] - mean) *
-                       leaky_gradient(from[near.source(i, k) * heads + h] + to[at]);
-      gradient[k * heads] = before;
-      sum += before;
-    }
-    sums[at] = sum;
-  });
+  for_each_in_rows(
+      cuda, "edge_softmax_backward", block.rows, heads, [=] __device__(std::int64_t i, std::int64_t h) {
+        const std::int64_t count = near.count(i);
+        const T* const row = by + near.first_weight(i) * heads + h;
+        T* const gradient = gradients + near.first_weight(i) * heads + h;
+        T mean = 0, sum = 0;
+        for (std::int64_t k = 0; k < count; ++k) {
+          const T weight = row[k * heads];
+          const T by_weight = weight <= 0 ? T{0}
+                                          : scale * product_of(dz.row(i) + h * width,
+                                                               p.row(near.source(i, k)) + h * width, width);
+          gradient[k * heads] = by_weight;
+          mean += weight_of(weight) * by_weight;
+        }
+        for (std::int64_t k = 0; k < count; ++k) {
+          const T before = weight_of(row[k * heads]) * (gradient[k * heads] - mean) *
+                           leaky_gradient(from[near.source(i, k) * heads + h] + to[i * heads + h]);
+          gradient[k * heads] = before;
+          sum += before;
+        }
+        sums[i * heads + h] = sum;
+      });
 }
 
 template <class T>
@@ -161,37 +163,42 @@ void attend_backward(const Cuda& cuda, const BlockView<Cuda>& transposed,
   const T *const of_target = dtarget.data.data(), *const source = a_source.data.data(),
                  *const target = a_target.data.data();
   T *const scores = dsource.data.data(), *const result = dp.data.data();
-  for_each(cuda, "attend_backward_scores", block.columns * heads, [=] __device__(std::int64_t at) {
-    const std::int64_t j = at / heads, h = at - j * heads;
-    T sum = 0;
-    for (std::int64_t k = begin[j]; k < begin[j + 1]; ++k)
-      sum += gradient[(position[k] + row_of[k]) * heads + h];
-    if (j < rows) sum += gradient[(near.first_weight(j + 1) - 1) * heads + h];
-    scores[at] = sum;
-  });
+  for_each_in_rows(cuda, "attend_backward_scores", block.columns, heads,
+                   [=] __device__(std::int64_t j, std::int64_t h) {
+                     T sum = 0;
+                     for (std::int64_t k = begin[j]; k < begin[j + 1]; ++k)
+                       sum += gradient[(position[k] + row_of[k]) * heads + h];
+                     if (j < rows) sum += gradient[(near.first_weight(j + 1) - 1) * heads + h];
+                     scores[j * heads + h] = sum;
+                   });
   const std::int64_t columns = heads * width;
-  for_each(cuda, "attend_backward", block.columns * columns, [=] __device__(std::int64_t at) {
-    const std::int64_t j = at / columns, c = at - j * columns, h = c / width;
-    T sum = 0;
-    for (std::int64_t k = begin[j]; k < begin[j + 1]; ++k)
-      sum += dropped(by[(position[k] + row_of[k]) * heads + h], scale) * dz(row_of[k], c);
-    if (j < rows) sum += dropped(by[(near.first_weight(j + 1) - 1) * heads + h], scale) * dz(j, c);
-    sum += scores[j * heads + h] * source[c];
-    if (j < rows) sum += of_target[j * heads + h] * target[c];
-    result[at] = sum;
-  });
+  const Divisor by_width(width);
+  for_each_in_rows(cuda, "attend_backward", block.columns, columns,
+                   [=] __device__(std::int64_t j, std::int64_t c) {
+                     const std::int64_t h = by_width.quotient(c);
+                     T sum = 0;
+                     for (std::int64_t k = begin[j]; k < begin[j + 1]; ++k)
+                       sum += dropped(by[(position[k] + row_of[k]) * heads + h], scale) * dz(row_of[k], c);
+                     if (j < rows)
+                       sum += dropped(by[(near.first_weight(j + 1) - 1) * heads + h], scale) * dz(j, c);
+                     sum += scores[j * heads + h] * source[c];
+                     if (j < rows) sum += of_target[j * heads + h] * target[c];
+                     result[j * columns + c] = sum;
+                   });
 }
 
 template <class T>
 void head_scores_backward(const Cuda& cuda, ConstMatrixView<T, Cuda> p, const Matrix<T, Cuda>& ds,
                           Matrix<T, Cuda>& da) {
   const std::int64_t heads = da.rows, width = da.columns;
+  const Divisor by_width(width);
   const T* const of_scores = ds.data.data();
   T* const out = da.data.data();
   sum_over_rows(
       cuda, ds.rows, heads * width,
       [=] __device__(std::int64_t i, std::int64_t c) {
-        return static_cast<double>(of_scores[i * heads + c / width]) * static_cast<double>(p(i, c));
+        return static_cast<double>(of_scores[i * heads + by_width.quotient(c)]) *
+               static_cast<double>(p(i, c));
       },
       [=] __device__(std::int64_t c, double sum) { out[c] = static_cast<T>(sum); });
 }
@@ -201,11 +208,10 @@ void average_heads(const Cuda& cuda, const Matrix<T, Cuda>& all, const Matrix<T,
                    MatrixView<T, Cuda> z) {
   const std::int64_t heads = all.columns / z.columns;
   const T *const from = all.data.data(), *const row = bias.data.data();
-  for_each(cuda, "average_heads", z.rows * z.columns, [=] __device__(std::int64_t at) {
-    const std::int64_t i = at / z.columns, c = at - i * z.columns;
+  for_each_in_rows(cuda, "average_heads", z.rows, z.columns, [=] __device__(std::int64_t i, std::int64_t c) {
     T sum = 0;
     for (std::int64_t h = 0; h < heads; ++h) sum += from[(i * heads + h) * z.columns + c];
-    z.data[at] = row[c] + sum / static_cast<T>(heads);
+    z(i, c) = row[c] + sum / static_cast<T>(heads);
   });
 }
 
@@ -213,10 +219,11 @@ template <class T>
 void average_heads_backward(const Cuda& cuda, ConstMatrixView<T, Cuda> dz, Matrix<T, Cuda>& dall) {
   const std::int64_t heads = dall.columns / dz.columns, columns = dall.columns;
   T* const to = dall.data.data();
-  for_each(cuda, "average_heads_backward", dall.rows * columns, [=] __device__(std::int64_t at) {
-    const std::int64_t i = at / columns, c = at - i * columns;
-    to[at] = dz(i, c % dz.columns) / static_cast<T>(heads);
-  });
+  for_each_in_rows(cuda, "average_heads_backward", dall.rows, dz.columns,
+                   [=] __device__(std::int64_t i, std::int64_t c) {
+                     const T share = dz(i, c) / static_cast<T>(heads);
+                     for (std::int64_t h = 0; h < heads; ++h) to[i * columns + h * dz.columns + c] = share;
+                   });
 }
 
 template void head_scores<float>(const Cuda&, ConstMatrixView<float, Cuda>, const Matrix<float, Cuda>&,

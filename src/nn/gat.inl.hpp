@@ -14,7 +14,6 @@
 #include "espalier/nn/layer.hpp"
 #include "espalier/sparse/transpose.hpp"
 #include "product_costs.hpp"
-#include "row_sum.hpp"
 
 namespace espalier {
 
@@ -42,7 +41,6 @@ class GatLayer final : public Layer<T, Space> {
                 M* dx) override {
     const double rate = shape_.attention_dropout;
     auto& [dweights, dtarget, dsource, dprojected, unused] = scratch.matrices;
-    sum_rows<T>(space, dz, gradients[kBias]);
     ConstMatrixView<T, Space> dall = dz;
     if (shape_.averages_heads) {
       average_heads_backward<T>(space, dz, all_);
@@ -141,6 +139,7 @@ inline constexpr LayerKind kGat = {
     .activation = "elu",
     .takes_heads = true,
     .takes_aggregator = false,
+    .multiplies_block = false,
     .tensors = gat_tensors,
     .costs = gat_costs};
 

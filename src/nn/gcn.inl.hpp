@@ -8,7 +8,6 @@
 #include "espalier/nn/layer.hpp"
 #include "espalier/sparse/transpose.hpp"
 #include "product_costs.hpp"
-#include "row_sum.hpp"
 
 namespace espalier {
 
@@ -34,16 +33,15 @@ void gcn_forward(const Space& space, const BlockViewOn<Space>& block, Order orde
 template <class T, class Space>
 void gcn_backward(const Space& space, const BlockViewOn<Space>& transposed, Order order,
                   ConstViewOn<Space, T> x, GcnTensors<const MatrixOn<Space, T>> weights,
-                  MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz,
-                  GcnTensors<MatrixOn<Space, T>> gradients, MatrixOn<Space, T>* dx) {
-  sum_rows<T>(space, dz, gradients.bias);
+                  MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dweight,
+                  MatrixOn<Space, T>* dx) {
   if (dx != nullptr) dx->resize(transposed.rows, x.columns);
   if (order == Order::kMultiplyFirst) {
     spmm<T>(space, transposed, dz, product);  // d(X W) = B^T dZ
-    gemm_tn<T>(space, x, product, gradients.weight);
+    gemm_tn<T>(space, x, product, dweight);
     if (dx != nullptr) gemm_nt<T>(space, product, weights.weight, *dx);
   } else {
-    gemm_tn<T>(space, product, dz, gradients.weight);
+    gemm_tn<T>(space, product, dz, dweight);
     if (dx == nullptr) return;
     gemm_nt<T>(space, dz, weights.weight, product);  // d(B X) = dZ W^T
     spmm<T>(space, transposed, product, *dx);
@@ -69,8 +67,7 @@ class GcnLayer final : public Layer<T, Space> {
                 M* dx) override {
     const Order order = order_of(block);
     if (dx != nullptr || order == Order::kMultiplyFirst) transpose(space, block, scratch.transposed);
-    gcn_backward<T>(space, scratch.transposed, order, x, tensors(weights), product_, dz,
-                    {gradients[0], gradients[1]}, dx);
+    gcn_backward<T>(space, scratch.transposed, order, x, tensors(weights), product_, dz, gradients[0], dx);
   }
 
   void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -115,6 +112,7 @@ inline constexpr LayerKind kGcn = {
     .activation = "relu",
     .takes_heads = false,
     .takes_aggregator = false,
+    .multiplies_block = true,
     .tensors = gcn_tensors,
     .costs = gcn_costs};
 
@@ -124,7 +122,7 @@ inline constexpr LayerKind kGcn = {
                                       Matrix<T, Space>&, Matrix<T, Space>&);                          \
   template void gcn_backward<T, Space>(const Space&, const BlockView<Space>&, Order,                  \
                                        ConstMatrixView<T, Space>, GcnTensors<const Matrix<T, Space>>, \
-                                       Matrix<T, Space>&, const Matrix<T, Space>&,                    \
-                                       GcnTensors<Matrix<T, Space>>, Matrix<T, Space>*);
+                                       Matrix<T, Space>&, const Matrix<T, Space>&, Matrix<T, Space>&, \
+                                       Matrix<T, Space>*);
 
 }  // namespace espalier

@@ -13,7 +13,6 @@
 #include "espalier/nn/own_rows.hpp"
 #include "espalier/sparse/transpose.hpp"
 #include "product_costs.hpp"
-#include "row_sum.hpp"
 
 namespace espalier {
 
@@ -34,12 +33,10 @@ class GinLayer final : public Layer<T, Space> {
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
     auto& [dinner, dsum, unused, unused_too, last] = scratch.matrices;
-    sum_rows<T>(space, dz, gradients[kBias2]);
     gemm_tn<T>(space, inner_, dz, gradients[kWeight2]);
     dinner.resize(dz.rows, shape_.out);
     gemm_nt<T>(space, dz, weights[kWeight2].value, dinner);
-    relu_dropout_backward<T>(space, 0.0, inner_, dinner);
-    sum_rows<T>(space, dinner, gradients[kBias1]);
+    relu_dropout_backward<T>(space, 0.0, inner_, dinner, &gradients[kBias1]);
     gemm_tn<T>(space, sum_, dinner, gradients[kWeight1]);
     dsum.resize(dz.rows, shape_.in);
     gemm_nt<T>(space, dinner, weights[kWeight1].value, dsum);
@@ -116,6 +113,7 @@ inline constexpr LayerKind kGin = {
     .activation = "relu",
     .takes_heads = false,
     .takes_aggregator = false,
+    .multiplies_block = true,
     .tensors = gin_tensors,
     .costs = gin_costs};
 

@@ -7,21 +7,15 @@ namespace espalier {
 
 template <class T>
 void place_columns(const Cuda& cuda, ConstMatrixView<T, Cuda> h, std::int64_t at, MatrixView<T, Cuda> j) {
-  const std::int64_t width = h.columns;
-  for_each(cuda, "place_columns", j.rows * width, [=] __device__(std::int64_t e) {
-    const std::int64_t i = e / width, f = e - i * width;
-    j(i, at + f) = h(i, f);
-  });
+  for_each_in_rows(cuda, "place_columns", j.rows, h.columns,
+                   [=] __device__(std::int64_t i, std::int64_t f) { j(i, at + f) = h(i, f); });
 }
 
 template <class T>
 void add_columns(const Cuda& cuda, ConstMatrixView<T, Cuda> dj, std::int64_t at,
                  MatrixView<T, Cuda> gradient) {
-  const std::int64_t width = gradient.columns;
-  for_each(cuda, "add_columns", dj.rows * width, [=] __device__(std::int64_t e) {
-    const std::int64_t i = e / width, f = e - i * width;
-    gradient(i, f) += dj(i, at + f);
-  });
+  for_each_in_rows(cuda, "add_columns", dj.rows, gradient.columns,
+                   [=] __device__(std::int64_t i, std::int64_t f) { gradient(i, f) += dj(i, at + f); });
 }
 
 template <class T>

@@ -15,6 +15,7 @@
 #include "espalier/nn/layer_norm.hpp"
 #include "espalier/nn/network.hpp"
 #include "layers.inl.hpp"
+#include "row_sum.hpp"
 
 namespace espalier {
 
@@ -120,6 +121,11 @@ template <class T, class Space>
 std::span<Matrix<T, Space>> Network<T, Space>::gradients_of(int layer, std::vector<M>& gradients) const {
   const auto& made = shape_of(layer);
   return std::span(gradients).subspan(made.first_tensor, made.tensors.size());
+}
+
+template <class T, class Space>
+Matrix<T, Space>& Network<T, Space>::bias_of(int layer, std::vector<M>& gradients) const {
+  return gradients_of(layer, gradients)[shape_of(layer).own_tensors - 1];
 }
 
 template <class T, class Space>
@@ -254,7 +260,10 @@ void Network<T, Space>::backward(const Space& space, std::span<const BlockView<S
   for (int layer = shape_.layers; layer >= 1; --layer) {
     if (jumps()) add_gradient_of_jump(space, layer, gradient_);
     const bool activates = shape_of(layer).activates;
-    if (activates) backward_of_activation(space, layer, pass, gradient_, gradients);
+    if (activates)
+      backward_of_activation(space, layer, pass, gradient_, gradients);
+    else
+      sum_rows<T>(space, dlogits, bias_of(layer, gradients));
     const M& dz = activates ? gradient_ : dlogits;
     const M& x = input_of(layer, input);
     M* const dx = layer > 1 ? &next_gradient_ : dinput;
@@ -284,14 +293,16 @@ void Network<T, Space>::backward_of_input(const Space& space, int layer, std::in
     add_rows<T>(space, dz, own);
 }
 
-/// gradient = dH becomes dZ.
+/// gradient = dH becomes dZ; its sum over the rows is the bias's.
 template <class T, class Space>
 void Network<T, Space>::backward_of_activation(const Space& space, int layer, const Pass& pass, M& gradient,
                                                std::vector<M>& gradients) {
   const auto& kept = kept_of(layer);
+  const bool normalizes = shape_of(layer).normalizes;
+  M& bias = bias_of(layer, gradients);
   activate_backward<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), shape_.dropout,
-                       output_of(layer), gradient);
-  if (!shape_of(layer).normalizes) return;
+                       output_of(layer), gradient, normalizes ? nullptr : &bias);
+  if (!normalizes) return;
   const auto tensors = tensors_of(layer);
   const auto to = gradients_of(layer, gradients);
   const std::size_t scale = tensors.size() - 2, shift = tensors.size() - 1;
@@ -301,6 +312,7 @@ void Network<T, Space>::backward_of_activation(const Space& space, int layer, co
   else
     layer_norm_backward<T>(space, kept.linear, kept.inverse_deviation, tensors[scale].value, gradient,
                            to[scale], to[shift]);
+  sum_rows<T>(space, gradient, bias);
 }
 
 template <class T, class Space>

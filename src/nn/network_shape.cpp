@@ -29,7 +29,8 @@ MatrixForm matrix_form(const ModelConfig& model) {
   return layer_kind_of(model.kind).matrix(model.aggregator);
 }
 
-void check_model_keys(const ModelConfig& model) {
+void check_model_keys(const Config& config) {
+  const auto& model = config.model;
   const auto& kind = layer_kind_of(model.kind);
   const ModelConfig defaults;
   const auto needs = [&](const char* key, bool changed, bool LayerKind::*takes) {
@@ -44,6 +45,9 @@ void check_model_keys(const ModelConfig& model) {
   needs("output_heads", model.output_heads != defaults.output_heads, &LayerKind::takes_heads);
   needs("attention_dropout", model.attention_dropout.value.has_value(), &LayerKind::takes_heads);
   needs("aggregator", model.aggregator != defaults.aggregator, &LayerKind::takes_aggregator);
+  if (config.train.sparse_products != "own" && (!kind.multiplies_block || model.aggregator == "max"))
+    usage_error("train.sparse_products has no meaning with model.{}; leave it out",
+                kind.multiplies_block ? "aggregator = max" : fmt::format("kind = {}", kind.name));
   const bool of_hidden = model.layers > 1 || model.jumping != "none",
              of_input = kind.drops_input && !model.input_dropout.value,
              of_attention = kind.takes_heads && !model.attention_dropout.value;

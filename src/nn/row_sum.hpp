@@ -9,7 +9,7 @@ namespace espalier {
 
 /// sum [1, columns] = the sum over the rows of dz [rows, columns], added in double.
 template <class T>
-void sum_rows(const Cpu& cpu, const Matrix<T>& dz, Matrix<T>& sum) {
+void sum_rows(const Cpu& cpu, ConstMatrixView<T> dz, Matrix<T>& sum) {
   const auto sums = workspace<struct RowSums, double>(static_cast<std::size_t>(dz.columns));
   sum_over_rows(cpu, dz.rows, sums, [&](std::int64_t i, double* partial) {
     for (std::int64_t j = 0; j < dz.columns; ++j) partial[j] += static_cast<double>(dz.row(i)[j]);
@@ -19,7 +19,7 @@ void sum_rows(const Cpu& cpu, const Matrix<T>& dz, Matrix<T>& sum) {
 
 /// The same on a GPU, bit for bit.
 template <class T>
-void sum_rows(const Cuda& cuda, const Matrix<T, Cuda>& dz, Matrix<T, Cuda>& sum);
+void sum_rows(const Cuda& cuda, ConstMatrixView<T, Cuda> dz, Matrix<T, Cuda>& sum);
 
 /// Of y = scale x^ + shift, row by row: dscale_j = sum_i dy_ij x^_ij and dshift_j = sum_i dy_ij,
 /// both [1, columns]. Returns the same sums in double, [2 * columns], dscale first, valid until the

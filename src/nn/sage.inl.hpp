@@ -9,7 +9,6 @@
 #include "espalier/nn/sage.hpp"
 #include "espalier/sparse/transpose.hpp"
 #include "product_costs.hpp"
-#include "row_sum.hpp"
 
 namespace espalier {
 
@@ -35,17 +34,16 @@ void sage_forward(const Space& space, const BlockViewOn<Space>& block, Order ord
 template <class T, class Space>
 void sage_backward(const Space& space, const BlockViewOn<Space>& block, const BlockViewOn<Space>& transposed,
                    Order order, ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
-                   MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz,
-                   SageTensors<MatrixOn<Space, T>> gradients, MatrixOn<Space, T>* dx) {
-  gemm_tn<T>(space, x.first_rows(block.rows), dz, gradients.self);
-  sum_rows<T>(space, dz, gradients.bias);
+                   MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dself,
+                   MatrixOn<Space, T>& dneighbour, MatrixOn<Space, T>* dx) {
+  gemm_tn<T>(space, x.first_rows(block.rows), dz, dself);
   if (dx != nullptr) dx->resize(block.columns, x.columns);
   if (order == Order::kMultiplyFirst) {
     spmm<T>(space, transposed, dz, product);  // d(X W_neighbour) = B^T dZ
-    gemm_tn<T>(space, x, product, gradients.neighbour);
+    gemm_tn<T>(space, x, product, dneighbour);
     if (dx != nullptr) gemm_nt<T>(space, product, weights.neighbour, *dx);
   } else {
-    gemm_tn<T>(space, product, dz, gradients.neighbour);
+    gemm_tn<T>(space, product, dz, dneighbour);
     if (dx != nullptr) {
       gemm_nt<T>(space, dz, weights.neighbour, product);  // d(B X) = dZ W_neighbour^T
       spmm<T>(space, transposed, product, *dx);
@@ -77,11 +75,12 @@ class SageLayer final : public Layer<T, Space> {
   void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
-    const SageTensors<M> to{gradients[0], gradients[1], gradients[2]};
-    if (takes_largest_) return backward_of_largest(space, block, x, tensors(weights), dz, scratch, to, dx);
+    if (takes_largest_)
+      return backward_of_largest(space, block, x, tensors(weights), dz, scratch, gradients, dx);
     const Order order = order_of(block);
     if (dx != nullptr || order == Order::kMultiplyFirst) transpose(space, block, scratch.transposed);
-    sage_backward<T>(space, block, scratch.transposed, order, x, tensors(weights), product_, dz, to, dx);
+    sage_backward<T>(space, block, scratch.transposed, order, x, tensors(weights), product_, dz, gradients[0],
+                     gradients[1], dx);
   }
 
   void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -118,10 +117,9 @@ class SageLayer final : public Layer<T, Space> {
 
   void backward_of_largest(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                            SageTensors<const M> weights, const M& dz, LayerScratch<T, Space>& scratch,
-                           SageTensors<M> gradients, M* dx) {
-    gemm_tn<T>(space, x.first_rows(block.rows), dz, gradients.self);
-    gemm_tn<T>(space, product_, dz, gradients.neighbour);
-    sum_rows<T>(space, dz, gradients.bias);
+                           std::span<M> gradients, M* dx) {
+    gemm_tn<T>(space, x.first_rows(block.rows), dz, gradients[0]);
+    gemm_tn<T>(space, product_, dz, gradients[1]);
     if (dx == nullptr) return;
     transpose(space, block, scratch.transposed, &scratch.positions);
     gemm_nt<T>(space, dz, weights.neighbour, product_);  // by the largest
@@ -167,16 +165,17 @@ inline constexpr LayerKind kSage = {
     .activation = "relu",
     .takes_heads = false,
     .takes_aggregator = true,
+    .multiplies_block = true,
     .tensors = sage_tensors,
     .costs = sage_costs};
 
-#define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                             \
-  template void sage_forward<T, Space>(const Space&, const BlockView<Space>&, Order,                    \
-                                       ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>,  \
-                                       Matrix<T, Space>&, Matrix<T, Space>&);                           \
-  template void sage_backward<T, Space>(                                                                \
-      const Space&, const BlockView<Space>&, const BlockView<Space>&, Order, ConstMatrixView<T, Space>, \
-      SageTensors<const Matrix<T, Space>>, Matrix<T, Space>&, const Matrix<T, Space>&,                  \
-      SageTensors<Matrix<T, Space>>, Matrix<T, Space>*);
+#define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                               \
+  template void sage_forward<T, Space>(const Space&, const BlockView<Space>&, Order,                      \
+                                       ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>,    \
+                                       Matrix<T, Space>&, Matrix<T, Space>&);                             \
+  template void sage_backward<T, Space>(                                                                  \
+      const Space&, const BlockView<Space>&, const BlockView<Space>&, Order, ConstMatrixView<T, Space>,   \
+      SageTensors<const Matrix<T, Space>>, Matrix<T, Space>&, const Matrix<T, Space>&, Matrix<T, Space>&, \
+      Matrix<T, Space>&, Matrix<T, Space>*);
 
 }  // namespace espalier

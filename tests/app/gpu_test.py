@@ -10,6 +10,7 @@ import unittest
 from tests.app.program import ROOT, ProgramTest, awkward_graph, espalier
 from tests.app.job_test import CONFIG, LONG, SAMPLERS
 
+BY_CUSPARSE = ("train.reproducible=false", "train.sparse_products=cusparse")
 LAYER_WISE = [(f"sampler.kind={kind}", "sampler.fanout=[20,30]") for kind in ("ladies", "fastgcn")]
 PROGRAM = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
 
@@ -117,6 +118,8 @@ class GpuTest(ProgramTest):
                        program=PROGRAM, env=none, ranks=2)
         self.fail_with(2, ["train.precision = bf16", "GPU"], "train", self.config, "train.precision=bf16", program=PROGRAM,
                        env=none)
+        self.fail_with(2, ["train.sparse_products = cusparse", "GPU"], "train", self.config, *BY_CUSPARSE,
+                       program=PROGRAM, env=none)
 
     def test_a_full_gpu_ends_with_one_message(self):
         small = dict(os.environ, ESPALIER_EMULATED_MEMORY=str((32 << 20) + (19 << 18)))
@@ -132,6 +135,22 @@ class GpuTest(ProgramTest):
             self.assertAlmostEqual(rounded["epochs"][0]["loss"], exact["epochs"][0]["loss"], delta=0.05)
         again, _ = self.run_job("train", "run.device=cuda", "train.epochs=1", ESPALIER_CUDA_SYNC="1")
         self.assertEqual(again["weights_digest"], exact["weights_digest"])
+
+    def test_sparse_products_by_cusparse(self):
+        for kind in ("sage", "gcn", "gin"):
+            job = ("run.device=cuda", f"model.kind={kind}", "train.epochs=2")
+            own, _ = self.run_job("train", *job)
+            theirs, output = self.run_job("train", *job, *BY_CUSPARSE)
+            self.assertIn("sparse products by cuSPARSE", self.succeed("train", self.config, *job, *BY_CUSPARSE, program=PROGRAM))
+            self.assertNotEqual(theirs["weights_digest"], own["weights_digest"])
+            for a, b in zip(own["epochs"], theirs["epochs"], strict=True):
+                self.assertEqual(a["sample_digest"], b["sample_digest"])
+                self.assertAlmostEqual(a["loss"], b["loss"], delta=1e-5 * a["loss"])
+
+    def test_sparse_products_that_would_be_ignored_are_refused(self):
+        for job in (("model.kind=gat",), ("model.aggregator=max",)):
+            self.fail_with(2, ["train.sparse_products has no meaning with model.", "leave it out"], "train", self.config,
+                           "run.device=cuda", *job, *BY_CUSPARSE, program=PROGRAM)
 
 
 if __name__ == "__main__":

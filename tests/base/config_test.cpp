@@ -76,6 +76,7 @@ batches_per_step = 5
 reproducible = true
 eval_every = 2
 precision = "bf16"
+sparse_products = "cusparse"
 [run]
 device = "cuda"
 threads = 6
@@ -262,6 +263,11 @@ TEST(Config, AKeyThatWouldBeIgnoredIsRefused) {
        "has no meaning with train.weight_decay = 0.0; leave it out (its default is \"all\"), or set "
        "train.weight_decay to a number above 0"},
       {"train.early_stop=3", {"train.eval_every=0"}, {}, "set train.eval_every to 1 or more"},
+      {"train.sparse_products=cusparse",
+       {"train.reproducible=true"},
+       {},
+       "has no meaning with train.reproducible = true; leave it out (its default is \"own\"), or set "
+       "train.reproducible to false"},
       {"grid.latency_us=7", {"grid.schedule=push"}, {}, "has no meaning with grid.schedule = \"push\""},
       {"grid.bandwidth_gbs=7", {"grid.topology=replicated"}, {}, "set grid.topology to \"partitioned\""},
       {"grid.schedule=push",

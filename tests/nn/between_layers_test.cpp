@@ -59,7 +59,8 @@ TEST(BetweenLayers, GradientsOfActivationsAreDerivatives) {
       for (double& value : above.data) value += kStep;
       for (double& value : below.data) value -= kStep;
       for (auto* m : {&h, &above, &below}) activate<double>(Cpu{1}, f, mask, rate, *m);
-      activate_backward<double>(Cpu{1}, f, mask, rate, h, gradient);
+      Matrix<double> sums(1, 21);
+      activate_backward<double>(Cpu{1}, f, mask, rate, h, gradient, &sums);
       int dropped = 0;
       for (std::size_t e = 0; e < x.data.size(); ++e) {
         EXPECT_NEAR(gradient.data[e], of_result.data[e] * (above.data[e] - below.data[e]) / (2 * kStep),
@@ -67,6 +68,11 @@ TEST(BetweenLayers, GradientsOfActivationsAreDerivatives) {
         dropped += h.data[e] == 0 && (f == Activation::kElu || x.data[e] > 0);
       }
       EXPECT_EQ(dropped > 0, rate > 0);
+      for (std::int64_t j = 0; j < 21; ++j) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < 9; ++i) sum += gradient(i, j);
+        EXPECT_EQ(sums(0, j), sum) << "a bias's gradient";
+      }
     }
 }
 

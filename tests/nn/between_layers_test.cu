@@ -46,9 +46,12 @@ TEST_F(BetweenLayersCuda, EluIsTheCpus) {
         if (std::isnan(h.data[e])) h.data[e] = 0;
       }
       device_h = to_device(gpu(), h);
-      elu_backward<float>(Cpu{1}, h, 1.25f, gradient);
-      elu_backward<float>(gpu(), device_h, 1.25f, device_gradient);
+      Matrix<float> sums(1, columns);
+      Matrix<float, Cuda> device_sums(1, columns);
+      elu_backward<float>(Cpu{1}, h, 1.25f, gradient, &sums);
+      elu_backward<float>(gpu(), device_h, 1.25f, device_gradient, &device_sums);
       expect_bits(device_gradient, gradient);
+      expect_bits(device_sums, sums);
     }
 }
 

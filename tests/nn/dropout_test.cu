@@ -1,6 +1,6 @@
 // ranks: 1
-// Laws: the bits of dropout on a GPU are the CPU's, masks included, for any shape, alignment
-// and contents.
+// Laws: the bits of dropout on a GPU are the CPU's, masks and sums over the rows included, for any
+// shape, alignment and contents.
 #include "espalier/nn/dropout.hpp"
 
 #include <limits>
@@ -50,17 +50,22 @@ void expect_cpu_bits(const Cuda& gpu, const Matrix<float>& in, double rate, std:
   dropout<float>(Cpu{1}, stream, rate, in, dropped);
   for (std::size_t e = 0; e < above.data.size(); ++e) above.data[e] = static_cast<float>(e % 17) - 8;
   auto activated = in, gradient = above;
+  Matrix<float> sums(1, in.columns);
   relu_dropout<float>(Cpu{1}, stream, rate, activated);
-  relu_dropout_backward<float>(Cpu{1}, rate, activated, gradient);
+  relu_dropout_backward<float>(Cpu{1}, rate, activated, gradient, &sums);
 
   OffsetMatrix device_in(gpu, in, offset), device_above(gpu, above, offset);
-  Matrix<float, Cuda> device_dropped;
+  OffsetMatrix again(gpu, above, offset);
+  Matrix<float, Cuda> device_dropped, device_sums(1, in.columns);
   dropout<float>(gpu, stream, rate, device_in.view, device_dropped);
   EXPECT_TRUE(same_bits(to_host(gpu, device_dropped), dropped));
   relu_dropout<float>(gpu, stream, rate, device_in.view);
   EXPECT_TRUE(same_bits(device_in.back(gpu), activated));
-  relu_dropout_backward<float>(gpu, rate, device_in.view, device_above.view);
+  relu_dropout_backward<float>(gpu, rate, device_in.view, device_above.view, &device_sums);
   EXPECT_TRUE(same_bits(device_above.back(gpu), gradient));
+  EXPECT_TRUE(same_bits(to_host(gpu, device_sums), sums));
+  relu_dropout_backward<float>(gpu, rate, device_in.view, again.view);
+  EXPECT_TRUE(same_bits(again.back(gpu), gradient));
 }
 
 TEST_F(DropoutCuda, HasTheBitsOfTheCpu) {

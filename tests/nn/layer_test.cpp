@@ -111,6 +111,12 @@ TEST(Layer, WhatIsSaidOfAKindIsWhatItHas) {
     EXPECT_EQ(static_cast<std::int64_t>(size.parameters), c.network.parameter_count()) << in_words(shape);
     EXPECT_EQ(size.tensors, std::ssize(c.network.parameters())) << in_words(shape);
     EXPECT_EQ(size.statistic_tensors, std::ssize(c.network.running_statistics())) << in_words(shape);
+    for (const auto& made : network_layers(shape)) {
+      const auto& last = made.tensors[made.own_tensors - 1];
+      EXPECT_EQ(std::string_view(last.name), "bias") << "what the network gives the sums of dZ to";
+      EXPECT_EQ(last.rows, 1);
+      EXPECT_EQ(last.columns, made.layer.out);
+    }
   }
 }
 

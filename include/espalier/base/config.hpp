@@ -85,6 +85,7 @@ struct TrainConfig {
   bool reproducible = false;
   std::int64_t eval_every = 1;
   std::string precision = "fp32";
+  std::string sparse_products = "own";
 };
 
 struct RunConfig {

@@ -24,8 +24,14 @@ namespace espalier {
 /// Storage is float32 in each.
 enum class Precision { kFp32, kTf32, kBf16 };
 
+/// Who multiplies dense matrices by sparse ones: a kernel of our own, with the CPU's bits,
+/// or cuSPARSE.
+enum class SparseProducts { kOwn, kCusparse };
+
 /// "fp32", "tf32" or "bf16".
 Precision precision_of(const std::string& name);
+/// "own" or "cusparse".
+SparseProducts sparse_products_of(const std::string& name);
 
 /// How many GPUs this process sees. With none, `why` (may be null) says what the driver answered.
 int count_gpus(std::string* why = nullptr);
@@ -35,12 +41,14 @@ class Cuda {
  public:
   /// Takes GPU `device` of count_gpus() for this process. Throws UserError(kUsage) when there is
   /// no such GPU.
-  explicit Cuda(int device, Precision precision = Precision::kFp32);
+  explicit Cuda(int device, Precision precision = Precision::kFp32,
+                SparseProducts products = SparseProducts::kOwn);
 
   int device() const;
   /// "NVIDIA H200".
   const std::string& name() const;
   Precision precision() const;
+  SparseProducts sparse_products() const;
   /// Bytes that may still be allocated.
   std::int64_t free_memory() const;
   /// The most bytes that arrays have taken at a time.

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "espalier/base/cuda.hpp"
+#include "espalier/base/divisor.hpp"
 
 namespace espalier {
 
@@ -60,6 +61,26 @@ void for_each(const Cuda& cuda, const char* name, std::int64_t count, const Func
   const auto blocks = std::min<std::int64_t>((count + kBlockThreads - 1) / kBlockThreads, kMostBlocks);
   launch(cuda, name, for_each_kernel<Function>, dim3(static_cast<unsigned>(blocks)), dim3(kBlockThreads),
          count, function);
+}
+
+template <class Function>
+struct OfElement {
+  Divisor by_columns;
+  std::int64_t columns;
+  Function function;
+  __device__ void operator()(std::int64_t at) const {
+    const std::int64_t i = by_columns.quotient(at);
+    function(i, at - i * columns);
+  }
+};
+
+/// function(i, j) for every i < rows and j < columns, each by a thread of its own: threads of a
+/// warp have neighbouring j.
+template <class Function>
+void for_each_in_rows(const Cuda& cuda, const char* name, std::int64_t rows, std::int64_t columns,
+                      const Function& function) {
+  if (columns > 0)
+    for_each(cuda, name, rows * columns, OfElement<Function>{Divisor(columns), columns, function});
 }
 
 }  // namespace espalier

@@ -3,7 +3,8 @@
 //
 // Law: row i of Y depends on row i of B and on the rows of X that it names only, bit for bit, for
 // any number of threads: one thread computes a row, entry after entry, each product and each sum
-// rounded by itself. A GPU gives the same bits.
+// rounded by itself. A GPU gives the same bits, unless its products are to be cuSPARSE's
+// (Cuda::sparse_products): that sums in an order of its own, in which a row's place may matter.
 //
 // The transposed product X^ = B^T Y of the backward pass is spmm with transpose(B)
 // (sparse/transpose.hpp): a gather again, no atomics.
@@ -39,9 +40,5 @@ void spmm_gathered(const Cpu&, const BlockView<Cpu>& block, std::span<const std:
 template <class S>
 void spmm_gathered(const Cuda&, const BlockView<Cuda>& block, std::span<const std::int64_t> ids,
                    ConstMatrixView<S, Cuda> x, MatrixView<float, Cuda> y, Update = Update::kOverwrite);
-
-/// What spmm computes, by cuSPARSE, which sums in an order of its own; fewer than 2^31 entries.
-void spmm_by_cusparse(const Cuda&, const BlockView<Cuda>& block, ConstMatrixView<float, Cuda> x,
-                      MatrixView<float, Cuda> y, Update = Update::kOverwrite);
 
 }  // namespace espalier

@@ -32,11 +32,13 @@ template <class T>
 void elu(const Cuda&, MatrixView<T, Cuda> h);
 
 /// gradient *= elu'(x), where h is elu(x) times `scale`, or 0 where it was dropped: there the
-/// gradient is 0 already.
+/// gradient is 0 already. `sums`: as relu_dropout_backward's.
 template <class T>
-void elu_backward(const Cpu&, ConstMatrixView<T> h, T scale, MatrixView<T> gradient);
+void elu_backward(const Cpu&, ConstMatrixView<T> h, T scale, MatrixView<T> gradient,
+                  Matrix<T>* sums = nullptr);
 template <class T>
-void elu_backward(const Cuda&, ConstMatrixView<T, Cuda> h, T scale, MatrixView<T, Cuda> gradient);
+void elu_backward(const Cuda&, ConstMatrixView<T, Cuda> h, T scale, MatrixView<T, Cuda> gradient,
+                  Matrix<T, Cuda>* sums = nullptr);
 
 /// h = dropout(f(h)).
 template <class T, class Space>
@@ -46,13 +48,14 @@ void activate(const Space& space, Activation f, const RandomStream& mask, double
   if (rate > 0) dropout<T>(space, mask, rate, h, h);
 }
 
-/// gradient = dH becomes what stands before f, where h is what activate returned.
+/// gradient = dH becomes what stands before f, where h is what activate returned, and `sums`,
+/// unless it is null, its sums over the rows.
 template <class T, class Space>
 void activate_backward(const Space& space, Activation f, const RandomStream& mask, double rate,
-                       const Matrix<T, Space>& h, Matrix<T, Space>& gradient) {
-  if (f == Activation::kRelu) return relu_dropout_backward<T>(space, rate, h, gradient);
+                       const Matrix<T, Space>& h, Matrix<T, Space>& gradient, Matrix<T, Space>* sums) {
+  if (f == Activation::kRelu) return relu_dropout_backward<T>(space, rate, h, gradient, sums);
   if (rate > 0) dropout<T>(space, mask, rate, gradient, gradient);
-  elu_backward<T>(space, h, rate > 0 ? keep_scale<T>(rate) : T{1}, gradient);
+  elu_backward<T>(space, h, rate > 0 ? keep_scale<T>(rate) : T{1}, gradient, sums);
 }
 
 }  // namespace espalier

@@ -48,11 +48,14 @@ void relu_dropout(const Cpu&, const RandomStream& stream, double rate, MatrixVie
 template <class T>
 void relu_dropout(const Cuda&, const RandomStream& stream, double rate, MatrixView<T, Cuda> h);
 
-/// gradient = gradient * [h > 0] / (1 - rate), where h is what relu_dropout returned.
+/// gradient = gradient * [h > 0] / (1 - rate), where h is what relu_dropout returned. Unless it is
+/// null, `sums` [1, columns] becomes the sums of what the gradient then is over its rows, added in
+/// double: the gradient of a bias that was added before.
 template <class T>
-void relu_dropout_backward(const Cpu&, double rate, ConstMatrixView<T> h, MatrixView<T> gradient);
+void relu_dropout_backward(const Cpu&, double rate, ConstMatrixView<T> h, MatrixView<T> gradient,
+                           Matrix<T>* sums = nullptr);
 template <class T>
-void relu_dropout_backward(const Cuda&, double rate, ConstMatrixView<T, Cuda> h,
-                           MatrixView<T, Cuda> gradient);
+void relu_dropout_backward(const Cuda&, double rate, ConstMatrixView<T, Cuda> h, MatrixView<T, Cuda> gradient,
+                           Matrix<T, Cuda>* sums = nullptr);
 
 }  // namespace espalier

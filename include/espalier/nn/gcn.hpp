@@ -13,7 +13,7 @@
 
 namespace espalier {
 
-/// References to a layer's two tensors: its weights, or their gradients.
+/// References to a layer's two tensors.
 template <class M>
 struct GcnTensors {
   M& weight;
@@ -27,15 +27,14 @@ void gcn_forward(const Space&, const BlockViewOn<Space>& block, Order order, Con
                  GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                  MatrixOn<Space, T>& z);
 
-/// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to
-/// [columns, in]):
-///     dW = (B X)^T dZ = X^T (B^T dZ)      db = sum over rows of dZ      dX = B^T dZ W^T
+/// Overwrites the gradients of the weights, not that of the bias (nn/layer.hpp), and, unless `dx`
+/// is null, of X (resized to [columns, in]):
+///     dW = (B X)^T dZ = X^T (B^T dZ)      dX = B^T dZ W^T
 /// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read
 /// when multiplying first or when dx is asked for.
 template <class T, class Space>
 void gcn_backward(const Space&, const BlockViewOn<Space>& transposed, Order order, ConstViewOn<Space, T> x,
                   GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
-                  const MatrixOn<Space, T>& dz, GcnTensors<MatrixOn<Space, T>> gradients,
-                  MatrixOn<Space, T>* dx);
+                  const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dweight, MatrixOn<Space, T>* dx);
 
 }  // namespace espalier

@@ -87,6 +87,8 @@ struct LayerKind {
   std::string_view activation;  ///< what model.activation = auto stands for
   bool takes_heads;             ///< knows model.heads, output_heads and attention_dropout
   bool takes_aggregator;        ///< knows model.aggregator
+  bool multiplies_block;        ///< calls dense/spmm, but with model.aggregator = max
+  /// The last is the bias [1, out], which every row of Z is given at the end.
   std::vector<TensorShape> (*tensors)(const LayerShape&);
   /// `block`: of a minibatch; in an evaluation of a chunk, columns being all rows it reads.
   LayerCosts (*costs)(const LayerShape&, const BlockSize& block);
@@ -124,8 +126,9 @@ class Layer {
                        ConstMatrixView<T, Space> x, Tensors weights, const RandomStream& attention,
                        Matrix<T, Space>& z) = 0;
 
-  /// Overwrites the gradients of the tensors and, unless `dx` is null, of X (resized to [columns,
-  /// in]). Everything else must be as in the forward pass just before.
+  /// Overwrites the gradients of the tensors, but for the bias, which is the sum of dZ over its
+  /// rows and the network's to add up, where dZ is made; and, unless `dx` is null, of X (resized to
+  /// [columns, in]). Everything else must be as in the forward pass just before.
   virtual void backward(const Space&, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                         Tensors weights, const Matrix<T, Space>& dz, LayerScratch<T, Space>& scratch,
                         std::span<Matrix<T, Space>> gradients, Matrix<T, Space>* dx) = 0;

@@ -142,6 +142,7 @@ class Network {
   /// The tensors of a layer, and a gradient beside each.
   std::span<const Parameter<T, Space>> tensors_of(int layer) const;
   std::span<M> gradients_of(int layer, std::vector<M>& gradients) const;
+  M& bias_of(int layer, std::vector<M>& gradients) const;
   RandomStream mask_of(const Pass& pass, Purpose purpose, int layer) const;
   void add_input(const Space&, int layer, std::int64_t rows, const M& x, M& z) const;
   void follow(const Space&, int layer, const Pass& pass);

@@ -41,7 +41,7 @@ inline bool has_own_weights(const ModelConfig& model) {
 
 /// Throws UserError(kUsage) for a key that the kind of layer would ignore, unless it has its
 /// default.
-void check_model_keys(const ModelConfig& model);
+void check_model_keys(const Config& config);
 
 /// Throws UserError(kUsage) for a shape that makes no sense.
 void check_shape(const NetworkShape& shape);

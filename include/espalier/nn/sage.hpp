@@ -17,7 +17,7 @@
 
 namespace espalier {
 
-/// References to a layer's three tensors: its weights, or their gradients.
+/// References to a layer's three tensors.
 template <class M>
 struct SageTensors {
   M& self;
@@ -33,16 +33,16 @@ void sage_forward(const Space&, const BlockViewOn<Space>& block, Order order, Co
                   SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                   MatrixOn<Space, T>& z);
 
-/// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to
-/// [columns, in]):
-///     dW_self = X_d^T dZ    dW_neighbour = (B X)^T dZ = X^T (B^T dZ)    db = sum over rows of dZ
+/// Overwrites the gradients of the weights, not that of the bias (nn/layer.hpp), and, unless `dx`
+/// is null, of X (resized to [columns, in]):
+///     dW_self = X_d^T dZ    dW_neighbour = (B X)^T dZ = X^T (B^T dZ)
 ///     dX      = B^T dZ W_neighbour^T, and its first rows += dZ W_self^T
 /// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read
 /// when multiplying first or when dx is asked for.
 template <class T, class Space>
 void sage_backward(const Space&, const BlockViewOn<Space>& block, const BlockViewOn<Space>& transposed,
                    Order order, ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
-                   MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz,
-                   SageTensors<MatrixOn<Space, T>> gradients, MatrixOn<Space, T>* dx);
+                   MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dself,
+                   MatrixOn<Space, T>& dneighbour, MatrixOn<Space, T>* dx);
 
 }  // namespace espalier
