@@ -112,14 +112,15 @@ write_run() {
 # machine; where there are none of CUDA's, OTHER instead.
 bundle=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 
-# has FOLDERS: is each of CUDA's libraries but NCCL in one of them?
-has() {
+# missing FOLDERS: the first of CUDA's libraries but NCCL that is in none of them. Its name has a version: that of another
+# CUDA does not serve.
+missing() {
   local name folder found
   while read -r name; do
     [[ $name == libnccl* ]] && continue
     found=
     for folder in "$@"; do [ -e "$folder/$name" ] && found=1; done
-    [ -n "$found" ] || return 1
+    [ -n "$found" ] || { echo "$name"; return; }
   done <"$bundle/lib/of_cuda"
 }
 pip_folders() {  # where pip puts nvidia-cublas and its kin
@@ -131,10 +132,11 @@ cuda_folders() {
   local folder
   for folder in "${CUDA_HOME:+$CUDA_HOME/lib64}" "${CUDA_HOME:+$CUDA_HOME/lib}" /usr/local/cuda/lib64 \
     /usr/local/cuda/targets/x86_64-linux/lib /usr/lib/x86_64-linux-gnu; do
-    [ -n "$folder" ] && has "$folder" && { echo "$folder"; break; }
+    [ -n "$folder" ] && [ -z "$(missing "$folder")" ] && { echo "$folder"; break; }
   done
-  ls -d "${CUDA_HOME:-/usr/local/cuda}/lib64" 2>/dev/null
+  # A toolkit that lacks one may be another CUDA, some of whose libraries (libcusparse.so.12) have the names of this one's.
   pip_folders
+  ls -d "${CUDA_HOME:-/usr/local/cuda}/lib64" 2>/dev/null
 }
 
 if [ -z "${ESPALIER_BUNDLE:-}" ]; then  # a program that is started by another has it all
@@ -154,8 +156,9 @@ if [ "${1:-}" = --without-cuda ]; then
   other=$2
   shift 2
   IFS=: read -ra folders <<<"$LD_LIBRARY_PATH"
-  if ! has "${folders[@]}"; then
-    echo "espalier: no CUDA libraries here (CUDA_HOME, /usr/local/cuda, pip); this is the program for CPUs" >&2
+  lacking=$(missing "${folders[@]}")
+  if [ -n "$lacking" ]; then
+    echo "espalier: no $lacking of CUDA here (CUDA_HOME, /usr/local/cuda, pip's nvidia-*); this is the program for CPUs" >&2
     set -- "$other" "${@:2}"
   fi
 fi

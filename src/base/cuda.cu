@@ -57,6 +57,21 @@ constexpr int oldest_architecture() {
 #endif
 }
 
+// Why this machine's driver cannot run this program's CUDA; empty where it can: a driver runs what
+// was built for its major version or an earlier one.
+std::string refusal_of_driver() {
+  int driver = 0, program = 0;
+  ESPALIER_CUDA(cudaDriverGetVersion(&driver));
+  ESPALIER_CUDA(cudaRuntimeGetVersion(&program));
+  if (driver == 0) return "no driver";
+  if (driver / 1000 >= program / 1000) return "";
+  return fmt::format(
+      "the driver is for CUDA {}.{}, and this program for CUDA {}.{}: it needs a newer driver, or "
+      "NVIDIA's package cuda-compat-{}-{}, or to be built with an older CUDA",
+      driver / 1000, driver / 10 % 100, program / 1000, program / 10 % 100, program / 1000,
+      program / 10 % 100);
+}
+
 thread_local const char* purpose_of_memory = "arrays";
 
 double in_gib(std::size_t bytes) {
@@ -87,6 +102,10 @@ SparseProducts sparse_products_of(const std::string& name) {
 }
 
 int count_gpus(std::string* why) {
+  if (const auto refusal = refusal_of_driver(); !refusal.empty()) {
+    if (why != nullptr) *why = refusal;
+    return 0;
+  }
   int count = 0;
   const auto error = cudaGetDeviceCount(&count);
   cudaDeviceProp first;
@@ -99,10 +118,7 @@ int count_gpus(std::string* why) {
     return 0;
   }
   cudaGetLastError();  // the error is not one of a later call
-  if (why != nullptr)
-    *why = error == cudaErrorInsufficientDriver ? "no driver, or one older than this program's CUDA"
-           : error == cudaSuccess               ? "the driver lists no device"
-                                                : cudaGetErrorString(error);
+  if (why != nullptr) *why = error == cudaSuccess ? "the driver lists no device" : cudaGetErrorString(error);
   return 0;
 }
 
@@ -145,7 +161,7 @@ Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(st
   s.sparse_products = products;
   const char* synchronous = std::getenv("ESPALIER_CUDA_SYNC");
   s.synchronous = synchronous != nullptr && std::strcmp(synchronous, "0") != 0;
-  ESPALIER_CUDA(cudaSetDevice(device));
+  use();
   cudaDeviceProp properties;
   ESPALIER_CUDA(cudaGetDeviceProperties(&properties, device));
   s.name = properties.name;
@@ -169,6 +185,10 @@ Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(st
   // A workspace of its own makes the results of one handle the same from run to run.
   ESPALIER_CUDA(cudaMalloc(&s.blas_workspace, kBlasWorkspace));
   cublasSetWorkspace(s.blas, s.blas_workspace, kBlasWorkspace);
+}
+
+void Cuda::use() const {
+  ESPALIER_CUDA(cudaSetDevice(state_->device));
 }
 
 int Cuda::device() const {

@@ -182,9 +182,11 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   const auto& sampler = job.config.sampler;
   const auto batches = count_batches(job.graph.train, sampler.batch_size);
   if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
+  const auto block_rows = job.config.grid.topology == "replicated" ? 1 : job.ranks / replication;
   return automatic_bulk(sampler_shape(job.config, job.ranks), sampler_kind_of(sampler.kind).layer_wise,
-                        sampler.batch_size, batches, static_cast<int>(job.ranks), job.graph.nodes,
-                        job.graph.edges, sample_memory(job, replication));
+                        sampler.batch_size, batches, static_cast<int>(job.ranks),
+                        static_cast<int>(block_rows), job.graph.nodes, job.graph.edges,
+                        sample_memory(job, replication));
 }
 
 namespace {

@@ -18,10 +18,14 @@ SampleCounts sum_over_ranks(const SampleCounts& mine, const Communicator& comm) 
 template class EpochSamplerOn<Cpu>;
 
 std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int64_t batch_size,
-                            std::int64_t batches, int ranks, std::int64_t nodes, std::int64_t edges,
-                            std::int64_t bytes) {
+                            std::int64_t batches, int ranks, int block_rows, std::int64_t nodes,
+                            std::int64_t edges, std::int64_t bytes) {
   const double n = std::max<double>(1, static_cast<double>(nodes));
   const double mean_degree = static_cast<double>(edges) / n;
+  // Of an entry of a frontier's row: whole rows come from their owners (index and value), or sums of
+  // them (index and sum) and their parts. Where every row is here nothing comes, and a GPU may mark
+  // entries (sample/kept_entries.hpp).
+  const double per_entry = block_rows == 1 ? 20.0 / 32 : layer_wise ? 24 : 8;
   double rows = static_cast<double>(batch_size), needed = 0;
   for (const auto fanout : shape.fanout) {
     // Frontiers prefer vertices of high degree. A layer-wise block has no more entries than its
@@ -31,9 +35,7 @@ std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int
     const double new_edges =
         rows * std::min(wanted, fanout < 0 && !layer_wise ? wanted : 4 * mean_degree + 1);
     const double new_rows = layer_wise ? wanted : new_edges;
-    // Whole rows come from their owners (index and value), or sums of them (index and sum) and
-    // their parts.
-    needed += std::min(rows * 4 * mean_degree, static_cast<double>(edges)) * (layer_wise ? 24 : 8);
+    needed += std::min(rows * 4 * mean_degree, static_cast<double>(edges)) * per_entry;
     // Per edge: global id, value, local id, value, and, in a graph so large that ids go by hash, a
     // slot of its table at load one half; per row: views and offsets; per pick of a layer: the
     // draw, what was removed, column, factor, slot, vertex.

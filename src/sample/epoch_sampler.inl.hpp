@@ -43,7 +43,8 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
     counts_.add(space, window_);
   };
   if (ahead_ == nullptr) return sample();
-  ahead_->worker.start([this, sample] {
+  ahead_->worker.start([this, space, sample] {
+    if constexpr (std::is_same_v<Space, Cuda>) space.use();
     ahead_->ledger.clear();
     sample();
     moved_.take_over(ahead_->ledger);

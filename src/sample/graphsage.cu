@@ -1,11 +1,12 @@
-// The draws of graphsage.cpp for rows in device memory, a thread for each row. First positions are
-// written where the picks belong; then a thread for each pick turns its position into a vertex and
-// a value, so that as many of these reads, which go anywhere in memory, are under way as the GPU
-// has threads.
+// The draws of graphsage.cpp for rows in device memory. First positions are drawn, a thread those of
+// its row; then a thread for each pick turns its position into a vertex and a value, so that as many
+// of these reads, which go anywhere in memory, are under way as the GPU has threads. Where a row has
+// few picks, drawn uniformly, a block does both for its rows, and positions stay in memory that its
+// threads share; else a kernel does each, and positions are written where the picks belong.
 //
-// Weighted draws need the prefix sums of the integer weights of each row that is drawn from: one
-// sum over the entries of many rows, of which a row uses differences. Rows go in groups whose
-// weights fit kMostWeights.
+// Weighted draws need the prefix sums of the integer weights of each row
+// that is drawn from: one sum over the entries of many rows, of which a row uses differences. Rows
+// go in groups whose weights fit kMostWeights.
 #include "device_row_draw.hpp"
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/sample/draw.hpp"
@@ -15,7 +16,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kMostInLanes = std::numeric_limits<std::int32_t>::max() - 64;
+constexpr std::int64_t kMostInLanes = std::numeric_limits<std::uint32_t>::max() - 64;
 constexpr std::int64_t kMostWeights = std::int64_t{1} << 25;  // of one group of rows: 16 bytes each
 // Rows that are not divided among groups.
 constexpr std::int64_t kRowsTogether = 256;
@@ -23,14 +24,14 @@ constexpr std::int64_t kRowsTogether = 256;
 // draw_uniform for a list that stays below kLanes positions, in the way of draw_few_uniform
 // (sample/draw_few.hpp): below[i] = chosen[i] - i, so a draw is a compare, a shift and a selection.
 // Loops over `below` are unrolled: it is registers.
-template <int kLanes, class Index>
+template <int kLanes>
 __device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, std::int64_t picks,
-                              std::int64_t excluded_position, Index* chosen) {
-  std::int32_t below[kLanes];
+                              std::int64_t excluded_position, std::uint32_t* chosen) {
+  std::uint32_t below[kLanes];
 #pragma unroll
-  for (int i = 0; i < kLanes; ++i) below[i] = static_cast<std::int32_t>(kMostInLanes + kLanes);
+  for (int i = 0; i < kLanes; ++i) below[i] = static_cast<std::uint32_t>(kMostInLanes + kLanes);
   const bool excluded = excluded_position >= 0;
-  if (excluded) below[0] = static_cast<std::int32_t>(excluded_position);
+  if (excluded) below[0] = static_cast<std::uint32_t>(excluded_position);
   const auto bound = static_cast<std::uint64_t>(support - excluded);
   for (std::int64_t four = 0; four < picks; four += 4) {
     const auto words = random_block(stream, static_cast<std::uint64_t>(four / 4));
@@ -38,11 +39,10 @@ __device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, 
     for (int k = 0; k < 4; ++k)
       if (four + k < picks) {  // no break: it would keep a list for each way out
         const auto left = bound - static_cast<std::uint64_t>(four + k);
-        const auto point = static_cast<std::int32_t>(mulhi(words.v[k], left));
+        const auto point = static_cast<std::uint32_t>(mulhi(words.v[k], left));
 #pragma unroll
         for (int i = kLanes - 1; i >= 0; --i) {
-          const auto before = i == 0 ? -1 : below[i - 1];
-          const auto behind = before <= point ? point : before - 1;
+          const auto behind = i == 0 || below[i - 1] <= point ? point : below[i - 1] - 1;
           below[i] = below[i] <= point ? below[i] : behind;
         }
       }
@@ -50,19 +50,7 @@ __device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, 
   const auto count = picks + excluded;
 #pragma unroll
   for (int i = 0; i < kLanes; ++i)
-    if (i < count) chosen[i] = static_cast<Index>(below[i] + i);
-}
-
-// The positions of a row's picks, ascending, to chosen[0 .. rule.picks()): in kLanes registers
-// where the row has less than 2^31 entries.
-template <int kLanes, class Index>
-__device__ void draw_positions(const RandomStream& stream, std::int64_t support, const GraphSageRow& rule,
-                               Index* chosen) {
-  if constexpr (kLanes > 0)
-    if (support <= kMostInLanes)
-      return draw_in_lanes<kLanes>(stream, support, rule.fanout, rule.self_position, chosen);
-  if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
-  draw_uniform(stream, support, rule.fanout, rule.excluded(), chosen);
+    if (i < count) chosen[i] = below[i] + i;
 }
 
 // ---- Uniform ------------------------------------------------------------------------------------
@@ -74,30 +62,67 @@ __device__ inline GraphSageRow uniform_rule(const RowsToDraw<Index>& rows, std::
   return {self_position, rows.views[row].size - (self_position >= 0), fanout};
 }
 
-// kLanes: at least a row's picks; 0: picks are drawn in memory.
+__device__ inline RandomStream stream_of(const LayerDraw& layer, const RowKey& key) {
+  return stream_of_row(layer.stream, key.batch, key.vertex);
+}
+
+// Of draw_uniform_kernel on a multiprocessor; where more are to fit ptxas spills.
+template <int kLanes>
+constexpr int kBlocksAtOnce = kLanes > 16  ? 3
+                              : kLanes > 8 ? 4
+                                           : 5;
+
+// Rows of at most kLanes picks each.
 template <int kLanes, class Index>
-void draw_uniform_positions(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
-                            Entries<Index, Cuda>& out) {
+__global__ void __launch_bounds__(kBlockThreads, kBlocksAtOnce<kLanes>)
+    draw_uniform_kernel(LayerDraw layer, RowsToDraw<Index> rows, const std::int64_t* offsets, Index* ids,
+                        float* values) {
+  __shared__ std::int64_t begins[kBlockThreads + 1];
+  __shared__ std::uint32_t drawn[kBlockThreads * kLanes];
+  const auto first = static_cast<std::int64_t>(blockIdx.x) * kBlockThreads;
+  const auto count = rows.count - first < kBlockThreads ? rows.count - first : kBlockThreads;
+  for (std::int64_t k = threadIdx.x; k <= count; k += kBlockThreads) begins[k] = offsets[first + k];
+  __syncthreads();
+  if (threadIdx.x < count) {
+    const auto row = first + threadIdx.x;
+    const auto rule = uniform_rule(rows, row, layer.fanout);
+    if (!rule.whole())
+      draw_in_lanes<kLanes>(stream_of(layer, rows.keys[row]), rows.views[row].size, rule.fanout,
+                            rule.self_position, drawn + (begins[threadIdx.x] - begins[0]));
+  }
+  __syncthreads();
+  for (auto at = begins[0] + threadIdx.x; at < begins[count]; at += kBlockThreads) {
+    const auto k = row_of_entry(begins, 0, count - 1, at);
+    const auto view = rows.views[first + k];
+    const auto rule = uniform_rule(rows, first + k, layer.fanout);
+    const auto position = rule.whole() ? at - begins[k] : drawn[at - begins[0]];
+    ids[at] = view.indices[position];
+    if (values != nullptr) values[at] = rule.value(view, position);
+  }
+}
+
+template <int kLanes, class Index>
+void draw_in_registers(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
+                       Entries<Index, Cuda>& out) {
+  launch(cuda, "draw_uniform", draw_uniform_kernel<kLanes, Index>, dim3(blocks_for(rows.count)),
+         dim3(kBlockThreads), layer, rows, out.offsets.data(), out.ids.data(),
+         out.values.empty() ? nullptr : out.values.data());
+}
+
+// Any number of picks: positions are drawn where the picks belong.
+template <class Index>
+void draw_in_memory(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
+                    Entries<Index, Cuda>& out) {
   const auto* offsets = out.offsets.data();
   auto* positions = out.ids.data();
   for_each(cuda, "draw_uniform", rows.count, [=] __device__(std::int64_t row) {
     const auto rule = uniform_rule(rows, row, layer.fanout);
     if (rule.whole()) return;
-    const auto key = rows.keys[row];
-    draw_positions<kLanes>(stream_of_row(layer.stream, key.batch, key.vertex), rows.views[row].size, rule,
-                           positions + offsets[row]);
+    auto* chosen = positions + offsets[row];
+    if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
+    draw_uniform(stream_of(layer, rows.keys[row]), rows.views[row].size, rule.fanout, rule.excluded(),
+                 chosen);
   });
-}
-
-// By the fewest registers that hold the picks of a row.
-template <class Index>
-void draw_uniform_positions(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
-                            Entries<Index, Cuda>& out) {
-  const auto most = layer.fanout + (rows.diagonal != nullptr);
-  if (most <= 8) return draw_uniform_positions<8>(cuda, layer, rows, out);
-  if (most <= 16) return draw_uniform_positions<16>(cuda, layer, rows, out);
-  if (most <= 32) return draw_uniform_positions<32>(cuda, layer, rows, out);
-  draw_uniform_positions<0>(cuda, layer, rows, out);
 }
 
 template <class Index>
@@ -116,14 +141,22 @@ void take_uniform(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Ind
       });
 }
 
+// By the fewest registers that hold the picks of a row; `in_registers`: has no row more entries
+// than kMostInLanes?
 template <class Index>
 void draw_uniform_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows, bool values,
-                       Entries<Index, Cuda>& out) {
+                       bool in_registers, Entries<Index, Cuda>& out) {
   const auto picks_of = [=] __device__(std::int64_t row) {
     return uniform_rule(rows, row, layer.fanout).picks();
   };
   const auto total = make_room(cuda, rows.count, values, picks_of, out);
-  if (layer.fanout >= 0) draw_uniform_positions(cuda, layer, rows, out);
+  const auto most = layer.fanout + (rows.diagonal != nullptr);
+  if (in_registers && layer.fanout >= 0) {
+    if (most <= 8) return draw_in_registers<8>(cuda, layer, rows, out);
+    if (most <= 16) return draw_in_registers<16>(cuda, layer, rows, out);
+    if (most <= 32) return draw_in_registers<32>(cuda, layer, rows, out);
+  }
+  if (layer.fanout >= 0) draw_in_memory(cuda, layer, rows, out);
   take_uniform(cuda, layer, rows, total, out);
 }
 
@@ -227,14 +260,13 @@ void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Ind
     const auto row = group.first_row + k;
     const auto rule = rows.rule(row);
     if (rule.whole()) return;
-    const auto key = rows.rows.keys[row];
     const auto view = rows.rows.views[row];
     const PrefixOfPart prefix = {sums + (weight_offsets[row] - group.first_weight)};
     auto* chosen = positions + offsets[row];
     auto* order = in_order == nullptr ? nullptr : in_order + offsets[row];
     if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
-    draw_weighted(stream_of_row(layer.stream, key.batch, key.vertex), prefix, view.size, rule.fanout,
-                  rule.excluded(), chosen, order);
+    draw_weighted(stream_of(layer, rows.rows.keys[row]), prefix, view.size, rule.fanout, rule.excluded(),
+                  chosen, order);
     if (order != nullptr)
       weigh_by_des_raj(view, rule.self_position, prefix, order, rule.fanout, chosen, rule.picks(),
                        values + offsets[row]);
@@ -297,8 +329,12 @@ void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDr
 template <class Index>
 class GraphSageDraw final : public RowDraw<Index, Cuda> {
  public:
-  GraphSageDraw(const SamplerShape& shape, int weight_shift)
-      : weighted_(shape.weighted), aggregation_(shape.aggregation), shift_(weight_shift) {}
+  /// For a matrix of so many columns.
+  GraphSageDraw(const SamplerShape& shape, int weight_shift, std::int64_t columns)
+      : weighted_(shape.weighted),
+        in_registers_(columns <= kMostInLanes),
+        aggregation_(shape.aggregation),
+        shift_(weight_shift) {}
 
   bool has_values() const override { return aggregation_ == Aggregation::kMatrix; }
 
@@ -309,11 +345,11 @@ class GraphSageDraw final : public RowDraw<Index, Cuda> {
     if (weighted_)
       draw_weighted_rows(cuda, layer, rows, has_values(), shift_, out);
     else
-      draw_uniform_rows(cuda, layer, rows, has_values(), out);
+      draw_uniform_rows(cuda, layer, rows, has_values(), in_registers_, out);
   }
 
  private:
-  bool weighted_;
+  bool weighted_, in_registers_;
   Aggregation aggregation_;
   int shift_;
 };
@@ -325,7 +361,8 @@ std::unique_ptr<SamplerOn<Cuda>> make_graphsage(const Cuda&, const DistCsr<Index
                                                 const SamplerShape& shape) {
   check_weights(a.on_host(), shape);
   const int shift = shape.weighted ? weight_shift_of_entries(a.on_host()) : 0;
-  return make_node_wise<Index, Cuda>(a, shape, std::make_unique<GraphSageDraw<Index>>(shape, shift));
+  return make_node_wise<Index, Cuda>(a, shape,
+                                     std::make_unique<GraphSageDraw<Index>>(shape, shift, a.rows()));
 }
 
 template std::unique_ptr<SamplerOn<Cuda>> make_graphsage(const Cuda&, const DistCsr<std::int32_t, Cuda>&,

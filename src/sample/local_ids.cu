@@ -1,3 +1,5 @@
+#include <cuda/atomic>
+
 #include "each_batch.hpp"
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/device_algorithms.hpp"
@@ -48,7 +50,8 @@ __device__ inline void set(Word* words, Bit bit) {
   Word* word = words + bit.counter * kWordsOfCounter + bit.within / 64;
   const Word mask = Word{1} << (bit.within % 64);
   // A bit that seems unset may be set again: no harm.
-  if ((*word & mask) == 0) atomicOr(word, mask);
+  const ::cuda::atomic_ref<Word, ::cuda::thread_scope_device> shared(*word);
+  if ((shared.load(::cuda::memory_order_relaxed) & mask) == 0) atomicOr(word, mask);
 }
 
 // The four words of a counter.

@@ -121,6 +121,13 @@ class GpuTest(ProgramTest):
         self.fail_with(2, ["train.sparse_products = cusparse", "GPU"], "train", self.config, *BY_CUSPARSE,
                        program=PROGRAM, env=none)
 
+    def test_a_driver_older_than_the_programs_cuda_is_named(self):
+        old = dict(os.environ, ESPALIER_EMULATED_DRIVER="12040")
+        self.fail_with(2, ["run.device = cuda", "the driver is for CUDA 12.4, and this program for CUDA 13.0"], "train", self.config,
+                       "run.device=cuda", program=PROGRAM, env=old, ranks=2)
+        output = self.succeed("train", self.config, "train.epochs=1", program=PROGRAM, env=old)
+        self.assertIn("on the CPU (no GPU: the driver is for CUDA 12.4", output)
+
     def test_a_full_gpu_ends_with_one_message(self):
         small = dict(os.environ, ESPALIER_EMULATED_MEMORY=str((32 << 20) + (19 << 18)))
         self.fail_with(4, ["GPU", "free", "sampler.bulk", "graph.features_on"], "train", self.config, "run.device=cuda",

@@ -5,6 +5,7 @@
 // running threads, or of the real libraries.
 //
 //     ESPALIER_EMULATED_GPUS     how many GPUs there are (1)
+//     ESPALIER_EMULATED_DRIVER   the CUDA version of the driver (13000: 13.0, the runtime's)
 //     ESPALIER_EMULATED_MEMORY   bytes of each (8 GiB)
 //     ESPALIER_EMULATED_ORDER    seed of the order of blocks and threads (1)
 #pragma once
@@ -255,7 +256,8 @@ enum cudaError_t : int {
   cudaErrorInvalidConfiguration = 9,
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
-  cudaErrorInvalidDevice = 101
+  cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400
 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost,
@@ -289,8 +291,11 @@ inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2,
 
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
@@ -325,6 +330,7 @@ cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
 
 namespace espalier_emulation {
 bool good_configuration(dim3 grid, dim3 block);
+bool is_of_this_device(cudaStream_t stream);
 bool good_argument(const void* pointer);
 template <class T>
 bool good(const T& argument) {
@@ -359,7 +365,8 @@ cudaError_t espalier_emulation::run_kernel(void (*kernel)(P...), dim3 grid, dim3
 
 template <class... P>
 cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, std::size_t,
-                             cudaStream_t) {
+                             cudaStream_t stream) {
+  if (!espalier_emulation::is_of_this_device(stream)) return cudaErrorInvalidResourceHandle;
   if (!espalier_emulation::good_configuration(grid, block)) return cudaErrorInvalidConfiguration;
   return espalier_emulation::run_kernel(kernel, grid, block, arguments, std::index_sequence_for<P...>{});
 }

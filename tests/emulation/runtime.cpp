@@ -89,6 +89,8 @@ using namespace espalier_emulation;
 
 namespace {
 cudaError_t last_error = cudaSuccess;
+thread_local int device_of_thread = 0;
+constexpr int kRuntimeVersion = 13000;
 cudaError_t note(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
@@ -96,11 +98,13 @@ cudaError_t note(cudaError_t error) {
 }  // namespace
 
 struct CUstream_st {
+  int device = device_of_thread;
   std::uint64_t copied = 0;                          // the moment of its last copy that nobody has
                                                      // waited for
   std::map<const CUstream_st*, std::uint64_t> seen;  // until when it has waited for others
 };
 struct CUevent_st {
+  int device = device_of_thread;
   std::chrono::steady_clock::time_point time;
   CUstream_st* stream = nullptr;
   std::uint64_t moment = 0;
@@ -140,6 +144,9 @@ void expect_no_delivery_to(const std::byte* begin, std::size_t bytes) {
 
 }  // namespace
 
+bool espalier_emulation::is_of_this_device(cudaStream_t stream) {
+  return stream == nullptr || stream->device == device_of_thread;
+}
 void espalier_emulation::deliver_later(CUstream_st* stream, void* to, std::vector<std::byte> data) {
   deliveries.push_back({stream, ++moments, static_cast<std::byte*>(to), std::move(data)});
 }
@@ -164,6 +171,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
+    case cudaErrorInvalidResourceHandle:
+      return "invalid resource handle";
     default:
       return "invalid argument";
   }
@@ -171,7 +180,18 @@ const char* cudaGetErrorString(cudaError_t error) {
 cudaError_t cudaGetLastError() {
   return std::exchange(last_error, cudaSuccess);
 }
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = static_cast<int>(number_from("ESPALIER_EMULATED_DRIVER", kRuntimeVersion));
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = kRuntimeVersion;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceCount(int* count) {
+  int driver = 0;
+  cudaDriverGetVersion(&driver);
+  if (driver / 1000 < kRuntimeVersion / 1000) return note(cudaErrorInsufficientDriver);
   const auto gpus = static_cast<int>(number_from("ESPALIER_EMULATED_GPUS", 1));
   if (gpus == 0) return note(cudaErrorNoDevice);
   *count = gpus;
@@ -180,6 +200,11 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaSetDevice(int device) {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess || device >= count) return note(cudaErrorInvalidDevice);
+  device_of_thread = device;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = device_of_thread;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
@@ -230,6 +255,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (event->device != stream->device) return note(cudaErrorInvalidResourceHandle);
   event->time = std::chrono::steady_clock::now();
   event->stream = stream;
   event->moment = moments;

@@ -17,7 +17,7 @@ constexpr std::int64_t kMiB = 1 << 20, kMuch = std::int64_t{1} << 50;
 
 std::int64_t bulk_of(const std::vector<std::int64_t>& fanout, std::int64_t batch_size, std::int64_t batches,
                      int ranks, std::int64_t bytes) {
-  return automatic_bulk({.fanout = fanout}, false, batch_size, batches, ranks, 100000, 1500000, bytes);
+  return automatic_bulk({.fanout = fanout}, false, batch_size, batches, ranks, 2, 100000, 1500000, bytes);
 }
 
 TEST(AutomaticBulk, IsBetweenOnePerRankAndTheEpoch) {
@@ -55,12 +55,29 @@ TEST(AutomaticBulk, GrowsWithBytesAndRanksAndShrinksWithBatchAndFanout) {
       << "a fanout far beyond the degrees picks no more";
 }
 
+// Where every row of the matrix is local, whatever the number of ranks, none is fetched: a window is
+// what was picked, and marks of entries, of which ten times as many make it a few times smaller.
+TEST(AutomaticBulk, ChargesFetchedRowsOnlyWhereThereAreOthers) {
+  const std::int64_t batches = std::int64_t{1} << 40, nodes = 2400000;
+  for (const bool layer_wise : {false, true}) {
+    const auto bulk = [&](int ranks, int block_rows, std::int64_t degree) {
+      return automatic_bulk({.fanout = {15, 10, 5}}, layer_wise, 1024, batches, ranks, block_rows, nodes,
+                            nodes * degree, std::int64_t{40} << 30);
+    };
+    EXPECT_GT(bulk(1, 1, 500), bulk(1, 1, 50) / 5);
+    EXPECT_GT(bulk(1, 1, 50), 3 * bulk(1, 2, 50));
+    EXPECT_LT(bulk(1, 2, 500), bulk(1, 2, 50) / 7);
+    EXPECT_EQ(bulk(4, 1, 50), 4 * bulk(1, 1, 50));
+    EXPECT_EQ(bulk(4, 4, 50), 4 * bulk(1, 2, 50));
+  }
+}
+
 // A layer-wise sampler holds its picks of every batch: ids and factors, 12 bytes at least, and not
 // thousands.
 TEST(AutomaticBulk, CountsThePicksOfLayers) {
   const std::int64_t nodes = 100000, edges = 100000, bytes = 100 * kMiB;
   const auto bulk = [&](std::int64_t fanout) {
-    return automatic_bulk({.fanout = {fanout}}, true, 16, std::int64_t{1} << 40, 1, nodes, edges, bytes);
+    return automatic_bulk({.fanout = {fanout}}, true, 16, std::int64_t{1} << 40, 1, 1, nodes, edges, bytes);
   };
   for (const std::int64_t fanout : {1000, 10000, 100000}) {
     EXPECT_LE(bulk(fanout) * fanout * 12, bytes);
@@ -79,8 +96,8 @@ TEST(AutomaticBulk, FitsInTheMemoryAndUsesIt) {
   EXPECT_LE(bulk * edges * 12, 1000 * kMiB);
   EXPECT_GE(bulk * edges * 200, 1000 * kMiB);
   const std::int64_t nodes = 1000, layers = 5, most_edges = nodes * 41;  // mean degree 10
-  EXPECT_GE(automatic_bulk({.fanout = std::vector<std::int64_t>(layers, 1000)}, false, 100, batches, 1, nodes,
-                           10 * nodes, 10 * layers * most_edges * 100),
+  EXPECT_GE(automatic_bulk({.fanout = std::vector<std::int64_t>(layers, 1000)}, false, 100, batches, 1, 1,
+                           nodes, 10 * nodes, 10 * layers * most_edges * 100),
             10);
 }
 

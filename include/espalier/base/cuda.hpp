@@ -33,7 +33,9 @@ Precision precision_of(const std::string& name);
 /// "own" or "cusparse".
 SparseProducts sparse_products_of(const std::string& name);
 
-/// How many GPUs this process sees. With none, `why` (may be null) says what the driver answered.
+/// How many GPUs this process sees and can use. With none, `why` (may be null) says what the driver
+/// answered; it comes before any other call of CUDA, so that a driver older than this program's CUDA
+/// is named, and nothing else fails first.
 int count_gpus(std::string* why = nullptr);
 
 /// A handle to the GPU; copies share it.
@@ -43,6 +45,10 @@ class Cuda {
   /// no such GPU.
   explicit Cuda(int device, Precision precision = Precision::kFp32,
                 SparseProducts products = SparseProducts::kOwn);
+
+  /// Makes it the GPU of the calling thread too: launches and events need that. The thread that
+  /// took it has it.
+  void use() const;
 
   int device() const;
   /// "NVIDIA H200".
