@@ -6,6 +6,8 @@
 #   build/bundle/cuda    the objects of build/cuda/*.cu, linked for another machine (make bundle)
 #
 # All take the objects of the CPU build. What tests in app/ whether CUDA was built is compiled once more, for all of them.
+# A .cu file without kernels (one that composes leaves; most tests) is plain C++: the C++ compiler
+# reads it once, for all builds, and nvcc never.
 
 NVCC        ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 CUDA_HOME   ?= $(if $(NVCC),$(abspath $(dir $(realpath $(NVCC)))/..),/usr/local/cuda)
@@ -18,18 +20,32 @@ MPI_INCLUDES = $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICXX) --showme
 CUDA_LIBS    = -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcudart -lcublas -lcusparse -lnccl -ldl
 
 CUDA_SOURCES := $(foreach room,$(ROOMS),$(sort $(wildcard src/$(room)/*.cu)))
+CUDA_TESTS   := $(sort $(wildcard tests/*/*_test.cu))
+CUDA_BENCHES := $(sort $(wildcard bench/*/*_bench.cu))
+# Plain C++: what includes no header of CUDA's, and none of ours that does. What that overlooks,
+# base/launch.hpp refuses. `including` adds to names of headers those that include one of them.
+HEADERS      := $(wildcard include/espalier/*/*.hpp src/*/*.hpp tests/*.hpp tests/*/*.hpp)
+one_of        = ^.include ("(.*/)?($(subst $() ,|,$(1)))"|<(cu|nccl|nvtx))
+including     = $(notdir $(shell grep -lE '$(call one_of,$(1))' $(HEADERS)))
+OF_KERNELS   := $(call including,$(call including,$(call including,launch.hpp)))
+PLAIN_CUDA   := $(shell grep -LE '$(call one_of,$(OF_KERNELS))' $(CUDA_SOURCES) $(CUDA_TESTS))
 # Those of app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
 GPU_APP      := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/app/*.cpp)
 GPU_APP_OBJECTS = $(GPU_APP:src/%=$(BUILD)/obj/with_cuda/%.o)
-CUDA_TESTS   := $(sort $(wildcard tests/*/*_test.cu))
-CUDA_BENCHES := $(sort $(wildcard bench/*/*_bench.cu))
 EMULATION    := $(sort $(wildcard tests/emulation/*.cpp))
-cuda_objects  = $(CUDA_SOURCES:src/%=build/$(1)/obj/%.o)
+KERNEL_SOURCES = $(filter-out $(PLAIN_CUDA),$(CUDA_SOURCES))
+# The object of a .cu file, and the library's, in build $(1).
+gpu_object    = $(if $(filter $(2),$(PLAIN_CUDA)),$(BUILD),build/$(1))/obj/$(2:src/%=%).o
+cuda_objects  = $(foreach source,$(CUDA_SOURCES),$(call gpu_object,$(1),$(source)))
 
 cuda: $(if $(NVCC),status build/cuda/espalier)  ## build the program for GPUs at build/cuda/espalier (needs nvcc, no GPU)
 	@$(if $(NVCC),:,echo "cuda: nvcc not found (set CUDA_HOME or NVCC); skipped")
 
 emulated: build/emulated/espalier  ## build the GPU program with kernels that run on the CPU, at build/emulated/espalier
+
+$(BUILD)/obj/%.cu.o: src/%.cu | deps
+	@mkdir -p $(@D) && echo "c++    $<"
+	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ -x c++ $<
 
 # The object, and what ptxas says of its kernels, which is for `make gpu-static`.
 build/cuda/obj/%.cu.o build/cuda/obj/%.cu.ptxas: src/%.cu | deps
@@ -77,22 +93,25 @@ build/$(1)/espalier: $(BUILD)/obj/app/main.cpp.o $(GPU_APP_OBJECTS) build/$(1)/l
 	@echo "link   $$@"
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(3)
 
-build/$(1)/tests/%: build/$(2)/obj/tests/%.cu.o $(TEST_SUPPORT) build/$(1)/libespalier.a $(LIBRARY)
+$(foreach test,$(CUDA_TESTS),
+$(test:%.cu=build/$(1)/%): $(call gpu_object,$(2),$(test)))
+build/$(1)/tests/%: $(TEST_SUPPORT) build/$(1)/libespalier.a $(LIBRARY)
 	@mkdir -p $$(@D)
-	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) -lgtest $(3)
+	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LDLIBS) -lgtest $(3)
 
 build/$(1)/bench/%: build/$(2)/obj/bench/%.cu.o build/$(1)/libespalier.a $(LIBRARY)
 	@mkdir -p $$(@D)
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(3)
 
--include $(patsubst %.o,%.d,$(call cuda_objects,$(2))) $(patsubst %,build/$(1)/obj/%.d,$(CUDA_TESTS) $(CUDA_BENCHES))
+-include $(patsubst %.o,%.d,$(call cuda_objects,$(2)) $(foreach test,$(CUDA_TESTS),$(call gpu_object,$(2),$(test)))) \
+  $(patsubst %,build/$(1)/obj/%.d,$(CUDA_BENCHES))
 endef
 $(eval $(call CUDA_BUILD,cuda,cuda,$$(CUDA_LIBS),))
 $(eval $(call CUDA_BUILD,bundle/cuda,cuda,$$(CUDA_LIBS),))
 $(eval $(call CUDA_BUILD,emulated,emulated,-lopenblas,$(EMULATION:%=build/emulated/obj/%.o)))
 
 -include $(GPU_APP_OBJECTS:.o=.d)
-.PRECIOUS: build/cuda/obj/%.cu.o build/emulated/obj/%.cu.o build/cuda/obj/tests/%.cu.o build/emulated/obj/tests/%.cu.o \
+.PRECIOUS: $(foreach build,$(BUILD) build/cuda build/emulated,$(build)/obj/%.cu.o $(build)/obj/tests/%.cu.o) \
   build/cuda/obj/bench/%.cu.o build/emulated/obj/bench/%.cu.o
 .PHONY: cuda emulated bundle gpu-check gpu-static
 
@@ -100,7 +119,7 @@ bundle:  ## the GPU build with all it needs but CUDA, for another machine: build
 	@MAKE="$(MAKE)" CUDA_HOME="$(CUDA_HOME)" bash scripts/make_bundle.sh
 
 # Reports come with the objects; an object whose headers changed is compiled again for its report.
-gpu-static: $(if $(NVCC),$(CUDA_SOURCES:src/%=build/cuda/obj/%.o) $(CUDA_SOURCES:src/%=build/cuda/obj/%.ptxas))  ## registers, stack, spills and occupancy of every kernel, in one table (needs nvcc, no GPU)
+gpu-static: $(if $(NVCC),$(foreach kind,o ptxas,$(KERNEL_SOURCES:src/%=build/cuda/obj/%.$(kind))))  ## registers, stack, spills and occupancy of every kernel, in one table (needs nvcc, no GPU)
 	@$(if $(NVCC),python3 scripts/gpu_static.py build/cuda/obj include src,echo "gpu-static: nvcc not found (set CUDA_HOME or NVCC); skipped")
 
 GPU_CHECK ?=

@@ -16,6 +16,10 @@ $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp $(PRECOMPILED) | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(COMPILE_TEST) -include precompiled.hpp -Winvalid-pch -c -o $@ $<
 
+$(BUILD)/obj/tests/%.cu.o: tests/%.cu $(PRECOMPILED) | deps
+	@mkdir -p $(@D) && echo "c++    $<"
+	@$(COMPILE_TEST) -include precompiled.hpp -Winvalid-pch -c -o $@ -x c++ $<
+
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(TEST_SUPPORT) $(LIBRARY)
 	@mkdir -p $(@D)
 	@$(MPICXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lgtest

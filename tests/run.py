@@ -12,6 +12,7 @@ where it was not built they are counted as skipped.
 
 import argparse
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -137,13 +138,27 @@ def count_tests(program, options, env):
 
 
 def run_device(source, ranks, options, env):
-    """The test on a GPU; ((passed, failed, skipped), output, lines to show)."""
+    """The test on a GPU; ((passed, failed, skipped), output, lines to show). All ranks skip what one skips for want of a GPU:
+    then it is run on one."""
     program = program_of(source, options.cuda)
     if not program.exists():
         tests = count_tests(program_of(source, options.emulated), options, env)
         return (0, 0, tests), "", ["skipped: not built: no nvcc"]
-    counts, output = run_gtest(program, ranks, options, env)
+    counts, output = run_gtest(program, ranks if gpu_is_here() else 1, options, env)
+    if ranks > 1 and not gpu_is_here() and not is_without_gpu(counts, output):
+        counts, output = run_gtest(program, ranks, options, env)
     return counts, output, skip_reasons(output)
+
+
+def is_without_gpu(counts, output):
+    """Did all tests of a program skip themselves, each because there is no GPU?"""
+    return counts[:2] == (0, 0) and 0 < counts[2] == len(re.findall(r": Skipped\nno GPU", output))
+
+
+@functools.cache
+def gpu_is_here():
+    """As far as a glance tells."""
+    return any(pathlib.Path("/dev").glob("nvidia[0-9]*")) or pathlib.Path("/dev/dxg").exists()
 
 
 def environment_of(name):

@@ -17,6 +17,7 @@
 #include <type_traits>
 #include <utility>
 
+#define ESPALIER_EMULATION  // for base/launch.hpp, which plain C++ must not include
 #define __global__
 #define __device__
 #define __host__

@@ -1,9 +1,11 @@
-"""make takes all cores for one goal, and as many as it is told where it is told; several goals stay one after the other."""
+"""make takes all cores for one goal, and as many as it is told where it is told; several goals stay one after the other.
+A .cu file without kernels is compiled once for all builds, one with kernels once for each."""
 
 import os
 import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -12,12 +14,15 @@ CORES = len(os.sched_getaffinity(0))
 
 
 class Make(unittest.TestCase):
-    def flags(self, *arguments, environment=None):
+    def make(self, *arguments, environment=None):
         env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
-        done = subprocess.run(["make", "--no-print-directory", *PROBES, *(arguments or ["first"])], cwd=ROOT, env={**env, **(environment or {})},
+        done = subprocess.run(["make", "--no-print-directory", *arguments], cwd=ROOT, env={**env, **(environment or {})},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout
+
+    def flags(self, *arguments, environment=None):
+        return self.make(*PROBES, *(arguments or ["first"]), environment=environment)
 
     def test_one_goal_takes_all_cores(self):
         for arguments in (["first"], ["-k", "first", "ONLY=base"], ["build/first", "build/second"]):
@@ -40,6 +45,32 @@ class Make(unittest.TestCase):
         self.assertNotIn("-j", output)
         self.assertLess(output.index("of first"), output.index("of second"))
         self.assertRegex(self.flags("-j3", "first", "second"), r"-j3\b")
+
+    def test_what_has_no_kernels_is_compiled_once_and_not_by_nvcc(self):
+        programs = [f"build/{build}/tests/{test}" for build in ("emulated", "cuda")
+                    for test in ("nn/layer_test", "base/device_algorithms_test")]
+        said = self.make("-n", "-B", "BUILD=build/x", "MPICXX=mpicxx", "NVCC=the-nvcc", *programs)
+        compilations = {}
+        for compiler, source in re.findall(r"^(?:to=\S+; )?(mpicxx|the-nvcc) .* -c .*?\b((?:src|tests)/\S+\.cu)\b", said, re.M):
+            compilations.setdefault(source, []).append(compiler)
+        for source in ("tests/nn/layer_test.cu", "src/nn/network.cu", "src/train/trainer.cu"):
+            self.assertEqual(compilations.get(source), ["mpicxx"], source)
+        for source in ("tests/base/device_algorithms_test.cu", "src/dense/spmm.cu", "src/nn/row_sum.cu"):
+            self.assertEqual(sorted(compilations.get(source, [])), ["mpicxx", "the-nvcc"], source)
+        self.assertEqual(set(compilations), {str(path.relative_to(ROOT)) for path in ROOT.glob("src/*/*.cu")}
+                         | {"tests/nn/layer_test.cu", "tests/base/device_algorithms_test.cu"})
+
+    def test_kernels_are_refused_as_plain_code(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "nvtx3").mkdir()
+            for name in ("cuda_runtime.h", "nvtx3/nvToolsExt.h"):
+                (folder / name).touch()
+            (folder / "kernel.cpp").write_text('#include "espalier/base/launch.hpp"\n')
+            done = subprocess.run(["g++", "-E", "-I", folder, "-I", ROOT / "include", folder / "kernel.cpp"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("plain C++", done.stderr)
 
 
 if __name__ == "__main__":

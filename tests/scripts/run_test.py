@@ -1,5 +1,6 @@
 """tests/run.py counts the tests of the GPU: emulated ones pass or fail, those on the GPU are skipped where there is none."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import tempfile
 import textwrap
 import unittest
 
+GPU = bool(list(pathlib.Path("/dev").glob("nvidia[0-9]*")))
 RUNNER = pathlib.Path(__file__).resolve().parents[1] / "run.py"
 
 # Stands for a GoogleTest program with two tests: lists them, or writes the report of a run.
@@ -46,8 +48,9 @@ class RunTest(unittest.TestCase):
         self.write(f"build/{build}/tests/room/op_test",
                    textwrap.dedent(PROGRAM.format(python=sys.executable, **behaviour)))
 
-    def run_tests(self, *options):
-        done = subprocess.run([sys.executable, "tests/run.py", *options], cwd=self.root, stdout=subprocess.PIPE, text=True)
+    def run_tests(self, *options, **environment):
+        done = subprocess.run([sys.executable, "tests/run.py", *options], cwd=self.root, stdout=subprocess.PIPE, text=True,
+                              env=dict(os.environ, **environment))
         return done.returncode, done.stdout
 
     def test_without_a_gpu_tests_skip_themselves_and_the_reason_is_shown_once(self):
@@ -58,6 +61,21 @@ class RunTest(unittest.TestCase):
         self.assertRegex(output, r"room/op_test emulated np 1 +2 passed  ")
         self.assertRegex(output, r"room/op_test cuda np 1 +0 passed, 2 skipped ")
         self.assertEqual(output.count("no GPU: no driver (2)"), 1)
+
+    def test_without_a_gpu_one_rank_skips_for_all(self):
+        self.write("tests/room/op_test.cu", "// ranks: 1 3\n")
+        self.write("bin/mpirun", f'#!/bin/sh\necho "$@" >> {self.root}/started\nshift 3\nexec "$@"\n')
+        self.program("emulated", PASSES)
+        self.program("cuda", SKIPS)
+        code, output = self.run_tests(PATH=f"{self.root}/bin:{os.environ['PATH']}")
+        self.assertEqual((code, output.splitlines()[-1]), (0, "4 passed, 0 failed, 4 skipped"))
+        self.assertRegex(output, r"room/op_test cuda np 3 +0 passed, 2 skipped ")
+        started = lambda: [line.split()[3].split("/")[-4] for line in (self.root / "started").read_text().splitlines()]
+        self.assertEqual([line for line in started() if line != "emulated"], [] if not GPU else ["cuda"])
+        # What did not skip itself for want of a GPU runs on all ranks.
+        self.program("cuda", dict(SKIPS, output="x.hpp:9: Skipped\nno GPU: no driver\n\nx.hpp:9: Skipped\nanother reason\n"))
+        self.run_tests(PATH=f"{self.root}/bin:{os.environ['PATH']}")
+        self.assertEqual(started().count("cuda"), 2 if GPU else 1)
 
     def test_what_nvcc_did_not_build_is_skipped_test_by_test_and_rank_count_by_rank_count(self):
         self.write("tests/room/op_test.cu", "// ranks: 1 1\n")  # as if it were two

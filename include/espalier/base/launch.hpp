@@ -7,6 +7,10 @@
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
 
+#if !defined(__CUDACC__) && !defined(ESPALIER_EMULATION)
+#error "cuda.mk took a file with kernels for plain C++: let it include launch.hpp itself"
+#endif
+
 #include <algorithm>
 #include <array>
 #include <tuple>
