@@ -9,8 +9,8 @@ namespace espalier {
 
 namespace {
 
-// Do CUB's algorithms count in 64 bits? Before CUDA 12.8 some took an `int`, and would silently do a
-// part of a longer array.
+// Do CUB's algorithms count in 64 bits? Before CUDA 12.8 some took an `int`, and would silently do
+// a part of a longer array.
 template <class Count>
 constexpr bool kCountsBy = requires(std::size_t& bytes, const Count* in, Count* out, Count count) {
   cub::DeviceScan::InclusiveSum<const Count*, Count*, Count>(nullptr, bytes, in, out, count, nullptr);

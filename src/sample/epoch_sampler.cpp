@@ -22,9 +22,9 @@ std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int
                             std::int64_t edges, std::int64_t bytes) {
   const double n = std::max<double>(1, static_cast<double>(nodes));
   const double mean_degree = static_cast<double>(edges) / n;
-  // Of an entry of a frontier's row: whole rows come from their owners (index and value), or sums of
-  // them (index and sum) and their parts. Where every row is here nothing comes, and a GPU may mark
-  // entries (sample/kept_entries.hpp).
+  // Of an entry of a frontier's row: whole rows come from their owners (index and value), or sums
+  // of them (index and sum) and their parts. Where every row is here nothing comes, and a GPU may
+  // mark entries (sample/kept_entries.hpp).
   const double per_entry = block_rows == 1 ? 20.0 / 32 : layer_wise ? 24 : 8;
   double rows = static_cast<double>(batch_size), needed = 0;
   for (const auto fanout : shape.fanout) {

@@ -1,8 +1,9 @@
-// The draws of graphsage.cpp for rows in device memory. First positions are drawn, a thread those of
-// its row; then a thread for each pick turns its position into a vertex and a value, so that as many
-// of these reads, which go anywhere in memory, are under way as the GPU has threads. Where a row has
-// few picks, drawn uniformly, a block does both for its rows, and positions stay in memory that its
-// threads share; else a kernel does each, and positions are written where the picks belong.
+// The draws of graphsage.cpp for rows in device memory. First positions are drawn, a thread those
+// of its row; then a thread for each pick turns its position into a vertex and a value, so that
+// as many of these reads, which go anywhere in memory, are under way as the GPU has threads.
+// Where a row has few picks, drawn uniformly, a block does both for its rows, and positions stay
+// in memory that its threads share; else a kernel does each, and positions are written where the
+// picks belong.
 //
 // Weighted draws need the prefix sums of the integer weights of each row
 // that is drawn from: one sum over the entries of many rows, of which a row uses differences. Rows

@@ -1,5 +1,5 @@
-// Laws: a driver older than this program's CUDA is named before anything else is asked of it, one of
-// the same major version or a later one serves; a thread uses the GPU that it says.
+// Laws: a driver older than this program's CUDA is named before anything else is asked of it, one
+// of the same major version or a later one serves; a thread uses the GPU that it says.
 // ranks: 1
 #include "espalier/base/cuda.hpp"
 

@@ -55,8 +55,8 @@ TEST(AutomaticBulk, GrowsWithBytesAndRanksAndShrinksWithBatchAndFanout) {
       << "a fanout far beyond the degrees picks no more";
 }
 
-// Where every row of the matrix is local, whatever the number of ranks, none is fetched: a window is
-// what was picked, and marks of entries, of which ten times as many make it a few times smaller.
+// Where every row of the matrix is local, whatever the number of ranks, none is fetched: a window
+// is what was picked, and marks of entries, of which ten times as many make it a few times smaller.
 TEST(AutomaticBulk, ChargesFetchedRowsOnlyWhereThereAreOthers) {
   const std::int64_t batches = std::int64_t{1} << 40, nodes = 2400000;
   for (const bool layer_wise : {false, true}) {

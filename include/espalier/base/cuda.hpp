@@ -34,8 +34,8 @@ Precision precision_of(const std::string& name);
 SparseProducts sparse_products_of(const std::string& name);
 
 /// How many GPUs this process sees and can use. With none, `why` (may be null) says what the driver
-/// answered; it comes before any other call of CUDA, so that a driver older than this program's CUDA
-/// is named, and nothing else fails first.
+/// answered; it comes before any other call of CUDA, so that a driver older than this program's
+/// CUDA is named, and nothing else fails first.
 int count_gpus(std::string* why = nullptr);
 
 /// A handle to the GPU; copies share it.
