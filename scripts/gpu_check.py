@@ -280,7 +280,7 @@ def check_sanitizer(check):
         os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin/compute-sanitizer"))
     check.part("memcheck of a small job", lambda: memcheck(check, tool))
     for name, _, program in check.place.tests():
-        if name in ("base/device_algorithms_test", "dense/spmm_test"):
+        if name in ("base/device_algorithms_test", "dense/column_sums_test", "dense/spmm_test"):
             check.part(f"racecheck of {name}", lambda: sanitize(check, tool, "racecheck", program, "--gtest_brief=1",
                                                                 "--gtest_filter=-*AFullGpu*"))
 
