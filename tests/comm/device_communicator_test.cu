@@ -209,6 +209,7 @@ TEST_F(DeviceCommunicatorTest, AGridFindsOutWhetherRanksShareAGpu) {
     unsetenv("ESPALIER_NO_NCCL");
     EXPECT_STREQ(forbidden.transport(), "host buffers and MPI");
     const DeviceGrid shared(Cuda(0), grid);
+    own_gpu().use();  // a process takes one GPU, and this one has taken another
     EXPECT_STREQ(shared.transport(), world.size() == 1 ? "NCCL" : "host buffers and MPI");
     for (const auto* device : {&own, &forbidden, &shared}) {
       EXPECT_EQ(device->row_comm().size(), c);
