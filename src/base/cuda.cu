@@ -3,6 +3,7 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <cusparse.h>
+#include <nvtx3/nvToolsExt.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -250,6 +251,13 @@ void Cuda::synchronize() const {
 void Cuda::launched(const char* launcher) const {
   if (!state_->synchronous) return;
   check_cuda(static_cast<int>(cudaStreamSynchronize(state_->compute)), launcher, __FILE__, __LINE__);
+}
+
+ProfilerRange::ProfilerRange(const char* name) {
+  nvtxRangePushA(name);
+}
+ProfilerRange::~ProfilerRange() {
+  nvtxRangePop();
 }
 
 CudaMoment::CudaMoment(const Cuda&) {

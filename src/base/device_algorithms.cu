@@ -1,6 +1,8 @@
 #include "espalier/base/device_algorithms.hpp"
 
-#include <cub/cub.cuh>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
@@ -28,9 +30,8 @@ void with_scratch(const Cuda& cuda, const char* name, std::int64_t count, const 
   std::size_t bytes = 0;
   check_cuda(static_cast<int>(call(nullptr, bytes)), name, __FILE__, __LINE__);
   DeviceArray<std::byte> scratch(std::max<std::size_t>(bytes, 1));
-  nvtxRangePushA(name);
+  const ProfilerRange range(name);
   check_cuda(static_cast<int>(call(scratch.data(), bytes)), name, __FILE__, __LINE__);
-  nvtxRangePop();
   cuda.launched(name);
 }
 

@@ -12,7 +12,6 @@
 
 #include <cuda_runtime.h>
 #include <nccl.h>
-#include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -71,12 +70,6 @@ void copy_on(cudaStream_t stream, const std::byte* from, std::byte* to, std::int
   if (bytes > 0)
     ESPALIER_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream));
 }
-
-/// The name of a communication in the profiler.
-struct Range {
-  explicit Range(const char* name) { nvtxRangePushA(name); }
-  ~Range() { nvtxRangePop(); }
-};
 
 }  // namespace
 
@@ -200,7 +193,7 @@ template <class T>
 void DeviceCommunicator::all_reduce(T* values, std::int64_t count, Reduction reduction,
                                     std::string_view label) const {
   if (size() == 1) return;
-  const Range range("all_reduce");
+  const ProfilerRange range("all_reduce");
   const auto items = static_cast<std::size_t>(count);
   const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
   if (nccl_ != nullptr) {
@@ -240,7 +233,7 @@ DevicePendingExchange DeviceCommunicator::begin_bytes(const void* send,
     copy_on(cuda_.stream(), from, to, send_counts[0] * width);
     return begun;
   }
-  const Range range("all_to_all_v");
+  const ProfilerRange range("all_to_all_v");
   begun.state_ = std::make_unique<DevicePendingExchange::State>(cuda_);
   auto& state = *begun.state_;
   if (nccl_ == nullptr) {
@@ -284,7 +277,7 @@ DevicePendingExchange DeviceCommunicator::begin_bytes(const void* send,
 void DeviceCommunicator::broadcast_bytes(void* values, std::int64_t bytes, int root,
                                          std::string_view label) const {
   if (size() == 1) return;
-  const Range range("broadcast");
+  const ProfilerRange range("broadcast");
   if (nccl_ == nullptr) {
     auto staged = staging_->take(bytes);
     if (rank() == root) copy_bytes_to_host(cuda_, values, staged.data(), staged.size());
@@ -309,7 +302,7 @@ void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const st
   const auto own = counts[rank()] * width;
   auto* to = static_cast<std::byte*>(all);
   if (size() == 1) return copy_on(cuda_.stream(), static_cast<const std::byte*>(mine), to, own);
-  const Range range("all_gather_v");
+  const ProfilerRange range("all_gather_v");
   if (nccl_ == nullptr) {
     auto sent = staging_->take(own), arrived = staging_->take(total(counts) * width);
     copy_bytes_to_host(cuda_, mine, sent.data(), sent.size());

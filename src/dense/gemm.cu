@@ -62,12 +62,11 @@ void multiply(const Cuda& cuda, const char* name, const Factor& a, const Factor&
     return;
   }
   const float one = 1, beta = update == Update::kAccumulate ? 1.0f : 0.0f;
-  nvtxRangePushA(name);
+  const ProfilerRange range(name);
   const auto status =
       cublasGemmEx(cuda.blas(), b.op, a.op, to_int(c.columns), to_int(c.rows), to_int(depth), &one, b.data,
                    CUDA_R_32F, to_int(b.leading), a.data, CUDA_R_32F, to_int(a.leading), &beta, c.data,
                    CUDA_R_32F, to_int(c.columns), compute_type(cuda.precision()), CUBLAS_GEMM_DEFAULT);
-  nvtxRangePop();
   ESPALIER_CHECK(status == CUBLAS_STATUS_SUCCESS, "cuBLAS answers {} to {}: [{}, {}] of depth {}",
                  static_cast<int>(status), name, c.rows, c.columns, depth);
   cuda.launched(name);

@@ -93,11 +93,10 @@ void spmm_by_cusparse(const Cuda& cuda, const BlockView<Cuda>& block, ConstMatri
                                 kAlgorithm, &bytes),
         "cusparseSpMM_bufferSize");
   DeviceArray<std::byte> scratch(bytes);
-  nvtxRangePushA("spmm_by_cusparse");
+  const ProfilerRange range("spmm_by_cusparse");
   check(cusparseSpMM(cuda.sparse(), kAsItIs, kAsItIs, &one, of.b, of.x, &beta, of.y, CUDA_R_32F, kAlgorithm,
                      scratch.data()),
         "cusparseSpMM");
-  nvtxRangePop();
   cuda.launched("spmm_by_cusparse");
 }
 

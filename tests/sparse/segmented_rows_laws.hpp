@@ -174,7 +174,7 @@ void expect_merged_sums(const Way<Space>& way) {
   expect_merged(way, PartialSums<Index>{}, 0, 10);
   // Lists all of which are without entries.
   expect_merged(
-      way, PartialSums<Index>{.offsets = {0, 0, 0, 0}, .segment_of = {1, 0, 1}, .columns = {}, .sums = {}}, 3,
+      way, PartialSums<Index>{.columns = {}, .sums = {}, .offsets = {0, 0, 0, 0}, .segment_of = {1, 0, 1}}, 3,
       10);
 }
 

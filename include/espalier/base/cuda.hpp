@@ -101,6 +101,16 @@ class CudaMoment {
   CUevent_st* event_ = nullptr;
 };
 
+/// A range of the profiler's timeline while it lives: of one kernel, one call of a library, one
+/// communication. The profiler's header is long, so that only cuda.cu reads it.
+class ProfilerRange {
+ public:
+  explicit ProfilerRange(const char* name);
+  ~ProfilerRange();
+  ProfilerRange(const ProfilerRange&) = delete;
+  ProfilerRange& operator=(const ProfilerRange&) = delete;
+};
+
 /// Ends the job with the error's words when `error`, a cudaError_t, is one: `what` names the call
 /// or launcher.
 void check_cuda(int error, const char* what, const char* file, int line);

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cuda_runtime.h>
-#include <nvtx3/nvToolsExt.h>
 
 #if !defined(__CUDACC__) && !defined(ESPALIER_EMULATION)
 #error "cuda.mk took a file with kernels for plain C++: let it include launch.hpp itself"
@@ -43,10 +42,9 @@ void launch(const Cuda& cuda, const char* name, void (*kernel)(Parameters...), d
         return std::array<void*, sizeof...(value)>{const_cast<void*>(static_cast<const void*>(&value))...};
       },
       values);
-  nvtxRangePushA(name);
+  const ProfilerRange range(name);
   check_cuda(static_cast<int>(cudaLaunchKernel(kernel, grid, block, pointers.data(), 0, cuda.stream())), name,
              __FILE__, __LINE__);
-  nvtxRangePop();
   cuda.launched(name);
 }
 
