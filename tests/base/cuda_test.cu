@@ -52,6 +52,10 @@ TEST_F(EmulatedDriver, OneOfTheSameMajorVersionOrALaterOneServes) {
   }
 }
 
+void write_seven(const Cuda& cuda, int* number) {
+  for_each(cuda, "write", 1, [=] __device__(std::int64_t) { *number = 7; });
+}
+
 // A stream is its GPU's, and a thread begins with number 0.
 TEST(CudaOfThread, IsTheOneThatItUses) {
   if (count_gpus() < 2) GTEST_SKIP() << "no second GPU";
@@ -59,7 +63,7 @@ TEST(CudaOfThread, IsTheOneThatItUses) {
   DeviceArray<int> number(1);
   const auto write = [&] {
     second.use();
-    for_each(second, "write", 1, [to = number.data()] __device__(std::int64_t) { *to = 7; });
+    write_seven(second, number.data());
     CudaMoment moment(second);
     moment.record(second);
   };
