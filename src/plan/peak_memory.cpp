@@ -298,7 +298,7 @@ double labels_bytes(const Estimate& e) {
 }
 
 double sampler_bytes(const Estimate& e) {
-  return e.job.config.sampler.kind == "fastgcn" ? 8 * e.n() / e.epoch.parts() : 0;
+  return sampler_kind_of(e.job.config.sampler.kind).spreads_weights ? 8 * e.n() / e.epoch.parts() : 0;
 }
 
 // The phases of a job, each with what lives in it.

@@ -87,8 +87,7 @@ class EpochCount {
         row_marks_(layers_, Marks(a.rows())),
         sum_marks_(a.rows()),
         sampler_(make_sampler(cpu, job.sampler, a, job.shape)) {
-    if (job.sampler == "fastgcn")
-      draws_ = std::make_unique<FastGcnDistribution<Index, Cpu>>(cpu, a, job.shape);
+    if (kind_.spreads_weights) draws_ = std::make_unique<FastGcnDistribution<Index, Cpu>>(cpu, a, job.shape);
     ESPALIER_CHECK(a.parts() == 1, "{} parts of the matrix to plan with", a.parts());
   }
 

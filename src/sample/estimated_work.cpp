@@ -180,7 +180,7 @@ EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes,
       std::ranges::fill(work.products[s][k], cost);
     }
   }
-  if (job.sampler == "fastgcn" && job.parts() > 1) {
+  if (sampler_kind_of(job.sampler).spreads_weights && job.parts() > 1) {
     double points = 0;
     for (const auto fanout : job.shape.fanout) points += std::max<double>(0, static_cast<double>(fanout));
     work.draws = find_cost(job.parts(), points * all / job.ranks);

@@ -72,14 +72,17 @@ using Sampler = SamplerOn<Cpu>;
 /// What the rest of the program must know of a sampler.
 struct SamplerKind {
   const char* name;
-  bool layer_wise;      ///< draws one set of vertices per layer, and estimates a matrix with values
-  bool sums_rows;       ///< draws from a sum of the frontier's rows, so that the product moves sums
-  bool weighs_picks;    ///< has a value for each pick also where the block is a mean
-  bool takes_weighted;  ///< knows sampler.weighted
-  bool takes_mode;      ///< knows sampler.mode
-  bool reference_mean;  ///< estimates the row mean of A + I in mode reference, whatever the model
-  bool biased_paper;    ///< its blocks are biased in mode paper
-  const char* about;    ///< one line for users
+  bool layer_wise;       ///< draws one set of vertices per layer, and estimates a matrix
+                         ///< with values
+  bool sums_rows;        ///< draws from a sum of the frontier's rows, so that the product
+                         ///< moves sums
+  bool spreads_weights;  ///< draws from weights of all vertices, which a process column shares
+  bool weighs_picks;     ///< has a value for each pick also where the block is a mean
+  bool takes_weighted;   ///< knows sampler.weighted
+  bool takes_mode;       ///< knows sampler.mode
+  bool reference_mean;   ///< estimates the row mean of A + I in mode reference, whatever the model
+  bool biased_paper;     ///< its blocks are biased in mode paper
+  const char* about;     ///< one line for users
 };
 
 std::span<const SamplerKind> sampler_kinds();
