@@ -1,0 +1,74 @@
+// An order of a graph: every vertex is in one of some 1,024 small clusters, and clusters that are
+// close in number are densely connected. Made once (`espalier partition`), it serves every grid:
+// the parts of a grid are cuts of the sequence of clusters, weighted by what is to be even. So a
+// part of few ranks consists of parts of many, and the ranks of a node have neighbouring parts.
+// (DistDGLv2, Zheng et al. 2022, 5.3, makes a partition for each number of machines.)
+//
+// The file (HDF5):
+//
+//   /          attributes format = "espalier-order", version = 1; method; pattern: digest of the
+//              graph's edges, 16 hex digits
+//   /cluster   uint16 [n]            the cluster of each vertex
+//   /weights   int64 [clusters, 5]   what is in each: BalanceKind
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "espalier/base/output_file.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/graph/content_digest.hpp"
+#include "espalier/partition/ownership.hpp"
+
+namespace espalier {
+
+/// What parts have evenly: vertices, entries of their rows, and the vertices of each split.
+inline constexpr std::array<const char*, 5> kBalanceNames = {"vertices", "edges", "train", "valid", "test"};
+using ClusterWeights = std::array<std::int64_t, kBalanceNames.size()>;
+
+inline constexpr std::int64_t kMostClusters = 1 << 16;
+
+struct OrderInfo {
+  std::int64_t nodes = 0;
+  std::string method;                    ///< how it was made
+  std::optional<std::uint64_t> pattern;  ///< digest of the graph's edges, where known
+  std::vector<ClusterWeights> weights;   ///< [clusters]
+
+  int clusters() const { return static_cast<int>(weights.size()); }
+};
+
+struct Order {
+  OrderInfo info;
+  std::vector<std::uint16_t> cluster;  ///< [n] of each vertex
+};
+
+/// The digest of a graph's edges: of /graph/indptr and /graph/indices, when both are known.
+std::optional<std::uint64_t> pattern_digest(const ContentDigests& content);
+
+/// Collective. Writes an order; `mine`: the clusters of even_range(nodes, comm.size(),
+/// comm.rank()). UserError(kInput) on every rank when the disk refuses.
+void write_order(const Communicator& comm, const OutputFile& output, const OrderInfo& info,
+                 std::span<const std::uint16_t> mine);
+
+/// Collective. The whole order on every rank. UserError(kInput) on every rank for a file that is
+/// none, or in which clusters are missing.
+Order read_order(const Communicator& comm, const std::string& path);
+
+/// Cuts the sequence of clusters into `parts` stretches: part i has the clusters from
+/// cuts.begin(i) to cuts.end(i). Of all cuts one whose largest excess is least; the excess of a
+/// part is max over kinds of (weight parts / total - 1) / slack, where slack is 1 for vertices and
+/// train, 2.5 for the others. Some parts are empty when there are more than clusters.
+RowPartition cut_order(std::span<const ClusterWeights> weights, int parts);
+
+/// For each kind: the largest part over the mean part. 1 where there is nothing of a kind.
+std::array<double, kBalanceNames.size()> balances_of(std::span<const ClusterWeights> weights,
+                                                     const RowPartition& cuts);
+
+/// Who owns which vertex of an order on a grid of so many block rows.
+Ownership own_by(const Order& order, int parts);
+
+}  // namespace espalier
