@@ -54,7 +54,7 @@ RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, St
 // What leaves read, brought to them once.
 template <class Space>
 const OwnersOn<Space>& RowStoreOn<Space>::owners(const Space& space) const {
-  if (!owners_) owners_.emplace(space, ownership_);
+  if (!owners_) owners_.emplace(space, ownership_, ownership_.parts() > 1 ? grid_->row() : 0);
   return *owners_;
 }
 

@@ -1,6 +1,5 @@
 #include "espalier/partition/ownership.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 #include "espalier/base/error.hpp"
@@ -10,30 +9,42 @@ namespace espalier {
 namespace {
 
 // Where each part begins when the parts stand one after another.
-RowPartition sizes_of(const std::vector<std::int32_t>& owner, int parts) {
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(parts) + 1, 0);
-  for (const auto part : owner) {
-    ESPALIER_CHECK(part >= 0 && part < parts, "part {} of {}", part, parts);
-    ++offsets[static_cast<std::size_t>(part) + 1];
-  }
-  std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
+RowPartition one_after_another(const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> offsets(sizes.size() + 1, 0);
+  std::inclusive_scan(sizes.begin(), sizes.end(), offsets.begin() + 1);
   return RowPartition(std::move(offsets));
 }
 
 }  // namespace
 
-Ownership::Ownership(std::vector<std::int32_t> owner, int parts) : ranges_(sizes_of(owner, parts)) {
-  Map map;
-  map.local.resize(owner.size());
-  map.vertices.resize(owner.size());
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(parts), 0);
-  for (std::size_t v = 0; v < owner.size(); ++v) {
-    map.local[v] = sizes[static_cast<std::size_t>(owner[v])]++;
-    map.vertices[static_cast<std::size_t>(ranges_.begin(owner[v]) + map.local[v])] =
-        static_cast<std::int64_t>(v);
-  }
-  map.owner = std::move(owner);
-  map_ = std::make_shared<const Map>(std::move(map));
+Ownership::Ownership(std::shared_ptr<const OwnerMap> map)
+    : ranges_(one_after_another(map->sizes())), map_(std::move(map)) {}
+
+Ownership::Ownership(const std::vector<std::int32_t>& owner, int parts)
+    : Ownership(std::make_shared<const OwnerMap>(std::ssize(owner), parts,
+                                                 [&](std::int64_t v) { return owner[v]; })) {}
+
+std::int64_t Ownership::place(std::int64_t vertex) const {
+  const int part = map_->owner(vertex);
+  const auto& marks = map_->marks(part);
+  return ranges_.begin(part * pieces_) + PlaceOf{marks.words.data(), marks.before.data()}(vertex);
+}
+
+int Ownership::owner(std::int64_t vertex) const {
+  if (!is_map()) return ranges_.owner(vertex);
+  return pieces_ == 1 ? map_->owner(vertex) : ranges_.owner(place(vertex));
+}
+
+std::int64_t Ownership::local(std::int64_t vertex) const {
+  const auto at = is_map() ? place(vertex) : vertex;
+  return at - ranges_.begin(ranges_.owner(at));
+}
+
+std::int64_t Ownership::vertex(int part, std::int64_t k) const {
+  const auto at = ranges_.begin(part) + k;
+  if (!is_map()) return at;
+  const int whole = part / pieces_;
+  return vertex_at(map_->marks(whole), at - ranges_.begin(whole * pieces_));
 }
 
 const RowPartition& Ownership::ranges() const {
@@ -56,29 +67,28 @@ std::vector<RowRange> Ownership::vertices(int part, RowRange places) const {
 std::vector<std::int64_t> Ownership::places_of(int part, std::span<const std::int64_t> ids) const {
   std::vector<std::int64_t> places;
   for (const auto v : ids)
-    if (owner(v) == part) places.push_back(local(v));
+    if ((!is_map() || map_->owner(v) == part / pieces_) && owner(v) == part) places.push_back(local(v));
   return places;
 }
 
 Ownership Ownership::cut(int pieces) const {
+  ESPALIER_CHECK(pieces_ == 1, "{} pieces of a part cut again", pieces_);
   std::vector<std::int64_t> offsets = {0};
   for (int part = 0; part < parts(); ++part) {
     const auto cuts = block_partition(size(part), pieces);
     for (int piece = 0; piece < pieces; ++piece) offsets.push_back(offsets.back() + cuts.size(piece));
   }
   Ownership finer = RowPartition(std::move(offsets));
-  if (!is_map()) return finer;
-  std::vector<std::int32_t> owner(map_->owner.size());
-  for (int part = 0; part < finer.parts(); ++part)
-    for (auto at = finer.ranges_.begin(part); at < finer.ranges_.end(part); ++at)
-      owner[static_cast<std::size_t>(map_->vertices[static_cast<std::size_t>(at)])] = part;
-  return {std::move(owner), finer.parts()};
+  finer.map_ = map_;
+  finer.pieces_ = pieces;
+  return finer;
 }
 
 template <class Id>
-std::int64_t to_places(const Cpu&, const OwnersOn<Cpu>& owners, int part, Id* ids, std::int64_t count) {
+std::int64_t to_places(const Cpu& cpu, const OwnersOn<Cpu>& owners, int part, Id* ids, std::int64_t count) {
   if (!owners.is_map()) return owners.bounds[part];
-  for (std::int64_t k = 0; k < count; ++k) ids[k] = static_cast<Id>(owners.local[ids[k]]);
+  const auto places = owners.places(cpu, part);
+  for (std::int64_t k = 0; k < count; ++k) ids[k] = static_cast<Id>(places.leaf(ids[k]));
   return 0;
 }
 template std::int64_t to_places(const Cpu&, const OwnersOn<Cpu>&, int, std::int32_t*, std::int64_t);

@@ -55,13 +55,13 @@ std::vector<double> row_sums(const Csr<Index>& a) {
 template <class Index>
 void scale_columns(DistCsr<Index>& a, const std::vector<double>& row_sum, int part,
                    const std::vector<double>& column_sum) {
-  const auto place = a.owners.places(part);
+  const auto places = a.owners.places(Cpu{}, part);
   const auto owner = a.owners.owners();
   for (std::int64_t row = 0; row < a.local.rows; ++row)
     for (auto k = a.local.row_begin(row); k < a.local.row_end(row); ++k) {
       const auto column = a.local.indices[k];
       if (owner(column) != part) continue;
-      const double d_v = row_sum[row], d_u = column_sum[place(column)];
+      const double d_v = row_sum[row], d_u = column_sum[places.leaf(column)];
       float& value = a.local.values[k];
       value = static_cast<float>(static_cast<double>(value) / std::sqrt(d_v * d_u));
     }
@@ -79,8 +79,8 @@ DistCsr<Index> empty_dist_csr(const Grid& grid, Ownership ownership) {
                  ownership.parts(), grid.rows());
   DistCsr<Index> a;
   a.grid = &grid;
-  a.owners = {Cpu{}, ownership};
   a.part = ownership.parts() > 1 ? grid.row() : 0;
+  a.owners = {Cpu{}, ownership, a.part};
   a.ownership = std::move(ownership);
   return a;
 }

@@ -7,7 +7,7 @@ template <class Index>
 DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const DistCsr<Index>& a,
                                Placement placement) {
   const DevicePurpose purpose("the graph");
-  return {&grid,        a.ownership, {cuda, a.ownership}, upload(cuda, a.local, placement), a.part,
+  return {&grid,        a.ownership, {cuda, a.ownership, a.part}, upload(cuda, a.local, placement), a.part,
           a.has_values, &a};
 }
 

@@ -67,8 +67,8 @@ class FetchedRows {
         list_size_(count),
         views_(wanted_.groups.ids.size()) {
     a.grid->traffic().count(MemoryStep::kFindDistinct, {.rows = count, .entries = wanted_.groups.size()});
-    view_rows(space, wanted_.groups.ids.data() + begins_.back(), own_rows(), a.local, a.owners.places(a.part),
-              views_.data() + begins_.back());
+    view_rows(space, wanted_.groups.ids.data() + begins_.back(), own_rows(), a.local,
+              a.owners.places(space, a.part).leaf, views_.data() + begins_.back());
   }
 
   /// Asks the ranks first .. last-1 of the process column for the wanted rows of their blocks (my
@@ -84,7 +84,7 @@ class FetchedRows {
     column.all_to_all_v(wanted_.groups.ids.data() + begins_[first], counts, ids.data(), asked_counts,
                         label_ + "/ids");
     Array<Space, RowView<Index>> rows(asked);
-    view_rows(space, ids.data(), asked, a_.local, a_.owners.places(a_.part), rows.data());
+    view_rows(space, ids.data(), asked, a_.local, a_.owners.places(space, a_.part).leaf, rows.data());
     const auto reply = copy_rows(space, rows.data(), asked, a_.has_values);
     a_.grid->traffic().count(MemoryStep::kReply, {.rows = asked, .bytes = reply.bytes()});
     keep(space, first,
@@ -120,8 +120,8 @@ class FetchedRows {
     if (mine) return;
     const auto count = wanted_.groups.counts[stage];
     Array<Space, RowView<Index>> wanted(count);
-    view_rows(space, wanted_.groups.ids.data() + begins_[stage], count, block, a_.owners.places(stage),
-              wanted.data());
+    const auto places = a_.owners.places(space, stage);
+    view_rows(space, wanted_.groups.ids.data() + begins_[stage], count, block, places.leaf, wanted.data());
     keep(space, stage, copy_rows(space, wanted.data(), count, a_.has_values));
   }
 

@@ -16,7 +16,8 @@ class PulledProduct final : public Product<Index, Space> {
       : q_(q), rows_{{}, q.offsets, a.local.columns, a.has_values} {
     if (a.parts() == 1) {
       rows_.rows.resize(q.rows());
-      view_rows(space, q.vertices.data(), q.rows(), a.local, a.owners.places(0), rows_.rows.data());
+      view_rows(space, q.vertices.data(), q.rows(), a.local, a.owners.places(space, 0).leaf,
+                rows_.rows.data());
       return;
     }
     fetched_.emplace(space, q.vertices.data(), q.rows(), a, label);
@@ -110,7 +111,7 @@ class PushedProduct final : public ServedProduct<Index, Space> {
       : ServedProduct<Index, Space>(space, a.grid->column_comm(), q, a.owners, a, label, label + "/rows") {
     const auto& asked = this->inquiry_.asked();
     this->served_.rows.resize(asked.size());
-    view_rows(space, asked.data(), this->served_rows(), a.local, a.owners.places(a.part),
+    view_rows(space, asked.data(), this->served_rows(), a.local, a.owners.places(space, a.part).leaf,
               this->served_.rows.data());
     a.grid->traffic().count(MemoryStep::kViewRows, {.rows = this->served_rows()});
   }

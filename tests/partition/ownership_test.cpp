@@ -94,6 +94,14 @@ TEST(Ownership, OfAListAPartHasThePlacesOfItsOwn) {
     }
 }
 
+// Two bytes per vertex; places beyond a word of marks.
+TEST(Ownership, OfMoreThan256Parts) {
+  constexpr int kParts = 300;
+  std::vector<std::int32_t> owner;
+  for (std::int32_t v = 0; v < 1000; ++v) owner.push_back(v * 7 % kParts);
+  expect_ownership({owner, kParts}, 1000, kParts);
+}
+
 TEST(Ownership, TheMapOfRangesIsTheSame) {
   const auto ranges = RowPartition({0, 0, 4, 9, 9});
   std::vector<std::int32_t> owner;

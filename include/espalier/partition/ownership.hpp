@@ -11,6 +11,7 @@
 #include "espalier/base/search.hpp"
 #include "espalier/base/shared_list.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "espalier/partition/owner_map.hpp"
 #include "espalier/partition/row_partition.hpp"
 
 namespace espalier {
@@ -20,21 +21,19 @@ class Ownership {
   Ownership() = default;
   /// By ranges; every RowPartition is an ownership.
   Ownership(RowPartition ranges) : ranges_(std::move(ranges)) {}
-  /// By a map: part owner[v] of `parts` owns vertex v. Parts may own nothing.
-  Ownership(std::vector<std::int32_t> owner, int parts);
+  /// By a map. Parts may own nothing.
+  explicit Ownership(std::shared_ptr<const OwnerMap> map);
+  /// The same: part owner[v] of `parts` owns vertex v.
+  Ownership(const std::vector<std::int32_t>& owner, int parts);
 
   int parts() const { return ranges_.parts(); }
   std::int64_t rows() const { return ranges_.rows(); }
   std::int64_t size(int part) const { return ranges_.size(part); }
-  int owner(std::int64_t vertex) const { return map_ ? map_->owner[vertex] : ranges_.owner(vertex); }
-  /// The place of a vertex among those of its owner.
-  std::int64_t local(std::int64_t vertex) const {
-    return map_ ? map_->local[vertex] : vertex - ranges_.begin(ranges_.owner(vertex));
-  }
+  int owner(std::int64_t vertex) const;
+  /// The place of a vertex among those of its owner. With a map, the marks of that part are made.
+  std::int64_t local(std::int64_t vertex) const;
   /// The vertex at place k of a part, 0 <= k < size(part); ascends with k.
-  std::int64_t vertex(int part, std::int64_t k) const {
-    return map_ ? map_->vertices[ranges_.begin(part) + k] : ranges_.begin(part) + k;
-  }
+  std::int64_t vertex(int part, std::int64_t k) const;
 
   bool is_map() const { return map_ != nullptr; }
   /// The ranges, where there is no map.
@@ -44,73 +43,104 @@ class Ownership {
   /// The places in a part of those of `ids` that it owns, in their order.
   std::vector<std::int64_t> places_of(int part, std::span<const std::int64_t> ids) const;
   /// Each part's places cut into so many even ranges: part i becomes parts i pieces, i pieces + 1,
-  /// ... So the c ranks of a process row share a block row, and part r is of rank r.
+  /// ... So the c ranks of a process row share a block row, and part r is of rank r. Not of what
+  /// was cut.
   Ownership cut(int pieces) const;
 
  private:
   template <class Space>
   friend struct OwnersOn;
-  struct Map {
-    std::vector<std::int32_t> owner;     ///< [n]
-    std::vector<std::int64_t> local;     ///< [n]
-    std::vector<std::int64_t> vertices;  ///< [n], part after part
-  };
+  // The place of a vertex in all of the map, part after part.
+  std::int64_t place(std::int64_t vertex) const;
 
-  RowPartition ranges_;  ///< of vertices; with a map, of places in map_->vertices
-  std::shared_ptr<const Map> map_;
-};
-
-/// Place of a vertex among those of one part, which owns it. Small: copied into kernels.
-struct PlaceOf {
-  const std::int64_t* local = nullptr;  ///< [n], memory of the space; null: vertices from
-                                        ///< `begin` on
-  std::int64_t begin = 0;
-  template <class Id>
-  ESPALIER_HD std::int64_t operator()(Id vertex) const {
-    return local != nullptr ? local[vertex] : static_cast<std::int64_t>(vertex) - begin;
-  }
+  RowPartition ranges_;                  ///< of vertices; with a map, of places
+  std::shared_ptr<const OwnerMap> map_;  ///< whose part i is parts i pieces_, i pieces_ + 1, ...
+  int pieces_ = 1;
 };
 
 /// The owner of a vertex. Small: copied into kernels.
 struct OwnerOf {
   const std::int64_t* bounds;  ///< [parts + 1], memory of the space, as are the others
   std::int64_t parts;
-  const std::int32_t* owner = nullptr;  ///< [n] with a map
-  const std::int32_t* group = nullptr;  ///< of owner[v], with a map whose parts are grouped
+  const std::uint8_t* narrow = nullptr;  ///< [n] with a map of few parts
+  const std::uint16_t* wide = nullptr;   ///< [n] with one of many
+  const std::int32_t* group = nullptr;   ///< of the owner, with a map whose parts are grouped
   template <class Id>
   ESPALIER_HD std::int64_t operator()(Id vertex) const {
-    if (owner == nullptr) return segment_of(bounds, parts, vertex);
-    return group == nullptr ? owner[vertex] : group[owner[vertex]];
+    if (narrow == nullptr && wide == nullptr) return segment_of(bounds, parts, vertex);
+    const std::int64_t owner = narrow != nullptr ? narrow[vertex] : wide[vertex];
+    return group == nullptr ? owner : group[owner];
   }
+};
+
+/// The places of a part for leaves of a space; they stay as long as this.
+template <class Space>
+struct PartPlaces {
+  PlaceOf leaf;
+  std::shared_ptr<const PartMarks<Space>> marks;  ///< with a map
 };
 
 /// What leaves of a space read of an ownership. Copies share the memory.
 template <class Space>
 struct OwnersOn {
-  SharedList<std::int64_t, Space> bounds;  ///< [parts + 1] where each part's range begins
-  SharedList<std::int32_t, Space> owner;   ///< [n] with a map, and then what counts; else empty
-  SharedList<std::int64_t, Space> local;   ///< [n] with a map
-  SharedList<std::int32_t, Space> group;   ///< with a map: of each part, where parts are grouped
+  SharedList<std::int64_t, Space> bounds;          ///< [parts + 1] where each part's range begins
+  SharedList<std::int32_t, Space> group;           ///< with a map: of each part, where parts are grouped
+  std::shared_ptr<const OwnerMap> map;             ///< of the host, or null
+  std::shared_ptr<const OwnerBytes<Space>> bytes;  ///< with a map, and then what counts
+  int mine = -1;                                   ///< the part whose places are kept
+  PartPlaces<Space> my_places;
 
   OwnersOn() = default;
-  OwnersOn(const Space& space, const Ownership& ownership);
-  bool is_map() const { return owner.size() > 0; }
+  /// `part`: the one whose places will be asked for again and again; -1: none.
+  OwnersOn(const Space& space, const Ownership& ownership, int part = -1);
+  bool is_map() const { return map != nullptr; }
   int parts() const { return static_cast<int>(bounds.size()) - 1; }
-  PlaceOf places(int part) const { return {local.data(), bounds[part]}; }
-  OwnerOf owners() const { return {bounds.data(), parts(), owner.data(), group.data()}; }
+  /// Those of another part than mine are made each time.
+  PartPlaces<Space> places(const Space& space, int part) const {
+    return part == mine ? my_places : make_places(space, part);
+  }
+  OwnerOf owners() const {
+    OwnerOf of{bounds.data(), parts()};
+    if (is_map()) of = {of.bounds, of.parts, bytes->narrow.data(), bytes->wide.data(), group.data()};
+    return of;
+  }
   /// Owners of groups of parts, in order: group g has the parts groups.begin(g) .. groups.end(g).
   /// It is not asked for places.
   OwnersOn grouped(const Space& space, const RowPartition& groups) const;
+
+ private:
+  PartPlaces<Space> make_places(const Space& space, int part) const;
 };
 
 template <class Space>
-OwnersOn<Space>::OwnersOn(const Space& space, const Ownership& ownership) {
+OwnersOn<Space>::OwnersOn(const Space& space, const Ownership& ownership, int part)
+    : map(ownership.map_), mine(part) {
+  ESPALIER_CHECK(ownership.pieces_ == 1, "owners of {} pieces of a part", ownership.pieces_);
   std::vector<std::int64_t> begins;
-  for (int part = 0; part <= ownership.parts(); ++part) begins.push_back(ownership.ranges_.begin(part));
+  for (int at = 0; at <= ownership.parts(); ++at) begins.push_back(ownership.ranges_.begin(at));
   bounds = {space, std::move(begins)};
-  if (!ownership.is_map()) return;
-  owner = {space, ownership.map_->owner};
-  local = {space, ownership.map_->local};
+  if constexpr (std::is_same_v<Space, Cpu>) {
+    if (is_map()) bytes = std::shared_ptr<const OwnerBytes<Cpu>>(map, &map->bytes());
+  } else if (is_map()) {
+    bytes = std::make_shared<const OwnerBytes<Space>>(upload(space, map->bytes().narrow),
+                                                      upload(space, map->bytes().wide));
+  }
+  if (mine >= 0) my_places = make_places(space, mine);
+}
+
+template <class Space>
+PartPlaces<Space> OwnersOn<Space>::make_places(const Space& space, int part) const {
+  if (!is_map()) return {PlaceOf{.begin = bounds[part]}, nullptr};
+  std::shared_ptr<const PartMarks<Space>> marks;
+  if constexpr (std::is_same_v<Space, Cpu>) {
+    marks = part == mine ? std::shared_ptr<const PartMarks<Cpu>>(map, &map->marks(part))
+                         : std::make_shared<const PartMarks<Cpu>>(map->make_marks(part));
+  } else {
+    const auto on_host = map->make_marks(part);
+    marks =
+        std::make_shared<const PartMarks<Space>>(upload(space, on_host.words), upload(space, on_host.before));
+  }
+  return {PlaceOf{marks->words.data(), marks->before.data()}, marks};
 }
 
 template <class Space>
