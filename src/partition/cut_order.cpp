@@ -5,7 +5,7 @@
 // bisection, down to neighbouring numbers. Filled parts would leave little to the last; so of the
 // cuts with that excess one is taken that ends its parts near where even ones would:
 //
-//     end(i) = the place nearest to i / parts of what is strict, within [first(i), reach(end(i-1))],
+//     end(i) = the place nearest to i / parts of the whole, within [first(i), reach(end(i-1))],
 //
 // where reach is how far a part goes, and first(i) the earliest end after which parts - i parts
 // still hold the rest. It is always possible, as reach ascends.
