@@ -81,6 +81,10 @@ hid_t file_type<std::uint8_t>() {
   return H5T_STD_U8LE;
 }
 template <>
+hid_t file_type<std::uint16_t>() {
+  return H5T_STD_U16LE;
+}
+template <>
 hid_t file_type<float>() {
   return H5T_IEEE_F32LE;
 }
@@ -100,6 +104,10 @@ hid_t memory_type<std::int64_t>() {
 template <>
 hid_t memory_type<std::uint8_t>() {
   return H5T_NATIVE_UINT8;
+}
+template <>
+hid_t memory_type<std::uint16_t>() {
+  return H5T_NATIVE_UINT16;
 }
 template <>
 hid_t memory_type<float>() {
@@ -135,7 +143,9 @@ Handle open_file(const Communicator& comm, const std::string& path) {
 
 Handle create_file(const Communicator& comm, const std::string& path) {
   const auto access = parallel_access(comm);
-  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id());
+  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation.id(), false);  // the root says nothing of when it was made
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id());
   succeeded(file);
   return {file, H5Fclose};
 }

@@ -9,7 +9,10 @@
 //   /          attributes format = "espalier-order", version = 1; method; pattern: digest of the
 //              graph's edges, 16 hex digits
 //   /cluster   uint16 [n]            the cluster of each vertex
-//   /weights   int64 [clusters, 5]   what is in each: BalanceKind
+//   /weights   int64 [clusters, 5]   what is in each, in the order of kBalanceNames
+//
+// Both have an attribute digest (graph/content_digest.hpp), which another program may leave out.
+// Orders of the same graph by the same method, options and seed are the same bytes.
 #pragma once
 
 #include <array>
@@ -61,7 +64,8 @@ Order read_order(const Communicator& comm, const std::string& path);
 /// Cuts the sequence of clusters into `parts` stretches: part i has the clusters from
 /// cuts.begin(i) to cuts.end(i). Of all cuts one whose largest excess is least; the excess of a
 /// part is max over kinds of (weight parts / total - 1) / slack, where slack is 1 for vertices and
-/// train, 2.5 for the others. Some parts are empty when there are more than clusters.
+/// train, 2.5 for the others. Among these its cuts are near where even parts would end. Parts are
+/// empty only when there are more than clusters.
 RowPartition cut_order(std::span<const ClusterWeights> weights, int parts);
 
 /// For each kind: the largest part over the mean part. 1 where there is nothing of a kind.

@@ -1,0 +1,162 @@
+// Cutting a sequence of clusters into stretches, so that the largest excess over the mean is least.
+//
+// Weights are not negative, so a part that has more clusters has no less excess: whether an excess
+// suffices is found by filling part after part as far as they go, and the least that suffices by
+// bisection, down to neighbouring numbers. Filled parts would leave little to the last; so of the
+// cuts with that excess one is taken that ends its parts near where even ones would:
+//
+//     end(i) = the place nearest to i / parts of the whole, within [first(i), reach(end(i-1))],
+//
+// where reach is how far a part goes, and first(i) the earliest end after which parts - i parts
+// still hold the rest. It is always possible, as reach ascends.
+#include <algorithm>
+#include <cmath>
+
+#include "espalier/partition/order.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::size_t kKinds = kBalanceNames.size();
+constexpr std::array<double, kKinds> kSlack = {1, 2.5, 1, 2.5, 2.5};
+
+class Cutter {
+ public:
+  Cutter(std::span<const ClusterWeights> weights, int parts)
+      : count_(std::ssize(weights)), parts_(parts), prefix_(weights.size() + 1) {
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      for (std::size_t k = 0; k < kKinds; ++k) prefix_[i + 1][k] = prefix_[i][k] + weights[i][k];
+  }
+
+  RowPartition cut() const {
+    const auto excess = least_excess();
+    const auto first = first_ends(excess);
+    std::vector<std::int64_t> ends = {0};
+    for (int i = 1; i < parts_; ++i) {
+      const auto before = ends.back();
+      auto low = std::max(first[i], std::min(before + 1, count_));
+      auto high = std::min(reach(before, excess), std::max(low, count_ - (parts_ - i)));
+      ends.push_back(std::clamp(even_end(i), low, high));
+    }
+    ends.push_back(count_);
+    return RowPartition(std::move(ends));
+  }
+
+ private:
+  // The excess of a part with clusters [begin, end).
+  double excess_of(std::int64_t begin, std::int64_t end) const {
+    double excess = -1;
+    for (std::size_t k = 0; k < kKinds; ++k) {
+      const auto total = prefix_.back()[k];
+      if (total == 0) continue;
+      const auto mean = static_cast<double>(total) / parts_;
+      const auto weight = static_cast<double>(prefix_[end][k] - prefix_[begin][k]);
+      excess = std::max(excess, (weight / mean - 1) / kSlack[k]);
+    }
+    return excess;
+  }
+
+  // The last end of a part that begins there and has at most this excess.
+  std::int64_t reach(std::int64_t begin, double excess) const {
+    std::int64_t low = begin, high = count_;
+    while (low < high) {
+      const auto middle = (low + high + 1) / 2;
+      if (excess_of(begin, middle) <= excess)
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    return low;
+  }
+
+  // The same from the other side: its first beginning.
+  std::int64_t first_begin(std::int64_t end, double excess) const {
+    std::int64_t low = 0, high = end;
+    while (low < high) {
+      const auto middle = (low + high) / 2;
+      if (excess_of(middle, end) <= excess)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return low;
+  }
+
+  // Do the parts hold everything with this excess?
+  bool suffices(double excess) const {
+    std::int64_t end = 0;
+    for (int i = 0; i < parts_ && end < count_; ++i) end = reach(end, excess);
+    return end == count_;
+  }
+
+  double least_excess() const {
+    double low = 0, high = parts_;  // one part with everything has less
+    if (suffices(low)) return low;
+    for (;;) {
+      const auto middle = low + (high - low) / 2;
+      if (middle <= low || middle >= high) return high;
+      (suffices(middle) ? high : low) = middle;
+    }
+  }
+
+  // first[i]: the earliest end of part i - 1 after which the others hold the rest.
+  std::vector<std::int64_t> first_ends(double excess) const {
+    std::vector<std::int64_t> first(static_cast<std::size_t>(parts_) + 1, count_);
+    for (auto i = first.size() - 1; i > 0; --i) first[i - 1] = first_begin(first[i], excess);
+    return first;
+  }
+
+  // Where i of the parts have their share of vertices and train, the mean of both, most nearly.
+  std::int64_t even_end(int i) const {
+    const auto wanted = static_cast<double>(i) / parts_ * share(count_);
+    std::int64_t low = 0, high = count_;
+    while (low < high) {
+      const auto middle = (low + high) / 2;
+      if (share(middle) >= wanted)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return low > 0 && wanted - share(low - 1) < share(low) - wanted ? low - 1 : low;
+  }
+
+  double share(std::int64_t end) const {
+    double sum = 0;
+    for (std::size_t k = 0; k < kKinds; ++k)
+      if (prefix_.back()[k] > 0 && kSlack[k] == 1)
+        sum += static_cast<double>(prefix_[end][k]) / static_cast<double>(prefix_.back()[k]);
+    return sum;
+  }
+
+  std::int64_t count_;
+  int parts_;
+  std::vector<ClusterWeights> prefix_;  // [clusters + 1] what is before each
+};
+
+}  // namespace
+
+RowPartition cut_order(std::span<const ClusterWeights> weights, int parts) {
+  return Cutter(weights, parts).cut();
+}
+
+std::array<double, kBalanceNames.size()> balances_of(std::span<const ClusterWeights> weights,
+                                                     const RowPartition& cuts) {
+  ClusterWeights total{}, largest{};
+  for (int part = 0; part < cuts.parts(); ++part) {
+    ClusterWeights sum{};
+    for (auto i = cuts.begin(part); i < cuts.end(part); ++i)
+      for (std::size_t k = 0; k < kKinds; ++k) sum[k] += weights[static_cast<std::size_t>(i)][k];
+    for (std::size_t k = 0; k < kKinds; ++k) {
+      total[k] += sum[k];
+      largest[k] = std::max(largest[k], sum[k]);
+    }
+  }
+  std::array<double, kKinds> balances;
+  for (std::size_t k = 0; k < kKinds; ++k)
+    balances[k] =
+        total[k] == 0 ? 1 : static_cast<double>(largest[k]) * cuts.parts() / static_cast<double>(total[k]);
+  return balances;
+}
+
+}  // namespace espalier

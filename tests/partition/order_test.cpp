@@ -1,0 +1,308 @@
+// ranks: 1 2 3 4
+// Laws: what is written is read, and the same bytes for any number of ranks; a file that is none,
+// or damaged, is refused; of all cuts into stretches none has a smaller largest excess.
+#include "espalier/partition/order.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/philox.hpp"
+#include "espalier/graph/hdf5.hpp"
+#include "espalier/graph/row_range.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr std::int64_t kKinds = std::ssize(kBalanceNames);
+
+std::string bytes_of(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+Order random_order(std::int64_t nodes, int clusters, std::uint64_t seed) {
+  Order order{{nodes, "a method", 0x0123456789abcdef, std::vector<ClusterWeights>(clusters)}, {}};
+  for (std::int64_t v = 0; v < nodes; ++v) {
+    const auto cluster =
+        static_cast<std::uint16_t>(random_below({.seed = seed}, static_cast<std::uint64_t>(v), clusters));
+    order.cluster.push_back(cluster);
+    auto& weights = order.info.weights[cluster];
+    ++weights[0];
+    weights[1] += v % 7;
+    ++weights[2 + v % 3];
+  }
+  return order;
+}
+
+std::span<const std::uint16_t> mine_of(const Order& order, const Communicator& comm) {
+  const auto range = even_range(order.info.nodes, comm.size(), comm.rank());
+  return std::span(order.cluster).subspan(range.begin, range.size());
+}
+
+void expect_equal(const Order& a, const Order& b) {
+  EXPECT_EQ(a.info.nodes, b.info.nodes);
+  EXPECT_EQ(a.info.method, b.info.method);
+  EXPECT_EQ(a.info.pattern, b.info.pattern);
+  EXPECT_EQ(a.info.weights, b.info.weights);
+  EXPECT_EQ(a.cluster, b.cluster);
+}
+
+TEST(Order, IsReadAsItWasWritten) {
+  const auto folder = test_folder("order");
+  for (const auto& [nodes, clusters] : {std::pair<std::int64_t, int>{1, 1}, {23, 5}, {70'000, 65'536}}) {
+    auto order = random_order(nodes, clusters, 3);
+    if (nodes == 23) order.info.pattern.reset();
+    const auto path = fmt::format("{}/{}.h5", folder, nodes);
+    write_order(test_world(), path, order.info, mine_of(order, test_world()));
+    expect_equal(read_order(test_world(), path), order);
+  }
+}
+
+// Rank 0 alone writes the same bytes.
+TEST(Order, IsTheSameBytesForAnyNumberOfRanks) {
+  const auto folder = test_folder("order_bytes");
+  const auto order = random_order(1000, 64, 4);
+  const auto alone = test_world().split(test_world().rank(), 0);
+  write_order(test_world(), folder + "/together.h5", order.info, mine_of(order, test_world()));
+  if (test_world().rank() == 0) write_order(alone, folder + "/alone.h5", order.info, mine_of(order, alone));
+  test_world().barrier();
+  EXPECT_EQ(bytes_of(folder + "/together.h5"), bytes_of(folder + "/alone.h5"));
+}
+
+TEST(Order, ReplacesNothingUnasked) {
+  const auto path = test_folder("order_overwrite") + "/order.h5";
+  const auto order = random_order(10, 2, 5);
+  const auto write = [&](const OutputFile& output) {
+    write_order(test_world(), output, order.info, mine_of(order, test_world()));
+  };
+  write(path);
+  EXPECT_THROW(write(path), UserError);
+  EXPECT_NO_THROW(write({path, true}));
+}
+
+// What the message of a refusal says.
+std::string refusal(const std::string& path) {
+  try {
+    read_order(test_world(), path);
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kInput);
+    EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("espalier partition"), std::string::npos) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+// An order that another program wrote, with this changed.
+using Change = std::function<void(const hdf5::Handle& file, Order& order)>;
+
+void write_by_hand(const std::string& path, Order order, const Change& change) {
+  const hdf5::Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+  hdf5::write_text_attribute(file, "format", "espalier-order");
+  hdf5::write_integer_attribute(file, "version", 1);
+  hdf5::write_text_attribute(file, "method", "by hand");
+  change(file, order);
+  const auto cluster =
+      hdf5::create_dataset(file, "/cluster", hdf5::file_type<std::uint16_t>(), {std::ssize(order.cluster)});
+  hdf5::write_slab(cluster, hdf5::memory_type<std::uint16_t>(), {0, std::ssize(order.cluster), 1},
+                   order.cluster.data());
+  const auto clusters = std::ssize(order.info.weights);
+  const auto weights =
+      hdf5::create_dataset(file, "/weights", hdf5::file_type<std::int64_t>(), {clusters, kKinds});
+  hdf5::write_slab(weights, hdf5::memory_type<std::int64_t>(), {0, clusters, kKinds},
+                   order.info.weights[0].data());
+}
+
+TEST(Order, OfAnotherProgramIsReadAndWhatIsNoneRefused) {
+  const auto folder = test_folder("order_bad");
+  const auto order = random_order(30, 4, 6);
+  const auto with = [&](const char* name, const Change& change) {
+    const auto path = fmt::format("{}/{}.h5", folder, name);
+    if (test_world().rank() == 0) write_by_hand(path, order, change);
+    test_world().barrier();
+    return refusal(path);
+  };
+  const auto expect = [&](const std::string& message, const char* words) {
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  EXPECT_EQ(with("good", [](const auto&, Order&) {}), "");
+  expect(with("format",
+              [](const auto& file, Order&) {
+                hdf5::remove_attribute(file, "format");
+                hdf5::write_text_attribute(file, "format", "espalier-graph");
+              }),
+         "not an order");
+  expect(with("version",
+              [](const auto& file, Order&) {
+                hdf5::remove_attribute(file, "version");
+                hdf5::write_integer_attribute(file, "version", 2);
+              }),
+         "has format version 2");
+  expect(with("pattern", [](const auto& file, Order&) { hdf5::write_text_attribute(file, "pattern", "x"); }),
+         "not 16 hex digits");
+  expect(with("cluster", [](const auto&, Order& o) { o.cluster[7] = 4; }), "vertex 7 is in cluster 4 of 4");
+  expect(with("missing", [](const auto&, Order& o) { o.info.weights.pop_back(); }), "is in cluster 3 of 3");
+  expect(with("weights", [](const auto&, Order& o) { ++o.info.weights[2][0]; }), "that cluster 2 has");
+  expect(with("negative", [](const auto&, Order& o) { o.info.weights[1][4] = -1; }), "out of range");
+  expect(refusal(folder + "/nothing.h5"), "no such file");
+  expect(refusal(folder), "is not a file");
+}
+
+// A wrong byte anywhere is found, or changes nothing.
+TEST(Order, NoticesDamage) {
+  const auto folder = test_folder("order_damage");
+  const auto order = random_order(300, 8, 7);
+  const auto path = folder + "/order.h5";
+  write_order(test_world(), path, order.info, mine_of(order, test_world()));
+  const auto bytes = bytes_of(path);
+  test_world().barrier();
+  int noticed = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += 61) {
+    if (test_world().rank() == 0) {
+      auto damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ 0x21);
+      std::ofstream(path, std::ios::binary) << damaged;
+    }
+    test_world().barrier();
+    try {
+      const auto read = read_order(test_world(), path);
+      EXPECT_EQ(read.cluster, order.cluster) << at;
+      EXPECT_EQ(read.info.weights, order.info.weights) << at;
+    } catch (const UserError& error) {
+      ++noticed;
+      EXPECT_EQ(error.code(), ExitCode::kInput) << error.what();
+    }
+    test_world().barrier();
+  }
+  EXPECT_GT(noticed, 5);
+}
+
+TEST(Order, KnowsTheGraphByBothArrays) {
+  ContentDigests content;
+  content.datasets = {{"/graph/indptr", 1}, {"/nodes/labels", 9}};
+  EXPECT_FALSE(pattern_digest(content));
+  content.datasets["/graph/indices"] = 2;
+  const auto digest = pattern_digest(content);
+  ASSERT_TRUE(digest);
+  content.datasets["/nodes/labels"] = 10;
+  EXPECT_EQ(pattern_digest(content), digest);
+  std::swap(content.datasets["/graph/indptr"], content.datasets["/graph/indices"]);
+  EXPECT_NE(pattern_digest(content), digest);
+}
+
+// ---- cuts ----
+
+double excess_of(std::span<const ClusterWeights> weights, std::span<const std::int64_t> ends, int parts) {
+  constexpr std::array<double, kKinds> kSlack = {1, 2.5, 1, 2.5, 2.5};
+  double worst = -1;
+  for (int part = 0; part < parts; ++part)
+    for (std::int64_t k = 0; k < kKinds; ++k) {
+      std::int64_t total = 0, sum = 0;
+      for (std::int64_t i = 0; i < std::ssize(weights); ++i) {
+        total += weights[i][k];
+        if (i >= ends[part] && i < ends[part + 1]) sum += weights[i][k];
+      }
+      if (total > 0)
+        worst =
+            std::max(worst, (static_cast<double>(sum) * parts / static_cast<double>(total) - 1) / kSlack[k]);
+    }
+  return worst;
+}
+
+// The least over all ascending ends.
+double best_excess(std::span<const ClusterWeights> weights, int parts) {
+  double best = 1e9;
+  std::vector<std::int64_t> ends = {0};
+  const std::function<void()> extend = [&] {
+    if (std::ssize(ends) == parts) {
+      ends.push_back(std::ssize(weights));
+      best = std::min(best, excess_of(weights, ends, parts));
+      ends.pop_back();
+      return;
+    }
+    for (auto end = ends.back(); end <= std::ssize(weights); ++end) {
+      ends.push_back(end);
+      extend();
+      ends.pop_back();
+    }
+  };
+  extend();
+  return best;
+}
+
+std::vector<ClusterWeights> random_weights(int clusters, std::uint64_t seed) {
+  std::vector<ClusterWeights> weights(static_cast<std::size_t>(clusters));
+  std::uint64_t word = 0;
+  for (auto& of_cluster : weights)
+    for (std::int64_t k = 0; k < kKinds; ++k) {
+      of_cluster[k] = static_cast<std::int64_t>(random_below({.seed = seed}, word++, k == 4 ? 2 : 12));
+      if (k == 1 && random_below({.seed = seed}, word++, 5) == 0) of_cluster[k] *= 9;
+    }
+  return weights;
+}
+
+TEST(CutOrder, NoCutHasLessExcess) {
+  const auto seed = test_seed(11);
+  SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={}", seed));
+  for (std::uint64_t trial = 0; trial < 150; ++trial) {
+    const auto weights = random_weights(1 + static_cast<int>(trial % 9), seed + trial);
+    for (int parts = 1; parts <= 5; ++parts) {
+      const auto cuts = cut_order(weights, parts);
+      ASSERT_EQ(cuts.parts(), parts);
+      std::vector<std::int64_t> ends = {0};
+      for (int i = 0; i < parts; ++i) {
+        ASSERT_EQ(cuts.begin(i), ends.back());
+        ASSERT_GE(cuts.size(i), 0);
+        ends.push_back(cuts.end(i));
+      }
+      ASSERT_EQ(ends.back(), std::ssize(weights));
+      EXPECT_NEAR(excess_of(weights, ends, parts), best_excess(weights, parts), 1e-12)
+          << trial << " " << parts;
+      if (parts <= std::ssize(weights))
+        for (int i = 0; i < parts; ++i) EXPECT_GT(cuts.size(i), 0) << trial << " " << parts << " " << i;
+    }
+  }
+}
+
+// One cluster has a fifth of the edges: its part is smaller, and the others, which could be filled
+// as far as it is, are even.
+TEST(CutOrder, IsEvenAlsoWhereOneClusterIsLarge) {
+  std::vector<ClusterWeights> weights(64, {10, 10, 1, 1, 1});
+  weights[20][1] = 150;
+  const auto cuts = cut_order(weights, 4);
+  EXPECT_LT(cuts.size(cuts.owner(20)), 14);
+  std::int64_t least = 64, most = 0;
+  for (int i = 0; i < 4; ++i) {
+    if (i == cuts.owner(20)) continue;
+    least = std::min(least, cuts.size(i));
+    most = std::max(most, cuts.size(i));
+  }
+  EXPECT_LE(most - least, 2);
+}
+
+TEST(CutOrder, BalancesAreLargestOverMean) {
+  const std::vector<ClusterWeights> weights = {{4, 1, 0, 0, 2}, {2, 1, 0, 3, 0}, {2, 4, 0, 3, 0}};
+  const auto balances = balances_of(weights, RowPartition({0, 1, 3}));
+  EXPECT_EQ(balances, (std::array<double, 5>{1, 10.0 / 6, 1, 2, 2}));
+}
+
+TEST(CutOrder, OwnsWholeClusters) {
+  const auto order = random_order(500, 40, 8);
+  for (const int parts : {1, 3, 7, 50}) {
+    const auto cuts = cut_order(order.info.weights, parts);
+    const auto ownership = own_by(order, parts);
+    ASSERT_EQ(ownership.parts(), parts);
+    ASSERT_EQ(ownership.rows(), 500);
+    for (std::int64_t v = 0; v < 500; ++v) EXPECT_EQ(ownership.owner(v), cuts.owner(order.cluster[v]));
+  }
+}
+
+}  // namespace
+}  // namespace espalier
