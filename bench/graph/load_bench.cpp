@@ -33,8 +33,9 @@ class Load {
     const double mine = seconds_of([&] {
       const GraphFile file(grid_.world(), path_, verify);
       const auto a = read_dist_csr<std::int32_t>(grid_, file, Topology::kPartitioned);
-      const auto targets = read_targets(grid_, file, "classes");
-      const auto features = read_feature_store(grid_, file, "none");
+      const Ownership blocks = block_partition(file.info().nodes, grid_.rows());
+      const auto targets = read_targets(grid_, file, blocks, "classes");
+      const auto features = read_feature_store(grid_, file, blocks, "none");
       found_ = file.content();
       entries_ = a.local.entries();
     });

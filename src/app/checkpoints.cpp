@@ -81,8 +81,8 @@ bool begins(const std::string& name, std::initializer_list<const char*> beginnin
 // Keys that change where a run writes, what it costs or how long it lasts, not where it is going.
 bool may_differ(const std::string& key) {
   return begins(
-      key, {"run.", "output.", "grid.", "graph.file", "graph.features_on", "graph.verify", "sampler.bulk",
-            "train.epochs", "train.early_stop", "train.eval_every", "train.reproducible"});
+      key, {"run.", "output.", "grid.", "graph.file", "graph.features_on", "graph.verify", "graph.order",
+            "sampler.bulk", "train.epochs", "train.early_stop", "train.eval_every", "train.reproducible"});
 }
 
 // Keys that say which vertices the steps done have seen: within an epoch they cannot change.

@@ -96,7 +96,7 @@ int layer_of(const InferArguments& arguments, int layers) {
 
 // Collective. Classes are those of the network.
 std::unique_ptr<Targets> targets_of(const Job& job, const std::string& checkpoint) {
-  auto targets = read_targets(*job.grid, *job.file, job.config.train.task);
+  auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config.train.task);
   if (targets->outputs > job.graph.classes)
     input_error("{}: /nodes/labels has {} {}, and the network of {} knows {}", job.config.graph.file,
                 targets->outputs, task_kind_of(job.config.train.task).noun, checkpoint, job.graph.classes);
@@ -259,8 +259,9 @@ void run(Job& job, Inference& inference) {
   // 1. The matrix on the grid, features as the network was trained on them, what to judge by.
   const auto a = read_model_matrix<Index>(job);
   note_activity("reading the features");
-  std::optional<FeatureStore> features = read_feature_store(
-      *job.grid, *job.file, job.config.graph.feature_norm, inference.weights.standardization);
+  std::optional<FeatureStore> features =
+      read_feature_store(*job.grid, *job.file, job.owners.blocks, job.config.graph.feature_norm,
+                         inference.weights.standardization);
   if (inference.arguments.metrics) inference.targets = targets_of(job, inference.arguments.checkpoint);
   warn_of_another_graph(job, inference);
   const auto shape = whole_rows_shape(sampler_shape(job.config, job.grid->ranks()), kLabel);

@@ -55,6 +55,24 @@ void check_graph(const GraphInfo& graph, const Config& config) {
         config.graph.file);
 }
 
+void check_order(const OrderInfo& order, const GraphFile& file, const std::string& path) {
+  constexpr const char* kAgain = "make one of this graph with `espalier partition`";
+  if (order.nodes != file.info().nodes)
+    input_error("{}: the order is of a graph with {} vertices, and {} has {}; {}", path, order.nodes,
+                file.path(), file.info().nodes, kAgain);
+  const auto pattern = pattern_digest(file.content());
+  if (order.pattern && pattern && *order.pattern != *pattern)
+    input_error("{}: the order is of a graph with other edges than {} has; {}", path, file.path(), kAgain);
+}
+
+VertexOwners read_owners(const Communicator& world, const Config& config, const GraphFile& file, int rows) {
+  if (config.graph.order.empty()) return {block_partition(file.info().nodes, rows), {}};
+  note_activity("reading the order");
+  auto order = read_order(world, config.graph.order);
+  check_order(order.info, file, config.graph.order);
+  return {own_by(order, rows), std::move(order.info)};
+}
+
 Topology topology_of(const Config& config) {
   return config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
 }
@@ -110,6 +128,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
                                                         : automatic_replication(size_of(job, world.size())),
                           world.size());
   job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
+  job.owners = read_owners(world, config, *job.file, job.grid->rows());
   check_memory(size_of(job, world.size()), replication);
   if (kind == JobKind::kTrain && config.run.overlap && threads_may_communicate() && !job.device.gpu)
     job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));

@@ -16,6 +16,7 @@
 #include "espalier/comm/grid.hpp"
 #include "espalier/feature/store.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/partition/order.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/sample/sampler.hpp"
@@ -34,6 +35,12 @@ struct MetricsFile {
   bool failing = false;  ///< it lacks lines, and that was said
 };
 
+/// Who owns which vertex.
+struct VertexOwners {
+  Ownership blocks;                ///< a part for each block row
+  std::optional<OrderInfo> order;  ///< what they were cut from, with graph.order
+};
+
 /// What a job does with its graph.
 enum class JobKind { kSample, kTrain, kInfer };
 
@@ -50,6 +57,7 @@ struct Job {
                                     ///< Known from start_output on
   Standardization standardization;  ///< of the features, once they were read
   std::unique_ptr<Grid> grid;
+  VertexOwners owners;
   std::unique_ptr<Grid> sampling_grid;   ///< a second one for the thread that samples ahead
                                          ///< (run.overlap), or null
   std::unique_ptr<MetricsFile> metrics;  ///< on rank 0, from start_output on
@@ -64,6 +72,14 @@ struct Job {
 /// split, weights.
 void check_graph(const GraphInfo& graph, const Config& config);
 
+/// Throws UserError(kInput) when an order is of another graph, as far as that is known: before the
+/// edges were read by digests that stand in the file.
+void check_order(const OrderInfo& order, const GraphFile& file, const std::string& path);
+
+/// Collective. Those of a grid with so many block rows: by graph.order, or in ranges. Throws as
+/// read_order and check_order do.
+VertexOwners read_owners(const Communicator& world, const Config& config, const GraphFile& file, int rows);
+
 /// grid.topology.
 Topology topology_of(const Config& config);
 
@@ -76,9 +92,10 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
 /// The matrix that the job multiplies by (matrix_form) and whose rows the sampler estimates; for
 /// means A, or the row-normalised A where a layer-wise sampler needs its entries. Collective.
 template <class Index>
-DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const Config& config) {
+DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const Ownership& rows,
+                                 const Config& config) {
   note_activity("reading the edges");
-  auto a = read_dist_csr<Index>(grid, file, topology_of(config));
+  auto a = read_dist_csr<Index>(grid, file, rows);
   const auto form = matrix_form(config);
   if (form == MatrixForm::kMeanOfSelf)
     return normalize_rows(std::move(a), true, config.sampler.weighted || has_own_weights(config.model));
@@ -90,7 +107,12 @@ DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const 
 }
 template <class Index>
 DistCsr<Index> read_model_matrix(const Job& job) {
-  return read_model_matrix<Index>(job.matrix_grid(), *job.file, job.config);
+  const bool replicated = topology_of(job.config) == Topology::kReplicated;
+  auto a = read_model_matrix<Index>(job.matrix_grid(), *job.file,
+                                    replicated ? block_partition(job.graph.nodes, 1) : job.owners.blocks,
+                                    job.config);
+  if (job.owners.order) check_order(*job.owners.order, *job.file, job.config.graph.order);
+  return a;
 }
 
 /// What exact evaluation samples: whole rows of the matrix that training samples. `label`: what its

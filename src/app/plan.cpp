@@ -129,11 +129,11 @@ double bytes_to_count(const Plan& plan) {
 template <class Index>
 void count(Plan& plan, const Communicator& world, const GraphFile& file, std::int64_t draw) {
   const Grid grid(world, 1);
-  const auto a = read_model_matrix<Index>(grid, file, plan.job.config);
+  const auto a = read_model_matrix<Index>(grid, file, block_partition(file.info().nodes, 1), plan.job.config);
   const Cpu cpu{static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))};
   note_activity("counting minibatches");
   plan.work = count_epoch(cpu, a, plan.epoch, file.read_split(Split::kTrain), draw);
-  const Ownership blocks = block_partition(a.rows(), plan.epoch.rows());
+  const auto blocks = plan.epoch.blocks(a.rows());
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
     plan.judged[static_cast<std::size_t>(split)] =
         count_judged(file.read_split(split), blocks, plan.epoch.replication);
@@ -295,6 +295,8 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   check_graph(file.info(), config);
   if (!arguments.sampling) check_training_data(file.info(), config);
   auto plan = resolve(arguments, config, file.info());
+  if (!config.graph.order.empty())
+    plan.epoch.map = read_owners(world, config, file, plan.epoch.rows()).blocks;
 
   // 2. What an epoch asks for: counted in its own minibatches where this process can hold
   //    the matrix.

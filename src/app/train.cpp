@@ -181,10 +181,10 @@ void run(Job& job, std::optional<Restart>& restart) {
   // 1. The matrix on the grid, and what is learnt from it.
   const auto a = read_model_matrix<Index>(job);
   note_activity("reading labels and splits");
-  const auto targets = read_targets(*job.grid, *job.file, job.config.train.task);
+  const auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config.train.task);
   note_activity("reading the features");
   std::optional<FeatureStore> features =
-      read_feature_store(*job.grid, *job.file, job.config.graph.feature_norm);
+      read_feature_store(*job.grid, *job.file, job.owners.blocks, job.config.graph.feature_norm);
   job.standardization = features->standardization();
   if (restart) check_same_content(job, job.file->content(), *restart);
 #ifdef ESPALIER_WITH_CUDA

@@ -43,6 +43,8 @@ std::vector<Key> bind_keys(Config& c) {
       {"graph.features_on", &c.graph.features_on, "where a GPU run keeps the features", {"device", "host"}},
       {"graph.verify", &c.graph.verify,
        "check what is read of the graph file against the digests that stand in it"},
+      {"graph.order", &c.graph.order,
+       "an order of the graph that `espalier partition` wrote: who owns which vertex; none: ranges of ids"},
       {"grid.replication",
        &c.grid.replication,
        "c: how many ranks hold each block row; divides the number of ranks; auto: by memory",

@@ -12,7 +12,7 @@ constexpr double kGatherCost = 24;
 /// `gather_cost`: one element gathered by SpMM takes the time of about this many
 /// multiply-adds of GEMM.
 template <class AnyBlock>
-Order order_of(double gather_cost, const AnyBlock& block, std::int64_t in, std::int64_t out,
+ProductOrder order_of(double gather_cost, const AnyBlock& block, std::int64_t in, std::int64_t out,
                bool needs_input_gradient) {
   // Forward, weight gradient, input gradient.
   const double gemm_passes = needs_input_gradient ? 3 : 2;
@@ -22,21 +22,21 @@ Order order_of(double gather_cost, const AnyBlock& block, std::int64_t in, std::
                                  gathers * static_cast<double>(in) * (needs_input_gradient ? 2 : 1);
   const double multiply_first =
       gemm_per_row * static_cast<double>(block.columns) + gathers * static_cast<double>(out) * 2;
-  return multiply_first < aggregate_first ? Order::kMultiplyFirst : Order::kAggregateFirst;
+  return multiply_first < aggregate_first ? ProductOrder::kMultiplyFirst : ProductOrder::kAggregateFirst;
 }
 
 }  // namespace
 
-Order cheaper_order(const BlockView<Cpu>& block, std::int64_t in, std::int64_t out,
+ProductOrder cheaper_order(const BlockView<Cpu>& block, std::int64_t in, std::int64_t out,
                     bool needs_input_gradient) {
   return order_of(kGatherCost, block, in, out, needs_input_gradient);
 }
 
-Order cheaper_order(const BlockSize& block, std::int64_t in, std::int64_t out, bool needs_input_gradient) {
+ProductOrder cheaper_order(const BlockSize& block, std::int64_t in, std::int64_t out, bool needs_input_gradient) {
   return order_of(kGatherCost, block, in, out, needs_input_gradient);
 }
 
-Order cheaper_order(const BlockView<Cuda>& block, std::int64_t in, std::int64_t out,
+ProductOrder cheaper_order(const BlockView<Cuda>& block, std::int64_t in, std::int64_t out,
                     bool needs_input_gradient) {
   // Not measured. On paper an H200 gathers 3 TB/s = 750 G float32/s and does 25 T multiply-adds/s
   // in float32.

@@ -12,17 +12,17 @@
 namespace espalier {
 
 template <class T, class Space>
-void gcn_forward(const Space& space, const BlockViewOn<Space>& block, Order order, ConstViewOn<Space, T> x,
+void gcn_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrder order, ConstViewOn<Space, T> x,
                  GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                  MatrixOn<Space, T>& z) {
   z.resize(block.rows, weights.weight.columns);
-  if (order == Order::kMultiplyFirst) {
+  if (order == ProductOrder::kMultiplyFirst) {
     product.resize(x.rows, weights.weight.columns);
     gemm<T>(space, x, weights.weight, product);
     fill_rows<T>(space, weights.bias, z);
     spmm<T>(space, block, product, z, Update::kAccumulate);
   } else {
-    if (order == Order::kAggregateFirst) {
+    if (order == ProductOrder::kAggregateFirst) {
       product.resize(block.rows, x.columns);
       spmm<T>(space, block, x, product);
     }
@@ -31,12 +31,12 @@ void gcn_forward(const Space& space, const BlockViewOn<Space>& block, Order orde
 }
 
 template <class T, class Space>
-void gcn_backward(const Space& space, const BlockViewOn<Space>& transposed, Order order,
+void gcn_backward(const Space& space, const BlockViewOn<Space>& transposed, ProductOrder order,
                   ConstViewOn<Space, T> x, GcnTensors<const MatrixOn<Space, T>> weights,
                   MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dweight,
                   MatrixOn<Space, T>* dx) {
   if (dx != nullptr) dx->resize(transposed.rows, x.columns);
-  if (order == Order::kMultiplyFirst) {
+  if (order == ProductOrder::kMultiplyFirst) {
     spmm<T>(space, transposed, dz, product);  // d(X W) = B^T dZ
     gemm_tn<T>(space, x, product, dweight);
     if (dx != nullptr) gemm_nt<T>(space, product, weights.weight, *dx);
@@ -58,15 +58,15 @@ class GcnLayer final : public Layer<T, Space> {
 
   void forward(const Space& space, const BlockView<Space>& block, InputForm form, ConstMatrixView<T, Space> x,
                Tensors weights, const RandomStream&, M& z) override {
-    const Order order = form == InputForm::kAggregated ? Order::kAggregated : order_of(block);
+    const ProductOrder order = form == InputForm::kAggregated ? ProductOrder::kAggregated : order_of(block);
     gcn_forward<T>(space, block, order, x, tensors(weights), product_, z);
   }
 
   void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
-    const Order order = order_of(block);
-    if (dx != nullptr || order == Order::kMultiplyFirst) transpose(space, block, scratch.transposed);
+    const ProductOrder order = order_of(block);
+    if (dx != nullptr || order == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
     gcn_backward<T>(space, scratch.transposed, order, x, tensors(weights), product_, dz, gradients[0], dx);
   }
 
@@ -77,13 +77,13 @@ class GcnLayer final : public Layer<T, Space> {
   }
 
   bool aggregates_input(const BlockView<Space>& block) const override {
-    return order_of(block) == Order::kAggregateFirst;
+    return order_of(block) == ProductOrder::kAggregateFirst;
   }
   M* aggregate() override { return &product_; }
 
  private:
   static GcnTensors<const M> tensors(Tensors weights) { return {weights[0].value, weights[1].value}; }
-  Order order_of(const BlockView<Space>& block) const {
+  ProductOrder order_of(const BlockView<Space>& block) const {
     return cheaper_order(block, shape_.in, shape_.out, shape_.gives_dx);
   }
 
@@ -117,10 +117,10 @@ inline constexpr LayerKind kGcn = {
     .costs = gcn_costs};
 
 #define ESPALIER_INSTANTIATE_GCN(T, Space)                                                            \
-  template void gcn_forward<T, Space>(const Space&, const BlockView<Space>&, Order,                   \
+  template void gcn_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,                   \
                                       ConstMatrixView<T, Space>, GcnTensors<const Matrix<T, Space>>,  \
                                       Matrix<T, Space>&, Matrix<T, Space>&);                          \
-  template void gcn_backward<T, Space>(const Space&, const BlockView<Space>&, Order,                  \
+  template void gcn_backward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,                  \
                                        ConstMatrixView<T, Space>, GcnTensors<const Matrix<T, Space>>, \
                                        Matrix<T, Space>&, const Matrix<T, Space>&, Matrix<T, Space>&, \
                                        Matrix<T, Space>*);

@@ -13,17 +13,17 @@
 namespace espalier {
 
 template <class T, class Space>
-void sage_forward(const Space& space, const BlockViewOn<Space>& block, Order order, ConstViewOn<Space, T> x,
+void sage_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrder order, ConstViewOn<Space, T> x,
                   SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                   MatrixOn<Space, T>& z) {
   z.resize(block.rows, weights.self.columns);
   gemm_plus_row<T>(space, weights.bias, x.first_rows(block.rows), weights.self, z);
-  if (order == Order::kMultiplyFirst) {
+  if (order == ProductOrder::kMultiplyFirst) {
     product.resize(x.rows, weights.neighbour.columns);
     gemm<T>(space, x, weights.neighbour, product);
     spmm<T>(space, block, product, z, Update::kAccumulate);
   } else {
-    if (order == Order::kAggregateFirst) {
+    if (order == ProductOrder::kAggregateFirst) {
       product.resize(block.rows, x.columns);
       spmm<T>(space, block, x, product);
     }
@@ -33,12 +33,12 @@ void sage_forward(const Space& space, const BlockViewOn<Space>& block, Order ord
 
 template <class T, class Space>
 void sage_backward(const Space& space, const BlockViewOn<Space>& block, const BlockViewOn<Space>& transposed,
-                   Order order, ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
+                   ProductOrder order, ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
                    MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dself,
                    MatrixOn<Space, T>& dneighbour, MatrixOn<Space, T>* dx) {
   gemm_tn<T>(space, x.first_rows(block.rows), dz, dself);
   if (dx != nullptr) dx->resize(block.columns, x.columns);
-  if (order == Order::kMultiplyFirst) {
+  if (order == ProductOrder::kMultiplyFirst) {
     spmm<T>(space, transposed, dz, product);  // d(X W_neighbour) = B^T dZ
     gemm_tn<T>(space, x, product, dneighbour);
     if (dx != nullptr) gemm_nt<T>(space, product, weights.neighbour, *dx);
@@ -68,7 +68,7 @@ class SageLayer final : public Layer<T, Space> {
                Tensors weights, const RandomStream&, M& z) override {
     const auto own = tensors(weights);
     if (takes_largest_) return apply_to_largest(space, block, x, own, product_, winners_, z);
-    const Order order = form == InputForm::kAggregated ? Order::kAggregated : order_of(block);
+    const ProductOrder order = form == InputForm::kAggregated ? ProductOrder::kAggregated : order_of(block);
     sage_forward<T>(space, block, order, x, own, product_, z);
   }
 
@@ -77,8 +77,8 @@ class SageLayer final : public Layer<T, Space> {
                 M* dx) override {
     if (takes_largest_)
       return backward_of_largest(space, block, x, tensors(weights), dz, scratch, gradients, dx);
-    const Order order = order_of(block);
-    if (dx != nullptr || order == Order::kMultiplyFirst) transpose(space, block, scratch.transposed);
+    const ProductOrder order = order_of(block);
+    if (dx != nullptr || order == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
     sage_backward<T>(space, block, scratch.transposed, order, x, tensors(weights), product_, dz, gradients[0],
                      gradients[1], dx);
   }
@@ -92,7 +92,7 @@ class SageLayer final : public Layer<T, Space> {
   }
 
   bool aggregates_input(const BlockView<Space>& block) const override {
-    return !takes_largest_ && order_of(block) == Order::kAggregateFirst;
+    return !takes_largest_ && order_of(block) == ProductOrder::kAggregateFirst;
   }
   M* aggregate() override { return takes_largest_ ? nullptr : &product_; }
 
@@ -100,7 +100,7 @@ class SageLayer final : public Layer<T, Space> {
   static SageTensors<const M> tensors(Tensors weights) {
     return {weights[0].value, weights[1].value, weights[2].value};
   }
-  Order order_of(const BlockView<Space>& block) const {
+  ProductOrder order_of(const BlockView<Space>& block) const {
     return cheaper_order(block, shape_.in, shape_.out, shape_.gives_dx);
   }
 
@@ -170,11 +170,11 @@ inline constexpr LayerKind kSage = {
     .costs = sage_costs};
 
 #define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                               \
-  template void sage_forward<T, Space>(const Space&, const BlockView<Space>&, Order,                      \
+  template void sage_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,                      \
                                        ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>,    \
                                        Matrix<T, Space>&, Matrix<T, Space>&);                             \
   template void sage_backward<T, Space>(                                                                  \
-      const Space&, const BlockView<Space>&, const BlockView<Space>&, Order, ConstMatrixView<T, Space>,   \
+      const Space&, const BlockView<Space>&, const BlockView<Space>&, ProductOrder, ConstMatrixView<T, Space>,   \
       SageTensors<const Matrix<T, Space>>, Matrix<T, Space>&, const Matrix<T, Space>&, Matrix<T, Space>&, \
       Matrix<T, Space>&, Matrix<T, Space>*);
 

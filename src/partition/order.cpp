@@ -240,12 +240,12 @@ Order read_order(const Communicator& comm, const std::string& path) {
 // ---- who owns what ----
 
 Ownership own_by(const Order& order, int parts) {
+  if (parts == 1) return block_partition(order.info.nodes, 1);
   const auto cuts = cut_order(order.info.weights, parts);
-  std::vector<std::int32_t> part_of(order.info.weights.size());
-  for (std::size_t k = 0; k < part_of.size(); ++k) part_of[k] = cuts.owner(static_cast<std::int64_t>(k));
-  std::vector<std::int32_t> owner(order.cluster.size());
-  std::ranges::transform(order.cluster, owner.begin(), [&](auto cluster) { return part_of[cluster]; });
-  return {std::move(owner), parts};
+  std::vector<int> part_of;
+  for (int cluster = 0; cluster < order.info.clusters(); ++cluster) part_of.push_back(cuts.owner(cluster));
+  return Ownership(std::make_shared<const OwnerMap>(
+      order.info.nodes, parts, [&](std::int64_t v) { return part_of[order.cluster[v]]; }));
 }
 
 }  // namespace espalier

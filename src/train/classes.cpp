@@ -2,6 +2,7 @@
 
 #include "espalier/nn/softmax_cross_entropy.hpp"
 #include "espalier/nn/weighted_cross_entropy.hpp"
+#include "espalier/partition/owned_reader.hpp"
 
 namespace espalier {
 
@@ -34,17 +35,13 @@ constinit const TaskKind kClassesKind = {.name = "classes",
                                          .judging_bytes = judging_bytes,
                                          .judging = judging};
 
-std::unique_ptr<Targets> read_classes_targets(const Grid& grid, const GraphFile& file) {
+std::unique_ptr<Targets> read_classes_targets(const Grid& grid, const GraphFile& file,
+                                              const Ownership& blocks) {
   auto targets = std::make_unique<ClassTargets>();
-  read_splits(grid, file, *targets);
+  read_splits(grid, file, blocks, *targets);
   targets->outputs = file.info().classes;
-  const auto& ranges = targets->judges.ranges();
-  targets->judged_labels = file.read_labels(ranges.begin(targets->rank), ranges.end(targets->rank));
-
-  // Ranges and split are both ascending, so the ranks' answers one after another are the answer.
-  Buffer<std::int32_t> mine;
-  for (const auto place : targets->judged[0]) mine.push_back(targets->judged_labels[place]);
-  targets->train_labels = grid.world().all_gather_v(std::span<const std::int32_t>(mine), "setup");
+  targets->judged_labels = OwnedReader(grid, file, blocks).labels();
+  targets->train_labels = gather_for_training(grid, *targets, targets->judged_labels, 1);
   return targets;
 }
 

@@ -5,6 +5,7 @@
 
 #include "espalier/comm/volumes.hpp"
 #include "espalier/nn/sigmoid_cross_entropy.hpp"
+#include "espalier/partition/owned_reader.hpp"
 
 namespace espalier {
 
@@ -75,23 +76,16 @@ constinit const TaskKind kLabelsKind = {.name = "labels",
                                         .judging_bytes = judging_bytes,
                                         .judging = judging};
 
-std::unique_ptr<Targets> read_labels_targets(const Grid& grid, const GraphFile& file) {
+std::unique_ptr<Targets> read_labels_targets(const Grid& grid, const GraphFile& file,
+                                             const Ownership& blocks) {
   auto targets = std::make_unique<LabelTargets>();
-  read_splits(grid, file, *targets);
+  read_splits(grid, file, blocks, *targets);
   targets->outputs = file.info().classes;
-  const auto& ranges = targets->judges.ranges();
-  targets->judged_labels = file.read_multi_labels(ranges.begin(targets->rank), ranges.end(targets->rank));
-
-  // Ranges and split are both ascending, so the ranks' answers one after another are the answer.
-  Buffer<std::uint8_t> mine;
-  for (const auto place : targets->judged[0]) {
-    const auto* row = targets->judged_labels.row(place);
-    mine.insert(mine.end(), row, row + targets->outputs);
-  }
+  targets->judged_labels = OwnedReader(grid, file, blocks).multi_labels();
   auto& train = targets->train_labels;
   train.rows = std::ssize(targets->train);
   train.columns = targets->outputs;
-  train.data = grid.world().all_gather_v(std::span<const std::uint8_t>(mine), "setup");
+  train.data = gather_for_training(grid, *targets, targets->judged_labels.data, train.columns);
   check_columns(train, file.path());
   return targets;
 }

@@ -33,15 +33,40 @@ void check_labels(const GraphInfo& graph, const std::string& path, const std::st
                 path, graph.nodes, otherwise);
 }
 
-void read_splits(const Grid& grid, const GraphFile& file, Targets& targets) {
+void read_splits(const Grid& grid, const GraphFile& file, const Ownership& blocks, Targets& targets) {
   const auto& info = file.info();
   if (info.train == 0)
     input_error("{}: /split/train is empty or absent; import the graph with a split", file.path());
   check_splits(grid.world(), file);
   place_targets(
-      grid, block_partition(info.nodes, grid.rows()),
+      grid, blocks,
       {file.read_split(Split::kTrain), file.read_split(Split::kValid), file.read_split(Split::kTest)},
       targets);
 }
+
+template <class T>
+Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Buffer<T>& judged,
+                              std::int64_t width) {
+  Buffer<T> mine;
+  Buffer<std::int64_t> ids;
+  for (const auto place : targets.judged[static_cast<std::size_t>(Split::kTrain)]) {
+    mine.insert(mine.end(), judged.begin() + place * width, judged.begin() + (place + 1) * width);
+    if (targets.judges.is_map()) ids.push_back(targets.judges.vertex(targets.rank, place));
+  }
+  auto all = grid.world().all_gather_v(std::span<const T>(mine), "setup");
+  // Ranges and split are both ascending, so the ranks' answers one after another are the answer.
+  if (!targets.judges.is_map()) return all;
+  const auto from = grid.world().all_gather_v(std::span<const std::int64_t>(ids), "setup");
+  Buffer<T> in_order(all.size());
+  for (std::int64_t k = 0; k < std::ssize(from); ++k) {
+    const auto place = std::ranges::lower_bound(targets.train, from[k]) - targets.train.begin();
+    std::copy_n(all.begin() + k * width, width, in_order.begin() + place * width);
+  }
+  return in_order;
+}
+template Buffer<std::int32_t> gather_for_training(const Grid&, const Targets&, const Buffer<std::int32_t>&,
+                                                  std::int64_t);
+template Buffer<std::uint8_t> gather_for_training(const Grid&, const Targets&, const Buffer<std::uint8_t>&,
+                                                  std::int64_t);
 
 }  // namespace espalier

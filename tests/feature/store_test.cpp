@@ -401,7 +401,8 @@ void expect_fetch_from_file(const std::string& path, std::int64_t n) {
   const GraphFile file(world, path);
   for (const int c : divisors(world.size())) {
     const Grid grid(world, c);
-    const auto rows = fetch_all(grid, read_feature_store(grid, file, "none"));
+    const auto rows = fetch_all(
+        grid, read_feature_store(grid, file, block_partition(file.info().nodes, grid.rows()), "none"));
     for (std::int64_t i = 0; i < n; ++i)
       for (std::int64_t j = 0; j < kWidth; ++j)
         EXPECT_EQ(rows(i, j), (std::is_same_v<T, Half> ? to_float(to_half(entry(i, j))) : entry(i, j)));

@@ -38,7 +38,7 @@ TEST(Sage, HandChecked) {
   const auto x = matrix<double>(3, 1, {1, 2, 4});
   const auto self = matrix<double>(1, 2, {10, 0}), neighbour = matrix<double>(1, 2, {1, 100}),
              bias = matrix<double>(1, 2, {0.5, 0.25});
-  for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
+  for (const ProductOrder order : {ProductOrder::kAggregateFirst, ProductOrder::kMultiplyFirst}) {
     Matrix<double> product, z, dself(1, 2), dneighbour(1, 2), dx;
     sage_forward<double>(Cpu{1}, block, order, x, {self, neighbour, bias}, product, z);
     EXPECT_EQ(z.data, (Buffer<double>{10 + 3 + 0.5, 300 + 0.25, 20 + 4 + 0.5, 400 + 0.25}));
@@ -55,7 +55,7 @@ TEST(Gcn, HandChecked) {
   const Block block = small_block(), transposed = transpose(block);
   const auto x = matrix<double>(3, 1, {1, 2, 4});
   const auto weight = matrix<double>(1, 2, {1, 100}), bias = matrix<double>(1, 2, {0.5, 0.25});
-  for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
+  for (const ProductOrder order : {ProductOrder::kAggregateFirst, ProductOrder::kMultiplyFirst}) {
     Matrix<double> product, z, dweight(1, 2), dx;
     gcn_forward<double>(Cpu{1}, block, order, x, {weight, bias}, product, z);
     EXPECT_EQ(z.data, (Buffer<double>{3.5, 300.25, 4.5, 400.25}));
@@ -67,7 +67,7 @@ TEST(Gcn, HandChecked) {
 }
 
 /// All results of one SAGE layer, in one order.
-std::vector<Matrix<double>> sage_results(const BlockView<>& block, Order order,
+std::vector<Matrix<double>> sage_results(const BlockView<>& block, ProductOrder order,
                                          const std::vector<Matrix<double>>& in) {
   const auto &x = in[0], &self = in[1], &neighbour = in[2], &bias = in[3], &dz = in[4];
   std::vector<Matrix<double>> out = {{}, {self.rows, self.columns}, {self.rows, self.columns}, {}};
@@ -80,7 +80,7 @@ std::vector<Matrix<double>> sage_results(const BlockView<>& block, Order order,
 
 /// All results of one GCN layer, in one order; its weights are the neighbours' of `in`.
 std::vector<Matrix<double>> gcn_results(const BlockView<>& block, const BlockView<>& transposed_block,
-                                        Order order, const std::vector<Matrix<double>>& in) {
+                                        ProductOrder order, const std::vector<Matrix<double>>& in) {
   const auto &x = in[0], &weight = in[2], &bias = in[3], &dz = in[4];
   std::vector<Matrix<double>> out = {{}, {weight.rows, weight.columns}, {}};
   Matrix<double> product;
@@ -132,8 +132,8 @@ TEST(Convolution, IsTheFormulaInBothOrders) {
           random_matrix<double>(50, in, random), random_matrix<double>(in, out, random),
           random_matrix<double>(in, out, random), random_matrix<double>(1, out, random),
           random_matrix<double>(20, out, random)};
-      for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
-        SCOPED_TRACE(testing::Message() << in << " x " << out << (order == Order::kAggregateFirst));
+      for (const ProductOrder order : {ProductOrder::kAggregateFirst, ProductOrder::kMultiplyFirst}) {
+        SCOPED_TRACE(testing::Message() << in << " x " << out << (order == ProductOrder::kAggregateFirst));
         expect_near(sage_results(block, order, tensors), sage_by_eigen(block, tensors));
         expect_near(gcn_results(block, transpose(block), order, tensors), gcn_by_eigen(block, tensors));
       }
@@ -148,7 +148,7 @@ TEST(Convolution, ThePlaceInCommonArraysDoesNotMatter) {
       random_matrix<double>(50, 6, random), random_matrix<double>(6, 7, random),
       random_matrix<double>(6, 7, random), random_matrix<double>(1, 7, random),
       random_matrix<double>(20, 7, random)};
-  for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
+  for (const ProductOrder order : {ProductOrder::kAggregateFirst, ProductOrder::kMultiplyFirst}) {
     const auto sage = sage_results(block, order, tensors),
                sage_in_common = sage_results(shared.block, order, tensors);
     for (std::size_t k = 0; k < sage.size(); ++k) EXPECT_TRUE(same_bits(sage_in_common[k], sage[k])) << k;
@@ -162,9 +162,9 @@ TEST(Convolution, OrderFollowsTheCost) {
   std::mt19937_64 random(1);
   const Block square = random_minibatch({1000, 1000}, random)[0],
               fanned_out = random_minibatch({20000, 1000}, random)[0];
-  EXPECT_EQ(cheaper_order(square, 1433, 16, true), Order::kMultiplyFirst);
-  EXPECT_EQ(cheaper_order(square, 16, 1433, true), Order::kAggregateFirst);
-  EXPECT_EQ(cheaper_order(fanned_out, 602, 256, false), Order::kAggregateFirst)
+  EXPECT_EQ(cheaper_order(square, 1433, 16, true), ProductOrder::kMultiplyFirst);
+  EXPECT_EQ(cheaper_order(square, 16, 1433, true), ProductOrder::kAggregateFirst);
+  EXPECT_EQ(cheaper_order(fanned_out, 602, 256, false), ProductOrder::kAggregateFirst)
       << "a GEMM over all sources would be dearer";
 }
 

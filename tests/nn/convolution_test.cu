@@ -39,7 +39,7 @@ TEST_F(ConvolutionCuda, SageHandChecked) {
   const auto &block = shared.block, &transposed = transpose_shared.block;
   const auto x = matrix(3, 1, {1, 2, 4}), self = matrix(1, 2, {10, 0}), neighbour = matrix(1, 2, {1, 100}),
              bias = matrix(1, 2, {0.5, 0.25}), dz = matrix(2, 2, {1, 0, 0, 2});
-  for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
+  for (const ProductOrder order : {ProductOrder::kAggregateFirst, ProductOrder::kMultiplyFirst}) {
     Matrix<float, Cuda> product, z, dself(1, 2), dneighbour(1, 2), dx;
     sage_forward<float>(gpu(), block, order, x, {self, neighbour, bias}, product, z);
     EXPECT_EQ(numbers(z), (Buffer<float>{10 + 3 + 0.5, 300 + 0.25, 20 + 4 + 0.5, 400 + 0.25}));
@@ -57,7 +57,7 @@ TEST_F(ConvolutionCuda, GcnHandChecked) {
   const auto &block = shared.block, &transposed = transpose_shared.block;
   const auto x = matrix(3, 1, {1, 2, 4}), weight = matrix(1, 2, {1, 100}), bias = matrix(1, 2, {0.5, 0.25}),
              dz = matrix(2, 2, {1, 0, 0, 2});
-  for (const Order order : {Order::kAggregateFirst, Order::kMultiplyFirst}) {
+  for (const ProductOrder order : {ProductOrder::kAggregateFirst, ProductOrder::kMultiplyFirst}) {
     Matrix<float, Cuda> product, z, dweight(1, 2), dx;
     gcn_forward<float>(gpu(), block, order, x, {weight, bias}, product, z);
     EXPECT_EQ(numbers(z), (Buffer<float>{3.5, 300.25, 4.5, 400.25}));

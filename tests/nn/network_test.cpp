@@ -43,7 +43,7 @@ TEST(Network, GradientsAreTheDerivativesOfTheLoss) {
             Case<double> c(shape, {sizes.end() - layers - 1, sizes.end()}, seed);
             for (int l = 1; l <= layers; ++l)
               ++(cheaper_order(c.blocks[static_cast<std::size_t>(l - 1)], c.network.input_width(l),
-                               c.network.output_width(l), l > 1) == Order::kMultiplyFirst
+                               c.network.output_width(l), l > 1) == ProductOrder::kMultiplyFirst
                      ? multiply_first
                      : aggregate_first);
             const auto gradients = c.gradients();

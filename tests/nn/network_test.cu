@@ -61,7 +61,7 @@ TEST_F(NetworkCuda, AgreesWithTheCpu) {
               DeviceCase c(gpu(), shape, {sizes.end() - layers - 1, sizes.end()}, seed);
               for (int l = 1; l <= layers; ++l)
                 ++(cheaper_order(c.device_blocks[static_cast<std::size_t>(l - 1)], c.network.input_width(l),
-                                 c.network.output_width(l), l > 1) == Order::kMultiplyFirst
+                                 c.network.output_width(l), l > 1) == ProductOrder::kMultiplyFirst
                        ? multiply_first
                        : aggregate_first);
               expect_near_the_cpu(c);

@@ -57,12 +57,13 @@ class FeatureStoreOn : private RowStoreOn<Space> {
 };
 using FeatureStore = FeatureStoreOn<Cpu>;
 
-/// Collective over the grid. Reads the file's features in their stored type and applies
+/// Collective over the grid. Reads the file's features, whose rows part grid.row() owns, in their
+/// stored type and applies
 /// `feature_norm` ("none" | "row" | "standard"); `standard`: the mean and deviation that the last
 /// goes by, where they are not those of this graph. Throws UserError(kInput) when the file has no
 /// features.
-FeatureStore read_feature_store(const Grid& grid, const GraphFile& file, const std::string& feature_norm,
-                                const Standardization& standard = {});
+FeatureStore read_feature_store(const Grid& grid, const GraphFile& file, const Ownership& ownership,
+                                const std::string& feature_norm, const Standardization& standard = {});
 
 /// A copy of `host` for the GPU; the host's may go afterwards. `narrow`: float32 rows are kept as
 /// bfloat16. Local.

@@ -25,7 +25,7 @@ using MatrixOn = Matrix<T, std::type_identity_t<Space>>;
 template <class Space, class T>
 using ConstViewOn = ConstMatrixView<T, std::type_identity_t<Space>>;
 
-enum class Order {
+enum class ProductOrder {
   kAggregateFirst,
   kMultiplyFirst,
   kAggregated,  ///< B X is there already: forward only multiplies
@@ -34,9 +34,9 @@ enum class Order {
 /// The cheaper order of a training step, forward and backward, by counting multiply-adds; a
 /// function of the minibatch only. `needs_input_gradient`: false in the first layer, where
 /// aggregating first spares the transposed product.
-Order cheaper_order(const BlockView<Cpu>& block, std::int64_t in, std::int64_t out,
+ProductOrder cheaper_order(const BlockView<Cpu>& block, std::int64_t in, std::int64_t out,
                     bool needs_input_gradient);
-Order cheaper_order(const BlockView<Cuda>& block, std::int64_t in, std::int64_t out,
+ProductOrder cheaper_order(const BlockView<Cuda>& block, std::int64_t in, std::int64_t out,
                     bool needs_input_gradient);
 
 /// The sizes of a block that is not there; the order that the CPU takes.
@@ -44,11 +44,11 @@ struct BlockSize {
   double rows = 0, columns = 0, entry_count = 0;
   double entries() const { return entry_count; }
 };
-Order cheaper_order(const BlockSize& block, std::int64_t in, std::int64_t out, bool needs_input_gradient);
+ProductOrder cheaper_order(const BlockSize& block, std::int64_t in, std::int64_t out, bool needs_input_gradient);
 
 /// The order of exact evaluation, where a rank's block must not decide: by the widths alone.
-inline Order evaluation_order(std::int64_t in, std::int64_t out) {
-  return out < in ? Order::kMultiplyFirst : Order::kAggregateFirst;
+inline ProductOrder evaluation_order(std::int64_t in, std::int64_t out) {
+  return out < in ? ProductOrder::kMultiplyFirst : ProductOrder::kAggregateFirst;
 }
 
 /// Every row of z becomes the row `bias` [1, columns of z].

@@ -23,7 +23,7 @@ struct GcnTensors {
 /// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which
 /// backward reads, else X W.
 template <class T, class Space>
-void gcn_forward(const Space&, const BlockViewOn<Space>& block, Order order, ConstViewOn<Space, T> x,
+void gcn_forward(const Space&, const BlockViewOn<Space>& block, ProductOrder order, ConstViewOn<Space, T> x,
                  GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                  MatrixOn<Space, T>& z);
 
@@ -33,7 +33,7 @@ void gcn_forward(const Space&, const BlockViewOn<Space>& block, Order order, Con
 /// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read
 /// when multiplying first or when dx is asked for.
 template <class T, class Space>
-void gcn_backward(const Space&, const BlockViewOn<Space>& transposed, Order order, ConstViewOn<Space, T> x,
+void gcn_backward(const Space&, const BlockViewOn<Space>& transposed, ProductOrder order, ConstViewOn<Space, T> x,
                   GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                   const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dweight, MatrixOn<Space, T>* dx);
 

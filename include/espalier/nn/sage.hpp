@@ -26,10 +26,10 @@ struct SageTensors {
 };
 
 /// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which
-/// backward reads, else X W_neighbour; it holds B X already with Order::kAggregated, where X_d is
+/// backward reads, else X W_neighbour; it holds B X already with ProductOrder::kAggregated, where X_d is
 /// all that is read of X.
 template <class T, class Space>
-void sage_forward(const Space&, const BlockViewOn<Space>& block, Order order, ConstViewOn<Space, T> x,
+void sage_forward(const Space&, const BlockViewOn<Space>& block, ProductOrder order, ConstViewOn<Space, T> x,
                   SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
                   MatrixOn<Space, T>& z);
 
@@ -41,7 +41,7 @@ void sage_forward(const Space&, const BlockViewOn<Space>& block, Order order, Co
 /// when multiplying first or when dx is asked for.
 template <class T, class Space>
 void sage_backward(const Space&, const BlockViewOn<Space>& block, const BlockViewOn<Space>& transposed,
-                   Order order, ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
+                   ProductOrder order, ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
                    MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dself,
                    MatrixOn<Space, T>& dneighbour, MatrixOn<Space, T>* dx);
 

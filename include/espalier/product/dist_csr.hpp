@@ -51,10 +51,14 @@ DistCsr<Index> empty_dist_csr(const Grid& grid, Ownership ownership);
 /// `rows` rows in ranges, one for each block row or, replicated, one for all.
 RowPartition row_ranges(const Grid& grid, std::int64_t rows, Topology topology);
 
-/// The adjacency matrix of a file, values as in the file (weights or none). Collective
-/// over the grid.
+/// The adjacency matrix of a file, values as in the file (weights or none); part grid.row() owns
+/// its rows, or the one part that there is. Collective over the grid.
 template <class Index>
-DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, Topology topology);
+DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, const Ownership& ownership);
+template <class Index>
+DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, Topology topology) {
+  return read_dist_csr<Index>(grid, file, row_ranges(grid, file.info().nodes, topology));
+}
 
 /// What a DistCsr made of parts of a matrix that every rank knows looks like; for tests. Not
 /// collective.

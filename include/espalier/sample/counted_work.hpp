@@ -37,10 +37,18 @@ struct PlannedEpoch {
   std::int64_t batches_per_step = 1;
   std::int64_t bulk = 1;
   std::uint64_t seed = 0, epoch = 1;
+  Ownership map = {};  ///< who owns which vertex, by block rows, where an order says so; else ranges
 
   int rows() const { return ranks / replication; }
   /// Parts of the matrix.
   int parts() const { return topology == Topology::kPartitioned ? rows() : 1; }
+  /// Who owns which of n vertices: a part for each block row, and for each part of the matrix.
+  Ownership blocks(std::int64_t n) const {
+    return map.is_map() ? map : Ownership(block_partition(n, rows()));
+  }
+  Ownership matrix_parts(std::int64_t n) const {
+    return parts() == 1 ? Ownership(block_partition(n, 1)) : blocks(n);
+  }
 };
 
 /// Of one minibatch, on average or the largest; index l stands for layer l.

@@ -41,11 +41,18 @@ void place_targets(const Grid& grid, const Ownership& blocks,
 
 /// Collective over the grid. The splits and who judges what. Throws UserError(kInput) when there
 /// are no training vertices, or splits overlap or name unlabelled vertices.
-void read_splits(const Grid& grid, const GraphFile& file, Targets& targets);
+void read_splits(const Grid& grid, const GraphFile& file, const Ownership& blocks, Targets& targets);
+
+/// Collective over the grid. What is to be learnt of each training vertex, in their order, on every
+/// rank. `judged`: `width` values for each vertex that I judge.
+template <class T>
+Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Buffer<T>& judged,
+                              std::int64_t width);
 
 /// Collective over the grid. What the task of that name trains and judges by. Throws
 /// UserError(kInput) when the file cannot be trained on: also as check_labels does.
-std::unique_ptr<Targets> read_targets(const Grid& grid, const GraphFile& file, const std::string& task);
+std::unique_ptr<Targets> read_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
+                                      const std::string& task);
 
 /// Throws UserError(kInput) when the task of that name cannot be learnt from the labels: none, all
 /// -1, several per vertex where it wants one. `otherwise` ends the message: what else can be done.

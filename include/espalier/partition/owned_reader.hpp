@@ -1,0 +1,52 @@
+// Rows of a graph file, brought to the ranks that own them. Ranges are read where they lie. Of a
+// map every rank of a process column reads an even piece of the file and sends each row to its
+// owner in the column; rows arrive in the order of their places, without ids:
+//
+//   file        [ piece of rank 0 | piece of rank 1 | ... ]     again and again, for pieces of
+//                 a  b  b  a  b     a  a  b                      bounded size
+//   all-to-all  a: [a a | a a]   b: [b b b | b]                  by source, then by id
+#pragma once
+
+#include <cstdint>
+
+#include "espalier/comm/grid.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/partition/ownership.hpp"
+
+namespace espalier {
+
+class OwnedReader {
+ public:
+  /// For the rows of part grid.row(), or of the one part that there is. `piece_bytes`: about as
+  /// much of the file as a rank of a process column reads at a time. All of them must stay.
+  OwnedReader(const Grid& grid, const GraphFile& file, const Ownership& ownership,
+              std::int64_t piece_bytes = std::int64_t{64} << 20);
+
+  /// Collective over the grid, as all of these; errors are those of GraphFile's members. Row k is
+  /// that of ownership.vertex(part, k); columns are global ids.
+  template <class Index>
+  Csr<Index> rows() const;
+  /// T: float or Half.
+  template <class T>
+  Matrix<T> features() const;
+  /// Of my share of the part: piece grid.column() of grid.replication(), as Ownership::cut cuts it.
+  Buffer<std::int32_t> labels() const;
+  Matrix<std::uint8_t> multi_labels() const;
+
+ private:
+  struct Deal;
+  template <class Read>
+  void each_piece(std::int64_t bytes, Read read) const;
+  template <class T, class Read>
+  Buffer<T> collect(std::int64_t width, Read read) const;
+  template <class T, class Read>
+  Buffer<T> collect_share(std::int64_t width, Read read) const;
+
+  const Grid& grid_;
+  const GraphFile& file_;
+  const Ownership& ownership_;
+  int part_;
+  std::int64_t piece_bytes_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,168 @@
+#include "espalier/partition/owned_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kLabel = "setup";
+
+template <class T>
+void append(Buffer<T>& all, const Buffer<T>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+// The rows [read.begin, read.end), on their way from the rank that read them to their owners.
+struct OwnedReader::Deal {
+  const Communicator& column;
+  std::vector<std::int64_t> order;   // the rows, counted from read.begin, grouped by owner
+  std::vector<std::int64_t> counts;  // rows for each rank
+
+  Deal(const Communicator& comm, const Ownership& ownership, RowRange read)
+      : column(comm), order(read.size()), counts(comm.size(), 0) {
+    std::vector<int> owner(read.size());
+    for (std::int64_t k = 0; k < read.size(); ++k) ++counts[owner[k] = ownership.owner(read.begin + k)];
+    std::vector<std::int64_t> next(counts.size(), 0);
+    for (std::size_t r = 1; r < next.size(); ++r) next[r] = next[r - 1] + counts[r - 1];
+    for (std::int64_t k = 0; k < read.size(); ++k) order[next[owner[k]]++] = k;
+  }
+
+  // Rows of equal width.
+  template <class T>
+  Buffer<T> send(const T* rows, std::int64_t width) const {
+    Buffer<T> sent(std::ssize(order) * width);
+    for (std::int64_t k = 0; k < std::ssize(order); ++k)
+      std::copy_n(rows + order[k] * width, width, sent.data() + k * width);
+    auto sizes = counts;
+    for (auto& size : sizes) size *= width;
+    return column.all_to_all_v(std::span<const T>(sent), sizes, kLabel).data;
+  }
+
+  // Rows of any width: row k is values[indptr[k] .. indptr[k + 1]).
+  template <class T>
+  Buffer<T> send(const Buffer<std::int64_t>& indptr, const Buffer<T>& values) const {
+    Buffer<T> sent;
+    sent.reserve(values.size());
+    std::vector<std::int64_t> sizes;
+    auto k = order.begin();
+    for (const auto rows : counts) {
+      const auto before = std::ssize(sent);
+      for (const auto end = k + rows; k != end; ++k)
+        sent.insert(sent.end(), values.begin() + indptr[*k], values.begin() + indptr[*k + 1]);
+      sizes.push_back(std::ssize(sent) - before);
+    }
+    return column.all_to_all_v(std::span<const T>(sent), sizes, kLabel).data;
+  }
+};
+
+OwnedReader::OwnedReader(const Grid& grid, const GraphFile& file, const Ownership& ownership,
+                         std::int64_t piece_bytes)
+    : grid_(grid),
+      file_(file),
+      ownership_(ownership),
+      part_(ownership.parts() > 1 ? grid.row() : 0),
+      piece_bytes_(piece_bytes) {}
+
+// Collective over the column. Calls read(deal, begin, end) for one piece after another of a data
+// set of so many bytes.
+template <class Read>
+void OwnedReader::each_piece(std::int64_t bytes, Read read) const {
+  const auto& column = grid_.column_comm();
+  const auto n = ownership_.rows(), rounds = 1 + bytes / column.size() / piece_bytes_;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto slice = even_range(n, rounds, round),
+               mine = even_range(slice.size(), column.size(), column.rank());
+    const RowRange piece{slice.begin + mine.begin, slice.begin + mine.end};
+    read(Deal(column, ownership_, piece), piece.begin, piece.end);
+  }
+}
+
+template <class Index>
+Csr<Index> OwnedReader::rows() const {
+  if (!ownership_.is_map())
+    return file_.read_rows<Index>(ownership_.ranges().begin(part_), ownership_.ranges().end(part_));
+  const auto& info = file_.info();
+  std::vector<Csr<Index>> pieces;
+  Csr<Index> all;
+  all.rows = ownership_.size(part_);
+  all.columns = info.nodes;
+  all.indptr.reserve(all.rows + 1);
+  std::int64_t entries = 0;
+  const std::int64_t entry_bytes = sizeof(Index) + (info.weighted ? sizeof(float) : 0);
+  each_piece(info.edges * entry_bytes, [&](const Deal& deal, std::int64_t begin, std::int64_t end) {
+    const auto read = file_.read_rows<Index>(begin, end);
+    Buffer<std::int64_t> sizes(read.rows);
+    for (std::int64_t k = 0; k < read.rows; ++k) sizes[k] = read.row_size(k);
+    for (const auto size : deal.send(sizes.data(), 1)) all.indptr.push_back(entries += size);
+    auto& piece = pieces.emplace_back();
+    piece.indices = deal.send(read.indptr, read.indices);
+    if (info.weighted) piece.values = deal.send(read.indptr, read.values);
+  });
+  all.indices.reserve(entries);
+  all.values.reserve(info.weighted ? entries : 0);
+  for (auto& piece : pieces) {
+    append(all.indices, piece.indices);
+    append(all.values, piece.values);
+    piece = {};
+  }
+  return all;
+}
+
+// My rows of a data set with `width` values in each; read(begin, end) reads some.
+template <class T, class Read>
+Buffer<T> OwnedReader::collect(std::int64_t width, Read read) const {
+  Buffer<T> all;
+  all.reserve(ownership_.size(part_) * width);
+  each_piece(ownership_.rows() * width * static_cast<std::int64_t>(sizeof(T)),
+             [&](const Deal& deal, std::int64_t begin, std::int64_t end) {
+               const Buffer<T> rows = read(begin, end);
+               append(all, deal.send(rows.data(), width));
+             });
+  return all;
+}
+
+template <class T>
+Matrix<T> OwnedReader::features() const {
+  if (!ownership_.is_map())
+    return file_.read_features<T>(ownership_.ranges().begin(part_), ownership_.ranges().end(part_));
+  Matrix<T> mine(0, file_.info().features);
+  mine.data =
+      collect<T>(mine.columns, [&](auto begin, auto end) { return file_.read_features<T>(begin, end).data; });
+  mine.rows = ownership_.size(part_);
+  return mine;
+}
+
+template <class T, class Read>
+Buffer<T> OwnedReader::collect_share(std::int64_t width, Read read) const {
+  const auto shares = ownership_.cut(grid_.replication());
+  const int share = part_ * grid_.replication() + grid_.column();
+  if (!ownership_.is_map()) return read(shares.ranges().begin(share), shares.ranges().end(share));
+  const auto part = collect<T>(width, read);
+  std::int64_t before = 0;
+  for (int other = part_ * grid_.replication(); other < share; ++other) before += shares.size(other);
+  return {part.begin() + before * width, part.begin() + (before + shares.size(share)) * width};
+}
+
+Buffer<std::int32_t> OwnedReader::labels() const {
+  return collect_share<std::int32_t>(1, [&](auto begin, auto end) { return file_.read_labels(begin, end); });
+}
+
+Matrix<std::uint8_t> OwnedReader::multi_labels() const {
+  Matrix<std::uint8_t> mine(0, file_.info().classes);
+  mine.data = collect_share<std::uint8_t>(
+      mine.columns, [&](auto begin, auto end) { return file_.read_multi_labels(begin, end).data; });
+  mine.rows = mine.columns == 0 ? 0 : std::ssize(mine.data) / mine.columns;
+  return mine;
+}
+
+template Csr<std::int32_t> OwnedReader::rows() const;
+template Csr<std::int64_t> OwnedReader::rows() const;
+template Matrix<float> OwnedReader::features() const;
+template Matrix<Half> OwnedReader::features() const;
+
+}  // namespace espalier
