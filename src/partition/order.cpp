@@ -237,15 +237,4 @@ Order read_order(const Communicator& comm, const std::string& path) {
   return order;
 }
 
-// ---- who owns what ----
-
-Ownership own_by(const Order& order, int parts) {
-  const auto cuts = cut_order(order.info.weights, parts);
-  std::vector<std::int32_t> part_of(order.info.weights.size());
-  for (std::size_t k = 0; k < part_of.size(); ++k) part_of[k] = cuts.owner(static_cast<std::int64_t>(k));
-  std::vector<std::int32_t> owner(order.cluster.size());
-  std::ranges::transform(order.cluster, owner.begin(), [&](auto cluster) { return part_of[cluster]; });
-  return {std::move(owner), parts};
-}
-
 }  // namespace espalier
