@@ -37,6 +37,10 @@ LDLIBS   += $(shell pkg-config --libs $(PKG) 2>/dev/null)
 COMBBLAS ?= $(shell test -e /usr/include/CombBLAS/CombBLAS.h && echo /usr)
 COMBBLAS_FLAGS = $(if $(COMBBLAS),$(patsubst %,-isystem %/include,$(filter-out /usr,$(COMBBLAS))) -isystem $(COMBBLAS)/include/CombBLAS -DTHREADED -DESPALIER_WITH_COMBBLAS)
 COMBBLAS_LIBS  = $(if $(COMBBLAS),$(patsubst %,-L%/lib,$(filter-out /usr,$(COMBBLAS))) -lCombBLAS -lUsortlib -lGraphGenlib)
+# METIS is one method of `espalier partition`; without it the program says so when it is asked for.
+METIS    ?= $(shell for d in /usr /usr/local; do test -e $$d/include/metis.h && echo $$d && break; done)
+METIS_FLAGS = $(if $(METIS),$(patsubst %,-isystem %/include,$(filter-out /usr,$(METIS))) -DESPALIER_WITH_METIS)
+LDLIBS   += $(if $(METIS),$(patsubst %,-L%/lib,$(filter-out /usr,$(METIS))) -lmetis)
 # Eigen is another oracle and baseline: of products, in one file of the tests and one bench.
 EIGEN_FLAGS = $(shell pkg-config --cflags eigen3 2>/dev/null | sed 's/-I/-isystem /g')
 # Debian's h5py and numpy serve the tests and scripts; a python3 that lacks them is passed over.
@@ -69,12 +73,15 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
+$(BUILD)/obj/partition/order_by_metis.cpp.o: CPPFLAGS += $(METIS_FLAGS)
+
 deps:  ## install what is missing (apt), or print what to ask for
 	@bash scripts/install_deps.sh
 
 status: deps  ## print what the build found
 	@echo "MPI    $$($(MPICXX) --showme:version 2>/dev/null | head -1 || echo 'not found')"; \
 	echo "HDF5   $$(pkg-config --modversion hdf5-openmpi 2>/dev/null || echo 'not found: libhdf5-openmpi-dev')"; \
+	echo "METIS  $(if $(METIS),$(METIS)/include/metis.h,not found: libmetis-dev; \`partition\` has its other methods)"; \
 	echo "CUDA   $(CUDA_STATUS)"
 
 run: all  ## train a 3-layer GraphSAGE on a real graph, on 4 ranks (RANKS=n to change)

@@ -6,7 +6,7 @@
 
 SMPI_INCLUDE      ?= /usr/include/smpi
 SIMULATED_ROOMS   := base comm sparse partition product sample feature
-SIMULATED_WITHOUT := src/base/config% src/product/read_% src/feature/read_%
+SIMULATED_WITHOUT := src/base/config% src/partition/order% src/product/read_% src/feature/read_%
 SIMULATED_SOURCES := $(filter-out $(SIMULATED_WITHOUT),$(foreach room,$(SIMULATED_ROOMS),$(sort $(wildcard src/$(room)/*.cpp)))) \
                      src/dense/gather.cpp src/dense/spmm.cpp bench/simulated/scaling.cpp
 SIMULATED_OBJECTS := $(SIMULATED_SOURCES:%=build/simulated/obj/%.o)

@@ -30,6 +30,7 @@ fmt | libfmt-dev | fmt | fmt | header fmt/core.h
 OpenBLAS | libopenblas-dev | openblas | openblas | header cblas.h
 Eigen | libeigen3-dev | eigen | eigen | header Eigen/Core
 CombBLAS | libcombblas-dev | combblas | - | header CombBLAS/CombBLAS.h
+METIS | libmetis-dev | metis | metis | header metis.h
 zlib | zlib1g-dev | zlib | zlib | header zlib.h
 Random123 | librandom123-dev | random123 | - | header Random123/philox.h
 JSON for Modern C++ | nlohmann-json3-dev | nlohmann-json | - | header nlohmann/json.hpp
@@ -40,13 +41,15 @@ SciPy | python3-scipy | py-scipy | python, scipy-stack | python scipy
 Matplotlib | python3-matplotlib | py-matplotlib | python, scipy-stack | python matplotlib
 clang-format | clang-format | llvm+clang | llvm | program clang-format"
 
-# What the tests, benches and checks need beyond the program itself: its absence is said, but stops no build.
+# What the tests, benches and checks need beyond the program itself, and METIS, which one command can use: its absence is
+# said, but stops no build.
 FOR_TESTS="\
 libbenchmark-dev
 libgtest-dev
 libopenblas-dev
 libeigen3-dev
 libcombblas-dev
+libmetis-dev
 python3
 python3-numpy
 python3-h5py
@@ -244,7 +247,7 @@ main() {
   if [ -n "$missing" ]; then
     report_missing "$missing"
     [ -n "$(without "$FOR_TESTS" <<<"$missing")" ] && return 1
-    echo "install_deps.sh: the program builds without these; tests, benches and checks need them"
+    echo "install_deps.sh: the program builds without these; tests, benches and checks need them, `partition --method metis` needs METIS"
   fi
   [ -z "$option" ] || echo "install_deps.sh: nothing is missing; CUDA toolkit (optional): nvcc $(cuda_status)"
 }

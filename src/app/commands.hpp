@@ -57,6 +57,20 @@ struct DigestArguments {
 };
 void digest_command(const Communicator& world, const DigestArguments& arguments);
 
+struct PartitionArguments {
+  std::string file;
+  std::string output;         ///< empty: the file's name, .order.h5 for .h5
+  std::string method;         ///< a name in order_methods(); empty: default_order_method()
+  std::int64_t clusters = 0;  ///< 0: kUsualClusters, or as many as vertices
+  std::int64_t seed = 0;
+  bool fast = false;
+  bool overwrite = false;  ///< may `output` be replaced?
+  double stall_minutes = 0;
+};
+void partition_command(const Communicator& world, const PartitionArguments& arguments);
+/// The ways to make an order, a line each.
+std::string order_methods_in_words();
+
 struct InfoArguments {
   std::string file;
   std::int64_t ranks = 1;  ///< p and c for which memory per rank is shown

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "commands.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/nearest.hpp"
 #include "espalier/nn/layer.hpp"
@@ -71,6 +72,23 @@ const std::map<std::string, Words>& words() {
       {"info",
        {"describe a graph file and the memory it takes",
         "Example:\n  espalier info planted.h5 --ranks 64 --replication 4"}},
+      {"partition",
+       {"make an order of a graph, by which its vertices are given to ranks",
+        "Examples:\n  espalier partition planted.h5\n"
+        "  mpirun -np 4 espalier partition rmat.h5 --method random -o rmat.order.h5\n\n"
+        "An order is a sequence of small clusters; those close in number have many edges between them. One "
+        "serves every\n"
+        "number of ranks: their parts are cuts of the sequence, even in vertices, edges and the vertices of "
+        "each split.\n\n"
+        "The methods (--method):\n" +
+            order_methods_in_words() +
+            "\n\nAn order is HDF5; h5py can write one too:\n"
+            "  /              attributes format = \"espalier-order\", version = 1, method; pattern: digest "
+            "of "
+            "the graph's edges\n"
+            "  /cluster       uint16 [n]: the cluster of each vertex\n"
+            "  /weights       int64 [clusters, 5]: vertices, edges, train, valid and test in each\n"
+            "The same graph, options and seed give the same bytes on any number of ranks."}},
       {"sample",
        {"draw the minibatches of an epoch without training",
         "Example:\n  mpirun -np 4 espalier sample inputs/debian.toml grid.replication=2 "
@@ -130,8 +148,6 @@ std::string help_example(const std::string& command) {
 
 void check_command(const std::string& command) {
   if (words().contains(command)) return;
-  if (command == "partition")
-    usage_error("the command '{}' is not available in this version; see `espalier help`", command);
   std::vector<std::string> names;
   for (const auto& [name, text] : words()) names.push_back(name);
   usage_error("there is no command '{}'; did you mean '{}'? `espalier help` lists them", command,

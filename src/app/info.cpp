@@ -1,4 +1,5 @@
-// espalier info: what is in a graph file, and how much memory it takes on a grid.
+// espalier info: what is in a graph file, and how much memory it takes on a grid; or what is in an
+// order (order_page.hpp).
 //
 // Every rank reads an even range of rows, in parts of bounded size. Degree quantiles are exact:
 // each rank keeps its degrees sorted, and one bisection over the degree axis serves all
@@ -17,6 +18,7 @@
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "espalier/plan/memory.hpp"
+#include "order_page.hpp"
 
 namespace espalier {
 
@@ -258,6 +260,8 @@ void info_command(const Communicator& world, const InfoArguments& arguments) {
     usage_error("--ranks {} --replication {}: the replication must divide the number of ranks",
                 arguments.ranks, arguments.replication);
   const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
+  const std::int64_t order = world.rank() == 0 && looks_like_order(arguments.file);
+  if (world.all_reduce(order, Reduction::kMax, kLabel) != 0) return show_order(world, arguments.file);
   // 1. What the header says.
   note_activity("opening the graph file");
   const GraphFile file(world, arguments.file);

@@ -18,6 +18,7 @@
 #include "espalier/comm/node_fellows.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/graph/generate.hpp"
+#include "espalier/partition/order.hpp"
 #include "help.hpp"
 #include "number_option.hpp"
 
@@ -31,6 +32,7 @@ constexpr std::int64_t kMostDrawn = 1'000'000'000;  // epochs or minibatches
 struct Arguments {
   ImportArguments import;
   GenerateArguments generate;
+  PartitionArguments partition;
   InfoArguments info;
   DigestArguments digest;
   JobArguments job;
@@ -127,9 +129,25 @@ void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
   }
 }
 
+void add_partition(CLI::App& app, PartitionArguments& a, Action& action) {
+  auto* partition = add_command(app, "partition");
+  partition->add_option("FILE", a.file, "a graph file")->required();
+  partition->add_option("-o,--output", a.output, "the order to write (FILE with .order.h5 for .h5)");
+  partition->add_option("--method", a.method, "how: the methods below (metis, where it can hold the graph)");
+  add_whole_number(*partition, "--clusters", a.clusters, {1, kMostClusters}, "how many clusters (1024)");
+  add_whole_number(*partition, "--seed", a.seed, {0, std::numeric_limits<std::int64_t>::max()},
+                   "of what is left to chance")
+      ->capture_default_str();
+  partition->add_flag("--fast", a.fast, "one attempt and one refinement: sooner done, more edges cut");
+  add_stall_option(*partition, a.stall_minutes);
+  partition->add_flag("--overwrite", a.overwrite, "replace a file that exists");
+  partition->callback(
+      [&action, &a] { action = [&a](const Communicator& world) { partition_command(world, a); }; });
+}
+
 void add_info(CLI::App& app, InfoArguments& a, Action& action) {
   auto* info = add_command(app, "info");
-  info->add_option("FILE", a.file, "a graph file")->required();
+  info->add_option("FILE", a.file, "a graph file, or an order")->required();
   add_whole_number(*info, "--ranks", a.ranks, {1, kMostRanks}, "show memory per rank for so many ranks")
       ->capture_default_str();
   add_whole_number(*info, "--replication", a.replication, {1, kMostRanks},
@@ -223,7 +241,8 @@ void add_help(CLI::App& app, std::string& topic, const std::string& overview, Ac
 // Has a job done its work when its files are there? Of other commands, what they print is
 // the result.
 bool writes_its_result(const std::string& command) {
-  return command == "train" || command == "infer" || command == "import" || command == "generate";
+  return command == "train" || command == "infer" || command == "import" || command == "generate" ||
+         command == "partition";
 }
 
 // Collective. Has standard output taken all of it? Only rank 0 prints.
@@ -249,6 +268,7 @@ int run(const Communicator& world, int argc, char** argv) {
   app.add_flag("-q,--quiet", arguments.quiet, "warnings and errors only");
   add_import(app, arguments.import, action);
   add_generate(app, arguments.generate, action);
+  add_partition(app, arguments.partition, action);
   add_info(app, arguments.info, action);
   add_digest(app, arguments.digest, action);
   add_job(app, "sample", arguments.job, action, sample_command);

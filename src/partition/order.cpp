@@ -237,15 +237,4 @@ Order read_order(const Communicator& comm, const std::string& path) {
   return order;
 }
 
-// ---- who owns what ----
-
-Ownership own_by(const Order& order, int parts) {
-  if (parts == 1) return block_partition(order.info.nodes, 1);
-  const auto cuts = cut_order(order.info.weights, parts);
-  std::vector<int> part_of;
-  for (int cluster = 0; cluster < order.info.clusters(); ++cluster) part_of.push_back(cuts.owner(cluster));
-  return Ownership(std::make_shared<const OwnerMap>(
-      order.info.nodes, parts, [&](std::int64_t v) { return part_of[order.cluster[v]]; }));
-}
-
 }  // namespace espalier

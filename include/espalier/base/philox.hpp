@@ -30,6 +30,7 @@ enum class Purpose : std::uint64_t {
   kGenerateLabels = 7,
   kGenerateSplit = 8,
   kAttention = 9,
+  kOrder = 12,
   kTest = 255
 };
 

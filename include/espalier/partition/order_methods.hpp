@@ -1,0 +1,62 @@
+// The ways to make an order (partition/order.hpp), one file each in src/partition/, one line each
+// in the table of order_methods.cpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/graph/row_range.hpp"
+#include "espalier/partition/order.hpp"
+#include "espalier/sparse/csr.hpp"
+
+namespace espalier {
+
+/// What a method is given. Every rank has an even range of the vertices.
+struct OrderTask {
+  const Communicator& world;
+  std::int64_t nodes;
+  std::int64_t edges;  ///< entries of all rows
+  int clusters;        ///< 1 <= clusters <= nodes, kMostClusters
+  std::uint64_t seed = 0;
+  bool fast = false;                    ///< fewer attempts, more edges cut
+  std::vector<ClusterWeights> weights;  ///< [mine] of each vertex: 1, its entries, is it in
+                                        ///< each split
+  /// Collective; every rank its own range, perhaps empty. The graph's rows [begin, end), columns
+  /// ascending.
+  std::function<Csr<std::int64_t>(std::int64_t begin, std::int64_t end)> read_rows;
+
+  RowRange mine() const { return even_range(nodes, world.size(), world.rank()); }
+};
+
+struct OrderMethod {
+  const char* name;
+  const char* about;  ///< a line for `espalier help partition`
+  /// Collective. The cluster of each of my vertices. The same for any number of ranks. No cluster
+  /// is empty. UserError on every rank when the method is not there (kUsage), or cannot hold the
+  /// graph (kInput: ids; kMemory).
+  Buffer<std::uint16_t> (*clusters)(const OrderTask& task);
+};
+
+std::span<const OrderMethod> order_methods();
+
+/// The method of that name; UserError(kUsage), with all names, when there is none.
+const OrderMethod& order_method(const std::string& name);
+
+/// What is taken when nobody asks for a method: metis where it is there and can hold the graph,
+/// else our own. `entries`: of the symmetric pattern, at most.
+std::string default_order_method(std::int64_t nodes, std::int64_t entries);
+
+/// Was METIS there when the program was built?
+bool has_metis();
+/// Can METIS's ids number a symmetric graph of so many vertices and entries?
+bool fits_metis(std::int64_t nodes, std::int64_t entries);
+
+/// Collective. What is in each cluster; `mine`: the clusters of my vertices.
+std::vector<ClusterWeights> weights_of_clusters(const OrderTask& task, std::span<const std::uint16_t> mine);
+
+}  // namespace espalier

@@ -1,0 +1,29 @@
+// How good an order is for a graph, cut into so many parts.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "espalier/partition/order_methods.hpp"
+
+namespace espalier {
+
+struct PartsQuality {
+  int parts = 0;
+  double cut = 0;  ///< of the edges, the fraction whose ends are in different parts; no loops
+  /// The mean over vertices of how many parts have one of its row's vertices, or itself: in a
+  /// symmetric graph, the parts that read it or own it.
+  double replication = 1;
+  std::array<double, kBalanceNames.size()> balances{};
+};
+
+/// 2, 4, 8, ... parts: as far as there are clusters, and 64.
+std::vector<int> shown_parts(int clusters);
+
+/// Collective. Reads the task's graph once more, in pieces of bounded size. `mine`: the clusters of
+/// my vertices; 2 bytes per vertex of the graph are taken on every rank.
+std::vector<PartsQuality> quality_of(const OrderTask& task, std::span<const std::uint16_t> mine,
+                                     std::span<const ClusterWeights> weights, std::span<const int> parts);
+
+}  // namespace espalier

@@ -1,0 +1,119 @@
+// espalier partition: an order of a graph, by which any number of ranks will own its vertices.
+#include <algorithm>
+#include <filesystem>
+
+#include "commands.hpp"
+#include "espalier/base/clock.hpp"
+#include "espalier/base/escape.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/signals.hpp"
+#include "espalier/base/watchdog.hpp"
+#include "espalier/base/whereabouts.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/comm/session.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/partition/order_quality.hpp"
+#include "order_page.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::int64_t kUsualClusters = 1024;
+
+std::string output_of(const PartitionArguments& arguments) {
+  if (!arguments.output.empty()) return arguments.output;
+  const std::string_view ending = ".h5";
+  auto stem = arguments.file;
+  if (stem.ends_with(ending)) stem.resize(stem.size() - ending.size());
+  return stem + ".order.h5";
+}
+
+int clusters_of(const PartitionArguments& arguments, std::int64_t nodes) {
+  if (arguments.clusters > nodes)
+    usage_error("--clusters {}: the graph has {} vertices; ask for at most so many clusters",
+                arguments.clusters, nodes);
+  return static_cast<int>(arguments.clusters > 0 ? arguments.clusters : std::min(kUsualClusters, nodes));
+}
+
+std::string method_of(const PartitionArguments& arguments, const GraphInfo& info) {
+  if (!arguments.method.empty()) return order_method(arguments.method).name;
+  const bool symmetric = info.directed && !*info.directed;
+  return order_method(default_order_method(info.nodes, symmetric ? info.edges : 2 * info.edges)).name;
+}
+
+// Collective. Of each of my vertices: 1, the entries of its row, whether it is in each split. Reads
+// the edges in pieces of bounded size.
+std::vector<ClusterWeights> read_weights(const GraphFile& file, const OrderTask& task) {
+  constexpr std::int64_t kEdgesPerPiece = std::int64_t{1} << 24;
+  const auto mine = task.mine();
+  std::vector<ClusterWeights> weights(static_cast<std::size_t>(mine.size()), ClusterWeights{1});
+  const auto pieces = 1 + task.edges / task.world.size() / kEdgesPerPiece;
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const auto range = even_range(mine.size(), pieces, piece);
+    const auto rows = task.read_rows(mine.begin + range.begin, mine.begin + range.end);
+    for (std::int64_t i = 0; i < rows.rows; ++i) weights[range.begin + i][1] = rows.row_size(i);
+  }
+  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
+    for (const auto v : file.read_split(split))
+      if (v >= mine.begin && v < mine.end) weights[v - mine.begin][2 + static_cast<int>(split)] = 1;
+  return weights;
+}
+
+OrderTask task_of(const Communicator& world, const GraphFile& file, const PartitionArguments& arguments) {
+  const auto& info = file.info();
+  OrderTask task{.world = world,
+                 .nodes = info.nodes,
+                 .edges = info.edges,
+                 .clusters = clusters_of(arguments, info.nodes),
+                 .seed = static_cast<std::uint64_t>(arguments.seed),
+                 .fast = arguments.fast,
+                 .weights = {},
+                 .read_rows = [&file](std::int64_t begin, std::int64_t end) {
+                   return file.read_rows<std::int64_t>(begin, end);
+                 }};
+  task.weights = read_weights(file, task);
+  return task;
+}
+
+}  // namespace
+
+std::string order_methods_in_words() {
+  std::string lines;
+  for (const auto& method : order_methods())
+    lines += fmt::format("{}  {:<12}{}", lines.empty() ? "" : "\n", method.name, method.about);
+  return lines;
+}
+
+void partition_command(const Communicator& world, const PartitionArguments& arguments) {
+  const double start = now();
+  const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
+  set_memory_advice("use more ranks on more nodes, or --method streaming");
+  note_activity("opening the graph file");
+  note_consequence("no order was written");
+  // 1. What is asked for? Before anything large is read.
+  const OutputFile output(output_of(arguments), arguments.overwrite);
+  agree(world, [&] {
+    if (world.rank() == 0) check_output(output);
+  });
+  const GraphFile file(world, arguments.file);
+  const auto method = method_of(arguments, file.info());
+  clusters_of(arguments, file.info().nodes);
+  // 2. The order.
+  note_activity("reading the graph");
+  const auto task = task_of(world, file, arguments);
+  log::info("graph      {}: {} vertices, {} edges", excerpt(arguments.file), task.nodes, task.edges);
+  note_activity("making clusters");
+  const auto mine = order_method(method).clusters(task);
+  const OrderInfo order{task.nodes, method, pattern_digest(file.content()), weights_of_clusters(task, mine)};
+  note_activity("writing the order");
+  write_order(world, output, order, mine);
+  log::info("wrote      {}: {} clusters by {}, {} bytes, in {:.1f} s", excerpt(output.path), order.clusters(),
+            method, std::filesystem::file_size(output.path), now() - start);
+  // 3. How good it is.
+  note_activity("judging the order");
+  note_consequence("the order is written, but not judged");
+  show_quality(quality_of(task, mine, order.weights, shown_parts(order.clusters())));
+}
+
+}  // namespace espalier

@@ -1,0 +1,41 @@
+// An order by bisection from the top down: a set of vertices that is to become `clusters` clusters
+// is split into two, one for each half of the clusters, and so on. So the clusters of any aligned
+// stretch of 2^k were one set, and few edges leave it.
+//
+// The halves of a set may stand either way round. They stand so that fewer edges reach past the
+// other half: what of the rest of the graph comes before the set in the sequence, and what after,
+// is known when it is split. That is what makes cuts good that are no power of two.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "order_pattern.hpp"
+
+namespace espalier {
+
+/// Some vertices of a graph, and the edges between them.
+struct SubGraph {
+  std::vector<std::int32_t> vertices;         ///< ids in the graph; the others are places here
+  std::vector<std::int32_t> indptr, indices;  ///< [n + 1], symmetric
+  std::vector<std::int32_t> weights;          ///< [n, kinds]
+
+  std::int32_t size() const { return static_cast<std::int32_t>(vertices.size()); }
+};
+
+/// What is to be split.
+struct Split {
+  int first = 0, second = 0;  ///< clusters that either side will be
+  bool top = false;           ///< one of the first splits, which decide the most
+  std::uint64_t key = 0;      ///< names this split among all, for random numbers
+};
+
+/// The side, 0 or 1, of each vertex; weights of all kinds as first : second.
+using Bisector = std::function<std::vector<std::int32_t>(SubGraph& part, const Split& split)>;
+
+/// The cluster of each vertex of a graph, none empty. Fewer than 2^31 entries; clusters <= nodes.
+std::vector<std::uint16_t> order_by_bisection(const WholePattern& graph, int clusters, std::uint64_t seed,
+                                              const Bisector& bisect);
+
+}  // namespace espalier

@@ -1,0 +1,14 @@
+// The methods, for the table in order_methods.cpp. As OrderMethod::clusters says.
+#pragma once
+
+#include "espalier/partition/order_methods.hpp"
+
+namespace espalier {
+
+Buffer<std::uint16_t> order_by_metis(const OrderTask& task);
+Buffer<std::uint16_t> order_by_bfs(const OrderTask& task);
+Buffer<std::uint16_t> order_by_degree(const OrderTask& task);
+Buffer<std::uint16_t> order_by_block(const OrderTask& task);
+Buffer<std::uint16_t> order_by_random(const OrderTask& task);
+
+}  // namespace espalier

@@ -1,0 +1,159 @@
+// Clusters by METIS (Karypis and Kumar 1998), bisecting from the top down (order_bisection.hpp):
+// multilevel bisections with a constraint for each kind of weight, as in DistDGLv2 5.3.2. A
+// bisection gets four attempts, of which METIS keeps the best, where it decides the most, in the
+// first four rounds; with `fast` one attempt with one round of refinement (5.3.1).
+//
+// METIS 5.1 takes SIGTERM and SIGABRT over while it runs, leaves by longjmp where memory is short,
+// and prints what it dislikes: so it runs in a process of its own (base/apart.hpp), on rank 0.
+#include <algorithm>
+#include <csignal>
+#include <limits>
+#include <new>
+
+#ifdef ESPALIER_WITH_METIS
+#include <metis.h>
+#endif
+
+#include "espalier/base/apart.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/comm/agree.hpp"
+#include "order_bisection.hpp"
+#include "order_by.hpp"
+
+namespace espalier {
+
+bool fits_metis(std::int64_t nodes, std::int64_t entries) {
+  // A SubGraph counts so, too.
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return nodes < kMost && entries < kMost;
+}
+
+#ifdef ESPALIER_WITH_METIS
+
+namespace {
+
+static_assert(sizeof(idx_t) >= sizeof(std::int32_t));
+
+constexpr std::size_t kKinds = kBalanceNames.size();
+constexpr real_t kTolerance = 1.01f;  // of each kind, at each bisection
+constexpr int kAttempts = 4;
+enum Code { kGood = 0, kFailed = 1, kNoMemory = 2 };
+
+struct MetisFailure {
+  Code code;
+};
+
+// The weights of those kinds that the part has at all: METIS divides by their sums.
+std::vector<idx_t> weights_of(const SubGraph& part, idx_t& kinds) {
+  std::array<std::int64_t, kKinds> sums{};
+  for (std::size_t i = 0; i < part.weights.size(); ++i) sums[i % kKinds] += part.weights[i];
+  std::vector<idx_t> weights;
+  for (std::size_t i = 0; i < part.weights.size(); ++i)
+    if (sums[i % kKinds] > 0) weights.push_back(part.weights[i]);
+  kinds = static_cast<idx_t>(std::ranges::count_if(sums, [](auto sum) { return sum > 0; }));
+  return weights;
+}
+
+// As METIS's ids, in `room` where those are wider.
+idx_t* ids_of(std::vector<std::int32_t>& numbers, std::vector<idx_t>& room) {
+  if constexpr (std::is_same_v<idx_t, std::int32_t>) return numbers.data();
+  room.assign(numbers.begin(), numbers.end());
+  return room.data();
+}
+
+std::vector<std::int32_t> bisect_by_metis(SubGraph& part, const Split& split, bool fast) {
+  idx_t options[METIS_NOPTIONS];
+  METIS_SetDefaultOptions(options);
+  options[METIS_OPTION_SEED] = static_cast<idx_t>(split.key >> 33);
+  options[METIS_OPTION_NCUTS] = split.top && !fast ? kAttempts : 1;
+  if (fast) options[METIS_OPTION_NITER] = 1;
+  idx_t vertices = part.size(), kinds = 0, parts = 2, cut = 0;
+  auto weights = weights_of(part, kinds);
+  std::vector<real_t> shares, tolerances(static_cast<std::size_t>(kinds), kTolerance);
+  for (const int clusters : {split.first, split.second})
+    shares.insert(shares.end(), static_cast<std::size_t>(kinds),
+                  static_cast<real_t>(clusters) / static_cast<real_t>(split.first + split.second));
+  std::vector<idx_t> side(static_cast<std::size_t>(vertices), 0);
+  part.indices.reserve(1);  // METIS refuses a null pointer, also where there are no edges
+  std::vector<idx_t> indptr, indices;
+  const int code = METIS_PartGraphRecursive(
+      &vertices, &kinds, ids_of(part.indptr, indptr), ids_of(part.indices, indices), weights.data(), nullptr,
+      nullptr, &parts, shares.data(), tolerances.data(), options, &cut, side.data());
+  if (code != METIS_OK) throw MetisFailure{code == METIS_ERROR_MEMORY ? kNoMemory : kFailed};
+  return {side.begin(), side.end()};
+}
+
+int run_metis(const WholePattern& graph, const OrderTask& task, std::uint16_t* clusters) {
+  try {
+    const auto found = order_by_bisection(
+        graph, task.clusters, task.seed,
+        [&](SubGraph& part, const Split& split) { return bisect_by_metis(part, split, task.fast); });
+    std::ranges::copy(found, clusters);
+    return kGood;
+  } catch (const MetisFailure& failure) {
+    return failure.code;
+  } catch (const std::bad_alloc&) {
+    return kNoMemory;
+  }
+}
+
+// On rank 0.
+std::vector<std::uint16_t> clusters_of(const WholePattern& graph, const OrderTask& task) {
+  const SharedMemory shared(graph.weights.size() * sizeof(std::uint16_t));
+  auto* const clusters = static_cast<std::uint16_t*>(shared.data());
+  const auto ending = run_apart([&] { return run_metis(graph, task, clusters); });
+  if (ending.code == kNoMemory || ending.signal == SIGKILL)
+    memory_error(
+        "METIS ran out of memory on {} vertices and {} edges; use --method multilevel or streaming, or a "
+        "machine with more memory",
+        task.nodes, graph.indices.size() / 2);
+  if (!ending.good())
+    throw UserError(
+        ExitCode::kInternal,
+        fmt::format("METIS gave up ({}); use another --method",
+                    ending.signal != 0 ? fmt::format("signal {}", ending.signal) : "its code is -4"));
+  return {clusters, clusters + graph.weights.size()};
+}
+
+void check_fits(std::int64_t nodes, std::int64_t entries) {
+  if (!fits_metis(nodes, entries))
+    input_error(
+        "--method metis: METIS counts in 32 bits here, and the graph has {} vertices and {} edges, each in "
+        "both "
+        "directions; use --method multilevel or --method streaming",
+        nodes, entries);
+}
+
+}  // namespace
+
+bool has_metis() {
+  return true;
+}
+
+Buffer<std::uint16_t> order_by_metis(const OrderTask& task) {
+  check_fits(task.nodes, task.edges);
+  const auto rows = symmetric_rows(task);
+  check_fits(task.nodes, task.world.all_reduce(rows.entries(), Reduction::kSum, "order"));
+  const auto graph = gather_pattern(task, rows);
+  std::vector<std::uint16_t> clusters;
+  agree(task.world, [&] {
+    if (task.world.rank() == 0) clusters = clusters_of(graph, task);
+  });
+  return scatter_clusters(task, clusters);
+}
+
+#else
+
+bool has_metis() {
+  return false;
+}
+
+Buffer<std::uint16_t> order_by_metis(const OrderTask&) {
+  usage_error(
+      "--method metis: this program was built without METIS; install it (Debian: libmetis-dev) and build the "
+      "program again, or use another --method");
+}
+
+#endif
+
+}  // namespace espalier

@@ -1,0 +1,57 @@
+#include "espalier/partition/order_methods.hpp"
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/nearest.hpp"
+#include "order_by.hpp"
+
+namespace espalier {
+
+std::span<const OrderMethod> order_methods() {
+  static constexpr OrderMethod kMethods[] = {
+      {"metis", "METIS's multi-constraint bisections, top down: the smallest cuts; graph on one rank",
+       order_by_metis},
+      {"bfs", "by distance from a vertex at the rim; graph on one rank", order_by_bfs},
+      {"degree", "vertices dealt by their degree: even in everything, and blind to edges", order_by_degree},
+      {"block", "by id, as without an order", order_by_block},
+      {"random", "at random", order_by_random},
+  };
+  return kMethods;
+}
+
+namespace {
+
+const OrderMethod* find(const std::string& name) {
+  for (const auto& method : order_methods())
+    if (method.name == name) return &method;
+  return nullptr;
+}
+
+}  // namespace
+
+const OrderMethod& order_method(const std::string& name) {
+  if (const auto* method = find(name)) return *method;
+  std::vector<std::string> names;
+  std::string list;
+  for (const auto& method : order_methods()) {
+    names.emplace_back(method.name);
+    list += (list.empty() ? "" : ", ") + names.back();
+  }
+  usage_error("--method {}: there is no such method; did you mean '{}'? There are {}", name,
+              nearest(name, names), list);
+}
+
+std::string default_order_method(std::int64_t nodes, std::int64_t entries) {
+  if (has_metis() && fits_metis(nodes, entries)) return "metis";
+  return find("multilevel") != nullptr ? "multilevel" : "streaming";
+}
+
+std::vector<ClusterWeights> weights_of_clusters(const OrderTask& task, std::span<const std::uint16_t> mine) {
+  std::vector<ClusterWeights> sums(static_cast<std::size_t>(task.clusters), ClusterWeights{});
+  for (std::size_t v = 0; v < mine.size(); ++v)
+    for (std::size_t k = 0; k < kBalanceNames.size(); ++k) sums[mine[v]][k] += task.weights[v][k];
+  task.world.all_reduce(std::span(sums[0].data(), sums.size() * kBalanceNames.size()), Reduction::kSum,
+                        "order");
+  return sums;
+}
+
+}  // namespace espalier

@@ -1,0 +1,126 @@
+#include "order_pattern.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/mix.hpp"
+#include "espalier/graph/edge_list.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kLabel = "order";
+
+std::uint64_t edge_hash(std::int64_t row, std::int64_t column) {
+  return absorb(absorb(0, row), column);
+}
+
+// Collective. Does reversing all edges change nothing? Then the sums over all edges are equal.
+bool is_symmetric(const OrderTask& task, const Csr<std::int64_t>& rows) {
+  std::uint64_t difference = 0;
+  for (std::int64_t i = 0; i < rows.rows; ++i)
+    for (const auto u : rows.row_indices(i))
+      difference += edge_hash(task.mine().begin + i, u) - edge_hash(u, task.mine().begin + i);
+  return task.world.all_reduce(difference, Reduction::kSum, kLabel) == 0;
+}
+
+void drop_loops(Csr<std::int64_t>& rows, std::int64_t first) {
+  std::int64_t kept = 0, begin = 0;
+  for (std::int64_t i = 0; i < rows.rows; ++i) {
+    const auto end = rows.indptr[i + 1];
+    for (; begin < end; ++begin)
+      if (rows.indices[begin] != first + i) rows.indices[kept++] = rows.indices[begin];
+    rows.indptr[i + 1] = kept;
+  }
+  rows.indices.resize(kept);
+}
+
+struct Entry {
+  std::int64_t row, column;
+};
+
+// Collective. Every entry (v,u) as (u,v), to the rank that has row u.
+Received<Entry> exchange_reversed(const OrderTask& task, const Csr<std::int64_t>& rows) {
+  const auto p = task.world.size();
+  std::vector<std::int64_t> counts(p, 0), next(p, 0);
+  for (const auto u : rows.indices) ++counts[even_owner(task.nodes, p, u)];
+  for (int r = 1; r < p; ++r) next[r] = next[r - 1] + counts[r - 1];
+  Buffer<Entry> send(rows.indices.size());
+  for (std::int64_t i = 0; i < rows.rows; ++i)
+    for (const auto u : rows.row_indices(i))
+      send[next[even_owner(task.nodes, p, u)]++] = {u, task.mine().begin + i};
+  return task.world.all_to_all_v(std::span<const Entry>(send), counts, kLabel);
+}
+
+Csr<std::int64_t> symmetrise(const OrderTask& task, Csr<std::int64_t> rows) {
+  const auto reversed = exchange_reversed(task, rows);
+  EdgeList<std::int64_t> edges;
+  edges.targets.reserve(rows.indices.size() + reversed.data.size());
+  edges.sources.reserve(edges.targets.capacity());
+  for (std::int64_t i = 0; i < rows.rows; ++i)
+    for (const auto u : rows.row_indices(i)) {
+      edges.targets.push_back(task.mine().begin + i);
+      edges.sources.push_back(u);
+    }
+  rows = {};
+  for (const auto& entry : reversed.data) {
+    edges.targets.push_back(entry.row);
+    edges.sources.push_back(entry.column);
+  }
+  EdgeCounts counts;
+  return build_rows(edges, task.mine(), task.nodes, EdgeOptions{}, counts);
+}
+
+// Collective. The pieces of all ranks on rank 0.
+template <class T>
+Buffer<T> gather(const Communicator& world, std::span<const T> mine) {
+  std::vector<std::int64_t> counts(world.size(), 0);
+  counts[0] = std::ssize(mine);
+  return world.all_to_all_v(mine, counts, kLabel).data;
+}
+
+}  // namespace
+
+Csr<std::int64_t> symmetric_rows(const OrderTask& task) {
+  const auto mine = task.mine();
+  auto rows = task.read_rows(mine.begin, mine.end);
+  rows.values = {};
+  const bool symmetric = is_symmetric(task, rows);
+  drop_loops(rows, mine.begin);
+  if (symmetric) return rows;
+  log::info("the graph is directed: an edge in either direction counts as one in both");
+  return symmetrise(task, std::move(rows));
+}
+
+WholePattern gather_pattern(const OrderTask& task, const Csr<std::int64_t>& mine) {
+  ESPALIER_CHECK(task.nodes <= std::numeric_limits<std::int32_t>::max(), "{} vertices", task.nodes);
+  WholePattern whole;
+  Buffer<std::int64_t> sizes(mine.rows);
+  for (std::int64_t i = 0; i < mine.rows; ++i) sizes[i] = mine.row_size(i);
+  const Buffer<std::int32_t> columns(mine.indices.begin(), mine.indices.end());
+  const auto all_sizes = gather(task.world, std::span<const std::int64_t>(sizes));
+  whole.indices = gather(task.world, std::span<const std::int32_t>(columns));
+  whole.indptr.resize(all_sizes.size() + 1);
+  whole.indptr[0] = 0;
+  std::inclusive_scan(all_sizes.begin(), all_sizes.end(), whole.indptr.begin() + 1);
+  whole.weights = gather_weights(task);
+  return whole;
+}
+
+std::vector<ClusterWeights> gather_weights(const OrderTask& task) {
+  const auto all = gather(task.world, std::span<const ClusterWeights>(task.weights));
+  return {all.begin(), all.end()};
+}
+
+Buffer<std::uint16_t> scatter_clusters(const OrderTask& task, std::span<const std::uint16_t> all) {
+  std::vector<std::int64_t> counts(task.world.size(), 0);
+  for (int r = 0; r < task.world.size() && !all.empty(); ++r)
+    counts[r] = even_range(task.nodes, task.world.size(), r).size();
+  return task.world.all_to_all_v(all, counts, kLabel).data;
+}
+
+}  // namespace espalier

@@ -1,0 +1,36 @@
+// The graph as those see it who make an order: undirected, without loops, each edge once in the
+// row of either end.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "espalier/partition/order_methods.hpp"
+
+namespace espalier {
+
+/// Collective. My rows of the symmetric pattern, columns ascending; says so when that of the graph
+/// is not.
+Csr<std::int64_t> symmetric_rows(const OrderTask& task);
+
+/// A whole symmetric pattern with its vertices' weights. Fewer than 2^31 vertices.
+struct WholePattern {
+  Buffer<std::int64_t> indptr;  ///< [n + 1]
+  Buffer<std::int32_t> indices;
+  std::vector<ClusterWeights> weights;  ///< [n]
+
+  std::int32_t nodes() const { return static_cast<std::int32_t>(weights.size()); }
+  std::span<const std::int32_t> row(std::int64_t v) const {
+    return {indices.data() + indptr[v], static_cast<std::size_t>(indptr[v + 1] - indptr[v])};
+  }
+};
+
+/// Collective. All of it on rank 0, nothing on the others.
+WholePattern gather_pattern(const OrderTask& task, const Csr<std::int64_t>& mine);
+std::vector<ClusterWeights> gather_weights(const OrderTask& task);
+
+/// Collective. What rank 0 has for all vertices [n], to the ranks that have them.
+Buffer<std::uint16_t> scatter_clusters(const OrderTask& task, std::span<const std::uint16_t> all);
+
+}  // namespace espalier

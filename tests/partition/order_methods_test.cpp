@@ -1,0 +1,239 @@
+// ranks: 1 2 3 4
+// Laws, of every method: each vertex is in one cluster, none is empty; weights of clusters add up
+// to the graph's; any number of ranks makes the same clusters as one; the seed decides. Of a
+// graph of communities, METIS and streaming find them. Cuts and copies are those that a plain
+// loop counts.
+#include "espalier/partition/order_methods.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/mix.hpp"
+#include "espalier/partition/order_quality.hpp"
+#include "mpi_test.hpp"
+#include "random_graph.hpp"
+
+namespace espalier {
+namespace {
+
+using Graph = Csr<std::int64_t>;
+
+Graph rows_of(const Graph& graph, std::int64_t begin, std::int64_t end) {
+  Graph part;
+  part.rows = end - begin;
+  part.columns = graph.columns;
+  for (auto v = begin; v < end; ++v) {
+    for (const auto u : graph.row_indices(v)) part.indices.push_back(u);
+    part.indptr.push_back(part.entries());
+  }
+  return part;
+}
+
+ClusterWeights weights_of(const Graph& graph, std::int64_t v) {
+  const auto split = mix(static_cast<std::uint64_t>(v)) % 10;
+  return {1, graph.row_size(v), split < 5, split >= 5 && split < 7, split >= 7};
+}
+
+OrderTask task_of(const Communicator& world, const Graph& graph, int clusters, std::uint64_t seed = 1) {
+  OrderTask task{.world = world,
+                 .nodes = graph.rows,
+                 .edges = graph.entries(),
+                 .clusters = clusters,
+                 .seed = seed,
+                 .fast = seed % 2 == 0,
+                 .weights = {},
+                 .read_rows = [&graph](auto begin, auto end) { return rows_of(graph, begin, end); }};
+  for (auto v = task.mine().begin; v < task.mine().end; ++v) task.weights.push_back(weights_of(graph, v));
+  return task;
+}
+
+/// The clusters of all vertices.
+std::vector<std::uint16_t> all_of(const OrderTask& task, const char* method) {
+  const auto mine = order_method(method).clusters(task);
+  EXPECT_EQ(std::ssize(mine), task.mine().size()) << method;
+  const auto all = task.world.all_gather_v(std::span<const std::uint16_t>(mine), "test");
+  return {all.begin(), all.end()};
+}
+
+Graph of_edges(std::int64_t n, const std::set<std::pair<std::int64_t, std::int64_t>>& edges) {
+  Graph graph;
+  graph.rows = graph.columns = n;
+  auto edge = edges.begin();
+  for (std::int64_t v = 0; v < n; ++v) {
+    for (; edge != edges.end() && edge->first == v; ++edge) graph.indices.push_back(edge->second);
+    graph.indptr.push_back(graph.entries());
+  }
+  return graph;
+}
+
+/// Communities of 30 vertices, ids v % communities; edges within, and some to the next community.
+Graph communities(std::int64_t count) {
+  std::set<std::pair<std::int64_t, std::int64_t>> edges;
+  const auto n = 30 * count;
+  const auto add = [&](std::int64_t v, std::int64_t u) {
+    if (v != u) edges.insert({v, u}), edges.insert({u, v});
+  };
+  for (std::int64_t v = 0; v < n; ++v) {
+    for (std::uint64_t k = 0; k < 6; ++k)
+      add(v, v % count + count * static_cast<std::int64_t>(
+                                     random_below({.row = static_cast<std::uint64_t>(v)}, k, 30)));
+    if (v < 2 * count) add(v, (v + 1) % n);
+  }
+  return of_edges(n, edges);
+}
+
+std::vector<Graph> awkward_graphs() {
+  std::set<std::pair<std::int64_t, std::int64_t>> path, star;
+  for (std::int64_t v = 1; v < 40; ++v) {
+    path.insert({v, v - 1}), path.insert({v - 1, v});
+    star.insert({v, 0}), star.insert({0, v});
+  }
+  return {of_edges(40, {}), of_edges(40, path), of_edges(40, star),
+          random_graph<std::int64_t>(60, 4, false, 5), of_edges(7, {{0, 0}, {3, 2}})};
+}
+
+class EveryMethod : public testing::TestWithParam<const OrderMethod*> {
+ protected:
+  const char* method() const { return GetParam()->name; }
+};
+
+TEST_P(EveryMethod, FillsEveryClusterOfAwkwardGraphs) {
+  for (const auto& graph : awkward_graphs())
+    for (const int clusters : {1, 2, 5, static_cast<int>(graph.rows)}) {
+      const auto task = task_of(test_world(), graph, clusters);
+      const auto all = all_of(task, method());
+      EXPECT_EQ(std::ssize(all), graph.rows);
+      EXPECT_EQ(std::ssize(std::set(all.begin(), all.end())), clusters) << method() << " " << graph.rows;
+      for (const auto cluster : all) EXPECT_LT(cluster, clusters);
+    }
+}
+
+TEST_P(EveryMethod, MakesTheSameOnAnyRanks) {
+  const auto alone = test_world().split(test_world().rank(), 0);
+  for (const auto& graph : {communities(6), random_graph<std::int64_t>(90, 3, false, 8)})
+    for (const std::uint64_t seed : {1, 2})
+      EXPECT_EQ(all_of(task_of(test_world(), graph, 12, seed), method()),
+                all_of(task_of(alone, graph, 12, seed), method()));
+}
+
+TEST_P(EveryMethod, WeightsAddUp) {
+  const auto graph = communities(5);
+  const auto task = task_of(test_world(), graph, 9);
+  const auto mine = order_method(method()).clusters(task);
+  const auto weights = weights_of_clusters(task, mine);
+  const auto all = test_world().all_gather_v(std::span<const std::uint16_t>(mine), "test");
+  ASSERT_EQ(std::ssize(weights), 9);
+  std::vector<ClusterWeights> counted(9, ClusterWeights{});
+  for (std::int64_t v = 0; v < graph.rows; ++v) {
+    const auto one = weights_of(graph, v);
+    for (std::size_t k = 0; k < one.size(); ++k) counted[all[v]][k] += one[k];
+  }
+  EXPECT_EQ(weights, counted);
+}
+
+std::vector<const OrderMethod*> methods_here() {
+  std::vector<const OrderMethod*> methods;
+  for (const auto& method : order_methods())
+    if (std::string(method.name) != "metis" || has_metis()) methods.push_back(&method);
+  return methods;
+}
+
+INSTANTIATE_TEST_SUITE_P(OrderMethods, EveryMethod, testing::ValuesIn(methods_here()),
+                         [](const auto& method) { return std::string(method.param->name); });
+
+double cut_of(const Graph& graph, const char* method, int clusters, int parts) {
+  const auto task = task_of(test_world(), graph, clusters);
+  const auto mine = order_method(method).clusters(task);
+  const std::vector<int> counts = {parts};
+  return quality_of(task, mine, weights_of_clusters(task, mine), counts)[0].cut;
+}
+
+TEST(OrderMethods, MetisFindsCommunities) {
+  if (!has_metis()) GTEST_SKIP() << "built without METIS";
+  const auto graph = communities(16);
+  EXPECT_LT(cut_of(graph, "metis", 64, 8), 0.1);
+  EXPECT_LT(cut_of(graph, "metis", 64, 2), 0.03);
+  EXPECT_GT(cut_of(graph, "random", 64, 8), 0.8);
+}
+
+TEST(OrderMethods, TheSeedDecides) {
+  const auto graph = communities(8);
+  EXPECT_NE(all_of(task_of(test_world(), graph, 16, 3), "random"),
+            all_of(task_of(test_world(), graph, 16, 5), "random"));
+}
+
+// In every stretch there is as much of everything.
+TEST(OrderMethods, DegreeIsEvenInEverything) {
+  const auto graph = communities(100);
+  const auto task = task_of(test_world(), graph, 64);
+  const auto mine = order_method("degree").clusters(task);
+  const auto weights = weights_of_clusters(task, mine);
+  for (const int parts : {2, 8})
+    for (const auto balance : balances_of(weights, cut_order(weights, parts)))
+      EXPECT_LT(balance, 1.1) << parts;
+}
+
+TEST(OrderMethods, AreKnownByName) {
+  EXPECT_THROW(order_method("metiss"), UserError);
+  try {
+    order_method("blok");
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean 'block'"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(order_method("bfs").name, std::string("bfs"));
+}
+
+TEST(OrderMethods, MetisIsAskedOnlyForWhatItCanNumber) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+  EXPECT_TRUE(fits_metis(1000, kLimit - 2));
+  EXPECT_FALSE(fits_metis(1000, kLimit - 1));
+  EXPECT_FALSE(fits_metis(kLimit, 0));
+  if (has_metis()) EXPECT_EQ(default_order_method(1000, 5000), "metis");
+  EXPECT_NE(default_order_method(1000, kLimit), "metis");
+  if (!has_metis()) return;
+  const auto graph = communities(4);
+  auto task = task_of(test_world(), graph, 4);
+  task.edges = kLimit;
+  try {
+    order_method("metis").clusters(task);
+    ADD_FAILURE() << "it was taken";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kInput);
+    EXPECT_NE(std::string(error.what()).find("--method streaming"), std::string::npos) << error.what();
+  }
+}
+
+TEST(OrderQuality, IsThatOfAPlainCount) {
+  const auto graph = random_graph<std::int64_t>(120, 4, false, 9);
+  const auto task = task_of(test_world(), graph, 10);
+  const auto mine = order_method("random").clusters(task);
+  const auto all = test_world().all_gather_v(std::span<const std::uint16_t>(mine), "test");
+  const auto weights = weights_of_clusters(task, mine);
+  const std::vector<int> parts = {2, 3, 10};
+  const auto found = quality_of(task, mine, weights, parts);
+  ASSERT_EQ(found.size(), parts.size());
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const auto cuts = cut_order(weights, parts[k]);
+    std::int64_t cut = 0, edges = 0, copies = 0;
+    for (std::int64_t v = 0; v < graph.rows; ++v) {
+      std::set<int> readers = {cuts.owner(all[v])};
+      for (const auto u : graph.row_indices(v)) {
+        readers.insert(cuts.owner(all[u]));
+        edges += u != v;
+        cut += cuts.owner(all[u]) != cuts.owner(all[v]);
+      }
+      copies += std::ssize(readers);
+    }
+    EXPECT_EQ(found[k].parts, parts[k]);
+    EXPECT_DOUBLE_EQ(found[k].cut, static_cast<double>(cut) / static_cast<double>(edges));
+    EXPECT_DOUBLE_EQ(found[k].replication, static_cast<double>(copies) / 120.0);
+    EXPECT_EQ(found[k].balances, balances_of(weights, cuts));
+  }
+  EXPECT_EQ(shown_parts(10), (std::vector<int>{2, 4, 8}));
+  EXPECT_EQ(shown_parts(1), std::vector<int>{});
+}
+
+}  // namespace
+}  // namespace espalier
