@@ -38,6 +38,11 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   check_shape(network_shape(config.model, 1, 1));
   matrix_form(config);
   metric_of(config.train);
+  if (config.sampler.batches == "local" && config.graph.order.empty())
+    usage_error(
+        "{}: sampler.batches = \"local\" takes neighbours of graph.order, which is missing; make one with "
+        "`espalier partition`, or use \"uniform\"",
+        arguments.config);
   if (config.graph.file.empty() && !arguments.dry_run)
     usage_error(
         "{}: {}graph.file is missing; name a file that `espalier import` or `espalier generate` wrote, here "
@@ -65,12 +70,35 @@ void check_order(const OrderInfo& order, const GraphFile& file, const std::strin
     input_error("{}: the order is of a graph with other edges than {} has; {}", path, file.path(), kAgain);
 }
 
+// Collective. The groups of local batches: stretches of the order.
+static std::shared_ptr<const BatchGroups> group_batches(const Order& order, const GraphFile& file,
+                                                        const Config& config) {
+  const auto count = config.sampler.groups;
+  const auto training = file.read_split(Split::kTrain);
+  if (count > std::ssize(training))
+    usage_error("sampler.groups = {}: {} has {} training vertices; give fewer groups", count, file.path(),
+                training.size());
+  if (count > order.info.clusters())
+    usage_error(
+        "sampler.groups = {}: {} has {} clusters; give fewer groups, or make an order of more "
+        "(`espalier partition --clusters`)",
+        count, config.graph.order, order.info.clusters());
+  const auto cuts = cut_training(order.info.weights, static_cast<int>(count));
+  std::vector<std::int32_t> group_of;
+  for (int cluster = 0; cluster < order.info.clusters(); ++cluster) group_of.push_back(cuts.owner(cluster));
+  auto groups = std::make_shared<BatchGroups>();
+  groups->count = static_cast<std::int32_t>(count);
+  for (const auto v : training) groups->of.push_back(group_of[order.cluster[v]]);
+  return groups;
+}
+
 VertexOwners read_owners(const Communicator& world, const Config& config, const GraphFile& file, int rows) {
-  if (config.graph.order.empty()) return {block_partition(file.info().nodes, rows), {}};
+  if (config.graph.order.empty()) return {block_partition(file.info().nodes, rows), {}, {}};
   note_activity("reading the order");
   auto order = read_order(world, config.graph.order);
   check_order(order.info, file, config.graph.order);
-  return {own_by(order, rows), std::move(order.info)};
+  auto groups = config.sampler.batches == "local" ? group_batches(order, file, config) : nullptr;
+  return {own_by(order, rows), std::move(order.info), std::move(groups)};
 }
 
 Topology topology_of(const Config& config) {

@@ -37,8 +37,9 @@ struct MetricsFile {
 
 /// Who owns which vertex.
 struct VertexOwners {
-  Ownership blocks;                ///< a part for each block row
-  std::optional<OrderInfo> order;  ///< what they were cut from, with graph.order
+  Ownership blocks;                           ///< a part for each block row
+  std::optional<OrderInfo> order;             ///< what they were cut from, with graph.order
+  std::shared_ptr<const BatchGroups> groups;  ///< of training vertices, with local batches
 };
 
 /// What a job does with its graph.

@@ -295,8 +295,9 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   check_graph(file.info(), config);
   if (!arguments.sampling) check_training_data(file.info(), config);
   auto plan = resolve(arguments, config, file.info());
-  if (!config.graph.order.empty())
-    plan.epoch.map = read_owners(world, config, file, plan.epoch.rows()).blocks;
+  auto owners = read_owners(world, config, file, plan.epoch.rows());
+  plan.epoch.map = std::move(owners.blocks);
+  plan.epoch.groups = std::move(owners.groups);
 
   // 2. What an epoch asks for: counted in its own minibatches where this process can hold
   //    the matrix.

@@ -23,8 +23,8 @@ EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& s
   {
     const StageTimers::Scope whole(timers, "total");
     const EpochPlan plan(training, job.config.sampler.batch_size, job.batches_per_step(), job.grid->ranks(),
-                         static_cast<std::uint64_t>(job.config.train.seed),
-                         static_cast<std::uint64_t>(epoch));
+                         static_cast<std::uint64_t>(job.config.train.seed), static_cast<std::uint64_t>(epoch),
+                         {}, job.owners.groups.get());
     const StageTimers::Scope time(timers, "sample");
     EpochSamplerOn<Space> epoch_sampler(*job.grid, sampler, plan, job.bulk());
     for (std::int64_t step = 0; step < plan.steps(); ++step) {

@@ -18,6 +18,8 @@ const Needs kClasses = {"train.task", [](const Config& c) { return c.train.task 
 const Needs kSgd = {"train.optimizer", [](const Config& c) { return c.train.optimizer == "sgd"; }, "\"sgd\""};
 const Needs kSteps = {"train.lr_schedule", [](const Config& c) { return c.train.lr_schedule == "step"; },
                       "\"step\""};
+const Needs kLocalBatches = {"sampler.batches", [](const Config& c) { return c.sampler.batches == "local"; },
+                             "\"local\""};
 const Needs kDecay = {"train.weight_decay", [](const Config& c) { return c.train.weight_decay > 0; },
                       "a number above 0"};
 const Needs kEvaluations = {"train.eval_every", [](const Config& c) { return c.train.eval_every > 0; },
@@ -90,6 +92,17 @@ std::vector<Key> bind_keys(Config& c) {
        {},
        1,
        kNoLimit},
+      {"sampler.batches",
+       &c.sampler.batches,
+       "uniform: seeds of all the graph | local: of one group of neighbours in graph.order",
+       {"uniform", "local"}},
+      {"sampler.groups",
+       &c.sampler.groups,
+       "how many groups, whatever the number of ranks",
+       {},
+       1,
+       1 << 16,
+       {kLocalBatches}},
       {"sampler.weighted", &c.sampler.weighted,
        "draw in proportion to the entries of A (ladies, fastgcn: edge weights count in A)"},
       {"sampler.mode",

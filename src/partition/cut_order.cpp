@@ -159,6 +159,13 @@ std::array<double, kBalanceNames.size()> balances_of(std::span<const ClusterWeig
   return balances;
 }
 
+RowPartition cut_training(std::span<const ClusterWeights> weights, int groups) {
+  constexpr std::size_t kTrain = 2;
+  std::vector<ClusterWeights> training(weights.size(), ClusterWeights{});
+  for (std::size_t k = 0; k < weights.size(); ++k) training[k][kTrain] = weights[k][kTrain];
+  return cut_order(training, groups);
+}
+
 Ownership own_by(const Order& order, int parts) {
   if (parts == 1) return block_partition(order.info.nodes, 1);
   const auto cuts = cut_order(order.info.weights, parts);

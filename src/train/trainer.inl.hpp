@@ -125,7 +125,8 @@ TrainerOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& st
                                 .batches_per_step = job.batches_per_step,
                                 .ranks = job.grid.host().ranks(),
                                 .seed = static_cast<std::uint64_t>(job.config.train.seed),
-                                .epoch = static_cast<std::uint64_t>(start.epoch)})),
+                                .epoch = static_cast<std::uint64_t>(start.epoch),
+                                .groups = job.groups})),
       sampler(job.grid.host(), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
 
 template <class Space>

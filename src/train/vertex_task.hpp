@@ -18,7 +18,7 @@ class VertexTaskOn : public TaskOn<Space> {
 
   EpochPlan plan_epoch(const EpochShape& shape) const override {
     return EpochPlan(vertices_.train, shape.batch_size, shape.batches_per_step, shape.ranks, shape.seed,
-                     shape.epoch, tags_);
+                     shape.epoch, tags_, shape.groups);
   }
 
  protected:

@@ -45,6 +45,8 @@ struct SamplerConfig {
   std::vector<std::int64_t> fanout = {15, 10, 5};
   std::int64_t batch_size = 1024;
   AutoInt bulk{};
+  std::string batches = "uniform";
+  std::int64_t groups = 64;
   bool weighted = false;
   std::string mode = "debiased";
 };

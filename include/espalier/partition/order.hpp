@@ -68,6 +68,9 @@ Order read_order(const Communicator& comm, const std::string& path);
 /// empty only when there are more than clusters.
 RowPartition cut_order(std::span<const ClusterWeights> weights, int parts);
 
+/// Cuts it into `groups` stretches whose training vertices are as even as clusters allow.
+RowPartition cut_training(std::span<const ClusterWeights> weights, int groups);
+
 /// For each kind: the largest part over the mean part. 1 where there is nothing of a kind.
 std::array<double, kBalanceNames.size()> balances_of(std::span<const ClusterWeights> weights,
                                                      const RowPartition& cuts);

@@ -20,6 +20,7 @@
 
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/product/schedule.hpp"
+#include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/sampler.hpp"
 
 namespace espalier {
@@ -37,6 +38,7 @@ struct PlannedEpoch {
   std::int64_t batches_per_step = 1;
   std::int64_t bulk = 1;
   std::uint64_t seed = 0, epoch = 1;
+  std::shared_ptr<const BatchGroups> groups = {};  ///< of the batches, with local ones
   Ownership map = {};  ///< who owns which vertex, by block rows, where an order says so; else ranges
 
   int rows() const { return ranks / replication; }

@@ -4,11 +4,23 @@
 // holds the same vertices on every grid. A step averages `batches_per_step` = S consecutive
 // batches; batch b is kept by rank (b mod S) mod p. The last batch may be short, the last step may
 // have fewer batches, and with S < p some ranks keep none: nobody waits for them.
+//
+// With groups (sampler.batches = "local") the seeds of a batch are of one group, which is shuffled
+// by itself and cut into batches as even as can be, at most `batch_size` each. Groups close in
+// number have neighbouring vertices. Consecutive batches are of groups spread over all of them:
+//
+//     batch j of the n of group g comes in the order of (j + u_g) / n,
+//     u_g = the bits of g reversed behind the point, all turned by one draw of the epoch
+//
+// so that S batches are of S different groups, evenly spread, or with S >= G of every group equally
+// often: a stratified step. Of a step's batches in the order of their groups, ranks keep equal
+// stretches: rank r keeps what belongs to the r-th part of an order. Batches do not depend on ranks.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "espalier/base/buffer.hpp"
 
@@ -19,22 +31,33 @@ inline std::int64_t count_batches(std::int64_t items, std::int64_t size) {
   return items / size + (items % size != 0 ? 1 : 0);
 }
 
+/// Training vertices in groups that are close in the graph.
+struct BatchGroups {
+  Buffer<std::int32_t> of;  ///< of each training vertex, in their order: 0 .. count - 1
+  std::int32_t count = 1;
+};
+
 class EpochPlan {
  public:
   /// `tags`: none, or a number beside each of the training vertices, which is shuffled with it.
+  /// `groups`: null, or those of the batches.
   EpochPlan(std::span<const std::int64_t> training_vertices, std::int64_t batch_size,
             std::int64_t batches_per_step, int ranks, std::uint64_t seed, std::uint64_t epoch,
-            std::span<const std::int32_t> tags = {});
+            std::span<const std::int32_t> tags = {}, const BatchGroups* groups = nullptr);
 
   std::uint64_t seed() const { return seed_; }
   std::uint64_t epoch() const { return epoch_; }
-  std::int64_t batches() const { return count_batches(std::ssize(order_), batch_size_); }
+  std::int64_t batches() const {
+    return begins_.empty() ? count_batches(std::ssize(order_), batch_size_) : std::ssize(begins_) - 1;
+  }
   std::int64_t steps() const { return count_batches(batches(), batches_per_step_); }
   std::int64_t step_begin(std::int64_t step) const { return step * batches_per_step_; }
   std::int64_t step_end(std::int64_t step) const {
     return std::min((step + 1) * batches_per_step_, batches());
   }
-  int rank_of(std::int64_t batch) const { return static_cast<int>(batch % batches_per_step_ % ranks_); }
+  int rank_of(std::int64_t batch) const {
+    return keepers_.empty() ? static_cast<int>(batch % batches_per_step_ % ranks_) : keepers_[batch];
+  }
 
   /// The seeds of a batch.
   std::span<const std::int64_t> seeds(std::int64_t batch) const { return seeds(batch, batch + 1); }
@@ -52,10 +75,17 @@ class EpochPlan {
  private:
   template <class T>
   std::span<const T> part_of(const Buffer<T>& all, std::int64_t begin, std::int64_t end) const {
-    const auto from = begin * batch_size_,
-               to = std::min(end * batch_size_, static_cast<std::int64_t>(all.size()));
+    const auto from = batch_begin(begin), to = batch_begin(end);
     return {all.data() + from, static_cast<std::size_t>(to - from)};
   }
+
+  // Where the seeds of a batch begin.
+  std::int64_t batch_begin(std::int64_t batch) const {
+    return begins_.empty() ? std::min(batch * batch_size_, std::ssize(order_)) : begins_[batch];
+  }
+  void shuffle(std::int64_t begin, std::int64_t end, std::uint64_t row);
+  void gather(const BatchGroups& groups);
+  void deal(const std::vector<std::int32_t>& group_of_batch);
 
   Buffer<std::int64_t> order_;
   Buffer<std::int32_t> tags_;  ///< beside order_, or empty
@@ -64,6 +94,8 @@ class EpochPlan {
   int ranks_;
   std::uint64_t seed_;
   std::uint64_t epoch_;
+  std::vector<std::int64_t> begins_;   ///< [batches + 1] with groups
+  std::vector<std::int32_t> keepers_;  ///< [batches] with groups
 };
 
 }  // namespace espalier

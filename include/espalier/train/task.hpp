@@ -30,6 +30,7 @@ struct EpochShape {
   std::int64_t batch_size = 1, batches_per_step = 1;
   int ranks = 1;
   std::uint64_t seed = 0, epoch = 0;
+  const BatchGroups* groups = nullptr;
 };
 
 template <class Space>
