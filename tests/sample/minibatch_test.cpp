@@ -171,38 +171,5 @@ TEST(Minibatch, PlacesInCommonArraysDoNotChangeTheDigest) {
   EXPECT_NE(sample_digest(minibatch), 0u);
 }
 
-TEST(EpochPlan, EveryVertexOnceAndEveryBatchOnOneRank) {
-  const auto training = training_vertices();
-  const EpochPlan plan(training, 10, 3, 2, 1, 1);
-  EXPECT_EQ(plan.batches(), 8);
-  EXPECT_EQ(plan.steps(), 3);
-  EXPECT_EQ(plan.step_end(2), 8) << "the last step is short";
-  EXPECT_EQ(plan.seeds(7).size(), 9u) << "the last batch is short";
-  std::multiset<std::int64_t> seen;
-  for (std::int64_t b = 0; b < plan.batches(); ++b) {
-    seen.insert(plan.seeds(b).begin(), plan.seeds(b).end());
-    EXPECT_LT(plan.rank_of(b), 2);
-  }
-  EXPECT_TRUE(std::equal(seen.begin(), seen.end(), training.begin(), training.end()));
-  const EpochPlan again(training, 10, 5, 8, 1, 1), other(training, 10, 3, 2, 1, 2);
-  EXPECT_TRUE(std::ranges::equal(plan.seeds(0), again.seeds(0))) << "batches do not depend on ranks or steps";
-  EXPECT_FALSE(std::ranges::equal(plan.seeds(0), other.seeds(0)));
-}
-
-TEST(EpochPlan, TagsGoWithTheirVertices) {
-  const auto training = training_vertices();
-  std::vector<std::int32_t> tags;
-  for (const auto vertex : training) tags.push_back(static_cast<std::int32_t>(1000 - vertex));
-  const EpochPlan plan(training, 10, 3, 2, 1, 1, tags), without(training, 10, 3, 2, 1, 1);
-  for (std::int64_t b = 0; b < plan.batches(); ++b) {
-    const auto seeds = plan.seeds(b);
-    EXPECT_TRUE(std::ranges::equal(seeds, without.seeds(b))) << "tags change no batch";
-    ASSERT_EQ(plan.tags(b).size(), seeds.size());
-    for (std::size_t k = 0; k < seeds.size(); ++k) EXPECT_EQ(plan.tags(b)[k], 1000 - seeds[k]);
-    EXPECT_EQ(plan.tags(b, plan.batches()).data(), plan.tags(b).data());
-  }
-  EXPECT_EQ(plan.tags(0, plan.batches()).size(), training.size());
-}
-
 }  // namespace
 }  // namespace espalier
