@@ -74,6 +74,11 @@ Candidates broadcast(const Communicator& world, Candidates candidates) {
   return candidates;
 }
 
+std::optional<std::uint64_t> digest_of(const BatchGroups* groups) {
+  if (groups == nullptr) return {};
+  return groups->digest();
+}
+
 bool begins(const std::string& name, std::initializer_list<const char*> beginnings) {
   return std::ranges::any_of(beginnings, [&](const char* beginning) { return name.starts_with(beginning); });
 }
@@ -85,9 +90,12 @@ bool may_differ(const std::string& key) {
             "sampler.bulk", "train.epochs", "train.early_stop", "train.eval_every", "train.reproducible"});
 }
 
+// Of local batches, beside the keys: what graph.order says.
+constexpr const char* kGroups = "sampler.batches: the digest of the groups";
+
 // Keys that say which vertices the steps done have seen: within an epoch they cannot change.
 bool deals_batches(const std::string& key) {
-  return begins(key, {"train.seed", "train.batches_per_step", "sampler.batch_size"});
+  return begins(key, {"train.seed", "train.batches_per_step", "sampler.batch", "sampler.groups"});
 }
 
 // Keys without which the tensors of a checkpoint mean nothing.
@@ -129,7 +137,11 @@ void check_restart(const Job& job, const Restart& restart) {
   check_same_content(job, here.content, restart);
   const bool named = job.config.run.restart != "auto",
              within_epoch = restart.checkpoint.state.cursor.step > 0;
-  for (const auto& key : differing_keys(restart.config, job.config)) {
+  auto differences = differing_keys(restart.config, job.config);
+  const auto groups = digest_of(job.owners.groups.get());
+  if (groups && restart.checkpoint.groups && *groups != *restart.checkpoint.groups)
+    differences.push_back({kGroups, hex(*restart.checkpoint.groups), hex(*groups)});
+  for (const auto& key : differences) {
     if (key.name == "train.epochs" && job.config.train.lr_schedule == "cosine" &&
         job.grid->world().rank() == 0)
       log::warning("{}: {}: the cosine of the learning rate is another one from here on", restart.path,
@@ -219,7 +231,8 @@ void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochRep
                                    job_.config.train.seed,
                                    job_.grid->ranks(),
                                    job_.graph,
-                                   job_.standardization};
+                                   job_.standardization,
+                                   digest_of(job_.owners.groups.get())};
     latest_ = folder_.save(
         world, state.cursor, [&](const std::string& path) { write_checkpoint(world, checkpoint, path); },
         latest_, named_);

@@ -279,6 +279,7 @@ void introduce(const Job& job, const Inference& inference) {
   log::info("graph   {}: {} nodes, {} edges, {} features", job.config.graph.file, job.graph.nodes,
             job.graph.edges, job.graph.features);
   log::info("grid    {}", grid_in_words(job));
+  if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info("weights {}: {} epoch {}, {} numbers; layer {} of {}", inference.arguments.checkpoint,
             weights.best ? "the best, of" : "saved before any evaluation, after", weights.epoch,
             inference.network.parameter_count(), inference.layer, inference.layers());

@@ -186,6 +186,17 @@ std::string grid_in_words(const Job& job) {
                      job.device.words);
 }
 
+std::string order_in_words(const Job& job) {
+  const auto& order = *job.owners.order;
+  auto words = fmt::format("{}: {} clusters by {}; largest part over the mean:", job.config.graph.order,
+                           order.clusters(), order.method);
+  const auto balances = balances_of(order.weights, cut_order(order.weights, job.grid->rows()));
+  for (std::size_t kind = 0; kind < 3; ++kind)
+    words += fmt::format("{} {} {:.2f}", kind > 0 ? "," : "", kBalanceNames[kind], balances[kind]);
+  if (const auto& groups = job.owners.groups) words += fmt::format("; batches of {} groups", groups->count);
+  return words;
+}
+
 std::string sampler_in_words(const Config& config) {
   std::string fanout;
   for (const auto picks : config.sampler.fanout)

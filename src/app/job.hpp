@@ -123,6 +123,10 @@ SamplerShape whole_rows_shape(const SamplerShape& training, const char* label);
 /// "4 ranks as 2 block rows x 2 copies, partitioned topology, 1 thread per rank, on the CPU".
 std::string grid_in_words(const Job& job);
 
+/// "debian.order.h5: 1024 clusters by metis; largest part over the mean: vertices 1.01, edges 1.02,
+/// train 1.01; batches of 64 groups". With graph.order.
+std::string order_in_words(const Job& job);
+
 /// "ladies (debiased) fanout 512,512".
 std::string sampler_in_words(const Config& config);
 

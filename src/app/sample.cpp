@@ -62,6 +62,7 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Buffe
       report.replication, job.config.grid.topology, report.threads, job.device.words,
       sampler_in_words(job.config), count_batches(std::ssize(training), job.config.sampler.batch_size),
       job.config.sampler.batch_size, job.bulk(), schedules_in_words(job, sampler.schedules()));
+  if (job.owners.order) log::info("order   {}", order_in_words(job));
   warn_of_surprises(job);
   note_activity("sampling");
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {

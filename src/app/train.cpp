@@ -52,6 +52,7 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
       config.graph.file, report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
       task_kind_of(config.train.task).noun, report.graph.train, report.graph.valid, report.graph.test);
   log::info("grid    {}", grid_in_words(job));
+  if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info(
       "job     {} layers of {}, hidden {}, {} parameters; {}, batch {}, {} per step, {} in bulk; "
       "{}",
@@ -145,7 +146,8 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
   if (result.stopped_early)
     log::info("stopped early: no better validation {} in {} evaluations", metric.words,
               job.config.train.early_stop);
-  log::info("\n{}\n{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks));
+  log::info("\n{}\n{}{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks),
+            dealing_line(report.epochs));
   if (report.train)
     log::info("train {}, with the weights of epoch {}", scores_in_words(kind, *report.train),
               result.best_epoch);

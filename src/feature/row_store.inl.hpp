@@ -91,6 +91,7 @@ void RowStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFe
   fetch.exchange_.finish();  // of a fetch that was given up: its arrays are written anew
   fetch.sizes_.clear();
   for (const auto& list : lists) fetch.sizes_.push_back(std::ssize(list));
+  fetch.remote_rows_ = 0;
   fetch.source_.resize(total(fetch.sizes_));
   // Where all rows are local, that is their sources.
   concatenate(space, lists, fetch.source_.data());
@@ -108,7 +109,7 @@ void RowStoreOn<Space>::ask(const Space& space, PendingFetchOn<Space>& fetch, st
   auto& [wanted, asked] = fetch.template question<Id>();
   const int me = grid_->row();
   group_by_owner(space, fetch.source_.data(), std::ssize(fetch.source_), owners(space), wanted, me);
-  const auto others = total(wanted.counts);
+  const auto others = fetch.remote_rows_ = total(wanted.counts);
   const auto first = to_places(space, owners(space), me, wanted.ids.data() + others, wanted.size() - others);
   find_sources(space, wanted, others, first, fetch.source_.data());
   const auto& column = grid_->column_comm();

@@ -67,6 +67,7 @@ Metrics read_test(std::span<const MetricKind> metrics, Read read) {
   return test;
 }
 
+constexpr const char* kGroups = "groups";
 constexpr const char* kFeatures = "features/";
 
 template <class State, class Visit>
@@ -99,6 +100,8 @@ void write_attributes(const hdf5::Handle& file, const Checkpoint& checkpoint) {
          hdf5::write_long_text_attribute(file, "config", checkpoint.config) &&
          hdf5::write_long_text_attribute(file, "history", history_to_json(checkpoint.history)) &&
          hdf5::write_long_text_attribute(file, "graph", graph_to_json(checkpoint.graph)) && good;
+  if (checkpoint.groups)
+    good = hdf5::write_long_text_attribute(file, kGroups, hex(*checkpoint.groups)) && good;
   require(good, "an attribute");
 }
 
@@ -314,6 +317,7 @@ Checkpoint read_whole_file(const std::string& path) {
     state.counts.digest = std::stoull(text("sample_digest"), nullptr, 16);
     checkpoint.history = history_from_json(text("history"));
     read_graph(text("graph"), checkpoint.graph);
+    if (H5Aexists(file.id(), kGroups) > 0) checkpoint.groups = digest_from_hex(text(kGroups));
   } catch (const UserError& error) {
     refuse(path, error.what());
   } catch (const std::exception& error) {

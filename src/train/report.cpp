@@ -1,6 +1,7 @@
 #include "espalier/train/report.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -71,6 +72,19 @@ std::set<std::string> step_labels(const Communicator& comm, const Traffic& traff
   return labels;
 }
 
+Json dealing_json(const Dealing& dealing) {
+  return {{"local_input_rows", dealing.local_share()},
+          {"sampled_edges_max_over_mean", dealing.edges},
+          {"remote_rows_max_over_mean", dealing.remote},
+          {"remote_rows", dealing.remote_rows},
+          {"input_rows", dealing.input_rows}};
+}
+
+Dealing dealing_from(const Json& json) {
+  return {json.at("input_rows"), json.at("remote_rows"), json.at("sampled_edges_max_over_mean"),
+          json.at("remote_rows_max_over_mean")};
+}
+
 Json epoch_json(const EpochReport& epoch) {
   Json json = {{"epoch", epoch.epoch}};
   if (epoch.resumed_step > 0) json["resumed_step"] = epoch.resumed_step;
@@ -87,6 +101,7 @@ Json epoch_json(const EpochReport& epoch) {
   json["batches"] = epoch.counts.batches;
   json["sampled_edges"] = epoch.counts.sampled_edges;
   json["input_rows"] = epoch.counts.input_rows;
+  if (epoch.dealing) json["dealing"] = dealing_json(*epoch.dealing);
   return json;
 }
 
@@ -108,6 +123,18 @@ void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<
   }
   for (const auto& label : step_labels(world, traffic))
     report.steps[label] = over_ranks(world, traffic.of(label));
+}
+
+Dealing dealing_of(const Communicator& comm, std::int64_t edges, std::int64_t input_rows,
+                   std::int64_t remote_rows) {
+  std::array<std::int64_t, 3> sums = {edges, input_rows, remote_rows};
+  std::array<std::int64_t, 2> most = {edges, remote_rows};
+  comm.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "report");
+  comm.all_reduce(std::span<std::int64_t>(most), Reduction::kMax, "report");
+  const auto over_mean = [&](std::int64_t largest, std::int64_t sum) {
+    return sum == 0 ? 1.0 : static_cast<double>(largest) * comm.size() / static_cast<double>(sum);
+  };
+  return {sums[1], sums[2], over_mean(most[0], sums[0]), over_mean(most[1], sums[2])};
 }
 
 void measure_peak_memory(const Communicator& comm, RunReport& report) {
@@ -201,6 +228,7 @@ EpochReport epoch_from(const Json& json) {
     epoch.seconds[stage] = {seconds.at(0), seconds.at(1), seconds.at(2)};
   epoch.bytes = volumes_from(json.at("bytes"));
   epoch.steps = volumes_from(json.at("steps"));
+  if (json.contains("dealing")) epoch.dealing = dealing_from(json.at("dealing"));
   return epoch;
 }
 
@@ -285,6 +313,24 @@ std::string stage_table(const std::vector<EpochReport>& epochs) {
     if (sums.contains(stage)) line(stage);
   line("total");
   return table;
+}
+
+std::string dealing_line(const std::vector<EpochReport>& epochs) {
+  Dealing all{0, 0, 0, 0};
+  double count = 0;
+  for (const auto& epoch : epochs)
+    if (const auto& dealing = epoch.dealing) {
+      all.input_rows += dealing->input_rows;
+      all.remote_rows += dealing->remote_rows;
+      all.edges += dealing->edges;
+      all.remote += dealing->remote;
+      ++count;
+    }
+  if (count == 0) return {};
+  return fmt::format(
+      "dealt: {:.1f} % of the input rows are local; most of a rank over the mean: sampled edges {:.2f}, "
+      "remote rows {:.2f}\n",
+      100 * all.local_share(), all.edges / count, all.remote / count);
 }
 
 std::string volume_table(const std::vector<EpochReport>& epochs, int ranks) {

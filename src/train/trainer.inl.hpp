@@ -141,6 +141,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   timers_.clear();
   grid_.traffic().clear();
   report.resumed_step = cursor_.step;
+  edges_done_ = rows_done_ = remote_rows_done_ = 0;
   const StageTimers::Scope time(timers_, "total");
 
   const auto epoch = next_epoch_ ? std::move(next_epoch_) : open_epoch(cursor_);
@@ -173,6 +174,8 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
     const typename StageClock<Space>::Scope waiting(clock_, "sample");
     ahead_->worker.wait();
   }
+  if (grid_.ranks() > 1)
+    report.dealing = dealing_of(grid_.world(), edges_done_, rows_done_, remote_rows_done_);
   report.counts = sum_over_ranks(epoch->sampler.counts(), grid_.world());
   report.counts.add(restored_counts_);
   const auto losses = to_host(space_, losses_);
@@ -227,6 +230,11 @@ std::vector<MinibatchOn<Space>> TrainerOn<Space>::begin_step(Epoch& epoch, std::
     lists.push_back(gathers_by_itself(minibatch) ? vertices.first(minibatch.blocks[0].rows) : vertices);
   }
   job_.features.begin_fetch(space_, lists, fetch_, "fetch");
+  for (const auto& minibatch : minibatches) {
+    edges_done_ += minibatch.sampled_edges();
+    rows_done_ += std::ssize(minibatch.vertices);
+  }
+  remote_rows_done_ += fetch_.remote_rows();
   return minibatches;
 }
 

@@ -50,6 +50,8 @@ class PendingFetchOn {
  public:
   /// Gives the rows an opportunity to move (PendingExchange::progress). Local.
   void progress() { exchange_.progress(); }
+  /// Rows that were asked of other ranks.
+  std::int64_t remote_rows() const { return remote_rows_; }
 
  private:
   friend class RowStoreOn<Space>;
@@ -69,6 +71,7 @@ class PendingFetchOn {
   }
 
   std::vector<std::int64_t> sizes_;  // rows of each list
+  std::int64_t remote_rows_ = 0;
   Array<Space, std::int64_t>
       source_;  // of each row, list after list: a place in arrived_, or ~(row of my block)
   std::variant<Question<std::int32_t>, Question<std::int64_t>> question_;

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
+#include "espalier/graph/content_digest.hpp"
 
 namespace espalier {
 
@@ -35,6 +36,8 @@ inline std::int64_t count_batches(std::int64_t items, std::int64_t size) {
 struct BatchGroups {
   Buffer<std::int32_t> of;  ///< of each training vertex, in their order: 0 .. count - 1
   std::int32_t count = 1;
+
+  std::uint64_t digest() const { return content_digest(std::span<const std::int32_t>(of), 0); }
 };
 
 class EpochPlan {

@@ -22,6 +22,7 @@
 // needs; on how many ranks changes nothing in its bytes but what /ranks says, and the checksum.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct Checkpoint {
   GraphInfo graph;  ///< its numbers and the digests of its data sets, as far as they were known
   Standardization standardization = {};  ///< of the features that the weights belong to; empty in
                                          ///< files of earlier versions
+  /// With local batches: the digest of the groups that the training vertices are in.
+  std::optional<std::uint64_t> groups = {};
 };
 
 /// Collective. Writes the file `path` anew, which all ranks see, and brings it to the disk. All but

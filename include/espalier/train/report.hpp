@@ -37,6 +37,20 @@ struct StageVolume {
   double predicted_messages = 0, predicted = 0;  ///< 0: no derivation; bytes like `total`
 };
 
+/// How the work of an epoch was dealt: the three goals of DistDGLv2 (Zheng et al. 2022, 5.6.1).
+struct Dealing {
+  std::int64_t input_rows = 0, remote_rows = 0;  ///< over all ranks; remote: fetched from others
+  double edges = 1, remote = 1;                  ///< the most of a rank over the mean: sampled edges,
+                                                 ///< remote rows
+  double local_share() const {
+    return input_rows > 0 ? 1 - static_cast<double>(remote_rows) / static_cast<double>(input_rows) : 1;
+  }
+};
+
+/// Collective. From what one rank has: sampled edges, input rows, those of them that it fetched.
+Dealing dealing_of(const Communicator& comm, std::int64_t edges, std::int64_t input_rows,
+                   std::int64_t remote_rows);
+
 struct EpochReport {
   std::int64_t epoch = 0;
   std::int64_t resumed_step = 0;  ///< > 0: seconds and bytes are of the steps from here on, which
@@ -45,6 +59,7 @@ struct EpochReport {
   std::optional<Metrics> train, valid;  ///< where the epoch was evaluated; valid: unless that
                                         ///< split is empty
   SampleCounts counts;
+  std::optional<Dealing> dealing;               ///< of training on several ranks, as seconds and bytes
   std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages
   std::map<std::string, StageVolume> bytes;     ///< the stages that communicate
   std::map<std::string, StageVolume> steps;     ///< the same by label, where a stage has steps:
@@ -103,6 +118,9 @@ std::string metrics_line(const EpochReport& report, std::span<const MetricKind> 
 
 /// A table stage | min | mean | max over ranks | %, summed over epochs.
 std::string stage_table(const std::vector<EpochReport>& epochs);
+
+/// One line of how the work was dealt, over epochs; empty where there is one rank.
+std::string dealing_line(const std::vector<EpochReport>& epochs);
 
 /// A table stage or step | messages | bytes | per rank | max rank | predicted | counted /
 /// predicted, over epochs.

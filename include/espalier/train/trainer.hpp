@@ -154,8 +154,10 @@ class TrainerOn {
   Matrix<float, Space> loss_gradient_;        ///< by the logits of the minibatch under way
   std::vector<Matrix<float, Space>> inputs_;  ///< of the step that computes
   PendingFetchOn<Space> fetch_;               ///< of the step that was begun
-  Array<Space, double> losses_;               ///< of this rank's minibatches of the epoch, sums
-                                              ///< over seeds
+  std::int64_t edges_done_ = 0, rows_done_ = 0, remote_rows_done_ = 0;  ///< of this run in the epoch:
+                                                                        ///< mine
+  Array<Space, double> losses_;  ///< of this rank's minibatches of the epoch, sums
+                                 ///< over seeds
   std::size_t losses_count_ = 0;
   Array<Space, int> diverged_;           ///< [1] was a gradient not finite?
   std::vector<Buffer<float>> best_;      ///< of weights_and_statistics(), the rows that this rank
