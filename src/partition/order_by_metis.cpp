@@ -1,7 +1,7 @@
 // Clusters by METIS (Karypis and Kumar 1998), bisecting from the top down (order_bisection.hpp):
-// multilevel bisections with a constraint for each kind of weight, as in DistDGLv2 5.3.2. A
-// bisection gets four attempts, of which METIS keeps the best, where it decides the most, in the
-// first four rounds; with `fast` one attempt with one round of refinement (5.3.1).
+// multilevel bisections with a constraint for each kind of weight, as in DistDGLv2 5.3.2. The first
+// rounds are made four times, and each bisection in them gets two attempts, of which METIS keeps
+// the better; with `fast` all is done once, with one pass of refinement (5.3.1).
 //
 // METIS 5.1 takes SIGTERM and SIGABRT over while it runs, leaves by longjmp where memory is short,
 // and prints what it dislikes: so it runs in a process of its own (base/apart.hpp), on rank 0.
@@ -36,7 +36,7 @@ static_assert(sizeof(idx_t) >= sizeof(std::int32_t));
 
 constexpr std::size_t kKinds = kBalanceNames.size();
 constexpr real_t kTolerance = 1.01f;  // of each kind, at each bisection
-constexpr int kAttempts = 4;
+constexpr int kBeginnings = 4, kAttempts = 2, kRoundsWithAttempts = 5;
 enum Code { kGood = 0, kFailed = 1, kNoMemory = 2 };
 
 struct MetisFailure {
@@ -65,7 +65,7 @@ std::vector<std::int32_t> bisect_by_metis(SubGraph& part, const Split& split, bo
   idx_t options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(options);
   options[METIS_OPTION_SEED] = static_cast<idx_t>(split.key >> 33);
-  options[METIS_OPTION_NCUTS] = split.top && !fast ? kAttempts : 1;
+  options[METIS_OPTION_NCUTS] = split.round < kRoundsWithAttempts && !fast ? kAttempts : 1;
   if (fast) options[METIS_OPTION_NITER] = 1;
   idx_t vertices = part.size(), kinds = 0, parts = 2, cut = 0;
   auto weights = weights_of(part, kinds);
@@ -86,7 +86,7 @@ std::vector<std::int32_t> bisect_by_metis(SubGraph& part, const Split& split, bo
 int run_metis(const WholePattern& graph, const OrderTask& task, std::uint16_t* clusters) {
   try {
     const auto found = order_by_bisection(
-        graph, task.clusters, task.seed,
+        graph, task.clusters, task.seed, task.fast ? 1 : kBeginnings,
         [&](SubGraph& part, const Split& split) { return bisect_by_metis(part, split, task.fast); });
     std::ranges::copy(found, clusters);
     return kGood;

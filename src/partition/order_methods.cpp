@@ -10,6 +10,8 @@ std::span<const OrderMethod> order_methods() {
   static constexpr OrderMethod kMethods[] = {
       {"metis", "METIS's multi-constraint bisections, top down: the smallest cuts; graph on one rank",
        order_by_metis},
+      {"streaming", "greedily, in one pass over the rows; memory for 2 bytes per vertex and a buffer of rows",
+       order_by_streaming},
       {"bfs", "by distance from a vertex at the rim; graph on one rank", order_by_bfs},
       {"degree", "vertices dealt by their degree: even in everything, and blind to edges", order_by_degree},
       {"block", "by id, as without an order", order_by_block},

@@ -23,7 +23,9 @@ struct OrderTask {
   std::int64_t edges;  ///< entries of all rows
   int clusters;        ///< 1 <= clusters <= nodes, kMostClusters
   std::uint64_t seed = 0;
-  bool fast = false;                    ///< fewer attempts, more edges cut
+  bool fast = false;  ///< fewer attempts, more edges cut
+  /// Of rows that `streaming` has in memory at once, about; more find better clusters.
+  std::int64_t entries_per_buffer = std::int64_t{1} << 24;
   std::vector<ClusterWeights> weights;  ///< [mine] of each vertex: 1, its entries, is it in
                                         ///< each split
   /// Collective; every rank its own range, perhaps empty. The graph's rows [begin, end), columns
