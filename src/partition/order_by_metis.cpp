@@ -115,7 +115,13 @@ std::vector<std::uint16_t> clusters_of(const WholePattern& graph, const OrderTas
   return {clusters, clusters + graph.weights.size()};
 }
 
-void check_fits(std::int64_t nodes, std::int64_t entries) {
+}  // namespace
+
+bool has_metis() {
+  return true;
+}
+
+void check_metis(std::int64_t nodes, std::int64_t entries) {
   if (!fits_metis(nodes, entries))
     input_error(
         "--method metis: METIS counts in 32 bits here, and the graph has {} vertices and {} edges, each in "
@@ -124,16 +130,10 @@ void check_fits(std::int64_t nodes, std::int64_t entries) {
         nodes, entries);
 }
 
-}  // namespace
-
-bool has_metis() {
-  return true;
-}
-
 Buffer<std::uint16_t> order_by_metis(const OrderTask& task) {
-  check_fits(task.nodes, task.edges);
+  check_metis(task.nodes, task.edges);
   const auto rows = symmetric_rows(task);
-  check_fits(task.nodes, task.world.all_reduce(rows.entries(), Reduction::kSum, "order"));
+  check_metis(task.nodes, task.world.all_reduce(rows.entries(), Reduction::kSum, "order"));
   const auto graph = gather_pattern(task, rows);
   std::vector<std::uint16_t> clusters;
   agree(task.world, [&] {
@@ -148,10 +148,15 @@ bool has_metis() {
   return false;
 }
 
-Buffer<std::uint16_t> order_by_metis(const OrderTask&) {
+void check_metis(std::int64_t, std::int64_t) {
   usage_error(
       "--method metis: this program was built without METIS; install it (Debian: libmetis-dev) and build the "
       "program again, or use another --method");
+}
+
+Buffer<std::uint16_t> order_by_metis(const OrderTask& task) {
+  check_metis(task.nodes, task.edges);
+  return {};
 }
 
 #endif

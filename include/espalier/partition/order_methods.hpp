@@ -39,9 +39,12 @@ struct OrderMethod {
   const char* name;
   const char* about;  ///< a line for `espalier help partition`
   /// Collective. The cluster of each of my vertices. The same for any number of ranks. No cluster
-  /// is empty. UserError on every rank when the method is not there (kUsage), or cannot hold the
-  /// graph (kInput: ids; kMemory).
+  /// is empty. UserError on every rank as check() throws it, or when memory is short (kMemory).
   Buffer<std::uint16_t> (*clusters)(const OrderTask& task);
+  /// Is the method there (else UserError(kUsage)), and can it number the graph (else kInput)?
+  /// `entries`: of all rows. Null: always.
+  void (*check)(std::int64_t nodes, std::int64_t entries) = nullptr;
+  bool uses_seed = false, uses_fast = false;
 };
 
 std::span<const OrderMethod> order_methods();
