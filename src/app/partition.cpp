@@ -36,10 +36,17 @@ int clusters_of(const PartitionArguments& arguments, std::int64_t nodes) {
   return static_cast<int>(arguments.clusters > 0 ? arguments.clusters : std::min(kUsualClusters, nodes));
 }
 
-std::string method_of(const PartitionArguments& arguments, const GraphInfo& info) {
-  if (!arguments.method.empty()) return order_method(arguments.method).name;
+const OrderMethod& method_of(const PartitionArguments& arguments, const GraphInfo& info) {
   const bool symmetric = info.directed && !*info.directed;
-  return order_method(default_order_method(info.nodes, symmetric ? info.edges : 2 * info.edges)).name;
+  const auto& method = order_method(
+      arguments.method.empty() ? default_order_method(info.nodes, symmetric ? info.edges : 2 * info.edges)
+                               : arguments.method);
+  if (method.check != nullptr) method.check(info.nodes, info.edges);
+  if (arguments.seed != 0 && !method.uses_seed)
+    usage_error("--seed {}: --method {} leaves nothing to chance; leave it out", arguments.seed, method.name);
+  if (arguments.fast && !method.uses_fast)
+    usage_error("--fast: --method {} has no attempts to save; leave it out", method.name);
+  return method;
 }
 
 // Collective. Of each of my vertices: 1, the entries of its row, whether it is in each split. Reads
@@ -97,19 +104,21 @@ void partition_command(const Communicator& world, const PartitionArguments& argu
     if (world.rank() == 0) check_output(output);
   });
   const GraphFile file(world, arguments.file);
-  const auto method = method_of(arguments, file.info());
+  const auto& method = method_of(arguments, file.info());
   clusters_of(arguments, file.info().nodes);
   // 2. The order.
   note_activity("reading the graph");
   const auto task = task_of(world, file, arguments);
   log::info("graph      {}: {} vertices, {} edges", excerpt(arguments.file), task.nodes, task.edges);
   note_activity("making clusters");
-  const auto mine = order_method(method).clusters(task);
-  const OrderInfo order{task.nodes, method, pattern_digest(file.content()), weights_of_clusters(task, mine)};
+  const auto mine = method.clusters(task);
+  const OrderInfo order{task.nodes, method.name, pattern_digest(file.content()),
+                        weights_of_clusters(task, mine)};
   note_activity("writing the order");
   write_order(world, output, order, mine);
+  std::error_code unknown;  // to ranks that do not see the file yet; rank 0 speaks
   log::info("wrote      {}: {} clusters by {}, {} bytes, in {:.1f} s", excerpt(output.path), order.clusters(),
-            method, std::filesystem::file_size(output.path), now() - start);
+            method.name, std::filesystem::file_size(output.path, unknown), now() - start);
   // 3. How good it is.
   note_activity("judging the order");
   note_consequence("the order is written, but not judged");

@@ -1,10 +1,13 @@
 // An order by bisection from the top down: a set of vertices that is to become `clusters` clusters
-// is split into two, one for each half of the clusters, and so on. So the clusters of any aligned
-// stretch of 2^k were one set, and few edges leave it.
+// is split into two, one for each half of the clusters, and so on, round after round. So the
+// clusters of any aligned stretch of 2^k were one set, and few edges leave it.
 //
 // The halves of a set may stand either way round. They stand so that fewer edges reach past the
 // other half: what of the rest of the graph comes before the set in the sequence, and what after,
 // is known when it is split. That is what makes cuts good that are no power of two.
+//
+// A good first cut may leave no good second one. So the first three rounds are made several times,
+// and go on from where the edges cut after each of the rounds are fewest in sum.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +30,7 @@ struct SubGraph {
 /// What is to be split.
 struct Split {
   int first = 0, second = 0;  ///< clusters that either side will be
-  bool top = false;           ///< one of the first splits, which decide the most
+  int round = 0;              ///< from 0: the set is one of about 2^round
   std::uint64_t key = 0;      ///< names this split among all, for random numbers
 };
 
@@ -35,7 +38,8 @@ struct Split {
 using Bisector = std::function<std::vector<std::int32_t>(SubGraph& part, const Split& split)>;
 
 /// The cluster of each vertex of a graph, none empty. Fewer than 2^31 entries; clusters <= nodes.
+/// `beginnings`: how often the first rounds are made.
 std::vector<std::uint16_t> order_by_bisection(const WholePattern& graph, int clusters, std::uint64_t seed,
-                                              const Bisector& bisect);
+                                              int beginnings, const Bisector& bisect);
 
 }  // namespace espalier

@@ -50,7 +50,7 @@ std::vector<std::uint16_t> deal(const std::vector<ClusterWeights>& weights, int 
 }  // namespace
 
 Buffer<std::uint16_t> order_by_degree(const OrderTask& task) {
-  const auto weights = gather_weights(task);
+  const auto weights = gather_weights(task, {0, task.nodes});
   std::vector<std::uint16_t> dealt;
   if (task.world.rank() == 0) dealt = deal(weights, task.clusters);
   return scatter_clusters(task, dealt);

@@ -1,7 +1,7 @@
 // Clusters by METIS (Karypis and Kumar 1998), bisecting from the top down (order_bisection.hpp):
-// multilevel bisections with a constraint for each kind of weight, as in DistDGLv2 5.3.2. A
-// bisection gets four attempts, of which METIS keeps the best, where it decides the most, in the
-// first four rounds; with `fast` one attempt with one round of refinement (5.3.1).
+// multilevel bisections with a constraint for each kind of weight, as in DistDGLv2 5.3.2. The first
+// rounds are made four times, and each bisection in them gets two attempts, of which METIS keeps
+// the better; with `fast` all is done once, with one pass of refinement (5.3.1).
 //
 // METIS 5.1 takes SIGTERM and SIGABRT over while it runs, leaves by longjmp where memory is short,
 // and prints what it dislikes: so it runs in a process of its own (base/apart.hpp), on rank 0.
@@ -36,7 +36,7 @@ static_assert(sizeof(idx_t) >= sizeof(std::int32_t));
 
 constexpr std::size_t kKinds = kBalanceNames.size();
 constexpr real_t kTolerance = 1.01f;  // of each kind, at each bisection
-constexpr int kAttempts = 4;
+constexpr int kBeginnings = 4, kAttempts = 2, kRoundsWithAttempts = 5;
 enum Code { kGood = 0, kFailed = 1, kNoMemory = 2 };
 
 struct MetisFailure {
@@ -65,7 +65,7 @@ std::vector<std::int32_t> bisect_by_metis(SubGraph& part, const Split& split, bo
   idx_t options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(options);
   options[METIS_OPTION_SEED] = static_cast<idx_t>(split.key >> 33);
-  options[METIS_OPTION_NCUTS] = split.top && !fast ? kAttempts : 1;
+  options[METIS_OPTION_NCUTS] = split.round < kRoundsWithAttempts && !fast ? kAttempts : 1;
   if (fast) options[METIS_OPTION_NITER] = 1;
   idx_t vertices = part.size(), kinds = 0, parts = 2, cut = 0;
   auto weights = weights_of(part, kinds);
@@ -86,7 +86,7 @@ std::vector<std::int32_t> bisect_by_metis(SubGraph& part, const Split& split, bo
 int run_metis(const WholePattern& graph, const OrderTask& task, std::uint16_t* clusters) {
   try {
     const auto found = order_by_bisection(
-        graph, task.clusters, task.seed,
+        graph, task.clusters, task.seed, task.fast ? 1 : kBeginnings,
         [&](SubGraph& part, const Split& split) { return bisect_by_metis(part, split, task.fast); });
     std::ranges::copy(found, clusters);
     return kGood;
@@ -115,7 +115,13 @@ std::vector<std::uint16_t> clusters_of(const WholePattern& graph, const OrderTas
   return {clusters, clusters + graph.weights.size()};
 }
 
-void check_fits(std::int64_t nodes, std::int64_t entries) {
+}  // namespace
+
+bool has_metis() {
+  return true;
+}
+
+void check_metis(std::int64_t nodes, std::int64_t entries) {
   if (!fits_metis(nodes, entries))
     input_error(
         "--method metis: METIS counts in 32 bits here, and the graph has {} vertices and {} edges, each in "
@@ -124,16 +130,10 @@ void check_fits(std::int64_t nodes, std::int64_t entries) {
         nodes, entries);
 }
 
-}  // namespace
-
-bool has_metis() {
-  return true;
-}
-
 Buffer<std::uint16_t> order_by_metis(const OrderTask& task) {
-  check_fits(task.nodes, task.edges);
+  check_metis(task.nodes, task.edges);
   const auto rows = symmetric_rows(task);
-  check_fits(task.nodes, task.world.all_reduce(rows.entries(), Reduction::kSum, "order"));
+  check_metis(task.nodes, task.world.all_reduce(rows.entries(), Reduction::kSum, "order"));
   const auto graph = gather_pattern(task, rows);
   std::vector<std::uint16_t> clusters;
   agree(task.world, [&] {
@@ -148,10 +148,15 @@ bool has_metis() {
   return false;
 }
 
-Buffer<std::uint16_t> order_by_metis(const OrderTask&) {
+void check_metis(std::int64_t, std::int64_t) {
   usage_error(
       "--method metis: this program was built without METIS; install it (Debian: libmetis-dev) and build the "
       "program again, or use another --method");
+}
+
+Buffer<std::uint16_t> order_by_metis(const OrderTask& task) {
+  check_metis(task.nodes, task.edges);
+  return {};
 }
 
 #endif

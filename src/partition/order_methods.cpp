@@ -8,12 +8,24 @@ namespace espalier {
 
 std::span<const OrderMethod> order_methods() {
   static constexpr OrderMethod kMethods[] = {
-      {"metis", "METIS's multi-constraint bisections, top down: the smallest cuts; graph on one rank",
-       order_by_metis},
-      {"bfs", "by distance from a vertex at the rim; graph on one rank", order_by_bfs},
-      {"degree", "vertices dealt by their degree: even in everything, and blind to edges", order_by_degree},
-      {"block", "by id, as without an order", order_by_block},
-      {"random", "at random", order_by_random},
+      {.name = "metis",
+       .about = "METIS's multi-constraint bisections, top down: the smallest cuts; graph on one rank",
+       .clusters = order_by_metis,
+       .check = check_metis,
+       .uses_seed = true,
+       .uses_fast = true},
+      {.name = "streaming",
+       .about = "greedily, in one pass over the rows, of which one rank has a buffer; 2 bytes per vertex",
+       .clusters = order_by_streaming,
+       .uses_fast = true},
+      {.name = "bfs",
+       .about = "by distance from a vertex at the rim; graph on one rank",
+       .clusters = order_by_bfs},
+      {.name = "degree",
+       .about = "vertices dealt by their degree: even in everything, and blind to edges",
+       .clusters = order_by_degree},
+      {.name = "block", .about = "by id, as without an order", .clusters = order_by_block},
+      {.name = "random", .about = "at random", .clusters = order_by_random, .uses_seed = true},
   };
   return kMethods;
 }

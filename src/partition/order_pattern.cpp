@@ -107,12 +107,15 @@ WholePattern gather_pattern(const OrderTask& task, const Csr<std::int64_t>& mine
   whole.indptr.resize(all_sizes.size() + 1);
   whole.indptr[0] = 0;
   std::inclusive_scan(all_sizes.begin(), all_sizes.end(), whole.indptr.begin() + 1);
-  whole.weights = gather_weights(task);
+  whole.weights = gather_weights(task, {0, task.nodes});
   return whole;
 }
 
-std::vector<ClusterWeights> gather_weights(const OrderTask& task) {
-  const auto all = gather(task.world, std::span<const ClusterWeights>(task.weights));
+std::vector<ClusterWeights> gather_weights(const OrderTask& task, RowRange range) {
+  const auto mine = task.mine();
+  const auto begin = std::clamp(range.begin, mine.begin, mine.end),
+             end = std::clamp(range.end, mine.begin, mine.end);
+  const auto all = gather(task.world, std::span(task.weights).subspan(begin - mine.begin, end - begin));
   return {all.begin(), all.end()};
 }
 

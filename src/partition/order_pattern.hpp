@@ -28,7 +28,8 @@ struct WholePattern {
 
 /// Collective. All of it on rank 0, nothing on the others.
 WholePattern gather_pattern(const OrderTask& task, const Csr<std::int64_t>& mine);
-std::vector<ClusterWeights> gather_weights(const OrderTask& task);
+/// The same of the weights of some vertices.
+std::vector<ClusterWeights> gather_weights(const OrderTask& task, RowRange range);
 
 /// Collective. What rank 0 has for all vertices [n], to the ranks that have them.
 Buffer<std::uint16_t> scatter_clusters(const OrderTask& task, std::span<const std::uint16_t> all);

@@ -23,7 +23,9 @@ struct OrderTask {
   std::int64_t edges;  ///< entries of all rows
   int clusters;        ///< 1 <= clusters <= nodes, kMostClusters
   std::uint64_t seed = 0;
-  bool fast = false;                    ///< fewer attempts, more edges cut
+  bool fast = false;  ///< fewer attempts, more edges cut
+  /// Of rows that `streaming` has in memory at once, about; more find better clusters.
+  std::int64_t entries_per_buffer = std::int64_t{1} << 24;
   std::vector<ClusterWeights> weights;  ///< [mine] of each vertex: 1, its entries, is it in
                                         ///< each split
   /// Collective; every rank its own range, perhaps empty. The graph's rows [begin, end), columns
@@ -37,9 +39,12 @@ struct OrderMethod {
   const char* name;
   const char* about;  ///< a line for `espalier help partition`
   /// Collective. The cluster of each of my vertices. The same for any number of ranks. No cluster
-  /// is empty. UserError on every rank when the method is not there (kUsage), or cannot hold the
-  /// graph (kInput: ids; kMemory).
+  /// is empty. UserError on every rank as check() throws it, or when memory is short (kMemory).
   Buffer<std::uint16_t> (*clusters)(const OrderTask& task);
+  /// Is the method there (else UserError(kUsage)), and can it number the graph (else kInput)?
+  /// `entries`: of all rows. Null: always.
+  void (*check)(std::int64_t nodes, std::int64_t entries) = nullptr;
+  bool uses_seed = false, uses_fast = false;
 };
 
 std::span<const OrderMethod> order_methods();
