@@ -56,7 +56,8 @@ class Assigner {
   void operator()(std::string* target) const {
     const auto value = node_.value_exact<std::string>();
     if (!value) wrong_type(takes(key_));
-    if (value->empty() && key_.name != "graph.file")
+    const bool empty_is_default = key_.name == "graph.file" || key_.name == "graph.order";
+    if (value->empty() && !empty_is_default)
       usage_error("{}: {} is empty; leave it out to have its default", where_, key_.name);
     if (!key_.choices.empty() &&
         std::find(key_.choices.begin(), key_.choices.end(), *value) == key_.choices.end())

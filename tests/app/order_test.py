@@ -1,0 +1,204 @@
+"""Jobs on a graph whose vertices are owned by an order (graph.order), and local batches.
+
+Laws: an order moves bytes and never bits: digests, losses, weights, scores and the rows of infer are those without one, for every grid,
+schedule and method, on the emulated GPU too, and a checkpoint goes on with another order. Local batches depend on the order and the
+groups alone; they fetch less. The plan foretells the bytes of either. What does not fit together is refused in one message.
+"""
+
+import json
+import os
+import unittest
+
+import h5py
+import numpy as np
+
+from tests.app.program import LONG, ROOT, ProgramTest
+
+EMULATED = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
+CONFIG = """
+[graph]
+file = "{folder}/graph.h5"
+feature_norm = "standard"
+[sampler]
+fanout = [5, 3]
+batch_size = 32
+[model]
+hidden = 16
+layers = 2
+[train]
+epochs = 2
+reproducible = true
+batches_per_step = 4
+learning_rate = 0.01
+[run]
+threads = 1
+device = "cpu"
+[output]
+dir = "{folder}/out"
+"""
+METHODS = ("random", "block", "streaming", "metis")
+LOCAL = ("sampler.batches=local", "sampler.groups=8")
+GRIDS = [(1, 1), (3, 1), (4, 2), (8, 1)] + LONG * [(2, 1), (2, 2), (4, 1), (4, 4), (5, 1), (6, 2), (6, 3), (7, 1), (8, 2), (8, 4)]
+GENERATE = ("--nodes", 1500, "--degree", 12, "--classes", 6, "--features", 8)
+
+
+class OrderTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph, self.config, self.output = self.folder / "graph.h5", self.folder / "job.toml", self.folder / "out"
+        self.succeed("generate", "planted", *GENERATE, "-o", self.graph)
+        self.config.write_text(CONFIG.format(folder=self.folder))
+
+    def order(self, method, graph=None, seed=0):
+        path = self.folder / f"{method}{seed}.order.h5"
+        self.succeed("-q", "partition", graph or self.graph, "--method", method, "--clusters", 64, "--seed", seed, "-o", path,
+                     "--overwrite")
+        return f"graph.order={path}"
+
+    def run_job(self, command, *overrides, ranks=1, c=1, **options):
+        self.succeed("-q", command, self.config, f"grid.replication={c}", *overrides, ranks=ranks, **options)
+        return self.report(self.output)
+
+    @staticmethod
+    def bits(report):
+        """What no order may change."""
+        per_epoch = [[epoch.get(key) for key in ("sample_digest", "loss", "valid", "input_rows")] for epoch in report["epochs"]]
+        return per_epoch, report.get("weights_digest"), report.get("test")
+
+
+class BytesNotBits(OrderTest):
+    def train(self, *overrides, **grid):
+        return self.bits(self.run_job("train", *overrides, "run.checkpoint_every=0", **grid))
+
+    def test_any_order_on_any_grid(self):
+        expected = self.train()
+        for number, (ranks, c) in enumerate(GRIDS):
+            methods = METHODS if LONG else [METHODS[number % 4]]
+            for method in methods:
+                self.assertEqual(self.train(self.order(method), ranks=ranks, c=c), expected, (method, ranks, c))
+
+    def test_any_schedule_and_sampler(self):
+        order = self.order("streaming")
+        for sampler in (("graphsage",), ("ladies", "sampler.fanout=[64,64]"), ("fastgcn", "sampler.fanout=[64,64]"), ("labor",)):
+            kind = (f"sampler.kind={sampler[0]}", *sampler[1:])
+            expected = self.bits(self.run_job("sample", *kind))
+            for schedule in ("push", "staged") + LONG * ("pull", "staged-oblivious"):
+                got = self.run_job("sample", *kind, order, f"grid.schedule={schedule}", ranks=4, c=2)
+                self.assertEqual(self.bits(got), expected, (sampler, schedule))
+
+    def test_local_batches_are_the_orders(self):
+        order, other = self.order("metis"), self.order("streaming")
+        expected = self.train(order, *LOCAL)
+        for ranks, c in GRIDS[1:]:
+            self.assertEqual(self.train(order, *LOCAL, ranks=ranks, c=c), expected, (ranks, c))
+        self.assertNotEqual(self.train(other, *LOCAL)[0], expected[0])
+        self.assertNotEqual(self.train()[0], expected[0])
+
+    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    def test_the_emulated_gpu(self):
+        order = self.order("metis")
+        for batches in ((), LOCAL):
+            expected = self.run_job("train", order, *batches)
+            got = self.run_job("train", order, *batches, "run.device=cuda", ranks=4, c=2, program=EMULATED,
+                               env=dict(os.environ, ESPALIER_EMULATED_GPUS="2"))
+            for epoch, of_cpu in zip(got["epochs"], expected["epochs"], strict=True):
+                self.assertEqual(epoch["sample_digest"], of_cpu["sample_digest"])
+                self.assertAlmostEqual(epoch["loss"], of_cpu["loss"], delta=1e-4)
+
+    def test_rows_of_infer(self):
+        self.run_job("train")
+        rows = []
+        for overrides, ranks in (((), 1), ((self.order("random"), "grid.replication=2"), 4)):
+            path = self.folder / f"rows{ranks}.h5"
+            self.succeed("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", path, "--predictions", "--metrics",
+                         *overrides, ranks=ranks)
+            with h5py.File(path) as file:
+                rows.append({name: file[name][()] for name in file})
+        for name in rows[0]:
+            np.testing.assert_array_equal(rows[0][name], rows[1][name])
+
+    def test_a_checkpoint_goes_on_with_another_order(self):
+        expected = self.train("train.epochs=3")
+        saving = "run.checkpoint_every=1"
+        self.run_job("train", self.order("random"), saving, "train.epochs=1", ranks=2)
+        self.run_job("train", self.order("metis"), saving, "train.epochs=2", ranks=4, c=2)
+        last = self.run_job("train", saving, "train.epochs=3", ranks=3)
+        self.assertEqual(last["restart"]["epoch"], 3)
+        self.assertEqual(self.bits(last), expected)
+
+    def test_multi_label(self):
+        self.succeed("generate", "planted", *GENERATE, "--labels", 5, "-o", self.graph, "--overwrite")
+        task = ("train.task=labels",)
+        expected = self.train(*task)
+        self.assertEqual(self.train(*task, self.order("random"), ranks=4, c=2), expected)
+
+
+class BytesSaved(OrderTest):
+    def both(self, *overrides, ranks, c=1):
+        run = self.run_job("train", *overrides, "train.epochs=1", ranks=ranks, c=c)["epochs"][0]
+        self.succeed("-q", "plan", self.config, "--ranks", ranks, f"grid.replication={c}", "train.epochs=1", *overrides)
+        return run, json.loads((self.output / "plan.json").read_text())["epochs"][0]
+
+    def test_the_plan_follows_the_order(self):
+        for overrides in ((self.order("metis"),), (self.order("metis"), *LOCAL), (self.order("random"),)):
+            for ranks, c in ((4, 1), (6, 2)):
+                run, plan = self.both(*overrides, ranks=ranks, c=c)
+                self.assertEqual(plan["sample_digest"], run["sample_digest"])
+                for stage in ("sample", "fetch"):
+                    said, counted = plan["bytes"][stage]["total"], run["bytes"][stage]["total"]
+                    self.assertLessEqual(abs(said - counted), 0.02 * counted, (overrides, ranks, c, stage))
+
+    def test_local_batches_fetch_less(self):
+        order = self.order("metis")
+        uniform, local = self.run_job("train", order, ranks=4), self.run_job("train", order, *LOCAL, ranks=4)
+        bytes_of = lambda report: report["epochs"][0]["bytes"]["fetch"]["total"]
+        self.assertLess(bytes_of(local), 0.7 * bytes_of(uniform))
+        for report in (uniform, local):
+            dealt = report["epochs"][0]["dealing"]
+            self.assertEqual(dealt["input_rows"], report["epochs"][0]["input_rows"])
+            self.assertAlmostEqual(dealt["local_input_rows"], 1 - dealt["remote_rows"] / dealt["input_rows"])
+            self.assertGreaterEqual(dealt["sampled_edges_max_over_mean"], 1)
+            self.assertGreaterEqual(dealt["remote_rows_max_over_mean"], 1)
+        share = lambda report: report["epochs"][0]["dealing"]["local_input_rows"]
+        self.assertGreater(share(local), share(uniform) + 0.2)
+
+
+class Refused(OrderTest):
+    def refuse(self, code, words, *overrides, command="train", ranks=1):
+        self.fail_with(code, words, command, self.config, *overrides, ranks=ranks)
+        self.assertFalse((self.output / "report.json").exists())
+
+    def test_orders_of_other_graphs(self):
+        other = self.folder / "other.h5"
+        self.succeed("generate", "planted", *GENERATE, "--seed", 1, "-o", other)
+        self.refuse(3, ["other edges", "espalier partition"], self.order("random", other), ranks=2)
+        self.refuse(3, ["other edges", "espalier partition"], self.order("random", other), command="sample")
+        self.succeed("generate", "planted", "--nodes", 1000, "-o", other, "--overwrite")
+        self.refuse(3, ["1000 vertices", "1500", "espalier partition"], self.order("random", other), ranks=2)
+
+    def test_what_is_no_order(self):
+        self.refuse(3, [str(self.graph), "order"], f"graph.order={self.graph}", ranks=2)
+        self.refuse(3, ["missing.h5"], f"graph.order={self.folder}/missing.h5")
+        broken = self.order("random")
+        with h5py.File(broken.partition("=")[2], "r+") as file:
+            file["cluster"][7] = 64
+        self.refuse(3, ["random0.order.h5", "cluster"], broken)
+
+    def test_local_batches_that_cannot_be(self):
+        order = self.order("random")
+        self.refuse(2, ["sampler.batches", "graph.order"], "sampler.batches=local")
+        self.refuse(2, ["sampler.groups", "local"], "sampler.groups=8")
+        self.refuse(2, ["sampler.groups = 65", "64 clusters"], order, "sampler.batches=local", "sampler.groups=65")
+        with h5py.File(self.graph) as file:
+            training = len(file["split/train"])
+        self.refuse(2, [f"sampler.groups = {training + 1}", f"{training} training vertices"], order, "sampler.batches=local",
+                    f"sampler.groups={training + 1}")
+
+    def test_a_restart_with_other_groups(self):
+        self.run_job("train", self.order("metis"), *LOCAL, "train.epochs=1", "run.checkpoint_every=1")
+        (self.output / "report.json").unlink()
+        self.refuse(2, ["digest of the groups"], self.order("streaming"), *LOCAL)
+
+
+if __name__ == "__main__":
+    unittest.main()
