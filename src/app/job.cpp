@@ -92,13 +92,18 @@ static std::shared_ptr<const BatchGroups> group_batches(const Order& order, cons
   return groups;
 }
 
-VertexOwners read_owners(const Communicator& world, const Config& config, const GraphFile& file, int rows) {
-  if (config.graph.order.empty()) return {block_partition(file.info().nodes, rows), {}, {}};
+std::optional<Order> read_job_order(const Communicator& world, const Config& config, const GraphFile& file) {
+  if (config.graph.order.empty()) return {};
   note_activity("reading the order");
   auto order = read_order(world, config.graph.order);
   check_order(order.info, file, config.graph.order);
-  auto groups = config.sampler.batches == "local" ? group_batches(order, file, config) : nullptr;
-  return {own_by(order, rows), std::move(order.info), std::move(groups)};
+  return order;
+}
+
+void own_vertices(VertexOwners& owners, const std::optional<Order>& order, const GraphFile& file,
+                  const Config& config, int rows) {
+  owners.blocks = order ? own_by(*order, rows) : Ownership(block_partition(file.info().nodes, rows));
+  if (config.sampler.batches == "local") owners.groups = group_batches(*order, file, config);
 }
 
 Topology topology_of(const Config& config) {
@@ -114,7 +119,8 @@ JobSize size_of(const Job& job, std::int64_t ranks) {
           .host_memory = job.memory_limit,
           .gpu = job.device.gpu != nullptr,
           .device_memory = job.device.memory,
-          .samples_ahead = job.sampling_grid != nullptr};
+          .samples_ahead = job.sampling_grid != nullptr,
+          .clusters = job.owners.order ? job.owners.order->weights : std::vector<ClusterWeights>()};
 }
 
 bool features_on_device(const Job& job) {
@@ -151,12 +157,14 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   job.graph = job.file->info();
   if (classes) job.graph.classes = *classes;
   if (kind != JobKind::kInfer) check_graph(job.graph, config);
+  const auto order = read_job_order(world, config, *job.file);
+  if (order) job.owners.order = order->info;
   const auto replication =
       checked_replication(config.grid.replication.value ? *config.grid.replication.value
                                                         : automatic_replication(size_of(job, world.size())),
                           world.size());
   job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
-  job.owners = read_owners(world, config, *job.file, job.grid->rows());
+  own_vertices(job.owners, order, *job.file, config, job.grid->rows());
   check_memory(size_of(job, world.size()), replication);
   if (kind == JobKind::kTrain && config.run.overlap && threads_may_communicate() && !job.device.gpu)
     job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));

@@ -77,9 +77,13 @@ void check_graph(const GraphInfo& graph, const Config& config);
 /// edges were read by digests that stand in the file.
 void check_order(const OrderInfo& order, const GraphFile& file, const std::string& path);
 
-/// Collective. Those of a grid with so many block rows: by graph.order, or in ranges. Throws as
-/// read_order and check_order do.
-VertexOwners read_owners(const Communicator& world, const Config& config, const GraphFile& file, int rows);
+/// Collective. graph.order, with one. Throws as read_order and check_order do.
+std::optional<Order> read_job_order(const Communicator& world, const Config& config, const GraphFile& file);
+
+/// Collective. Fills in who owns what on a grid with so many block rows, by the order or in ranges,
+/// and the groups of local batches. Throws UserError(kUsage) where they cannot be.
+void own_vertices(VertexOwners& owners, const std::optional<Order>& order, const GraphFile& file,
+                  const Config& config, int rows);
 
 /// grid.topology.
 Topology topology_of(const Config& config);

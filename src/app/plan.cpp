@@ -80,13 +80,15 @@ std::int64_t checked_replication(const JobSize& job) {
 }
 
 // The config's "auto"s as `sample` and `train` will resolve them (open_job).
-Plan resolve(const PlanArguments& arguments, const Config& config, const GraphInfo& graph) {
+Plan resolve(const PlanArguments& arguments, const Config& config, const GraphInfo& graph,
+             const std::optional<Order>& order) {
   Plan plan;
   if (!arguments.machine.empty()) plan.machine = read_machine(arguments.machine);
   auto& job = plan.job;
   job.graph = graph;
   job.config = config;
   job.ranks = arguments.ranks;
+  if (order) job.clusters = order->info.weights;
   job.training = !arguments.sampling;
   std::tie(job.host_memory, plan.memory_source) = memory_of_rank(arguments, config, plan.machine);
   job.gpu = computes_on_gpu(config, plan.machine);
@@ -294,8 +296,10 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   const GraphFile file(world, config.graph.file, config.graph.verify ? Verify::kYes : Verify::kNo);
   check_graph(file.info(), config);
   if (!arguments.sampling) check_training_data(file.info(), config);
-  auto plan = resolve(arguments, config, file.info());
-  auto owners = read_owners(world, config, file, plan.epoch.rows());
+  const auto order = read_job_order(world, config, file);
+  auto plan = resolve(arguments, config, file.info(), order);
+  VertexOwners owners;
+  own_vertices(owners, order, file, config, plan.epoch.rows());
   plan.epoch.map = std::move(owners.blocks);
   plan.epoch.groups = std::move(owners.groups);
 

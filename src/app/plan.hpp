@@ -44,7 +44,9 @@ struct Plan {
   double device_bytes() const {
     return bytes_on_device(job, epoch.replication) +
            (topology_fits_device(job, epoch.replication)
-                ? resident_memory(job.graph, job.config, job.ranks, epoch.replication, job.training).topology
+                ? resident_memory(job.graph, job.config, job.ranks, epoch.replication, job.training,
+                                  largest_part(job, epoch.replication))
+                      .topology
                 : 0);
   }
 };

@@ -78,15 +78,18 @@ MatrixForm matrix_form(const Config& config) {
 }
 
 ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
-                               std::int64_t replication, bool training) {
-  const double share = static_cast<double>(replication) / static_cast<double>(ranks);
+                               std::int64_t replication, bool training, LargestPart part) {
+  const double even = static_cast<double>(replication) / static_cast<double>(ranks),
+               share = even * part.vertices;
+  const double of_graph =
+      config.grid.topology == "replicated" ? 1 : even * std::max(part.vertices, part.edges);
   ResidentMemory memory;
+  if (!config.graph.order.empty())
+    memory.owners = static_cast<double>(graph.nodes) * (ranks / replication <= 1 << 8 ? 1.25 : 2.25);
   const bool with_values =
       graph.weighted || has_own_weights(config.model) || sampler_kind_of(config.sampler.kind).layer_wise;
-  memory.topology = topology_bytes(graph, with_values) * (config.grid.topology == "replicated" ? 1 : share);
-  if (adds_self_loops(config))
-    memory.loading =
-        topology_bytes(graph, graph.weighted) * (config.grid.topology == "replicated" ? 1 : share);
+  memory.topology = topology_bytes(graph, with_values) * of_graph;
+  if (adds_self_loops(config)) memory.loading = topology_bytes(graph, graph.weighted) * of_graph;
   if (config.grid.schedule == "staged-oblivious" && config.grid.topology == "partitioned")
     memory.exchange = memory.topology;
   if (!training) return memory;
@@ -103,10 +106,10 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
 }
 
 ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
-                                std::int64_t replication) {
-  auto memory = resident_memory(graph, config, ranks, replication, false);
-  const double block_rows =
-      static_cast<double>(graph.nodes) * static_cast<double>(replication) / static_cast<double>(ranks);
+                                std::int64_t replication, LargestPart part) {
+  auto memory = resident_memory(graph, config, ranks, replication, false, part);
+  const double block_rows = static_cast<double>(graph.nodes) * part.vertices *
+                            static_cast<double>(replication) / static_cast<double>(ranks);
   memory.features = block_rows * static_cast<double>(graph.features) * (graph.half_features ? 2 : 4);
   const double hidden = 4 * block_rows * static_cast<double>(config.model.hidden);
   // My share of the rows, and where others have some, too, the block that they are gathered in.
@@ -117,11 +120,19 @@ ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, st
   return memory;
 }
 
+LargestPart largest_part(const JobSize& job, std::int64_t replication) {
+  if (job.clusters.empty()) return {};
+  const auto parts = static_cast<int>(job.ranks / replication);
+  const auto balances = balances_of(job.clusters, cut_order(job.clusters, parts));
+  return {balances[0], balances[1]};
+}
+
 namespace {
 
 ResidentMemory resident(const JobSize& job, std::int64_t replication) {
-  if (job.inference) return inference_memory(job.graph, job.config, job.ranks, replication);
-  return resident_memory(job.graph, job.config, job.ranks, replication, job.training);
+  const auto part = largest_part(job, replication);
+  if (job.inference) return inference_memory(job.graph, job.config, job.ranks, replication, part);
+  return resident_memory(job.graph, job.config, job.ranks, replication, job.training, part);
 }
 
 bool features_on_device(const JobSize& job) {

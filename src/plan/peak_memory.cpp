@@ -22,9 +22,10 @@ struct Estimate {
   const EpochWork& work;
   const std::vector<EvaluationWork>& evaluations;
   int threads;
+  LargestPart part;
 
   double n() const { return static_cast<double>(job.graph.nodes); }
-  double block_rows() const { return n() / epoch.rows(); }
+  double block_rows() const { return n() / epoch.rows() * part.vertices; }
   double id() const { return index_bytes(job.graph.nodes); }
   double value() const { return has_values() ? 4 : 0; }
   bool has_values() const {
@@ -345,12 +346,15 @@ const MemoryPhase& PeakMemory::fullest() const {
 
 PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const EpochWork& work,
                        const std::vector<EvaluationWork>& layers, double program, int threads) {
-  const Estimate e{job, epoch, work, layers, threads};
-  const auto resident = resident_memory(job.graph, job.config, job.ranks, epoch.replication, job.training);
+  const auto part = largest_part(job, epoch.replication);
+  const Estimate e{job, epoch, work, layers, threads, part};
+  const auto resident =
+      resident_memory(job.graph, job.config, job.ranks, epoch.replication, job.training, part);
   const double wide =
       job.graph.wide_indices && e.id() == 4 ? 8.0 * static_cast<double>(job.graph.edges) / epoch.parts() : 0;
   const Arrays nothing;
   Phases phases(program);
+  if (resident.owners > 0) phases.keep("owners", Arrays().add(resident.owners));
   phases.keep("graph", Arrays().add(resident.topology));
   phases.phase(
       "load", {{"graph as read", Arrays().add(std::max({resident.loading, wide, 2 * sampler_bytes(e)}))}}, 0);

@@ -9,6 +9,7 @@
 #include "espalier/base/config.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/nn/network_shape.hpp"
+#include "espalier/partition/order.hpp"
 #include "espalier/sample/sampler.hpp"
 
 namespace espalier {
@@ -37,8 +38,14 @@ inline bool adds_self_loops(const Config& config) {
   return form == MatrixForm::kNormalized || form == MatrixForm::kMeanOfSelf;
 }
 
+/// What the largest part has over what it would have if all were even.
+struct LargestPart {
+  double vertices = 1, edges = 1;
+};
+
 /// Bytes on one rank, apart from minibatches.
 struct ResidentMemory {
+  double owners = 0;  ///< who owns which vertex, with graph.order
   double topology = 0;
   double features = 0;
   double evaluation = 0;  ///< blocks of hidden layers: input, own share and result of one layer
@@ -48,19 +55,19 @@ struct ResidentMemory {
   double exchange = 0;    ///< staged-oblivious: a foreign block row, or a copy of one's own on
                           ///< its way out
   double total() const {
-    return std::max(topology + features + evaluation + model + exchange, topology + loading);
+    return owners + std::max(topology + features + evaluation + model + exchange, topology + loading);
   }
 };
 
 /// With c = `replication` copies on `ranks` ranks. `training` false: sampling alone.
 ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
-                               std::int64_t replication, bool training);
+                               std::int64_t replication, bool training, LargestPart part = {});
 
 /// The same of `espalier infer`, where a layer's input is freed when the next one begins, features
 /// included, and the last layer keeps nothing: `evaluation` is what the largest layer needs beyond
 /// the features.
 ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
-                                std::int64_t replication);
+                                std::int64_t replication, LargestPart part = {});
 
 /// A job as far as its memory depends on it, and what each rank has.
 struct JobSize {
@@ -68,12 +75,15 @@ struct JobSize {
   Config config;
   std::int64_t ranks = 1;
   bool training = true;
-  bool inference = false;          ///< a network is computed once over the whole graph
-  std::int64_t host_memory = 0;    ///< bytes per rank
-  bool gpu = false;                ///< does a GPU compute?
-  std::int64_t device_memory = 0;  ///< bytes per rank of its memory
-  bool samples_ahead = false;      ///< are two windows of minibatches in memory?
+  bool inference = false;                     ///< a network is computed once over the whole graph
+  std::int64_t host_memory = 0;               ///< bytes per rank
+  bool gpu = false;                           ///< does a GPU compute?
+  std::int64_t device_memory = 0;             ///< bytes per rank of its memory
+  bool samples_ahead = false;                 ///< are two windows of minibatches in memory?
+  std::vector<ClusterWeights> clusters = {};  ///< of graph.order, with one
 };
+
+LargestPart largest_part(const JobSize& job, std::int64_t replication);
 
 /// Bytes of a rank in memory of the host, and in its GPU, from beginning to end. The graph lies in
 /// the GPU where half of the memory is left to minibatches and activations; what a kernel reads in
