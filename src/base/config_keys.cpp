@@ -18,6 +18,7 @@ const Needs kClasses = {"train.task", [](const Config& c) { return c.train.task 
 const Needs kSgd = {"train.optimizer", [](const Config& c) { return c.train.optimizer == "sgd"; }, "\"sgd\""};
 const Needs kSteps = {"train.lr_schedule", [](const Config& c) { return c.train.lr_schedule == "step"; },
                       "\"step\""};
+const Needs kOverlap = {"run.overlap", [](const Config& c) { return c.run.overlap; }, "true"};
 const Needs kLocalBatches = {"sampler.batches", [](const Config& c) { return c.sampler.batches == "local"; },
                              "\"local\""};
 const Needs kDecay = {"train.weight_decay", [](const Config& c) { return c.train.weight_decay > 0; },
@@ -252,6 +253,13 @@ std::vector<Key> bind_keys(Config& c) {
        "bytes per rank, as 8GiB or 500MB, or auto (the node's memory / ranks on it)"},
       {"run.overlap", &c.run.overlap,
        "train: sample and fetch ahead while a step computes; takes another run.threads cores per rank"},
+      {"run.prefetch_steps",
+       &c.run.prefetch_steps,
+       "how many steps after the one that computes have their rows under way; each takes its memory",
+       {},
+       1,
+       1000,
+       {kOverlap}},
       {"run.checkpoint_every",
        &c.run.checkpoint_every,
        "epochs between checkpoints; 0 = none by epochs",

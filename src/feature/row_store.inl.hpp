@@ -38,13 +38,14 @@ void find_sources(const Cuda&, const OwnerGroups<Id, Cuda>& groups, std::int64_t
 
 // -------------------------------------------------------------------------------------------------
 
-inline std::int64_t total(const std::vector<std::int64_t>& counts) {
+inline std::int64_t total(std::span<const std::int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-inline std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::int64_t factor) {
-  for (auto& count : counts) count *= factor;
-  return counts;
+inline std::vector<std::int64_t> times(std::span<const std::int64_t> counts, std::int64_t factor) {
+  std::vector<std::int64_t> products(counts.begin(), counts.end());
+  for (auto& product : products) product *= factor;
+  return products;
 }
 
 template <class Space>
@@ -88,7 +89,16 @@ void RowStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Mat
 template <class Space>
 void RowStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
                                     std::string_view label) const {
-  fetch.exchange_.finish();  // of a fetch that was given up: its arrays are written anew
+  begin_counts(space, lists, fetch, label);
+  advance(space, fetch, FetchMove::kRows, label);
+}
+
+template <class Space>
+void RowStoreOn<Space>::begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
+                                     std::string_view label) const {
+  fetch.counts_exchange_.finish();  // of a fetch that was given up: its arrays are written anew
+  fetch.exchange_.finish();
+  fetch.done_ = FetchMove::kCounts;
   fetch.sizes_.clear();
   for (const auto& list : lists) fetch.sizes_.push_back(std::ssize(list));
   fetch.remote_rows_ = 0;
@@ -98,35 +108,56 @@ void RowStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFe
   const auto rows = std::ssize(fetch.source_);
   grid_->traffic().count(MemoryStep::kGroupFeatures,
                          {.rows = rows, .bytes = index_bytes(ownership_.rows()) * rows});
-  if (!all_local()) with_index_type(ownership_.rows(), [&]<class Id>(Id) { ask<Id>(space, fetch, label); });
+  if (!all_local())
+    with_index_type(ownership_.rows(), [&]<class Id>(Id) { send_counts<Id>(space, fetch, label); });
 }
 
-// Asks for the rows whose ids are in source_, which then says where they will be, and answers what
-// is asked of me.
+template <class Space>
+void RowStoreOn<Space>::advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
+                                std::string_view label) const {
+  if (all_local()) fetch.done_ = FetchMove::kRows;
+  with_index_type(ownership_.rows(), [&]<class Id>(Id) {
+    if (fetch.done_ == FetchMove::kCounts && move != FetchMove::kCounts) send_ids<Id>(fetch, label);
+    if (fetch.done_ == FetchMove::kIds && move == FetchMove::kRows)
+      std::visit([&]<class T>(const Matrix<T, Space>& own) { send_rows<T, Id>(space, own, fetch, label); },
+                 block_);
+  });
+}
+
+// Groups the rows whose ids are in source_, which then says where they will be.
 template <class Space>
 template <class Id>
-void RowStoreOn<Space>::ask(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const {
-  auto& [wanted, asked] = fetch.template question<Id>();
+void RowStoreOn<Space>::send_counts(const Space& space, PendingFetchOn<Space>& fetch,
+                                    std::string_view label) const {
+  auto& wanted = fetch.template question<Id>().wanted;
   const int me = grid_->row();
   group_by_owner(space, fetch.source_.data(), std::ssize(fetch.source_), owners(space), wanted, me);
   const auto others = fetch.remote_rows_ = total(wanted.counts);
   const auto first = to_places(space, owners(space), me, wanted.ids.data() + others, wanted.size() - others);
   find_sources(space, wanted, others, first, fetch.source_.data());
-  const auto& column = grid_->column_comm();
-  const auto asked_counts = column.host().exchange_counts(wanted.counts, label);
-  asked.resize(total(asked_counts));
-  column.all_to_all_v(wanted.ids.data(), wanted.counts, asked.data(), asked_counts, label);
-  std::visit(
-      [&]<class T>(const Matrix<T, Space>& own) { answer<T, Id>(space, own, asked_counts, fetch, label); },
-      block_);
+  const auto& column = grid_->column_comm().host();
+  const std::vector<std::int64_t> one_each(column.size(), 1);
+  fetch.counts_exchange_ = column.begin_all_to_all_v(std::span<const std::int64_t>(wanted.counts), one_each,
+                                                     one_each, fetch.asked_counts_, label);
+}
+
+template <class Space>
+template <class Id>
+void RowStoreOn<Space>::send_ids(PendingFetchOn<Space>& fetch, std::string_view label) const {
+  auto& [wanted, asked] = fetch.template question<Id>();
+  fetch.counts_exchange_.finish();
+  asked.resize(total(fetch.asked_counts_));
+  fetch.exchange_ = grid_->column_comm().begin_all_to_all_v(wanted.ids.data(), wanted.counts, asked.data(),
+                                                            fetch.asked_counts_, label);
+  fetch.done_ = FetchMove::kIds;
 }
 
 template <class Space>
 template <class T, class Id>
-void RowStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space> own,
-                               const std::vector<std::int64_t>& asked_counts, PendingFetchOn<Space>& fetch,
-                               std::string_view label) const {
+void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> own,
+                                  PendingFetchOn<Space>& fetch, std::string_view label) const {
   auto& [wanted, asked] = fetch.template question<Id>();
+  fetch.exchange_.finish();
   const auto row_bytes = own.columns * std::int64_t{sizeof(T)};
   fetch.reply_.resize(asked.size() * row_bytes);
   const auto first = to_places(space, owners(space), grid_->row(), asked.data(), std::ssize(asked));
@@ -136,14 +167,17 @@ void RowStoreOn<Space>::answer(const Space& space, ConstMatrixView<T, Space> own
                          {.rows = std::ssize(asked), .bytes = std::ssize(fetch.reply_)});
   fetch.arrived_.resize(total(wanted.counts) * row_bytes);
   const auto& column = grid_->column_comm();
-  fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(asked_counts, row_bytes),
+  fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(fetch.asked_counts_, row_bytes),
                                               fetch.arrived_.data(), times(wanted.counts, row_bytes), label);
   predict_fetch(column.host(), label, ownership_.rows(), wanted.size(), row_bytes);
+  fetch.done_ = FetchMove::kRows;
 }
 
 template <class Space>
 void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
                                      std::vector<Matrix<float, Space>>& rows) const {
+  ESPALIER_CHECK(fetch.done_ == FetchMove::kRows, "rows of a fetch that made move {}",
+                 static_cast<int>(fetch.done_));
   fetch.exchange_.finish();
   if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
   std::visit(

@@ -11,6 +11,7 @@
 #include "espalier/train/learning_rate.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "espalier/train/trainer.hpp"
+#include "step_pipeline.inl.hpp"
 
 namespace espalier {
 
@@ -80,13 +81,18 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
       optimizer_(space, optimizer_of(job.config.train), network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible),
       statistics_(space, job.grid.world(), job.config.train.reproducible),
-      clock_(space, timers_) {
+      clock_(space, timers_),
+      pipeline_(
+          space, job_,
+          [this](const MinibatchOn<Space>& minibatch) {
+            return gathers_by_itself(minibatch) ? minibatch.blocks[0].rows : std::ssize(minibatch.vertices);
+          },
+          clock_) {
   for (const auto& parameter : network_.parameters())
     gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
   for (const auto& statistic : network_.running_statistics())
     mean_statistics_.emplace_back(statistic.rows, statistic.columns);
   to_space<int>(space, std::vector<int>{0}, diverged_);
-  if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->traffic());
 }
 
 // Is there nothing left to train?
@@ -110,28 +116,13 @@ TrainingResult TrainerOn<Space>::train(const TrainingProgress& progress) {
     finish_epoch_report(grid_, timers_, kTrainStages, report);
     if (progress.on_epoch) progress.on_epoch(report);
     cursor_ = {cursor_.epoch + 1, 0};
-    if (!goes_on(progress, 0, nullptr, {})) return result_;
+    if (!goes_on(progress, 0, false)) return result_;
   }
   result_.stopped_early = cursor_.epoch <= train.epochs;
-  next_epoch_.reset();
+  pipeline_.leave();
   restore_best();
   result_.confusion = whole_confusion("report");
   return result_;
-}
-
-template <class Space>
-TrainerOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead)
-    : plan(job.task.plan_epoch({.batch_size = job.config.sampler.batch_size,
-                                .batches_per_step = job.batches_per_step,
-                                .ranks = job.grid.host().ranks(),
-                                .seed = static_cast<std::uint64_t>(job.config.train.seed),
-                                .epoch = static_cast<std::uint64_t>(start.epoch),
-                                .groups = job.groups})),
-      sampler(job.grid.host(), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
-
-template <class Space>
-std::unique_ptr<typename TrainerOn<Space>::Epoch> TrainerOn<Space>::open_epoch(const Cursor& start) {
-  return std::make_unique<Epoch>(job_, start, ahead_ ? &*ahead_ : nullptr);
 }
 
 // Trains what is left of the cursor's epoch; false when `progress` asked to stop.
@@ -144,39 +135,25 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   edges_done_ = rows_done_ = remote_rows_done_ = 0;
   const StageTimers::Scope time(timers_, "total");
 
-  const auto epoch = next_epoch_ ? std::move(next_epoch_) : open_epoch(cursor_);
-  const auto& plan = epoch->plan;
+  pipeline_.enter(cursor_);
+  const auto& plan = pipeline_.plan();
   const double rate = learning_rate(schedule_of(config.train), cursor_.epoch - 1);
   take_up_losses(plan);
-  std::vector<MinibatchOn<Space>> begun;
-  if (cursor_.step < plan.steps()) begun = begin_step(*epoch, cursor_.step);
   while (cursor_.step < plan.steps()) {
-    const auto step = cursor_.step;
-    note_step(cursor_.epoch, step + 1, plan.steps());
-    const auto minibatches = std::move(begun);
-    begun.clear();
-    {
-      const typename StageClock<Space>::Scope waiting(clock_, "fetch");
-      job_.features.finish_fetch(space_, fetch_, inputs_);
-    }
-    const bool last = step + 1 == plan.steps();
-    if (config.run.overlap && !last) begun = begin_step(*epoch, step + 1);
-    train_step(plan, step, minibatches, rate);
+    note_step(cursor_.epoch, cursor_.step + 1, plan.steps());
+    const auto step = pipeline_.next(inputs_);
+    train_step(plan, cursor_.step, step.minibatches, rate);
+    note_work(step);
     ++cursor_.step;
     if (progress.on_step) progress.on_step(cursor_.epoch, cursor_.step, plan.steps());
-    if (!goes_on(progress, plan.steps(), epoch.get(), begun)) return false;
-    if (!config.run.overlap && !last) begun = begin_step(*epoch, step + 1);
+    if (!goes_on(progress, plan.steps(), true)) return false;
   }
 
-  if (ahead_) {
-    // What comes next, evaluation or the next epoch, needs the grid or the window that is
-    // under way.
-    const typename StageClock<Space>::Scope waiting(clock_, "sample");
-    ahead_->worker.wait();
-  }
+  // What comes next, evaluation or the next epoch, needs the grid or the window that is under way.
+  pipeline_.wait_for_sampling();
   if (grid_.ranks() > 1)
     report.dealing = dealing_of(grid_.world(), edges_done_, rows_done_, remote_rows_done_);
-  report.counts = sum_over_ranks(epoch->sampler.counts(), grid_.world());
+  report.counts = sum_over_ranks(pipeline_.counts_of_epoch(), grid_.world());
   report.counts.add(restored_counts_);
   const auto losses = to_host(space_, losses_);
   clock_.collect();
@@ -189,17 +166,24 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   return true;
 }
 
-// Asks what comes next, and saves where that is the answer; false: stop. `begun`: the minibatches
-// of a step whose rows are under way.
 template <class Space>
-bool TrainerOn<Space>::goes_on(const TrainingProgress& progress, std::int64_t steps, Epoch* epoch,
-                               const std::vector<MinibatchOn<Space>>& begun) {
+void TrainerOn<Space>::note_work(const TrainingStepOn<Space>& step) {
+  for (const auto& minibatch : step.minibatches) {
+    edges_done_ += minibatch.sampled_edges();
+    rows_done_ += std::ssize(minibatch.vertices);
+  }
+  remote_rows_done_ += step.remote_rows;
+}
+
+// Asks what comes next, and saves where that is the answer; false: stop.
+template <class Space>
+bool TrainerOn<Space>::goes_on(const TrainingProgress& progress, std::int64_t steps, bool within_epoch) {
   if (!progress.next) return true;
   const Next next = progress.next(cursor_, steps, steps == 0 && done());
   if (next == Next::kGoOn) return true;
-  if (progress.save) progress.save(state(epoch, begun));
+  if (progress.save) progress.save(state(within_epoch));
   if (next == Next::kSave) return true;
-  next_epoch_.reset();
+  pipeline_.leave();
   result_.interrupted = cursor_;
   return false;
 }
@@ -210,44 +194,6 @@ template <class Space>
 bool TrainerOn<Space>::gathers_by_itself(const MinibatchOn<Space>& minibatch) const {
   return job_.features.all_local() && job_.features.rows_are_near() &&
          network_.aggregates_input(minibatch.blocks[0]);
-}
-
-// Takes the minibatches of a step from the sampler and asks for their rows.
-template <class Space>
-std::vector<MinibatchOn<Space>> TrainerOn<Space>::begin_step(Epoch& epoch, std::int64_t step) {
-  const auto begin = epoch.plan.step_begin(step), end = epoch.plan.step_end(step);
-  std::vector<MinibatchOn<Space>> minibatches;
-  {
-    const typename StageClock<Space>::Scope time(clock_, "sample");
-    epoch.sampler.sample_until(space_, end);
-    minibatches = epoch.sampler.take(begin, end);
-    if (ahead_) sample_ahead(epoch);
-  }
-  const typename StageClock<Space>::Scope time(clock_, "fetch");
-  std::vector<std::span<const std::int64_t>> lists;
-  for (const auto& minibatch : minibatches) {
-    const std::span<const std::int64_t> vertices(minibatch.vertices);
-    lists.push_back(gathers_by_itself(minibatch) ? vertices.first(minibatch.blocks[0].rows) : vertices);
-  }
-  job_.features.begin_fetch(space_, lists, fetch_, "fetch");
-  for (const auto& minibatch : minibatches) {
-    edges_done_ += minibatch.sampled_edges();
-    rows_done_ += std::ssize(minibatch.vertices);
-  }
-  remote_rows_done_ += fetch_.remote_rows();
-  return minibatches;
-}
-
-// Keeps one window under way on the sampling thread: the next of this epoch, or the first
-// of the next.
-template <class Space>
-void TrainerOn<Space>::sample_ahead(Epoch& epoch) {
-  const auto next = static_cast<std::int64_t>(epoch.plan.epoch()) + 1;
-  if (epoch.sampler.under_way() || next_epoch_) return;
-  if (!epoch.sampler.all_begun()) return epoch.sampler.begin_window(space_);
-  if (next > job_.config.train.epochs) return;
-  next_epoch_ = open_epoch({next, 0});
-  next_epoch_->sampler.begin_window(space_);
 }
 
 template <class Space>
@@ -284,7 +230,7 @@ void TrainerOn<Space>::run_minibatch(const MinibatchOn<Space>& minibatch, const 
     job_.task.loss(space_, plan, minibatch.number, logits, scale, loss_gradient_,
                    losses_.data() + losses_count_++);
   }
-  move_rows();
+  pipeline_.progress();  // many MPI libraries move messages only when they are called
   {
     const typename StageClock<Space>::Scope time(clock_, "backward");
     network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_);
@@ -293,14 +239,7 @@ void TrainerOn<Space>::run_minibatch(const MinibatchOn<Space>& minibatch, const 
       statistics_.add(pointers_to<const Matrix<float, Space>>(network_.batch_statistics()),
                       1.0f / static_cast<float>(batches));
   }
-  move_rows();
-}
-
-// Rows of the next step move while the MPI library is at work, in many libraries only then.
-template <class Space>
-void TrainerOn<Space>::move_rows() {
-  const typename StageClock<Space>::Scope time(clock_, "fetch");
-  fetch_.progress();
+  pipeline_.progress();
 }
 
 // False when `progress` asked to stop before its end.
@@ -308,7 +247,7 @@ template <class Space>
 bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochReport& report) {
   const StageTimers::Scope time(timers_, "evaluate");
   const auto result = job_.evaluator.evaluate(space_, network_, progress.goes_on);
-  if (ahead_) grid_.traffic().take_over(job_.sampling_grid->traffic());
+  if (job_.sampling_grid != nullptr) grid_.traffic().take_over(job_.sampling_grid->traffic());
   if (!result) {
     save_unevaluated(progress, report);
     return false;

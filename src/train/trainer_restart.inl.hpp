@@ -62,7 +62,7 @@ StateTensor TrainerOn<Space>::state_of_best(const TensorPlace& place, std::size_
 
 // Collective. The tensors are read from where they are: the state is valid until the next step.
 template <class Space>
-TrainingState TrainerOn<Space>::state(Epoch* epoch, const std::vector<MinibatchOn<Space>>& begun) {
+TrainingState TrainerOn<Space>::state(bool within_epoch) {
   if (to_host(space_, diverged_)[0] != 0)
     refuse_divergence(static_cast<std::uint64_t>(cursor_.epoch), job_.config.train);
   TrainingState state;
@@ -77,21 +77,16 @@ TrainingState TrainerOn<Space>::state(Epoch* epoch, const std::vector<MinibatchO
   state.evaluations_without_gain = evaluations_without_gain_;
   state.test = result_.test;
   state.confusion = whole_confusion("checkpoint");
-  if (epoch == nullptr) return state;
-  state.losses = losses_of_done(epoch->plan);
-  state.counts = counts_of_done(*epoch, begun);
+  if (!within_epoch) return state;
+  state.losses = losses_of_done(pipeline_.plan());
+  state.counts = counts_of_done();
   return state;
 }
 
 // Collective. What was sampled for the steps done: all that was sampled but for what waits.
 template <class Space>
-SampleCounts TrainerOn<Space>::counts_of_done(Epoch& epoch, const std::vector<MinibatchOn<Space>>& begun) {
-  if (ahead_) ahead_->worker.wait();
-  SampleCounts waiting;
-  waiting.add(space_, begun);
-  auto mine = epoch.sampler.counts_of_taken(space_);
-  mine.subtract(waiting);
-  auto counts = sum_over_ranks(mine, grid_.world());
+SampleCounts TrainerOn<Space>::counts_of_done() {
+  auto counts = sum_over_ranks(pipeline_.counts_of_taken(), grid_.world());
   counts.add(restored_counts_);
   return counts;
 }
@@ -113,11 +108,11 @@ std::vector<double> TrainerOn<Space>::losses_of_done(const EpochPlan& plan) {
 // All steps of the epoch are done, its evaluation is not.
 template <class Space>
 void TrainerOn<Space>::save_unevaluated(const TrainingProgress& progress, const EpochReport& report) {
-  auto unevaluated = state(nullptr, {});
-  unevaluated.losses = losses_of_done(open_epoch(cursor_)->plan);
+  auto unevaluated = state(false);
+  unevaluated.losses = losses_of_done(pipeline_.plan());
   unevaluated.counts = report.counts;
   if (progress.save) progress.save(unevaluated);
-  next_epoch_.reset();
+  pipeline_.leave();
   result_.interrupted = cursor_;
 }
 

@@ -43,13 +43,20 @@ using IdLists = std::span<const std::span<const std::int64_t>>;
 template <class Space>
 class RowStoreOn;
 
+/// A fetch is three exchanges, each of which waits for the one before: how many ids are for whom,
+/// the ids, the rows.
+enum class FetchMove { kCounts, kIds, kRows };
+
 /// The rows of one fetch on their way, and the memory that they need, which is kept for the next
 /// fetch.
 template <class Space>
 class PendingFetchOn {
  public:
-  /// Gives the rows an opportunity to move (PendingExchange::progress). Local.
-  void progress() { exchange_.progress(); }
+  /// Gives what is under way an opportunity to move (PendingExchange::progress). Local.
+  void progress() {
+    counts_exchange_.progress();
+    exchange_.progress();
+  }
   /// Rows that were asked of other ranks.
   std::int64_t remote_rows() const { return remote_rows_; }
 
@@ -70,14 +77,17 @@ class PendingFetchOn {
     return std::get<Question<Id>>(question_);
   }
 
+  FetchMove done_ = FetchMove::kRows;
   std::vector<std::int64_t> sizes_;  // rows of each list
   std::int64_t remote_rows_ = 0;
+  Buffer<std::int64_t> asked_counts_;  // rows that each rank of the process column wants of me
   Array<Space, std::int64_t>
       source_;  // of each row, list after list: a place in arrived_, or ~(row of my block)
   std::variant<Question<std::int32_t>, Question<std::int64_t>> question_;
   Array<Space, std::byte> reply_, arrived_;  // rows as they are stored, in the order of asked
                                              // and of wanted
-  PendingExchangeOn<Space> exchange_;        // last: it uses the arrays
+  PendingExchange counts_exchange_;
+  PendingExchangeOn<Space> exchange_;  // of ids, then of rows; last: it uses the arrays
 };
 using PendingFetch = PendingFetchOn<Cpu>;
 
@@ -138,6 +148,14 @@ class RowStoreOn {
   void begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
                    std::string_view label) const;
 
+  /// The same move by move, so that each exchange has time to travel: begins with the first, of
+  /// counts; `advance` waits for what is under way and begins what follows, up to `move`. Collective
+  /// over the process column, as begin_fetch, which is both.
+  void begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
+                    std::string_view label) const;
+  void advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
+               std::string_view label) const;
+
   /// Waits for the rows of a begun fetch and writes them to `rows`, as above. Not collective; every
   /// rank must do it.
   void finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
@@ -172,11 +190,12 @@ class RowStoreOn {
 
  private:
   template <class Id>
-  void ask(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
+  void send_counts(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
+  template <class Id>
+  void send_ids(PendingFetchOn<Space>& fetch, std::string_view label) const;
   template <class T, class Id>
-  void answer(const Space& space, ConstMatrixView<T, Space> own,
-              const std::vector<std::int64_t>& asked_counts, PendingFetchOn<Space>& fetch,
-              std::string_view label) const;
+  void send_rows(const Space& space, ConstMatrixView<T, Space> own, PendingFetchOn<Space>& fetch,
+                 std::string_view label) const;
 
   Matrix<float, Space>& rows_to_change();
   const OwnersOn<Space>& owners(const Space& space) const;

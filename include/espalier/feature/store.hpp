@@ -22,8 +22,10 @@ class FeatureStoreOn : private RowStoreOn<Space> {
  public:
   using Rows::Rows;
 
+  using Rows::advance;
   using Rows::aggregate;
   using Rows::all_local;
+  using Rows::begin_counts;
   using Rows::begin_fetch;
   using Rows::block;
   using Rows::bytes;

@@ -3,10 +3,9 @@
 //     shuffle ─► batches ─► bulk samples
 //     per step: fetch ─► forward, loss, backward ─► reduce ─► optimiser
 //
-// With run.overlap the rows of step t + 1 travel, and a thread samples the next window (the next
-// epoch's first one after the last), while step t computes. What is computed, and in which order,
-// stays the same; so does the order of collectives on every rank, which depends on the plan only.
-// Then the stages `sample` and `fetch` are what is left to wait for.
+// With run.overlap the rows of later steps travel, and a thread samples the next window, while a
+// step computes (step_pipeline.hpp). What is computed, and in which order, stays the same. Then the
+// stages `sample` and `fetch` are what is left to wait for.
 //
 // A step averages the gradient over the seeds of its `batches_per_step` minibatches, whichever
 // ranks keep them. Weights are the same on every rank at every moment.
@@ -27,28 +26,11 @@
 #include "espalier/train/gradient_reduction.hpp"
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/report.hpp"
+#include "espalier/train/step_pipeline.hpp"
 #include "espalier/train/task.hpp"
 #include "espalier/train/training_state.hpp"
 
 namespace espalier {
-
-/// What a trainer works with; everything must outlive it.
-template <class Space>
-struct TrainingJobOn {
-  const GridOn<Space>& grid;
-  const Config& config;
-  SamplerOn<Space>& sampler;
-  const FeatureStoreOn<Space>& features;
-  TaskOn<Space>& task;
-  const EvaluatorOn<Space>& evaluator;
-  std::int64_t bulk = 1;                ///< resolved from sampler.bulk
-  std::int64_t batches_per_step = 1;    ///< resolved from train.batches_per_step
-  const BatchGroups* groups = nullptr;  ///< of the batches, with sampler.batches = "local"
-  /// The grid that `sampler` and the evaluator's sampler are made over, when it is one of its own
-  /// beside `grid`: with run.overlap a thread samples ahead on it. Null: they are made over `grid`,
-  /// and windows are sampled when needed.
-  const Grid* sampling_grid = nullptr;
-};
 
 /// What happens between two steps.
 enum class Next { kGoOn, kSave, kSaveAndStop };
@@ -101,30 +83,19 @@ class TrainerOn {
   std::uint64_t weights_digest() const;
 
  private:
-  /// The batches of an epoch and the sampler that draws them.
-  struct Epoch {
-    EpochPlan plan;
-    EpochSamplerOn<Space> sampler;
-    Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead);
-  };
-
-  std::unique_ptr<Epoch> open_epoch(const Cursor& start);
   bool train_epoch(const TrainingProgress& progress, EpochReport& report);
-  bool goes_on(const TrainingProgress& progress, std::int64_t steps, Epoch* epoch,
-               const std::vector<MinibatchOn<Space>>& begun);
+  bool goes_on(const TrainingProgress& progress, std::int64_t steps, bool within_epoch);
   bool done() const;
   void take_up_losses(const EpochPlan& plan);
-  TrainingState state(Epoch* epoch, const std::vector<MinibatchOn<Space>>& begun);
-  SampleCounts counts_of_done(Epoch& epoch, const std::vector<MinibatchOn<Space>>& begun);
+  TrainingState state(bool within_epoch);
+  SampleCounts counts_of_done();
   std::vector<double> losses_of_done(const EpochPlan& plan);
-  std::vector<MinibatchOn<Space>> begin_step(Epoch& epoch, std::int64_t step);
-  void sample_ahead(Epoch& epoch);
   void train_step(const EpochPlan& plan, std::int64_t step,
                   const std::vector<MinibatchOn<Space>>& minibatches, double learning_rate);
+  void note_work(const TrainingStepOn<Space>& step);
   bool gathers_by_itself(const MinibatchOn<Space>& minibatch) const;
   void run_minibatch(const MinibatchOn<Space>& minibatch, const Matrix<float, Space>& input,
                      const EpochPlan& plan, double scale, std::int64_t batches);
-  void move_rows();
   bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
   void save_unevaluated(const TrainingProgress& progress, const EpochReport& report);
   /// The trained tensors of the network, and the optimiser's, with their names in a checkpoint.
@@ -153,7 +124,6 @@ class TrainerOn {
   std::vector<Matrix<float, Space>> gradients_, mean_statistics_;
   Matrix<float, Space> loss_gradient_;        ///< by the logits of the minibatch under way
   std::vector<Matrix<float, Space>> inputs_;  ///< of the step that computes
-  PendingFetchOn<Space> fetch_;               ///< of the step that was begun
   std::int64_t edges_done_ = 0, rows_done_ = 0, remote_rows_done_ = 0;  ///< of this run in the epoch:
                                                                         ///< mine
   Array<Space, double> losses_;  ///< of this rank's minibatches of the epoch, sums
@@ -172,8 +142,7 @@ class TrainerOn {
   TrainingResult result_;
   StageTimers timers_;
   StageClock<Space> clock_;
-  std::optional<SampleAhead> ahead_;   ///< with a sampling grid of its own
-  std::unique_ptr<Epoch> next_epoch_;  ///< when its first window was begun ahead
+  StepPipelineOn<Space> pipeline_;  ///< last: it uses the others
 };
 
 using Trainer = TrainerOn<Cpu>;

@@ -1,0 +1,95 @@
+// The steps of training as they come: minibatches with their input rows, sampled and fetched ahead.
+//
+// With run.overlap, while a step computes, the fetches of run.prefetch_steps = k steps after it are
+// under way, and a thread samples the next window. It does not stop where an epoch ends: the first
+// steps of the next one travel during the last of this one, and during its evaluation (DistDGLv2,
+// Zheng et al. 2022, 5.5). A fetch is three exchanges (FetchMove), each begun a step after the one
+// before where k is 2 or more, so that each has a whole step to travel:
+//
+//     while step t computes    rows of t + 1 .. t + k - 1, ids of t + k, counts of t + k + 1
+//
+// Which exchanges are begun when depends on the plan only, so their order is the same on every
+// rank. What is computed from what does not depend on k.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "espalier/base/stage_clock.hpp"
+#include "espalier/train/training_job.hpp"
+#include "espalier/train/training_state.hpp"
+
+namespace espalier {
+
+/// The minibatches of a step that this rank keeps, and how many of their input rows are others'.
+template <class Space>
+struct TrainingStepOn {
+  std::vector<MinibatchOn<Space>> minibatches;
+  std::int64_t remote_rows = 0;
+};
+
+template <class Space>
+class StepPipelineOn {
+ public:
+  /// How many of a minibatch's vertices must be fetched: the first so many.
+  using RowsToFetch = std::function<std::int64_t(const MinibatchOn<Space>&)>;
+
+  /// Everything must outlive it.
+  StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job, RowsToFetch rows_to_fetch,
+                 StageClock<Space>& clock);
+
+  /// Begins the epoch of `start`, at its step, or goes on with what was begun of it.
+  void enter(const Cursor& start);
+  /// The batches of the epoch that was entered.
+  const EpochPlan& plan() const { return epoch_->plan; }
+
+  /// Collective. The next step of the epoch, whose rows it waits for: rows[m] become those of
+  /// minibatch m. Then begins what follows.
+  TrainingStepOn<Space> next(std::vector<Matrix<float, Space>>& rows);
+
+  /// Gives what is under way an opportunity to move.
+  void progress();
+  /// Waits for the thread that samples: evaluation needs its grid.
+  void wait_for_sampling();
+  /// Mine, of the epoch's steps that next() returned, and of all of its steps that were sampled.
+  SampleCounts counts_of_taken();
+  SampleCounts counts_of_epoch() const { return epoch_->sampler.counts(); }
+  /// Gives up what was begun. Every rank must do it.
+  void leave();
+
+ private:
+  /// The batches of an epoch and the sampler that draws them.
+  struct Epoch {
+    EpochPlan plan;
+    EpochSamplerOn<Space> sampler;
+    Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead);
+  };
+  struct BegunStep {
+    const Epoch* epoch;
+    TrainingStepOn<Space> step;
+    std::unique_ptr<PendingFetchOn<Space>> fetch;
+  };
+
+  std::unique_ptr<Epoch> open(const Cursor& start);
+  Epoch* epoch_of_next_step();
+  bool begin_step();
+  void sample_ahead(Epoch& epoch);
+  void look_ahead();
+  std::int64_t depth() const;
+
+  Space space_;
+  const TrainingJobOn<Space>& job_;
+  RowsToFetch rows_to_fetch_;
+  StageClock<Space>& clock_;
+  std::optional<SampleAhead> ahead_;                          ///< with a sampling grid of its own
+  std::unique_ptr<Epoch> epoch_, next_epoch_;                 ///< the next one when something of it was begun
+  std::int64_t next_step_ = 0;                                ///< to begin, of the epoch that is being begun
+  bool begins_next_epoch_ = false;                            ///< is that the next one?
+  std::deque<BegunStep> begun_;                               ///< in order
+  std::vector<std::unique_ptr<PendingFetchOn<Space>>> idle_;  ///< their memory is kept
+};
+
+}  // namespace espalier

@@ -1,0 +1,32 @@
+// What training works with.
+#pragma once
+
+#include <cstdint>
+
+#include "espalier/base/config.hpp"
+#include "espalier/feature/store.hpp"
+#include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/train/evaluator.hpp"
+#include "espalier/train/task.hpp"
+
+namespace espalier {
+
+/// What a trainer works with; everything must outlive it.
+template <class Space>
+struct TrainingJobOn {
+  const GridOn<Space>& grid;
+  const Config& config;
+  SamplerOn<Space>& sampler;
+  const FeatureStoreOn<Space>& features;
+  TaskOn<Space>& task;
+  const EvaluatorOn<Space>& evaluator;
+  std::int64_t bulk = 1;                ///< resolved from sampler.bulk
+  std::int64_t batches_per_step = 1;    ///< resolved from train.batches_per_step
+  const BatchGroups* groups = nullptr;  ///< of the batches, with sampler.batches = "local"
+  /// The grid that `sampler` and the evaluator's sampler are made over, when it is one of its own
+  /// beside `grid`: with run.overlap a thread samples ahead on it. Null: they are made over `grid`,
+  /// and windows are sampled when needed.
+  const Grid* sampling_grid = nullptr;
+};
+
+}  // namespace espalier

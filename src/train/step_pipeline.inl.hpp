@@ -1,0 +1,163 @@
+// What StepPipelineOn does, for every space: instantiated with TrainerOn.
+#pragma once
+
+#include <utility>
+
+#include "espalier/train/step_pipeline.hpp"
+
+namespace espalier {
+
+inline constexpr const char* kFetch = "fetch";
+
+template <class Space>
+StepPipelineOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead)
+    : plan(job.task.plan_epoch({.batch_size = job.config.sampler.batch_size,
+                                .batches_per_step = job.batches_per_step,
+                                .ranks = job.grid.host().ranks(),
+                                .seed = static_cast<std::uint64_t>(job.config.train.seed),
+                                .epoch = static_cast<std::uint64_t>(start.epoch),
+                                .groups = job.groups})),
+      sampler(job.grid.host(), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
+
+template <class Space>
+StepPipelineOn<Space>::StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job,
+                                      RowsToFetch rows_to_fetch, StageClock<Space>& clock)
+    : space_(space), job_(job), rows_to_fetch_(std::move(rows_to_fetch)), clock_(clock) {
+  if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->traffic());
+}
+
+template <class Space>
+std::unique_ptr<typename StepPipelineOn<Space>::Epoch> StepPipelineOn<Space>::open(const Cursor& start) {
+  return std::make_unique<Epoch>(job_, start, ahead_ ? &*ahead_ : nullptr);
+}
+
+template <class Space>
+std::int64_t StepPipelineOn<Space>::depth() const {
+  return job_.config.run.overlap ? job_.config.run.prefetch_steps : 0;
+}
+
+template <class Space>
+void StepPipelineOn<Space>::enter(const Cursor& start) {
+  if (next_epoch_) {
+    epoch_ = std::move(next_epoch_);
+    if (!begins_next_epoch_) next_step_ = 0;
+  } else {
+    epoch_ = open(start);
+    next_step_ = start.step;
+  }
+  begins_next_epoch_ = false;
+}
+
+template <class Space>
+TrainingStepOn<Space> StepPipelineOn<Space>::next(std::vector<Matrix<float, Space>>& rows) {
+  if (begun_.empty()) begin_step();
+  auto begun = std::move(begun_.front());
+  begun_.pop_front();
+  {
+    const typename StageClock<Space>::Scope waiting(clock_, kFetch);
+    job_.features.advance(space_, *begun.fetch, FetchMove::kRows, kFetch);
+    job_.features.finish_fetch(space_, *begun.fetch, rows);
+    begun.step.remote_rows = begun.fetch->remote_rows();
+    idle_.push_back(std::move(begun.fetch));
+  }
+  look_ahead();
+  return std::move(begun.step);
+}
+
+// Counts go a step before ids, where ids have a step to travel.
+template <class Space>
+void StepPipelineOn<Space>::look_ahead() {
+  const auto k = depth(), begun = k > 1 ? k + 1 : k;
+  while (std::ssize(begun_) < begun && begin_step()) continue;
+  const typename StageClock<Space>::Scope time(clock_, kFetch);
+  for (std::int64_t ahead = 1; ahead <= std::min(k, std::ssize(begun_)); ++ahead)
+    job_.features.advance(space_, *begun_[ahead - 1].fetch,
+                          ahead < k || k == 1 ? FetchMove::kRows : FetchMove::kIds, kFetch);
+}
+
+// The epoch that has the step to begin; null when there is none.
+template <class Space>
+typename StepPipelineOn<Space>::Epoch* StepPipelineOn<Space>::epoch_of_next_step() {
+  auto* const epoch = begins_next_epoch_ ? next_epoch_.get() : epoch_.get();
+  if (next_step_ < epoch->plan.steps()) return epoch;
+  const auto next = static_cast<std::int64_t>(epoch_->plan.epoch()) + 1;
+  if (begins_next_epoch_ || depth() == 0 || next > job_.config.train.epochs) return nullptr;
+  if (!next_epoch_) next_epoch_ = open({next, 0});
+  begins_next_epoch_ = true;
+  next_step_ = 0;
+  return next_epoch_.get();
+}
+
+// Takes the minibatches of the next step from the sampler and begins to ask for their rows; false
+// when there is no step.
+template <class Space>
+bool StepPipelineOn<Space>::begin_step() {
+  auto* const epoch = epoch_of_next_step();
+  if (epoch == nullptr) return false;
+  const auto begin = epoch->plan.step_begin(next_step_), end = epoch->plan.step_end(next_step_);
+  ++next_step_;
+  std::vector<MinibatchOn<Space>> minibatches;
+  {
+    const typename StageClock<Space>::Scope time(clock_, "sample");
+    epoch->sampler.sample_until(space_, end);
+    minibatches = epoch->sampler.take(begin, end);
+    if (ahead_) sample_ahead(*epoch);
+  }
+  const typename StageClock<Space>::Scope time(clock_, kFetch);
+  std::vector<std::span<const std::int64_t>> lists;
+  for (const auto& minibatch : minibatches)
+    lists.push_back(std::span<const std::int64_t>(minibatch.vertices).first(rows_to_fetch_(minibatch)));
+  auto fetch = std::make_unique<PendingFetchOn<Space>>();
+  if (!idle_.empty()) {
+    fetch = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  job_.features.begin_counts(space_, lists, *fetch, kFetch);
+  begun_.push_back({epoch, {std::move(minibatches)}, std::move(fetch)});
+  return true;
+}
+
+// Keeps one window under way on the sampling thread: the next of this epoch, or the first
+// of the next.
+template <class Space>
+void StepPipelineOn<Space>::sample_ahead(Epoch& epoch) {
+  if (epoch.sampler.under_way() || (next_epoch_ && &epoch != next_epoch_.get())) return;
+  if (!epoch.sampler.all_begun()) return epoch.sampler.begin_window(space_);
+  const auto next = static_cast<std::int64_t>(epoch.plan.epoch()) + 1;
+  if (next_epoch_ || next > job_.config.train.epochs) return;
+  next_epoch_ = open({next, 0});
+  next_epoch_->sampler.begin_window(space_);
+}
+
+template <class Space>
+void StepPipelineOn<Space>::progress() {
+  const typename StageClock<Space>::Scope time(clock_, kFetch);
+  for (auto& begun : begun_) begun.fetch->progress();
+}
+
+template <class Space>
+void StepPipelineOn<Space>::wait_for_sampling() {
+  if (!ahead_) return;
+  const typename StageClock<Space>::Scope waiting(clock_, "sample");
+  ahead_->worker.wait();
+}
+
+template <class Space>
+SampleCounts StepPipelineOn<Space>::counts_of_taken() {
+  if (ahead_) ahead_->worker.wait();
+  SampleCounts waiting;
+  for (const auto& begun : begun_)
+    if (begun.epoch == epoch_.get()) waiting.add(space_, begun.step.minibatches);
+  auto counts = epoch_->sampler.counts_of_taken(space_);
+  counts.subtract(waiting);
+  return counts;
+}
+
+template <class Space>
+void StepPipelineOn<Space>::leave() {
+  begun_.clear();
+  next_epoch_.reset();
+  begins_next_epoch_ = false;
+}
+
+}  // namespace espalier
