@@ -1,8 +1,8 @@
 // Clusters by METIS (Karypis and Kumar 1998), bisecting from the top down (order_bisection.hpp):
 // multilevel bisections with a constraint for each kind of weight, as in DistDGLv2 5.3.2. The first
 // rounds are made four times, and each bisection of the first five gets two attempts, of which
-// METIS keeps the better. With `fast` it gets one, with one pass of refinement instead of ten, as in
-// 5.3.1 (how many initial partitions METIS 5.1 tries within an attempt cannot be said to it).
+// METIS keeps the better. With `fast` it gets one, with one pass of refinement instead of ten, as
+// in 5.3.1 (how many initial partitions METIS 5.1 tries within an attempt cannot be said to it).
 //
 // METIS 5.1 takes SIGTERM and SIGABRT over while it runs, leaves by longjmp where memory is short,
 // and prints what it dislikes: so it runs in a process of its own (base/apart.hpp), on rank 0.
