@@ -5,7 +5,8 @@
 // The clusters are the leaves of a tree, whose nodes are stretches of the sequence; a vertex goes
 // from the root to a leaf, at each node to the child c with the larger
 //
-//     (1 + neighbours in c) min(1, 2 free(c)),   free = 1 - sum over kinds: demand weight / capacity
+//     (1 + neighbours in c) min(1, 2 free(c)),
+//     free(c) = 1 - sum over kinds of demand weight(c) / capacity(c),
 //
 // which is Linear Deterministic Greedy (Stanton and Kliot 2012) between two parts, but that room
 // counts from half full on, and room for what the vertex asks for: `demand` is its share of each
@@ -188,6 +189,7 @@ Buffer<std::uint16_t> order_by_streaming(const OrderTask& task) {
   log::info("streaming  {} {} of some {} rows; on rank 0 about {} MB", buffers,
             buffers == 1 ? "buffer" : "buffers", task.nodes / buffers,
             (task.nodes * 2 + (task.edges * 8 + task.nodes * 56) / buffers + 80 * task.clusters) / 1'000'000);
+  std::uint64_t one_way = 0;
   std::vector<std::uint16_t> all;
   std::optional<Stream> stream;
   if (mine) stream.emplace(task, total);
@@ -196,7 +198,10 @@ Buffer<std::uint16_t> order_by_streaming(const OrderTask& task) {
     const auto rows = task.read_rows(range.begin, mine ? range.end : range.begin);
     const auto weights = gather_weights(task, range);
     if (mine) stream->place(rows, range.begin, weights);
+    one_way += asymmetry_of(rows, range.begin);
   }
+  if (task.world.all_reduce(one_way, Reduction::kSum, "order") != 0)
+    log::info("the graph is directed: a vertex was placed by the sources of its edges, not by their targets");
   if (mine) all = stream->finish();
   return scatter_clusters(task, all);
 }
