@@ -5,14 +5,16 @@
 // The clusters are the leaves of a tree, whose nodes are stretches of the sequence; a vertex goes
 // from the root to a leaf, at each node to the child c with the larger
 //
-//     (1 + neighbours in c) min(1, 2 free(c)),    free = 1 - max over kinds of weight / capacity,
+//     (1 + neighbours in c) min(1, 2 free(c)),
+//     free(c) = 1 - sum over kinds of demand weight(c) / capacity(c),
 //
 // which is Linear Deterministic Greedy (Stanton and Kliot 2012) between two parts, but that room
-// counts from half full on, down a hierarchy as in Faraj and Schulz 2022 (recursive multi-section
-// on the fly): so clusters that are close in number are dense, too. Rows are placed a buffer at a
-// time, as in HeiStream (the same authors, 2022), and a buffer several times over: its vertices are
-// taken out and placed again one by one, knowing where their neighbours were (restreaming,
-// Nishimura and Ugander 2013).
+// counts from half full on, and room for what the vertex asks for: `demand` is its share of each
+// kind, so hubs look at edges, others at vertices and their split. Down a hierarchy it is the
+// recursive multi-section on the fly of Faraj and Schulz 2022: so clusters that are close in number
+// are dense, too. Rows are placed a buffer at a time, as in HeiStream (the same authors, 2022), and
+// a buffer several times over: its vertices are taken out and placed again one by one, knowing
+// where their neighbours were (restreaming, Nishimura and Ugander 2013).
 //
 // Rows are taken as they stand: of a directed graph a vertex sees the sources of its edges only.
 #include <algorithm>
@@ -33,6 +35,8 @@ constexpr int kPasses = 8;
 // A tree over the clusters with the weights of all its nodes. Node 1 is the root, node i has the
 // children 2i and 2i + 1.
 class ClusterTree {
+  using Demand = std::array<double, kKinds>;
+
  public:
   ClusterTree(int clusters, const ClusterWeights& total)
       : clusters_(clusters),
@@ -46,14 +50,15 @@ class ClusterTree {
       for (std::size_t k = 0; k < kKinds; ++k) weights_[node][k] += sign * weights[k];
   }
 
-  /// The cluster for a vertex whose neighbours are in these, ascending.
-  int place(std::span<const std::uint16_t> neighbours) const {
+  /// The cluster for a vertex of these weights whose neighbours are in these, ascending.
+  int place(const ClusterWeights& weights, std::span<const std::uint16_t> neighbours) const {
+    const auto demand = demand_of(weights);
     int node = 1, begin = 0;
     auto from = neighbours.begin(), to = neighbours.end();
     for (int size = leaves_ / 2; size > 0; size /= 2) {
       const auto middle = std::lower_bound(from, to, begin + size);
       const bool right =
-          begin + size < clusters_ && goes_right(node, begin, size, middle - from, to - middle);
+          begin + size < clusters_ && goes_right(demand, node, begin, size, middle - from, to - middle);
       node = 2 * node + (right ? 1 : 0);
       begin += right ? size : 0;
       (right ? from : to) = middle;
@@ -63,25 +68,38 @@ class ClusterTree {
 
  private:
   // From a node whose halves begin at `begin` and begin + size.
-  bool goes_right(int node, int begin, int size, std::int64_t left, std::int64_t right) const {
-    const double left_room = room(2 * node, size),
-                 right_room = room(2 * node + 1, std::min(size, clusters_ - begin - size));
+  bool goes_right(const Demand& demand, int node, int begin, int size, std::int64_t left,
+                  std::int64_t right) const {
+    const double left_room = room(demand, 2 * node, size),
+                 right_room = room(demand, 2 * node + 1, std::min(size, clusters_ - begin - size));
     if (left_room <= 0 || right_room <= 0) return right_room > left_room;
     return (1 + static_cast<double>(right)) * std::min(1.0, 2 * right_room) >
            (1 + static_cast<double>(left)) * std::min(1.0, 2 * left_room);
   }
 
+  // How much of each kind a vertex asks for, of all there is; their sum is 1.
+  Demand demand_of(const ClusterWeights& weights) const {
+    Demand demand{};
+    double sum = 0;
+    for (std::size_t k = 0; k < kKinds; ++k) {
+      if (total_[k] > 0) demand[k] = static_cast<double>(weights[k]) / static_cast<double>(total_[k]);
+      sum += demand[k];
+    }
+    for (auto& of_kind : demand) of_kind /= sum;
+    return demand;
+  }
+
   // The fraction that is free of a node with so many clusters; small ones may overflow by a little.
-  double room(int node, int size) const {
+  double room(const Demand& demand, int node, int size) const {
     constexpr std::array<double, kKinds> kMore = {0.03, 0.08, 0.03, 0.08, 0.08};
     constexpr double kAtLeast = 2;
-    double most = 0;
+    double load = 0;
     for (std::size_t k = 0; k < kKinds; ++k) {
-      if (total_[k] == 0) continue;
+      if (demand[k] == 0) continue;
       const double mean = static_cast<double>(total_[k]) * size / clusters_;
-      most = std::max(most, static_cast<double>(weights_[node][k]) / (mean * (1 + kMore[k]) + kAtLeast));
+      load += demand[k] * static_cast<double>(weights_[node][k]) / (mean * (1 + kMore[k]) + kAtLeast);
     }
-    return 1 - most;
+    return 1 - load;
   }
 
   int clusters_, leaves_;
@@ -102,7 +120,7 @@ class Stream {
       for (std::int64_t i = 0; i < rows.rows; ++i) {
         const auto end = pass > 0 ? first + rows.rows : first + i;  // those before have a place
         cluster_[first + i] =
-            static_cast<std::uint16_t>(tree_.place(near(rows.row_indices(i), first + i, end)));
+            static_cast<std::uint16_t>(tree_.place(weights[i], near(rows.row_indices(i), first + i, end)));
         tree_.add(cluster_[first + i], weights[i], 1);
       }
     }
@@ -171,6 +189,7 @@ Buffer<std::uint16_t> order_by_streaming(const OrderTask& task) {
   log::info("streaming  {} {} of some {} rows; on rank 0 about {} MB", buffers,
             buffers == 1 ? "buffer" : "buffers", task.nodes / buffers,
             (task.nodes * 2 + (task.edges * 8 + task.nodes * 56) / buffers + 80 * task.clusters) / 1'000'000);
+  std::uint64_t one_way = 0;
   std::vector<std::uint16_t> all;
   std::optional<Stream> stream;
   if (mine) stream.emplace(task, total);
@@ -179,7 +198,10 @@ Buffer<std::uint16_t> order_by_streaming(const OrderTask& task) {
     const auto rows = task.read_rows(range.begin, mine ? range.end : range.begin);
     const auto weights = gather_weights(task, range);
     if (mine) stream->place(rows, range.begin, weights);
+    one_way += asymmetry_of(rows, range.begin);
   }
+  if (task.world.all_reduce(one_way, Reduction::kSum, "order") != 0)
+    log::info("the graph is directed: a vertex was placed by the sources of its edges, not by their targets");
   if (mine) all = stream->finish();
   return scatter_clusters(task, all);
 }

@@ -19,15 +19,6 @@ std::uint64_t edge_hash(std::int64_t row, std::int64_t column) {
   return absorb(absorb(0, row), column);
 }
 
-// Collective. Does reversing all edges change nothing? Then the sums over all edges are equal.
-bool is_symmetric(const OrderTask& task, const Csr<std::int64_t>& rows) {
-  std::uint64_t difference = 0;
-  for (std::int64_t i = 0; i < rows.rows; ++i)
-    for (const auto u : rows.row_indices(i))
-      difference += edge_hash(task.mine().begin + i, u) - edge_hash(u, task.mine().begin + i);
-  return task.world.all_reduce(difference, Reduction::kSum, kLabel) == 0;
-}
-
 void drop_loops(Csr<std::int64_t>& rows, std::int64_t first) {
   std::int64_t kept = 0, begin = 0;
   for (std::int64_t i = 0; i < rows.rows; ++i) {
@@ -85,11 +76,18 @@ Buffer<T> gather(const Communicator& world, std::span<const T> mine) {
 
 }  // namespace
 
+std::uint64_t asymmetry_of(const Csr<std::int64_t>& rows, std::int64_t first) {
+  std::uint64_t difference = 0;
+  for (std::int64_t i = 0; i < rows.rows; ++i)
+    for (const auto u : rows.row_indices(i)) difference += edge_hash(first + i, u) - edge_hash(u, first + i);
+  return difference;
+}
+
 Csr<std::int64_t> symmetric_rows(const OrderTask& task) {
   const auto mine = task.mine();
   auto rows = task.read_rows(mine.begin, mine.end);
   rows.values = {};
-  const bool symmetric = is_symmetric(task, rows);
+  const bool symmetric = task.world.all_reduce(asymmetry_of(rows, mine.begin), Reduction::kSum, kLabel) == 0;
   drop_loops(rows, mine.begin);
   if (symmetric) return rows;
   log::info("the graph is directed: an edge in either direction counts as one in both");

@@ -14,6 +14,10 @@ namespace espalier {
 /// is not.
 Csr<std::int64_t> symmetric_rows(const OrderTask& task);
 
+/// A sum over edges, modulo 2^64: over all rows of a graph it is 0 where reversing all of them
+/// changes nothing. `rows` are those from `first` on.
+std::uint64_t asymmetry_of(const Csr<std::int64_t>& rows, std::int64_t first);
+
 /// A whole symmetric pattern with its vertices' weights. Fewer than 2^31 vertices.
 struct WholePattern {
   Buffer<std::int64_t> indptr;  ///< [n + 1]

@@ -112,8 +112,8 @@ class Partition(ProgramTest):
         output = self.succeed("partition", self.graph)
         order = self.folder / "graph.order.h5"
         self.assertIn(f"{order}: 50 clusters by", output)
-        if "by metis" in output:
-            self.assertIn("the graph is directed", output)
+        self.assertIn("the graph is directed", output)
+        self.assertIn("the graph is directed", self.partition("streamed.h5", "--method", "streaming")[1])
         self.fail_with(2, [str(order), "--overwrite"], "partition", self.graph)
         self.succeed("partition", self.graph, "--overwrite", "--fast")
 
@@ -168,10 +168,10 @@ class Partition(ProgramTest):
         if not self.has_metis():
             self.skipTest("the program was built without METIS")
 
-    def check_targets(self, *flags):
+    def check_targets(self, *flags, most=0.24):
         path, output = self.partition("order.h5", *flags)
         cut, _, *balances = table(output)[8]
-        self.assertLessEqual(cut, 0.24, flags)
+        self.assertLessEqual(cut, most, flags)
         self.assertLessEqual(max(balances), 1.05, flags)
         order = Order(path, self.graph)
         for parts in range(2, 10):  # so vertices and train are within 1.08, edges within 1 + 2.5 * 0.08
@@ -185,10 +185,11 @@ class Partition(ProgramTest):
     @unittest.skipUnless(LONG, "long: other seeds, and fewer attempts")
     def test_long_debian_again(self):
         self.debian()
-        cuts = [self.check_targets("--seed", seed, "--overwrite") for seed in range(1, 6)]
-        _, output = self.partition("order.h5", "--fast", "--overwrite")
-        self.assertLess(table(output)[8][0], 1.2 * np.mean(cuts))
-        print(f"\nnote: debian, 8 parts: cuts {min(cuts):.4f} to {max(cuts):.4f}, fast {table(output)[8][0]:.4f}")
+        cuts = [self.check_targets("--seed", seed, "--overwrite", most=0.26) for seed in range(1, 6)]
+        self.assertLessEqual(np.mean(cuts), 0.24)
+        fast = [table(self.partition("order.h5", "--fast", "--seed", seed, "--overwrite")[1])[8][0] for seed in range(1, 6)]
+        self.assertLessEqual(np.mean(fast), 1.1 * np.mean(cuts))
+        print(f"\nnote: debian, 8 parts: cuts {min(cuts):.4f} to {max(cuts):.4f}, fast {min(fast):.4f} to {max(fast):.4f}")
 
 
 if __name__ == "__main__":
