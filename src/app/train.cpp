@@ -98,7 +98,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
   start_output(job);
   if (!restart) remove_weights(job);
   TrainerOn<Space> trainer(space, {grid, job.config, sampler, features, *task, evaluator, job.bulk(),
-                                   job.batches_per_step(), job.owners.groups.get(), job.sampling_grid.get()});
+                                   job.batches_per_step(), job.sampling_grid.get(), job.owners.groups.get()});
   auto report = start_report(job, "train", sampler.schedules());
   describe(job, report, sampler.schedules(), trainer.network().parameter_count());
   if (restart) go_on_from(*restart, job, trainer, report);

@@ -46,6 +46,20 @@ void StepPipelineOn<Space>::enter(const Cursor& start) {
     next_step_ = start.step;
   }
   begins_next_epoch_ = false;
+  job_.grid.host().traffic().take_over(of_next_epoch_);
+}
+
+// Does some work of an epoch; of the next one it is booked apart.
+template <class Space>
+template <class Work>
+void StepPipelineOn<Space>::booked_to(const Epoch* epoch, Work work) {
+  if (epoch != next_epoch_.get()) return work();
+  auto& ledger = job_.grid.host().traffic();
+  Traffic until_now;
+  until_now.take_over(ledger);
+  work();
+  of_next_epoch_.take_over(ledger);
+  ledger.take_over(until_now);
 }
 
 template <class Space>
@@ -71,8 +85,10 @@ void StepPipelineOn<Space>::look_ahead() {
   while (std::ssize(begun_) < begun && begin_step()) continue;
   const typename StageClock<Space>::Scope time(clock_, kFetch);
   for (std::int64_t ahead = 1; ahead <= std::min(k, std::ssize(begun_)); ++ahead)
-    job_.features.advance(space_, *begun_[ahead - 1].fetch,
-                          ahead < k || k == 1 ? FetchMove::kRows : FetchMove::kIds, kFetch);
+    booked_to(begun_[ahead - 1].epoch, [&] {
+      job_.features.advance(space_, *begun_[ahead - 1].fetch,
+                            ahead < k || k == 1 ? FetchMove::kRows : FetchMove::kIds, kFetch);
+    });
 }
 
 // The epoch that has the step to begin; null when there is none.
@@ -99,7 +115,7 @@ bool StepPipelineOn<Space>::begin_step() {
   std::vector<MinibatchOn<Space>> minibatches;
   {
     const typename StageClock<Space>::Scope time(clock_, "sample");
-    epoch->sampler.sample_until(space_, end);
+    booked_to(epoch, [&] { epoch->sampler.sample_until(space_, end); });
     minibatches = epoch->sampler.take(begin, end);
     if (ahead_) sample_ahead(*epoch);
   }
@@ -112,7 +128,7 @@ bool StepPipelineOn<Space>::begin_step() {
     fetch = std::move(idle_.back());
     idle_.pop_back();
   }
-  job_.features.begin_counts(space_, lists, *fetch, kFetch);
+  booked_to(epoch, [&] { job_.features.begin_counts(space_, lists, *fetch, kFetch); });
   begun_.push_back({epoch, {std::move(minibatches)}, std::move(fetch)});
   return true;
 }
@@ -157,6 +173,7 @@ template <class Space>
 void StepPipelineOn<Space>::leave() {
   begun_.clear();
   next_epoch_.reset();
+  of_next_epoch_.clear();
   begins_next_epoch_ = false;
 }
 

@@ -41,7 +41,8 @@ class StepPipelineOn {
   StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job, RowsToFetch rows_to_fetch,
                  StageClock<Space>& clock);
 
-  /// Begins the epoch of `start`, at its step, or goes on with what was begun of it.
+  /// Begins the epoch of `start`, at its step, or goes on with what was begun of it. What that moved
+  /// is booked now: the ledger of an epoch has all of its own.
   void enter(const Cursor& start);
   /// The batches of the epoch that was entered.
   const EpochPlan& plan() const { return epoch_->plan; }
@@ -73,6 +74,8 @@ class StepPipelineOn {
     std::unique_ptr<PendingFetchOn<Space>> fetch;
   };
 
+  template <class Work>
+  void booked_to(const Epoch* epoch, Work work);
   std::unique_ptr<Epoch> open(const Cursor& start);
   Epoch* epoch_of_next_step();
   bool begin_step();
@@ -88,6 +91,7 @@ class StepPipelineOn {
   std::unique_ptr<Epoch> epoch_, next_epoch_;                 ///< the next one when something of it was begun
   std::int64_t next_step_ = 0;                                ///< to begin, of the epoch that is being begun
   bool begins_next_epoch_ = false;                            ///< is that the next one?
+  Traffic of_next_epoch_;                                     ///< what was booked for it
   std::deque<BegunStep> begun_;                               ///< in order
   std::vector<std::unique_ptr<PendingFetchOn<Space>>> idle_;  ///< their memory is kept
 };

@@ -1,0 +1,48 @@
+"""run.prefetch_steps: steps whose rows are under way while a step computes, across epochs and evaluations.
+
+Laws: any depth, also one beyond an epoch, gives the bits of a run without overlap, on every grid, topology and order, and moves as
+many bytes in each epoch; a run that is stopped within an epoch and goes on with another depth ends with the same weights.
+"""
+
+import unittest
+
+from tests.app.order_test import LOCAL, OrderTest
+from tests.app.program import LONG, espalier
+
+DEPTHS = [("run.overlap=true",), *(("run.overlap=true", f"run.prefetch_steps={k}") for k in (2, 4, 100))]
+
+
+class Pipeline(OrderTest):
+    def train(self, *overrides, **grid):
+        report = self.run_job("train", "run.checkpoint_every=0", "train.epochs=3", "train.eval_every=2", *overrides, **grid)
+        moved = [[epoch["bytes"][stage]["total"] for stage in ("sample", "fetch")] for epoch in report["epochs"]]
+        return self.bits(report), moved
+
+    def test_any_depth_gives_the_same_bits_and_bytes(self):
+        order = self.order("metis")
+        for ranks, c, overrides in ((1, 1, ()), (4, 2, (order, *LOCAL)), (3, 1, ("grid.topology=replicated",)),
+                                    *LONG * ((8, 1, (order,)), (6, 2, ()), (4, 4, ()))):
+            expected = self.train(*overrides, ranks=ranks, c=c)
+            for depth in DEPTHS:
+                self.assertEqual(self.train(*overrides, *depth, ranks=ranks, c=c), expected, (ranks, c, overrides, depth))
+
+    def test_a_stopped_run_goes_on_with_another_depth(self):
+        expected = self.bits(self.run_job("train", "train.epochs=2"))
+        for depth, next_depth in ((DEPTHS[1], DEPTHS[3]), (DEPTHS[3], ())):
+            self.run_job("train", "run.restart=never", "train.epochs=1", "run.checkpoint_every=1", *depth, ranks=2)
+            self.assertEqual(self.bits(self.run_job("train", "train.epochs=2", *next_depth, ranks=3)), expected)
+
+    def test_early_stopping_drops_what_was_begun(self):
+        stopping = ("train.epochs=50", "train.eval_every=1", "train.early_stop=1", "train.learning_rate=0.5")
+        expected = self.bits(self.run_job("train", *stopping))
+        self.assertLess(len(expected[0]), 50)
+        self.assertEqual(self.bits(self.run_job("train", *stopping, *DEPTHS[2], "run.restart=never", ranks=3)), expected)
+
+    def test_a_depth_without_overlap_is_refused(self):
+        code, output = espalier("train", self.config, "run.prefetch_steps=2")
+        self.assertEqual(code, 2, output)
+        self.assertIn("run.overlap", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
