@@ -37,6 +37,11 @@ LDLIBS   += $(shell pkg-config --libs $(PKG) 2>/dev/null)
 COMBBLAS ?= $(shell test -e /usr/include/CombBLAS/CombBLAS.h && echo /usr)
 COMBBLAS_FLAGS = $(if $(COMBBLAS),$(patsubst %,-isystem %/include,$(filter-out /usr,$(COMBBLAS))) -isystem $(COMBBLAS)/include/CombBLAS -DTHREADED -DESPALIER_WITH_COMBBLAS)
 COMBBLAS_LIBS  = $(if $(COMBBLAS),$(patsubst %,-L%/lib,$(filter-out /usr,$(COMBBLAS))) -lCombBLAS -lUsortlib -lGraphGenlib)
+# METIS cuts graphs for `espalier partition`, a part of the program; it can be left out (METIS=).
+METIS    ?= $(shell test -e /usr/include/metis.h && echo /usr)
+METIS_FLAGS = $(if $(METIS),$(patsubst %,-isystem %/include,$(filter-out /usr,$(METIS))) -DESPALIER_WITH_METIS)
+METIS_LIBS  = $(if $(METIS),$(patsubst %,-L%/lib,$(filter-out /usr,$(METIS))) -lmetis)
+LDLIBS   += $(METIS_LIBS)
 # Eigen is another oracle and baseline: of products, in one file of the tests and one bench.
 EIGEN_FLAGS = $(shell pkg-config --cflags eigen3 2>/dev/null | sed 's/-I/-isystem /g')
 # Debian's h5py and numpy serve the tests and scripts; a python3 that lacks them is passed over.
@@ -68,6 +73,8 @@ $(LIBRARY): $(OBJECTS)
 $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/partition/metis_bisection.cpp.o: CPPFLAGS += $(METIS_FLAGS)
 
 deps:  ## install what is missing (apt), or print what to ask for
 	@bash scripts/install_deps.sh

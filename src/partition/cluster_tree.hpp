@@ -1,0 +1,49 @@
+// The hierarchy of clusters: a sequence is halved, its halves are halved, down to single clusters.
+// A cluster's code is its way down, a bit for each depth, first half 0; where nothing is left to
+// halve the way goes on with 0. Two clusters part at the depth of the first bit in which their codes
+// differ. Node 2^d + c is the part of depth d that codes beginning with c are in; node 1 is all.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace espalier {
+
+class ClusterTree {
+ public:
+  explicit ClusterTree(int clusters) : depth_(std::bit_width(static_cast<unsigned>(clusters - 1))) {
+    count_.assign(std::size_t{2} << depth_, 0);
+    count_[1] = clusters;
+    for (std::size_t node = 1; node < (std::size_t{1} << depth_); ++node) {
+      count_[2 * node] = count_[node] - count_[node] / 2;
+      count_[2 * node + 1] = count_[node] / 2;
+    }
+    number_.assign(std::size_t{1} << depth_, -1);
+    for (int code = 0; code < (1 << depth_); ++code)
+      if (count_[node(code, depth_)] > 0) {
+        number_[code] = static_cast<int>(code_.size());
+        code_.push_back(static_cast<std::uint16_t>(code));
+      }
+  }
+
+  int clusters() const { return static_cast<int>(code_.size()); }
+  int depth() const { return depth_; }
+  int nodes() const { return 2 << depth_; }
+  /// The clusters below a node.
+  int clusters_below(int node) const { return count_[node]; }
+  std::uint16_t code(int cluster) const { return code_[cluster]; }
+  /// The cluster with this code; codes and clusters ascend together.
+  int cluster(int code) const { return number_[code]; }
+  int node(int code, int depth) const { return (1 << depth) + (code >> (depth_ - depth)); }
+  /// The first depth at which two codes are in different nodes; depth() + 1 for equal ones.
+  int parting(int a, int b) const { return depth_ + 1 - std::bit_width(static_cast<unsigned>(a ^ b)); }
+
+ private:
+  int depth_;
+  std::vector<int> count_;           // [nodes]
+  std::vector<int> number_;          // [2^depth]
+  std::vector<std::uint16_t> code_;  // [clusters]
+};
+
+}  // namespace espalier

@@ -1,0 +1,110 @@
+#include "espalier/partition/multilevel.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cluster_tree.hpp"
+#include "cluster_vertices.hpp"
+#include "contract.hpp"
+#include "espalier/base/mix.hpp"
+#include "espalier/comm/agree.hpp"
+#include "level_graph.hpp"
+#include "metis_bisection.hpp"
+#include "partition_coarsest.hpp"
+#include "refine_clusters.hpp"
+
+namespace espalier {
+
+namespace {
+
+// A level and where its vertices went on the next.
+struct Level {
+  LevelGraph graph;
+  Buffer<std::int64_t> parent;  // [own] empty: this is the coarsest
+};
+
+// The most that a vertex of the next level may weigh: some four vertices of this one, but no more
+// than fits well into what the coarsest shall have.
+ClusterWeights cluster_limit(const ClusterWeights& total, std::int64_t nodes, std::int64_t coarsest) {
+  constexpr ClusterWeights kTimesMean = {2, 4, 3, 3, 3};
+  const auto aim = std::max(nodes / 4, coarsest);
+  ClusterWeights limit{};
+  for (std::size_t kind = 0; kind < limit.size(); ++kind)
+    limit[kind] = std::max<std::int64_t>(kTimesMean[kind] * total[kind] / aim, 2);
+  return limit;
+}
+
+std::vector<Level> coarsen(const Communicator& comm, LevelGraph finest, const MultilevelOptions& options) {
+  const auto total = total_weights(comm, finest);
+  std::vector<Level> levels;
+  levels.push_back({std::move(finest), {}});
+  while (levels.back().graph.nodes > options.coarsest) {
+    auto& level = levels.back();
+    const auto nodes = level.graph.nodes;
+    const ClusteringOptions clustering{cluster_limit(total, nodes, options.coarsest),
+                                       absorb(options.seed, static_cast<std::int64_t>(levels.size())), 8};
+    auto next = contract(comm, level.graph, cluster_vertices(comm, level.graph, clustering));
+    if (next.coarse.nodes > nodes - nodes / 20) break;  // it would not end
+    level.parent = std::move(next.parent);
+    levels.push_back({std::move(next.coarse), {}});
+  }
+  return levels;
+}
+
+// The codes of a level's own vertices: those that their coarse vertices have.
+Buffer<std::uint16_t> inherit(const Communicator& comm, const Level& level, std::int64_t coarse_nodes,
+                              const Buffer<std::uint16_t>& coarse_codes) {
+  Buffer<std::int64_t> parents(level.parent.begin(), level.parent.end());
+  std::sort(parents.begin(), parents.end());
+  parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
+  Buffer<std::uint16_t> of_parents(parents.size());
+  IdRoute(comm, coarse_nodes, parents, "partition").pull(comm, coarse_codes.data(), of_parents.data(), "partition");
+  Buffer<std::uint16_t> codes(level.parent.size());
+  for (std::size_t v = 0; v < codes.size(); ++v)
+    codes[v] = of_parents[std::lower_bound(parents.begin(), parents.end(), level.parent[v]) - parents.begin()];
+  return codes;
+}
+
+// Clusters in place of codes, without those that are empty.
+std::vector<std::uint16_t> number_clusters(const Communicator& comm, const ClusterTree& tree,
+                                           const Buffer<std::uint16_t>& codes) {
+  std::vector<std::int32_t> number(static_cast<std::size_t>(tree.clusters()), 0);
+  for (const auto code : codes) number[tree.cluster(code)] = 1;
+  comm.all_reduce(std::span<std::int32_t>(number), Reduction::kMax, "partition");
+  std::int32_t next = 0;
+  for (auto& cluster : number) cluster = cluster == 0 ? -1 : next++;
+  std::vector<std::uint16_t> clusters;
+  for (const auto code : codes) clusters.push_back(static_cast<std::uint16_t>(number[tree.cluster(code)]));
+  return clusters;
+}
+
+MultilevelLevel describe(const Communicator& comm, const LevelGraph& graph, std::int64_t price) {
+  const auto entries = comm.all_reduce(static_cast<std::int64_t>(graph.neighbours.size()), Reduction::kSum, "partition");
+  return {graph.nodes, entries, total_edge_weight(comm, graph), graph.inside, price};
+}
+
+}  // namespace
+
+std::vector<std::uint16_t> cluster_by_multilevel(const Communicator& comm, Csr<std::int64_t> rows,
+                                                 Buffer<ClusterWeights> weights,
+                                                 const MultilevelOptions& options,
+                                                 std::vector<MultilevelLevel>* described) {
+  if (!has_metis()) metis_bisect({}, {});
+  const ClusterTree tree(options.clusters);
+  auto levels = coarsen(comm, make_level_graph(comm, std::move(rows), {}, std::move(weights)), options);
+  auto codes = partition_coarsest(comm, levels.back().graph, tree, options.seed);
+  for (auto k = levels.size(); k-- > 0;) {
+    const auto& level = levels[k];
+    if (k + 1 < levels.size()) {
+      codes = inherit(comm, level, levels[k + 1].graph.nodes, codes);
+      levels.pop_back();
+    }
+    const RefinementOptions refinement{part_limits(comm, level.graph, tree),
+                                       absorb(options.seed, -static_cast<std::int64_t>(k) - 1), options.rounds};
+    const auto state = refine_clusters(comm, level.graph, tree, refinement, codes);
+    if (described != nullptr) described->insert(described->begin(), describe(comm, level.graph, state.price));
+  }
+  return number_clusters(comm, tree, codes);
+}
+
+}  // namespace espalier

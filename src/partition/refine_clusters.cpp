@@ -1,0 +1,334 @@
+#include "refine_clusters.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "espalier/base/mix.hpp"
+#include "tally.hpp"
+
+namespace espalier {
+
+namespace {
+
+// A vertex that would go to another cluster.
+struct Move {
+  std::int64_t vertex;
+  std::uint16_t to;     // a code
+  std::int32_t bucket;  // 0: to be accepted first
+  std::int32_t forced;  // the part above its limit that must be left, or 0
+};
+
+using PartWeights = std::vector<ClusterWeights>;  // [tree.nodes()]
+
+class Refinement {
+ public:
+  Refinement(const Communicator& comm, const LevelGraph& graph, const ClusterTree& tree,
+             const RefinementOptions& options, const Buffer<std::uint16_t>& codes)
+      : comm_(comm),
+        graph_(graph),
+        tree_(tree),
+        options_(options),
+        codes_(codes.begin(), codes.end()),
+        connected_(tree.nodes()),
+        buckets_(std::clamp((1 << 17) / tree.nodes(), 8, 64) / 2 * 2) {
+    codes_.resize(graph.places());
+    graph_.fill_ghosts(comm_, codes_, "partition");
+    weigh();
+  }
+
+  ClusteringState state() const {
+    std::int64_t price = 0;
+    for (std::int64_t v = 0; v < graph_.own(); ++v)
+      for (auto e = graph_.indptr[v]; e < graph_.indptr[v + 1]; ++e)
+        price += graph_.edge_weight(e) * scales_between(codes_[v], codes_[graph_.neighbours[e]]);
+    return {comm_.all_reduce(price, Reduction::kSum, "partition") / 2, excess()};
+  }
+
+  ClusteringState run(Buffer<std::uint16_t>& codes) {
+    auto best = state();
+    int idle = 0;
+    for (int round = 0; round < options_.rounds && idle < 2; ++round) {
+      const auto before = codes_;
+      const auto weights_before = weights_;
+      const auto moved = step(round);
+      const auto now = state();
+      const bool better = now.excess != best.excess ? now.excess < best.excess : now.price < best.price;
+      idle = better && worth(best, now) ? 0 : idle + 1;
+      if (better)
+        best = now;
+      else
+        codes_ = before, weights_ = weights_before;
+      if (moved == 0 && idle > 1) break;
+    }
+    codes.assign(codes_.begin(), codes_.begin() + graph_.own());
+    return best;
+  }
+
+ private:
+  int scales_between(int a, int b) const { return std::bit_width(static_cast<unsigned>(a ^ b)); }
+  std::uint64_t hash(std::int64_t round, std::int64_t id) const {
+    return absorb(absorb(mix(options_.seed), round), id);
+  }
+
+  // Has a round won enough to go on?
+  static bool worth(const ClusteringState& before, const ClusteringState& now) {
+    return now.excess < before.excess || before.price - now.price > before.price / 2000;
+  }
+
+  void weigh() {
+    weights_.assign(static_cast<std::size_t>(tree_.nodes()), {});
+    for (std::int64_t v = 0; v < graph_.own(); ++v)
+      for (int depth = 0; depth <= tree_.depth(); ++depth)
+        weights_[tree_.node(codes_[v], depth)] += graph_.vertex_weights[v];
+    add_up(weights_);
+  }
+
+  void add_up(PartWeights& weights) const {
+    comm_.all_reduce(std::span<std::int64_t>(weights[0].data(), weights.size() * weights[0].size()),
+                     Reduction::kSum, "partition");
+  }
+
+  std::int64_t excess() const {
+    std::int64_t excess = 0;
+    for (std::size_t node = 1; node < weights_.size(); ++node)
+      for (std::size_t kind = 0; kind < kBalanceNames.size(); ++kind)
+        excess += std::max<std::int64_t>(weights_[node][kind] - options_.limits[node][kind], 0);
+    return excess;
+  }
+
+  // The first part on the way down to a vertex's cluster that weighs too much of what it has; 0: none.
+  int crowded_part(std::int64_t vertex) const {
+    for (int depth = 1; depth <= tree_.depth(); ++depth) {
+      const int node = tree_.node(codes_[vertex], depth);
+      for (std::size_t kind = 0; kind < kBalanceNames.size(); ++kind)
+        if (weights_[node][kind] > options_.limits[node][kind] && graph_.vertex_weights[vertex][kind] > 0)
+          return node;
+    }
+    return 0;
+  }
+
+  bool has_room(std::int64_t vertex, int to) const {
+    for (int depth = tree_.parting(codes_[vertex], to); depth <= tree_.depth(); ++depth) {
+      const int node = tree_.node(to, depth);
+      if (!fits(weights_[node], graph_.vertex_weights[vertex], options_.limits[node])) return false;
+    }
+    return true;
+  }
+
+  // The weight of a vertex's edges into each cluster, and into each part above a cluster.
+  void connect(std::int64_t vertex) {
+    connected_.clear();
+    for (auto e = graph_.indptr[vertex]; e < graph_.indptr[vertex + 1]; ++e)
+      connected_.add(tree_.node(codes_[graph_.neighbours[e]], tree_.depth()), graph_.edge_weight(e));
+    leaves_ = connected_.touched();
+    for (const auto leaf : leaves_)
+      for (auto node = leaf / 2; node > 1; node /= 2) connected_.add(node, connected_[leaf]);
+  }
+
+  // How much of a vertex's edges a cluster keeps inside, summed over the scales.
+  std::int64_t attraction(int code) const {
+    std::int64_t sum = 0;
+    for (auto node = tree_.node(code, tree_.depth()); node > 1; node /= 2) sum += connected_[node];
+    return sum;
+  }
+
+  bool leaves(int code, int part) const {
+    if (part == 0) return true;
+    const int depth = std::bit_width(static_cast<unsigned>(part)) - 1;
+    return tree_.node(code, depth) != part;
+  }
+
+  struct Choice {
+    int to = -1;
+    std::int64_t gain = 0;
+    std::uint64_t tie = 0;
+  };
+
+  void consider(std::int64_t vertex, int to, std::int64_t gain, std::uint64_t tie, Choice& best) const {
+    if (best.to >= 0 && (gain < best.gain || (gain == best.gain && tie <= best.tie))) return;
+    if (has_room(vertex, to)) best = {to, gain, tie};
+  }
+
+  // The best cluster to go to; when a crowded part must be left, also at a loss, and also one of
+  // some that a hash names.
+  Choice choose(std::int64_t vertex, int crowded, std::uint64_t word) {
+    connect(vertex);
+    const auto here = attraction(codes_[vertex]);
+    Choice best;
+    for (const auto leaf : leaves_) {
+      const int to = static_cast<int>(leaf) - (1 << tree_.depth());
+      if (to == codes_[vertex] || !leaves(to, crowded)) continue;
+      const auto gain = attraction(to) - here;
+      if (gain > 0 || crowded != 0) consider(vertex, to, gain, absorb(word, to), best);
+    }
+    for (int guess = 0; crowded != 0 && guess < 4; ++guess) {
+      const auto draw = absorb(word, -1 - guess) >> 33;
+      const int to = tree_.code(static_cast<int>(draw % static_cast<std::uint64_t>(tree_.clusters())));
+      if (leaves(to, crowded)) consider(vertex, to, attraction(to) - here, absorb(word, to), best);
+    }
+    return best;
+  }
+
+  // Large gains first, then small ones, small losses, large losses; alike ones by a hash.
+  std::int32_t bucket_of(std::int64_t gain, std::uint64_t word) const {
+    const auto size = 4 * static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(std::abs(gain)))) +
+                      static_cast<std::int64_t>(word >> 62);
+    const auto half = buckets_ / 2;
+    if (gain > 0) return static_cast<std::int32_t>(std::max<std::int64_t>(half - 1 - size / (half < 16 ? 4 : 1), 0));
+    return static_cast<std::int32_t>(std::min<std::int64_t>(half + size / (half < 16 ? 4 : 1), buckets_ - 1));
+  }
+
+  std::vector<Move> proposals(int round) {
+    std::vector<Move> moves;
+    for (std::int64_t v = 0; v < graph_.own(); ++v) {
+      const auto word = hash(round, graph_.id(v));
+      if (word % 2 == 0) continue;
+      const int crowded = crowded_part(v);
+      const auto choice = choose(v, crowded, word);
+      if (choice.to < 0) continue;
+      moves.push_back({v, static_cast<std::uint16_t>(choice.to), bucket_of(choice.gain, word),
+                       choice.gain > 0 ? 0 : crowded});
+    }
+    return moves;
+  }
+
+  // For every part and bucket what would come (or, forced, go).
+  struct Queues {
+    std::vector<ClusterWeights> come, go;  // [nodes * buckets]
+  };
+
+  Queues queues_of(const std::vector<Move>& moves) const {
+    Queues queues;
+    queues.come.assign(static_cast<std::size_t>(tree_.nodes()) * buckets_, {});
+    for (const auto& move : moves)
+      for (int depth = tree_.parting(codes_[move.vertex], move.to); depth <= tree_.depth(); ++depth)
+        queues.come[static_cast<std::size_t>(tree_.node(move.to, depth)) * buckets_ + move.bucket] +=
+            graph_.vertex_weights[move.vertex];
+    add_up(queues.come);
+    std::int64_t forced = 0;
+    for (const auto& move : moves) forced += move.forced != 0;
+    if (comm_.all_reduce(forced, Reduction::kSum, "partition") == 0) return queues;
+    queues.go.assign(queues.come.size(), {});
+    for (const auto& move : moves)
+      if (move.forced != 0)
+        queues.go[static_cast<std::size_t>(move.forced) * buckets_ + move.bucket] +=
+            graph_.vertex_weights[move.vertex];
+    add_up(queues.go);
+    return queues;
+  }
+
+  // For every part the first bucket of which not all fits.
+  std::vector<std::int32_t> closing(const std::vector<ClusterWeights>& come) const {
+    std::vector<std::int32_t> closing(static_cast<std::size_t>(tree_.nodes()), buckets_);
+    for (int node = 1; node < tree_.nodes(); ++node) {
+      auto load = weights_[node];
+      for (std::int32_t bucket = 0; bucket < buckets_; ++bucket) {
+        const auto& more = come[static_cast<std::size_t>(node) * buckets_ + bucket];
+        if (!fits(load, more, options_.limits[node])) {
+          closing[node] = bucket;
+          break;
+        }
+        load += more;
+      }
+    }
+    return closing;
+  }
+
+  // For every crowded part the first bucket that need not go.
+  std::vector<std::int32_t> sufficing(const std::vector<ClusterWeights>& go) const {
+    std::vector<std::int32_t> sufficing(static_cast<std::size_t>(tree_.nodes()), 0);
+    if (go.empty()) return sufficing;
+    for (int node = 1; node < tree_.nodes(); ++node) {
+      auto load = weights_[node];
+      auto& bucket = sufficing[node];
+      for (; bucket < buckets_ && is_crowded(node, load); ++bucket)
+        load -= go[static_cast<std::size_t>(node) * buckets_ + bucket];
+    }
+    return sufficing;
+  }
+
+  bool is_crowded(int node, const ClusterWeights& load) const {
+    for (std::size_t kind = 0; kind < load.size(); ++kind)
+      if (load[kind] > options_.limits[node][kind]) return true;
+    return false;
+  }
+
+  bool accepted(const Move& move, const std::vector<std::int32_t>& closing,
+                const std::vector<std::int32_t>& sufficing) const {
+    if (move.forced != 0 && move.bucket >= sufficing[move.forced]) return false;
+    for (int depth = tree_.parting(codes_[move.vertex], move.to); depth <= tree_.depth(); ++depth)
+      if (move.bucket >= closing[tree_.node(move.to, depth)]) return false;
+    return true;
+  }
+
+  // One round; returns how many vertices moved.
+  std::int64_t step(int round) {
+    const auto moves = proposals(round);
+    const auto queues = queues_of(moves);
+    const auto closed = closing(queues.come), enough = sufficing(queues.go);
+    PartWeights change(weights_.size(), ClusterWeights{});
+    std::vector<const Move*> taken;
+    for (const auto& move : moves)
+      if (accepted(move, closed, enough)) taken.push_back(&move);
+    for (const auto* move : taken) {
+      auto& code = codes_[move->vertex];
+      for (int depth = tree_.parting(code, move->to); depth <= tree_.depth(); ++depth) {
+        change[tree_.node(code, depth)] -= graph_.vertex_weights[move->vertex];
+        change[tree_.node(move->to, depth)] += graph_.vertex_weights[move->vertex];
+      }
+      code = move->to;
+    }
+    add_up(change);
+    for (std::size_t node = 0; node < change.size(); ++node) weights_[node] += change[node];
+    graph_.fill_ghosts(comm_, codes_, "partition");
+    return comm_.all_reduce(static_cast<std::int64_t>(taken.size()), Reduction::kSum, "partition");
+  }
+
+  const Communicator& comm_;
+  const LevelGraph& graph_;
+  const ClusterTree& tree_;
+  const RefinementOptions& options_;
+  Buffer<std::uint16_t> codes_;  // [places]
+  PartWeights weights_;          // what is in every part of every scale
+  Tally connected_;              // by node of the tree
+  std::vector<std::int64_t> leaves_;
+  std::int32_t buckets_;
+};
+
+}  // namespace
+
+std::vector<ClusterWeights> part_limits(const Communicator& comm, const LevelGraph& graph,
+                                        const ClusterTree& tree) {
+  const auto total = total_weights(comm, graph);
+  ClusterWeights heaviest{};
+  for (const auto& weight : graph.vertex_weights)
+    for (std::size_t kind = 0; kind < weight.size(); ++kind)
+      heaviest[kind] = std::max(heaviest[kind], weight[kind]);
+  comm.all_reduce(std::span<std::int64_t>(heaviest), Reduction::kMax, "partition");
+  constexpr ClusterWeights kSlack = {1, 5, 1, 2, 2};  // hundredths, of parts of few ranks
+  std::vector<ClusterWeights> limits(static_cast<std::size_t>(tree.nodes()), ClusterWeights{});
+  for (int node = 1; node < tree.nodes(); ++node) {
+    const int depth = std::bit_width(static_cast<unsigned>(node)) - 1;
+    for (std::size_t kind = 0; kind < total.size(); ++kind) {
+      const auto share = (total[kind] * tree.clusters_below(node) + tree.clusters() - 1) / tree.clusters();
+      auto slack = share * (kSlack[kind] << std::max(0, (depth - 3) / 2)) / 100 + 1;
+      if (depth > 3) slack = std::max(slack, heaviest[kind]);
+      limits[static_cast<std::size_t>(node)][kind] = share + slack;
+    }
+  }
+  return limits;
+}
+
+ClusteringState state_of(const Communicator& comm, const LevelGraph& graph, const ClusterTree& tree,
+                         const std::vector<ClusterWeights>& limits, const Buffer<std::uint16_t>& codes) {
+  const RefinementOptions options{limits, 0, 0};
+  return Refinement(comm, graph, tree, options, codes).state();
+}
+
+ClusteringState refine_clusters(const Communicator& comm, const LevelGraph& graph, const ClusterTree& tree,
+                                const RefinementOptions& options, Buffer<std::uint16_t>& codes) {
+  return Refinement(comm, graph, tree, options, codes).run(codes);
+}
+
+}  // namespace espalier
