@@ -1,6 +1,7 @@
 #include "cluster_vertices.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "espalier/base/id_map.hpp"
@@ -16,7 +17,7 @@ constexpr std::int64_t kNone = -1;
 // A vertex that asks for a label.
 struct Request {
   std::int64_t label;
-  std::int64_t rating;  // weight of its edges to the label
+  std::int64_t rating;
   std::uint64_t tie;
   std::int64_t vertex;
   ClusterWeights weight;
@@ -28,6 +29,15 @@ struct Labels {
   Buffer<std::int32_t> number;    // [places] of the label of each
   Buffer<ClusterWeights> loads;   // [labels]
 };
+
+// How well a vertex and a label with this load fit that are connected with this weight: per root of
+// the label's edges, else the labels of hubs draw all that there is. Below 2^46 edges; sqrt and
+// conversion are exact operations of IEEE 754.
+std::int64_t rating_of(std::int64_t weight, const ClusterWeights& load) {
+  constexpr std::size_t kEdges = 1;
+  const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(load[kEdges])));
+  return (weight << 16) / std::max<std::int64_t>(root, 1);
+}
 
 // Requests sorted by label, as many for each rank.
 std::vector<std::int64_t> sort_by_owner(const Communicator& comm, std::int64_t nodes,
@@ -80,34 +90,40 @@ class Clustering {
   }
 
   // The weight of a vertex's edges to each label.
-  void rate(std::int64_t vertex, const Labels& known, Tally& ratings) const {
-    ratings.clear();
+  void connect(std::int64_t vertex, const Labels& known, Tally& connected) const {
+    connected.clear();
     for (auto e = graph_.indptr[vertex]; e < graph_.indptr[vertex + 1]; ++e) {
       const auto place = graph_.neighbours[e];
       if (!within_.empty() && within_[place] != within_[vertex]) continue;
-      ratings.add(known.number[place], graph_.edge_weight(e));
+      connected.add(known.number[place], graph_.edge_weight(e));
     }
   }
 
-  Request best_label(std::int64_t vertex, const Labels& known, std::int64_t round, const Tally& ratings) const {
-    Request best{kNone, ratings[known.number[vertex]], 0, graph_.id(vertex), graph_.vertex_weights[vertex]};
-    for (const auto k : ratings.touched()) {
+  Request best_label(std::int64_t vertex, const Labels& known, std::int64_t round,
+                     const Tally& connected) const {
+    const auto own = known.number[vertex];
+    auto others = known.loads[own];
+    others -= graph_.vertex_weights[vertex];
+    Request best{kNone, rating_of(connected[own], others), 0, graph_.id(vertex),
+                 graph_.vertex_weights[vertex]};
+    for (const auto k : connected.touched()) {
       const auto label = known.ids[k];
-      if (ratings[k] < best.rating || (best.label == kNone && ratings[k] == best.rating)) continue;
       if (gives(round, label) || !fits(known.loads[k], best.weight, options_.limit)) continue;
+      const auto rating = rating_of(connected[k], known.loads[k]);
       const auto tie = absorb(hash(round, best.vertex), label);
-      if (ratings[k] > best.rating || tie > best.tie) best.label = label, best.rating = ratings[k], best.tie = tie;
+      if (rating > best.rating || (best.label != kNone && rating == best.rating && tie > best.tie))
+        best.label = label, best.rating = rating, best.tie = tie;
     }
     return best;
   }
 
   std::vector<Request> requests_of(int round, const Labels& known) const {
     std::vector<Request> requests;
-    Tally ratings(static_cast<std::int64_t>(known.ids.size()));
+    Tally connected(static_cast<std::int64_t>(known.ids.size()));
     for (std::int64_t vertex = 0; vertex < graph_.own(); ++vertex) {
       if (!gives(round, labels_[vertex])) continue;
-      rate(vertex, known, ratings);
-      const auto request = best_label(vertex, known, round, ratings);
+      connect(vertex, known, connected);
+      const auto request = best_label(vertex, known, round, connected);
       if (request.label != kNone) requests.push_back(request);
     }
     return requests;
@@ -161,28 +177,28 @@ class Clustering {
 
   // The label that a vertex alone would have gone to, had there been room; without edges any of a
   // few. The value of `within` and the kind of label keep apart what must not meet.
-  Request wish_of(std::int64_t vertex, const Labels& known, const Tally& ratings) const {
+  Request wish_of(std::int64_t vertex, const Labels& known, const Tally& connected) const {
     constexpr std::int64_t kBlock = 256;
     const auto id = graph_.id(vertex);
     const auto group = within_.empty() ? std::uint64_t{0} : std::uint64_t{within_[vertex]};
     Request wish{id / kBlock * kBlock, 0, 2 * group, id, graph_.vertex_weights[vertex]};
-    for (const auto k : ratings.touched()) {
+    for (const auto k : connected.touched()) {
       const auto label = known.ids[k];
-      if (ratings[k] > wish.rating || (ratings[k] == wish.rating && label < wish.label))
-        wish.label = label, wish.rating = ratings[k], wish.tie = 2 * group + 1;
+      if (connected[k] > wish.rating || (connected[k] == wish.rating && label < wish.label))
+        wish.label = label, wish.rating = connected[k], wish.tie = 2 * group + 1;
     }
     return wish;
   }
 
   std::vector<Request> wishes(const Labels& known) const {
     std::vector<Request> wishes;
-    Tally ratings(static_cast<std::int64_t>(known.ids.size()));
+    Tally connected(static_cast<std::int64_t>(known.ids.size()));
     for (std::int64_t vertex = 0; vertex < graph_.own(); ++vertex) {
       const bool alone = labels_[vertex] == graph_.id(vertex) &&
                          known.loads[known.number[vertex]] == graph_.vertex_weights[vertex];
       if (!alone) continue;
-      rate(vertex, known, ratings);
-      wishes.push_back(wish_of(vertex, known, ratings));
+      connect(vertex, known, connected);
+      wishes.push_back(wish_of(vertex, known, connected));
     }
     return wishes;
   }

@@ -80,7 +80,7 @@ class Halving {
     asked.tolerance = {loose, loose + 0.05, loose, loose + 0.01, loose + 0.01};
     const auto below = tree_.clusters_below(node);
     asked.first_share = static_cast<double>(below - below / 2) / below;
-    asked.tries = depth < 4 ? 4 : 1;
+    asked.tries = depth < 4 ? 8 : 1;
     asked.seed = absorb(mix(seed_), node);
     return asked;
   }

@@ -11,6 +11,9 @@ namespace espalier {
 
 namespace {
 
+constexpr int kBuckets = 128;
+constexpr std::size_t kMostEntries = std::size_t{1} << 20;  // of queues
+
 // A vertex that would go to another cluster.
 struct Move {
   std::int64_t vertex;
@@ -30,8 +33,7 @@ class Refinement {
         tree_(tree),
         options_(options),
         codes_(codes.begin(), codes.end()),
-        connected_(tree.nodes()),
-        buckets_(std::clamp((1 << 17) / tree.nodes(), 8, 64) / 2 * 2) {
+        connected_(tree.nodes()) {
     codes_.resize(graph.places());
     graph_.fill_ghosts(comm_, codes_, "partition");
     weigh();
@@ -85,6 +87,7 @@ class Refinement {
   }
 
   void add_up(PartWeights& weights) const {
+    if (weights.empty()) return;  // on all ranks
     comm_.all_reduce(std::span<std::int64_t>(weights[0].data(), weights.size() * weights[0].size()),
                      Reduction::kSum, "partition");
   }
@@ -171,12 +174,10 @@ class Refinement {
   }
 
   // Large gains first, then small ones, small losses, large losses; alike ones by a hash.
-  std::int32_t bucket_of(std::int64_t gain, std::uint64_t word) const {
-    const auto size = 4 * static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(std::abs(gain)))) +
-                      static_cast<std::int64_t>(word >> 62);
-    const auto half = buckets_ / 2;
-    if (gain > 0) return static_cast<std::int32_t>(std::max<std::int64_t>(half - 1 - size / (half < 16 ? 4 : 1), 0));
-    return static_cast<std::int32_t>(std::min<std::int64_t>(half + size / (half < 16 ? 4 : 1), buckets_ - 1));
+  static std::int32_t bucket_of(std::int64_t gain, std::uint64_t word) {
+    const int width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::abs(gain))));
+    const int size = std::min(width, 15), part = static_cast<int>(word >> 62), half = kBuckets / 2;
+    return gain > 0 ? half - 1 - 4 * size - part : half + 4 * size + part;
   }
 
   std::vector<Move> proposals(int round) {
@@ -193,57 +194,73 @@ class Refinement {
     return moves;
   }
 
-  // For every part and bucket what would come (or, forced, go).
+  // What moves into, or out of, some parts bring, bucket by bucket.
   struct Queues {
-    std::vector<ClusterWeights> come, go;  // [nodes * buckets]
+    std::vector<std::int32_t> place;      // [nodes] of a part among those that are queued for; or -1
+    int shift = 0;                        // a queue has kBuckets >> shift buckets
+    std::vector<ClusterWeights> weights;  // [queued parts * buckets]
+
+    Queues(int nodes, const std::vector<int>& parts) : place(static_cast<std::size_t>(nodes), -1) {
+      while ((parts.size() * kBuckets >> shift) > kMostEntries && kBuckets >> shift > 8) ++shift;
+      for (std::size_t k = 0; k < parts.size(); ++k) place[parts[k]] = static_cast<std::int32_t>(k);
+      weights.assign(parts.size() * static_cast<std::size_t>(buckets()), {});
+    }
+    int buckets() const { return kBuckets >> shift; }
+    ClusterWeights& at(int part, int bucket) {
+      return weights[static_cast<std::size_t>(place[part]) * buckets() + bucket];
+    }
+    void add(int part, int bucket, const ClusterWeights& weight) {
+      if (place[part] >= 0) at(part, bucket >> shift) += weight;
+    }
   };
 
-  Queues queues_of(const std::vector<Move>& moves) const {
-    Queues queues;
-    queues.come.assign(static_cast<std::size_t>(tree_.nodes()) * buckets_, {});
+  // The parts that more would move into than fits.
+  std::vector<int> contested_parts(const std::vector<Move>& moves) const {
+    PartWeights come(weights_.size(), ClusterWeights{});
     for (const auto& move : moves)
       for (int depth = tree_.parting(codes_[move.vertex], move.to); depth <= tree_.depth(); ++depth)
-        queues.come[static_cast<std::size_t>(tree_.node(move.to, depth)) * buckets_ + move.bucket] +=
-            graph_.vertex_weights[move.vertex];
-    add_up(queues.come);
-    std::int64_t forced = 0;
-    for (const auto& move : moves) forced += move.forced != 0;
-    if (comm_.all_reduce(forced, Reduction::kSum, "partition") == 0) return queues;
-    queues.go.assign(queues.come.size(), {});
-    for (const auto& move : moves)
-      if (move.forced != 0)
-        queues.go[static_cast<std::size_t>(move.forced) * buckets_ + move.bucket] +=
-            graph_.vertex_weights[move.vertex];
-    add_up(queues.go);
-    return queues;
+        come[tree_.node(move.to, depth)] += graph_.vertex_weights[move.vertex];
+    add_up(come);
+    std::vector<int> contested;
+    for (int node = 1; node < tree_.nodes(); ++node)
+      if (!fits(weights_[node], come[node], options_.limits[node])) contested.push_back(node);
+    return contested;
   }
 
-  // For every part the first bucket of which not all fits.
-  std::vector<std::int32_t> closing(const std::vector<ClusterWeights>& come) const {
-    std::vector<std::int32_t> closing(static_cast<std::size_t>(tree_.nodes()), buckets_);
-    for (int node = 1; node < tree_.nodes(); ++node) {
+  // For every part the first bucket that may not enter it.
+  std::vector<std::int32_t> closing(const std::vector<Move>& moves) const {
+    const auto contested = contested_parts(moves);
+    Queues come(tree_.nodes(), contested);
+    for (const auto& move : moves)
+      for (int depth = tree_.parting(codes_[move.vertex], move.to); depth <= tree_.depth(); ++depth)
+        come.add(tree_.node(move.to, depth), move.bucket, graph_.vertex_weights[move.vertex]);
+    add_up(come.weights);
+    std::vector<std::int32_t> closing(static_cast<std::size_t>(tree_.nodes()), kBuckets);
+    for (const int node : contested) {
       auto load = weights_[node];
-      for (std::int32_t bucket = 0; bucket < buckets_; ++bucket) {
-        const auto& more = come[static_cast<std::size_t>(node) * buckets_ + bucket];
-        if (!fits(load, more, options_.limits[node])) {
-          closing[node] = bucket;
-          break;
-        }
-        load += more;
-      }
+      int bucket = 0;
+      for (; bucket < come.buckets() && fits(load, come.at(node, bucket), options_.limits[node]); ++bucket)
+        load += come.at(node, bucket);
+      closing[node] = bucket << come.shift;
     }
     return closing;
   }
 
-  // For every crowded part the first bucket that need not go.
-  std::vector<std::int32_t> sufficing(const std::vector<ClusterWeights>& go) const {
+  // For every crowded part the first bucket that need not leave it.
+  std::vector<std::int32_t> sufficing(const std::vector<Move>& moves) const {
+    std::vector<int> crowded;
+    for (int node = 1; node < tree_.nodes(); ++node)
+      if (is_crowded(node, weights_[node])) crowded.push_back(node);
+    Queues go(tree_.nodes(), crowded);
+    for (const auto& move : moves)
+      if (move.forced != 0) go.add(move.forced, move.bucket, graph_.vertex_weights[move.vertex]);
+    add_up(go.weights);
     std::vector<std::int32_t> sufficing(static_cast<std::size_t>(tree_.nodes()), 0);
-    if (go.empty()) return sufficing;
-    for (int node = 1; node < tree_.nodes(); ++node) {
+    for (const int node : crowded) {
       auto load = weights_[node];
-      auto& bucket = sufficing[node];
-      for (; bucket < buckets_ && is_crowded(node, load); ++bucket)
-        load -= go[static_cast<std::size_t>(node) * buckets_ + bucket];
+      int bucket = 0;
+      for (; bucket < go.buckets() && is_crowded(node, load); ++bucket) load -= go.at(node, bucket);
+      sufficing[node] = bucket << go.shift;
     }
     return sufficing;
   }
@@ -265,8 +282,7 @@ class Refinement {
   // One round; returns how many vertices moved.
   std::int64_t step(int round) {
     const auto moves = proposals(round);
-    const auto queues = queues_of(moves);
-    const auto closed = closing(queues.come), enough = sufficing(queues.go);
+    const auto closed = closing(moves), enough = sufficing(moves);
     PartWeights change(weights_.size(), ClusterWeights{});
     std::vector<const Move*> taken;
     for (const auto& move : moves)
@@ -293,7 +309,6 @@ class Refinement {
   PartWeights weights_;          // what is in every part of every scale
   Tally connected_;              // by node of the tree
   std::vector<std::int64_t> leaves_;
-  std::int32_t buckets_;
 };
 
 }  // namespace
@@ -306,7 +321,7 @@ std::vector<ClusterWeights> part_limits(const Communicator& comm, const LevelGra
     for (std::size_t kind = 0; kind < weight.size(); ++kind)
       heaviest[kind] = std::max(heaviest[kind], weight[kind]);
   comm.all_reduce(std::span<std::int64_t>(heaviest), Reduction::kMax, "partition");
-  constexpr ClusterWeights kSlack = {1, 5, 1, 2, 2};  // hundredths, of parts of few ranks
+  constexpr ClusterWeights kSlack = {2, 9, 2, 3, 3};  // hundredths, of parts of few ranks
   std::vector<ClusterWeights> limits(static_cast<std::size_t>(tree.nodes()), ClusterWeights{});
   for (int node = 1; node < tree.nodes(); ++node) {
     const int depth = std::bit_width(static_cast<unsigned>(node)) - 1;
