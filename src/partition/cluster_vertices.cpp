@@ -25,9 +25,9 @@ struct Request {
 
 // The labels that my places have, numbered, and what their owners know of them.
 struct Labels {
-  Buffer<std::int64_t> ids;       // [labels] ascending
-  Buffer<std::int32_t> number;    // [places] of the label of each
-  Buffer<ClusterWeights> loads;   // [labels]
+  Buffer<std::int64_t> ids;      // [labels] ascending
+  Buffer<std::int32_t> number;   // [places] of the label of each
+  Buffer<ClusterWeights> loads;  // [labels]
 };
 
 // How well a vertex and a label with this load fit that are connected with this weight: per root of
@@ -79,7 +79,8 @@ class Clustering {
     known.ids.assign(labels_.begin(), labels_.end());
     std::sort(known.ids.begin(), known.ids.end());
     known.ids.erase(std::unique(known.ids.begin(), known.ids.end()), known.ids.end());
-    for (std::size_t k = 0; k < known.ids.size(); ++k) seen.assign(known.ids[k], static_cast<std::int64_t>(k));
+    for (std::size_t k = 0; k < known.ids.size(); ++k)
+      seen.assign(known.ids[k], static_cast<std::int64_t>(k));
     known.number.resize(labels_.size());
     for (std::size_t place = 0; place < labels_.size(); ++place)
       known.number[place] = static_cast<std::int32_t>(seen.find(labels_[place]));

@@ -185,7 +185,8 @@ class Contracting {
     return static_cast<std::size_t>(part.row - mine_.begin - arrived.rows.begin);
   }
 
-  static void append_row(Entry* begin, Entry* end, Csr<std::int64_t>& rows, Buffer<std::int64_t>& edge_weights) {
+  static void append_row(Entry* begin, Entry* end, Csr<std::int64_t>& rows,
+                         Buffer<std::int64_t>& edge_weights) {
     std::sort(begin, end, [](const Entry& a, const Entry& b) { return a.column < b.column; });
     for (const Entry* entry = begin; entry != end; ++entry)
       if (entry != begin && entry->column == rows.indices.back()) {
@@ -198,12 +199,12 @@ class Contracting {
 
   const Communicator& comm_;
   const LevelGraph& fine_;
-  std::int64_t nodes_ = 0;          // of the coarse level
-  RowRange mine_;                   // its rows here
-  Buffer<std::int64_t> parent_;     // [places] the coarse id of each
-  Buffer<std::int64_t> columns_;    // the coarse ids of my places, ascending
-  Buffer<std::int32_t> number_;     // [places] parent's number in columns_
-  Buffer<std::int32_t> order_;      // [own] by ascending parent
+  std::int64_t nodes_ = 0;        // of the coarse level
+  RowRange mine_;                 // its rows here
+  Buffer<std::int64_t> parent_;   // [places] the coarse id of each
+  Buffer<std::int64_t> columns_;  // the coarse ids of my places, ascending
+  Buffer<std::int32_t> number_;   // [places] parent's number in columns_
+  Buffer<std::int32_t> order_;    // [own] by ascending parent
   std::optional<Tally> sums_;
   Buffer<ClusterWeights> weights_;  // [coarse own]
   std::int64_t inside_ = 0;

@@ -19,12 +19,12 @@ namespace espalier {
 
 struct LevelGraph {
   std::int64_t nodes = 0;
-  RowRange mine;                            ///< even_range(nodes, ranks, rank)
-  Buffer<std::int64_t> indptr;              ///< [own + 1]
-  Buffer<std::int32_t> neighbours;          ///< [entries] places
-  Buffer<std::int64_t> weights;             ///< [entries] of edges, > 0; or empty: all 1
-  Buffer<ClusterWeights> vertex_weights;    ///< [own]
-  Buffer<std::int64_t> ghosts;              ///< ids, ascending
+  RowRange mine;                          ///< even_range(nodes, ranks, rank)
+  Buffer<std::int64_t> indptr;            ///< [own + 1]
+  Buffer<std::int32_t> neighbours;        ///< [entries] places
+  Buffer<std::int64_t> weights;           ///< [entries] of edges, > 0; or empty: all 1
+  Buffer<ClusterWeights> vertex_weights;  ///< [own]
+  Buffer<std::int64_t> ghosts;            ///< ids, ascending
   IdRoute ghost_route;
   std::int64_t inside = 0;  ///< weight that the edges of all ranks lost by becoming loops, each
                             ///< edge in both directions

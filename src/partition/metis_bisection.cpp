@@ -56,7 +56,9 @@ MetisGraph metis_graph(const SmallGraph& graph) {
 
 }  // namespace
 
-bool has_metis() { return true; }
+bool has_metis() {
+  return true;
+}
 
 std::vector<std::uint8_t> metis_bisect(const SmallGraph& graph, const BisectionOptions& options) {
   if (graph.indptr.back() > std::numeric_limits<idx_t>::max())
@@ -84,7 +86,9 @@ std::vector<std::uint8_t> metis_bisect(const SmallGraph& graph, const BisectionO
 
 #else
 
-bool has_metis() { return false; }
+bool has_metis() {
+  return false;
+}
 
 std::vector<std::uint8_t> metis_bisect(const SmallGraph&, const BisectionOptions&) {
   usage_error("this program was built without METIS: install libmetis-dev and build it again");

@@ -58,10 +58,12 @@ Buffer<std::uint16_t> inherit(const Communicator& comm, const Level& level, std:
   std::sort(parents.begin(), parents.end());
   parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
   Buffer<std::uint16_t> of_parents(parents.size());
-  IdRoute(comm, coarse_nodes, parents, "partition").pull(comm, coarse_codes.data(), of_parents.data(), "partition");
+  IdRoute(comm, coarse_nodes, parents, "partition")
+      .pull(comm, coarse_codes.data(), of_parents.data(), "partition");
   Buffer<std::uint16_t> codes(level.parent.size());
   for (std::size_t v = 0; v < codes.size(); ++v)
-    codes[v] = of_parents[std::lower_bound(parents.begin(), parents.end(), level.parent[v]) - parents.begin()];
+    codes[v] =
+        of_parents[std::lower_bound(parents.begin(), parents.end(), level.parent[v]) - parents.begin()];
   return codes;
 }
 
@@ -79,7 +81,8 @@ std::vector<std::uint16_t> number_clusters(const Communicator& comm, const Clust
 }
 
 MultilevelLevel describe(const Communicator& comm, const LevelGraph& graph, std::int64_t price) {
-  const auto entries = comm.all_reduce(static_cast<std::int64_t>(graph.neighbours.size()), Reduction::kSum, "partition");
+  const auto entries =
+      comm.all_reduce(static_cast<std::int64_t>(graph.neighbours.size()), Reduction::kSum, "partition");
   return {graph.nodes, entries, total_edge_weight(comm, graph), graph.inside, price};
 }
 
@@ -100,7 +103,8 @@ std::vector<std::uint16_t> cluster_by_multilevel(const Communicator& comm, Csr<s
       levels.pop_back();
     }
     const RefinementOptions refinement{part_limits(comm, level.graph, tree),
-                                       absorb(options.seed, -static_cast<std::int64_t>(k) - 1), options.rounds};
+                                       absorb(options.seed, -static_cast<std::int64_t>(k) - 1),
+                                       options.rounds};
     const auto state = refine_clusters(comm, level.graph, tree, refinement, codes);
     if (described != nullptr) described->insert(described->begin(), describe(comm, level.graph, state.price));
   }

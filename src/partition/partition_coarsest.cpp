@@ -87,7 +87,8 @@ class Halving {
 
   // For how much weight more vertices with `side` = 1 are connected with what lies before than
   // behind, and those with 0 the other way round.
-  std::int64_t leaning(const std::vector<std::int32_t>& vertices, const std::vector<std::uint8_t>& side) const {
+  std::int64_t leaning(const std::vector<std::int32_t>& vertices,
+                       const std::vector<std::uint8_t>& side) const {
     std::int64_t leaning = 0;
     for (std::size_t k = 0; k < vertices.size(); ++k) {
       const auto v = vertices[k];

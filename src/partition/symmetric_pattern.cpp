@@ -52,10 +52,10 @@ void add(EdgeList<std::int64_t>& edges, std::int64_t row, std::int64_t column) {
 }
 
 // My entries and those that others' become when mirrored.
-EdgeList<std::int64_t> both_ways(const Communicator& comm, const Csr<std::int64_t>& rows, std::int64_t first) {
+EdgeList<std::int64_t> both_ways(const Communicator& comm, const Csr<std::int64_t>& rows,
+                                 std::int64_t first) {
   EdgeList<std::int64_t> edges;
-  const auto rounds =
-      comm.all_reduce(rows.entries() / kEntriesPerRound + 1, Reduction::kMax, "partition");
+  const auto rounds = comm.all_reduce(rows.entries() / kEntriesPerRound + 1, Reduction::kMax, "partition");
   for (std::int64_t round = 0; round < rounds; ++round) {
     const auto part = even_range(rows.rows, rounds, round);
     Buffer<Entry> send;

@@ -14,7 +14,7 @@
 namespace espalier {
 
 struct MultilevelOptions {
-  int clusters = 1024;            ///< in [1, kMostClusters]
+  int clusters = 1024;  ///< in [1, kMostClusters]
   std::uint64_t seed = 0;
   std::int64_t coarsest = 20000;  ///< vertices at which coarsening ends, or thereabouts
   int rounds = 16;                ///< of refinement on each level, at most

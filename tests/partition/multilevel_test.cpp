@@ -1,0 +1,206 @@
+// ranks: 1 2 3 4 6 8
+// Laws: the tree of clusters halves them; the price of a clustering is the sum of the cuts of all
+// scales, counted here edge by edge; refinement never raises it, keeps every limit that held, and
+// empties parts that are too full; all weight is there on every level; planted blocks are found,
+// and balanced; numbers have no gaps; the clusters are the same on all ranks together as on
+// one alone.
+#include "espalier/partition/multilevel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "../../src/partition/metis_bisection.hpp"
+#include "../../src/partition/refine_clusters.hpp"
+#include "mpi_test.hpp"
+#include "whole_graph.hpp"
+
+namespace espalier {
+namespace {
+
+TEST(ClusterTree, HalvesDownToSingleClusters) {
+  for (const int clusters : {1, 2, 3, 5, 8, 13, 1000, 1024, 65536}) {
+    const ClusterTree tree(clusters);
+    EXPECT_EQ(tree.clusters(), clusters);
+    EXPECT_EQ(1 << tree.depth() >= clusters, true);
+    EXPECT_EQ(tree.clusters_below(1), clusters);
+    for (int node = 1; 2 * node < tree.nodes(); ++node) {
+      const int first = tree.clusters_below(2 * node), second = tree.clusters_below(2 * node + 1);
+      EXPECT_EQ(first + second, tree.clusters_below(node));
+      EXPECT_LE(std::abs(first - second), 1);
+    }
+    for (int cluster = 0; cluster < clusters; ++cluster) {
+      EXPECT_EQ(tree.cluster(tree.code(cluster)), cluster);
+      if (cluster == 0) continue;
+      EXPECT_LT(tree.code(cluster - 1), tree.code(cluster));
+      const int parting = tree.parting(tree.code(cluster - 1), tree.code(cluster));
+      for (int depth = 0; depth <= tree.depth(); ++depth)
+        EXPECT_EQ(tree.node(tree.code(cluster - 1), depth) != tree.node(tree.code(cluster), depth),
+                  depth >= parting);
+    }
+  }
+}
+
+// The cuts of all scales, an edge once.
+std::int64_t price_of(const WholeGraph& graph, const ClusterTree& tree,
+                      const std::vector<std::uint16_t>& codes) {
+  std::int64_t price = 0;
+  for (int depth = 1; depth <= tree.depth(); ++depth)
+    for (const auto& [place, weight] : graph.entries)
+      if (tree.node(codes[place.first], depth) != tree.node(codes[place.second], depth)) price += weight;
+  return price / 2;
+}
+
+std::int64_t excess_of(const WholeGraph& graph, const ClusterTree& tree,
+                       const std::vector<ClusterWeights>& limits, const std::vector<std::uint16_t>& codes) {
+  std::vector<ClusterWeights> loads(limits.size(), ClusterWeights{});
+  for (std::int64_t v = 0; v < graph.nodes; ++v)
+    for (int depth = 0; depth <= tree.depth(); ++depth)
+      loads[tree.node(codes[v], depth)] += graph.vertex_weights[v];
+  std::int64_t excess = 0;
+  for (std::size_t node = 1; node < loads.size(); ++node)
+    for (std::size_t kind = 0; kind < limits[node].size(); ++kind)
+      excess += std::max<std::int64_t>(loads[node][kind] - limits[node][kind], 0);
+  return excess;
+}
+
+template <class T>
+std::vector<T> all_of(const Communicator& comm, std::span<const T> mine) {
+  const auto all = comm.all_gather_v(mine, "test");
+  return {all.begin(), all.end()};
+}
+
+// Refines for some rounds, one call each, and looks at every state.
+ClusteringState expect_descent(const WholeGraph& graph, const ClusterTree& tree,
+                               const std::vector<std::uint16_t>& start, int rounds) {
+  const auto& comm = test_world();
+  const auto level = level_of(comm, graph);
+  const auto limits = part_limits(comm, level, tree);
+  Buffer<std::uint16_t> codes(start.begin() + level.mine.begin, start.begin() + level.mine.end);
+  auto before = state_of(comm, level, tree, limits, codes);
+  EXPECT_EQ(before.price, price_of(graph, tree, start));
+  EXPECT_EQ(before.excess, excess_of(graph, tree, limits, start));
+  for (int round = 0; round < rounds; ++round) {
+    const auto now =
+        refine_clusters(comm, level, tree, {limits, static_cast<std::uint64_t>(round), 1}, codes);
+    const auto all = all_of(comm, std::span<const std::uint16_t>(codes));
+    EXPECT_EQ(now.price, price_of(graph, tree, all));
+    EXPECT_EQ(now.excess, excess_of(graph, tree, limits, all));
+    EXPECT_LE(now.excess, before.excess);
+    if (now.excess == before.excess) EXPECT_LE(now.price, before.price);
+    for (const auto code : all) EXPECT_GE(tree.cluster(code), 0);
+    before = now;
+  }
+  return before;
+}
+
+TEST(RefineClusters, NeverRaisesThePriceAndKeepsLimits) {
+  const auto graph = skewed_graph(400, 1600, 4, test_seed(11));
+  for (const int clusters : {2, 7, 16}) {
+    const ClusterTree tree(clusters);
+    std::vector<std::uint16_t> start;
+    for (std::int64_t v = 0; v < graph.nodes; ++v) start.push_back(tree.code(static_cast<int>(v % clusters)));
+    const auto end = expect_descent(graph, tree, start, 12);
+    EXPECT_LT(end.price, price_of(graph, tree, start) * 95 / 100);
+  }
+}
+
+TEST(RefineClusters, EmptiesWhatIsTooFull) {
+  const auto graph = planted_blocks(8, 50, 5, test_seed(12));
+  const ClusterTree tree(8);
+  const std::vector<std::uint16_t> start(static_cast<std::size_t>(graph.nodes), tree.code(3));
+  const auto end = expect_descent(graph, tree, start, 40);
+  EXPECT_EQ(end.excess, 0);
+}
+
+struct Outcome {
+  std::vector<std::uint16_t> clusters;
+  std::vector<MultilevelLevel> levels;
+};
+
+Outcome cluster(const Communicator& comm, const WholeGraph& graph, const MultilevelOptions& options) {
+  Outcome outcome;
+  const auto mine = cluster_by_multilevel(comm, rows_of(comm, graph).first, weights_of(comm, graph), options,
+                                          &outcome.levels);
+  outcome.clusters = all_of(comm, std::span<const std::uint16_t>(mine));
+  return outcome;
+}
+
+int count_of(const std::vector<std::uint16_t>& clusters) {
+  const std::set<std::uint16_t> distinct(clusters.begin(), clusters.end());
+  if (!distinct.empty()) EXPECT_EQ(*distinct.rbegin() + 1, static_cast<int>(distinct.size())) << "a gap";
+  return static_cast<int>(distinct.size());
+}
+
+TEST(Multilevel, IsTheSameOnAnyNumberOfRanksAndKeepsAllWeight) {
+  if (!has_metis()) GTEST_SKIP() << "built without METIS";
+  const auto& comm = test_world();
+  const auto graph = skewed_graph(1500, 6000, 1, test_seed(13));
+  const MultilevelOptions options{16, 7, 100, 8};
+  const auto together = cluster(comm, graph, options);
+  EXPECT_EQ(together.clusters, cluster(comm.split(comm.rank(), 0), graph, options).clusters);
+  EXPECT_EQ(together.clusters.size(), static_cast<std::size_t>(graph.nodes));
+  EXPECT_EQ(count_of(together.clusters), 16);
+  EXPECT_GE(together.levels.size(), 3u);
+  for (std::size_t k = 0; k < together.levels.size(); ++k) {
+    const auto& level = together.levels[k];
+    EXPECT_EQ(level.edge_weight + level.inside, static_cast<std::int64_t>(graph.entries.size()));
+    if (k == 0) continue;
+    EXPECT_LT(level.nodes, together.levels[k - 1].nodes);
+    EXPECT_GE(level.price, together.levels[k - 1].price);
+  }
+}
+
+TEST(Multilevel, FindsPlantedBlocks) {
+  if (!has_metis()) GTEST_SKIP() << "built without METIS";
+  const auto graph = planted_blocks(16, 60, 6, test_seed(14));
+  const auto found = cluster(test_world(), graph, {16, 3, 200, 16}).clusters;
+  EXPECT_EQ(count_of(found), 16);
+  std::map<std::pair<int, int>, std::int64_t> together;  // (block, cluster): vertices of both
+  for (std::int64_t v = 0; v < graph.nodes; ++v) ++together[{static_cast<int>(v % 16), found[v]}];
+  std::int64_t matched = 0;
+  for (int block = 0; block < 16; ++block) {
+    std::int64_t most = 0;
+    for (int c = 0; c < 16; ++c) most = std::max(most, together[{block, c}]);
+    matched += most;
+  }
+  EXPECT_GE(matched, graph.nodes * 95 / 100);
+}
+
+TEST(Multilevel, BalancesEveryKindOfWeight) {
+  if (!has_metis()) GTEST_SKIP() << "built without METIS";
+  const auto graph = skewed_graph(2500, 8000, 1, test_seed(15));
+  const auto found = cluster(test_world(), graph, {32, 1, 500, 16}).clusters;
+  constexpr std::array<double, 5> kMost = {1.04, 1.16, 1.04, 1.06, 1.06};
+  for (const int parts : {2, 4, 8})
+    for (std::size_t kind = 0; kind < kMost.size(); ++kind) {
+      std::vector<std::int64_t> loads(static_cast<std::size_t>(parts), 0);
+      std::int64_t total = 0;
+      for (std::int64_t v = 0; v < graph.nodes; ++v) {
+        loads[found[v] * parts / 32] += graph.vertex_weights[v][kind];
+        total += graph.vertex_weights[v][kind];
+      }
+      EXPECT_LE(static_cast<double>(*std::max_element(loads.begin(), loads.end())) * parts /
+                    static_cast<double>(total),
+                kMost[kind])
+          << parts << " parts, " << kBalanceNames[kind];
+    }
+}
+
+TEST(Multilevel, TakesGraphsThatAreSmallOrWithoutEdges) {
+  if (!has_metis()) GTEST_SKIP() << "built without METIS";
+  for (const std::int64_t nodes : {0, 1, 3, 40}) {
+    WholeGraph graph;
+    graph.nodes = nodes;
+    weigh_vertices(graph);
+    const auto alone = cluster(test_world(), graph, {16, 1, 20, 4}).clusters;
+    EXPECT_EQ(static_cast<std::int64_t>(alone.size()), nodes);
+    EXPECT_LE(count_of(alone), std::min<std::int64_t>(nodes, 16));
+    for (std::int64_t v = 1; v < nodes; ++v) graph.join(v - 1, v);
+    const auto path = cluster(test_world(), graph, {16, 1, 20, 4}).clusters;
+    EXPECT_LE(count_of(path), std::min<std::int64_t>(nodes, 16));
+  }
+}
+
+}  // namespace
+}  // namespace espalier
