@@ -6,6 +6,7 @@
 #include "cluster_tree.hpp"
 #include "cluster_vertices.hpp"
 #include "contract.hpp"
+#include "espalier/base/clock.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
 #include "level_graph.hpp"
@@ -21,6 +22,7 @@ namespace {
 struct Level {
   LevelGraph graph;
   Buffer<std::int64_t> parent;  // [own] empty: this is the coarsest
+  double seconds_down = 0;
 };
 
 // The most that a vertex of the next level may weigh: some four vertices of this one, but no more
@@ -40,12 +42,14 @@ std::vector<Level> coarsen(const Communicator& comm, LevelGraph finest, const Mu
   levels.push_back({std::move(finest), {}});
   while (levels.back().graph.nodes > options.coarsest) {
     auto& level = levels.back();
+    const double start = now();
     const auto nodes = level.graph.nodes;
     const ClusteringOptions clustering{cluster_limit(total, nodes, options.coarsest),
                                        absorb(options.seed, static_cast<std::int64_t>(levels.size())), 8};
     auto next = contract(comm, level.graph, cluster_vertices(comm, level.graph, clustering));
     if (next.coarse.nodes > nodes - nodes / 20) break;  // it would not end
     level.parent = std::move(next.parent);
+    level.seconds_down = now() - start;
     levels.push_back({std::move(next.coarse), {}});
   }
   return levels;
@@ -80,10 +84,21 @@ std::vector<std::uint16_t> number_clusters(const Communicator& comm, const Clust
   return clusters;
 }
 
-MultilevelLevel describe(const Communicator& comm, const LevelGraph& graph, std::int64_t price) {
+MultilevelLevel describe(const Communicator& comm, const Level& level, std::int64_t price,
+                         double seconds_up) {
+  const auto& graph = level.graph;
   const auto entries =
       comm.all_reduce(static_cast<std::int64_t>(graph.neighbours.size()), Reduction::kSum, "partition");
-  return {graph.nodes, entries, total_edge_weight(comm, graph), graph.inside, price};
+  return {graph.nodes,        entries,   total_edge_weight(comm, graph), graph.inside, price,
+          level.seconds_down, seconds_up};
+}
+
+ClusteringState refine(const Communicator& comm, const LevelGraph& graph, const ClusterTree& tree,
+                       std::size_t number, const MultilevelOptions& options, Buffer<std::uint16_t>& codes) {
+  const RefinementOptions refinement{part_limits(comm, graph, tree),
+                                     absorb(options.seed, -static_cast<std::int64_t>(number) - 1),
+                                     options.rounds};
+  return refine_clusters(comm, graph, tree, refinement, codes);
 }
 
 }  // namespace
@@ -92,23 +107,22 @@ std::vector<std::uint16_t> cluster_by_multilevel(const Communicator& comm, Csr<s
                                                  Buffer<ClusterWeights> weights,
                                                  const MultilevelOptions& options,
                                                  std::vector<MultilevelLevel>* described) {
-  if (!has_metis()) metis_bisect({}, {});
+  if (!has_metis()) metis_bisect({}, {});  // says so
   const ClusterTree tree(options.clusters);
   auto levels = coarsen(comm, make_level_graph(comm, std::move(rows), {}, std::move(weights)), options);
+  double start = now();
   auto codes = partition_coarsest(comm, levels.back().graph, tree, options.seed);
-  for (auto k = levels.size(); k-- > 0;) {
-    const auto& level = levels[k];
-    if (k + 1 < levels.size()) {
-      codes = inherit(comm, level, levels[k + 1].graph.nodes, codes);
-      levels.pop_back();
-    }
-    const RefinementOptions refinement{part_limits(comm, level.graph, tree),
-                                       absorb(options.seed, -static_cast<std::int64_t>(k) - 1),
-                                       options.rounds};
-    const auto state = refine_clusters(comm, level.graph, tree, refinement, codes);
-    if (described != nullptr) described->insert(described->begin(), describe(comm, level.graph, state.price));
+  for (;;) {
+    const auto& level = levels.back();
+    const auto state = refine(comm, level.graph, tree, levels.size(), options, codes);
+    if (described != nullptr)
+      described->insert(described->begin(), describe(comm, level, state.price, now() - start));
+    if (levels.size() == 1) return number_clusters(comm, tree, codes);
+    start = now();
+    const auto coarse_nodes = level.graph.nodes;
+    levels.pop_back();
+    codes = inherit(comm, levels.back(), coarse_nodes, codes);
   }
-  return number_clusters(comm, tree, codes);
 }
 
 }  // namespace espalier
