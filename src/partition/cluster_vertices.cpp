@@ -96,7 +96,7 @@ class Clustering {
     for (auto e = graph_.indptr[vertex]; e < graph_.indptr[vertex + 1]; ++e) {
       const auto place = graph_.neighbours[e];
       if (!within_.empty() && within_[place] != within_[vertex]) continue;
-      connected.add(known.number[place], graph_.edge_weight(e));
+      connected.add(known.number[place], graph_.weights[e]);
     }
   }
 

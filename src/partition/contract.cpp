@@ -77,12 +77,11 @@ class Contracting {
     name_columns();
     auto rounds = static_cast<std::int64_t>(fine_.neighbours.size()) / kEntriesPerRound + 1;
     rounds = comm_.all_reduce(rounds, Reduction::kMax, "partition");
-    Csr<std::int64_t> rows{mine_.size(), nodes_, {}, {}, {}};
-    rows.indptr.assign(1, 0);
-    Buffer<std::int64_t> edge_weights;
-    for (std::int64_t round = 0; round < rounds; ++round) receive(send(round, rounds), rows, edge_weights);
+    const auto graph_weight = total_edge_weight(comm_, fine_) + fine_.inside;
+    LevelBuilder builder(comm_, nodes_, EdgeWeights(graph_weight), fine_.indptr[fine_.own()]);
+    for (std::int64_t round = 0; round < rounds; ++round) receive(send(round, rounds), builder);
     Contraction result;
-    result.coarse = make_level_graph(comm_, std::move(rows), std::move(edge_weights), std::move(weights_));
+    result.coarse = builder.finish(comm_, std::move(weights_));
     result.coarse.inside = fine_.inside + comm_.all_reduce(inside_, Reduction::kSum, "partition");
     parent_.resize(fine_.own());
     result.parent = std::move(parent_);
@@ -90,7 +89,7 @@ class Contracting {
   }
 
  private:
-  static constexpr std::int64_t kEntriesPerRound = std::int64_t{1} << 22;
+  static constexpr std::int64_t kEntriesPerRound = std::int64_t{1} << 20;
 
   struct Arrived {
     Buffer<RowPart> parts;
@@ -123,9 +122,9 @@ class Contracting {
     for (auto e = fine_.indptr[vertex]; e < fine_.indptr[vertex + 1]; ++e) {
       const auto column = number_[fine_.neighbours[e]];
       if (column == number_[vertex])
-        inside_ += fine_.edge_weight(e);
+        inside_ += fine_.weights[e];
       else
-        sums_->add(column, fine_.edge_weight(e));
+        sums_->add(column, fine_.weights[e]);
     }
   }
 
@@ -161,7 +160,7 @@ class Contracting {
   }
 
   // Adds up the parts of each row, by ascending column.
-  void receive(const Arrived& arrived, Csr<std::int64_t>& rows, Buffer<std::int64_t>& edge_weights) {
+  void receive(const Arrived& arrived, LevelBuilder& builder) {
     std::vector<std::int64_t> begin(static_cast<std::size_t>(arrived.rows.size()) + 1, 0);
     for (const auto& part : arrived.parts) begin[place_in(arrived, part) + 1] += part.entries;
     for (std::size_t row = 1; row < begin.size(); ++row) begin[row] += begin[row - 1];
@@ -175,26 +174,22 @@ class Contracting {
       from += part.entries;
       place += part.entries;
     }
-    for (std::int64_t row = 0; row < arrived.rows.size(); ++row) {
-      append_row(entries.data() + begin[row], entries.data() + begin[row + 1], rows, edge_weights);
-      rows.indptr.push_back(static_cast<std::int64_t>(rows.indices.size()));
-    }
+    for (std::int64_t row = 0; row < arrived.rows.size(); ++row)
+      add_row(entries.data() + begin[row], entries.data() + begin[row + 1], builder);
   }
 
   std::size_t place_in(const Arrived& arrived, const RowPart& part) const {
     return static_cast<std::size_t>(part.row - mine_.begin - arrived.rows.begin);
   }
 
-  static void append_row(Entry* begin, Entry* end, Csr<std::int64_t>& rows,
-                         Buffer<std::int64_t>& edge_weights) {
+  static void add_row(Entry* begin, Entry* end, LevelBuilder& builder) {
     std::sort(begin, end, [](const Entry& a, const Entry& b) { return a.column < b.column; });
-    for (const Entry* entry = begin; entry != end; ++entry)
-      if (entry != begin && entry->column == rows.indices.back()) {
-        edge_weights.back() += entry->weight;
-      } else {
-        rows.indices.push_back(entry->column);
-        edge_weights.push_back(entry->weight);
-      }
+    while (begin != end) {
+      Entry sum = *begin++;
+      for (; begin != end && begin->column == sum.column; ++begin) sum.weight += begin->weight;
+      builder.add(sum.column, sum.weight);
+    }
+    builder.end_row();
   }
 
   const Communicator& comm_;

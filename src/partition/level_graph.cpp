@@ -1,65 +1,70 @@
 #include "level_graph.hpp"
 
-#include <limits>
+#include <algorithm>
+#include <utility>
 
-#include "espalier/base/id_map.hpp"
 #include "espalier/comm/agree.hpp"
 
 namespace espalier {
 
-namespace {
-
-// The ids outside of `mine` that the rows name, ascending.
-Buffer<std::int64_t> find_ghosts(const Buffer<std::int64_t>& indices, RowRange mine) {
-  Buffer<std::int64_t> ghosts;
-  for (const auto id : indices)
-    if (id < mine.begin || id >= mine.end) {
-      ghosts.push_back(id);
-      if (ghosts.size() == ghosts.capacity()) {  // before it grows: most are repeated
-        std::sort(ghosts.begin(), ghosts.end());
-        ghosts.erase(std::unique(ghosts.begin(), ghosts.end()), ghosts.end());
-        ghosts.reserve(2 * ghosts.size() + 1024);
-      }
-    }
-  std::sort(ghosts.begin(), ghosts.end());
-  ghosts.erase(std::unique(ghosts.begin(), ghosts.end()), ghosts.end());
-  ghosts.shrink_to_fit();
-  return ghosts;
+LevelBuilder::LevelBuilder(const Communicator& comm, std::int64_t nodes, EdgeWeights weights,
+                           std::int64_t entries_expected)
+    : ghost_number_(1024), ghost_room_(1024) {
+  graph_.nodes = nodes;
+  graph_.mine = even_range(nodes, comm.size(), comm.rank());
+  graph_.weights = std::move(weights);
+  graph_.indptr.reserve(static_cast<std::size_t>(graph_.own()) + 1);
+  graph_.indptr.push_back(0);
+  graph_.neighbours.reserve(static_cast<std::size_t>(entries_expected));
+  graph_.weights.reserve(entries_expected);
 }
 
-Buffer<std::int32_t> places_of(const LevelGraph& graph, const Buffer<std::int64_t>& indices) {
-  IdMap ghost_number(static_cast<std::int64_t>(graph.ghosts.size()));
-  for (const auto id : graph.ghosts) ghost_number.insert(id);
-  Buffer<std::int32_t> places(indices.size());
-  for (std::size_t e = 0; e < indices.size(); ++e) {
-    const auto id = indices[e];
-    const bool here = id >= graph.mine.begin && id < graph.mine.end;
-    places[e] = static_cast<std::int32_t>(here ? id - graph.mine.begin : graph.own() + ghost_number.find(id));
+// The place of a ghost while they are in the order in which they came.
+std::int32_t LevelBuilder::ghost(std::int64_t id) {
+  if (ghost_number_.size() == ghost_room_) {
+    ghost_room_ *= 2;
+    ghost_number_ = IdMap(ghost_room_);
+    for (const auto known : graph_.ghosts) ghost_number_.insert(known);
   }
-  return places;
+  const auto number = ghost_number_.insert(id);
+  if (number == static_cast<std::int64_t>(graph_.ghosts.size())) graph_.ghosts.push_back(id);
+  return static_cast<std::int32_t>(graph_.own() + number);  // checked in finish
 }
 
-}  // namespace
+// Ghosts by ascending id, and their places accordingly.
+void LevelBuilder::sort_ghosts() {
+  auto& ghosts = graph_.ghosts;
+  std::sort(ghosts.begin(), ghosts.end());
+  Buffer<std::int32_t> place(ghosts.size());
+  for (std::size_t k = 0; k < ghosts.size(); ++k)
+    place[ghost_number_.find(ghosts[k])] = static_cast<std::int32_t>(graph_.own() + k);
+  for (auto& neighbour : graph_.neighbours)
+    if (neighbour >= graph_.own()) neighbour = place[neighbour - graph_.own()];
+}
 
-LevelGraph make_level_graph(const Communicator& comm, Csr<std::int64_t> rows, Buffer<std::int64_t> weights,
-                            Buffer<ClusterWeights> vertex_weights) {
-  LevelGraph graph;
-  graph.nodes = rows.columns;
-  graph.mine = even_range(graph.nodes, comm.size(), comm.rank());
-  ESPALIER_CHECK(rows.rows == graph.own(), "{} rows, not {}", rows.rows, graph.own());
-  ESPALIER_CHECK(static_cast<std::int64_t>(vertex_weights.size()) == graph.own(), "{} weights",
+LevelGraph LevelBuilder::finish(const Communicator& comm, Buffer<ClusterWeights> vertex_weights) {
+  ESPALIER_CHECK(static_cast<std::int64_t>(graph_.indptr.size()) == graph_.own() + 1, "{} rows, not {}",
+                 graph_.indptr.size() - 1, graph_.own());
+  ESPALIER_CHECK(static_cast<std::int64_t>(vertex_weights.size()) == graph_.own(), "{} weights",
                  vertex_weights.size());
-  graph.ghosts = find_ghosts(rows.indices, graph.mine);
   agree(comm, [&] {
-    if (graph.places() > std::numeric_limits<std::int32_t>::max())
-      memory_error("a rank has {} vertices and neighbours; use more ranks", graph.places());
+    if (graph_.places() > std::numeric_limits<std::int32_t>::max())
+      memory_error("a rank has {} vertices and neighbours; use more ranks", graph_.places());
   });
-  graph.ghost_route = IdRoute(comm, graph.nodes, graph.ghosts, "partition");
-  graph.neighbours = places_of(graph, rows.indices);
-  graph.indptr = std::move(rows.indptr);
-  graph.weights = std::move(weights);
-  graph.vertex_weights = std::move(vertex_weights);
-  return graph;
+  sort_ghosts();
+  graph_.ghost_route = IdRoute(comm, graph_.nodes, graph_.ghosts, "partition");
+  graph_.vertex_weights = std::move(vertex_weights);
+  return std::move(graph_);
+}
+
+LevelGraph make_level_graph(const Communicator& comm, Csr<std::int64_t> rows, Buffer<ClusterWeights> vertex_weights) {
+  LevelBuilder builder(comm, rows.columns, {}, rows.entries());
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    for (const auto column : rows.row_indices(row)) builder.add(column, 1);
+    builder.end_row();
+  }
+  rows = {};
+  return builder.finish(comm, std::move(vertex_weights));
 }
 
 ClusterWeights total_weights(const Communicator& comm, const LevelGraph& graph) {
@@ -70,9 +75,8 @@ ClusterWeights total_weights(const Communicator& comm, const LevelGraph& graph) 
 }
 
 std::int64_t total_edge_weight(const Communicator& comm, const LevelGraph& graph) {
-  const auto mine = graph.weights.empty()
-                        ? static_cast<std::int64_t>(graph.neighbours.size())
-                        : std::accumulate(graph.weights.begin(), graph.weights.end(), std::int64_t{0});
+  std::int64_t mine = 0;
+  for (std::int64_t e = 0; e < graph.indptr[graph.own()]; ++e) mine += graph.weights[e];
   return comm.all_reduce(mine, Reduction::kSum, "partition");
 }
 

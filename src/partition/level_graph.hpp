@@ -7,22 +7,50 @@
 #pragma once
 
 #include <cstdint>
-#include <numeric>
+#include <limits>
 #include <span>
 #include <string_view>
 
+#include "espalier/base/id_map.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/sparse/csr.hpp"
 #include "id_route.hpp"
 
 namespace espalier {
 
+/// Weights of entries: all 1, or 4 bytes each where all of a graph's edges together weigh less than
+/// 2^31, or 8.
+class EdgeWeights {
+ public:
+  EdgeWeights() = default;
+  explicit EdgeWeights(std::int64_t graph_weight)
+      : form_(graph_weight < std::numeric_limits<std::int32_t>::max() ? Form::kNarrow : Form::kWide) {}
+
+  void reserve(std::int64_t entries) {
+    if (form_ == Form::kNarrow) narrow_.reserve(entries);
+    if (form_ == Form::kWide) wide_.reserve(entries);
+  }
+  void push_back(std::int64_t weight) {
+    if (form_ == Form::kNarrow) narrow_.push_back(static_cast<std::int32_t>(weight));
+    if (form_ == Form::kWide) wide_.push_back(weight);
+  }
+  std::int64_t operator[](std::int64_t entry) const {
+    return form_ == Form::kNarrow ? narrow_[entry] : form_ == Form::kOnes ? 1 : wide_[entry];
+  }
+
+ private:
+  enum class Form { kOnes, kNarrow, kWide };
+  Form form_ = Form::kOnes;
+  Buffer<std::int32_t> narrow_;
+  Buffer<std::int64_t> wide_;
+};
+
 struct LevelGraph {
   std::int64_t nodes = 0;
   RowRange mine;                          ///< even_range(nodes, ranks, rank)
   Buffer<std::int64_t> indptr;            ///< [own + 1]
   Buffer<std::int32_t> neighbours;        ///< [entries] places
-  Buffer<std::int64_t> weights;           ///< [entries] of edges, > 0; or empty: all 1
+  EdgeWeights weights;                    ///< [entries] of edges, > 0
   Buffer<ClusterWeights> vertex_weights;  ///< [own]
   Buffer<std::int64_t> ghosts;            ///< ids, ascending
   IdRoute ghost_route;
@@ -34,7 +62,6 @@ struct LevelGraph {
   std::int64_t id(std::int64_t place) const {
     return place < own() ? mine.begin + place : ghosts[place - own()];
   }
-  std::int64_t edge_weight(std::int64_t entry) const { return weights.empty() ? 1 : weights[entry]; }
 
   /// Collective. The values of ghosts, from their owners; values: [places], those of own vertices
   /// are there.
@@ -44,11 +71,33 @@ struct LevelGraph {
   }
 };
 
+/// Makes a level row by row, without ever holding its ids in full width.
+class LevelBuilder {
+ public:
+  LevelBuilder(const Communicator& comm, std::int64_t nodes, EdgeWeights weights, std::int64_t entries_expected);
+  /// Entries of the row that is open; `column` is an id.
+  void add(std::int64_t column, std::int64_t weight) {
+    const bool here = column >= graph_.mine.begin && column < graph_.mine.end;
+    graph_.neighbours.push_back(here ? static_cast<std::int32_t>(column - graph_.mine.begin) : ghost(column));
+    graph_.weights.push_back(weight);
+  }
+  void end_row() { graph_.indptr.push_back(static_cast<std::int64_t>(graph_.neighbours.size())); }
+  /// Collective. When all of my rows have ended. UserError(kMemory) on every rank when one has 2^31
+  /// places.
+  LevelGraph finish(const Communicator& comm, Buffer<ClusterWeights> vertex_weights);
+
+ private:
+  std::int32_t ghost(std::int64_t id);
+  void sort_ghosts();
+
+  LevelGraph graph_;   // ghosts in the order in which they came
+  IdMap ghost_number_;
+  std::int64_t ghost_room_;
+};
+
 /// Collective. The level whose rows are `rows` [mine, nodes]: global ids, ascending, without loops,
-/// symmetric over all ranks. `weights`: of their entries, or empty. Each rank has fewer than 2^31
-/// places, else UserError(kMemory) on every rank.
-LevelGraph make_level_graph(const Communicator& comm, Csr<std::int64_t> rows, Buffer<std::int64_t> weights,
-                            Buffer<ClusterWeights> vertex_weights);
+/// symmetric over all ranks, edges of weight 1. UserError as LevelBuilder.
+LevelGraph make_level_graph(const Communicator& comm, Csr<std::int64_t> rows, Buffer<ClusterWeights> vertex_weights);
 
 /// Collective. The sum over all vertices.
 ClusterWeights total_weights(const Communicator& comm, const LevelGraph& graph);

@@ -109,7 +109,7 @@ std::vector<std::uint16_t> cluster_by_multilevel(const Communicator& comm, Csr<s
                                                  std::vector<MultilevelLevel>* described) {
   if (!has_metis()) metis_bisect({}, {});  // says so
   const ClusterTree tree(options.clusters);
-  auto levels = coarsen(comm, make_level_graph(comm, std::move(rows), {}, std::move(weights)), options);
+  auto levels = coarsen(comm, make_level_graph(comm, std::move(rows), std::move(weights)), options);
   double start = now();
   auto codes = partition_coarsest(comm, levels.back().graph, tree, options.seed);
   for (;;) {

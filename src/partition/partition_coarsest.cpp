@@ -12,6 +12,8 @@ namespace espalier {
 
 namespace {
 
+constexpr std::int64_t kMostEntries = std::int64_t{1} << 22;  // for METIS
+
 // The values of all ranks on rank 0, rank after rank; nothing on the others.
 template <class T>
 Buffer<T> gather(const Communicator& comm, const Buffer<T>& mine) {
@@ -20,20 +22,65 @@ Buffer<T> gather(const Communicator& comm, const Buffer<T>& mine) {
   return comm.all_to_all_v(std::span<const T>(mine), counts, "partition").data;
 }
 
+// An entry of the coarsest graph.
+struct Entry {
+  std::int32_t row, column;
+  std::int64_t weight;
+};
+
+// The heaviest entries of a row, `most` of them, ties by a hash that both ends of an edge know.
+void keep_heaviest(std::vector<Entry>& row, std::int64_t most) {
+  if (static_cast<std::int64_t>(row.size()) <= most) return;
+  const auto tie = [](const Entry& e) {
+    return absorb(mix(static_cast<std::uint64_t>(std::min(e.row, e.column))), std::max(e.row, e.column));
+  };
+  std::nth_element(row.begin(), row.begin() + most, row.end(), [&](const Entry& a, const Entry& b) {
+    return a.weight != b.weight ? a.weight > b.weight : tie(a) < tie(b);
+  });
+  row.resize(static_cast<std::size_t>(most));
+}
+
+Buffer<Entry> heavy_entries(const LevelGraph& graph, std::int64_t most_of_a_row) {
+  Buffer<Entry> kept;
+  std::vector<Entry> row;
+  for (std::int64_t v = 0; v < graph.own(); ++v) {
+    row.clear();
+    for (auto e = graph.indptr[v]; e < graph.indptr[v + 1]; ++e)
+      row.push_back({static_cast<std::int32_t>(graph.id(v)),
+                     static_cast<std::int32_t>(graph.id(graph.neighbours[e])), graph.weights[e]});
+    keep_heaviest(row, most_of_a_row);
+    kept.insert(kept.end(), row.begin(), row.end());
+  }
+  return kept;
+}
+
+// The graph on rank 0; of one with very many edges only those that are among the heaviest of one
+// of their ends.
 SmallGraph gather_graph(const Communicator& comm, const LevelGraph& graph) {
-  Buffer<std::int64_t> sizes(graph.own());
-  for (std::int64_t v = 0; v < graph.own(); ++v) sizes[v] = graph.indptr[v + 1] - graph.indptr[v];
-  Buffer<std::int32_t> ids(graph.neighbours.size());
-  for (std::size_t e = 0; e < ids.size(); ++e)
-    ids[e] = static_cast<std::int32_t>(graph.id(graph.neighbours[e]));
-  auto weights = graph.weights;
-  if (weights.empty()) weights.assign(ids.size(), 1);
-  SmallGraph all;
-  all.neighbours = gather(comm, ids);
-  all.weights = gather(comm, weights);
-  all.vertex_weights = gather(comm, graph.vertex_weights);
-  for (const auto size : gather(comm, sizes)) all.indptr.push_back(all.indptr.back() + size);
-  return all;
+  const auto all = comm.all_reduce(graph.indptr[graph.own()], Reduction::kSum, "partition");
+  const bool dense = all > kMostEntries;
+  auto entries = gather(comm, heavy_entries(graph, dense ? kMostEntries / (2 * graph.nodes) : all));
+  if (dense) {  // both directions of what one end has kept
+    const auto kept = entries.size();
+    for (std::size_t k = 0; k < kept; ++k)
+      entries.push_back({entries[k].column, entries[k].row, entries[k].weight});
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.row != b.row ? a.row < b.row : a.column < b.column;
+  });
+  SmallGraph small;
+  small.vertex_weights = gather(comm, graph.vertex_weights);
+  small.indptr.assign(small.vertex_weights.size() + 1, 0);
+  const Entry* last = nullptr;
+  for (const auto& entry : entries) {
+    if (last != nullptr && last->row == entry.row && last->column == entry.column) continue;
+    last = &entry;
+    ++small.indptr[entry.row + 1];
+    small.neighbours.push_back(entry.column);
+    small.weights.push_back(entry.weight);
+  }
+  for (std::size_t v = 1; v < small.indptr.size(); ++v) small.indptr[v] += small.indptr[v - 1];
+  return small;
 }
 
 // Halves the vertices of a node of the tree, again and again.
@@ -80,10 +127,13 @@ class Halving {
     asked.tolerance = {loose, loose + 0.05, loose, loose + 0.01, loose + 0.01};
     const auto below = tree_.clusters_below(node);
     asked.first_share = static_cast<double>(below - below / 2) / below;
-    asked.tries = depth < 4 ? 8 : 1;
+    asked.tries = depth < 4 ? tries() : 1;
     asked.seed = absorb(mix(seed_), node);
     return asked;
   }
+
+  // METIS's luck differs, and where there are few edges another cut takes no time.
+  int tries() const { return static_cast<int>(std::clamp<std::int64_t>((1 << 22) / (graph_.indptr.back() + 1), 1, 8)); }
 
   // For how much weight more vertices with `side` = 1 are connected with what lies before than
   // behind, and those with 0 the other way round.

@@ -43,7 +43,7 @@ class Refinement {
     std::int64_t price = 0;
     for (std::int64_t v = 0; v < graph_.own(); ++v)
       for (auto e = graph_.indptr[v]; e < graph_.indptr[v + 1]; ++e)
-        price += graph_.edge_weight(e) * scales_between(codes_[v], codes_[graph_.neighbours[e]]);
+        price += graph_.weights[e] * scales_between(codes_[v], codes_[graph_.neighbours[e]]);
     return {comm_.all_reduce(price, Reduction::kSum, "partition") / 2, excess()};
   }
 
@@ -123,7 +123,7 @@ class Refinement {
   void connect(std::int64_t vertex) {
     connected_.clear();
     for (auto e = graph_.indptr[vertex]; e < graph_.indptr[vertex + 1]; ++e)
-      connected_.add(tree_.node(codes_[graph_.neighbours[e]], tree_.depth()), graph_.edge_weight(e));
+      connected_.add(tree_.node(codes_[graph_.neighbours[e]], tree_.depth()), graph_.weights[e]);
     leaves_ = connected_.touched();
     for (const auto leaf : leaves_)
       for (auto node = leaf / 2; node > 1; node /= 2) connected_.add(node, connected_[leaf]);

@@ -101,8 +101,13 @@ inline Buffer<ClusterWeights> weights_of(const Communicator& comm, const WholeGr
 }
 
 inline LevelGraph level_of(const Communicator& comm, const WholeGraph& graph) {
-  auto [rows, weights] = rows_of(comm, graph);
-  return make_level_graph(comm, std::move(rows), std::move(weights), weights_of(comm, graph));
+  const auto [rows, weights] = rows_of(comm, graph);
+  LevelBuilder builder(comm, graph.nodes, EdgeWeights(graph.weight()), 0);
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    for (auto e = rows.row_begin(row); e < rows.row_end(row); ++e) builder.add(rows.indices[e], weights[e]);
+    builder.end_row();
+  }
+  return builder.finish(comm, weights_of(comm, graph));
 }
 
 /// A level as every rank sees all of it.
@@ -113,7 +118,7 @@ inline WholeGraph whole_of(const Communicator& comm, const LevelGraph& level) {
   Buffer<Entry> mine;
   for (std::int64_t v = 0; v < level.own(); ++v)
     for (auto e = level.indptr[v]; e < level.indptr[v + 1]; ++e)
-      mine.push_back({level.id(v), level.id(level.neighbours[e]), level.edge_weight(e)});
+      mine.push_back({level.id(v), level.id(level.neighbours[e]), level.weights[e]});
   WholeGraph graph;
   graph.nodes = level.nodes;
   for (const auto& entry : comm.all_gather_v(std::span<const Entry>(mine), "test"))
