@@ -33,7 +33,8 @@ class Refinement {
         tree_(tree),
         options_(options),
         codes_(codes.begin(), codes.end()),
-        connected_(tree.nodes()) {
+        connected_(tree.nodes()),
+        attraction_(static_cast<std::size_t>(tree.nodes())) {
     codes_.resize(graph.places());
     graph_.fill_ghosts(comm_, codes_, "partition");
     weigh();
@@ -119,21 +120,26 @@ class Refinement {
     return true;
   }
 
-  // The weight of a vertex's edges into each cluster, and into each part above a cluster.
+  // The weight of a vertex's edges into each cluster and into each part above one; and for each of
+  // them the sum over itself and the parts above: how much of the edges it keeps inside, over
+  // all scales. Parts are met depth by depth, so each is complete before it is added to the one
+  // above.
   void connect(std::int64_t vertex) {
     connected_.clear();
     for (auto e = graph_.indptr[vertex]; e < graph_.indptr[vertex + 1]; ++e)
       connected_.add(tree_.node(codes_[graph_.neighbours[e]], tree_.depth()), graph_.weights[e]);
-    leaves_ = connected_.touched();
-    for (const auto leaf : leaves_)
-      for (auto node = leaf / 2; node > 1; node /= 2) connected_.add(node, connected_[leaf]);
+    const auto& met = connected_.touched();
+    met_clusters_ = met.size();
+    for (std::size_t k = 0; k < met.size(); ++k)
+      if (met[k] > 1) connected_.add(met[k] / 2, connected_[met[k]]);
+    for (auto k = met.size(); k-- > 0;)
+      attraction_[met[k]] = met[k] > 1 ? attraction_[met[k] / 2] + connected_[met[k]] : 0;
   }
 
-  // How much of a vertex's edges a cluster keeps inside, summed over the scales.
   std::int64_t attraction(int code) const {
-    std::int64_t sum = 0;
-    for (auto node = tree_.node(code, tree_.depth()); node > 1; node /= 2) sum += connected_[node];
-    return sum;
+    auto node = tree_.node(code, tree_.depth());
+    while (node > 1 && connected_[node] == 0) node /= 2;
+    return node > 1 ? attraction_[node] : 0;
   }
 
   bool leaves(int code, int part) const {
@@ -159,10 +165,11 @@ class Refinement {
     connect(vertex);
     const auto here = attraction(codes_[vertex]);
     Choice best;
-    for (const auto leaf : leaves_) {
+    for (std::size_t k = 0; k < met_clusters_; ++k) {
+      const auto leaf = connected_.touched()[k];
       const int to = static_cast<int>(leaf) - (1 << tree_.depth());
       if (to == codes_[vertex] || !leaves(to, crowded)) continue;
-      const auto gain = attraction(to) - here;
+      const auto gain = attraction_[leaf] - here;
       if (gain > 0 || crowded != 0) consider(vertex, to, gain, absorb(word, to), best);
     }
     for (int guess = 0; crowded != 0 && guess < 4; ++guess) {
@@ -308,7 +315,8 @@ class Refinement {
   Buffer<std::uint16_t> codes_;  // [places]
   PartWeights weights_;          // what is in every part of every scale
   Tally connected_;              // by node of the tree
-  std::vector<std::int64_t> leaves_;
+  std::size_t met_clusters_ = 0;     // how many come first in connected_
+  Buffer<std::int64_t> attraction_;  // [nodes] where connected_ says something
 };
 
 }  // namespace
