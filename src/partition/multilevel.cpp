@@ -29,7 +29,7 @@ struct Level {
 // than fits well into what the coarsest shall have.
 ClusterWeights cluster_limit(const ClusterWeights& total, std::int64_t nodes, std::int64_t coarsest) {
   constexpr ClusterWeights kTimesMean = {2, 4, 3, 3, 3};
-  const auto aim = std::max(nodes / 4, coarsest);
+  const auto aim = std::max(nodes / 8, coarsest);
   ClusterWeights limit{};
   for (std::size_t kind = 0; kind < limit.size(); ++kind)
     limit[kind] = std::max<std::int64_t>(kTimesMean[kind] * total[kind] / aim, 2);

@@ -123,7 +123,7 @@ class Halving {
   // Tight where parts of few ranks are cut, looser below, where a vertex is much of a part.
   BisectionOptions options(int depth, int node) const {
     BisectionOptions asked;
-    const double loose = 1 + 0.01 * std::exp2(0.5 * std::max(0, depth - 3));
+    const double loose = 1 + 0.012 * std::exp2(0.5 * std::max(0, depth - 3));
     asked.tolerance = {loose, loose + 0.05, loose, loose + 0.01, loose + 0.01};
     const auto below = tree_.clusters_below(node);
     asked.first_share = static_cast<double>(below - below / 2) / below;

@@ -76,7 +76,7 @@ class Refinement {
 
   // Has a round won enough to go on?
   static bool worth(const ClusteringState& before, const ClusteringState& now) {
-    return now.excess < before.excess || before.price - now.price > before.price / 2000;
+    return now.excess < before.excess || before.price - now.price > before.price / 1000;
   }
 
   void weigh() {
@@ -329,7 +329,7 @@ std::vector<ClusterWeights> part_limits(const Communicator& comm, const LevelGra
     for (std::size_t kind = 0; kind < weight.size(); ++kind)
       heaviest[kind] = std::max(heaviest[kind], weight[kind]);
   comm.all_reduce(std::span<std::int64_t>(heaviest), Reduction::kMax, "partition");
-  constexpr ClusterWeights kSlack = {2, 9, 2, 3, 3};  // hundredths, of parts of few ranks
+  constexpr ClusterWeights kSlack = {3, 12, 3, 3, 3};  // hundredths, of parts of few ranks
   std::vector<ClusterWeights> limits(static_cast<std::size_t>(tree.nodes()), ClusterWeights{});
   for (int node = 1; node < tree.nodes(); ++node) {
     const int depth = std::bit_width(static_cast<unsigned>(node)) - 1;
