@@ -4,6 +4,7 @@
 // differ. Node 2^d + c is the part of depth d that codes beginning with c are in; node 1 is all.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -36,10 +37,19 @@ class ClusterTree {
   /// The cluster with this code; codes and clusters ascend together.
   int cluster(int code) const { return number_[code]; }
   int node(int code, int depth) const { return (1 << depth) + (code >> (depth_ - depth)); }
+  /// What a cut at the scale of a node counts: up to 32 parts, what most grids have, twice.
+  int scale_weight(std::int64_t node) const { return node < (2 << kDoubled) ? 2 : 1; }
+  /// What an edge between two clusters costs: the weights of the scales at which they are in
+  /// different parts.
+  int price_between(int a, int b) const {
+    const int first = parting(a, b);
+    return depth_ + 1 - first + std::max(std::min(kDoubled, depth_) + 1 - first, 0);
+  }
   /// The first depth at which two codes are in different nodes; depth() + 1 for equal ones.
   int parting(int a, int b) const { return depth_ + 1 - std::bit_width(static_cast<unsigned>(a ^ b)); }
 
  private:
+  static constexpr int kDoubled = 5;  // depths
   int depth_;
   std::vector<int> count_;           // [nodes]
   std::vector<int> number_;          // [2^depth]

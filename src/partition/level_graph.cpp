@@ -57,7 +57,8 @@ LevelGraph LevelBuilder::finish(const Communicator& comm, Buffer<ClusterWeights>
   return std::move(graph_);
 }
 
-LevelGraph make_level_graph(const Communicator& comm, Csr<std::int64_t> rows, Buffer<ClusterWeights> vertex_weights) {
+LevelGraph make_level_graph(const Communicator& comm, Csr<std::int64_t> rows,
+                            Buffer<ClusterWeights> vertex_weights) {
   LevelBuilder builder(comm, rows.columns, {}, rows.entries());
   for (std::int64_t row = 0; row < rows.rows; ++row) {
     for (const auto column : rows.row_indices(row)) builder.add(column, 1);

@@ -74,7 +74,8 @@ struct LevelGraph {
 /// Makes a level row by row, without ever holding its ids in full width.
 class LevelBuilder {
  public:
-  LevelBuilder(const Communicator& comm, std::int64_t nodes, EdgeWeights weights, std::int64_t entries_expected);
+  LevelBuilder(const Communicator& comm, std::int64_t nodes, EdgeWeights weights,
+               std::int64_t entries_expected);
   /// Entries of the row that is open; `column` is an id.
   void add(std::int64_t column, std::int64_t weight) {
     const bool here = column >= graph_.mine.begin && column < graph_.mine.end;
@@ -90,14 +91,15 @@ class LevelBuilder {
   std::int32_t ghost(std::int64_t id);
   void sort_ghosts();
 
-  LevelGraph graph_;   // ghosts in the order in which they came
+  LevelGraph graph_;  // ghosts in the order in which they came
   IdMap ghost_number_;
   std::int64_t ghost_room_;
 };
 
 /// Collective. The level whose rows are `rows` [mine, nodes]: global ids, ascending, without loops,
 /// symmetric over all ranks, edges of weight 1. UserError as LevelBuilder.
-LevelGraph make_level_graph(const Communicator& comm, Csr<std::int64_t> rows, Buffer<ClusterWeights> vertex_weights);
+LevelGraph make_level_graph(const Communicator& comm, Csr<std::int64_t> rows,
+                            Buffer<ClusterWeights> vertex_weights);
 
 /// Collective. The sum over all vertices.
 ClusterWeights total_weights(const Communicator& comm, const LevelGraph& graph);

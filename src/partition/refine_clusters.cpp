@@ -44,7 +44,7 @@ class Refinement {
     std::int64_t price = 0;
     for (std::int64_t v = 0; v < graph_.own(); ++v)
       for (auto e = graph_.indptr[v]; e < graph_.indptr[v + 1]; ++e)
-        price += graph_.weights[e] * scales_between(codes_[v], codes_[graph_.neighbours[e]]);
+        price += graph_.weights[e] * tree_.price_between(codes_[v], codes_[graph_.neighbours[e]]);
     return {comm_.all_reduce(price, Reduction::kSum, "partition") / 2, excess()};
   }
 
@@ -69,7 +69,6 @@ class Refinement {
   }
 
  private:
-  int scales_between(int a, int b) const { return std::bit_width(static_cast<unsigned>(a ^ b)); }
   std::uint64_t hash(std::int64_t round, std::int64_t id) const {
     return absorb(absorb(mix(options_.seed), round), id);
   }
@@ -122,7 +121,7 @@ class Refinement {
 
   // The weight of a vertex's edges into each cluster and into each part above one; and for each of
   // them the sum over itself and the parts above: how much of the edges it keeps inside, over
-  // all scales. Parts are met depth by depth, so each is complete before it is added to the one
+  // all scales, by their weights. Parts are met depth by depth, so each is complete before it is added to the one
   // above.
   void connect(std::int64_t vertex) {
     connected_.clear();
@@ -133,7 +132,8 @@ class Refinement {
     for (std::size_t k = 0; k < met.size(); ++k)
       if (met[k] > 1) connected_.add(met[k] / 2, connected_[met[k]]);
     for (auto k = met.size(); k-- > 0;)
-      attraction_[met[k]] = met[k] > 1 ? attraction_[met[k] / 2] + connected_[met[k]] : 0;
+      attraction_[met[k]] =
+          met[k] > 1 ? attraction_[met[k] / 2] + tree_.scale_weight(met[k]) * connected_[met[k]] : 0;
   }
 
   std::int64_t attraction(int code) const {
@@ -312,9 +312,9 @@ class Refinement {
   const LevelGraph& graph_;
   const ClusterTree& tree_;
   const RefinementOptions& options_;
-  Buffer<std::uint16_t> codes_;  // [places]
-  PartWeights weights_;          // what is in every part of every scale
-  Tally connected_;              // by node of the tree
+  Buffer<std::uint16_t> codes_;      // [places]
+  PartWeights weights_;              // what is in every part of every scale
+  Tally connected_;                  // by node of the tree
   std::size_t met_clusters_ = 0;     // how many come first in connected_
   Buffer<std::int64_t> attraction_;  // [nodes] where connected_ says something
 };
@@ -329,7 +329,7 @@ std::vector<ClusterWeights> part_limits(const Communicator& comm, const LevelGra
     for (std::size_t kind = 0; kind < weight.size(); ++kind)
       heaviest[kind] = std::max(heaviest[kind], weight[kind]);
   comm.all_reduce(std::span<std::int64_t>(heaviest), Reduction::kMax, "partition");
-  constexpr ClusterWeights kSlack = {3, 12, 3, 3, 3};  // hundredths, of parts of few ranks
+  constexpr ClusterWeights kSlack = {3, 12, 3, 2, 2};  // hundredths, of parts of few ranks
   std::vector<ClusterWeights> limits(static_cast<std::size_t>(tree.nodes()), ClusterWeights{});
   for (int node = 1; node < tree.nodes(); ++node) {
     const int depth = std::bit_width(static_cast<unsigned>(node)) - 1;

@@ -1,7 +1,8 @@
 // Better clusters for one level: vertices move to clusters that they are more connected with, at
 // all scales at once. The price of an edge is the number of scales (2, 4, 8, ... parts: depths of
-// the tree of clusters) at which its ends are in different parts, so the price of a clustering is
-// the sum of the cuts of all scales, and clusters that are close in number attract each other.
+// the tree of clusters) at which its ends are in different parts, those of few parts counted twice.
+// So the price of a clustering is the weighted sum of the cuts of all scales, and clusters that are
+// close in number attract each other.
 //
 // Synchronous rounds. A vertex proposes, from the state of the last round, the move that lowers its
 // price most and for which there is room in every part that it would enter. Of the moves into a
@@ -21,7 +22,7 @@ namespace espalier {
 
 /// How good a clustering is.
 struct ClusteringState {
-  std::int64_t price = 0;   ///< sum over edges, each once, of weight times scales at which it is cut
+  std::int64_t price = 0;   ///< sum over edges, each once, of weight times price_between
   std::int64_t excess = 0;  ///< weight above limits, over all parts and kinds
 };
 

@@ -26,7 +26,7 @@ struct MultilevelLevel {
   std::int64_t entries = 0;      ///< of A_c, over all ranks
   std::int64_t edge_weight = 0;  ///< of all entries
   std::int64_t inside = 0;       ///< weight that became inner to coarse vertices
-  std::int64_t price = 0;        ///< sum of the cuts into 2, 4, 8, ... parts after refinement
+  std::int64_t price = 0;        ///< weighted sum of the cuts into 2, 4, 8, ... parts, refined
   double seconds_down = 0;       ///< to make the next level
   double seconds_up = 0;         ///< to refine it, and of the coarsest to cut it
 };
