@@ -11,6 +11,7 @@ namespace espalier {
 
 namespace {
 
+constexpr int kMostCaution = 3;
 constexpr int kBuckets = 128;
 constexpr std::size_t kMostEntries = std::size_t{1} << 20;  // of queues
 
@@ -57,12 +58,13 @@ class Refinement {
       const auto moved = step(round);
       const auto now = state();
       const bool better = now.excess != best.excess ? now.excess < best.excess : now.price < best.price;
-      idle = better && worth(best, now) ? 0 : idle + 1;
-      if (better)
+      if (better || moved == 0 || caution_ == kMostCaution) idle = better && worth(best, now) ? 0 : idle + 1;
+      if (better) {
         best = now;
-      else
+      } else {
         codes_ = before, weights_ = weights_before;
-      if (moved == 0 && idle > 1) break;
+        caution_ = std::min(caution_ + (moved > 0), kMostCaution);
+      }
     }
     codes.assign(codes_.begin(), codes_.begin() + graph_.own());
     return best;
@@ -191,7 +193,7 @@ class Refinement {
     std::vector<Move> moves;
     for (std::int64_t v = 0; v < graph_.own(); ++v) {
       const auto word = hash(round, graph_.id(v));
-      if (word % 2 == 0) continue;
+      if (word % (1U << caution_) != 0) continue;
       const int crowded = crowded_part(v);
       const auto choice = choose(v, crowded, word);
       if (choice.to < 0) continue;
@@ -314,6 +316,7 @@ class Refinement {
   const RefinementOptions& options_;
   Buffer<std::uint16_t> codes_;      // [places]
   PartWeights weights_;              // what is in every part of every scale
+  int caution_ = 1;                  // one of 2^caution_ vertices may move in a round
   Tally connected_;                  // by node of the tree
   std::size_t met_clusters_ = 0;     // how many come first in connected_
   Buffer<std::int64_t> attraction_;  // [nodes] where connected_ says something

@@ -115,6 +115,28 @@ TEST(RefineClusters, EmptiesWhatIsTooFull) {
   EXPECT_EQ(end.excess, 0);
 }
 
+// Pairs that are torn apart, each half with a friend where it is: one of them should move, and not
+// both, which costs more than nothing.
+TEST(RefineClusters, TakesBackWhatRaisesThePrice) {
+  WholeGraph graph;
+  graph.nodes = 800;
+  std::vector<std::uint16_t> start;
+  for (std::int64_t v = 0; v < graph.nodes; ++v) start.push_back(static_cast<std::uint16_t>(v / 2 % 2));
+  for (std::int64_t v = 0; v < graph.nodes; v += 4) {
+    graph.join(v, v + 1, 6);
+    graph.join(v + 2, v + 3, 6);
+    graph.join(v, v + 2, 10);
+  }
+  weigh_vertices(graph, 4);
+  const ClusterTree tree(2);
+  expect_descent(graph, tree, start, 12);
+  const auto& comm = test_world();
+  const auto level = level_of(comm, graph);
+  Buffer<std::uint16_t> codes(start.begin() + level.mine.begin, start.begin() + level.mine.end);
+  const auto end = refine_clusters(comm, level, tree, {part_limits(comm, level, tree), 1, 16}, codes);
+  EXPECT_LT(end.price, price_of(graph, tree, start));
+}
+
 struct Outcome {
   std::vector<std::uint16_t> clusters;
   std::vector<MultilevelLevel> levels;
