@@ -12,7 +12,7 @@ namespace espalier {
 namespace {
 
 constexpr int kMostCaution = 3;
-constexpr int kBuckets = 128;
+constexpr int kBuckets = 128, kOrders = 32;
 constexpr std::size_t kMostEntries = std::size_t{1} << 20;  // of queues
 
 // A vertex that would go to another cluster.
@@ -20,6 +20,7 @@ struct Move {
   std::int64_t vertex;
   std::uint16_t to;     // a code
   std::int32_t bucket;  // 0: to be accepted first
+  std::int32_t order;   // within the bucket, by a hash
   std::int32_t forced;  // the part above its limit that must be left, or 0
 };
 
@@ -198,37 +199,56 @@ class Refinement {
       const auto choice = choose(v, crowded, word);
       if (choice.to < 0) continue;
       moves.push_back({v, static_cast<std::uint16_t>(choice.to), bucket_of(choice.gain, word),
-                       choice.gain > 0 ? 0 : crowded});
+                       static_cast<std::int32_t>(word >> 52) % kOrders, choice.gain > 0 ? 0 : crowded});
     }
     return moves;
   }
 
   // What moves into, or out of, some parts bring, bucket by bucket.
   struct Queues {
-    std::vector<std::int32_t> place;      // [nodes] of a part among those that are queued for; or -1
-    int shift = 0;                        // a queue has kBuckets >> shift buckets
+    std::vector<std::int32_t> place;  // [nodes] of a part among those that are queued for; or -1
+    int buckets;
     std::vector<ClusterWeights> weights;  // [queued parts * buckets]
 
-    Queues(int nodes, const std::vector<int>& parts) : place(static_cast<std::size_t>(nodes), -1) {
-      while ((parts.size() * kBuckets >> shift) > kMostEntries && kBuckets >> shift > 8) ++shift;
+    Queues(int nodes, const std::vector<int>& parts, int count)
+        : place(static_cast<std::size_t>(nodes), -1),
+          buckets(count),
+          weights(parts.size() * static_cast<std::size_t>(count), ClusterWeights{}) {
       for (std::size_t k = 0; k < parts.size(); ++k) place[parts[k]] = static_cast<std::int32_t>(k);
-      weights.assign(parts.size() * static_cast<std::size_t>(buckets()), {});
     }
-    int buckets() const { return kBuckets >> shift; }
     ClusterWeights& at(int part, int bucket) {
-      return weights[static_cast<std::size_t>(place[part]) * buckets() + bucket];
+      return weights[static_cast<std::size_t>(place[part]) * buckets + bucket];
     }
     void add(int part, int bucket, const ClusterWeights& weight) {
-      if (place[part] >= 0) at(part, bucket >> shift) += weight;
+      if (place[part] >= 0) at(part, bucket) += weight;
+    }
+    // How many buckets fit, one after the other, on top of `load`, which they are added to.
+    int count_fitting(int part, ClusterWeights& load, const ClusterWeights& limit) {
+      int bucket = 0;
+      for (; bucket < buckets && fits(load, at(part, bucket), limit); ++bucket) load += at(part, bucket);
+      return bucket;
     }
   };
+
+  // So many neighbouring buckets are one, lest queues take too much memory.
+  static int merged_buckets(std::size_t parts) {
+    int merged = 1;
+    while (parts * static_cast<std::size_t>(kBuckets / merged) > kMostEntries && merged < 16) merged *= 2;
+    return merged;
+  }
+
+  // Calls visit(part) for the parts that a move enters.
+  template <class Visit>
+  void for_each_entered(const Move& move, Visit visit) const {
+    for (int depth = tree_.parting(codes_[move.vertex], move.to); depth <= tree_.depth(); ++depth)
+      visit(tree_.node(move.to, depth));
+  }
 
   // The parts that more would move into than fits.
   std::vector<int> contested_parts(const std::vector<Move>& moves) const {
     PartWeights come(weights_.size(), ClusterWeights{});
     for (const auto& move : moves)
-      for (int depth = tree_.parting(codes_[move.vertex], move.to); depth <= tree_.depth(); ++depth)
-        come[tree_.node(move.to, depth)] += graph_.vertex_weights[move.vertex];
+      for_each_entered(move, [&](int part) { come[part] += graph_.vertex_weights[move.vertex]; });
     add_up(come);
     std::vector<int> contested;
     for (int node = 1; node < tree_.nodes(); ++node)
@@ -236,23 +256,40 @@ class Refinement {
     return contested;
   }
 
-  // For every part the first bucket that may not enter it.
-  std::vector<std::int32_t> closing(const std::vector<Move>& moves) const {
+  // For every part the first bucket, and in it the first of the order, that may not enter it.
+  struct Closing {
+    explicit Closing(std::size_t nodes) : bucket(nodes, kBuckets), order(nodes, 0) {}
+    std::vector<std::int32_t> bucket, order;  // [nodes]
+  };
+
+  Closing closing(const std::vector<Move>& moves) const {
+    Closing closing(static_cast<std::size_t>(tree_.nodes()));
     const auto contested = contested_parts(moves);
-    Queues come(tree_.nodes(), contested);
+    auto loads = weights_;
+    const int merged = merged_buckets(contested.size());
+    Queues come(tree_.nodes(), contested, kBuckets / merged);
     for (const auto& move : moves)
-      for (int depth = tree_.parting(codes_[move.vertex], move.to); depth <= tree_.depth(); ++depth)
-        come.add(tree_.node(move.to, depth), move.bucket, graph_.vertex_weights[move.vertex]);
+      for_each_entered(
+          move, [&](int part) { come.add(part, move.bucket / merged, graph_.vertex_weights[move.vertex]); });
     add_up(come.weights);
-    std::vector<std::int32_t> closing(static_cast<std::size_t>(tree_.nodes()), kBuckets);
-    for (const int node : contested) {
-      auto load = weights_[node];
-      int bucket = 0;
-      for (; bucket < come.buckets() && fits(load, come.at(node, bucket), options_.limits[node]); ++bucket)
-        load += come.at(node, bucket);
-      closing[node] = bucket << come.shift;
-    }
+    for (const int part : contested)
+      closing.bucket[part] = merged * come.count_fitting(part, loads[part], options_.limits[part]);
+    if (merged == 1) close_within(moves, contested, loads, closing);
     return closing;
+  }
+
+  // Of the first bucket that does not fit as a whole, what does; loads: with those before.
+  void close_within(const std::vector<Move>& moves, const std::vector<int>& contested, PartWeights& loads,
+                    Closing& closing) const {
+    Queues come(tree_.nodes(), contested, kOrders);
+    for (const auto& move : moves)
+      for_each_entered(move, [&](int part) {
+        if (move.bucket == closing.bucket[part])
+          come.add(part, move.order, graph_.vertex_weights[move.vertex]);
+      });
+    add_up(come.weights);
+    for (const int part : contested)
+      closing.order[part] = come.count_fitting(part, loads[part], options_.limits[part]);
   }
 
   // For every crowded part the first bucket that need not leave it.
@@ -260,16 +297,17 @@ class Refinement {
     std::vector<int> crowded;
     for (int node = 1; node < tree_.nodes(); ++node)
       if (is_crowded(node, weights_[node])) crowded.push_back(node);
-    Queues go(tree_.nodes(), crowded);
+    const int merged = merged_buckets(crowded.size());
+    Queues go(tree_.nodes(), crowded, kBuckets / merged);
     for (const auto& move : moves)
-      if (move.forced != 0) go.add(move.forced, move.bucket, graph_.vertex_weights[move.vertex]);
+      if (move.forced != 0) go.add(move.forced, move.bucket / merged, graph_.vertex_weights[move.vertex]);
     add_up(go.weights);
     std::vector<std::int32_t> sufficing(static_cast<std::size_t>(tree_.nodes()), 0);
-    for (const int node : crowded) {
-      auto load = weights_[node];
+    for (const int part : crowded) {
+      auto load = weights_[part];
       int bucket = 0;
-      for (; bucket < go.buckets() && is_crowded(node, load); ++bucket) load -= go.at(node, bucket);
-      sufficing[node] = bucket << go.shift;
+      for (; bucket < go.buckets && is_crowded(part, load); ++bucket) load -= go.at(part, bucket);
+      sufficing[part] = bucket * merged;
     }
     return sufficing;
   }
@@ -280,18 +318,21 @@ class Refinement {
     return false;
   }
 
-  bool accepted(const Move& move, const std::vector<std::int32_t>& closing,
-                const std::vector<std::int32_t>& sufficing) const {
-    if (move.forced != 0 && move.bucket >= sufficing[move.forced]) return false;
-    for (int depth = tree_.parting(codes_[move.vertex], move.to); depth <= tree_.depth(); ++depth)
-      if (move.bucket >= closing[tree_.node(move.to, depth)]) return false;
-    return true;
+  bool accepted(const Move& move, const Closing& closing, const std::vector<std::int32_t>& sufficing) const {
+    bool accepted = move.forced == 0 || move.bucket < sufficing[move.forced];
+    for_each_entered(move, [&](int part) {
+      const auto last = closing.bucket[part];
+      accepted =
+          accepted && (move.bucket < last || (move.bucket == last && move.order < closing.order[part]));
+    });
+    return accepted;
   }
 
   // One round; returns how many vertices moved.
   std::int64_t step(int round) {
     const auto moves = proposals(round);
-    const auto closed = closing(moves), enough = sufficing(moves);
+    const auto closed = closing(moves);
+    const auto enough = sufficing(moves);
     PartWeights change(weights_.size(), ClusterWeights{});
     std::vector<const Move*> taken;
     for (const auto& move : moves)
