@@ -251,8 +251,11 @@ class Refinement {
       for_each_entered(move, [&](int part) { come[part] += graph_.vertex_weights[move.vertex]; });
     add_up(come);
     std::vector<int> contested;
-    for (int node = 1; node < tree_.nodes(); ++node)
-      if (!fits(weights_[node], come[node], options_.limits[node])) contested.push_back(node);
+    int node = 0;
+    for (const auto& more : come) {
+      if (!fits(weights_[node], more, options_.limits[node])) contested.push_back(node);
+      ++node;
+    }
     return contested;
   }
 

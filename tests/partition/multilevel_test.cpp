@@ -71,19 +71,20 @@ std::vector<T> all_of(const Communicator& comm, std::span<const T> mine) {
   return {all.begin(), all.end()};
 }
 
+using Limits = std::vector<ClusterWeights>;
+
 // Refines for some rounds, one call each, and looks at every state.
 ClusteringState expect_descent(const WholeGraph& graph, const ClusterTree& tree,
-                               const std::vector<std::uint16_t>& start, int rounds) {
+                               const std::vector<std::uint16_t>& start, const Limits& limits, int rounds) {
   const auto& comm = test_world();
   const auto level = level_of(comm, graph);
-  const auto limits = part_limits(comm, level, tree);
   Buffer<std::uint16_t> codes(start.begin() + level.mine.begin, start.begin() + level.mine.end);
   auto before = state_of(comm, level, tree, limits, codes);
   EXPECT_EQ(before.price, price_of(graph, tree, start));
   EXPECT_EQ(before.excess, excess_of(graph, tree, limits, start));
   for (int round = 0; round < rounds; ++round) {
-    const auto now =
-        refine_clusters(comm, level, tree, {limits, static_cast<std::uint64_t>(round), 1}, codes);
+    const RefinementOptions options{limits, static_cast<std::uint64_t>(round), 1};
+    const auto now = refine_clusters(comm, level, tree, options, codes);
     const auto all = all_of(comm, std::span<const std::uint16_t>(codes));
     EXPECT_EQ(now.price, price_of(graph, tree, all));
     EXPECT_EQ(now.excess, excess_of(graph, tree, limits, all));
@@ -95,13 +96,17 @@ ClusteringState expect_descent(const WholeGraph& graph, const ClusterTree& tree,
   return before;
 }
 
+Limits usual_limits(const WholeGraph& graph, const ClusterTree& tree) {
+  return part_limits(test_world(), level_of(test_world(), graph), tree);
+}
+
 TEST(RefineClusters, NeverRaisesThePriceAndKeepsLimits) {
   const auto graph = skewed_graph(400, 1600, 4, test_seed(11));
   for (const int clusters : {2, 7, 100}) {
     const ClusterTree tree(clusters);
     std::vector<std::uint16_t> start;
     for (std::int64_t v = 0; v < graph.nodes; ++v) start.push_back(tree.code(static_cast<int>(v % clusters)));
-    const auto end = expect_descent(graph, tree, start, 12);
+    const auto end = expect_descent(graph, tree, start, usual_limits(graph, tree), 12);
     // Of a hundred clusters each has four vertices, and hardly room for a fifth.
     EXPECT_LT(end.price, price_of(graph, tree, start) * (clusters == 100 ? 99 : 95) / 100);
   }
@@ -111,7 +116,7 @@ TEST(RefineClusters, EmptiesWhatIsTooFull) {
   const auto graph = planted_blocks(8, 50, 5, test_seed(12));
   const ClusterTree tree(8);
   const std::vector<std::uint16_t> start(static_cast<std::size_t>(graph.nodes), tree.code(3));
-  const auto end = expect_descent(graph, tree, start, 40);
+  const auto end = expect_descent(graph, tree, start, usual_limits(graph, tree), 40);
   EXPECT_EQ(end.excess, 0);
 }
 
@@ -129,11 +134,12 @@ TEST(RefineClusters, TakesBackWhatRaisesThePrice) {
   }
   weigh_vertices(graph, 4);
   const ClusterTree tree(2);
-  expect_descent(graph, tree, start, 12);
+  const Limits none(static_cast<std::size_t>(tree.nodes()), {9999, 9999, 9999, 9999, 9999});
+  expect_descent(graph, tree, start, none, 12);
   const auto& comm = test_world();
   const auto level = level_of(comm, graph);
   Buffer<std::uint16_t> codes(start.begin() + level.mine.begin, start.begin() + level.mine.end);
-  const auto end = refine_clusters(comm, level, tree, {part_limits(comm, level, tree), 1, 16}, codes);
+  const auto end = refine_clusters(comm, level, tree, {none, 1, 16}, codes);
   EXPECT_LT(end.price, price_of(graph, tree, start));
 }
 
