@@ -36,6 +36,38 @@ ClusterWeights cluster_limit(const ClusterWeights& total, std::int64_t nodes, st
   return limit;
 }
 
+// What vertices have from those of a coarser level that they went to; values: of my own of those.
+template <class T>
+Buffer<T> inherit(const Communicator& comm, const Buffer<std::int64_t>& parent, std::int64_t coarse_nodes,
+                  const Buffer<T>& values) {
+  Buffer<std::int64_t> parents(parent.begin(), parent.end());
+  std::sort(parents.begin(), parents.end());
+  parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
+  Buffer<T> of_parents(parents.size());
+  IdRoute(comm, coarse_nodes, parents, "partition").pull(comm, values.data(), of_parents.data(), "partition");
+  Buffer<T> inherited(parent.size());
+  for (std::size_t v = 0; v < parent.size(); ++v)
+    inherited[v] = of_parents[std::lower_bound(parents.begin(), parents.end(), parent[v]) - parents.begin()];
+  return inherited;
+}
+
+std::int64_t count_entries(const Communicator& comm, const LevelGraph& graph) {
+  return comm.all_reduce(graph.indptr[graph.own()], Reduction::kSum, "partition");
+}
+
+// Without structure that coarsening would find a level has nearly all edges of the one before.
+// Then that one goes, unless it is the finest: it would cost memory and time and win little.
+void drop_if_alike(const Communicator& comm, std::vector<Level>& levels) {
+  const auto last = levels.size() - 1;
+  if (last < 2) return;
+  auto& dropped = levels[last - 1];
+  if (10 * count_entries(comm, levels[last].graph) < 9 * count_entries(comm, dropped.graph)) return;
+  auto& finer = levels[last - 2];
+  finer.parent = inherit(comm, finer.parent, dropped.graph.nodes, dropped.parent);
+  finer.seconds_down += dropped.seconds_down;
+  levels.erase(levels.end() - 2);
+}
+
 std::vector<Level> coarsen(const Communicator& comm, LevelGraph finest, const MultilevelOptions& options) {
   const auto total = total_weights(comm, finest);
   std::vector<Level> levels;
@@ -51,24 +83,9 @@ std::vector<Level> coarsen(const Communicator& comm, LevelGraph finest, const Mu
     level.parent = std::move(next.parent);
     level.seconds_down = now() - start;
     levels.push_back({std::move(next.coarse), {}});
+    drop_if_alike(comm, levels);
   }
   return levels;
-}
-
-// The codes of a level's own vertices: those that their coarse vertices have.
-Buffer<std::uint16_t> inherit(const Communicator& comm, const Level& level, std::int64_t coarse_nodes,
-                              const Buffer<std::uint16_t>& coarse_codes) {
-  Buffer<std::int64_t> parents(level.parent.begin(), level.parent.end());
-  std::sort(parents.begin(), parents.end());
-  parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
-  Buffer<std::uint16_t> of_parents(parents.size());
-  IdRoute(comm, coarse_nodes, parents, "partition")
-      .pull(comm, coarse_codes.data(), of_parents.data(), "partition");
-  Buffer<std::uint16_t> codes(level.parent.size());
-  for (std::size_t v = 0; v < codes.size(); ++v)
-    codes[v] =
-        of_parents[std::lower_bound(parents.begin(), parents.end(), level.parent[v]) - parents.begin()];
-  return codes;
 }
 
 // Clusters in place of codes, without those that are empty.
@@ -84,13 +101,17 @@ std::vector<std::uint16_t> number_clusters(const Communicator& comm, const Clust
   return clusters;
 }
 
-MultilevelLevel describe(const Communicator& comm, const Level& level, std::int64_t price,
+MultilevelLevel describe(const Communicator& comm, const Level& level, const ClusteringState& state,
                          double seconds_up) {
   const auto& graph = level.graph;
-  const auto entries =
-      comm.all_reduce(static_cast<std::int64_t>(graph.neighbours.size()), Reduction::kSum, "partition");
-  return {graph.nodes,        entries,   total_edge_weight(comm, graph), graph.inside, price,
-          level.seconds_down, seconds_up};
+  return {.nodes = graph.nodes,
+          .entries = count_entries(comm, graph),
+          .edge_weight = total_edge_weight(comm, graph),
+          .inside = graph.inside,
+          .price = state.price,
+          .excess = state.excess,
+          .seconds_down = level.seconds_down,
+          .seconds_up = seconds_up};
 }
 
 ClusteringState refine(const Communicator& comm, const LevelGraph& graph, const ClusterTree& tree,
@@ -116,12 +137,12 @@ std::vector<std::uint16_t> cluster_by_multilevel(const Communicator& comm, Csr<s
     const auto& level = levels.back();
     const auto state = refine(comm, level.graph, tree, levels.size(), options, codes);
     if (described != nullptr)
-      described->insert(described->begin(), describe(comm, level, state.price, now() - start));
+      described->insert(described->begin(), describe(comm, level, state, now() - start));
     if (levels.size() == 1) return number_clusters(comm, tree, codes);
     start = now();
     const auto coarse_nodes = level.graph.nodes;
     levels.pop_back();
-    codes = inherit(comm, levels.back(), coarse_nodes, codes);
+    codes = inherit(comm, levels.back().parent, coarse_nodes, codes);
   }
 }
 

@@ -27,6 +27,7 @@ struct MultilevelLevel {
   std::int64_t edge_weight = 0;  ///< of all entries
   std::int64_t inside = 0;       ///< weight that became inner to coarse vertices
   std::int64_t price = 0;        ///< weighted sum of the cuts into 2, 4, 8, ... parts, refined
+  std::int64_t excess = 0;       ///< weight above what parts shall have, over all scales and kinds
   double seconds_down = 0;       ///< to make the next level
   double seconds_up = 0;         ///< to refine it, and of the coarsest to cut it
 };
