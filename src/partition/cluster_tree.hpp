@@ -1,7 +1,8 @@
 // The hierarchy of clusters: a sequence is halved, its halves are halved, down to single clusters.
-// A cluster's code is its way down, a bit for each depth, first half 0; where nothing is left to
-// halve the way goes on with 0. Two clusters part at the depth of the first bit in which their codes
-// differ. Node 2^d + c is the part of depth d that codes beginning with c are in; node 1 is all.
+// A cluster's code is its way down, a bit for each depth, first half 0; where nothing is left
+// to halve the way goes on with 0. Two clusters part at the depth of the first bit in which
+// their codes differ. Node 2^d + c is the part of depth d that codes beginning with c are in;
+// node 1 is all.
 #pragma once
 
 #include <algorithm>

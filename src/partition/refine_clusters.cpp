@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "admit_moves.hpp"
 #include "espalier/base/mix.hpp"
 #include "tally.hpp"
 
@@ -12,19 +13,6 @@ namespace espalier {
 namespace {
 
 constexpr int kMostCaution = 3;
-constexpr int kBuckets = 128, kOrders = 32;
-constexpr std::size_t kMostEntries = std::size_t{1} << 20;  // of queues
-
-// A vertex that would go to another cluster.
-struct Move {
-  std::int64_t vertex;
-  std::uint16_t to;     // a code
-  std::int32_t bucket;  // 0: to be accepted first
-  std::int32_t order;   // within the bucket, by a hash
-  std::int32_t forced;  // the part above its limit that must be left, or 0
-};
-
-using PartWeights = std::vector<ClusterWeights>;  // [tree.nodes()]
 
 class Refinement {
  public:
@@ -86,13 +74,7 @@ class Refinement {
     for (std::int64_t v = 0; v < graph_.own(); ++v)
       for (int depth = 0; depth <= tree_.depth(); ++depth)
         weights_[tree_.node(codes_[v], depth)] += graph_.vertex_weights[v];
-    add_up(weights_);
-  }
-
-  void add_up(PartWeights& weights) const {
-    if (weights.empty()) return;  // on all ranks
-    comm_.all_reduce(std::span<std::int64_t>(weights[0].data(), weights.size() * weights[0].size()),
-                     Reduction::kSum, "partition");
+    add_up(comm_, weights_);
   }
 
   std::int64_t excess() const {
@@ -103,7 +85,8 @@ class Refinement {
     return excess;
   }
 
-  // The first part on the way down to a vertex's cluster that weighs too much of what it has; 0: none.
+  // The first part on the way down to a vertex's cluster that weighs too much of what it
+  // has; 0: none.
   int crowded_part(std::int64_t vertex) const {
     for (int depth = 1; depth <= tree_.depth(); ++depth) {
       const int node = tree_.node(codes_[vertex], depth);
@@ -123,9 +106,9 @@ class Refinement {
   }
 
   // The weight of a vertex's edges into each cluster and into each part above one; and for each of
-  // them the sum over itself and the parts above: how much of the edges it keeps inside, over
-  // all scales, by their weights. Parts are met depth by depth, so each is complete before it is added to the one
-  // above.
+  // them the sum over itself and the parts above: how much of the edges it keeps inside, over all
+  // scales, by their weights. Parts are met depth by depth, so each is complete before it is added
+  // to the one above.
   void connect(std::int64_t vertex) {
     connected_.clear();
     for (auto e = graph_.indptr[vertex]; e < graph_.indptr[vertex + 1]; ++e)
@@ -183,13 +166,6 @@ class Refinement {
     return best;
   }
 
-  // Large gains first, then small ones, small losses, large losses; alike ones by a hash.
-  static std::int32_t bucket_of(std::int64_t gain, std::uint64_t word) {
-    const int width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::abs(gain))));
-    const int size = std::min(width, 15), part = static_cast<int>(word >> 62), half = kBuckets / 2;
-    return gain > 0 ? half - 1 - 4 * size - part : half + 4 * size + part;
-  }
-
   std::vector<Move> proposals(int round) {
     std::vector<Move> moves;
     for (std::int64_t v = 0; v < graph_.own(); ++v) {
@@ -198,160 +174,28 @@ class Refinement {
       const int crowded = crowded_part(v);
       const auto choice = choose(v, crowded, word);
       if (choice.to < 0) continue;
-      moves.push_back({v, static_cast<std::uint16_t>(choice.to), bucket_of(choice.gain, word),
-                       static_cast<std::int32_t>(word >> 52) % kOrders, choice.gain > 0 ? 0 : crowded});
+      moves.push_back({v, graph_.vertex_weights[v], codes_[v], static_cast<std::uint16_t>(choice.to),
+                       choice.gain, word, choice.gain > 0 ? 0 : crowded});
     }
     return moves;
-  }
-
-  // What moves into, or out of, some parts bring, bucket by bucket.
-  struct Queues {
-    std::vector<std::int32_t> place;  // [nodes] of a part among those that are queued for; or -1
-    int buckets;
-    std::vector<ClusterWeights> weights;  // [queued parts * buckets]
-
-    Queues(int nodes, const std::vector<int>& parts, int count)
-        : place(static_cast<std::size_t>(nodes), -1),
-          buckets(count),
-          weights(parts.size() * static_cast<std::size_t>(count), ClusterWeights{}) {
-      for (std::size_t k = 0; k < parts.size(); ++k) place[parts[k]] = static_cast<std::int32_t>(k);
-    }
-    ClusterWeights& at(int part, int bucket) {
-      return weights[static_cast<std::size_t>(place[part]) * buckets + bucket];
-    }
-    void add(int part, int bucket, const ClusterWeights& weight) {
-      if (place[part] >= 0) at(part, bucket) += weight;
-    }
-    // How many buckets fit, one after the other, on top of `load`, which they are added to.
-    int count_fitting(int part, ClusterWeights& load, const ClusterWeights& limit) {
-      int bucket = 0;
-      for (; bucket < buckets && fits(load, at(part, bucket), limit); ++bucket) load += at(part, bucket);
-      return bucket;
-    }
-  };
-
-  // So many neighbouring buckets are one, lest queues take too much memory.
-  static int merged_buckets(std::size_t parts) {
-    int merged = 1;
-    while (parts * static_cast<std::size_t>(kBuckets / merged) > kMostEntries && merged < 16) merged *= 2;
-    return merged;
-  }
-
-  // Calls visit(part) for the parts that a move enters.
-  template <class Visit>
-  void for_each_entered(const Move& move, Visit visit) const {
-    for (int depth = tree_.parting(codes_[move.vertex], move.to); depth <= tree_.depth(); ++depth)
-      visit(tree_.node(move.to, depth));
-  }
-
-  // The parts that more would move into than fits.
-  std::vector<int> contested_parts(const std::vector<Move>& moves) const {
-    PartWeights come(weights_.size(), ClusterWeights{});
-    for (const auto& move : moves)
-      for_each_entered(move, [&](int part) { come[part] += graph_.vertex_weights[move.vertex]; });
-    add_up(come);
-    std::vector<int> contested;
-    int node = 0;
-    for (const auto& more : come) {
-      if (!fits(weights_[node], more, options_.limits[node])) contested.push_back(node);
-      ++node;
-    }
-    return contested;
-  }
-
-  // For every part the first bucket, and in it the first of the order, that may not enter it.
-  struct Closing {
-    explicit Closing(std::size_t nodes) : bucket(nodes, kBuckets), order(nodes, 0) {}
-    std::vector<std::int32_t> bucket, order;  // [nodes]
-  };
-
-  Closing closing(const std::vector<Move>& moves) const {
-    Closing closing(static_cast<std::size_t>(tree_.nodes()));
-    const auto contested = contested_parts(moves);
-    auto loads = weights_;
-    const int merged = merged_buckets(contested.size());
-    Queues come(tree_.nodes(), contested, kBuckets / merged);
-    for (const auto& move : moves)
-      for_each_entered(
-          move, [&](int part) { come.add(part, move.bucket / merged, graph_.vertex_weights[move.vertex]); });
-    add_up(come.weights);
-    for (const int part : contested)
-      closing.bucket[part] = merged * come.count_fitting(part, loads[part], options_.limits[part]);
-    if (merged == 1) close_within(moves, contested, loads, closing);
-    return closing;
-  }
-
-  // Of the first bucket that does not fit as a whole, what does; loads: with those before.
-  void close_within(const std::vector<Move>& moves, const std::vector<int>& contested, PartWeights& loads,
-                    Closing& closing) const {
-    Queues come(tree_.nodes(), contested, kOrders);
-    for (const auto& move : moves)
-      for_each_entered(move, [&](int part) {
-        if (move.bucket == closing.bucket[part])
-          come.add(part, move.order, graph_.vertex_weights[move.vertex]);
-      });
-    add_up(come.weights);
-    for (const int part : contested)
-      closing.order[part] = come.count_fitting(part, loads[part], options_.limits[part]);
-  }
-
-  // For every crowded part the first bucket that need not leave it.
-  std::vector<std::int32_t> sufficing(const std::vector<Move>& moves) const {
-    std::vector<int> crowded;
-    for (int node = 1; node < tree_.nodes(); ++node)
-      if (is_crowded(node, weights_[node])) crowded.push_back(node);
-    const int merged = merged_buckets(crowded.size());
-    Queues go(tree_.nodes(), crowded, kBuckets / merged);
-    for (const auto& move : moves)
-      if (move.forced != 0) go.add(move.forced, move.bucket / merged, graph_.vertex_weights[move.vertex]);
-    add_up(go.weights);
-    std::vector<std::int32_t> sufficing(static_cast<std::size_t>(tree_.nodes()), 0);
-    for (const int part : crowded) {
-      auto load = weights_[part];
-      int bucket = 0;
-      for (; bucket < go.buckets && is_crowded(part, load); ++bucket) load -= go.at(part, bucket);
-      sufficing[part] = bucket * merged;
-    }
-    return sufficing;
-  }
-
-  bool is_crowded(int node, const ClusterWeights& load) const {
-    for (std::size_t kind = 0; kind < load.size(); ++kind)
-      if (load[kind] > options_.limits[node][kind]) return true;
-    return false;
-  }
-
-  bool accepted(const Move& move, const Closing& closing, const std::vector<std::int32_t>& sufficing) const {
-    bool accepted = move.forced == 0 || move.bucket < sufficing[move.forced];
-    for_each_entered(move, [&](int part) {
-      const auto last = closing.bucket[part];
-      accepted =
-          accepted && (move.bucket < last || (move.bucket == last && move.order < closing.order[part]));
-    });
-    return accepted;
   }
 
   // One round; returns how many vertices moved.
   std::int64_t step(int round) {
     const auto moves = proposals(round);
-    const auto closed = closing(moves);
-    const auto enough = sufficing(moves);
     PartWeights change(weights_.size(), ClusterWeights{});
-    std::vector<const Move*> taken;
-    for (const auto& move : moves)
-      if (accepted(move, closed, enough)) taken.push_back(&move);
-    for (const auto* move : taken) {
-      auto& code = codes_[move->vertex];
-      for (int depth = tree_.parting(code, move->to); depth <= tree_.depth(); ++depth) {
-        change[tree_.node(code, depth)] -= graph_.vertex_weights[move->vertex];
-        change[tree_.node(move->to, depth)] += graph_.vertex_weights[move->vertex];
+    const auto admitted = admit_moves(comm_, tree_, options_.limits, weights_, moves);
+    for (const auto& move : admitted) {
+      for (int depth = tree_.parting(move.from, move.to); depth <= tree_.depth(); ++depth) {
+        change[tree_.node(move.from, depth)] -= move.weight;
+        change[tree_.node(move.to, depth)] += move.weight;
       }
-      code = move->to;
+      codes_[move.vertex] = move.to;
     }
-    add_up(change);
+    add_up(comm_, change);
     for (std::size_t node = 0; node < change.size(); ++node) weights_[node] += change[node];
     graph_.fill_ghosts(comm_, codes_, "partition");
-    return comm_.all_reduce(static_cast<std::int64_t>(taken.size()), Reduction::kSum, "partition");
+    return comm_.all_reduce(static_cast<std::int64_t>(admitted.size()), Reduction::kSum, "partition");
   }
 
   const Communicator& comm_;

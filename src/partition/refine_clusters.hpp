@@ -6,11 +6,12 @@
 //
 // Synchronous rounds. A vertex proposes, from the state of the last round, the move that lowers its
 // price most and for which there is room in every part that it would enter. Of the moves into a
-// part those of the largest gains are accepted, down to a gain (and a hash) up to which all of
-// them fit: so a limit holds exactly, whoever else moves. Parts above their limits send vertices
-// away, also at a loss. Only half of the vertices may move in a round, as neighbours that change
-// places win nothing; a round that leaves more above the limits, or as much at a higher price, is
-// taken back, and the next ones move fewer. Integers and hashes decide, so the result is the same for every number of ranks.
+// part those of the largest gains are accepted, down to a gain (and a hash) up to which all of them
+// fit: so a limit holds exactly, whoever else moves. Parts above their limits send vertices away,
+// also at a loss. Only half of the vertices may move in a round, as neighbours that change places
+// win nothing; a round that leaves more above the limits, or as much at a higher price, is taken
+// back, and the next ones move fewer. Integers and hashes decide, so the result is the same for
+// every number of ranks.
 #pragma once
 
 #include <cstdint>
