@@ -188,7 +188,7 @@ class Halving {
 // edges they take no time.
 Buffer<std::uint16_t> halve_luckily(const SmallGraph& graph, const ClusterTree& tree, std::uint64_t seed) {
   constexpr int kDepth = 3;
-  const auto tries = std::clamp<std::int64_t>((1 << 22) / (graph.indptr.back() + 1), 1, 8);
+  const auto tries = std::clamp<std::int64_t>((1 << 22) / (graph.indptr.back() + 1), 1, 4);
   std::optional<Halving> best;
   for (std::int64_t attempt = 0; attempt < tries; ++attempt) {
     Halving halving(graph, tree, absorb(seed, attempt));
