@@ -25,7 +25,7 @@ struct Level {
   double seconds_down = 0;
 };
 
-// The most that a vertex of the next level may weigh: some four vertices of this one, but no more
+// The most that a vertex of the next level may weigh: some eight vertices of this one, but no more
 // than fits well into what the coarsest shall have.
 ClusterWeights cluster_limit(const ClusterWeights& total, std::int64_t nodes, std::int64_t coarsest) {
   constexpr ClusterWeights kTimesMean = {2, 4, 3, 3, 3};
