@@ -73,7 +73,7 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/obj/partition/order_by_metis.cpp.o: CPPFLAGS += $(METIS_FLAGS)
+$(BUILD)/obj/partition/order_by_metis.cpp.o $(BUILD)/obj/partition/metis_bisection.cpp.o: CPPFLAGS += $(METIS_FLAGS)
 
 deps:  ## install what is missing (apt), or print what to ask for
 	@bash scripts/install_deps.sh

@@ -13,7 +13,13 @@ std::span<const OrderMethod> order_methods() {
        .clusters = order_by_metis,
        .check = check_metis,
        .uses_seed = true,
-       .uses_fast = true},
+       .uses_fast = true,
+       .needs_metis = true},
+      {.name = "multilevel",
+       .about = "our own coarsening, spread over the ranks; METIS cuts the coarsest graph alone",
+       .clusters = order_by_multilevel,
+       .uses_seed = true,
+       .needs_metis = true},
       {.name = "streaming",
        .about = "greedily, in one pass over the rows, of which one rank has a buffer; 2 bytes per vertex",
        .clusters = order_by_streaming,
@@ -54,7 +60,7 @@ const OrderMethod& order_method(const std::string& name) {
 
 std::string default_order_method(std::int64_t nodes, std::int64_t entries) {
   if (has_metis() && fits_metis(nodes, entries)) return "metis";
-  return find("multilevel") != nullptr ? "multilevel" : "streaming";
+  return has_metis() ? "multilevel" : "streaming";
 }
 
 std::vector<ClusterWeights> weights_of_clusters(const OrderTask& task, std::span<const std::uint16_t> mine) {
@@ -63,6 +69,7 @@ std::vector<ClusterWeights> weights_of_clusters(const OrderTask& task, std::span
     for (std::size_t k = 0; k < kBalanceNames.size(); ++k) sums[mine[v]][k] += task.weights[v][k];
   task.world.all_reduce(std::span(sums[0].data(), sums.size() * kBalanceNames.size()), Reduction::kSum,
                         "order");
+  while (sums.size() > 1 && sums.back()[0] == 0) sums.pop_back();
   return sums;
 }
 

@@ -7,7 +7,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/mix.hpp"
-#include "espalier/graph/edge_list.hpp"
+#include "symmetric_pattern.hpp"
 
 namespace espalier {
 
@@ -17,53 +17,6 @@ constexpr const char* kLabel = "order";
 
 std::uint64_t edge_hash(std::int64_t row, std::int64_t column) {
   return absorb(absorb(0, row), column);
-}
-
-void drop_loops(Csr<std::int64_t>& rows, std::int64_t first) {
-  std::int64_t kept = 0, begin = 0;
-  for (std::int64_t i = 0; i < rows.rows; ++i) {
-    const auto end = rows.indptr[i + 1];
-    for (; begin < end; ++begin)
-      if (rows.indices[begin] != first + i) rows.indices[kept++] = rows.indices[begin];
-    rows.indptr[i + 1] = kept;
-  }
-  rows.indices.resize(kept);
-}
-
-struct Entry {
-  std::int64_t row, column;
-};
-
-// Collective. Every entry (v,u) as (u,v), to the rank that has row u.
-Received<Entry> exchange_reversed(const OrderTask& task, const Csr<std::int64_t>& rows) {
-  const auto p = task.world.size();
-  std::vector<std::int64_t> counts(p, 0), next(p, 0);
-  for (const auto u : rows.indices) ++counts[even_owner(task.nodes, p, u)];
-  for (int r = 1; r < p; ++r) next[r] = next[r - 1] + counts[r - 1];
-  Buffer<Entry> send(rows.indices.size());
-  for (std::int64_t i = 0; i < rows.rows; ++i)
-    for (const auto u : rows.row_indices(i))
-      send[next[even_owner(task.nodes, p, u)]++] = {u, task.mine().begin + i};
-  return task.world.all_to_all_v(std::span<const Entry>(send), counts, kLabel);
-}
-
-Csr<std::int64_t> symmetrise(const OrderTask& task, Csr<std::int64_t> rows) {
-  const auto reversed = exchange_reversed(task, rows);
-  EdgeList<std::int64_t> edges;
-  edges.targets.reserve(rows.indices.size() + reversed.data.size());
-  edges.sources.reserve(edges.targets.capacity());
-  for (std::int64_t i = 0; i < rows.rows; ++i)
-    for (const auto u : rows.row_indices(i)) {
-      edges.targets.push_back(task.mine().begin + i);
-      edges.sources.push_back(u);
-    }
-  rows = {};
-  for (const auto& entry : reversed.data) {
-    edges.targets.push_back(entry.row);
-    edges.sources.push_back(entry.column);
-  }
-  EdgeCounts counts;
-  return build_rows(edges, task.mine(), task.nodes, EdgeOptions{}, counts);
 }
 
 // Collective. The pieces of all ranks on rank 0.
@@ -87,11 +40,9 @@ Csr<std::int64_t> symmetric_rows(const OrderTask& task) {
   const auto mine = task.mine();
   auto rows = task.read_rows(mine.begin, mine.end);
   rows.values = {};
-  const bool symmetric = task.world.all_reduce(asymmetry_of(rows, mine.begin), Reduction::kSum, kLabel) == 0;
-  drop_loops(rows, mine.begin);
-  if (symmetric) return rows;
-  log::info("the graph is directed: an edge in either direction counts as one in both");
-  return symmetrise(task, std::move(rows));
+  if (task.world.all_reduce(asymmetry_of(rows, mine.begin), Reduction::kSum, kLabel) != 0)
+    log::info("the graph is directed: an edge in either direction counts as one in both");
+  return symmetric_pattern(task.world, std::move(rows));
 }
 
 WholePattern gather_pattern(const OrderTask& task, const Csr<std::int64_t>& mine) {

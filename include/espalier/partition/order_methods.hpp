@@ -38,13 +38,13 @@ struct OrderTask {
 struct OrderMethod {
   const char* name;
   const char* about;  ///< a line for `espalier help partition`
-  /// Collective. The cluster of each of my vertices. The same for any number of ranks. No cluster
-  /// is empty. UserError on every rank as check() throws it, or when memory is short (kMemory).
+  /// Collective. The cluster of each of my vertices. The same for any number of ranks. Clusters
+  /// are numbered without a gap; multilevel may find fewer than were asked for. UserError on every rank as check() throws it, or when memory is short (kMemory).
   Buffer<std::uint16_t> (*clusters)(const OrderTask& task);
   /// Is the method there (else UserError(kUsage)), and can it number the graph (else kInput)?
   /// `entries`: of all rows. Null: always.
   void (*check)(std::int64_t nodes, std::int64_t entries) = nullptr;
-  bool uses_seed = false, uses_fast = false;
+  bool uses_seed = false, uses_fast = false, needs_metis = false;
 };
 
 std::span<const OrderMethod> order_methods();
@@ -61,7 +61,7 @@ bool has_metis();
 /// Can METIS's ids number a symmetric graph of so many vertices and entries?
 bool fits_metis(std::int64_t nodes, std::int64_t entries);
 
-/// Collective. What is in each cluster; `mine`: the clusters of my vertices.
+/// Collective. What is in each cluster that there is; `mine`: the clusters of my vertices.
 std::vector<ClusterWeights> weights_of_clusters(const OrderTask& task, std::span<const std::uint16_t> mine);
 
 }  // namespace espalier

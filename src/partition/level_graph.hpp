@@ -1,0 +1,126 @@
+// One level of the multilevel method: a symmetric graph without loops whose edges and vertices have
+// integer weights, its rows spread over the ranks by even ranges of the ids. A rank also knows the
+// ids of the neighbours that others own, its ghosts.
+//
+// In the rows a neighbour is a *place*: v - mine.begin of an own vertex, own() + k of ghost k. So
+// what a round of work reads of a neighbour, a label or a cluster, is one array over the places.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "espalier/base/id_map.hpp"
+#include "espalier/partition/order.hpp"
+#include "espalier/sparse/csr.hpp"
+#include "id_route.hpp"
+
+namespace espalier {
+
+/// Weights of entries: all 1, or 4 bytes each where all of a graph's edges together weigh less than
+/// 2^31, or 8.
+class EdgeWeights {
+ public:
+  EdgeWeights() = default;
+  explicit EdgeWeights(std::int64_t graph_weight)
+      : form_(graph_weight < std::numeric_limits<std::int32_t>::max() ? Form::kNarrow : Form::kWide) {}
+
+  void reserve(std::int64_t entries) {
+    if (form_ == Form::kNarrow) narrow_.reserve(entries);
+    if (form_ == Form::kWide) wide_.reserve(entries);
+  }
+  void push_back(std::int64_t weight) {
+    if (form_ == Form::kNarrow) narrow_.push_back(static_cast<std::int32_t>(weight));
+    if (form_ == Form::kWide) wide_.push_back(weight);
+  }
+  std::int64_t operator[](std::int64_t entry) const {
+    return form_ == Form::kNarrow ? narrow_[entry] : form_ == Form::kOnes ? 1 : wide_[entry];
+  }
+
+ private:
+  enum class Form { kOnes, kNarrow, kWide };
+  Form form_ = Form::kOnes;
+  Buffer<std::int32_t> narrow_;
+  Buffer<std::int64_t> wide_;
+};
+
+struct LevelGraph {
+  std::int64_t nodes = 0;
+  RowRange mine;                          ///< even_range(nodes, ranks, rank)
+  Buffer<std::int64_t> indptr;            ///< [own + 1]
+  Buffer<std::int32_t> neighbours;        ///< [entries] places
+  EdgeWeights weights;                    ///< [entries] of edges, > 0
+  Buffer<ClusterWeights> vertex_weights;  ///< [own]
+  Buffer<std::int64_t> ghosts;            ///< ids, ascending
+  IdRoute ghost_route;
+  std::int64_t inside = 0;  ///< weight that the edges of all ranks lost by becoming loops, each
+                            ///< edge in both directions
+
+  std::int64_t own() const { return mine.size(); }
+  std::int64_t places() const { return own() + static_cast<std::int64_t>(ghosts.size()); }
+  std::int64_t id(std::int64_t place) const {
+    return place < own() ? mine.begin + place : ghosts[place - own()];
+  }
+
+  /// Collective. The values of ghosts, from their owners; values: [places], those of own vertices
+  /// are there.
+  template <class T>
+  void fill_ghosts(const Communicator& comm, Buffer<T>& values, std::string_view label) const {
+    ghost_route.pull(comm, values.data(), values.data() + own(), label);
+  }
+};
+
+/// Makes a level row by row, without ever holding its ids in full width.
+class LevelBuilder {
+ public:
+  LevelBuilder(const Communicator& comm, std::int64_t nodes, EdgeWeights weights,
+               std::int64_t entries_expected);
+  /// Entries of the row that is open; `column` is an id.
+  void add(std::int64_t column, std::int64_t weight) {
+    const bool here = column >= graph_.mine.begin && column < graph_.mine.end;
+    graph_.neighbours.push_back(here ? static_cast<std::int32_t>(column - graph_.mine.begin) : ghost(column));
+    graph_.weights.push_back(weight);
+  }
+  void end_row() { graph_.indptr.push_back(static_cast<std::int64_t>(graph_.neighbours.size())); }
+  /// Collective. When all of my rows have ended. UserError(kMemory) on every rank when one has 2^31
+  /// places.
+  LevelGraph finish(const Communicator& comm, Buffer<ClusterWeights> vertex_weights);
+
+ private:
+  std::int32_t ghost(std::int64_t id);
+  void sort_ghosts();
+
+  LevelGraph graph_;  // ghosts in the order in which they came
+  IdMap ghost_number_;
+  std::int64_t ghost_room_;
+};
+
+/// Collective. The level whose rows are `rows` [mine, nodes]: global ids, ascending, without loops,
+/// symmetric over all ranks, edges of weight 1. UserError as LevelBuilder.
+LevelGraph make_level_graph(const Communicator& comm, Csr<std::int64_t> rows,
+                            Buffer<ClusterWeights> vertex_weights);
+
+/// Collective. The sum over all vertices.
+ClusterWeights total_weights(const Communicator& comm, const LevelGraph& graph);
+
+/// Collective. The weight of all entries: every edge twice. With graph.inside it is the same on
+/// all levels.
+std::int64_t total_edge_weight(const Communicator& comm, const LevelGraph& graph);
+
+inline ClusterWeights& operator+=(ClusterWeights& sum, const ClusterWeights& more) {
+  for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] += more[kind];
+  return sum;
+}
+inline ClusterWeights& operator-=(ClusterWeights& sum, const ClusterWeights& less) {
+  for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] -= less[kind];
+  return sum;
+}
+/// Is load + more within the limit, in every kind that there is more of?
+inline bool fits(const ClusterWeights& load, const ClusterWeights& more, const ClusterWeights& limit) {
+  for (std::size_t kind = 0; kind < load.size(); ++kind)
+    if (more[kind] > 0 && load[kind] + more[kind] > limit[kind]) return false;
+  return true;
+}
+
+}  // namespace espalier

@@ -1,0 +1,232 @@
+#include "partition_coarsest.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "espalier/base/apart.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/base/mix.hpp"
+#include "espalier/comm/agree.hpp"
+#include "metis_bisection.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::int64_t kMostEntries = std::int64_t{1} << 22;  // for METIS
+
+// The values of all ranks on rank 0, rank after rank; nothing on the others.
+template <class T>
+Buffer<T> gather(const Communicator& comm, const Buffer<T>& mine) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 0);
+  counts[0] = static_cast<std::int64_t>(mine.size());
+  return comm.all_to_all_v(std::span<const T>(mine), counts, "partition").data;
+}
+
+// An entry of the coarsest graph.
+struct Entry {
+  std::int32_t row, column;
+  std::int64_t weight;
+};
+
+// The heaviest entries of a row, `most` of them, ties by a hash that both ends of an edge know.
+void keep_heaviest(std::vector<Entry>& row, std::int64_t most) {
+  if (static_cast<std::int64_t>(row.size()) <= most) return;
+  const auto tie = [](const Entry& e) {
+    return absorb(mix(static_cast<std::uint64_t>(std::min(e.row, e.column))), std::max(e.row, e.column));
+  };
+  std::nth_element(row.begin(), row.begin() + most, row.end(), [&](const Entry& a, const Entry& b) {
+    return a.weight != b.weight ? a.weight > b.weight : tie(a) < tie(b);
+  });
+  row.resize(static_cast<std::size_t>(most));
+}
+
+Buffer<Entry> heavy_entries(const LevelGraph& graph, std::int64_t most_of_a_row) {
+  Buffer<Entry> kept;
+  std::vector<Entry> row;
+  for (std::int64_t v = 0; v < graph.own(); ++v) {
+    row.clear();
+    for (auto e = graph.indptr[v]; e < graph.indptr[v + 1]; ++e)
+      row.push_back({static_cast<std::int32_t>(graph.id(v)),
+                     static_cast<std::int32_t>(graph.id(graph.neighbours[e])), graph.weights[e]});
+    keep_heaviest(row, most_of_a_row);
+    kept.insert(kept.end(), row.begin(), row.end());
+  }
+  return kept;
+}
+
+// The graph on rank 0; of one with very many edges only those that are among the heaviest of one
+// of their ends.
+SmallGraph gather_graph(const Communicator& comm, const LevelGraph& graph) {
+  const auto all = comm.all_reduce(graph.indptr[graph.own()], Reduction::kSum, "partition");
+  const bool dense = all > kMostEntries;
+  auto entries = gather(comm, heavy_entries(graph, dense ? kMostEntries / (2 * graph.nodes) : all));
+  if (dense) {  // both directions of what one end has kept
+    const auto kept = entries.size();
+    for (std::size_t k = 0; k < kept; ++k)
+      entries.push_back({entries[k].column, entries[k].row, entries[k].weight});
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.row != b.row ? a.row < b.row : a.column < b.column;
+  });
+  SmallGraph small;
+  small.vertex_weights = gather(comm, graph.vertex_weights);
+  small.indptr.assign(small.vertex_weights.size() + 1, 0);
+  const Entry* last = nullptr;
+  for (const auto& entry : entries) {
+    if (last != nullptr && last->row == entry.row && last->column == entry.column) continue;
+    last = &entry;
+    ++small.indptr[entry.row + 1];
+    small.neighbours.push_back(entry.column);
+    small.weights.push_back(entry.weight);
+  }
+  for (std::size_t v = 1; v < small.indptr.size(); ++v) small.indptr[v] += small.indptr[v - 1];
+  return small;
+}
+
+// Halves the vertices of a node of the tree, again and again.
+class Halving {
+ public:
+  Halving(const SmallGraph& graph, const ClusterTree& tree, std::uint64_t seed)
+      : graph_(&graph), tree_(&tree), seed_(seed), code_(graph.nodes(), 0), nodes_(1) {
+    for (std::int64_t v = 0; v < graph.nodes(); ++v) nodes_[0].push_back(static_cast<std::int32_t>(v));
+  }
+
+  void halve_down_to(int depth) {
+    place_.assign(static_cast<std::size_t>(graph_->nodes()), -1);
+    for (; depth_ < std::min(depth, tree_->depth()); ++depth_) {
+      std::vector<std::vector<std::int32_t>> halves;
+      for (const auto& vertices : nodes_) halve(vertices, halves);
+      nodes_ = std::move(halves);
+    }
+  }
+
+  std::int64_t price() const {
+    std::int64_t price = 0;
+    for (std::int64_t v = 0; v < graph_->nodes(); ++v)
+      for (auto e = graph_->indptr[v]; e < graph_->indptr[v + 1]; ++e)
+        price += graph_->weights[e] * tree_->price_between(code_[v], code_[graph_->neighbours[e]]);
+    return price;
+  }
+
+  const Buffer<std::uint16_t>& codes() const { return code_; }
+
+ private:
+  // The graph between some of the vertices.
+  SmallGraph between(const std::vector<std::int32_t>& vertices) {
+    SmallGraph part;
+    for (std::size_t k = 0; k < vertices.size(); ++k) place_[vertices[k]] = static_cast<std::int32_t>(k);
+    for (const auto v : vertices) {
+      for (auto e = graph_->indptr[v]; e < graph_->indptr[v + 1]; ++e) {
+        const auto place = place_[graph_->neighbours[e]];
+        if (place < 0) continue;
+        part.neighbours.push_back(place);
+        part.weights.push_back(graph_->weights[e]);
+      }
+      part.indptr.push_back(static_cast<std::int64_t>(part.neighbours.size()));
+      part.vertex_weights.push_back(graph_->vertex_weights[v]);
+    }
+    for (const auto v : vertices) place_[v] = -1;
+    return part;
+  }
+
+  // Tight where parts of few ranks are cut, looser below, where a vertex is much of a part.
+  BisectionOptions options(int node) const {
+    BisectionOptions asked;
+    const double loose = 1 + 0.012 * std::exp2(0.5 * std::max(0, depth_ - 3));
+    asked.tolerance = {loose, loose + 0.05, loose, loose + 0.01, loose + 0.01};
+    const auto below = tree_->clusters_below(node);
+    asked.first_share = static_cast<double>(below - below / 2) / below;
+    asked.tries = depth_ < 4 ? 2 : 1;
+    asked.seed = absorb(mix(seed_), node);
+    return asked;
+  }
+
+  // For how much weight more vertices with `side` = 1 are connected with what lies before than
+  // behind, and those with 0 the other way round.
+  std::int64_t leaning(const std::vector<std::int32_t>& vertices,
+                       const std::vector<std::uint8_t>& side) const {
+    std::int64_t leaning = 0;
+    for (std::size_t k = 0; k < vertices.size(); ++k) {
+      const auto v = vertices[k];
+      for (auto e = graph_->indptr[v]; e < graph_->indptr[v + 1]; ++e) {
+        const auto other = code_[graph_->neighbours[e]];
+        if (other == code_[v]) continue;
+        leaning += (other < code_[v]) == (side[k] == 1) ? graph_->weights[e] : -graph_->weights[e];
+      }
+    }
+    return leaning;
+  }
+
+  void halve(const std::vector<std::int32_t>& vertices, std::vector<std::vector<std::int32_t>>& halves) {
+    std::vector<std::int32_t> half[2];
+    const int node = vertices.empty() ? 1 : tree_->node(code_[vertices[0]], depth_);
+    const auto below = tree_->clusters_below(node);
+    if (vertices.empty() || below < 2) {
+      half[0] = vertices;
+    } else {
+      auto side = metis_bisect(between(vertices), options(node));
+      if (below % 2 == 0 && leaning(vertices, side) > 0)
+        for (auto& of : side) of ^= 1;
+      const auto bit = static_cast<std::uint16_t>(1 << (tree_->depth() - depth_ - 1));
+      for (std::size_t k = 0; k < vertices.size(); ++k) half[side[k]].push_back(vertices[k]);
+      for (const auto v : half[1]) code_[v] |= bit;
+    }
+    for (auto& vertices_of : half) halves.push_back(std::move(vertices_of));
+  }
+
+  const SmallGraph* graph_;
+  const ClusterTree* tree_;
+  std::uint64_t seed_;
+  int depth_ = 0;                                 // halved so far
+  Buffer<std::uint16_t> code_;                    // the way so far, zeros behind
+  std::vector<std::vector<std::int32_t>> nodes_;  // the vertices of each node of that depth
+  Buffer<std::int32_t> place_;                    // in the graph that is halved, or -1
+};
+
+// METIS's luck differs: of several ways down to eight parts the best goes on. Where there are few
+// edges they take no time.
+Buffer<std::uint16_t> halve_luckily(const SmallGraph& graph, const ClusterTree& tree, std::uint64_t seed) {
+  constexpr int kDepth = 3;
+  const auto tries = std::clamp<std::int64_t>((1 << 22) / (graph.indptr.back() + 1), 1, 4);
+  std::optional<Halving> best;
+  for (std::int64_t attempt = 0; attempt < tries; ++attempt) {
+    Halving halving(graph, tree, absorb(seed, attempt));
+    halving.halve_down_to(kDepth);
+    if (!best || halving.price() < best->price()) best = std::move(halving);
+  }
+  best->halve_down_to(tree.depth());
+  return best->codes();
+}
+
+// The same in a process of its own: METIS takes over signals and prints. On rank 0.
+Buffer<std::uint16_t> halve_apart(const SmallGraph& graph, const ClusterTree& tree, std::uint64_t seed) {
+  const auto bytes = static_cast<std::size_t>(graph.nodes()) * sizeof(std::uint16_t);
+  const SharedMemory shared(bytes);
+  auto* const codes = static_cast<std::uint16_t*>(shared.data());
+  const auto ending = run_apart([&] {
+    std::ranges::copy(halve_luckily(graph, tree, seed), codes);
+    return 0;
+  });
+  if (!ending.good())
+    memory_error("METIS gave up on the coarsest graph ({} vertices, code {}, signal {}); is memory short?",
+                 graph.nodes(), ending.code, ending.signal);
+  return {codes, codes + graph.nodes()};
+}
+
+}  // namespace
+
+Buffer<std::uint16_t> partition_coarsest(const Communicator& comm, const LevelGraph& graph,
+                                         const ClusterTree& tree, std::uint64_t seed) {
+  Buffer<std::uint16_t> code(static_cast<std::size_t>(graph.nodes), 0);
+  const auto all = gather_graph(comm, graph);
+  agree(comm, [&] {
+    if (comm.rank() == 0) code = halve_apart(all, tree, seed);
+  });
+  comm.broadcast(std::span<std::uint16_t>(code), 0, "partition");
+  return {code.begin() + graph.mine.begin, code.begin() + graph.mine.end};
+}
+
+}  // namespace espalier
