@@ -13,7 +13,7 @@ constexpr double kGatherCost = 24;
 /// multiply-adds of GEMM.
 template <class AnyBlock>
 ProductOrder order_of(double gather_cost, const AnyBlock& block, std::int64_t in, std::int64_t out,
-               bool needs_input_gradient) {
+                      bool needs_input_gradient) {
   // Forward, weight gradient, input gradient.
   const double gemm_passes = needs_input_gradient ? 3 : 2;
   const double gemm_per_row = gemm_passes * static_cast<double>(in) * static_cast<double>(out);
@@ -28,16 +28,17 @@ ProductOrder order_of(double gather_cost, const AnyBlock& block, std::int64_t in
 }  // namespace
 
 ProductOrder cheaper_order(const BlockView<Cpu>& block, std::int64_t in, std::int64_t out,
-                    bool needs_input_gradient) {
+                           bool needs_input_gradient) {
   return order_of(kGatherCost, block, in, out, needs_input_gradient);
 }
 
-ProductOrder cheaper_order(const BlockSize& block, std::int64_t in, std::int64_t out, bool needs_input_gradient) {
+ProductOrder cheaper_order(const BlockSize& block, std::int64_t in, std::int64_t out,
+                           bool needs_input_gradient) {
   return order_of(kGatherCost, block, in, out, needs_input_gradient);
 }
 
 ProductOrder cheaper_order(const BlockView<Cuda>& block, std::int64_t in, std::int64_t out,
-                    bool needs_input_gradient) {
+                           bool needs_input_gradient) {
   // Not measured. On paper an H200 gathers 3 TB/s = 750 G float32/s and does 25 T multiply-adds/s
   // in float32.
   return order_of(32, block, in, out, needs_input_gradient);

@@ -12,9 +12,9 @@
 namespace espalier {
 
 template <class T, class Space>
-void gcn_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrder order, ConstViewOn<Space, T> x,
-                 GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
-                 MatrixOn<Space, T>& z) {
+void gcn_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrder order,
+                 ConstViewOn<Space, T> x, GcnTensors<const MatrixOn<Space, T>> weights,
+                 MatrixOn<Space, T>& product, MatrixOn<Space, T>& z) {
   z.resize(block.rows, weights.weight.columns);
   if (order == ProductOrder::kMultiplyFirst) {
     product.resize(x.rows, weights.weight.columns);
@@ -117,10 +117,10 @@ inline constexpr LayerKind kGcn = {
     .costs = gcn_costs};
 
 #define ESPALIER_INSTANTIATE_GCN(T, Space)                                                            \
-  template void gcn_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,                   \
+  template void gcn_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,            \
                                       ConstMatrixView<T, Space>, GcnTensors<const Matrix<T, Space>>,  \
                                       Matrix<T, Space>&, Matrix<T, Space>&);                          \
-  template void gcn_backward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,                  \
+  template void gcn_backward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,           \
                                        ConstMatrixView<T, Space>, GcnTensors<const Matrix<T, Space>>, \
                                        Matrix<T, Space>&, const Matrix<T, Space>&, Matrix<T, Space>&, \
                                        Matrix<T, Space>*);

@@ -14,7 +14,8 @@ inline double numbers(const LayerShape& s) {
 /// `beside`: flops of other products forward.
 inline LayerCosts costs_of_products(const LayerShape& s, const BlockSize& b, double beside) {
   const double in = static_cast<double>(s.in), out = static_cast<double>(s.out);
-  const bool first = !s.gives_dx, multiply = cheaper_order(b, s.in, s.out, !first) == ProductOrder::kMultiplyFirst,
+  const bool first = !s.gives_dx,
+             multiply = cheaper_order(b, s.in, s.out, !first) == ProductOrder::kMultiplyFirst,
              multiply_all = evaluation_order(s.in, s.out) == ProductOrder::kMultiplyFirst;
   const double product = 2 * (multiply ? b.columns : b.rows) * numbers(s) + beside,
                gathered = b.entries() * (multiply ? out : in);

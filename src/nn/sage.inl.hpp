@@ -13,9 +13,9 @@
 namespace espalier {
 
 template <class T, class Space>
-void sage_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrder order, ConstViewOn<Space, T> x,
-                  SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
-                  MatrixOn<Space, T>& z) {
+void sage_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrder order,
+                  ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
+                  MatrixOn<Space, T>& product, MatrixOn<Space, T>& z) {
   z.resize(block.rows, weights.self.columns);
   gemm_plus_row<T>(space, weights.bias, x.first_rows(block.rows), weights.self, z);
   if (order == ProductOrder::kMultiplyFirst) {
@@ -169,13 +169,13 @@ inline constexpr LayerKind kSage = {
     .tensors = sage_tensors,
     .costs = sage_costs};
 
-#define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                               \
-  template void sage_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,                      \
-                                       ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>,    \
-                                       Matrix<T, Space>&, Matrix<T, Space>&);                             \
-  template void sage_backward<T, Space>(                                                                  \
-      const Space&, const BlockView<Space>&, const BlockView<Space>&, ProductOrder, ConstMatrixView<T, Space>,   \
-      SageTensors<const Matrix<T, Space>>, Matrix<T, Space>&, const Matrix<T, Space>&, Matrix<T, Space>&, \
-      Matrix<T, Space>&, Matrix<T, Space>*);
+#define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                            \
+  template void sage_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,            \
+                                       ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>, \
+                                       Matrix<T, Space>&, Matrix<T, Space>&);                          \
+  template void sage_backward<T, Space>(                                                               \
+      const Space&, const BlockView<Space>&, const BlockView<Space>&, ProductOrder,                    \
+      ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>, Matrix<T, Space>&,               \
+      const Matrix<T, Space>&, Matrix<T, Space>&, Matrix<T, Space>&, Matrix<T, Space>*);
 
 }  // namespace espalier

@@ -180,14 +180,15 @@ TEST(LocalBatches, OfAStratifiedStepEachRankKeepsItsPart) {
   }
 }
 
-// Each vertex of a group is equally often in each of its batches: 3 / 4 of the sum over 4 x 4 counts
-// of permutations is chi-square with 9
-// degrees of freedom, passed with probability 1 - 10^-6.
+// Each vertex of a group is equally often in each of its batches: 3 / 4 of the sum over 4 x
+// 4 counts of permutations is chi-square with 9 degrees of freedom, passed with probability
+// 1 - 10^-6.
 TEST(LocalBatches, DrawABatchUniformly) {
   constexpr int kEpochs = 4000;
   const auto training = vertices_of(8);
   const auto groups = even_groups(8, 2);
-  std::array<std::array<double, 4>, 4> counts{};  // vertex of group 0, its place in the epoch's order
+  // Vertex of group 0, its place in the epoch's order.
+  std::array<std::array<double, 4>, 4> counts{};
   for (int epoch = 1; epoch <= kEpochs; ++epoch) {
     const EpochPlan plan(training, 1, 1, 1, test_seed(8), static_cast<std::uint64_t>(epoch), {}, &groups);
     int place = 0;

@@ -149,8 +149,8 @@ class RowStoreOn {
                    std::string_view label) const;
 
   /// The same move by move, so that each exchange has time to travel: begins with the first, of
-  /// counts; `advance` waits for what is under way and begins what follows, up to `move`. Collective
-  /// over the process column, as begin_fetch, which is both.
+  /// counts; `advance` waits for what is under way and begins what follows, up to `move`.
+  /// Collective over the process column, as begin_fetch, which is both.
   void begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
                     std::string_view label) const;
   void advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,

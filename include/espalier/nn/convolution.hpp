@@ -35,16 +35,17 @@ enum class ProductOrder {
 /// function of the minibatch only. `needs_input_gradient`: false in the first layer, where
 /// aggregating first spares the transposed product.
 ProductOrder cheaper_order(const BlockView<Cpu>& block, std::int64_t in, std::int64_t out,
-                    bool needs_input_gradient);
+                           bool needs_input_gradient);
 ProductOrder cheaper_order(const BlockView<Cuda>& block, std::int64_t in, std::int64_t out,
-                    bool needs_input_gradient);
+                           bool needs_input_gradient);
 
 /// The sizes of a block that is not there; the order that the CPU takes.
 struct BlockSize {
   double rows = 0, columns = 0, entry_count = 0;
   double entries() const { return entry_count; }
 };
-ProductOrder cheaper_order(const BlockSize& block, std::int64_t in, std::int64_t out, bool needs_input_gradient);
+ProductOrder cheaper_order(const BlockSize& block, std::int64_t in, std::int64_t out,
+                           bool needs_input_gradient);
 
 /// The order of exact evaluation, where a rank's block must not decide: by the widths alone.
 inline ProductOrder evaluation_order(std::int64_t in, std::int64_t out) {

@@ -33,8 +33,9 @@ void gcn_forward(const Space&, const BlockViewOn<Space>& block, ProductOrder ord
 /// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read
 /// when multiplying first or when dx is asked for.
 template <class T, class Space>
-void gcn_backward(const Space&, const BlockViewOn<Space>& transposed, ProductOrder order, ConstViewOn<Space, T> x,
-                  GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
-                  const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dweight, MatrixOn<Space, T>* dx);
+void gcn_backward(const Space&, const BlockViewOn<Space>& transposed, ProductOrder order,
+                  ConstViewOn<Space, T> x, GcnTensors<const MatrixOn<Space, T>> weights,
+                  MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dweight,
+                  MatrixOn<Space, T>* dx);
 
 }  // namespace espalier

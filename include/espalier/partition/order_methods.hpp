@@ -38,8 +38,9 @@ struct OrderTask {
 struct OrderMethod {
   const char* name;
   const char* about;  ///< a line for `espalier help partition`
-  /// Collective. The cluster of each of my vertices. The same for any number of ranks. Clusters
-  /// are numbered without a gap; multilevel may find fewer than were asked for. UserError on every rank as check() throws it, or when memory is short (kMemory).
+  /// Collective. The cluster of each of my vertices. The same for any number of ranks. Clusters are
+  /// numbered without a gap; multilevel may find fewer than were asked for. UserError on every rank
+  /// as check() throws it, or when memory is short (kMemory).
   Buffer<std::uint16_t> (*clusters)(const OrderTask& task);
   /// Is the method there (else UserError(kUsage)), and can it number the graph (else kInput)?
   /// `entries`: of all rows. Null: always.

@@ -84,7 +84,8 @@ struct PartPlaces {
 template <class Space>
 struct OwnersOn {
   SharedList<std::int64_t, Space> bounds;          ///< [parts + 1] where each part's range begins
-  SharedList<std::int32_t, Space> group;           ///< with a map: of each part, where parts are grouped
+  SharedList<std::int32_t, Space> group;           ///< with a map: of each part, where parts
+                                                   ///< are grouped
   std::shared_ptr<const OwnerMap> map;             ///< of the host, or null
   std::shared_ptr<const OwnerBytes<Space>> bytes;  ///< with a map, and then what counts
   int mine = -1;                                   ///< the part whose places are kept

@@ -39,7 +39,8 @@ struct PlannedEpoch {
   std::int64_t bulk = 1;
   std::uint64_t seed = 0, epoch = 1;
   std::shared_ptr<const BatchGroups> groups = {};  ///< of the batches, with local ones
-  Ownership map = {};  ///< who owns which vertex, by block rows, where an order says so; else ranges
+  Ownership map = {};  ///< who owns which vertex, by block rows, where an order says so;
+                       ///< else ranges
 
   int rows() const { return ranks / replication; }
   /// Parts of the matrix.

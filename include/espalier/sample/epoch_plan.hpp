@@ -12,9 +12,10 @@
 //     batch j of the n of group g comes in the order of (j + u_g) / n,
 //     u_g = the bits of g reversed behind the point, all turned by one draw of the epoch
 //
-// so that S batches are of S different groups, evenly spread, or with S >= G of every group equally
-// often: a stratified step. Of a step's batches in the order of their groups, ranks keep equal
-// stretches: rank r keeps what belongs to the r-th part of an order. Batches do not depend on ranks.
+// so that S batches are of S different groups, evenly spread, or with S >= G of every group
+// equally often: a stratified step. Of a step's batches in the order of their groups, ranks
+// keep equal stretches: rank r keeps what belongs to the r-th part of an order. Batches do not
+// depend on ranks.
 #pragma once
 
 #include <algorithm>

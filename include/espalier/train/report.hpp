@@ -40,8 +40,8 @@ struct StageVolume {
 /// How the work of an epoch was dealt: the three goals of DistDGLv2 (Zheng et al. 2022, 5.6.1).
 struct Dealing {
   std::int64_t input_rows = 0, remote_rows = 0;  ///< over all ranks; remote: fetched from others
-  double edges = 1, remote = 1;                  ///< the most of a rank over the mean: sampled edges,
-                                                 ///< remote rows
+  double edges = 1, remote = 1;                  ///< the most of a rank over the mean: sampled
+                                                 ///< edges, remote rows
   double local_share() const {
     return input_rows > 0 ? 1 - static_cast<double>(remote_rows) / static_cast<double>(input_rows) : 1;
   }
@@ -59,7 +59,8 @@ struct EpochReport {
   std::optional<Metrics> train, valid;  ///< where the epoch was evaluated; valid: unless that
                                         ///< split is empty
   SampleCounts counts;
-  std::optional<Dealing> dealing;               ///< of training on several ranks, as seconds and bytes
+  std::optional<Dealing> dealing;               ///< of training on several ranks, as
+                                                ///< seconds and bytes
   std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages
   std::map<std::string, StageVolume> bytes;     ///< the stages that communicate
   std::map<std::string, StageVolume> steps;     ///< the same by label, where a stage has steps:

@@ -41,8 +41,8 @@ class StepPipelineOn {
   StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job, RowsToFetch rows_to_fetch,
                  StageClock<Space>& clock);
 
-  /// Begins the epoch of `start`, at its step, or goes on with what was begun of it. What that moved
-  /// is booked now: the ledger of an epoch has all of its own.
+  /// Begins the epoch of `start`, at its step, or goes on with what was begun of it. What that
+  /// moved is booked now: the ledger of an epoch has all of its own.
   void enter(const Cursor& start);
   /// The batches of the epoch that was entered.
   const EpochPlan& plan() const { return epoch_->plan; }
@@ -87,9 +87,11 @@ class StepPipelineOn {
   const TrainingJobOn<Space>& job_;
   RowsToFetch rows_to_fetch_;
   StageClock<Space>& clock_;
-  std::optional<SampleAhead> ahead_;                          ///< with a sampling grid of its own
-  std::unique_ptr<Epoch> epoch_, next_epoch_;                 ///< the next one when something of it was begun
-  std::int64_t next_step_ = 0;                                ///< to begin, of the epoch that is being begun
+  std::optional<SampleAhead> ahead_;  ///< with a sampling grid of its own
+  /// The next one when something of it was begun.
+  std::unique_ptr<Epoch> epoch_, next_epoch_;
+  /// To begin, of the epoch that is being begun.
+  std::int64_t next_step_ = 0;
   bool begins_next_epoch_ = false;                            ///< is that the next one?
   Traffic of_next_epoch_;                                     ///< what was booked for it
   std::deque<BegunStep> begun_;                               ///< in order

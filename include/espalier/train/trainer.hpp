@@ -124,8 +124,8 @@ class TrainerOn {
   std::vector<Matrix<float, Space>> gradients_, mean_statistics_;
   Matrix<float, Space> loss_gradient_;        ///< by the logits of the minibatch under way
   std::vector<Matrix<float, Space>> inputs_;  ///< of the step that computes
-  std::int64_t edges_done_ = 0, rows_done_ = 0, remote_rows_done_ = 0;  ///< of this run in the epoch:
-                                                                        ///< mine
+  /// Of this run in the epoch: mine.
+  std::int64_t edges_done_ = 0, rows_done_ = 0, remote_rows_done_ = 0;
   Array<Space, double> losses_;  ///< of this rank's minibatches of the epoch, sums
                                  ///< over seeds
   std::size_t losses_count_ = 0;
