@@ -39,8 +39,8 @@ ENVIRONMENT = {
 WITHOUT_DAEMON = {"OMPI_MCA_ess_singleton_isolated": "1"}
 
 # Tests of moments: they stop ranks, or wait for what happens in time, and a busy machine would disturb them: they run
-# after the others, three times as many at a time, as they mostly wait. As they are about how programs end, daemons are there, as
-# on a user's machine.
+# after the others, three times as many at a time, as they mostly wait. As they are about how programs end, daemons are
+# there, as on a user's machine.
 MOMENTS = ("base/signals", "base/watchdog", "app/output_test", "app/restart", "app/stopping", "faults/faults")
 
 
