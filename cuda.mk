@@ -8,6 +8,9 @@
 # All take the objects of the CPU build. What tests in app/ whether CUDA was built is compiled once more, for all of them.
 # A .cu file without kernels (one that composes leaves; most tests) is plain C++: the C++ compiler
 # reads it once, for all builds, and nvcc never.
+#
+# KERNELS_BY_ROOM=1: nvcc reads the kernels of a room as one file. Headers are most of what it reads, so a build from
+# nothing takes half of its time; for who edits a kernel it takes longer. The emulation compiles file by file either way.
 
 NVCC        ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 CUDA_HOME   ?= $(if $(NVCC),$(abspath $(dir $(realpath $(NVCC)))/..),/usr/local/cuda)
@@ -36,7 +39,9 @@ EMULATION    := $(sort $(wildcard tests/emulation/*.cpp))
 KERNEL_SOURCES = $(filter-out $(PLAIN_CUDA),$(CUDA_SOURCES))
 # The object of a .cu file, and the library's, in build $(1).
 gpu_object    = $(if $(filter $(2),$(PLAIN_CUDA)),$(BUILD),build/$(1))/obj/$(2:src/%=%).o
-cuda_objects  = $(foreach source,$(CUDA_SOURCES),$(call gpu_object,$(1),$(source)))
+file_by_file  = $(foreach source,$(CUDA_SOURCES),$(call gpu_object,$(1),$(source)))
+by_room       = $(sort $(foreach object,$(file_by_file),$(if $(filter build/cuda/%,$(object)),$(dir $(object))kernels_of_room.cu.o,$(object))))
+cuda_objects  = $(if $(KERNELS_BY_ROOM),$(by_room),$(file_by_file))
 
 cuda: $(if $(NVCC),status build/cuda/espalier)  ## build the program for GPUs at build/cuda/espalier (needs nvcc, no GPU)
 	@$(if $(NVCC),:,echo "cuda: nvcc not found (set CUDA_HOME or NVCC); skipped")
@@ -52,6 +57,14 @@ build/cuda/obj/%.cu.o build/cuda/obj/%.cu.ptxas: src/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
 	@to=build/cuda/obj/$*.cu; $(NVCC) $(CPPFLAGS) $(MPI_INCLUDES) $(NVCCFLAGS) -Xptxas -v -MMD -MP -MF $$to.d -c -o $$to.o $< 2> $$to.ptxas; \
 	status=$$?; sed '/^ptxas info /d; /bytes stack frame,/d' $$to.ptxas >&2; exit $$status
+
+$(foreach room,$(ROOMS),$(eval build/cuda/obj/$(room)/kernels_of_room.cu: $(filter src/$(room)/%,$(KERNEL_SOURCES))))
+build/cuda/obj/%/kernels_of_room.cu:
+	@mkdir -p $(@D) && printf '#include "%s"\n' $^ > $@
+
+build/cuda/obj/%/kernels_of_room.cu.o: build/cuda/obj/%/kernels_of_room.cu | deps
+	@echo "nvcc   kernels of src/$*"
+	@$(NVCC) $(CPPFLAGS) -I. $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 build/cuda/obj/tests/%.cu.o: tests/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"

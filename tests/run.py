@@ -39,8 +39,9 @@ ENVIRONMENT = {
 WITHOUT_DAEMON = {"OMPI_MCA_ess_singleton_isolated": "1"}
 
 # Tests of moments: they stop ranks, or wait for what happens in time, and a busy machine would disturb them: they run
-# after the others, beside each other. As they are about how programs end, daemons are there, as on a user's machine.
-MOMENTS = ("base/watchdog", "app/output_test", "app/restart", "app/stopping", "faults/faults")
+# after the others, three times as many at a time, as they mostly wait. As they are about how programs end, daemons are
+# there, as on a user's machine.
+MOMENTS = ("base/signals", "base/watchdog", "app/output_test", "app/restart", "app/stopping", "faults/faults")
 
 
 class Tally:
@@ -198,7 +199,7 @@ def run_side_by_side(tests, jobs):
 
     tally = Tally()
     for of_moments in (False, True):
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        with concurrent.futures.ThreadPoolExecutor(3 * jobs if of_moments else jobs) as pool:
             # The long ones, which stand at the end, begin first.
             running = [(name, pool.submit(timed, work)) for name, work in reversed(tests)
                        if name.startswith(MOMENTS) == of_moments]

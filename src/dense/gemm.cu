@@ -129,6 +129,7 @@ void gemm_nt(const Cuda& cuda, ConstMatrixView<T, Cuda> a, ConstMatrixView<T, Cu
 ESPALIER_INSTANTIATE(gemm)
 ESPALIER_INSTANTIATE(gemm_tn)
 ESPALIER_INSTANTIATE(gemm_nt)
+#undef ESPALIER_INSTANTIATE
 template void gemm_plus_row<float>(const Cuda&, ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
                                    ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
 

@@ -203,5 +203,6 @@ template void spmm<float>(const Cuda&, const BlockView<Cuda>&, ConstMatrixView<f
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(Half)
 ESPALIER_INSTANTIATE(BFloat16)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

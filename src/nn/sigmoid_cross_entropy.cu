@@ -8,15 +8,13 @@ namespace espalier {
 
 namespace {
 
-constexpr int kRowsOfBlock = kBlockThreads / kWarp;
-
 /// losses[row] = the sum of the losses of the row; the row of `gradient` becomes scale * gradient.
 /// All lanes of a warp have the same row.
 __global__ void __launch_bounds__(kBlockThreads)
     label_losses_of_rows(std::int64_t rows, std::int64_t columns, const float* logits,
                          const std::uint8_t* labels, double scale, float* gradient, double* losses) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kRowsOfBlock + threadIdx.x / kWarp;
+  const std::int64_t row = warp_of_grid();
   if (row >= rows) return;  // a whole warp
   double sum = 0;
   for (std::int64_t j = lane; j < columns; j += kWarp) {
@@ -35,7 +33,7 @@ void sigmoid_cross_entropy(const Cuda& cuda, ConstMatrixView<float, Cuda> logits
                            double scale, Matrix<float, Cuda>& dlogits, double* loss) {
   dlogits.resize(logits.rows, logits.columns);
   DeviceArray<double> losses(logits.rows);
-  launch(cuda, "sigmoid_cross_entropy", label_losses_of_rows, dim3(blocks_for(logits.rows, kRowsOfBlock)),
+  launch(cuda, "sigmoid_cross_entropy", label_losses_of_rows, dim3(blocks_for(logits.rows, kBlockWarps)),
          dim3(kBlockThreads), logits.rows, logits.columns, logits.data, labels, scale, dlogits.data.data(),
          losses.data());
   add_losses(cuda, losses.data(), logits.rows, loss);

@@ -10,8 +10,6 @@ namespace espalier {
 
 namespace {
 
-constexpr int kRowsOfBlock = kBlockThreads / kWarp;
-
 /// losses[row]; the row of `gradient` becomes scale * (softmax - onehot). All lanes of a warp
 /// have the same row. 4 blocks of a multiprocessor: told no number, ptxas spills to make room
 /// for a fifth.
@@ -19,7 +17,7 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
     losses_of_rows(std::int64_t rows, std::int64_t classes, const float* logits, const std::int32_t* labels,
                    double scale, float* gradient, double* losses) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kRowsOfBlock + threadIdx.x / kWarp;
+  const std::int64_t row = warp_of_grid();
   if (row >= rows) return;  // a whole warp
   const float* z = logits + row * classes;
   float* d = gradient + row * classes;
@@ -47,7 +45,7 @@ void softmax_cross_entropy(const Cuda& cuda, ConstMatrixView<float, Cuda> logits
                            double scale, Matrix<float, Cuda>& dlogits, double* loss) {
   dlogits.resize(logits.rows, logits.columns);
   DeviceArray<double> losses(logits.rows);
-  launch(cuda, "softmax_cross_entropy", losses_of_rows, dim3(blocks_for(logits.rows, kRowsOfBlock)),
+  launch(cuda, "softmax_cross_entropy", losses_of_rows, dim3(blocks_for(logits.rows, kBlockWarps)),
          dim3(kBlockThreads), logits.rows, logits.columns, logits.data, labels, scale, dlogits.data.data(),
          losses.data());
   add_losses(cuda, losses.data(), logits.rows, loss);

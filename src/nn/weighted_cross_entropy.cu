@@ -9,8 +9,6 @@ namespace espalier {
 
 namespace {
 
-constexpr int kRowsOfBlock = kBlockThreads / kWarp;
-
 /// losses[row]; the row of `gradient` becomes scale * gradient. All lanes of a warp have the
 /// same row.
 __global__ void __launch_bounds__(kBlockThreads, 3)
@@ -19,7 +17,7 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
                             float* gradient, double* losses) {
   const auto add = [](double a, double b) { return a + b; };
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kRowsOfBlock + threadIdx.x / kWarp;
+  const std::int64_t row = warp_of_grid();
   if (row >= rows) return;  // a whole warp
   const float* z = logits + row * classes;
   float* d = gradient + row * classes;
@@ -59,7 +57,7 @@ void weighted_cross_entropy(const Cuda& cuda, ConstMatrixView<float, Cuda> logit
                             Matrix<float, Cuda>& dlogits, double* loss) {
   dlogits.resize(logits.rows, logits.columns);
   DeviceArray<double> losses(logits.rows);
-  launch(cuda, "weighted_cross_entropy", weighted_losses_of_rows, dim3(blocks_for(logits.rows, kRowsOfBlock)),
+  launch(cuda, "weighted_cross_entropy", weighted_losses_of_rows, dim3(blocks_for(logits.rows, kBlockWarps)),
          dim3(kBlockThreads), logits.rows, logits.columns, logits.data, labels, weights, smoothing, scale,
          dlogits.data.data(), losses.data());
   add_losses(cuda, losses.data(), logits.rows, loss);

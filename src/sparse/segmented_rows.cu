@@ -13,15 +13,10 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kTileColumns = 1024, kWarps = kBlockThreads / kWarp;
+constexpr std::int64_t kTileColumns = 1024;
 // Sums need 8 bytes for each column and list, and what is made of a list of LADIES at most 56 for
 // each of its entries.
 constexpr std::int64_t kShareOfFree = 8;
-
-// Which warp of the grid this is.
-__device__ std::int64_t warp_number() {
-  return static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
-}
 
 // The dense sums of consecutive lists.
 struct DenseSums {
@@ -36,7 +31,7 @@ struct DenseSums {
 template <class Index>
 __global__ void __launch_bounds__(kBlockThreads)
     add_pieces(const RowPiece<Index>* pieces, std::int64_t count, EntryWeight weight, DenseSums dense) {
-  const auto number = warp_number();
+  const auto number = warp_of_grid();
   if (number >= count) return;
   const auto piece = pieces[number];
 #pragma unroll 4
@@ -58,7 +53,7 @@ void add_sums(const Cuda& cuda, const Index* columns, const std::uint64_t* sums,
 
 __global__ void __launch_bounds__(kBlockThreads)
     count_positive(const std::uint64_t* dense, std::int64_t tiles, std::int64_t* positive) {
-  const auto tile = warp_number();
+  const auto tile = warp_of_grid();
   if (tile >= tiles) return;
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   int count = 0;
@@ -73,7 +68,7 @@ template <class Index>
 __global__ void __launch_bounds__(kBlockThreads)
     write_positive(const std::uint64_t* dense, std::int64_t tiles, std::int64_t tiles_per_list,
                    const std::int64_t* places, Index* columns, std::uint64_t* sums) {
-  const auto tile = warp_number();
+  const auto tile = warp_of_grid();
   if (tile >= tiles || places[tile] == places[tile + 1]) return;
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const auto column = tile % tiles_per_list * kTileColumns + lane;
@@ -104,7 +99,7 @@ Sums<Index, Cuda> compress(const Cuda& cuda, const DeviceArray<std::uint64_t>& d
                            std::int64_t tiles_per_list) {
   const auto tiles = lists * tiles_per_list;
   DeviceArray<std::int64_t> positive(tiles), places(tiles + 1), begins(lists + 1);
-  launch(cuda, "count_positive", count_positive, dim3(blocks_for(tiles, kWarps)), dim3(kBlockThreads),
+  launch(cuda, "count_positive", count_positive, dim3(blocks_for(tiles, kBlockWarps)), dim3(kBlockThreads),
          dense.data(), tiles, positive.data());
   exclusive_sum(cuda, positive.data(), places.data(), tiles);
   take_list_offsets(cuda, places.data(), tiles_per_list, lists, begins.data());
@@ -112,8 +107,9 @@ Sums<Index, Cuda> compress(const Cuda& cuda, const DeviceArray<std::uint64_t>& d
   Sums<Index, Cuda> out = {{cuda, {offsets.begin(), offsets.end()}}, {}, {}};
   out.columns.resize(offsets.back());
   out.sums.resize(offsets.back());
-  launch(cuda, "write_positive", write_positive<Index>, dim3(blocks_for(tiles, kWarps)), dim3(kBlockThreads),
-         dense.data(), tiles, tiles_per_list, places.data(), out.columns.data(), out.sums.data());
+  launch(cuda, "write_positive", write_positive<Index>, dim3(blocks_for(tiles, kBlockWarps)),
+         dim3(kBlockThreads), dense.data(), tiles, tiles_per_list, places.data(), out.columns.data(),
+         out.sums.data());
   return out;
 }
 
@@ -146,7 +142,7 @@ void sum_segments(const Cuda& cuda, const SegmentedRows<Index, Cuda>& rows, cons
   const auto& pieces = *rows.pieces;
   const auto add = [&](const DenseSums& dense) {
     const auto begin = pieces.of_segment[dense.first], count = pieces.of_segment[dense.last] - begin;
-    launch(cuda, "add_pieces", add_pieces<Index>, dim3(blocks_for(count, kWarps)), dim3(kBlockThreads),
+    launch(cuda, "add_pieces", add_pieces<Index>, dim3(blocks_for(count, kBlockWarps)), dim3(kBlockThreads),
            pieces.pieces.data() + begin, count, weight, dense);
   };
   for_each_group<Index>(cuda, rows.segments(), rows.columns, budget, add, visit);

@@ -12,7 +12,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kWordBits = 32, kWarps = kBlockThreads / kWarp, kDefaultBudget = std::int64_t{2} << 30;
+constexpr std::int64_t kWordBits = 32, kDefaultBudget = std::int64_t{2} << 30;
 
 // The marks of the groups from `first`.
 struct Marks {
@@ -40,15 +40,10 @@ void mark_columns(const Cuda& cuda, const Index* columns, std::int64_t begin, st
   });
 }
 
-// Which warp of the grid this is.
-__device__ std::int64_t warp_number() {
-  return static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
-}
-
 template <class Index>
 __global__ void __launch_bounds__(kBlockThreads)
     count_marked(const RowPiece<Index>* pieces, std::int64_t count, Marks marks, std::int64_t* marked) {
-  const auto number = warp_number();
+  const auto number = warp_of_grid();
   if (number >= count) return;
   const auto piece = pieces[number];
   const int lane = static_cast<int>(threadIdx.x % kWarp);
@@ -71,7 +66,7 @@ template <class Index>
 __global__ void __launch_bounds__(kBlockThreads, kWriteBlocks)
     write_marked(const RowPiece<Index>* pieces, std::int64_t count, Marks marks, const std::int64_t* begins,
                  std::int32_t* places, float* selected) {
-  const auto number = warp_number();
+  const auto number = warp_of_grid();
   if (number >= count || begins[number] == begins[number + 1]) return;
   const auto piece = pieces[number];
   const int lane = static_cast<int>(threadIdx.x % kWarp);
@@ -134,8 +129,8 @@ Entries<std::int32_t, Cuda> select_columns(const Cuda& cuda, const SegmentedRows
   };
   DeviceArray<std::int64_t> marked(pieces.count()), begins(pieces.count() + 1);
   for_ranges([&](const Marks& marks, std::int64_t first, std::int64_t count) {
-    launch(cuda, "count_marked", count_marked<Index>, dim3(blocks_for(count, kWarps)), dim3(kBlockThreads),
-           pieces.pieces.data() + first, count, marks, marked.data() + first);
+    launch(cuda, "count_marked", count_marked<Index>, dim3(blocks_for(count, kBlockWarps)),
+           dim3(kBlockThreads), pieces.pieces.data() + first, count, marks, marked.data() + first);
   });
   exclusive_sum(cuda, marked.data(), begins.data(), pieces.count());
   Entries<std::int32_t, Cuda> out;
@@ -144,9 +139,9 @@ Entries<std::int32_t, Cuda> select_columns(const Cuda& cuda, const SegmentedRows
   out.ids.resize(download(cuda, begins.data() + pieces.count(), 1)[0]);
   out.values.resize(rows.has_values ? out.ids.size() : 0);
   for_ranges([&](const Marks& marks, std::int64_t first, std::int64_t count) {
-    launch(cuda, "write_marked", write_marked<Index>, dim3(blocks_for(count, kWarps)), dim3(kBlockThreads),
-           pieces.pieces.data() + first, count, marks, begins.data() + first, out.ids.data(),
-           rows.has_values ? out.values.data() : nullptr);
+    launch(cuda, "write_marked", write_marked<Index>, dim3(blocks_for(count, kBlockWarps)),
+           dim3(kBlockThreads), pieces.pieces.data() + first, count, marks, begins.data() + first,
+           out.ids.data(), rows.has_values ? out.values.data() : nullptr);
   });
   return out;
 }

@@ -410,10 +410,10 @@ class BadInput(JobTest):
         self.fail_with(4, ["model.hidden"], "train", self.config, "model.hidden=1000000000000", ranks=2)
 
     def test_running_out_of_memory_on_one_rank_ends_the_job(self):
-        # A gigabyte for a weight matrix is there for rank 0 and not for rank 1, which must not leave it waiting.
-        job = [PROGRAM, "train", str(self.config), "model.hidden=40000000", "run.memory_limit=1e15"]
+        # 240 MB for each matrix like the weights are there for rank 0 and not for rank 1, which must not leave it waiting.
+        job = [PROGRAM, "train", str(self.config), "model.hidden=10000000", "run.memory_limit=1e15"]
         done = subprocess.run(["mpirun", "-q", "-np", "1", *job, ":", "-np", "1", "bash", "-c",
-                               'ulimit -v 1500000; exec "$@"', "rank1", *job],
+                               'ulimit -v 700000; exec "$@"', "rank1", *job],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
         self.assertEqual(done.returncode, 4, done.stdout)
         self.assertIn("rank 1", done.stdout)

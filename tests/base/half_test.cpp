@@ -126,5 +126,18 @@ TEST(BFloat16, RoundsToNearestTiesToEven) {
       << "its bits are the lower half's";
 }
 
+// The processor's conversion of eight at a time, and the rest one by one.
+TEST(Half, ManyAtOnceAreTheSameAsOneByOne) {
+  for (const std::int64_t count : {0, 1, 7, 8, 9, 16, 23, 1000}) {
+    std::vector<Half> from(static_cast<std::size_t>(count));
+    for (std::int64_t k = 0; k < count; ++k)
+      from[k].bits = static_cast<std::uint16_t>((k + count) * 31 % 0x7c00);
+    std::vector<float> to(static_cast<std::size_t>(count) + 1, -1.0f);
+    to_floats(from.data(), to.data(), count);
+    for (std::int64_t k = 0; k < count; ++k) EXPECT_EQ(to[k], to_float(from[k])) << k << " of " << count;
+    EXPECT_EQ(to[count], -1.0f) << count;
+  }
+}
+
 }  // namespace
 }  // namespace espalier

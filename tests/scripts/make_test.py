@@ -1,5 +1,6 @@
 """make takes all cores for one goal, and as many as it is told where it is told; several goals stay one after the other.
-A .cu file without kernels is compiled once for all builds, one with kernels once for each."""
+A .cu file without kernels is compiled once for all builds, one with kernels once for each; with KERNELS_BY_ROOM nvcc gets
+a room's as one file."""
 
 import os
 import pathlib
@@ -15,7 +16,7 @@ CORES = len(os.sched_getaffinity(0))
 
 class Make(unittest.TestCase):
     def make(self, *arguments, environment=None):
-        env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "KERNELS"))}
         done = subprocess.run(["make", "--no-print-directory", *arguments], cwd=ROOT, env={**env, **(environment or {})},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stdout)
@@ -59,6 +60,22 @@ class Make(unittest.TestCase):
             self.assertEqual(sorted(compilations.get(source, [])), ["mpicxx", "the-nvcc"], source)
         self.assertEqual(set(compilations), {str(path.relative_to(ROOT)) for path in ROOT.glob("src/*/*.cu")}
                          | {"tests/nn/layer_test.cu", "tests/base/device_algorithms_test.cu"})
+
+    def test_with_kernels_by_room_nvcc_gets_each_of_them_in_one_file_of_its_room(self):
+        ask = ["-n", "-B", "BUILD=build/x", "MPICXX=mpicxx", "NVCC=the-nvcc", "build/cuda/espalier", "build/emulated/espalier"]
+        one_by_one, by_room = self.make(*ask), self.make(*ask, "KERNELS_BY_ROOM=1")
+        kernels = set(re.findall(r"the-nvcc .* -c -o \S+ (src/\S+\.cu)\b", one_by_one))
+        self.assertIn("src/dense/spmm.cu", kernels)
+        written = {unit: files.split() for files, unit in re.findall(r"printf '#include \S+ (.+) > (\S+\.cu)$", by_room, re.M)}
+        self.assertEqual(sorted(sum(written.values(), [])), sorted(kernels))
+        for unit, files in written.items():
+            self.assertEqual({f"src/{pathlib.Path(unit).parent.name}"}, {str(pathlib.Path(file).parent) for file in files})
+        self.assertEqual(set(re.findall(r"the-nvcc .* -c -o \S+ (\S+\.cu)\b", by_room)), set(written))
+        # All of them are in the library, and the emulation proves that each compiles by itself.
+        library = re.search(r"ar rcs build/cuda/libespalier\.a (.+)", by_room).group(1).split()
+        self.assertLessEqual({unit + ".o" for unit in written}, set(library))
+        self.assertFalse({file.replace("src/", "build/cuda/obj/") + ".o" for file in kernels} & set(library))
+        self.assertEqual(kernels, set(re.findall(r"mpicxx .* tests/emulation .* -c -o \S+ -x c\+\+ (src/\S+\.cu)", by_room)))
 
     def test_kernels_are_refused_as_plain_code(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -23,10 +23,16 @@ namespace espalier {
 inline constexpr int kWarp = 32;
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 inline constexpr int kBlockThreads = 256;  ///< of kernels that have no reason for another number
+inline constexpr int kBlockWarps = kBlockThreads / kWarp;
 
 /// The number of blocks of `per_block` items for `items`.
 inline unsigned blocks_for(std::int64_t items, std::int64_t per_block = kBlockThreads) {
   return static_cast<unsigned>((items + per_block - 1) / per_block);
+}
+
+/// Which warp of the grid this is, of blocks of kBlockThreads in a row.
+__device__ inline std::int64_t warp_of_grid() {
+  return static_cast<std::int64_t>(blockIdx.x) * kBlockWarps + threadIdx.x / kWarp;
 }
 
 /// kernel<<<grid, block>>>(arguments...) on the compute stream; nothing for an empty grid.
