@@ -226,7 +226,31 @@ std::vector<CopiesChoice> compare_copies(const Plan& plan, double program) {
   return choices;
 }
 
-// By bisection; what a window holds grows with its minibatches.
+// The largest number in [1, most] that fits, by bisection; 0: none does.
+template <class Fits>
+std::int64_t largest_that(Fits fits, std::int64_t most) {
+  if (!fits(1)) return 0;
+  if (fits(most)) return most;
+  std::int64_t low = 1, high = most;
+  while (low + 1 < high) {
+    const auto middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+// A step under way takes its memory.
+std::int64_t largest_depth(const Plan& plan, double program) {
+  const auto fits = [&](std::int64_t depth) {
+    auto other = plan;
+    other.job.config.run.prefetch_steps = depth;
+    return peak_with(other, program, other.epoch, other.work, other.evaluations).bytes() <=
+           static_cast<double>(plan.job.host_memory);
+  };
+  return largest_that(fits, plan.job.config.run.prefetch_steps);
+}
+
+// What a window holds grows with its minibatches.
 std::int64_t largest_bulk(const Plan& plan, double program) {
   const auto fits = [&](std::int64_t bulk) {
     auto epoch = plan.epoch;
@@ -245,14 +269,7 @@ std::int64_t largest_bulk(const Plan& plan, double program) {
     return peak_with(plan, program, epoch, work, plan.evaluations).bytes() <=
            static_cast<double>(plan.job.host_memory);
   };
-  if (!fits(1)) return 0;
-  std::int64_t low = 1, high = plan.work.batches;
-  if (fits(high)) return high;
-  while (low + 1 < high) {
-    const auto middle = low + (high - low) / 2;
-    (fits(middle) ? low : high) = middle;
-  }
-  return low;
+  return largest_that(fits, plan.work.batches);
 }
 
 void write_plan(const Plan& plan, const std::string& path) {
@@ -271,6 +288,8 @@ void refuse_what_does_not_fit(const Plan& plan) {
     cures += fmt::format(", a grid.replication below {}", plan.epoch.replication);
   if (plan.largest_bulk > 0 && plan.largest_bulk < plan.epoch.bulk)
     cures += fmt::format(", sampler.bulk = {}", plan.largest_bulk);
+  if (plan.largest_depth > 0 && plan.largest_depth < plan.job.config.run.prefetch_steps)
+    cures += fmt::format(", run.prefetch_steps = {}", plan.largest_depth);
   if (plan.epoch.topology == Topology::kReplicated) cures += ", grid.topology = \"partitioned\"";
   cures += ", a smaller sampler.batch_size";
   if (plan.job.training) cures += " or model.hidden";
@@ -316,6 +335,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   plan.memory = peak_with(plan, program, plan.epoch, plan.work, plan.evaluations);
   plan.copies = compare_copies(plan, program);
   plan.largest_bulk = largest_bulk(plan, program);
+  plan.largest_depth = largest_depth(plan, program);
   const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations, plan.judged};
   plan.costs = stage_costs(input);
   if (plan.machine) plan.seconds = stage_seconds(input, plan.costs, *plan.machine);

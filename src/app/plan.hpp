@@ -33,6 +33,7 @@ struct Plan {
   PeakMemory memory;
   std::vector<CopiesChoice> copies;  ///< of every divisor of the ranks
   std::int64_t largest_bulk = 0;     ///< that fits; 0: none does
+  std::int64_t largest_depth = 0;    ///< run.prefetch_steps that fits; 0: none does
   StageCosts costs;
   std::map<std::string, double> seconds;  ///< empty without a machine
 

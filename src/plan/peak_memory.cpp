@@ -150,8 +150,8 @@ Arrays product(const Estimate& e, std::size_t k) {
 Arrays sampling(const Estimate& e) {
   Arrays most;
   for (std::size_t k = 0; k < e.layers(); ++k) most = larger(most, product(e, k));
-  if (e.job.config.sampler.kind ==
-      "fastgcn") {  // fastgcn.cpp: points, intervals, those taken, the axis without them
+  if (sampler_kind_of(e.job.config.sampler.kind).spreads_weights) {
+    // fastgcn.cpp: points, intervals, those taken, the axis without them
     double picks = 0;
     for (const auto fanout : e.job.config.sampler.fanout)
       picks += std::max<double>(0, static_cast<double>(fanout));
@@ -184,6 +184,16 @@ Arrays fetch(const Estimate& e, double lists, double rows, double remote, double
 Arrays input_rows(const Estimate& e) {
   const double lists = e.minibatches_per_step(), rows = e.work.largest.rows[gathers(e) ? 1 : 0];
   return fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), e.width(0));
+}
+
+// train/step_pipeline.inl.hpp: what the steps hold that are under way beyond the next one.
+Arrays steps_ahead(const Estimate& e) {
+  const auto& run = e.job.config.run;
+  const double more = run.overlap && run.prefetch_steps > 1 ? static_cast<double>(run.prefetch_steps) : 0;
+  const double lists = e.minibatches_per_step(), rows = e.work.largest.rows[gathers(e) ? 1 : 0];
+  const auto step =
+      fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), 0) + minibatches(e.work.mean, lists);
+  return {more * step.heap, more * step.mapped};
 }
 
 // nn/network.inl.hpp: what each layer keeps and its result, gradients of two layers, memory that
@@ -367,6 +377,7 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
   const auto of_window = on_host ? window(e) : nothing, of_sampling = on_host ? sampling(e) : nothing;
   const auto of_step = network_on_host ? input_rows(e) : nothing;
   const auto of_network = network_on_host ? activations(e) : nothing;
+  const auto of_ahead = network_on_host ? steps_ahead(e) : nothing;
   // Arrays of a step grow with the largest minibatch so far, an eighth at a time, and leave what
   // they outgrew.
   constexpr double kOutgrown = 0.35;
@@ -386,6 +397,7 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
                 {"sampling", of_sampling},
                 {"exchange", Arrays().add(resident.exchange)},
                 {"input rows of a step", again ? of_step : nothing},
+                {"steps ahead", again ? of_ahead : nothing},
                 {"activations", again ? of_network : nothing},
                 {"outgrown by them", again ? outgrown : nothing}},
                again ? of_evaluation.heap - reused : 0);
@@ -393,11 +405,13 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
   phases.phase("step",
                {{"minibatches of a window", of_window},
                 {"input rows of a step", of_step},
+                {"steps ahead", of_ahead},
                 {"activations", of_network},
                 {"outgrown by them", outgrown}},
                of_sampling.heap);
   phases.phase("evaluate",
                {{"input rows of a step", of_step},
+                {"steps ahead", of_ahead},
                 {"activations", of_network},
                 {"outgrown by them", outgrown},
                 {"evaluation", of_evaluation}},

@@ -4,6 +4,8 @@ Laws: any depth, also one beyond an epoch, gives the bits of a run without overl
 many bytes in each epoch; a run that is stopped within an epoch and goes on with another depth ends with the same weights.
 """
 
+import json
+import re
 import unittest
 
 from tests.app.order_test import LOCAL, OrderTest
@@ -37,6 +39,22 @@ class Pipeline(OrderTest):
         expected = self.bits(self.run_job("train", *stopping))
         self.assertLess(len(expected[0]), 50)
         self.assertEqual(self.bits(self.run_job("train", *stopping, *DEPTHS[2], "run.restart=never", ranks=3)), expected)
+
+    def test_the_plan_names_the_depth_that_fits(self):
+        self.succeed("generate", "planted", "--nodes", 20000, "--degree", 12, "--features", 128, "-o", self.graph, "--overwrite")
+        command = ("plan", self.config, "--ranks", 2, "sampler.batch_size=512", "train.batches_per_step=2", "run.overlap=true")
+
+        def bytes_at(depth):
+            self.succeed("-q", *command, f"run.prefetch_steps={depth}", "--memory-per-rank", "64GiB")
+            return json.loads((self.output / "plan.json").read_text())["peak_memory_bytes"]["max"]
+
+        low, high = bytes_at(1), bytes_at(200)
+        self.assertGreater(high, low + (10 << 20))
+        room = ("--memory-per-rank", f"{(low + high) // 2}B")
+        output = self.fail_with(4, ["run.prefetch_steps = "], "-q", *command, "run.prefetch_steps=200", *room)
+        depth = int(re.search(r"run.prefetch_steps = (\d+)", output)[1])
+        self.succeed("-q", *command, f"run.prefetch_steps={depth}", *room)
+        self.fail_with(4, ["run.prefetch_steps"], "-q", *command, f"run.prefetch_steps={depth + 1}", *room)
 
     def test_a_depth_without_overlap_is_refused(self):
         code, output = espalier("train", self.config, "run.prefetch_steps=2")

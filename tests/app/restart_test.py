@@ -116,7 +116,7 @@ class RestartTest(ProgramTest):
         """All that must not depend on cuts and grids."""
         folder = folder or self.output
         report = self.report(folder)
-        epochs = [{key: value for key, value in epoch.items() if key not in ("seconds", "bytes", "steps", "resumed_step")}
+        epochs = [{key: value for key, value in epoch.items() if key not in ("seconds", "bytes", "steps", "dealing", "resumed_step")}
                   for epoch in report["epochs"]]
         rows = [{key: value for key, value in row.items() if not key.startswith(("seconds", "bytes"))}
                 for row in csv.DictReader((folder / "metrics.csv").read_text().splitlines())]

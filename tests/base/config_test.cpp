@@ -25,6 +25,7 @@ std::string message_of(const std::string& text, const std::vector<std::string>& 
 // Each line a key with a value of its own, different from the default.
 constexpr const char* kEverything = R"([graph]
 file = "a \"quoted\\ name.h5"
+order = "a.order.h5"
 feature_norm = "row"
 features_on = "host"
 verify = false
@@ -35,6 +36,8 @@ schedule = "staged-oblivious"
 latency_us = 1.5
 bandwidth_gbs = 25.0
 [sampler]
+batches = "local"
+groups = 12
 kind = "ladies"
 fanout = [512, -1]
 batch_size = 7
@@ -82,6 +85,7 @@ device = "cuda"
 threads = 6
 memory_limit = "8GiB"
 overlap = true
+prefetch_steps = 3
 checkpoint_every = 1
 checkpoint_minutes = 1.5
 restart = "never"
