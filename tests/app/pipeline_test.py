@@ -5,10 +5,11 @@ many bytes in each epoch; a run that is stopped within an epoch and goes on with
 """
 
 import json
+import os
 import re
 import unittest
 
-from tests.app.order_test import LOCAL, OrderTest
+from tests.app.order_test import EMULATED, LOCAL, OrderTest
 from tests.app.program import LONG, espalier
 
 DEPTHS = [("run.overlap=true",), *(("run.overlap=true", f"run.prefetch_steps={k}") for k in (2, 4, 100))]
@@ -31,8 +32,20 @@ class Pipeline(OrderTest):
     def test_a_stopped_run_goes_on_with_another_depth(self):
         expected = self.bits(self.run_job("train", "train.epochs=2"))
         for depth, next_depth in ((DEPTHS[1], DEPTHS[3]), (DEPTHS[3], ())):
-            self.run_job("train", "run.restart=never", "train.epochs=1", "run.checkpoint_every=1", *depth, ranks=2)
-            self.assertEqual(self.bits(self.run_job("train", "train.epochs=2", *next_depth, ranks=3)), expected)
+            (self.output / "report.json").unlink()
+            for restart in ("never", "auto", "auto"):  # a step each
+                code, output = espalier("train", self.config, f"run.restart={restart}", "run.max_minutes=1e-9", *depth, ranks=2)
+                self.assertEqual(code, 5, output)
+            last = self.run_job("train", *next_depth, ranks=3)
+            self.assertEqual((last["restart"]["epoch"], last["restart"]["step"]), (1, 3))
+            self.assertEqual(self.bits(last), expected)
+
+    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    def test_any_depth_on_the_emulated_gpu(self):
+        gpus = dict(ranks=4, c=2, program=EMULATED, env=dict(os.environ, ESPALIER_EMULATED_GPUS="2"))
+        expected = self.train(*LOCAL, self.order("metis"), "run.device=cuda", **gpus)
+        for depth in DEPTHS[:3]:
+            self.assertEqual(self.train(*LOCAL, self.order("metis"), "run.device=cuda", *depth, **gpus), expected, depth)
 
     def test_early_stopping_drops_what_was_begun(self):
         stopping = ("train.epochs=50", "train.eval_every=1", "train.early_stop=1", "train.learning_rate=0.5")

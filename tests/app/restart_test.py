@@ -161,7 +161,7 @@ class Cut(RestartTest):
         expected = self.uncut()
         layouts = ((1,), (2, "grid.schedule=push", "sampler.bulk=1"), (4, "grid.replication=2", "grid.schedule=staged"),
                    (3, "grid.topology=replicated", "sampler.bulk=2"), (4, "run.threads=2", "grid.schedule=staged-oblivious"),
-                   (2, "grid.replication=2", "sampler.bulk=3"), (2, "run.overlap=true"))
+                   (2, "grid.replication=2", "sampler.bulk=3"), (2, "run.overlap=true"), (3, "run.overlap=true", "run.prefetch_steps=2"))
         ranks_before = None
         for k, (epoch, step) in enumerate(MOMENTS[:-1]):
             ranks, *layout = layouts[k % len(layouts)]

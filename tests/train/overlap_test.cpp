@@ -1,5 +1,5 @@
 // ranks: 1 2 3 4
-// Laws: run.overlap changes no bit and no byte: losses, metrics, weights, sample digests and what
+// Laws: run.overlap, of any depth, changes no bit and no byte: losses, metrics, weights, sample digests and what
 // every stage and step moves are those of the run without it, for every grid, topology, window and
 // number of batches per step.
 #include <gtest/gtest.h>
@@ -49,7 +49,11 @@ void expect_overlap_changes_nothing(const SmallProblem& problem, Config config, 
     config.run.overlap = false;
     const auto plain = train(grid, problem, config, bulk, batches_per_step, topology);
     config.run.overlap = true;
-    expect_equal(train(grid, problem, config, bulk, batches_per_step, topology), plain);
+    for (const std::int64_t depth : {1, 2, 5}) {
+      SCOPED_TRACE(fmt::format("{} steps ahead", depth));
+      config.run.prefetch_steps = depth;
+      expect_equal(train(grid, problem, config, bulk, batches_per_step, topology), plain);
+    }
   }
 }
 

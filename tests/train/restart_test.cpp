@@ -22,13 +22,13 @@ struct Layout {
   int ranks = 1, replication = 1;
   std::int64_t bulk = 1000;
   Topology topology = Topology::kPartitioned;
-  bool overlap = false;
+  std::int64_t depth = 0;  // steps whose rows are under way beside one that computes; 0: no overlap
 };
 
 std::string words(const Layout& layout) {
   return fmt::format("p {} c {} bulk {} {}{}", layout.ranks, layout.replication, layout.bulk,
                      layout.topology == Topology::kReplicated ? "replicated" : "partitioned",
-                     layout.overlap ? " overlap" : "");
+                     layout.depth > 0 ? fmt::format(" {} ahead", layout.depth) : "");
 }
 
 // What is to come out of training, however often it was left.
@@ -61,10 +61,11 @@ struct Training {
 void train_leg(const Communicator& ranks, const Training& training, const Layout& layout,
                const std::string& from, const Asked& next, Leg& leg, const std::function<bool()>& goes_on) {
   auto config = training.config;
-  config.run.overlap = layout.overlap;
+  config.run.overlap = layout.depth > 0;
+  config.run.prefetch_steps = layout.depth;
   const Grid grid(ranks, layout.replication);
   std::optional<Grid> beside;
-  if (layout.overlap) beside.emplace(ranks.duplicate(), layout.replication);
+  if (config.run.overlap) beside.emplace(ranks.duplicate(), layout.replication);
   const Grid* sampling_grid = beside ? &*beside : nullptr;
   const SmallJob job(grid, training.problem, config.model.kind, config.sampler.fanout, 1 << 20,
                      layout.topology, sampling_grid);
@@ -162,8 +163,8 @@ Asked at_moment(std::size_t k, Next answer) {
   };
 }
 
-Layout layout_of_all(std::int64_t bulk = 1000, bool overlap = false) {
-  return {.ranks = test_world().size(), .bulk = bulk, .overlap = overlap && threads_may_communicate()};
+Layout layout_of_all(std::int64_t bulk = 1000, std::int64_t depth = 0) {
+  return {.ranks = test_world().size(), .bulk = bulk, .depth = threads_may_communicate() ? depth : 0};
 }
 
 // Left at each moment in turn, gone on with by one other trainer. The layout is of all ranks.
@@ -207,8 +208,8 @@ void expect_legs_of_one_moment_to_make_the_whole(const Training& training,
   }
 }
 
-// Every p up to the ranks of the test, every c, windows of one batch, three and all, in an order
-// that mixes them.
+// Every p up to the ranks of the test, every c, windows of one batch, three and all, one to three
+// steps ahead, in an order that mixes them.
 std::vector<Layout> layouts(bool overlap) {
   std::vector<Layout> all;
   const std::int64_t bulks[] = {3, 1, 1000};
@@ -217,7 +218,7 @@ std::vector<Layout> layouts(bool overlap) {
     for (const int c : divisors(p)) {
       const auto k = all.size();
       all.push_back({p, c, bulks[k % 3], k % 4 == 3 ? Topology::kReplicated : Topology::kPartitioned,
-                     threads && k % 2 == 0});
+                     threads && k % 2 == 0 ? 1 + static_cast<std::int64_t>(k / 2 % 3) : 0});
     }
   return all;
 }
@@ -240,17 +241,17 @@ TEST(Restart, EachMomentIsOneToLeaveAtWhileTheNextStepsAreSampledAndFetched) {
   if (!threads_may_communicate()) GTEST_SKIP() << "this MPI library lets one thread communicate";
   auto training = small_case("sgd", "none");
   training.config.train.epochs = 2;
-  expect_each_moment_to_be_one_to_leave_at(training, layout_of_all(4, true));
+  expect_each_moment_to_be_one_to_leave_at(training, layout_of_all(4, 2));
 }
 
 // The problem has one chunk per layer, so each evaluation is asked three times.
 TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
   const auto training = small_case("adam", "batch");
-  for (const bool overlap : {false, true}) {
-    const auto layout = layout_of_all(2, overlap);
+  for (const int depth : {0, 1, 3}) {
+    const auto layout = layout_of_all(2, depth);
     const auto whole = train_on(training, layout, "", {});
     for (int k = 0; k < 5; ++k) {
-      SCOPED_TRACE(fmt::format("given up at moment {}{}", k, overlap ? ", overlap" : ""));
+      SCOPED_TRACE(fmt::format("given up at moment {}{}", k, depth > 0 ? ", overlap" : ""));
       int asked = 0;
       const auto first = train_on(training, layout, "", {}, [&] { return asked++ != k; });
       EXPECT_EQ(asked, k + 1) << "it goes no further";
