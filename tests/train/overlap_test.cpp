@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4
-// Laws: run.overlap, of any depth, changes no bit and no byte: losses, metrics, weights, sample digests and what
-// every stage and step moves are those of the run without it, for every grid, topology, window and
-// number of batches per step.
+// Laws: run.overlap, of any depth, changes no bit and no byte: losses, metrics, weights, sample
+// digests and what every stage and step moves are those of the run without it, for every grid,
+// topology, window and number of batches per step.
 #include <gtest/gtest.h>
 
 #include "mpi_test.hpp"
