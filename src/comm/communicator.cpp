@@ -121,12 +121,16 @@ template void Communicator::all_reduce(std::span<std::int64_t>, Reduction, std::
 template void Communicator::all_reduce(std::span<std::uint64_t>, Reduction, std::string_view) const;
 
 void Communicator::broadcast_bytes(std::span<std::byte> bytes, int root, std::string_view label) const {
-  const auto total = static_cast<std::int64_t>(bytes.size());
   const InCollective here("broadcast", label, size_);
-  for_each_piece(total, [&](std::int64_t offset, int count) {
+  broadcast_pieces(bytes, root);
+  const auto total = static_cast<std::int64_t>(bytes.size());
+  if (size_ > 1) traffic_->book(label, broadcast_volume(total, size_, rank_ == root));
+}
+
+void Communicator::broadcast_pieces(std::span<std::byte> bytes, int root) const {
+  for_each_piece(static_cast<std::int64_t>(bytes.size()), [&](std::int64_t offset, int count) {
     ESPALIER_MPI(MPI_Bcast(bytes.data() + offset, count, MPI_BYTE, root, handle_));
   });
-  if (size_ > 1) traffic_->book(label, broadcast_volume(total, size_, rank_ == root));
 }
 
 std::string Communicator::broadcast_text(std::string text, int root, std::string_view label) const {
@@ -142,21 +146,23 @@ void Communicator::all_gather_bytes(const void* mine, void* all, std::size_t byt
   const InCollective here("all-gather", label, size_);
   ESPALIER_MPI(MPI_Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE,
                              handle_));
-  const auto crossing = static_cast<std::int64_t>(bytes) * (size_ - 1);
-  if (size_ > 1)
-    traffic_->book(label, {.messages = size_ - 1, .bytes_sent = crossing, .bytes_received = crossing});
+  if (size_ > 1) traffic_->book(label, all_gather_volume(static_cast<std::int64_t>(bytes), size_));
 }
 
 void Communicator::all_gather_v_bytes(const void* mine, void* all, const std::vector<std::int64_t>& counts,
                                       std::size_t item, std::string_view label) const {
+  const auto starts = piece_starts(counts, item);
   auto* out = static_cast<std::byte*>(all);
-  std::int64_t at = 0;
+  const auto me = static_cast<std::size_t>(rank_);
+  std::copy_n(static_cast<const std::byte*>(mine), starts[me + 1] - starts[me], out + starts[me]);
+  if (size_ == 1) return;
+  const InCollective here("all-gather-v", label, size_);
+  std::vector<std::int64_t> bytes(counts.size());
   for (int root = 0; root < size_; ++root) {
-    const std::int64_t bytes = counts[root] * static_cast<std::int64_t>(item);
-    if (root == rank_) std::copy_n(static_cast<const std::byte*>(mine), bytes, out + at);
-    if (bytes > 0 && size_ > 1) broadcast_bytes({out + at, static_cast<std::size_t>(bytes)}, root, label);
-    at += bytes;
+    bytes[root] = starts[root + 1] - starts[root];
+    broadcast_pieces({out + starts[root], static_cast<std::size_t>(bytes[root])}, root);
   }
+  traffic_->book(label, all_gather_v_volume(bytes, rank_));
 }
 
 std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int64_t> send_counts,
@@ -167,9 +173,7 @@ std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int
   const InCollective here("exchange of counts", label, size_);
   ESPALIER_MPI(
       MPI_Alltoall(send_counts.data(), 1, MPI_INT64_T, receive_counts.data(), 1, MPI_INT64_T, handle_));
-  const std::int64_t crossing = 8 * (size_ - 1);
-  if (size_ > 1)
-    traffic_->book(label, {.messages = size_ - 1, .bytes_sent = crossing, .bytes_received = crossing});
+  if (size_ > 1) traffic_->book(label, all_gather_volume(sizeof(std::int64_t), size_));
   return receive_counts;
 }
 

@@ -21,6 +21,7 @@
 #include <set>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
@@ -315,17 +316,17 @@ void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const st
   nccl_->check();
   const InCollective here("all-gather-v by NCCL", label, size());
   cuda_.communication_waits_for_compute();
+  std::vector<std::int64_t> bytes(counts.size());
   ESPALIER_NCCL(ncclGroupStart());
   for (int root = 0; root < size(); ++root) {
-    const auto bytes = counts[root] * width;
-    if (bytes > 0) {
-      ESPALIER_NCCL(ncclBroadcast(root == rank() ? mine : to, to, static_cast<std::size_t>(bytes), ncclUint8,
-                                  root, nccl_->handle, cuda_.communication_stream()));
-      comm_->traffic().book(label, broadcast_volume(bytes, size(), root == rank()));
-    }
-    to += bytes;
+    bytes[root] = counts[root] * width;
+    if (bytes[root] > 0)
+      ESPALIER_NCCL(ncclBroadcast(root == rank() ? mine : to, to, static_cast<std::size_t>(bytes[root]),
+                                  ncclUint8, root, nccl_->handle, cuda_.communication_stream()));
+    to += bytes[root];
   }
   ESPALIER_NCCL(ncclGroupEnd());
+  comm_->traffic().book(label, all_gather_v_volume(bytes, rank()));
   cuda_.compute_waits_for_communication();
 }
 

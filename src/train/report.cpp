@@ -44,7 +44,10 @@ std::string confusion_rows(std::span<const std::int64_t> counts) {
 }
 
 Json volume_json(const StageVolume& volume) {
-  Json json = {{"total", volume.total}, {"max_rank", volume.max_rank}, {"messages", volume.messages}};
+  Json json = {{"total", volume.total},
+               {"max_rank", volume.max_rank},
+               {"messages", volume.messages},
+               {"rounds", volume.rounds}};
   if (volume.predicted > 0) {
     json["predicted"] = std::llround(volume.predicted);
     json["predicted_messages"] = std::llround(volume.predicted_messages);
@@ -57,7 +60,8 @@ StageVolume over_ranks(const Communicator& comm, const Volume& mine) {
           comm.all_reduce(mine.bytes_received, Reduction::kSum, "report"),
           comm.all_reduce(mine.bytes_received, Reduction::kMax, "report"),
           comm.all_reduce(mine.predicted_messages, Reduction::kSum, "report"),
-          comm.all_reduce(mine.predicted_bytes, Reduction::kSum, "report")};
+          comm.all_reduce(mine.predicted_bytes, Reduction::kSum, "report"),
+          comm.all_reduce(mine.rounds, Reduction::kMax, "report")};
 }
 
 // The labels with a step of a minibatch stage that any rank has booked, the same on every rank.
@@ -189,16 +193,14 @@ std::string to_json(const RunReport& report) {
 namespace {
 
 StageVolume volume_from(const Json& json) {
-  return {json.at("messages"), json.at("total"), json.at("max_rank"), json.at("predicted_messages"),
-          json.at("predicted")};
+  return {json.at("messages"),           json.at("total"),     json.at("max_rank"),
+          json.at("predicted_messages"), json.at("predicted"), json.value("rounds", std::int64_t{0})};
 }
 
 Json whole_volume(const StageVolume& volume) {
-  return {{"messages", volume.messages},
-          {"total", volume.total},
-          {"max_rank", volume.max_rank},
-          {"predicted_messages", volume.predicted_messages},
-          {"predicted", volume.predicted}};
+  return {{"messages", volume.messages},   {"total", volume.total},
+          {"max_rank", volume.max_rank},   {"predicted_messages", volume.predicted_messages},
+          {"predicted", volume.predicted}, {"rounds", volume.rounds}};
 }
 
 std::map<std::string, StageVolume> volumes_from(const Json& json) {
@@ -337,6 +339,7 @@ std::string volume_table(const std::vector<EpochReport>& epochs, int ranks) {
   std::map<std::string, StageVolume> sums;
   const auto add = [&](const std::string& label, const StageVolume& volume) {
     auto& sum = sums[label];
+    sum.rounds += volume.rounds;
     sum.messages += volume.messages;
     sum.total += volume.total;
     sum.max_rank += volume.max_rank;
@@ -346,15 +349,16 @@ std::string volume_table(const std::vector<EpochReport>& epochs, int ranks) {
     for (const auto& [stage, volume] : epoch.bytes) add(stage, volume);
     for (const auto& [label, volume] : epoch.steps) add(label, volume);
   }
-  std::string table = fmt::format("{:<20}{:>12}{:>14}{:>14}{:>14}{:>14}{:>10}\n", "between ranks", "messages",
-                                  "MB", "MB per rank", "MB max rank", "MB predicted", "ratio");
+  std::string table =
+      fmt::format("{:<20}{:>9}{:>12}{:>14}{:>14}{:>14}{:>14}{:>10}\n", "between ranks", "rounds", "messages",
+                  "MB", "MB per rank", "MB max rank", "MB predicted", "ratio");
   for (const auto& [label, sum] : sums) {
     const auto mb = [](double bytes) { return bytes / 1e6; };
     const auto total = static_cast<double>(sum.total);
     const auto slash = label.find('/');
-    table += fmt::format("{:<20}{:>12}{:>14.3f}{:>14.3f}{:>14.3f}",
-                         slash == std::string::npos ? label : "  " + label.substr(slash + 1), sum.messages,
-                         mb(total), mb(total / ranks), mb(static_cast<double>(sum.max_rank)));
+    table += fmt::format("{:<20}{:>9}{:>12}{:>14.3f}{:>14.3f}{:>14.3f}",
+                         slash == std::string::npos ? label : "  " + label.substr(slash + 1), sum.rounds,
+                         sum.messages, mb(total), mb(total / ranks), mb(static_cast<double>(sum.max_rank)));
     table += sum.predicted > 0 ? fmt::format("{:>14.3f}{:>10.3f}\n", mb(sum.predicted), total / sum.predicted)
                                : fmt::format("{:>14}{:>10}\n", "-", "-");
   }

@@ -29,6 +29,23 @@ class Pipeline(OrderTest):
             for depth in DEPTHS:
                 self.assertEqual(self.train(*overrides, *depth, ranks=ranks, c=c), expected, (ranks, c, overrides, depth))
 
+    def test_rounds_are_those_of_the_formulas(self):
+        # 2 layers; 3 epochs of so many windows of 8 batches and steps of 4. A fetch of two layers of rows would take no more rounds.
+        def rounds(*overrides, **grid):
+            report = self.run_job("train", "run.checkpoint_every=0", "sampler.bulk=8", "train.eval_every=0", *overrides, **grid)
+            batches = report["epochs"][0]["batches"]
+            self.assertGreater(batches, 16)
+            return [[epoch["bytes"][stage]["rounds"] for stage in ("sample", "fetch")] for epoch in report["epochs"]], \
+                -(-batches // 8), -(-batches // 4)
+
+        for depth in ((), *DEPTHS[:2]):
+            for schedule, each in (("push", 5), ("pull", 4)):
+                counted, windows, steps = rounds(f"grid.schedule={schedule}", *depth, ranks=4, c=2)
+                self.assertEqual(counted, [[each * 2 * windows, 3 * steps]] * 2, (schedule, depth))
+            counted, _, steps = rounds("grid.topology=replicated", *depth, ranks=3)
+            self.assertEqual(counted, [[0, 3 * steps]] * 2, depth)
+        self.assertEqual(rounds(ranks=2, c=2)[0], [[0, 0]] * 2)
+
     def test_a_stopped_run_goes_on_with_another_depth(self):
         expected = self.bits(self.run_job("train", "train.epochs=2"))
         for depth, next_depth in ((DEPTHS[1], DEPTHS[3]), (DEPTHS[3], ())):

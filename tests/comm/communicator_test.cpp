@@ -149,33 +149,34 @@ Volume booked(const Communicator& comm, const Work& work) {
   return comm.traffic().of("case");
 }
 
-void expect_volume(const Volume& volume, std::int64_t sent, std::int64_t received) {
+void expect_volume(const Volume& volume, std::int64_t rounds, std::int64_t sent, std::int64_t received) {
+  EXPECT_EQ(volume.rounds, rounds);
   EXPECT_EQ(volume.bytes_sent, sent);
   EXPECT_EQ(volume.bytes_received, received);
 }
 
 // The table of traffic.hpp, per rank.
 void expect_table(const Communicator& comm) {
-  const std::int64_t p = comm.size(), me = comm.rank();
+  const std::int64_t p = comm.size(), me = comm.rank(), once = p > 1;
   std::vector<double> numbers(static_cast<std::size_t>(5 * p), 1.0);  // n = 40 p bytes
   const auto reduction =
       booked(comm, [&] { comm.all_reduce(std::span<double>(numbers), Reduction::kMax, "case"); });
-  expect_volume(reduction, 80 * (p - 1), 80 * (p - 1));
+  expect_volume(reduction, once, 80 * (p - 1), 80 * (p - 1));
   const std::int64_t root = p - 1;
   const auto broadcast = booked(
       comm, [&] { comm.broadcast(std::span<double>(numbers).first(3), static_cast<int>(root), "case"); });
-  expect_volume(broadcast, me == root ? 24 * (p - 1) : 0, me == root ? 0 : 24);
+  expect_volume(broadcast, once, me == root ? 24 * (p - 1) : 0, me == root ? 0 : 24);
   const auto gather = booked(comm, [&] { comm.all_gather(std::array<float, 3>{}, "case"); });
-  expect_volume(gather, 12 * (p - 1), 12 * (p - 1));
+  expect_volume(gather, once, 12 * (p - 1), 12 * (p - 1));
   const auto exchange = booked(comm, [&] {
     comm.exchange_counts(std::vector<std::int64_t>(static_cast<std::size_t>(p), me), "case");
   });
-  expect_volume(exchange, 8 * (p - 1), 8 * (p - 1));
+  expect_volume(exchange, once, 8 * (p - 1), 8 * (p - 1));
   // Rank r has r + 1 numbers; their count, 8 bytes per rank, is gathered first.
   const auto gather_v = booked(comm, [&] {
     comm.all_gather_v(std::span<const double>(numbers).first(static_cast<std::size_t>(me + 1)), "case");
   });
-  expect_volume(gather_v, 8 * (p - 1) + 8 * (me + 1) * (p - 1),
+  expect_volume(gather_v, 2 * once, 8 * (p - 1) + 8 * (me + 1) * (p - 1),
                 8 * (p - 1) + 8 * (p * (p + 1) / 2 - (me + 1)));
 }
 
@@ -188,13 +189,29 @@ TEST(Communicator, EveryCollectiveBooksTheBytesOfTheTable) {
   }
 }
 
+// A round is one for all ranks, also for those with nothing to say in it.
+TEST(Communicator, AnExchangeIsARoundForEveryRank) {
+  const auto& world = test_world();
+  const auto p = static_cast<std::size_t>(world.size());
+  std::vector<std::int64_t> from_last(p), mine(p);
+  if (world.rank() == world.size() - 1) from_last[0] = 1;
+  if (world.rank() == 0) mine[p - 1] = 1;
+  Buffer<std::int64_t> received;
+  const std::vector<std::int64_t> sent(static_cast<std::size_t>(from_last[0]), 7);
+  const auto volume = booked(world, [&] {
+    world.all_to_all_v(std::span<const std::int64_t>(sent), from_last, mine, received, "case");
+  });
+  EXPECT_EQ(volume.rounds, p > 1);
+}
+
 TEST(Communicator, LabelsKeepTheirOwnSums) {
   const auto& world = test_world();
   world.traffic().clear();
   for (const char* label : {"a", "b", "a"}) world.all_gather(std::int64_t{0}, label);
-  expect_volume(world.traffic().of("a"), 16 * (world.size() - 1), 16 * (world.size() - 1));
-  expect_volume(world.traffic().of("b"), 8 * (world.size() - 1), 8 * (world.size() - 1));
-  expect_volume(world.traffic().of("none"), 0, 0);
+  const std::int64_t once = world.size() > 1;
+  expect_volume(world.traffic().of("a"), 2 * once, 16 * (world.size() - 1), 16 * (world.size() - 1));
+  expect_volume(world.traffic().of("b"), once, 8 * (world.size() - 1), 8 * (world.size() - 1));
+  expect_volume(world.traffic().of("none"), 0, 0, 0);
 }
 
 TEST(Communicator, ReductionsAndGathers) {

@@ -21,6 +21,7 @@ Buffer<T> numbers_of(int rank, std::size_t count) {
 
 void expect_same_volume(const Volume& a, const Volume& b) {
   EXPECT_EQ(a.messages, b.messages);
+  EXPECT_EQ(a.rounds, b.rounds);
   EXPECT_EQ(a.bytes_sent, b.bytes_sent);
   EXPECT_EQ(a.bytes_received, b.bytes_received);
 }
@@ -178,6 +179,7 @@ TEST_F(DeviceCommunicatorTest, AllGatherVPutsArraysInRankOrder) {
     const auto volume = test_world().traffic().of("gather");
     EXPECT_EQ(volume.bytes_received, received);
     EXPECT_EQ(volume.bytes_sent, 4 * own * (p - 1));
+    EXPECT_EQ(volume.rounds, p > 1);
   }
 }
 

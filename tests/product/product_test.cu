@@ -125,6 +125,7 @@ void expect_same_ledger(const Ledger& device, const Ledger& host) {
     const auto found = device.find(label);
     const auto booked = found == device.end() ? Volume{} : found->second;
     EXPECT_EQ(booked.messages, expected.messages) << label;
+    EXPECT_EQ(booked.rounds, expected.rounds) << label;
     EXPECT_EQ(booked.bytes_sent, expected.bytes_sent) << label;
     EXPECT_EQ(booked.bytes_received, expected.bytes_received) << label;
     EXPECT_EQ(booked.predicted_messages, expected.predicted_messages) << label;

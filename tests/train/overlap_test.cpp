@@ -15,6 +15,7 @@ void expect_equal(const std::map<std::string, StageVolume>& a, const std::map<st
   for (const auto& [label, volume] : a) {
     const auto& other = b.at(label);
     EXPECT_EQ(volume.messages, other.messages) << label;
+    EXPECT_EQ(volume.rounds, other.rounds) << label;
     EXPECT_EQ(volume.total, other.total) << label;
     EXPECT_EQ(volume.max_rank, other.max_rank) << label;
     EXPECT_NEAR(volume.predicted, other.predicted, 1e-9 * volume.predicted)

@@ -173,6 +173,7 @@ class Communicator {
   friend class DeviceCommunicator;  // of whose bytes the host does not know the type
 
   void broadcast_bytes(std::span<std::byte> bytes, int root, std::string_view label) const;
+  void broadcast_pieces(std::span<std::byte> bytes, int root) const;  // not booked
   void all_gather_bytes(const void* mine, void* all, std::size_t bytes, std::string_view label) const;
   void all_gather_v_bytes(const void* mine, void* all, const std::vector<std::int64_t>& counts,
                           std::size_t item, std::string_view label) const;

@@ -7,6 +7,8 @@
 //                     an all-gather
 //   broadcast         n bytes received by every rank but the root; the root books (p-1) n sent
 //   all-gather        the bytes of all other ranks received; own bytes times (p-1) sent
+//   rounds            one for each of these in a group of several ranks, however many messages it
+//                     is, also for a rank that has nothing to send: each may wait for the slowest
 //
 // Beside the counted volume stands what the alpha-beta model expects this rank to receive for the
 // same step, where a caller has a derivation (`predict`). Labels may have two parts, "sample/rows":
@@ -26,12 +28,14 @@ struct Volume {
   std::int64_t messages = 0;
   std::int64_t bytes_sent = 0;
   std::int64_t bytes_received = 0;
+  std::int64_t rounds = 0;
   double predicted_messages = 0;
   double predicted_bytes = 0;  ///< received
   Volume& operator+=(const Volume& other) {
     messages += other.messages;
     bytes_sent += other.bytes_sent;
     bytes_received += other.bytes_received;
+    rounds += other.rounds;
     predicted_messages += other.predicted_messages;
     predicted_bytes += other.predicted_bytes;
     return *this;

@@ -11,20 +11,42 @@ namespace espalier {
 /// A larger message travels in pieces of this size.
 inline constexpr std::int64_t kPieceBytes = std::int64_t{1} << 30;
 
+/// Each rank with all others: the same bytes to each and from each.
+inline Volume all_gather_volume(std::int64_t bytes, int ranks) {
+  const std::int64_t crossing = bytes * (ranks - 1);
+  return {.messages = ranks - 1, .bytes_sent = crossing, .bytes_received = crossing, .rounds = 1};
+}
+
+/// Of rank `rank` in an all-gather of `bytes[r]` of each rank r, a broadcast of each.
+inline Volume all_gather_v_volume(std::span<const std::int64_t> bytes, int rank) {
+  Volume volume{.rounds = 1};
+  const auto others = static_cast<std::int64_t>(bytes.size()) - 1;
+  for (std::size_t root = 0; root < bytes.size(); ++root) {
+    if (bytes[root] == 0) continue;
+    if (static_cast<int>(root) == rank) {
+      volume.messages += others;
+      volume.bytes_sent += bytes[root] * others;
+    } else {
+      volume.bytes_received += bytes[root];
+    }
+  }
+  return volume;
+}
+
 inline Volume all_reduce_volume(std::int64_t bytes, int ranks) {
   const std::int64_t crossing = 2 * bytes * (ranks - 1) / ranks;
-  return {.messages = 2 * (ranks - 1), .bytes_sent = crossing, .bytes_received = crossing};
+  return {.messages = 2 * (ranks - 1), .bytes_sent = crossing, .bytes_received = crossing, .rounds = 1};
 }
 
 inline Volume broadcast_volume(std::int64_t bytes, int ranks, bool root) {
-  return root ? Volume{.messages = ranks - 1, .bytes_sent = bytes * (ranks - 1)}
-              : Volume{.bytes_received = bytes};
+  return root ? Volume{.messages = ranks - 1, .bytes_sent = bytes * (ranks - 1), .rounds = 1}
+              : Volume{.bytes_received = bytes, .rounds = 1};
 }
 
 /// Of rank `rank`; counts in items of `item` bytes.
 inline Volume all_to_all_volume(std::span<const std::int64_t> send_counts,
                                 std::span<const std::int64_t> receive_counts, std::size_t item, int rank) {
-  Volume volume;
+  Volume volume{.rounds = send_counts.size() > 1 ? 1 : 0};
   for (std::size_t peer = 0; peer < send_counts.size(); ++peer) {
     if (static_cast<int>(peer) == rank) continue;
     const std::int64_t sent = send_counts[peer] * static_cast<std::int64_t>(item);

@@ -35,6 +35,7 @@ struct StageSeconds {
 struct StageVolume {
   std::int64_t messages = 0, total = 0, max_rank = 0;
   double predicted_messages = 0, predicted = 0;  ///< 0: no derivation; bytes like `total`
+  std::int64_t rounds = 0;                       ///< of the rank with the most (comm/traffic.hpp)
 };
 
 /// How the work of an epoch was dealt: the three goals of DistDGLv2 (Zheng et al. 2022, 5.6.1).
