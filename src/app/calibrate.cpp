@@ -7,7 +7,6 @@
 // node, and among ranks of different nodes: 8 bytes to each, then megabytes.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <functional>
 #include <thread>
 
@@ -57,21 +56,6 @@ double mean_over_ranks(const Communicator& world, double rate) {
 }
 
 // ---- the network ----
-
-struct HostName {
-  char text[256] = {};
-};
-
-// Ranks of my node; then those that have my place on their nodes.
-std::pair<Communicator, Communicator> split_by_node(const Communicator& world, const NodePlace& node) {
-  HostName mine;
-  failure_context().host.copy(mine.text, sizeof mine.text - 1);
-  const auto hosts = world.all_gather(mine, "setup");
-  const auto first = std::ranges::find_if(
-      hosts, [&](const HostName& host) { return std::strcmp(host.text, mine.text) == 0; });
-  return {world.split(static_cast<int>(first - hosts.begin()), world.rank()),
-          world.split(node.place, world.rank())};
-}
 
 // Every rank sends so many bytes to every other.
 double exchange_seconds(const Communicator& group, std::int64_t bytes) {
@@ -232,7 +216,8 @@ void calibrate_command(const Communicator& world, const CalibrateArguments& argu
   machine.ranks_per_node = world.all_reduce(std::int64_t{node.ranks}, Reduction::kMax, "setup");
   machine.threads = std::max(1, node.cores / node.sharers);
   machine.memory = fmt::format("{:.0f}GB", static_cast<double>(node_memory()) / 1e9);
-  const auto [inside, across] = split_by_node(world, node);
+  // Ranks of my node; those that have my place on their nodes.
+  const auto inside = ranks_of_node(world), across = world.split(node.place, world.rank());
   const bool one_node = node.ranks == world.size();
 
   // 2. Messages.

@@ -85,9 +85,9 @@ bool begins(const std::string& name, std::initializer_list<const char*> beginnin
 
 // Keys that change where a run writes, what it costs or how long it lasts, not where it is going.
 bool may_differ(const std::string& key) {
-  return begins(
-      key, {"run.", "output.", "grid.", "graph.file", "graph.features_on", "graph.verify", "graph.order",
-            "sampler.bulk", "train.epochs", "train.early_stop", "train.eval_every", "train.reproducible"});
+  return begins(key, {"run.", "output.", "grid.", "graph.file", "graph.features_on", "graph.share_features",
+                      "graph.verify", "graph.order", "sampler.bulk", "train.epochs", "train.early_stop",
+                      "train.eval_every", "train.reproducible"});
 }
 
 // Of local batches, beside the keys: what graph.order says.

@@ -262,6 +262,7 @@ void run(Job& job, Inference& inference) {
   std::optional<FeatureStore> features =
       read_feature_store(*job.grid, *job.file, job.owners.blocks, job.config.graph.feature_norm,
                          inference.weights.standardization);
+  share_features(job, *features);
   if (inference.arguments.metrics) inference.targets = targets_of(job, inference.arguments.checkpoint);
   warn_of_another_graph(job, inference);
   const auto shape = whole_rows_shape(sampler_shape(job.config, job.grid->ranks()), kLabel);

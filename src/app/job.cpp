@@ -131,6 +131,14 @@ bool topology_on_device(const Job& job) {
   return topology_fits_device(size_of(job, job.grid->ranks()), job.grid->replication());
 }
 
+void share_features(const Job& job, FeatureStore& features) {
+  if (!job.config.graph.share_features || job.device.gpu) return;
+  if (!features.share(ranks_of_node(job.grid->world())) && job.grid->world().rank() == 0)
+    log::warning(
+        "graph.share_features: ranks of a node cannot read each other's memory (containers of their own?); "
+        "rows are sent as without");
+}
+
 std::int64_t evaluation_memory(const Job& job) {
   return evaluation_memory(size_of(job, job.grid->ranks()), job.grid->replication());
 }
@@ -188,10 +196,11 @@ SamplerShape whole_rows_shape(const SamplerShape& training, const char* label) {
 
 std::string grid_in_words(const Job& job) {
   const auto ranks = job.grid->ranks();
-  return fmt::format("{} rank{} as {} block rows x {} copies, {} topology, {} thread{} per rank, {}", ranks,
+  const bool shared = job.config.graph.share_features && !job.device.gpu;
+  return fmt::format("{} rank{} as {} block rows x {} copies, {} topology{}, {} thread{} per rank, {}", ranks,
                      ranks == 1 ? "" : "s", job.grid->rows(), job.grid->replication(),
-                     job.config.grid.topology, job.cpu.threads, job.cpu.threads == 1 ? "" : "s",
-                     job.device.words);
+                     job.config.grid.topology, shared ? ", features shared in a node" : "", job.cpu.threads,
+                     job.cpu.threads == 1 ? "" : "s", job.device.words);
 }
 
 std::string order_in_words(const Job& job) {
@@ -253,6 +262,8 @@ void warn_of_surprises(const Job& job) {
                  metric_of(config.train).words);
   if (training && config.graph.features_on != "device" && !job.device.gpu)
     log::warning("graph.features_on = {} has no meaning {}", config.graph.features_on, job.device.words);
+  if (training && config.graph.share_features && job.device.gpu)
+    log::warning("graph.share_features has no meaning on GPUs");
   if (training && config.train.early_stop > 0 && job.graph.valid == 0)
     log::warning("train.early_stop = {} never stops: {} has no vertices to validate on (/split/valid)",
                  config.train.early_stop, config.graph.file);

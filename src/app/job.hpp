@@ -156,5 +156,7 @@ std::int64_t evaluation_memory(const Job& job);
 /// Otherwise kernels read it in pinned memory of the host.
 bool topology_on_device(const Job& job);
 bool features_on_device(const Job& job);
+/// Collective: as graph.share_features says.
+void share_features(const Job& job, FeatureStore& features);
 
 }  // namespace espalier

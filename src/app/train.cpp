@@ -189,6 +189,7 @@ void run(Job& job, std::optional<Restart>& restart) {
       read_feature_store(*job.grid, *job.file, job.owners.blocks, job.config.graph.feature_norm);
   job.standardization = features->standardization();
   if (restart) check_same_content(job, job.file->content(), *restart);
+  share_features(job, *features);
 #ifdef ESPALIER_WITH_CUDA
   if (job.device.gpu) return train_on_gpu(job, restart, a, std::move(features), *targets);
 #endif

@@ -44,6 +44,8 @@ std::vector<Key> bind_keys(Config& c) {
        "none | row (each row sums to 1) | standard (mean 0, deviation 1 per column)",
        {"none", "row", "standard"}},
       {"graph.features_on", &c.graph.features_on, "where a GPU run keeps the features", {"device", "host"}},
+      {"graph.share_features", &c.graph.share_features,
+       "the ranks of a node read each other's features where they lie, in memory that they share (CPU)"},
       {"graph.verify", &c.graph.verify,
        "check what is read of the graph file against the digests that stand in it"},
       {"graph.order", &c.graph.order,

@@ -50,12 +50,24 @@ inline std::vector<std::int64_t> times(std::span<const std::int64_t> counts, std
 
 template <class Space>
 RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, StoredRows<Space> block)
-    : grid_(&grid), ownership_(std::move(ownership)), block_(std::move(block)) {}
+    : grid_(&grid), ownership_(std::move(ownership)), block_(std::move(block)), reach_(ownership_) {}
+
+template <class Space>
+template <class Visit>
+void RowStoreOn<Space>::with_own_rows(Visit visit) const {
+  std::visit(
+      [&]<class T>(const Matrix<T, Space>& block) {
+        if (shared_ == nullptr) return visit(ConstMatrixView<T, Space>(block));
+        const auto* rows = reinterpret_cast<const T*>(shared_->data());
+        visit(ConstMatrixView<T, Space>(reach_.size(all_local() ? 0 : grid_->row()), block.columns, rows));
+      },
+      block_);
+}
 
 // What leaves read, brought to them once.
 template <class Space>
 const OwnersOn<Space>& RowStoreOn<Space>::owners(const Space& space) const {
-  if (!owners_) owners_.emplace(space, ownership_, ownership_.parts() > 1 ? grid_->row() : 0);
+  if (!owners_) owners_.emplace(space, reach_, all_local() ? 0 : grid_->row());
   return *owners_;
 }
 
@@ -119,8 +131,8 @@ void RowStoreOn<Space>::advance(const Space& space, PendingFetchOn<Space>& fetch
   with_index_type(ownership_.rows(), [&]<class Id>(Id) {
     if (fetch.done_ == FetchMove::kCounts && move != FetchMove::kCounts) send_ids<Id>(fetch, label);
     if (fetch.done_ == FetchMove::kIds && move == FetchMove::kRows)
-      std::visit([&]<class T>(const Matrix<T, Space>& own) { send_rows<T, Id>(space, own, fetch, label); },
-                 block_);
+      with_own_rows(
+          [&]<class T>(ConstMatrixView<T, Space> own) { send_rows<T, Id>(space, own, fetch, label); });
   });
 }
 
@@ -169,7 +181,7 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
   const auto& column = grid_->column_comm();
   fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(fetch.asked_counts_, row_bytes),
                                               fetch.arrived_.data(), times(wanted.counts, row_bytes), label);
-  predict_fetch(column.host(), label, ownership_.rows(), wanted.size(), row_bytes);
+  predict_fetch(column.host(), label, ownership_.rows(), wanted.size(), row_bytes, reached_parts_);
   fetch.done_ = FetchMove::kRows;
 }
 
@@ -180,22 +192,19 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
                  static_cast<int>(fetch.done_));
   fetch.exchange_.finish();
   if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
-  std::visit(
-      [&]<class T>(const Matrix<T, Space>& block) {
-        const ConstMatrixView<T, Space> own = block;
-        const ConstMatrixView<T, Space> arrived(std::ssize(fetch.source_), own.columns,
-                                                reinterpret_cast<const T*>(fetch.arrived_.data()));
-        const auto* source = fetch.source_.data();
-        for (std::size_t m = 0; m < fetch.sizes_.size(); ++m) {
-          rows[m].resize(fetch.sizes_[m], own.columns);
-          gather_rows<T>(space, all_local() ? own : arrived, own, source, rows[m]);
-          source += rows[m].rows;
-        }
-        const auto placed = std::ssize(fetch.source_);
-        grid_->traffic().count(MemoryStep::kPlaceFeatures,
-                               {.rows = placed, .bytes = placed * own.columns * std::int64_t{sizeof(T) + 4}});
-      },
-      block_);
+  with_own_rows([&]<class T>(ConstMatrixView<T, Space> own) {
+    const ConstMatrixView<T, Space> arrived(std::ssize(fetch.source_), own.columns,
+                                            reinterpret_cast<const T*>(fetch.arrived_.data()));
+    const auto* source = fetch.source_.data();
+    for (std::size_t m = 0; m < fetch.sizes_.size(); ++m) {
+      rows[m].resize(fetch.sizes_[m], own.columns);
+      gather_rows<T>(space, all_local() ? own : arrived, own, source, rows[m]);
+      source += rows[m].rows;
+    }
+    const auto placed = std::ssize(fetch.source_);
+    grid_->traffic().count(MemoryStep::kPlaceFeatures,
+                           {.rows = placed, .bytes = placed * own.columns * std::int64_t{sizeof(T) + 4}});
+  });
 }
 
 template <class Space>
@@ -203,8 +212,7 @@ void RowStoreOn<Space>::aggregate(const Space& space, const BlockView<Space>& bl
                                   std::span<const std::int64_t> ids, Matrix<float, Space>& y) const {
   ESPALIER_CHECK(all_local(), "rows of {} other ranks", ownership_.parts() - 1);
   y.resize(block.rows, width());
-  std::visit([&]<class T>(const Matrix<T, Space>& own) { spmm_gathered<T>(space, block, ids, own, y); },
-             block_);
+  with_own_rows([&]<class T>(ConstMatrixView<T, Space> own) { spmm_gathered<T>(space, block, ids, own, y); });
 }
 
 }  // namespace espalier

@@ -1,5 +1,6 @@
 #include "espalier/partition/ownership.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "espalier/base/error.hpp"
@@ -82,6 +83,26 @@ Ownership Ownership::cut(int pieces) const {
   finer.map_ = map_;
   finer.pieces_ = pieces;
   return finer;
+}
+
+// Ranges of neighbours become one.
+Ownership Ownership::gathered(const std::vector<int>& parts, int part) const {
+  ESPALIER_CHECK(pieces_ == 1, "{} pieces of a part are gathered", pieces_);
+  const auto [first, last] = std::ranges::minmax(parts);
+  std::vector<bool> gathers(this->parts());
+  for (const int one : parts) gathers[one] = true;
+  if (!is_map() && last - first + 1 == std::ranges::count(gathers, true)) {
+    std::vector<std::int64_t> offsets;
+    for (int i = 0; i <= this->parts(); ++i)
+      offsets.push_back(i <= first || i > last ? ranges_.begin(i)
+                        : i <= part            ? ranges_.begin(first)
+                                               : ranges_.end(last));
+    return RowPartition(std::move(offsets));
+  }
+  return Ownership(std::make_shared<const OwnerMap>(rows(), this->parts(), [&](std::int64_t v) {
+    const int one = owner(v);
+    return gathers[one] ? part : one;
+  }));
 }
 
 template <class Id>

@@ -29,6 +29,24 @@ class Pipeline(OrderTest):
             for depth in DEPTHS:
                 self.assertEqual(self.train(*overrides, *depth, ranks=ranks, c=c), expected, (ranks, c, overrides, depth))
 
+    def test_rows_shared_in_a_node_are_read_where_they_lie(self):
+        share, order = "graph.share_features=true", self.order("random")
+        expected = self.bits(self.run_job("train", "train.epochs=3", "train.eval_every=2"))
+        for ranks, c, overrides in ((4, 2, ()), (3, 1, (order,)), (2, 1, ("grid.topology=replicated", *DEPTHS[1])), (2, 2, ())):
+            bits, moved = self.train(share, *overrides, ranks=ranks, c=c)
+            self.assertEqual(bits, expected, (ranks, c, overrides))
+            self.assertEqual([fetch for _, fetch in moved], [0] * 3)
+        # A checkpoint goes on with it and without, and infer reads its rows so.
+        code, output = espalier("train", self.config, "run.restart=never", "run.max_minutes=1e-9", "train.epochs=3", ranks=2)
+        self.assertEqual(code, 5, output)
+        last = self.run_job("train", "train.epochs=3", "train.eval_every=2", share, ranks=3)
+        self.assertEqual(self.bits(last), expected)
+        rows = []
+        for overrides in ((), (share,)):
+            rows.append(self.folder / f"rows{len(rows)}.h5")
+            self.succeed("-q", "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", rows[-1], *overrides, ranks=3)
+        self.assertEqual(*(path.read_bytes() for path in rows))
+
     def test_rounds_are_those_of_the_formulas(self):
         # 2 layers; 3 epochs of so many windows of 8 batches and steps of 4. A fetch of two layers of rows would take no more rounds.
         def rounds(*overrides, **grid):

@@ -45,6 +45,29 @@ std::vector<std::int32_t> random_owners(std::uint64_t seed, std::int64_t vertice
   return owner;
 }
 
+// Of several parts one owns what all did; the rest stays. Ranges that are neighbours stay a range.
+TEST(Ownership, GatheredPartsAreOne) {
+  const auto seed = test_seed(6);
+  SCOPED_TRACE(seed);
+  constexpr int kParts = 7;
+  for (const std::int64_t vertices : {5, 100}) {
+    const Ownership all[] = {block_partition(vertices, kParts),
+                             {random_owners(seed, vertices, kParts), kParts}};
+    for (const auto& ownership : all)
+      for (const auto& parts : {std::vector{3}, {2, 4, 3, 2}, {6, 0}, {0, 1, 2, 3, 4, 5, 6}, {5, 1, 2}})
+        for (const int part : parts) {
+          const auto gathered = ownership.gathered(parts, part);
+          expect_ownership(gathered, vertices, kParts);
+          for (std::int64_t v = 0; v < vertices; ++v) {
+            const int owner = ownership.owner(v);
+            EXPECT_EQ(gathered.owner(v), std::ranges::count(parts, owner) > 0 ? part : owner);
+          }
+          const bool apart = parts[0] == 6 || parts[0] == 5;
+          EXPECT_EQ(gathered.is_map(), ownership.is_map() || apart);
+        }
+  }
+}
+
 TEST(Ownership, ByRangesAndByMaps) {
   const auto seed = test_seed(5);
   SCOPED_TRACE(seed);

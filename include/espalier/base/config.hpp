@@ -28,6 +28,7 @@ struct GraphConfig {
   std::string file;
   std::string feature_norm = "none";
   std::string features_on = "device";
+  bool share_features = false;
   std::string order;
   bool verify = true;
 };

@@ -10,19 +10,19 @@
 
 namespace espalier {
 
-/// What a rank of a process column of so many parts receives for `wanted` rows of `row_bytes`, of
-/// which the share crossing(parts) lies elsewhere: how many each of the others wants, then an id
-/// and a row each.
-inline Cost feature_fetch_cost(int parts, double wanted, double id_bytes, double row_bytes) {
-  const double peers = parts - 1;
-  return {3 * peers, 8 * peers + wanted * crossing(parts) * (id_bytes + row_bytes)};
+/// What a rank of a process column of so many parts receives for `wanted` rows of `row_bytes`: how
+/// many each of the others wants, then an id and a row each for those that are of parts out of
+/// reach; `reached` parts lie where it reads them, its own and its node's.
+inline Cost feature_fetch_cost(int parts, double wanted, double id_bytes, double row_bytes, int reached = 1) {
+  const double others = parts - reached;
+  return {parts - 1 + 2 * others, 8.0 * (parts - 1) + wanted * others / parts * (id_bytes + row_bytes)};
 }
 
 /// Books it: the rows of so many vertices lie evenly over the block rows.
 inline void predict_fetch(const Communicator& column, std::string_view label, std::int64_t vertices,
-                          std::int64_t wanted, std::int64_t row_bytes) {
+                          std::int64_t wanted, std::int64_t row_bytes, int reached) {
   const auto cost = feature_fetch_cost(column.size(), static_cast<double>(wanted), index_bytes(vertices),
-                                       static_cast<double>(row_bytes));
+                                       static_cast<double>(row_bytes), reached);
   column.traffic().predict(label, cost.messages, cost.bytes);
 }
 

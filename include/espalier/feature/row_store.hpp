@@ -1,6 +1,6 @@
 // Rows of a tall matrix spread over the grid by block rows: the fetch of those that minibatches
 // need, and the push of rows back to where they lie. Features are the case that is only read
-// (feature/store.hpp).
+// (feature/store.hpp), and then ranks of a node may read each other's where they lie.
 //
 // P(i,j) holds the rows of H that part i owns (partition/ownership.hpp), as they are stored: as
 // float or as Half (2 bytes in memory and on the wire), on a GPU also as BFloat16, in its memory or
@@ -17,6 +17,7 @@
 // grid, and all copies of a block row stay the same.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -25,6 +26,7 @@
 
 #include "espalier/base/half.hpp"
 #include "espalier/comm/device_communicator.hpp"
+#include "espalier/comm/node_memory.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/partition/group_by_owner.hpp"
@@ -131,8 +133,8 @@ class RowStoreOn {
   std::int64_t bytes() const;
   /// My rows of H.
   const StoredRows<Space>& block() const { return block_; }
-  /// Do all rows of H lie on this rank?
-  bool all_local() const { return ownership_.parts() == 1; }
+  /// Does every rank of the grid read all rows of H where they lie?
+  bool all_local() const { return reach_.parts() == 1; }
   /// Is reading a row here as cheap as reading a copy of it? Not over the bus.
   bool rows_are_near() const;
 
@@ -186,9 +188,19 @@ class RowStoreOn {
  protected:
   const GridOn<Space>* grid_;
   Ownership ownership_;
-  StoredRows<Space> block_;  ///< my rows of H
+  StoredRows<Space> block_;  ///< my rows of H; when they are shared, none
+  /// Of whom a rank asks which row: `ownership_`, but those that it reads where they lie are its
+  /// own.
+  Ownership reach_;
+  int reached_parts_ = 1;
+  std::shared_ptr<const NodeMemory> shared_;       ///< then the rows of reach_ that are my own, in the
+                                                   ///< type of block_
+  mutable std::optional<OwnersOn<Space>> owners_;  ///< of reach_, when they were asked for
 
  private:
+  /// visit(rows): those that I read where they lie.
+  template <class Visit>
+  void with_own_rows(Visit visit) const;
   template <class Id>
   void send_counts(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
   template <class Id>
@@ -200,8 +212,7 @@ class RowStoreOn {
   Matrix<float, Space>& rows_to_change();
   const OwnersOn<Space>& owners(const Space& space) const;
 
-  mutable std::optional<OwnersOn<Space>> owners_;  ///< of ownership_, when they were asked for
-  mutable PendingFetchOn<Space> fetch_;            ///< of fetch(), for its memory
+  mutable PendingFetchOn<Space> fetch_;  ///< of fetch(), for its memory
   std::variant<PushMemory<std::int32_t, Space>, PushMemory<std::int64_t, Space>> push_;
 };
 using RowStore = RowStoreOn<Cpu>;

@@ -50,10 +50,21 @@ class FeatureStoreOn : private RowStoreOn<Space> {
     return standardization_;
   }
 
+  /// The ranks of `node`, this one among them, which run on one machine, keep one copy of the rows
+  /// that they own, where all of them read them instead of asking each other; rows that no rank of
+  /// the node owns are asked for as before. False, on every rank, where they cannot share memory.
+  /// Collective over the grid, whose ranks are each in one node. The last thing done to a store:
+  /// its rows are not changed afterwards.
+  bool share(const Communicator& node) requires std::is_same_v<Space, Cpu>;
+
  private:
   using Rows::block_;
   using Rows::grid_;
+  using Rows::owners_;
   using Rows::ownership_;
+  using Rows::reach_;
+  using Rows::reached_parts_;
+  using Rows::shared_;
 
   Standardization standardization_;
 };

@@ -46,6 +46,9 @@ class Ownership {
   /// ... So the c ranks of a process row share a block row, and part r is of rank r. Not of what
   /// was cut.
   Ownership cut(int pieces) const;
+  /// The same, but `part` owns what all of `parts` own, of which it is one; the others own nothing.
+  /// A map, unless the vertices of these parts are one range. Not of what was cut.
+  Ownership gathered(const std::vector<int>& parts, int part) const;
 
  private:
   template <class Space>

@@ -16,6 +16,7 @@ class RowPartition {
 
   int parts() const { return static_cast<int>(offsets_.size()) - 1; }
   std::int64_t rows() const { return offsets_.back(); }
+  /// begin(parts()) is n.
   std::int64_t begin(int part) const { return offsets_[part]; }
   std::int64_t end(int part) const { return offsets_[part + 1]; }
   std::int64_t size(int part) const { return end(part) - begin(part); }

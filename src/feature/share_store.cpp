@@ -1,0 +1,82 @@
+// The rows of a node's ranks, in the order of their ids, in memory that all of them read.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "espalier/base/error.hpp"
+#include "espalier/feature/store.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::int64_t kPieceBytes = std::int64_t{16} << 20;
+
+// Whole pages of an array that nobody reads again go back to the system.
+void give_up(const std::byte* begin, const std::byte* end) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto first = (reinterpret_cast<std::uintptr_t>(begin) + page - 1) / page * page;
+  const auto last = reinterpret_cast<std::uintptr_t>(end) / page * page;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
+// Moves the rows of a part to their places among those of `reach`; no time has both in memory.
+template <class T>
+void move_rows(const Ownership& from, int part, Matrix<T>& rows, const Ownership& reach, T* to) {
+  const auto width = rows.columns;
+  std::int64_t place = 0, given_up = 0;
+  for (const auto& range : from.vertices(part, {0, from.size(part)})) {
+    const auto at = reach.local(range.begin);
+    for (std::int64_t k = 0; k < range.size(); ++k, ++place) {
+      std::copy_n(rows.row(place), width, to + (at + k) * width);
+      if ((place + 1 - given_up) * width * std::int64_t{sizeof(T)} < kPieceBytes) continue;
+      give_up(reinterpret_cast<const std::byte*>(rows.row(given_up)),
+              reinterpret_cast<const std::byte*>(rows.row(place + 1)));
+      given_up = place + 1;
+    }
+  }
+  rows = {0, width};
+  Buffer<T>().swap(rows.data);
+}
+
+}  // namespace
+
+template <>
+bool FeatureStore::share(const Communicator& node) {
+  ESPALIER_CHECK(shared_ == nullptr, "rows that are shared already{}", "");
+  const auto parts = node.all_gather(ownership_.parts() > 1 ? grid_->row() : 0, "setup");
+  const int mine = parts[node.rank()];
+  const auto& world = grid_->world();
+  const auto reached = [&] {
+    auto different = parts;
+    std::ranges::sort(different);
+    const auto rest = std::ranges::unique(different);
+    return static_cast<int>(rest.begin() - different.begin());
+  }();
+  const bool all = world.all_reduce(reached, Reduction::kMin, "setup") == ownership_.parts();
+  auto reach = all ? Ownership(block_partition(ownership_.rows(), 1)) : ownership_.gathered(parts, mine);
+  const bool first = std::ranges::find(parts, mine) - parts.begin() == node.rank();
+  const bool shares = std::visit(
+      [&]<class T>(Matrix<T>& block) {
+        const auto bytes = reach.size(all ? 0 : mine) * block.columns * std::int64_t{sizeof(T)};
+        auto memory = NodeMemory::make(node, bytes);
+        if (world.all_reduce(std::int64_t{memory != nullptr}, Reduction::kMin, "setup") == 0) return false;
+        if (first) move_rows(ownership_, mine, block, reach, reinterpret_cast<T*>(memory->data()));
+        block = {0, block.columns};
+        Buffer<T>().swap(block.data);
+        shared_ = std::move(memory);
+        return true;
+      },
+      block_);
+  if (!shares) return false;
+  node.barrier();
+  reach_ = std::move(reach);
+  reached_parts_ = reached;
+  owners_.reset();
+  return true;
+}
+
+}  // namespace espalier

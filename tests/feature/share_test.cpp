@@ -1,0 +1,156 @@
+// ranks: 1 2 4 6 8
+// Laws of shared rows: whatever ranks are a node, the rows of a fetch are those of H, bit for bit,
+// on every grid, by ranges and by maps; what travels are the rows that no rank of the node owns;
+// where every rank reaches all, nothing travels and layers may aggregate in place.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "espalier/base/philox.hpp"
+#include "espalier/dense/spmm.hpp"
+#include "espalier/feature/store.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr std::int64_t kWidth = 3;
+
+float entry(std::int64_t v, std::int64_t j) {
+  return static_cast<float>(v) / 8 + static_cast<float>(j) * 16;  // exact as Half, too
+}
+
+template <class T>
+T as(float value) {
+  if constexpr (std::is_same_v<T, Half>)
+    return to_half(value);
+  else
+    return value;
+}
+
+template <class T>
+FeatureStore store_on(const Grid& grid, const Ownership& ownership) {
+  Matrix<T> rows(ownership.size(grid.row()), kWidth);
+  for (std::int64_t k = 0; k < rows.rows; ++k)
+    for (std::int64_t j = 0; j < kWidth; ++j) rows(k, j) = as<T>(entry(ownership.vertex(grid.row(), k), j));
+  return FeatureStore(grid, ownership, std::move(rows));
+}
+
+// Which node a rank is on: all on one, neighbours in pairs, dealt round two, everyone alone, and
+// nodes of different sizes.
+const std::vector<std::function<int(int)>> kNodes = {
+    [](int) { return 0; }, [](int rank) { return rank / 2; }, [](int rank) { return rank % 2; },
+    [](int rank) { return rank; }, [](int rank) { return rank >= 3; }};
+
+std::vector<Ownership> ownerships(std::int64_t n, int parts) {
+  std::vector<std::int32_t> owner;
+  for (std::int64_t v = 0; v < n; ++v)
+    owner.push_back(static_cast<std::int32_t>(random64({.seed = 3, .row = static_cast<std::uint64_t>(v)}, 0) %
+                                              static_cast<std::uint64_t>(parts)));
+  return {block_partition(n, parts), {owner, parts}};
+}
+
+std::vector<std::int64_t> wanted_by(int rank, std::int64_t n) {
+  std::vector<std::int64_t> ids;
+  for (std::int64_t v = n - 1; v >= 0; --v)
+    if ((v + rank) % 3 != 0) ids.push_back(v);
+  return ids;
+}
+
+// Of `ids`, those that no rank of this one's node owns.
+std::int64_t count_out_of_reach(const Grid& grid, const Ownership& ownership,
+                                const std::function<int(int)>& node, const std::vector<std::int64_t>& ids) {
+  std::vector<bool> reached(static_cast<std::size_t>(ownership.parts()));
+  for (int rank = 0; rank < grid.ranks(); ++rank)
+    if (node(rank) == node(grid.world().rank()))
+      reached[static_cast<std::size_t>(rank / grid.replication())] = true;
+  return std::ranges::count_if(
+      ids, [&](std::int64_t v) { return !reached[static_cast<std::size_t>(ownership.owner(v))]; });
+}
+
+template <class T>
+void expect_fetch(const Grid& grid, const Ownership& ownership, const std::function<int(int)>& node) {
+  const auto& world = grid.world();
+  auto store = store_on<T>(grid, ownership);
+  ASSERT_TRUE(store.share(world.split(node(world.rank()), world.rank())));
+  const auto ids = wanted_by(world.rank(), ownership.rows());
+  const std::vector<std::span<const std::int64_t>> lists = {ids, std::span(ids).first(ids.size() / 2)};
+  std::vector<Matrix<float>> rows;
+  PendingFetch pending;
+  grid.traffic().clear();
+  store.begin_fetch({2}, lists, pending, "fetch");
+  store.finish_fetch({2}, pending, rows);
+  for (std::size_t m = 0; m < lists.size(); ++m)
+    for (std::size_t k = 0; k < lists[m].size(); ++k)
+      for (std::int64_t j = 0; j < kWidth; ++j)
+        ASSERT_EQ(rows[m](static_cast<std::int64_t>(k), j), entry(lists[m][k], j))
+            << "vertex " << lists[m][k];
+
+  const auto remote =
+      count_out_of_reach(grid, ownership, node, ids) +
+      count_out_of_reach(grid, ownership, node, {ids.begin(), ids.begin() + std::ssize(ids) / 2});
+  EXPECT_EQ(pending.remote_rows(), remote);
+  // Over all ranks: each remote row as an id and as values, and a count per pair of a column.
+  const auto volume = grid.traffic().of("fetch");
+  const auto moved = world.all_reduce(remote, Reduction::kSum, "x");
+  const std::int64_t pairs = store.all_local() ? 0 : grid.ranks() * (grid.rows() - 1);
+  EXPECT_EQ(world.all_reduce(volume.bytes_received, Reduction::kSum, "x"),
+            moved * (4 + kWidth * static_cast<std::int64_t>(sizeof(T))) + 8 * pairs);
+  EXPECT_EQ(volume.rounds, store.all_local() || grid.rows() == 1 ? 0 : 3);
+}
+
+TEST(SharedRows, AreThoseOfTheMatrixWhateverIsANode) {
+  for (const int c : divisors(test_world().size()))
+    for (const std::int64_t n : {2, 61}) {
+      const Grid grid(test_world(), c);
+      for (const auto& ownership : ownerships(n, grid.rows()))
+        for (std::size_t node = 0; node < kNodes.size(); ++node) {
+          SCOPED_TRACE(fmt::format("c {} n {} nodes {} map {}", c, n, node, ownership.is_map()));
+          expect_fetch<float>(grid, ownership, kNodes[node]);
+          expect_fetch<Half>(grid, ownership, kNodes[node]);
+        }
+    }
+}
+
+// One node, or nodes that have a process column each, reach all; a rank that does not makes all ask.
+TEST(SharedRows, AreAllLocalWhereEveryRankReachesAll) {
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    const Ownership ownership = block_partition(40, grid.rows());
+    const auto all_local = [&](const std::function<int(int)>& node) {
+      auto store = store_on<float>(grid, ownership);
+      EXPECT_TRUE(store.share(test_world().split(node(test_world().rank()), test_world().rank())));
+      return store.all_local();
+    };
+    EXPECT_TRUE(all_local([](int) { return 0; }));
+    EXPECT_TRUE(all_local([&](int rank) { return rank % c; })) << "cyclic";
+    EXPECT_EQ(all_local([](int rank) { return rank; }), grid.rows() == 1);
+    if (grid.rows() > 1)
+      EXPECT_FALSE(all_local([&](int rank) { return rank == grid.ranks() - 1; })) << "one rank apart";
+  }
+}
+
+TEST(SharedRows, AreAggregatedWhereTheyLie) {
+  const Grid grid(test_world(), 1);
+  for (const auto& ownership : ownerships(50, grid.rows())) {
+    auto store = store_on<float>(grid, ownership);
+    ASSERT_TRUE(store.share(test_world()));
+    Block block;
+    block.rows = 2;
+    block.columns = 3;
+    block.indptr = {0, 2, 3};
+    block.indices = {0, 2, 1};
+    block.values = {0.25f, 0.5f, 3};
+    const std::vector<std::int64_t> ids = {49, 0, 20};
+    Matrix<float> y;
+    store.aggregate({1}, block, ids, y);
+    for (std::int64_t j = 0; j < kWidth; ++j) {
+      EXPECT_EQ(y(0, j), 0.25f * entry(49, j) + 0.5f * entry(20, j));
+      EXPECT_EQ(y(1, j), 3 * entry(0, j));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier
