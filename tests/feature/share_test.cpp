@@ -113,7 +113,8 @@ TEST(SharedRows, AreThoseOfTheMatrixWhateverIsANode) {
     }
 }
 
-// One node, or nodes that have a process column each, reach all; a rank that does not makes all ask.
+// One node, or nodes that have a process column each, reach all; a rank that does not
+// makes all ask.
 TEST(SharedRows, AreAllLocalWhereEveryRankReachesAll) {
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);

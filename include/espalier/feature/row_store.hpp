@@ -193,8 +193,8 @@ class RowStoreOn {
   /// own.
   Ownership reach_;
   int reached_parts_ = 1;
-  std::shared_ptr<const NodeMemory> shared_;       ///< then the rows of reach_ that are my own, in the
-                                                   ///< type of block_
+  std::shared_ptr<const NodeMemory> shared_;       ///< then the rows of reach_ that are my own, in
+                                                   ///< the type of block_
   mutable std::optional<OwnersOn<Space>> owners_;  ///< of reach_, when they were asked for
 
  private:
