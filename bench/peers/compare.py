@@ -51,7 +51,6 @@ import os
 import pathlib
 import shutil
 import signal
-import subprocess
 import sys
 import time
 
@@ -59,12 +58,14 @@ try:
     import graph_file
 except ImportError:
     sys.exit("compare.py: this python3 has no h5py and numpy; install python3-h5py or run it with /usr/bin/python3")
+import processes
+from processes import Failed
 from table import Table, seconds_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HERE = pathlib.Path(__file__).resolve().parent
 FOLDER = ROOT / "build/bench/peers"
-TIME_LIMIT, GRACE = 400, 20  # seconds: for one process, and for ending those that it has started
+TIME_LIMIT = 400  # seconds, for one process
 
 FANOUT, LADIES_FANOUT, BATCH = "15,10,5", "512,512,512", 1024
 NETWORK = {"hidden": 256, "dropout": 0.5, "learning_rate": 0.003}
@@ -119,42 +120,8 @@ class Sizes:
 # ---- Processes -------------------------------------------------------------------------------------------------------
 
 
-class Failed(Exception):
-    """A process did not answer; the text says how it ended."""
-
-
 def run(command, environment):
-    try:
-        process = subprocess.Popen([str(word) for word in command], env={**os.environ, **environment}, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace",
-                                   start_new_session=True)
-    except OSError as error:
-        raise Failed(f"{command[0]}: {error.strerror}") from None
-    try:
-        output, errors = process.communicate(timeout=TIME_LIMIT)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"no answer in {TIME_LIMIT} s") from None
-    finally:
-        end_session(process)
-    if process.returncode != 0:
-        words = (errors.strip() or output.strip() or "no message").splitlines()[-1]
-        raise Failed(f"exit status {process.returncode}: {words[:100]}")
-    return output
-
-
-def end_session(process):
-    """Ends it, which ends what it started, and then whatever of its session is left."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.communicate(timeout=GRACE)
-        except subprocess.TimeoutExpired:
-            pass
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
+    return processes.run(command, environment, TIME_LIMIT)
 
 
 def run_espalier(program, command, graph, *keys, ranks=0):
@@ -381,31 +348,31 @@ def distribute_by_espalier(options, sizes, graph, ranks, batches, order, seconds
     table.add("distributed", label_of(graph), f"Espalier {batches}", ranks, answer)
 
 
-def distribute_by_peer(options, sizes, graph, tool, processes, ways, table):
-    parts = FOLDER / f"{tool.lower().replace(' ', '-')}-{processes}"
+def distribute_by_peer(options, sizes, graph, tool, trainers, ways, table):
+    parts = FOLDER / f"{tool.lower().replace(' ', '-')}-{trainers}"
     shutil.rmtree(parts, ignore_errors=True)
-    flags = {"processes": processes, "parts": parts}
+    flags = {"processes": trainers, "parts": parts}
     made = run_peer(options, tool, "partition", graph, 1, 0, standardise=True, **flags)
     if "seconds" in made:
-        answer = fastest_way(ways, (tool, processes), lambda workers: run_peer(
+        answer = fastest_way(ways, (tool, trainers), lambda workers: run_peer(
             options, tool, "train", graph, 1, workers, **flags, **training_flags(sizes)))
         answer["remark"] = f"parts in {made['seconds']:.1f} s; {answer.get('remark', '')}"
         answer["parts_seconds"] = made["seconds"]
     else:
         answer = made
-    table.add("distributed", label_of(graph), tool, processes, answer)
+    table.add("distributed", label_of(graph), tool, trainers, answer)
 
 
 def compare_distributed(options, sizes, table):
-    ways = {(tool, processes): [0] if options.quick else [0, 1]
-            for tool in DISTRIBUTED for processes in sizes.process_counts}
+    ways = {(tool, count): [0] if options.quick else [0, 1]
+            for tool in DISTRIBUTED for count in sizes.process_counts}
     for graph in training_graphs(options, sizes):
         order, seconds = make_order(options.program, graph)
-        for processes in sizes.process_counts:
+        for count in sizes.process_counts:
             for batches in ("local", "uniform"):
-                distribute_by_espalier(options, sizes, graph, processes, batches, order, seconds, table)
+                distribute_by_espalier(options, sizes, graph, count, batches, order, seconds, table)
             for tool in DISTRIBUTED:
-                distribute_by_peer(options, sizes, graph, tool, processes, ways, table)
+                distribute_by_peer(options, sizes, graph, tool, count, ways, table)
 
 
 def main():

@@ -26,16 +26,15 @@ counted once. Weights come back to this process, which evaluates them as every p
 No process outlives the one that started it, whatever ends it.
 """
 
-import ctypes
 import glob
 import json
 import os
 import pathlib
 import signal
 import socket
-import subprocess
 import sys
 import time
+import traceback
 import warnings
 
 import numpy as np
@@ -43,13 +42,13 @@ import numpy as np
 import dgl_peer
 import graph_file
 import memory
+import processes
 import protocol
 
 warnings.filterwarnings("ignore")
 
 TIME_LIMIT, SHUTDOWN_LIMIT = 380, 30  # seconds: for everything, for servers when their trainers are done
 COUNT_SERVICE = 990001
-PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
 def parse_arguments():
@@ -93,63 +92,54 @@ def free_port(address):
         return one.getsockname()[1]
 
 
-class Cluster:
-    """Servers and trainers as processes; they and what they share end with the `with`."""
+def remove_shared_memory():
+    """Of this process, or of one that was killed before it could do that."""
+    for path in glob.glob("/dev/shm/*distdgl-*"):
+        launcher = path.partition("distdgl-")[2].partition("-")[0]
+        if launcher == str(os.getpid()) or not os.path.exists(f"/proc/{launcher}"):
+            os.unlink(path)
+
+
+class Cluster(processes.Together):
+    """Servers and trainers as processes; they and the memory that they share end with the `with`."""
 
     def __init__(self, options):
-        self.options, self.name, self.processes = options, f"distdgl-{os.getpid()}", {}
+        super().__init__()
+        self.options, self.name = options, f"distdgl-{os.getpid()}"
         addresses = [f"127.0.0.{machine + 2}" for machine in range(options.processes)]
         (options.parts / "addresses").write_text("".join(f"{one} {free_port(one)}\n" for one in addresses))
         self.port = free_port("127.0.0.1")
+
+    def start_role(self, role, machine):
+        name = f"{role} {machine}"
+        log = self.options.parts / f"{name}.log"
+        self.start(name, [sys.executable, *sys.argv], self.environment(role, machine), log)
+        return name
 
     def environment(self, role, machine):
         folder, count = self.options.parts, self.options.processes
         config = json.loads((folder / "parts.json").read_text())
         config["graph_name"] = f"{self.name}-{machine}"
         (folder / f"machine{machine}.json").write_text(json.dumps(config))
-        return {**os.environ, "DGL_ROLE": role, "DGL_DIST_MODE": "distributed", "DGL_GRAPH_FORMAT": "csc",
+        return {"DGL_ROLE": role, "DGL_DIST_MODE": "distributed", "DGL_GRAPH_FORMAT": "csc", "DGL_GROUP_ID": "0",
                 "DGL_IP_CONFIG": str(folder / "addresses"), "DGL_CONF_PATH": str(folder / f"machine{machine}.json"),
                 "DGL_NUM_SERVER": "1", "DGL_SERVER_ID": str(machine), "DGL_NUM_SAMPLER": str(self.options.workers),
-                "DGL_NUM_CLIENT": str(count * (1 + self.options.workers)), "DGL_KEEP_ALIVE": "0", "DGL_GROUP_ID": "0",
+                "DGL_NUM_CLIENT": str(count * (1 + self.options.workers)), "DGL_KEEP_ALIVE": "0",
                 "PEER_MACHINE": str(machine), "PEER_NAME": f"{self.name}-{machine}", "RANK": str(machine),
                 "WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(self.port),
-                "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+                "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+                "PYTHONWARNINGS": "ignore"}
 
-    def __enter__(self):
-        for role in ("server", "trainer"):
-            for machine in range(self.options.processes):
-                with open(self.options.parts / f"{role}{machine}.log", "w") as log:
-                    self.processes[role, machine] = subprocess.Popen(
-                        [sys.executable, *sys.argv], env=self.environment(role, machine), stdout=log, stderr=log)
-        return self
+    def train(self):
+        servers = [self.start_role("server", machine) for machine in range(self.options.processes)]
+        trainers = [self.start_role("trainer", machine) for machine in range(self.options.processes)]
+        if not self.wait(trainers, TIME_LIMIT):
+            raise processes.Failed(f"trainers not done in {TIME_LIMIT} s: {self.last_words(trainers[0])}")
+        self.wait(servers, SHUTDOWN_LIMIT)
 
-    def __exit__(self, *_):
-        for process in self.processes.values():
-            process.kill()
-            process.wait()
-        for left in glob.glob(f"/dev/shm/*{self.name}-*"):
-            os.unlink(left)
-
-    def wait(self):
-        """Until all trainers are done, and then for the servers, which may take their time."""
-        self.wait_for("trainer", TIME_LIMIT)
-        self.wait_for("server", SHUTDOWN_LIMIT)
-
-    def wait_for(self, awaited, limit):
-        end = time.monotonic() + limit
-        while any(process.poll() is None for (role, _), process in self.processes.items() if role == awaited):
-            for (role, machine), process in self.processes.items():
-                if process.poll():
-                    sys.exit(f"{role} {machine}: exit status {process.returncode}: {self.last_words(role, machine)}")
-            if time.monotonic() > end:
-                if awaited == "server":
-                    return
-                sys.exit(f"trainers not done in {limit} s: {self.last_words('trainer', 0)}")
-            time.sleep(0.2)
-
-    def last_words(self, role, machine):
-        words = (self.options.parts / f"{role}{machine}.log").read_text(errors="replace").strip()
-        return (words or "no message").splitlines()[-1]
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        remove_shared_memory()
 
 
 class Trained:
@@ -164,9 +154,11 @@ class Trained:
 
 
 def train(options):
+    if not (options.parts / "parts.json").exists():
+        raise processes.Failed(f"{options.parts}: no parts of a graph; the task `partition` makes them")
     (options.parts / "answer.json").unlink(missing_ok=True)
     with Cluster(options) as cluster:
-        cluster.wait()
+        cluster.train()
     answer = json.loads((options.parts / "answer.json").read_text())
     features = graph_file.read_features(options.graph, options.standardise)
     answer.update(protocol.exact_accuracy(options.graph, Trained(options.parts / "weights.npz"), features,
@@ -175,12 +167,6 @@ def train(options):
 
 
 # ---- What servers, trainers and samplers share -----------------------------------------------------------------------
-
-
-def die_with_parent():
-    ctypes.CDLL("libc.so.6").prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() == 1:
-        os._exit(1)
 
 
 def become_machine():
@@ -377,11 +363,23 @@ def run_trainer(options):
     torch_barrier()
 
 
+def play(role, options):
+    """Ends at once where it fails: at an ordinary exit DGL waits for all others, and they would for this one."""
+    processes.die_with_parent()
+    try:
+        role(options)
+    except BaseException as error:
+        if isinstance(error, SystemExit) and not error.code:
+            raise
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+
+
 def main():
     options, role = parse_arguments(), os.environ.get("DGL_ROLE")
     if role:
-        die_with_parent()
-        (serve if role == "server" else run_trainer)(options)
+        play(serve if role == "server" else run_trainer, options)
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # so that `with` ends all others
     try:
@@ -389,12 +387,15 @@ def main():
     except ImportError as error:
         protocol.answer({"missing": str(error).splitlines()[0]})
     options.parts.mkdir(parents=True, exist_ok=True)
-    answer = (partition if options.task == "partition" else train)(options)
+    try:
+        answer = (partition if options.task == "partition" else train)(options)
+    except processes.Failed as failed:
+        sys.exit(str(failed))
     print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__mp_main__":  # a trainer's sampling process
-    die_with_parent()
+    processes.die_with_parent()
     become_machine()
 if __name__ == "__main__":
     main()
