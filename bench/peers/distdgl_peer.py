@@ -4,12 +4,8 @@
     distdgl_peer.py train     GRAPH --processes 2 --parts FOLDER [--workers 1] [--variant graphbolt] ...
 
 Each part is a machine of its own, as DistDGL means it: an address 127.0.0.2, 127.0.0.3, ... with a server, a trainer
-and `--workers` sampling processes. Nothing is started by ssh: this script starts itself in every role. DistDGL finds
-out on which machine a client runs by the host's addresses, and names memory shared on a machine by the graph and the
-feature: on one host all would be machine 0 and share the same names. So three names of DGL's are replaced
-(`become_machine`): the machine's number, the name of shared features, and the name of the graph in the configuration
-that a machine reads. Rows of its own part a trainer and its samplers read from shared memory, others by requests over
-TCP.
+and `--workers` sampling processes (distdgl_machine.py). Nothing is started by ssh: this script starts itself in every
+role. Rows of its own part a trainer and its samplers read from shared memory, others by requests over TCP.
 
 Parts are METIS's, even in vertices, training vertices and edges (`balance_ntypes`, `balance_edges`); what is timed
 is partition_graph, writing included. A trainer draws from the training vertices of its part
@@ -17,8 +13,7 @@ is partition_graph, writing included. A trainer draws from the training vertices
 lasts from one barrier of all trainers to the next.
 
 Bytes of an epoch: the payloads of all requests that the servers received and of all responses that they sent, for
-sampling and features, counted in the servers where DGL packs and unpacks them; its headers and TCP's are not counted,
-nor are gradients, which do not pass there.
+sampling and features; gradients do not pass there and are not counted.
 
 The memory is that after the last epoch in all servers, trainers and samplers together, a page that several share
 counted once. Weights come back to this process, which evaluates them as every peer's.
@@ -40,6 +35,7 @@ import warnings
 import numpy as np
 
 import dgl_peer
+import distdgl_machine
 import graph_file
 import memory
 import processes
@@ -48,7 +44,6 @@ import protocol
 warnings.filterwarnings("ignore")
 
 TIME_LIMIT, SHUTDOWN_LIMIT = 380, 30  # seconds: for everything, for servers when their trainers are done
-COUNT_SERVICE = 990001
 
 
 def parse_arguments():
@@ -166,74 +161,12 @@ def train(options):
     return answer
 
 
-# ---- What servers, trainers and samplers share -----------------------------------------------------------------------
-
-
-def become_machine():
-    """Makes DGL believe that this process runs on machine PEER_MACHINE, with shared memory of its own."""
-    import dgl
-    from dgl.distributed import kvstore, rpc, rpc_client
-
-    machine, name, share = int(os.environ["PEER_MACHINE"]), os.environ["PEER_NAME"], kvstore.empty_shared_mem
-    rpc_client.get_local_machine_id = lambda namebook: machine
-    kvstore.empty_shared_mem = lambda feature, *shape: share(f"{name}-{feature}", *shape)
-    service = make_count_service()
-    rpc.register_service(COUNT_SERVICE, *service)
-    return dgl, service[0]
-
-
-def make_count_service():
-    """A request by which a trainer asks a server for what it has moved so far, and its memory."""
-    from dgl.distributed import rpc
-
-    class Counts(rpc.Response):
-        def __init__(self, moved, resident):
-            self.state = moved, resident
-
-        def __getstate__(self):
-            return self.state
-
-        def __setstate__(self, state):
-            self.state = state
-
-    class AskForCounts(rpc.Request):
-        def __getstate__(self):
-            return "counts"
-
-        def __setstate__(self, state):
-            pass
-
-        def process_request(self, server_state):
-            return Counts(count_payloads.moved, memory.proportional("self"))
-
-    return AskForCounts, Counts
-
-
-def count_payloads():
-    """From now on counts what this server receives and sends, in `count_payloads.moved`."""
-    from dgl.distributed import rpc
-
-    pack, unpack = rpc.serialize_to_payload, rpc.deserialize_from_payload
-    count_payloads.moved = 0
-
-    def count(data, tensors):
-        count_payloads.moved += len(data) + sum(tensor.nbytes for tensor in tensors)
-
-    def pack_and_count(response):
-        data, tensors = pack(response)
-        count(data, tensors)
-        return data, tensors
-
-    def unpack_and_count(kind, data, tensors):
-        count(data, tensors)
-        return unpack(kind, data, tensors)
-
-    rpc.serialize_to_payload, rpc.deserialize_from_payload = pack_and_count, unpack_and_count
+# ---- A server --------------------------------------------------------------------------------------------------------
 
 
 def serve(options):
-    dgl, _ = become_machine()
-    count_payloads()
+    dgl, _ = distdgl_machine.become_machine()
+    distdgl_machine.count_payloads()
     dgl.distributed.initialize(os.environ["DGL_IP_CONFIG"], use_graphbolt=options.variant == "graphbolt")
 
 
@@ -245,7 +178,7 @@ class Trainer:
         import torch
 
         torch.set_num_threads(1)
-        dgl, self.ask_for_counts = become_machine()
+        dgl, self.ask_for_counts = distdgl_machine.become_machine()
         dgl.distributed.initialize(os.environ["DGL_IP_CONFIG"])
         torch.distributed.init_process_group("gloo")
         self.options, self.rank = options, torch.distributed.get_rank()
@@ -396,6 +329,6 @@ def main():
 
 if __name__ == "__mp_main__":  # a trainer's sampling process
     processes.die_with_parent()
-    become_machine()
+    distdgl_machine.become_machine()
 if __name__ == "__main__":
     main()
