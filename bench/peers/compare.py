@@ -14,14 +14,22 @@ train     3 layers of W_self h + W_neighbour mean(h), ReLU and dropout between t
           standardised; an epoch without evaluation. Accuracy is exact (all neighbours), after equally many epochs; an
           R-MAT's labels are independent of its edges, its accuracies say nothing. Sampling processes are tried on the
           first graph and stay where they are faster.
+distributed
+          The same on 2 and 4 processes of one thread, `threads` counts them: ours are MPI ranks with graph.order,
+          DistDGL's trainers with a server each (distdgl_peer.py). A step averages a batch of 1024 from every process.
+          DistDGL's trainers draw from their parts; so does Espalier with local batches, as many groups as ranks: x is
+          over that row. A sampling process beside each trainer is tried and stays where it is faster. Moved MB are
+          those of sampling and fetching in an epoch, gradients not counted; the remark says how long the parts took to
+          make, for Espalier the whole command, for DistDGL without loading the graph.
 
 One row is a tool's own process. Times are medians over epochs after one warm-up; `x` is the time per seed over
-Espalier's of the same task and graph (ladies: over its mode `reference`). MB is the peak of resident memory while
-drawing or training, for a peer with its interpreter and libraries (some 500 MB) and the proportional set of its
-sampling processes; Espalier's is that of the whole run, loading and, in training, exact evaluation included. B/edge
-is the graph's memory: what is resident after loading it and drawing one batch, less the empty interpreter with its
-imports, over the edges of the file. For Espalier, the peak of a run with one batch in bulk less that of a run on a
-graph of 16 vertices.
+Espalier's of the same task and graph (ladies: over its mode `reference`, distributed: over `local`). MB is the peak
+of resident memory while drawing or training, for a peer with its interpreter and libraries (some 500 MB) and the
+proportional set of its sampling processes; Espalier's is that of the whole run, loading and, in training, exact
+evaluation included, and the sum over its ranks. DistDGL's is the proportional set of all its processes after the last
+epoch. B/edge is the graph's memory: what is resident after loading it and drawing one batch, less the empty
+interpreter with its imports, over the edges of the file. For Espalier, the peak of a run with one batch in bulk less
+that of a run on a graph of 16 vertices.
 
 How edges are counted. Espalier, DGL, GraphBolt and PyG's layered sampler draw one block per layer, in which all
 vertices met so far draw anew, and count the entries of all blocks. PyG's NeighborLoader lets a vertex draw once only,
@@ -32,7 +40,7 @@ SciPy's next frontier is the draws and the batch: more edges per batch for the s
 
 #wrong counts, in batches checked against the file: picks that are no in-neighbours or come twice, vertices without
 exactly min(fanout, in-degree) picks (ladies: entries that A + I lacks or the block lacks). Espalier's samples are
-verified edge by edge in bench/sample; here it counts epochs whose digest depends on the number of threads.
+verified edge by edge in bench/sample; here it counts epochs whose digest depends on the number of threads or ranks.
 
 Exit codes: 0 done, 1 something was wrong or failed, 2 usage. What is merely missing is no failure.
 """
@@ -41,14 +49,18 @@ import argparse
 import json
 import os
 import pathlib
-import statistics
-import subprocess
+import shutil
+import signal
 import sys
+import time
 
 try:
     import graph_file
 except ImportError:
     sys.exit("compare.py: this python3 has no h5py and numpy; install python3-h5py or run it with /usr/bin/python3")
+import processes
+from processes import Failed
+from table import Table, seconds_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HERE = pathlib.Path(__file__).resolve().parent
@@ -65,15 +77,16 @@ PEERS = {
     "DGL": ("dgl_peer.py", "", ("torch", "dgl")),
     "GraphBolt": ("dgl_peer.py", "graphbolt", ("torch", "dgl", "graphbolt")),
     "LADIES SciPy": ("ladies_scipy.py", "", ("scipy",)),
+    "DistDGL": ("distdgl_peer.py", "", ("torch", "dgl")),
+    "DistDGL GraphBolt": ("distdgl_peer.py", "graphbolt", ("torch", "dgl", "graphbolt")),
 }
 SAMPLERS, TRAINERS = ("PyG", "DGL", "GraphBolt"), ("PyG", "PyG layered", "DGL", "GraphBolt")
+DISTRIBUTED = ("DistDGL", "DistDGL GraphBolt")
 
 # One node, possibly root in a container; no network is searched for. Threads are run.threads.
 ESPALIER_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ob1",
-                        "OMPI_MCA_btl": "self,vader"}
-
-COLUMNS = ("task", "graph", "tool", "threads", "s/epoch", "k seeds/s", "M edges/s", "edges/batch", "MB", "B/edge",
-           "valid", "test", "#wrong", "x", "remark")
+                        "OMPI_MCA_btl": "self,vader", "OMPI_MCA_plm": "isolated"}
+MPIRUN = ("mpirun", "-q", "--oversubscribe", "--bind-to", "none", "-np")
 
 
 def parse_arguments():
@@ -83,8 +96,8 @@ def parse_arguments():
                         help="train on these too, beside an R-MAT (default: data/debian.h5 where it is)")
     parser.add_argument("--sample-graph", metavar="FILE", help="sample from this (default: an R-MAT)")
     parser.add_argument("--venv", default="build/peers/venv", help="where setup.sh installed the peers")
-    parser.add_argument("--only", nargs="+", default=["sample", "ladies", "train"],
-                        choices=["sample", "ladies", "train"])
+    tasks = ["sample", "ladies", "train", "distributed"]
+    parser.add_argument("--only", nargs="+", default=tasks, choices=tasks)
     parser.add_argument("--quick", action="store_true", help="smaller graphs, fewer epochs: does everything run?")
     options = parser.parse_args()
     if not os.access(options.program, os.X_OK):
@@ -101,35 +114,23 @@ class Sizes:
         self.sample_repeats, self.ladies_repeats, self.train_repeats = (3, 2, 2) if quick else (5, 3, 5)
         self.ladies_batches = 5 if quick else 10
         self.ladies_batch_sizes = (512,) if quick else (512, 1024)
+        self.process_counts = (2,) if quick else (2, 4)
 
 
 # ---- Processes -------------------------------------------------------------------------------------------------------
 
 
-class Failed(Exception):
-    """A process did not answer; the text says how it ended."""
-
-
 def run(command, environment):
-    done = None
-    try:
-        done = subprocess.run([str(word) for word in command], env={**os.environ, **environment}, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace", timeout=TIME_LIMIT)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"no answer in {TIME_LIMIT} s") from None
-    if done.returncode != 0:
-        words = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
-        raise Failed(f"exit status {done.returncode}: {words[:100]}")
-    return done.stdout
+    return processes.run(command, environment, TIME_LIMIT)
 
 
-def run_espalier(program, command, graph, *keys):
-    """report.json of a run; keys are section.key=value."""
+def run_espalier(program, command, graph, *keys, ranks=0):
+    """report.json of a run, without mpirun or on so many ranks; keys are section.key=value."""
     output = FOLDER / "espalier"
     output.mkdir(parents=True, exist_ok=True)
     config = output / "job.toml"
     config.write_text(f'[graph]\nfile = "{graph}"\n\n[output]\ndir = "{output}"\n')
-    run([program, command, config, *keys], ESPALIER_ENVIRONMENT)
+    run([*((*MPIRUN, ranks) if ranks else ()), program, command, config, *keys], ESPALIER_ENVIRONMENT)
     return json.loads((output / "report.json").read_text())
 
 
@@ -169,6 +170,7 @@ def make_rmat(program, scale, features, vertices):
     if not cut.exists():
         unfinished = cut.with_suffix(".part")
         graph_file.cut_training_split(whole, unfinished, vertices)
+        run([program, "digest", "--write", unfinished], ESPALIER_ENVIRONMENT)
         unfinished.rename(cut)
     return cut
 
@@ -177,58 +179,7 @@ def label_of(graph):
     return pathlib.Path(graph).stem.split("-")[0]
 
 
-# ---- Rows ------------------------------------------------------------------------------------------------------------
-
-
-class Table:
-    """Rows as they are measured. A row is a dict of COLUMNS, and `raw`: what the tool answered."""
-
-    def __init__(self):
-        self.rows = []
-
-    def add(self, task, graph, tool, threads, answer):
-        row = {"task": task, "graph": graph, "tool": tool, "threads": threads, "raw": answer}
-        problem = next((word for word in ("missing", "failed") if word in answer), None)
-        if problem:
-            row["remark"] = f"{problem}: {answer[problem]}"
-        else:
-            seconds, edges = statistics.median(answer["seconds"]), statistics.median(answer["edges"])
-            row.update({"s/epoch": seconds, "k seeds/s": answer["seeds"] / seconds / 1e3,
-                        "M edges/s": edges / seconds / 1e6, "edges/batch": edges / answer["batches"],
-                        "MB": answer["memory"] / 1e6, "#wrong": answer["wrong"], "remark": answer.get("remark", "")})
-            if "graph_bytes" in answer and threads == 1:
-                row["B/edge"] = answer["graph_bytes"] / answer["graph_edges"]
-            row.update({name: answer[name] for name in ("valid", "test") if name in answer})
-        self.rows.append(row)
-        print(f"{task:<10} {graph:<8} {tool:<18} {threads} thread{'s' if threads > 1 else ' '}  "
-              + (f"{row['s/epoch']:.3f} s" if "s/epoch" in row else row["remark"]), file=sys.stderr, flush=True)
-
-    def compare_with(self, reference):
-        """Fills x: seconds per seed over those of `reference`'s row of the same task, graph and threads."""
-        same = ("task", "graph", "threads")
-        for row in self.rows:
-            of = [other for other in self.rows if other["tool"] in reference and "k seeds/s" in other
-                  and all(other[key] == row[key] for key in same)]
-            if of and "k seeds/s" in row:
-                row["x"] = of[0]["k seeds/s"] / row["k seeds/s"]
-
-    def text(self):
-        digits = {"s/epoch": 3, "k seeds/s": 2, "M edges/s": 2, "edges/batch": 0, "MB": 0, "B/edge": 1, "valid": 4,
-                  "test": 4, "x": 2}
-        cells = [COLUMNS]
-        for row in self.rows:
-            cells.append([f"{row[name]:.{digits[name]}f}" if name in digits and name in row else str(row.get(name, "-"))
-                          for name in COLUMNS])
-        widths = [max(map(len, column)) for column in zip(*cells)]
-        words = ("task", "graph", "tool", "remark")
-        lines = ["  ".join(cell.ljust(width) if name in words else cell.rjust(width)
-                           for name, cell, width in zip(COLUMNS, line, widths)).rstrip() for line in cells]
-        lines.insert(1, "  ".join("-" * min(width, 40) for width in widths))
-        return "\n".join(lines)
-
-
-def seconds_of(answer):
-    return statistics.median(answer["seconds"]) if "seconds" in answer else float("inf")
+# ---- The comparisons -------------------------------------------------------------------------------------------------
 
 
 def from_report(report, seeds, remark=""):
@@ -237,15 +188,14 @@ def from_report(report, seeds, remark=""):
     whole = "total" if report["command"] == "train" else "sample"
     answer = {"seconds": [epoch["seconds"][whole] - epoch["seconds"].get("evaluate", 0) for epoch in epochs],
               "edges": [epoch["sampled_edges"] for epoch in epochs], "batches": epochs[0]["batches"], "seeds": seeds,
-              "memory": report["peak_memory_bytes"]["max"], "wrong": 0, "remark": remark,
+              "memory": report["peak_memory_bytes"]["sum"], "wrong": 0, "remark": remark,
               "digests": [epoch["sample_digest"] for epoch in epochs]}
+    if report["ranks"] > 1:
+        answer["moved"] = [sum(epoch["bytes"][phase]["total"] for phase in ("sample", "fetch")) for epoch in epochs]
     if report["command"] == "train":
         answer.update({"losses": [epoch["loss"] for epoch in report["epochs"]],
                        "valid": report["epochs"][-1]["valid"]["accuracy"], "test": report["test"]["accuracy"]})
     return answer
-
-
-# ---- The three comparisons -------------------------------------------------------------------------------------------
 
 
 def empty_espalier(program):
@@ -312,35 +262,49 @@ def compare_ladies(options, sizes, table):
                            batches=sizes.ladies_batches, repeats=sizes.ladies_repeats))
 
 
+def training_keys(sizes):
+    return [f"sampler.fanout=[{FANOUT}]", f"sampler.batch_size={BATCH}", "model.kind=sage", "model.layers=3",
+            f"model.hidden={NETWORK['hidden']}", f"model.dropout={NETWORK['dropout']}",
+            f"train.learning_rate={NETWORK['learning_rate']}", "train.eval_every=0", "graph.feature_norm=standard",
+            f"train.epochs={sizes.train_repeats + 1}"]
+
+
 def train_by_espalier(options, sizes, graph, table):
-    report = run_espalier(
-        options.program, "train", graph, "run.threads=2", f"sampler.fanout=[{FANOUT}]", f"sampler.batch_size={BATCH}",
-        "model.kind=sage", "model.layers=3", f"model.hidden={NETWORK['hidden']}", f"model.dropout={NETWORK['dropout']}",
-        f"train.learning_rate={NETWORK['learning_rate']}", "train.batches_per_step=1", "train.eval_every=0",
-        "graph.feature_norm=standard", f"train.epochs={sizes.train_repeats + 1}")
+    report = run_espalier(options.program, "train", graph, "run.threads=2", "train.batches_per_step=1",
+                          *training_keys(sizes))
     seeds = len(graph_file.read_split(graph, "train"))
     table.add("train", label_of(graph), "Espalier", 2, from_report(report, seeds))
 
 
-def train_by_peer(options, sizes, graph, tool, ways, table):
-    """`ways`: tool -> numbers of sampling processes to try; the better one stays for the next graph."""
-    flags = {"fanout": FANOUT, "batch": BATCH, "repeats": sizes.train_repeats, "standardise": True, **NETWORK}
+def fastest_way(ways, key, measure):
+    """The answer of measure(sampling processes), for all numbers in ways[key]; the fastest stays there."""
+    names = {f"{workers} worker{'s' * (workers > 1)}" if workers else "sampling in turn": workers
+             for workers in ways[key]}
     answers = {}
-    for workers in ways[tool]:
-        name = f"{workers} workers" if workers else "sampling in turn"
-        answers[name] = run_peer(options, tool, "train", graph, 2, workers, **flags)
+    for name, workers in names.items():
+        answers[name] = measure(workers)
         if "missing" in answers[name]:
             break
     if len(answers) > 1:
         best = better_of(answers)
-        ways[tool] = [2] if best["way"] == "2 workers" else [0]
+        ways[key] = [names[best["way"]]]
     else:
         best = dict(next(iter(answers.values())))
         best["remark"] = "; ".join(word for word in (best.get("remark"), next(iter(answers))) if word)
-    table.add("train", label_of(graph), tool, 2, best)
+    return best
 
 
-def compare_training(options, sizes, table):
+def training_flags(sizes):
+    return {"fanout": FANOUT, "batch": BATCH, "repeats": sizes.train_repeats, "standardise": True, **NETWORK}
+
+
+def train_by_peer(options, sizes, graph, tool, ways, table):
+    answer = fastest_way(ways, tool, lambda workers: run_peer(
+        options, tool, "train", graph, 2, workers, **training_flags(sizes)))
+    table.add("train", label_of(graph), tool, 2, answer)
+
+
+def training_graphs(options, sizes):
     graphs = [make_rmat(options.program, sizes.train_scale, 128, sizes.train_batches * BATCH)] + options.graph
     debian = ROOT / "data/debian.h5"
     if not options.graph and not options.quick:
@@ -349,25 +313,82 @@ def compare_training(options, sizes, table):
         else:
             print("compare.py: no data/debian.h5 to train on; `make run` makes it, or name graphs with --graph",
                   file=sys.stderr)
+    return graphs
+
+
+def compare_training(options, sizes, table):
     ways = {tool: [0] if options.quick else [0, 2] for tool in TRAINERS}
-    for graph in graphs:
+    for graph in training_graphs(options, sizes):
         train_by_espalier(options, sizes, graph, table)
         for tool in TRAINERS:
             train_by_peer(options, sizes, graph, tool, ways, table)
 
 
+# ---- On several processes --------------------------------------------------------------------------------------------
+
+
+def make_order(program, graph):
+    """The order that `espalier partition` makes of a graph, and how many seconds that takes."""
+    order, begin = FOLDER / f"{pathlib.Path(graph).stem}.order.h5", time.perf_counter()
+    run([program, "partition", graph, "-o", order, "--overwrite"], ESPALIER_ENVIRONMENT)
+    return order, time.perf_counter() - begin
+
+
+def distribute_by_espalier(options, sizes, graph, ranks, batches, order, seconds, table):
+    """Training on so many ranks. Its epochs' digests must be those of sampling on one."""
+    keys = [f'graph.order="{order}"', f"sampler.batches={batches}", "run.threads=1"]
+    keys += [f"sampler.groups={ranks}"] if batches == "local" else []
+    report = run_espalier(options.program, "train", graph, *keys, *training_keys(sizes),
+                          f"train.batches_per_step={ranks}", ranks=ranks)
+    alone = run_espalier(options.program, "sample", graph, *keys, f"sampler.fanout=[{FANOUT}]",
+                         f"sampler.batch_size={BATCH}", "--epochs", sizes.train_repeats + 1)
+    answer = from_report(report, len(graph_file.read_split(graph, "train")), f"order in {seconds:.1f} s")
+    answer["wrong"] = sum(one["sample_digest"] != two["sample_digest"]
+                          for one, two in zip(report["epochs"], alone["epochs"]))
+    table.add("distributed", label_of(graph), f"Espalier {batches}", ranks, answer)
+
+
+def distribute_by_peer(options, sizes, graph, tool, trainers, ways, table):
+    parts = FOLDER / f"{tool.lower().replace(' ', '-')}-{trainers}"
+    shutil.rmtree(parts, ignore_errors=True)
+    flags = {"processes": trainers, "parts": parts}
+    made = run_peer(options, tool, "partition", graph, 1, 0, standardise=True, **flags)
+    if "seconds" in made:
+        answer = fastest_way(ways, (tool, trainers), lambda workers: run_peer(
+            options, tool, "train", graph, 1, workers, **flags, **training_flags(sizes)))
+        answer["remark"] = f"parts in {made['seconds']:.1f} s; {answer.get('remark', '')}"
+        answer["parts_seconds"] = made["seconds"]
+    else:
+        answer = made
+    table.add("distributed", label_of(graph), tool, trainers, answer)
+
+
+def compare_distributed(options, sizes, table):
+    ways = {(tool, count): [0] if options.quick else [0, 1]
+            for tool in DISTRIBUTED for count in sizes.process_counts}
+    for graph in training_graphs(options, sizes):
+        order, seconds = make_order(options.program, graph)
+        for count in sizes.process_counts:
+            for batches in ("local", "uniform"):
+                distribute_by_espalier(options, sizes, graph, count, batches, order, seconds, table)
+            for tool in DISTRIBUTED:
+                distribute_by_peer(options, sizes, graph, tool, count, ways, table)
+
+
 def main():
     options = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("compare.py: ended by SIGTERM"))  # and with it what it runs
     FOLDER.mkdir(parents=True, exist_ok=True)
     sizes, table = Sizes(options.quick), Table()
-    for task, compare in (("sample", compare_sampling), ("ladies", compare_ladies), ("train", compare_training)):
+    for task, compare in (("sample", compare_sampling), ("ladies", compare_ladies), ("train", compare_training),
+                          ("distributed", compare_distributed)):
         if task not in options.only:
             continue
         try:
             compare(options, sizes, table)
         except Failed as failed:
             table.add(task, "-", "Espalier", 1, {"failed": str(failed)})
-    table.compare_with(("Espalier", "Espalier reference"))
+    table.compare_with(("Espalier", "Espalier reference", "Espalier local"))
     output = FOLDER.parent / "peers.json"
     output.write_text(json.dumps({"quick": options.quick, "rows": table.rows}, indent=1) + "\n")
     print(table.text())

@@ -52,6 +52,7 @@ def make_network(widths, dropout):
 class DglPeer:
     remark = "NeighborSampler"
     fetched = {}
+    file_ids = None  # [n]: the file's id of each of DGL's; none: the same
 
     def load(self, graph, fanout):
         import dgl
@@ -84,8 +85,8 @@ class DglPeer:
         wrong = 0
         for fanout, block in zip(self.fanout, reversed(sample[2])):
             sources, destinations = block.edges()
-            frontier = block.dstdata[dgl.NID].numpy()
-            all_ids = block.srcdata[dgl.NID].numpy()
+            frontier, all_ids = (ids.numpy() if self.file_ids is None else self.file_ids[ids.numpy()]
+                                 for ids in (block.dstdata[dgl.NID], block.srcdata[dgl.NID]))
             wrong += len(frontier) - len(np.unique(frontier))
             wrong += graph_file.count_wrong_picks(graph, fanout, frontier, frontier[destinations.numpy()],
                                                   all_ids[sources.numpy()])

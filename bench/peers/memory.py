@@ -38,14 +38,16 @@ def forget_peak():
 
 def of_workers():
     """Resident now in the processes that this one started; a page that k processes share counts 1/k."""
-    total = 0
-    for process in children(os.getpid()):
-        try:
-            with open(f"/proc/{process}/smaps_rollup") as file:
-                total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
-        except OSError:
-            pass  # it has just ended
-    return total
+    return sum(proportional(process) for process in children(os.getpid()))
+
+
+def proportional(process):
+    """Resident now in one process; a page that k processes share counts 1/k."""
+    try:
+        with open(f"/proc/{process}/smaps_rollup") as file:
+            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
+    except OSError:
+        return 0  # it has just ended
 
 
 def children(process):

@@ -43,9 +43,9 @@ import memory
 BATCHES_CHECKED = 3
 
 
-def parse_arguments(text):
+def make_parser(text, tasks):
     parser = argparse.ArgumentParser(description=text)
-    parser.add_argument("task", choices=["sample", "train"])
+    parser.add_argument("task", choices=tasks)
     parser.add_argument("graph")
     parser.add_argument("--fanout", default="15,10,5", help="first: next to the batch")
     parser.add_argument("--batch", type=int, default=1024)
@@ -58,6 +58,10 @@ def parse_arguments(text):
     parser.add_argument("--learning-rate", type=float, default=0.003)
     parser.add_argument("--standardise", action="store_true", help="features to mean 0, deviation 1")
     parser.add_argument("--seed", type=int, default=0)
+    return parser
+
+
+def parse_arguments(parser):
     options = parser.parse_args()
     options.fanout = [int(number) for number in options.fanout.split(",")]
     return options
@@ -65,7 +69,7 @@ def parse_arguments(text):
 
 def run_peer(make_peer, text):
     """`make_peer(options)` imports what the peer needs, so that what is missing is part of the answer."""
-    options = parse_arguments(text)
+    options = parse_arguments(make_parser(text, ["sample", "train"]))
     try:
         peer = make_peer(options)
     except ImportError as error:

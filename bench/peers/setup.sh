@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what `compare.py` compares with into a virtual environment: PyTorch, PyG with torch-sparse (and pyg-lib where
-# there is one), DGL with GraphBolt, SciPy.
+# there is one), DGL with GraphBolt and dgl.distributed, SciPy.
 #
 #     bash bench/peers/setup.sh [FOLDER]        default: build/peers/venv; some 6 GB, 15 minutes on two cores
 #
