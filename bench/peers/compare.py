@@ -159,13 +159,15 @@ def run_peer(options, tool, task, graph, threads, workers, **flags):
 # ---- Graphs ----------------------------------------------------------------------------------------------------------
 
 
-def make_rmat(program, scale, features, vertices):
+def make_rmat(program, scale, features, vertices, edge_factor=16):
     """An R-MAT with `vertices` training vertices, kept from run to run."""
-    whole, cut = FOLDER / f"rmat{scale}-{features}.h5", FOLDER / f"rmat{scale}-{features}-{vertices}.h5"
+    name = f"rmat{scale}" + (f"x{edge_factor}" if edge_factor != 16 else "")
+    whole, cut = FOLDER / f"{name}-{features}.h5", FOLDER / f"{name}-{features}-{vertices}.h5"
     if not whole.exists():
         unfinished = whole.with_suffix(".part")
-        run([program, "generate", "rmat", "--scale", scale, "--edge-factor", 16, "--symmetrize", "--drop-self-loops",
-             "--features", features, "--classes", 16, "--seed", 0, "-o", unfinished, "--overwrite"], ESPALIER_ENVIRONMENT)
+        run([program, "generate", "rmat", "--scale", scale, "--edge-factor", edge_factor, "--symmetrize",
+             "--drop-self-loops", "--features", features, "--classes", 16, "--seed", 0, "-o", unfinished, "--overwrite"],
+            ESPALIER_ENVIRONMENT)
         unfinished.rename(whole)
     if not cut.exists():
         unfinished = cut.with_suffix(".part")
