@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """scripts/debian_graph.py on an archive of some thirty packages, small enough to know every edge by heart.
 
-    /usr/bin/python3 tests/scripts/debian_graph_test.py
+    /usr/bin/python3 -m unittest tests/scripts/debian_graph_test.py
 
 Laws: every alternative of a relation is an edge; a virtual name is its providers where there are at most eight; no loop
 and no pair twice, the strongest kind wins; small and untopical sections give no label; a package's own name is no
@@ -9,23 +9,15 @@ feature; a features' word part has length 1 or 0; splits part the labelled nodes
 """
 
 import gzip
-import importlib.util
 import json
 import math
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import unittest
 import zlib
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "debian_graph.py")
-
-
-def stanza(name, section="net", description="thing", **fields):
-    lines = [f"Package: {name}", f"Section: {section}", f"Description: {description}"]
-    return "\n".join(lines + [f"{field.replace('_', '-')}: {value}" for field, value in fields.items()]) + "\n"
+from tests.scripts.small_archives import bytes_of, lines_of, load_archive_parts, run_script, stanza
 
 
 # m1..m9 provide `nine`, m1..m8 `eight`, m1 and m2 `two`; m9 also provides lib-c, which is a package by itself.
@@ -44,46 +36,23 @@ ARCHIVE = "\n".join([APP] + LIBRARIES + PROVIDERS + UNTOPICAL + PLAIN + [SECOND_
 
 
 def setUpModule():
-    global graph
-    if importlib.util.find_spec("numpy") is None:
-        raise unittest.SkipTest("this python3 has no numpy")
-    spec = importlib.util.spec_from_file_location("debian_graph", SCRIPT)
-    graph = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(graph)
-
-
-def run_script(*arguments, **environment):
-    return subprocess.run([sys.executable, SCRIPT, *arguments], env={**os.environ, **environment}, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-
-
-def lines_of(folder, name):
-    with gzip.open(os.path.join(folder, name), "rt") as file:
-        return file.read().splitlines()
-
-
-def bytes_of(folder):
-    contents = {}
-    for path, _, files in os.walk(folder):
-        for file in files:
-            with open(os.path.join(path, file), "rb") as opened:
-                contents[os.path.relpath(opened.name, folder)] = opened.read()
-    return contents
+    global archive
+    archive = load_archive_parts()
 
 
 class TinyArchive(unittest.TestCase):
     def setUp(self):
-        self.packages = graph.parse_packages(ARCHIVE)
+        self.packages = archive.lists.parse_packages(ARCHIVE)
         self.names = sorted(self.packages)
 
     def edges_from(self, name):
         """{target name: kind} of one package's edges."""
-        edges, kinds = graph.build_edges(self.packages)
+        edges, kinds = archive.edges.build_edges(self.packages)
         return {self.names[v]: kind for (u, v), kind in zip(edges.tolist(), kinds.tolist()) if self.names[u] == name}
 
     def words_part(self, name):
-        return {column: value for column, value in graph.build_features(self.packages)[self.names.index(name)].items()
-                if column < graph.NUM_BUCKETS}
+        row = archive.features.build_features(self.packages)[self.names.index(name)]
+        return {column: value for column, value in row.items() if column < archive.features.NUM_BUCKETS}
 
 
 class Edges(TinyArchive):
@@ -99,7 +68,7 @@ class Edges(TinyArchive):
         self.assertEqual(self.edges_from("m3"), {f"m{k}": 0 for k in (1, 2, 4, 5, 6, 7, 8)})
 
     def test_nobody_else_has_edges_and_none_comes_twice(self):
-        edges, _ = graph.build_edges(self.packages)
+        edges, _ = archive.edges.build_edges(self.packages)
         pairs = [tuple(pair) for pair in edges.tolist()]
         self.assertEqual(len(pairs), 7 + 7)
         self.assertEqual(pairs, sorted(set(pairs)))
@@ -110,14 +79,15 @@ class Edges(TinyArchive):
 
     def test_the_strongest_kind_wins_whatever_the_order_of_fields(self):
         for fields in (("Suggests", "Recommends", "Depends"), ("Depends", "Suggests", "Recommends")):
-            packages = graph.parse_packages(stanza("a", **{field: "b, b" for field in fields}) + "\n" + stanza("b"))
-            edges, kinds = graph.build_edges(packages)
+            text = stanza("a", **{field: "b, b" for field in fields}) + "\n" + stanza("b")
+            packages = archive.lists.parse_packages(text)
+            edges, kinds = archive.edges.build_edges(packages)
             self.assertEqual((edges.tolist(), kinds.tolist()), ([[0, 1]], [0]))
 
 
 class Labels(TinyArchive):
     def label_names(self, min_section_size):
-        labels, classes = graph.build_labels(self.packages, min_section_size)
+        labels, classes = archive.labels.build_labels(self.packages, min_section_size)
         names = [classes[label] if label >= 0 else None for label in labels.tolist()]
         return dict(zip(self.names, names)), classes
 
@@ -137,30 +107,31 @@ class Labels(TinyArchive):
 
     def test_three_hundred_are_enough_by_default(self):
         for size, classes in ((299, []), (300, ["net"])):
-            packages = graph.parse_packages("\n".join(stanza(f"p{k}", "net") for k in range(size)))
-            self.assertEqual(graph.build_labels(packages)[1], classes)
+            packages = archive.lists.parse_packages("\n".join(stanza(f"p{k}", "net") for k in range(size)))
+            self.assertEqual(archive.labels.build_labels(packages)[1], classes)
 
 
 # Six packages of four sources; t6 has no tag, t5 one that is no tag and one of few.
 TAGGED = "\n".join([
-    stanza("t1", Source="s1", Tag="role::program, interface::x11,\n role::plugin"), stanza("t2", Source="s1 (1.2)", Tag="role::plugin"),
+    stanza("t1", Source="s1", Tag="role::program, interface::x11,\n role::plugin"),
+    stanza("t2", Source="s1 (1.2)", Tag="role::plugin"),
     stanza("t3", Tag="interface::x11, interface::text-mode"), stanza("t4", Source="s4", Tag="role::program, interface::text-mode"),
     stanza("t5", Tag="special, field::biology"), stanza("t6")])
 
 
 class Tags(unittest.TestCase):
     def setUp(self):
-        self.packages = graph.parse_packages(TAGGED)
-        self.labels, self.columns = graph.build_tag_labels(self.packages, 2)
+        self.packages = archive.lists.parse_packages(TAGGED)
+        self.labels, self.columns = archive.labels.build_tag_labels(self.packages, 2)
 
     def test_a_tag_of_another_facet_says_nothing(self):
         self.assertEqual(self.columns, ["interface::text-mode", "interface::x11", "role::plugin", "role::program"])
         self.assertEqual(self.labels.tolist(), [[0, 1, 1, 1], [-1, -1, 1, 0], [1, 1, -1, -1], [1, 0, 0, 1], [-1] * 4, [-1] * 4])
-        self.assertEqual(graph.build_tag_labels(self.packages, 3)[1], [])
-        self.assertEqual(graph.build_tag_labels(self.packages, 1)[1][0], "field::biology")
+        self.assertEqual(archive.labels.build_tag_labels(self.packages, 3)[1], [])
+        self.assertEqual(archive.labels.build_tag_labels(self.packages, 1)[1][0], "field::biology")
 
     def test_packages_of_a_source_stay_together(self):
-        splits = graph.build_source_splits(self.packages, self.labels)
+        splits = archive.splits.build_source_splits(self.packages, self.labels)
         self.assertEqual(sorted(splits), ["source_seed0", "source_seed1", "source_seed2"])
         for parts in splits.values():
             self.assertEqual(sorted(id for part in parts.values() for id in part.tolist()), [0, 1, 2, 3])
@@ -171,9 +142,9 @@ class Tags(unittest.TestCase):
 class Features(TinyArchive):
     def test_kept_words(self):
         # `app` is its own name, `for` and `the` are stop words; "C++" is a word, the long description is not read.
-        words = graph.kept_words("app", self.packages["app"]["Description"])
+        words = archive.features.kept_words("app", self.packages["app"]["Description"])
         self.assertEqual(words, ["fast", "c++", "viewer", "fast", "editor"])
-        self.assertEqual(graph.kept_words("lib-fast3-x", "fast3 lib library 3d X11 x"), ["library", "x11"])
+        self.assertEqual(archive.features.kept_words("lib-fast3-x", "fast3 lib library 3d X11 x"), ["library", "x11"])
 
     def test_own_name_words_leave_no_feature(self):
         self.assertEqual(self.words_part("plain"), {})
@@ -195,7 +166,7 @@ class Features(TinyArchive):
             self.assertAlmostEqual(length, 1 if self.words_part(name) else 0, places=6)
 
     def test_numbers(self):
-        row = graph.build_features(self.packages)[self.names.index("app")]
+        row = archive.features.build_features(self.packages)[self.names.index("app")]
         description = len("fast C++ viewer app for the fast editor")
         expected = [math.log(3), math.log(3073), math.log(1 + 3072 / 3072), math.log(1 + description), 0.5, 1, 1, 1]
         for column, value in enumerate(expected):
@@ -204,9 +175,9 @@ class Features(TinyArchive):
 
 class Splits(TinyArchive):
     def test_they_part_the_labelled_nodes(self):
-        labels, _ = graph.build_labels(self.packages, 3)
+        labels, _ = archive.labels.build_labels(self.packages, 3)
         labelled = [node for node, label in enumerate(labels.tolist()) if label >= 0]
-        splits = graph.build_splits(labels)
+        splits = archive.splits.build_splits(labels)
         self.assertEqual(sorted(splits), ["random_seed0", "random_seed1", "random_seed2"])
         for parts in splits.values():
             self.assertEqual(sorted(id for part in parts.values() for id in part.tolist()), labelled)
