@@ -13,8 +13,9 @@ SIMULATED_SOURCES := $(filter-out $(SIMULATED_WITHOUT),$(foreach room,$(SIMULATE
 SIMULATED_OBJECTS := $(SIMULATED_SOURCES:%=build/simulated/obj/%.o)
 SIMULATED_POINTS  ?= build/simulated/points.csv
 # Only linked by smpicxx, whose headers rename malloc and exit. No -g: the simulator loads a copy of
-# the program for every rank.
-SIMULATE = $(CXX) -std=c++20 -O3 -march=$(ARCH) -ffp-contract=off -fopenmp -fPIC -Wall -Wextra -Wshadow -Wno-restrict \
+# the program for every rank. The copies must share nothing, statics of inline functions neither:
+# -fno-gnu-unique.
+SIMULATE = $(CXX) -std=c++20 -O3 -march=$(ARCH) -ffp-contract=off -fopenmp -fPIC -fno-gnu-unique -Wall -Wextra -Wshadow -Wno-restrict \
            -DESPALIER_SIMULATED -DSPDLOG_FMT_EXTERNAL -Iinclude -Ibench -isystem $(SMPI_INCLUDE) $(shell pkg-config --cflags fmt spdlog 2>/dev/null)
 
 simulate: deps  ## sample and fetch on simulated ranks of a GPU cluster: build and a check, five seconds (needs SimGrid, else skipped)

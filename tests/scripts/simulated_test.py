@@ -128,6 +128,8 @@ class Simulation(unittest.TestCase):
         slow = study.run(study.point("small", 4, speed=0.001), 120)
         self.assertGreater(slow["sample_charged"], 100 * push["sample_charged"])
         self.assertLess(push["sample_charged"], push["sample"])
+        # Each rank is charged its own work: none has a time of messages and waiting alone.
+        self.assertLess(push["sample_charged"] + push["sample_communication_max"], 1.05 * push["sample"])
 
 
 if __name__ == "__main__":
