@@ -2,13 +2,14 @@
 # SimGrid's SMPI, which runs all ranks in one process on a simulated network (docs/scaling.md).
 # Beside it the same driver for this machine's MPI, whose samples must be the same.
 #
-# Left out: what reads files, and makes orders (parallel HDF5 is made for another MPI), the config, dense products.
+# Left out: what reads and writes files, and makes orders (parallel HDF5 is made for another MPI),
+# the config, dense products.
 
 SMPI_INCLUDE      ?= /usr/include/smpi
 SIMULATED_ROOMS   := base comm sparse product sample feature
 SIMULATED_WITHOUT := src/base/config% src/product/read_% src/feature/read_%
 SIMULATED_SOURCES := $(filter-out $(SIMULATED_WITHOUT),$(foreach room,$(SIMULATED_ROOMS),$(sort $(wildcard src/$(room)/*.cpp)))) \
-                     $(addprefix src/partition/,group_by_owner.cpp ownership.cpp owner_map.cpp) \
+                     $(addprefix src/partition/,cut_order.cpp group_by_owner.cpp ownership.cpp owner_map.cpp) \
                      src/dense/gather.cpp src/dense/spmm.cpp bench/simulated/scaling.cpp
 SIMULATED_OBJECTS := $(SIMULATED_SOURCES:%=build/simulated/obj/%.o)
 SIMULATED_POINTS  ?= build/simulated/points.csv
