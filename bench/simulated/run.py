@@ -38,6 +38,8 @@ DATASETS = {
 # Debian's packages (docs/partitioning.md), 0.22.
 NEAR = {"protein": 0.965, "papers": 0.893, "small": 0.94}
 DATASETS.update({f"{graph}-planted": {**DATASETS[graph], "near": near} for graph, near in NEAR.items()})
+# Larger: what of a batch's few seeds lies in which part fluctuates as one over the square root of their number.
+DATASETS["protein-planted"]["scale"], DATASETS["papers-planted"]["scale"] = 32, 128
 BATCH = 1024
 GROUPS = 64  # of local batches, at any p
 
@@ -53,9 +55,9 @@ EAGER = 8192  # bytes up to which a message is sent without asking
 FIELDS = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule",
           "nodes", "entries", "batches", "batch", "features", "edges", "input_rows", "digest", "sample", "sample_charged", "sample_communication",
           "sample_communication_max", "sample_bytes", "sample_messages", "fetch", "fetch_bytes", "fetch_messages", "wrong",
-          "wall", "order", "groups", "cut", "local_rows", "edges_max"]
+          "wall", "order", "groups", "cut", "local_rows", "edges_max", "remote_max"]
 # What a row of before there were orders has for the last of FIELDS.
-WITHOUT_ORDER = {"order": "none", "groups": "0", "cut": "", "local_rows": "", "edges_max": ""}
+WITHOUT_ORDER = {"order": "none", "groups": "0", "cut": "", "local_rows": "", "edges_max": "", "remote_max": ""}
 KEY = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule", "features",
        "order", "groups"]
 
@@ -118,14 +120,20 @@ def order_points():
     """With an order and local batches beside without."""
     points = []
     for graph in ("protein", "papers"):
+        planted = f"{graph}-planted"
         for order, groups in ORDERS:
             chosen = {"order": order, "groups": groups, "features": 1}
-            points += [point(f"{graph}-planted", 64, c, **chosen, placement=placement)
-                       for c, placement in ((1, "block"), (4, "block"), (8, "block"), (16, "cyclic"))]
-            points += [point(f"{graph}-planted", 64, 8, **chosen, topology="replicated")]
-            points += [point(f"{graph}-planted", p, c, **chosen) for p, c in ((4, 1), (16, 4))]
-            points += [point(f"{graph}-planted", 4, 2, order=order, groups=groups, machine="measured")]
+            points += [point(planted, 64, 8, **chosen)]
+            if order == "none" or groups:  # an order alone changes neither samples nor how many bytes
+                points += [point(planted, 64, 16, **chosen, placement="cyclic"), point(planted, 64, 4, **chosen)]
+            points += [point(planted, 64, 8, **chosen, topology=topology, scale=DATASETS[graph]["scale"])
+                       for topology in ("partitioned", "replicated")]
+            points += [point(planted, 4, 2, order=order, groups=groups, machine="measured")]
             points += [point(graph, 64, 8, **chosen)]  # no communities
+            if order != "none":
+                points += [point(planted, 4, 1, **chosen)]
+            if groups:
+                points += [point(planted, 16, 4, **chosen)]
     return points
 
 

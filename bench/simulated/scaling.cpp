@@ -13,8 +13,8 @@
 // a whole epoch, fetch_bytes of the steps that were done. `sample_communication` is what of a
 // rank's sampling time was not charged computing, that is messages and waiting for them, mean and
 // maximum over ranks; only a simulation has it. `cut` is the share of entries between the p/c parts;
-// `local_rows` counts the input rows that their rank has; `edges_max` is the most sampled edges of a
-// rank over the mean.
+// `local_rows` counts the input rows that their rank has; `edges_max` and `remote_max` are the most
+// sampled edges and remote input rows of a rank over the mean.
 //
 // Verification: every fetched value on every rank (`wrong`); the sample digest, which
 // bench/simulated/run.py compares between all runs, simulated and real.
@@ -260,7 +260,7 @@ Moved moved(const Grid& grid, const char* stage) {
 struct Sampled {
   std::uint64_t digest = 0;
   std::int64_t edges = 0, input_rows = 0, local_rows = 0, batches = 0;
-  double edges_max = 0;  // of a rank, over the mean
+  double edges_max = 0, remote_max = 0;  // of a rank, over the mean
 };
 
 /// Collective.
@@ -271,11 +271,15 @@ Sampled describe(const Grid& grid, const Ownership& blocks, const std::vector<Mi
     mine[1] += std::ssize(minibatch.vertices);
     for (const auto v : minibatch.vertices) mine[2] += blocks.owner(v) == grid.row();
   }
-  const auto most = grid.world().all_reduce(mine[0], Reduction::kMax, "report");
+  const auto max_over_mean = [&](std::int64_t of_rank) {
+    const auto most = grid.world().all_reduce(of_rank, Reduction::kMax, "report");
+    const auto sum = grid.world().all_reduce(of_rank, Reduction::kSum, "report");
+    return sum == 0 ? 1 : static_cast<double>(most) * grid.ranks() / static_cast<double>(sum);
+  };
+  const auto edges_max = max_over_mean(mine[0]), remote_max = max_over_mean(mine[1] - mine[2]);
   const auto digest = grid.world().all_reduce(sample_digests({1}, minibatches), Reduction::kSum, "report");
   grid.world().all_reduce(std::span<std::int64_t>(mine), Reduction::kSum, "report");
-  return {digest,  mine[0], mine[1],
-          mine[2], mine[3], static_cast<double>(most) * grid.ranks() / static_cast<double>(mine[0])};
+  return {digest, mine[0], mine[1], mine[2], mine[3], edges_max, remote_max};
 }
 
 void run(const Communicator& world, const Options& options) {
@@ -316,15 +320,16 @@ void run(const Communicator& world, const Options& options) {
   log::info(
       R"({{"machine": "{}", "p": {}, "c": {}, "topology": "{}", "schedule": "{}", "order": "{}", "groups": {}, )"
       R"("nodes": {}, "entries": {}, "cut": {:.4f}, "batches": {}, "batch": {}, "features": {}, "edges": {}, )"
-      R"("input_rows": {}, "local_rows": {}, "edges_max": {:.4f}, "digest": "{:016x}", )"
+      R"("input_rows": {}, "local_rows": {}, "edges_max": {:.4f}, "remote_max": {:.4f}, "digest": "{:016x}", )"
       R"("sample": {:.9f}, "sample_charged": {:.9f}, "sample_communication": {:.9f}, )"
       R"("sample_communication_max": {:.9f}, "sample_bytes": {}, "sample_messages": {}, )"
       R"("fetch": {:.9f}, "fetch_bytes": {}, "fetch_messages": {}, "wrong": {}}})",
       kMachine, grid.ranks(), options.replication, options.topology, options.schedule, options.order,
       options.groups, a.rows(), entries, cut, sampled.batches, options.batch, options.features, sampled.edges,
-      sampled.input_rows, sampled.local_rows, sampled.edges_max, sampled.digest, sampling.total,
-      sampling.charged_mean, sampling.communication_mean, sampling.communication_max, sample_moved.bytes,
-      sample_moved.messages, fetched.seconds, fetch_moved.bytes, fetch_moved.messages, fetched.wrong);
+      sampled.input_rows, sampled.local_rows, sampled.edges_max, sampled.remote_max, sampled.digest,
+      sampling.total, sampling.charged_mean, sampling.communication_mean, sampling.communication_max,
+      sample_moved.bytes, sample_moved.messages, fetched.seconds, fetch_moved.bytes, fetch_moved.messages,
+      fetched.wrong);
 }
 
 }  // namespace
