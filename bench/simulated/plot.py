@@ -55,7 +55,7 @@ def placed(rows, p, c, placement):
 
 
 def sampled(rows, graph):
-    return select(usual(rows, graph), topology="partitioned")
+    return select(usual(rows, graph), topology="partitioned", features=0)
 
 
 def graphs_of(rows, topology):
