@@ -3,8 +3,8 @@
 // and by SimGrid's smpicxx, where ranks are simulated, messages take the time of the simulated
 // network, and computing takes what is charged (simulated/memory_work.hpp).
 //
-//     scaling [--nodes N --degree D --skew G --even-rows --near P] [--batches K --batch B --fanout 15,10,5]
-//             [--order none|planted --groups G]
+//     scaling [--nodes N --degree D --skew G --even-rows --near P]
+//             [--batches K --batch B --fanout 15,10,5] [--order none|planted --groups G]
 //             [--replication C --topology partitioned|replicated --schedule push]
 //             [--features F --fetch-steps M]
 //             [--gathers-per-second X --bytes-per-second X --seconds-per-launch X]
@@ -12,9 +12,9 @@
 // Rank 0 prints one line of JSON and ends with "done". Seconds are of the slowest rank, `fetch` of
 // a whole epoch, fetch_bytes of the steps that were done. `sample_communication` is what of a
 // rank's sampling time was not charged computing, that is messages and waiting for them, mean and
-// maximum over ranks; only a simulation has it. `cut` is the share of entries between the p/c parts;
-// `local_rows` counts the input rows that their rank has; `edges_max` and `remote_max` are the most
-// sampled edges and remote input rows of a rank over the mean.
+// maximum over ranks; only a simulation has it. `cut` is the share of entries between the p/c
+// parts; `local_rows` counts the input rows that their rank has; `edges_max` and `remote_max` are
+// the most sampled edges and remote input rows of a rank over the mean.
 //
 // Verification: every fetched value on every rank (`wrong`); the sample digest, which
 // bench/simulated/run.py compares between all runs, simulated and real.
