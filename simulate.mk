@@ -19,11 +19,11 @@ SIMULATED_POINTS  ?= build/simulated/points.csv
 SIMULATE = $(CXX) -std=c++20 -O3 -march=$(ARCH) -ffp-contract=off -fopenmp -fPIC -fno-gnu-unique -Wall -Wextra -Wshadow -Wno-restrict \
            -DESPALIER_SIMULATED -DSPDLOG_FMT_EXTERNAL -Iinclude -Ibench -isystem $(SMPI_INCLUDE) $(shell pkg-config --cflags fmt spdlog 2>/dev/null)
 
-simulate: deps  ## sample and fetch on simulated ranks of a GPU cluster: build and a check, five seconds (needs SimGrid, else skipped)
+simulate: deps  ## sample and fetch on simulated ranks of a GPU cluster: build and a check, ten seconds (needs SimGrid, else skipped)
 	@if bash scripts/install_deps.sh --simulator; then $(MAKE) --no-print-directory simulated-smoke; \
 	else echo "simulate: SimGrid's smpicxx not found and not installed (Debian: libsimgrid-dev); skipped"; fi
 
-simulate-all: deps  ## all points of docs/scaling.md, p = 4 to 128, with tables and pictures in build/simulated: most of an hour, 5 GB
+simulate-all: deps  ## all points of docs/scaling.md, p = 4 to 128, with tables and pictures in build/simulated: an hour or more, 9 GB
 	@if bash scripts/install_deps.sh --simulator; then $(MAKE) --no-print-directory simulated-study; \
 	else echo "simulate-all: SimGrid's smpicxx not found and not installed (Debian: libsimgrid-dev); skipped"; fi
 
