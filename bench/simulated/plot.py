@@ -2,7 +2,7 @@
 """Tables and pictures of docs/scaling.md from the points that bench/simulated/run.py wrote.
 
     bench/simulated/plot.py bench/simulated/points.csv --tables        Markdown
-    bench/simulated/plot.py bench/simulated/points.csv -o docs         docs/scaling-sampling.png and docs/scaling-fetch.png
+    bench/simulated/plot.py bench/simulated/points.csv -o docs         docs/scaling-{sampling,fetch,order}.png
 
 points.csv there is what docs/scaling.md shows; make simulate-all writes a new one to build/simulated.
 
@@ -16,10 +16,12 @@ import sys
 
 # Okabe and Ito's palette, as in scripts/plot_volumes.py: colour, marker.
 STYLE = {"staged": ("#0072B2", "s"), "pull": ("#56B4E9", "^"), "push": ("#D55E00", "o")}
-NAMES = {"protein": "Protein (degree 149)", "papers": "Papers (degree 14, directed)", "products": "Products (degree 53)"}
+NAMES = {"protein": "Protein (degree 149)", "papers": "Papers (degree 14, directed)", "products": "Products (degree 53)",
+         "protein-planted": "Protein with communities", "papers-planted": "Papers with communities"}
+KINDS = (("none", 0, "none", "uniform"), ("planted", 0, "planted", "uniform"), ("planted", 64, "planted", "local"))
 NUMBERS = {"p": int, "c": int, "in_flight": int, "scale": int, "features": int, "speed": float, "latency": float, "sample": float,
            "sample_charged": float, "sample_communication": float, "sample_bytes": int, "sample_messages": int, "fetch": float,
-           "edges": int, "entries": int, "nodes": int, "input_rows": int, "batches": int, "batch": int}
+           "edges": int, "entries": int, "nodes": int, "input_rows": int, "groups": int, "fetch_bytes": int, "batches": int, "batch": int}
 
 
 def read(path):
@@ -27,6 +29,8 @@ def read(path):
         with open(path, newline="") as file:
             rows = list(csv.DictReader(file))
         for row in rows:
+            for name, value in (("order", "none"), ("groups", "0"), ("cut", "")):  # of before there were orders
+                row.setdefault(name, value)
             row.update({name: kind(row[name]) for name, kind in NUMBERS.items()})
     except (OSError, KeyError, ValueError) as error:
         print(f"plot.py: {path}: {error!r}", file=sys.stderr)
@@ -38,10 +42,11 @@ def select(rows, **wanted):
     return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
 
 
-def usual(rows, graph):
+def usual(rows, graph, order="none", groups=0):
     """The simulated points of a graph with nothing varied but the placement of ranks."""
     scale = select(rows, graph=graph)[0]["scale"]
-    return select(rows, graph=graph, scale=scale, speed=1.0, latency=1.0, in_flight=0, machine="simulated")
+    return select(rows, graph=graph, scale=scale, speed=1.0, latency=1.0, in_flight=0, machine="simulated", order=order,
+                  groups=groups)
 
 
 def placed(rows, p, c, placement):
@@ -50,12 +55,17 @@ def placed(rows, p, c, placement):
 
 
 def sampled(rows, graph):
-    return select(usual(rows, graph), topology="partitioned")
+    return select(usual(rows, graph), topology="partitioned", features=0)
 
 
 def graphs_of(rows, topology):
-    found = {row["graph"] for row in select(rows, topology=topology)}
-    return [graph for graph in NAMES if graph in found]
+    found = {row["graph"] for row in select(rows, topology=topology, machine="simulated")}
+    return [graph for graph in NAMES if graph in found and not graph.endswith("-planted")]
+
+
+def planted_of(rows):
+    found = {row["graph"] for row in rows}
+    return [graph for graph in NAMES if graph in found and graph.endswith("-planted")]
 
 
 def best(rows):
@@ -157,18 +167,87 @@ def print_scales(rows):
 def print_graphs(rows):
     lines = []
     for graph in NAMES:
-        found = select(rows, graph=graph)
+        found = select(rows, graph=graph, groups=0)
         if not found:
             continue
         row = found[0]
-        real = select(rows, graph=graph, machine="measured")
+        real = select(found, machine="measured")
         lines.append([NAMES[graph], f"1/{row['scale']}", row["nodes"], row["entries"],
                       f"{row['entries'] / row['nodes']:.1f}", row["batches"], row["batch"], row["edges"], row["input_rows"], row["digest"], len(select(found, scale=row["scale"])), len(real)])
     table(["graph", "scale", "vertices", "entries", "degree", "batches", "of seeds", "sampled edges", "input rows", "digest",
            "points with it", "by mpirun"], lines)
 
 
+def fetch_gigabytes(row):
+    """Of an epoch; of its steps the first four, at most, were done, with a batch for each rank."""
+    return row["fetch_bytes"] * row["scale"] * max(1, row["batches"] / (4 * row["p"])) / 1e9
+
+
+def local_share(row):
+    return int(row["local_rows"]) / row["input_rows"]
+
+
+def order_cells(row, none):
+    """Of a point, and over what it takes without an order."""
+    def beside(value, base, digits):
+        return f"{value:.{digits}f}" if row["order"] == "none" else f"{value:.{digits}f} ({value / base:.2f})"
+    return [f"{float(row['cut']):.2f}", beside(row["sample"] * 1e3, none["sample"] * 1e3, 1),
+            beside(row["sample_bytes"] * row["scale"] / 1e9, none["sample_bytes"] * none["scale"] / 1e9, 2),
+            beside(row["fetch"] * 1e3, none["fetch"] * 1e3, 0 if row["fetch"] > 0.1 else 1),
+            beside(fetch_gigabytes(row), fetch_gigabytes(none), 0),
+            f"{local_share(row):.3f}", f"{row['input_rows'] * row['scale'] / 1e6:.0f}", f"{float(row['edges_max']):.2f}, {float(row['remote_max']):.2f}"]
+
+
+ORDER_HEAD = ["cut", "sampling, ms", "GB", "fetching, ms", "GB", "local rows", "input rows, M", "most / mean: edges, remote rows"]
+
+
+def print_orders(rows):
+    for graph in planted_of(rows):
+        print(f"{NAMES[graph]}, p = 64, partitioned, `push`\n")
+        lines = []
+        for c, placement in ((4, "block"), (8, "block"), (16, "cyclic")):
+            none = select(usual(rows, graph), p=64, c=c, placement=placement, topology="partitioned")
+            for order, groups, owners, batches in KINDS:
+                found = select(usual(rows, graph, order, groups), p=64, c=c, placement=placement, topology="partitioned")
+                if found and none:
+                    lines.append([c, placement, owners, batches] + order_cells(found[0], none[0]))
+        table(["c", "ranks on nodes", "order", "batches"] + ORDER_HEAD, lines)
+
+
+def print_without_communities(rows):
+    print("No communities, p = 64, c = 8\n")
+    lines = []
+    for graph in ("protein", "papers"):
+        none = select(usual(rows, graph), p=64, c=8, placement="block", topology="partitioned", schedule="push")
+        none = [row for row in none if row["features"] > 0]
+        for order, groups, owners, batches in KINDS:
+            found = select(usual(rows, graph, order, groups), p=64, c=8, placement="block", topology="partitioned", schedule="push")
+            found = [row for row in found if row["features"] > 0]
+            if found and none:
+                lines.append([NAMES[graph], owners, batches] + order_cells(found[0], none[0]))
+    table(["graph", "order", "batches"] + ORDER_HEAD, lines)
+
+
+def print_order_scales(rows):
+    print("The same at smaller scales, p = 64, c = 8\n")
+    lines = []
+    for graph in planted_of(rows):
+        for scale in sorted({row["scale"] for row in select(rows, graph=graph)}, reverse=True):
+            for topology in ("partitioned", "replicated"):
+                at = select(rows, graph=graph, scale=scale, p=64, c=8, topology=topology, machine="simulated")
+                here = [select(at, order=order, groups=groups)[0] for order, groups, _, _ in KINDS if select(at, order=order, groups=groups)]
+                if len(here) == len(KINDS):
+                    lines.append([NAMES[graph], f"1/{scale}", here[0]["batch"], topology]
+                                 + [f"{row['sample'] * 1e3:.1f}, {row['fetch'] * 1e3:.0f}" for row in here]
+                                 + [f"{fetch_gigabytes(here[2]) / fetch_gigabytes(here[0]):.2f}"])
+    table(["graph", "scale", "seeds of a batch", "topology", "no order: sampling, fetching, ms", "order, uniform", "order, local",
+           "bytes fetched, local / no order"], lines)
+
+
 def print_tables(rows):
+    print_orders(rows)
+    print_without_communities(rows)
+    print_order_scales(rows)
     print_graphs(rows)
     for graph in graphs_of(rows, "partitioned"):
         print_sampling(rows, graph)
@@ -276,6 +355,36 @@ def draw_fetch(pyplot, rows, path):
     figure.savefig(path, dpi=110)
 
 
+def draw_orders(pyplot, rows, path):
+    """Bars for each c: without an order and with local batches; above, sampling; below, fetching: ms and GB."""
+    graphs = planted_of(rows)
+    measures = (("sampling, ms an epoch", lambda row: row["sample"] * 1e3), ("sampling, GB", lambda row: row["sample_bytes"] * row["scale"] / 1e9),
+                ("fetching, ms an epoch", lambda row: row["fetch"] * 1e3), ("fetching, GB", fetch_gigabytes))
+    figure, panels = pyplot.subplots(len(graphs), 4, figsize=(13, 2.7 * len(graphs)), squeeze=False)
+    for line, graph in zip(panels, graphs):
+        for axes, (label, measure) in zip(line, measures):
+            draw_order_bars(axes, rows, graph, measure)
+            axes.set_title(f"{NAMES[graph]}: {label}", fontsize=9, loc="left")
+    figure.legend(*panels[0][0].get_legend_handles_labels(), fontsize=9, frameon=False, ncols=3, loc="lower center")
+    figure.tight_layout(rect=(0, 0.06, 1, 1))
+    figure.savefig(path, dpi=110)
+
+
+def draw_order_bars(axes, rows, graph, measure):
+    grids = ((4, "block"), (8, "block"), (16, "cyclic"))
+    for k, ((order, groups, _, _), colour, label) in enumerate(zip(KINDS, ("#999999", "#56B4E9", "#D55E00"), (
+            "no order", "order, uniform batches (c = 8)", "order, local batches"))):
+        heights = []
+        for c, placement in grids:
+            found = select(usual(rows, graph, order, groups), p=64, c=c, placement=placement, topology="partitioned")
+            heights.append(measure(found[0]) if found else 0)
+        bars = axes.bar([i + 0.27 * (k - 1) for i in range(len(grids))], heights, 0.25, color=colour, label=label)
+        axes.bar_label(bars, labels=[f"{height:.3g}" if height else "" for height in heights], fontsize=7)
+    axes.set_xticks(range(len(grids)), [f"c = {c}, {placement}" for c, placement in grids], fontsize=8)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("points")
@@ -296,6 +405,7 @@ def main():
         return 1
     draw_sampling(pyplot, rows, os.path.join(options.output, "scaling-sampling.png"))
     draw_fetch(pyplot, rows, os.path.join(options.output, "scaling-fetch.png"))
+    draw_orders(pyplot, rows, os.path.join(options.output, "scaling-order.png"))
     return 0
 
 

@@ -6,7 +6,8 @@
     bench/simulated/run.py list                         the points of `all`, without running them
 
 A point is one run of bench/simulated/scaling. Checked: it printed "done" (smpirun exits 0 after a deadlock), no fetched value is
-wrong, and all points of a graph have one sample digest, those by mpirun on this machine included.
+wrong, and all points of a graph have one sample digest, with an order and without, those by mpirun on this machine
+included; with local batches another one.
 Exit codes: 0 done, 1 a check or a run failed, 2 usage.
 """
 import argparse
@@ -33,7 +34,14 @@ DATASETS = {
     "products": {"nodes": 2.4e6, "degree": 52.5, "batches": 196, "features": 100, "scale": 32},
     "small": {"nodes": 2.4e6, "degree": 52.5, "batches": 32, "features": 32, "scale": 512},
 }
+# The same with communities: so many edges stay near that 8 parts of the planted order have the cut that METIS's have on
+# Debian's packages (docs/partitioning.md), 0.22.
+NEAR = {"protein": 0.965, "papers": 0.893, "small": 0.94}
+DATASETS.update({f"{graph}-planted": {**DATASETS[graph], "near": near} for graph, near in NEAR.items()})
+# Larger: what of a batch's few seeds lies in which part fluctuates as one over the square root of their number.
+DATASETS["protein-planted"]["scale"], DATASETS["papers-planted"]["scale"] = 32, 128
 BATCH = 1024
+GROUPS = 64  # of local batches, at any p
 
 # An A100 (section 7.2: 1552.2 GB/s): the share of its memory bandwidth that reads at random places reach, a sector of 32
 # bytes each, and the share that reads and writes in order reach; seconds of a kernel launch.
@@ -47,23 +55,36 @@ EAGER = 8192  # bytes up to which a message is sent without asking
 FIELDS = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule",
           "nodes", "entries", "batches", "batch", "features", "edges", "input_rows", "digest", "sample", "sample_charged", "sample_communication",
           "sample_communication_max", "sample_bytes", "sample_messages", "fetch", "fetch_bytes", "fetch_messages", "wrong",
-          "wall"]
-KEY = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule", "features"]
+          "wall", "order", "groups", "cut", "local_rows", "edges_max", "remote_max"]
+# What a row of before there were orders has for the last of FIELDS.
+WITHOUT_ORDER = {"order": "none", "groups": "0", "cut": "", "local_rows": "", "edges_max": "", "remote_max": ""}
+KEY = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule", "features",
+       "order", "groups"]
 
 
 def point(graph, p, c=1, schedule="push", topology="partitioned", features=0, machine="simulated", speed=1.0, latency=1.0,
-          placement="block", scale=None, in_flight=0):
-    """features: 0 or 1, whether rows are fetched."""
+          placement="block", scale=None, in_flight=0, order="none", groups=0):
+    """features: 0 or 1, whether rows are fetched. groups: of local batches; 0: uniform ones."""
     return {"graph": graph, "p": p, "c": c, "schedule": schedule, "topology": topology, "machine": machine, "speed": speed,
             "latency": latency, "placement": placement, "scale": scale or DATASETS[graph]["scale"], "in_flight": in_flight,
-            "features": DATASETS[graph]["features"] if features else 0}
+            "features": DATASETS[graph]["features"] if features else 0, "order": order, "groups": groups}
+
+
+# Without an order, with one, and with local batches.
+ORDERS = (("none", 0), ("planted", 0), ("planted", GROUPS))
 
 
 def smoke_points():
     points = [point("small", p, c, schedule, features=schedule == "push")
               for p, c in ((4, 1), (16, 2)) for schedule in ("push", "pull", "staged", "staged-oblivious")]
     points += [point("small", 4, 2, topology="replicated", features=1)]
-    return points + [point("small", 4, 2, schedule, features=1, machine="measured") for schedule in ("push", "staged")]
+    points += [point("small", 4, 2, schedule, features=1, machine="measured") for schedule in ("push", "staged")]
+    points += [point("small", 16, 2, features=1, order="planted")]
+    for order, groups in ORDERS:
+        points += [point("small-planted", p, c, topology=topology, features=1, order=order, groups=groups, machine=machine)
+                   for p, c, topology, machine in ((4, 1, "partitioned", "simulated"), (16, 2, "partitioned", "simulated"),
+                                                   (16, 4, "replicated", "simulated"), (4, 2, "partitioned", "measured"))]
+    return points
 
 
 def all_points():
@@ -92,6 +113,27 @@ def all_points():
     points += [point("protein", p, c, schedule, scale=256) for p, c in ((16, 2), (64, 4)) for schedule in ("push", "staged")]
     points += [point("protein", p, c, scale=32) for p, c in ((16, 2), (64, 4))]
     points += [point("protein", 64, 4, in_flight=8)]
+    return points + order_points()
+
+
+def order_points():
+    """With an order and local batches beside without."""
+    points = []
+    for graph in ("protein", "papers"):
+        planted = f"{graph}-planted"
+        for order, groups in ORDERS:
+            chosen = {"order": order, "groups": groups, "features": 1}
+            points += [point(planted, 64, 8, **chosen)]
+            if order == "none" or groups:  # an order alone changes neither samples nor how many bytes
+                points += [point(planted, 64, 16, **chosen, placement="cyclic"), point(planted, 64, 4, **chosen)]
+            points += [point(planted, 64, 8, **chosen, topology=topology, scale=DATASETS[graph]["scale"])
+                       for topology in ("partitioned", "replicated")]
+            points += [point(planted, 4, 2, order=order, groups=groups, machine="measured")]
+            points += [point(graph, 64, 8, **chosen)]  # no communities
+            if order != "none":
+                points += [point(planted, 4, 1, **chosen)]
+            if groups:
+                points += [point(planted, 16, 4, **chosen)]
     return points
 
 
@@ -107,6 +149,10 @@ def program_arguments(options):
                  "--schedule", options["schedule"], "--features", options["features"],
                  "--bytes-per-second", rate * STREAM_SHARE, "--gathers-per-second", rate * GATHER_SHARE / SECTOR,
                  "--seconds-per-launch", LAUNCH]
+    if options["order"] != "none":
+        arguments += ["--order", options["order"], "--groups", options["groups"]]
+    if "near" in data:
+        arguments += ["--near", data["near"]]
     return [str(a) for a in arguments] + (["--even-rows"] if data.get("even_rows") else [])
 
 
@@ -149,13 +195,17 @@ def run(options, timeout):
     return {**options, **json.loads(lines[0]), "wall": round(time.monotonic() - began, 1)}
 
 
+def sample_of(row):
+    """Rows that agree in these have one digest: an order changes none, other batches do."""
+    return row["graph"], str(row["scale"]), str(row["groups"])
+
+
 def check(row, rows):
     """What is wrong with a row, or nothing."""
     if int(row["wrong"]) != 0:
         return f"{row['wrong']} fetched values are wrong"
     for other in rows:
-        same = (other["graph"], str(other["scale"])) == (row["graph"], str(row["scale"]))
-        if same and other["digest"] != row["digest"]:
+        if sample_of(other) == sample_of(row) and other["digest"] != row["digest"]:
             return f"its sample digest is {row['digest']}, that of {in_words(other)} is {other['digest']}"
     return None
 
@@ -163,7 +213,8 @@ def check(row, rows):
 def in_words(options):
     words = f"{options['graph']:<9} {options['machine']:<9} p {options['p']:>3}  c {options['c']:>2}  "
     words += f"{options['topology'] if options['topology'] == 'replicated' else options['schedule']:<16}"
-    changed = [f"{name} {options[name]}" for name, usual in (("speed", 1.0), ("latency", 1.0), ("placement", "block"), ("in_flight", 0))
+    changed = [f"{name} {options[name]}" for name, usual in (("speed", 1.0), ("latency", 1.0), ("placement", "block"), ("in_flight", 0),
+                                                            ("order", "none"), ("groups", 0))
                if str(options[name]) != str(usual)]
     return words + " ".join(changed)
 
@@ -179,22 +230,22 @@ def read(path):
     if not path or not os.path.exists(path):
         return []
     with open(path, newline="") as file:
-        return list(csv.DictReader(file))
+        return [{**WITHOUT_ORDER, **row} for row in csv.DictReader(file)]
 
 
-def append(path, row):
+def write(path, rows, mode="w"):
     if not path:
         return
-    first = not os.path.exists(path)
-    with open(path, "a", newline="") as file:
+    with open(path, mode, newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        if first:
+        if mode == "w":
             writer.writeheader()
-        writer.writerow({name: row[name] for name in FIELDS})
+        writer.writerows({name: row[name] for name in FIELDS} for row in rows)
 
 
 def run_points(points, path, timeout):
     rows = read(path)
+    write(path, rows)  # with all columns, also where FILE is of before there were orders
     known = {key_of(row) for row in rows}
     failed = 0
     for options in points:
@@ -210,12 +261,12 @@ def run_points(points, path, timeout):
             print(f"{in_words(options)}: FAILED: {problem}", flush=True)
             continue
         rows.append(row)
-        append(path, row)
+        write(path, [row], "a")
         fetch = f"  fetch {row['fetch'] * 1e3:9.2f} ms" if row["features"] else ""
         print(f"{in_words(options)}  sample {row['sample'] * 1e3:9.2f} ms{fetch}  digest {row['digest']}  ({row['wall']} s)", flush=True)
     print(f"{len(points) - failed} of {len(points)} points done, {failed} failed; "
-          f"{len({(row['graph'], str(row['scale']), row['digest']) for row in rows})} digests of "
-          f"{len({(row['graph'], str(row['scale'])) for row in rows})} graphs")
+          f"{len({(*sample_of(row), row['digest']) for row in rows})} digests of "
+          f"{len({sample_of(row) for row in rows})} graphs and kinds of batches")
     return 1 if failed else 0
 
 

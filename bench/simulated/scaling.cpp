@@ -3,7 +3,8 @@
 // and by SimGrid's smpicxx, where ranks are simulated, messages take the time of the simulated
 // network, and computing takes what is charged (simulated/memory_work.hpp).
 //
-//     scaling [--nodes N --degree D --skew G --even-rows] [--batches K --batch B --fanout 15,10,5]
+//     scaling [--nodes N --degree D --skew G --even-rows --near P]
+//             [--batches K --batch B --fanout 15,10,5] [--order none|planted --groups G]
 //             [--replication C --topology partitioned|replicated --schedule push]
 //             [--features F --fetch-steps M]
 //             [--gathers-per-second X --bytes-per-second X --seconds-per-launch X]
@@ -11,7 +12,9 @@
 // Rank 0 prints one line of JSON and ends with "done". Seconds are of the slowest rank, `fetch` of
 // a whole epoch, fetch_bytes of the steps that were done. `sample_communication` is what of a
 // rank's sampling time was not charged computing, that is messages and waiting for them, mean and
-// maximum over ranks; only a simulation has it.
+// maximum over ranks; only a simulation has it. `cut` is the share of entries between the p/c
+// parts; `local_rows` counts the input rows that their rank has; `edges_max` and `remote_max` are
+// the most sampled edges and remote input rows of a rank over the mean.
 //
 // Verification: every fetched value on every rank (`wrong`); the sample digest, which
 // bench/simulated/run.py compares between all runs, simulated and real.
@@ -25,10 +28,10 @@
 #include "espalier/base/log.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/store.hpp"
-#include "espalier/sample/epoch_plan.hpp"
+#include "espalier/sample/batch_groups.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "simulated/memory_work.hpp"
-#include "simulated/skewed_rows.hpp"
+#include "simulated/planted_order.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -41,7 +44,8 @@ struct Options {
   std::int64_t batches = 64, batch = 16, features = 0, fetch_steps = 4;
   std::vector<std::int64_t> fanout = {15, 10, 5};
   int replication = 1;
-  std::string topology = "partitioned", schedule = "push";
+  std::string topology = "partitioned", schedule = "push", order = "none";
+  std::int32_t groups = 0;
   WorkRates rates = {12e9, 1.1e12, 5e-6};
 };
 
@@ -53,12 +57,18 @@ std::optional<Options> parse(int argc, char** argv) {
   app.add_option("--degree", options.graph.degree);
   app.add_option("--skew", options.graph.skew);
   app.add_flag("--even-rows", options.even_rows, "rows of one length, also those of hubs");
+  app.add_option("--near", options.graph.near, "share of entries inside of communities")
+      ->check(CLI::Range(0.0, 0.999));
   app.add_option("--batches", options.batches)->check(CLI::PositiveNumber);
   app.add_option("--batch", options.batch)->check(CLI::PositiveNumber);
   app.add_option("--fanout", options.fanout)->delimiter(',');
   app.add_option("--replication", options.replication);
   app.add_option("--topology", options.topology)->check(CLI::IsMember({"partitioned", "replicated"}));
   app.add_option("--schedule", options.schedule);
+  app.add_option("--order", options.order, "who owns what: even ranges of ids, or communities")
+      ->check(CLI::IsMember({"none", "planted"}));
+  app.add_option("--groups", options.groups, "of local batches, which take an order; 0: uniform batches")
+      ->check(CLI::Range(std::int64_t{0}, SkewedRows::kClusters));
   app.add_option("--features", options.features, "columns of H; 0: nothing is fetched");
   app.add_option("--fetch-steps", options.fetch_steps, "steps whose rows are fetched, at most")
       ->check(CLI::PositiveNumber);
@@ -71,6 +81,7 @@ std::optional<Options> parse(int argc, char** argv) {
     if (app.exit(error) != 0) fail_job(ExitCode::kUsage, "wrong arguments");
     return {};
   }
+  if (options.groups > 0 && options.order == "none") fail_job(ExitCode::kUsage, "--groups takes an --order");
   options.graph.hubs_are_long = !options.even_rows;
   return options;
 }
@@ -98,38 +109,82 @@ void use_simulated_clock(const WorkRates&) {}
 
 // ---- The graph and its features -----------------------------------------------------------------
 
+// A point's graph, and who has what of it.
+struct Problem {
+  SkewedRows rows;
+  std::vector<std::int64_t> training;  // ascending
+  std::optional<Order> order;
+  Ownership blocks;  // of H, and of A where it is partitioned
+};
+
+Problem pose(const Grid& grid, const Options& options) {
+  const auto nodes = options.graph.nodes;
+  Problem problem{.rows = SkewedRows(options.graph),
+                  .training = {},
+                  .order = {},
+                  .blocks = block_partition(nodes, grid.rows())};
+  problem.training = problem.rows.choose_vertices(options.batches * options.batch);
+  if (options.order == "none") return problem;
+  problem.order = planted_order(grid.world(), problem.rows, nodes, problem.training);
+  problem.blocks = own_by(*problem.order, grid.rows());
+  return problem;
+}
+
+struct Made {
+  DistCsr<Index> a;
+  std::int64_t entries = 0;
+  double cut = 0;  // of them, the share that is between parts of `blocks`
+};
+
+// The rows of the vertices at `places` of a part.
+struct RowsOfPart {
+  Buffer<Index> sizes, columns;
+  std::int64_t cut = 0;
+};
+
+RowsOfPart make_rows(const Problem& problem, const Ownership& ownership, int part, RowRange places) {
+  RowsOfPart made;
+  std::size_t seen = 0;
+  for (const auto& range : ownership.vertices(part, places))
+    for (auto v = range.begin; v < range.end; ++v) {
+      problem.rows.make(v, v + 1, made.sizes, made.columns);
+      const int owner = problem.blocks.owner(v);
+      for (; seen < made.columns.size(); ++seen)
+        made.cut += problem.blocks.owner(made.columns[seen]) != owner;
+    }
+  return made;
+}
+
 // The ranks that hold the same rows share the making of them.
-DistCsr<Index> make_matrix(const Grid& grid, const Options& options) {
+Made make_matrix(const Grid& grid, const Options& options, const Problem& problem) {
   const bool replicated = options.topology == "replicated";
-  const auto ranges =
-      row_ranges(grid, options.graph.nodes, replicated ? Topology::kReplicated : Topology::kPartitioned);
-  auto a = empty_dist_csr<Index>(grid, ranges);
+  auto a = empty_dist_csr<Index>(
+      grid, replicated ? row_ranges(grid, options.graph.nodes, Topology::kReplicated) : problem.blocks);
   const auto& sharers = replicated ? grid.world() : grid.row_comm();
-  const auto begin = ranges.begin(a.part), rows = ranges.size(a.part);
+  const auto rows = a.ownership.size(a.part);
   const auto shares = block_partition(rows, sharers.size());
-  Buffer<Index> my_sizes, my_columns;
-  SkewedRows(options.graph)
-      .make(begin + shares.begin(sharers.rank()), begin + shares.end(sharers.rank()), my_sizes, my_columns);
-  const auto sizes = sharers.all_gather_v(std::span<const Index>(my_sizes), "setup");
-  a.local.indices = sharers.all_gather_v(std::span<const Index>(my_columns), "setup");
+  const auto mine =
+      make_rows(problem, a.ownership, a.part, {shares.begin(sharers.rank()), shares.end(sharers.rank())});
+  const auto sizes = sharers.all_gather_v(std::span<const Index>(mine.sizes), "setup");
+  a.local.indices = sharers.all_gather_v(std::span<const Index>(mine.columns), "setup");
   a.local.rows = rows;
   a.local.columns = options.graph.nodes;
   a.local.indptr.resize(static_cast<std::size_t>(rows) + 1);
   std::inclusive_scan(sizes.begin(), sizes.end(), a.local.indptr.begin() + 1, std::plus<>(), std::int64_t{0});
-  return a;
+  std::int64_t sums[] = {std::ssize(mine.columns), mine.cut};
+  grid.world().all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "report");
+  return {std::move(a), sums[0], static_cast<double>(sums[1]) / static_cast<double>(sums[0])};
 }
 
 float feature(std::int64_t vertex, std::int64_t j) {
   return static_cast<float>((vertex * 31 + j * 7) % 2048) / 8.0f;
 }
 
-FeatureStore make_features(const Grid& grid, const Options& options) {
-  auto partition = block_partition(options.graph.nodes, grid.rows());
-  const auto begin = partition.begin(grid.row());
-  Matrix<float> local(partition.size(grid.row()), options.features);
+FeatureStore make_features(const Grid& grid, const Options& options, const Ownership& blocks) {
+  Matrix<float> local(blocks.size(grid.row()), options.features);
   for (std::int64_t i = 0; i < local.rows; ++i)
-    for (std::int64_t j = 0; j < local.columns; ++j) local(i, j) = feature(begin + i, j);
-  return {grid, std::move(partition), std::move(local)};
+    for (std::int64_t j = 0; j < local.columns; ++j) local(i, j) = feature(blocks.vertex(grid.row(), i), j);
+  return {grid, blocks, std::move(local)};
 }
 
 // ---- What is timed ------------------------------------------------------------------------------
@@ -168,9 +223,8 @@ struct Fetched {
 
 // Step by step, as training does: one minibatch per rank, none where a rank has no more. Of the
 // first steps; the seconds of all are as many times theirs.
-Fetched fetch_all(const Grid& grid, const Options& options, const std::vector<Minibatch>& minibatches) {
-  const auto store = make_features(grid, options);
-  const auto steps = count_batches(options.batches, grid.ranks());
+Fetched fetch_all(const Grid& grid, const Options& options, const FeatureStore& store, std::int64_t steps,
+                  const std::vector<Minibatch>& minibatches) {
   Fetched fetched;
   std::vector<Matrix<float>> rows;
   const auto measured = std::min(steps, options.fetch_steps);
@@ -203,23 +257,49 @@ Moved moved(const Grid& grid, const char* stage) {
   return {sums[0], sums[1]};
 }
 
+struct Sampled {
+  std::uint64_t digest = 0;
+  std::int64_t edges = 0, input_rows = 0, local_rows = 0, batches = 0;
+  double edges_max = 0, remote_max = 0;  // of a rank, over the mean
+};
+
+/// Collective.
+Sampled describe(const Grid& grid, const Ownership& blocks, const std::vector<Minibatch>& minibatches) {
+  std::int64_t mine[] = {0, 0, 0, std::ssize(minibatches)};
+  for (const auto& minibatch : minibatches) {
+    mine[0] += minibatch.sampled_edges();
+    mine[1] += std::ssize(minibatch.vertices);
+    for (const auto v : minibatch.vertices) mine[2] += blocks.owner(v) == grid.row();
+  }
+  const auto max_over_mean = [&](std::int64_t of_rank) {
+    const auto most = grid.world().all_reduce(of_rank, Reduction::kMax, "report");
+    const auto sum = grid.world().all_reduce(of_rank, Reduction::kSum, "report");
+    return sum == 0 ? 1 : static_cast<double>(most) * grid.ranks() / static_cast<double>(sum);
+  };
+  const auto edges_max = max_over_mean(mine[0]), remote_max = max_over_mean(mine[1] - mine[2]);
+  const auto digest = grid.world().all_reduce(sample_digests({1}, minibatches), Reduction::kSum, "report");
+  grid.world().all_reduce(std::span<std::int64_t>(mine), Reduction::kSum, "report");
+  return {digest, mine[0], mine[1], mine[2], mine[3], edges_max, remote_max};
+}
+
 void run(const Communicator& world, const Options& options) {
-  // 1. The machine, the grid, the graph.
+  // 1. The machine, the grid, the graph and who owns it.
   use_simulated_clock(options.rates);
   const Grid grid(world, options.replication);
-  const auto a = make_matrix(grid, options);
-  const auto entries = world.all_reduce(a.local.entries(), Reduction::kSum, "report") /
-                       (options.topology == "replicated" ? grid.ranks() : grid.replication());
+  const auto problem = pose(grid, options);
+  const auto [a, entries, cut] = make_matrix(grid, options, problem);
 
-  // 2. All batches, in one bulk.
+  // 2. All batches, in one bulk; a step has one for each rank.
+  std::optional<BatchGroups> groups;
+  if (options.groups > 0) groups = group_batches(*problem.order, problem.training, options.groups);
+  const EpochPlan plan(problem.training, options.batch, grid.ranks(), grid.ranks(), 1, 1, {},
+                       groups ? &*groups : nullptr);
   const auto sampler =
       make_sampler<Index>("graphsage", a,
                           {.fanout = options.fanout,
                            .schedule = schedule_of(options.schedule),
                            .batch_size = options.batch,
-                           .batches_per_rank = static_cast<double>(options.batches) / grid.ranks()});
-  const auto training = SkewedRows(options.graph).choose_vertices(options.batches * options.batch);
-  const EpochPlan plan(training, options.batch, options.batches, grid.ranks(), 1, 1);
+                           .batches_per_rank = static_cast<double>(plan.batches()) / grid.ranks()});
   std::vector<SeedBatch> mine;
   for (std::int64_t b = 0; b < plan.batches(); ++b)
     if (plan.rank_of(b) == world.rank()) mine.push_back({b, plan.seeds(b)});
@@ -228,31 +308,28 @@ void run(const Communicator& world, const Options& options) {
   const auto minibatches = sampler->sample({1}, mine, plan.seed(), plan.epoch());
   const auto sampling = watch.stop();
   const auto sample_moved = moved(grid, "sample");
+  const auto sampled = describe(grid, problem.blocks, minibatches);
 
-  // 3. What was sampled.
-  std::uint64_t counts[] = {sample_digests({1}, minibatches), 0, 0, 0};
-  for (const auto& minibatch : minibatches) {
-    counts[1] += static_cast<std::uint64_t>(minibatch.sampled_edges());
-    counts[2] += static_cast<std::uint64_t>(minibatch.vertices.size());
-    counts[3] += 1;
-  }
-  world.all_reduce(std::span<std::uint64_t>(counts), Reduction::kSum, "report");
-
-  // 4. The input rows.
+  // 3. The input rows.
   Fetched fetched;
-  if (options.features > 0) fetched = fetch_all(grid, options, minibatches);
+  if (options.features > 0)
+    fetched =
+        fetch_all(grid, options, make_features(grid, options, problem.blocks), plan.steps(), minibatches);
   const auto fetch_moved = moved(grid, "fetch");
 
   log::info(
-      R"({{"machine": "{}", "p": {}, "c": {}, "topology": "{}", "schedule": "{}", "nodes": {}, "entries": {}, )"
-      R"("batches": {}, "batch": {}, "features": {}, "edges": {}, "input_rows": {}, "digest": "{:016x}", )"
+      R"({{"machine": "{}", "p": {}, "c": {}, "topology": "{}", "schedule": "{}", "order": "{}", "groups": {}, )"
+      R"("nodes": {}, "entries": {}, "cut": {:.4f}, "batches": {}, "batch": {}, "features": {}, "edges": {}, )"
+      R"("input_rows": {}, "local_rows": {}, "edges_max": {:.4f}, "remote_max": {:.4f}, "digest": "{:016x}", )"
       R"("sample": {:.9f}, "sample_charged": {:.9f}, "sample_communication": {:.9f}, )"
       R"("sample_communication_max": {:.9f}, "sample_bytes": {}, "sample_messages": {}, )"
       R"("fetch": {:.9f}, "fetch_bytes": {}, "fetch_messages": {}, "wrong": {}}})",
-      kMachine, grid.ranks(), options.replication, options.topology, options.schedule, a.rows(), entries,
-      counts[3], options.batch, options.features, counts[1], counts[2], counts[0], sampling.total,
-      sampling.charged_mean, sampling.communication_mean, sampling.communication_max, sample_moved.bytes,
-      sample_moved.messages, fetched.seconds, fetch_moved.bytes, fetch_moved.messages, fetched.wrong);
+      kMachine, grid.ranks(), options.replication, options.topology, options.schedule, options.order,
+      options.groups, a.rows(), entries, cut, sampled.batches, options.batch, options.features, sampled.edges,
+      sampled.input_rows, sampled.local_rows, sampled.edges_max, sampled.remote_max, sampled.digest,
+      sampling.total, sampling.charged_mean, sampling.communication_mean, sampling.communication_max,
+      sample_moved.bytes, sample_moved.messages, fetched.seconds, fetch_moved.bytes, fetch_moved.messages,
+      fetched.wrong);
 }
 
 }  // namespace

@@ -6,6 +6,13 @@
 // columns (`hubs_are_long`, as in a symmetric graph: who is met often has many neighbours) or d (as
 // in a graph of citations), drawn in proportion to w. Ids are scrambled, so that hubs lie anywhere.
 // A row is a function of (shape, v).
+//
+// Every vertex is in one of a ring of 1,024 clusters of equal size, to which each block of 1,024
+// places of the ranking gives one vertex. With `near` = 0 edges know nothing of them. Otherwise an
+// edge stays near with that probability: its column, drawn as ever, gives way to the vertex of its
+// block that is in a cluster at most 16 from the row's, any of these 33 alike. Hubs, the most
+// popular 1/64 of the vertices, belong to everybody: they never give way, and their rows are those
+// of `near` = 0. What was drawn twice is drawn again anywhere. So degrees are those of `near` = 0.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +30,31 @@ struct GraphShape {
   double degree = 16;
   double skew = 0.4;
   bool hubs_are_long = true;
+  double near = 0;  ///< probability that an edge stays near, < 1
 };
 
 class SkewedRows {
  public:
-  explicit SkewedRows(const GraphShape& shape)
-      : shape_(shape), ids_(shape.nodes, {.purpose = Purpose::kGenerateEdges, .layer = 2}) {}
+  static constexpr std::int64_t kClusters = 1 << 10;
 
-  /// Rows [begin, end): sizes and columns, one row after another.
+  explicit SkewedRows(const GraphShape& shape)
+      : shape_(shape),
+        ids_(shape.nodes, {.purpose = Purpose::kGenerateEdges, .layer = 2}),
+        clusters_(kClusters, {.purpose = Purpose::kGenerateEdges, .layer = 4}),
+        hubs_(shape.nodes / 64) {}
+
+  /// Its number in the ring.
+  std::int64_t cluster_of(std::int64_t v) const { return clusters_(ids_.inverse(v) % kClusters); }
+
+  /// How many columns row v is to have; it has fewer only where distinct ones were hard to draw.
+  std::int64_t size_of(std::int64_t v) const {
+    const double x = (static_cast<double>(ids_.inverse(v)) + 0.5) / static_cast<double>(shape_.nodes);
+    const double weight = shape_.hubs_are_long ? (1 - shape_.skew) * std::pow(x, -shape_.skew) : 1;
+    const double fraction = to_unit_double(random64(stream_of(v), 0));
+    return std::min(static_cast<std::int64_t>(shape_.degree * weight + fraction), shape_.nodes / 2);
+  }
+
+  /// Rows [begin, end): sizes and columns, one row after another; added to what is there.
   void make(std::int64_t begin, std::int64_t end, Buffer<std::int32_t>& sizes,
             Buffer<std::int32_t>& columns) const {
     std::vector<std::int32_t> row;
@@ -51,25 +75,26 @@ class SkewedRows {
   }
 
  private:
-  static constexpr int kRounds = 8;  // of drawing again what was drawn twice
+  static constexpr int kRounds = 8;           // of drawing again what was drawn twice
+  static constexpr std::int64_t kReach = 16;  // clusters to either side that are near
 
-  std::int64_t size_of(std::int64_t v, double fraction) const {
-    const double x = (static_cast<double>(ids_.inverse(v)) + 0.5) / static_cast<double>(shape_.nodes);
-    const double weight = shape_.hubs_are_long ? (1 - shape_.skew) * std::pow(x, -shape_.skew) : 1;
-    return std::min(static_cast<std::int64_t>(shape_.degree * weight + fraction), shape_.nodes / 2);
+  static RandomStream stream_of(std::int64_t v, std::uint64_t layer = 3) {
+    return {.purpose = Purpose::kGenerateEdges, .layer = layer, .row = static_cast<std::uint64_t>(v)};
   }
 
   void make_row(std::int64_t v, std::vector<std::int32_t>& row) const {
-    const RandomStream stream = {
-        .purpose = Purpose::kGenerateEdges, .layer = 3, .row = static_cast<std::uint64_t>(v)};
-    std::uint64_t drawn = 0;
-    const auto size = size_of(v, to_unit_double(random64(stream, drawn++)));
+    const auto stream = stream_of(v);
+    std::uint64_t drawn = 1;  // the first is the size's
+    const auto size = size_of(v), place = ids_.inverse(v);
+    const bool stays_near = shape_.near > 0 && place >= hubs_;
     row.clear();
     r123array4x64 block{};
     for (int round = 0; round < kRounds && std::ssize(row) < size; ++round) {
       for (auto missing = size - std::ssize(row); missing > 0; --missing, ++drawn) {
         if (row.empty() || drawn % 4 == 0) block = random_block(stream, drawn / 4);
-        row.push_back(column_of(to_unit_double(block.v[drawn % 4])));
+        auto column = place_of(to_unit_double(block.v[drawn % 4]));
+        if (stays_near && round == 0) column = moved_near(v, place, drawn, column);
+        row.push_back(static_cast<std::int32_t>(ids_(column)));
       }
       std::ranges::sort(row);
       row.erase(std::unique(row.begin(), row.end()), row.end());
@@ -77,14 +102,25 @@ class SkewedRows {
   }
 
   // By the inverse of the ranking's distribution, F(x) = x^(1 - g).
-  std::int32_t column_of(double u) const {
+  std::int64_t place_of(double u) const {
     const double x = std::pow(u, 1 / (1 - shape_.skew));
-    const auto place = static_cast<std::int64_t>(x * static_cast<double>(shape_.nodes));
-    return static_cast<std::int32_t>(ids_(std::min(place, shape_.nodes - 1)));
+    return std::min(static_cast<std::int64_t>(x * static_cast<double>(shape_.nodes)), shape_.nodes - 1);
+  }
+
+  // The place of a column of row v: as drawn, or one of the same block in a cluster near v's.
+  std::int64_t moved_near(std::int64_t v, std::int64_t place, std::uint64_t draw, std::int64_t column) const {
+    const double u = to_unit_double(random64(stream_of(v, 5), draw));
+    if (column < hubs_ || u >= shape_.near) return column;
+    const auto step = static_cast<std::int64_t>(u / shape_.near * (2 * kReach + 1)) - kReach;
+    const auto cluster = (clusters_(place % kClusters) + step + kClusters) % kClusters;
+    const auto moved = column / kClusters * kClusters + clusters_.inverse(cluster);
+    return moved < shape_.nodes ? moved : column;
   }
 
   GraphShape shape_;
-  Scramble ids_;
+  Scramble ids_;       // place in the ranking -> id
+  Scramble clusters_;  // place in a block -> cluster
+  std::int64_t hubs_;  // the first places of the ranking
 };
 
 }  // namespace espalier::bench

@@ -9,6 +9,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/plan/memory.hpp"
+#include "espalier/sample/batch_groups.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/task.hpp"
 
@@ -71,7 +72,7 @@ void check_order(const OrderInfo& order, const GraphFile& file, const std::strin
 }
 
 // Collective. The groups of local batches: stretches of the order.
-static std::shared_ptr<const BatchGroups> group_batches(const Order& order, const GraphFile& file,
+static std::shared_ptr<const BatchGroups> groups_of_job(const Order& order, const GraphFile& file,
                                                         const Config& config) {
   const auto count = config.sampler.groups;
   const auto training = file.read_split(Split::kTrain);
@@ -83,13 +84,8 @@ static std::shared_ptr<const BatchGroups> group_batches(const Order& order, cons
         "sampler.groups = {}: {} has {} clusters; give fewer groups, or make an order of more "
         "(`espalier partition --clusters`)",
         count, config.graph.order, order.info.clusters());
-  const auto cuts = cut_training(order.info.weights, static_cast<int>(count));
-  std::vector<std::int32_t> group_of;
-  for (int cluster = 0; cluster < order.info.clusters(); ++cluster) group_of.push_back(cuts.owner(cluster));
-  auto groups = std::make_shared<BatchGroups>();
-  groups->count = static_cast<std::int32_t>(count);
-  for (const auto v : training) groups->of.push_back(group_of[order.cluster[v]]);
-  return groups;
+  return std::make_shared<const BatchGroups>(
+      group_batches(order, training, static_cast<std::int32_t>(count)));
 }
 
 std::optional<Order> read_job_order(const Communicator& world, const Config& config, const GraphFile& file) {
@@ -103,7 +99,7 @@ std::optional<Order> read_job_order(const Communicator& world, const Config& con
 void own_vertices(VertexOwners& owners, const std::optional<Order>& order, const GraphFile& file,
                   const Config& config, int rows) {
   owners.blocks = order ? own_by(*order, rows) : Ownership(block_partition(file.info().nodes, rows));
-  if (config.sampler.batches == "local") owners.groups = group_batches(*order, file, config);
+  if (config.sampler.batches == "local") owners.groups = groups_of_job(*order, file, config);
 }
 
 Topology topology_of(const Config& config) {

@@ -5,7 +5,8 @@
 
 Laws: every GPU is a host, of four to a node, with one card and a link to each other GPU of its node; scaling divides
 bandwidths and nothing else; cyclic placement has process columns inside of nodes; a run that prints no "done" (smpirun exits 0 after a deadlock), a wrong value or another
-digest is an error; docs/scaling.md shows what bench/simulated/points.csv has; the real code on simulated ranks draws the samples of mpirun (where `make simulate` built it).
+digest is an error; docs/scaling.md shows what bench/simulated/points.csv has; the real code on simulated ranks draws the samples of mpirun (where `make simulate` built it), an
+order changes none of them, and local batches have a digest of their own, the same on every grid.
 """
 
 import csv
@@ -85,6 +86,18 @@ class Checks(unittest.TestCase):
         self.assertIn("3 fetched values", study.check({**row, "wrong": 3}, []))
         self.assertIn("its sample digest is a", study.check(row, [{**row, "digest": "b"}]))
         self.assertIsNone(study.check(row, [{**row, "scale": 64, "digest": "b"}]), "another graph")
+        self.assertIsNone(study.check(row, [{**row, "groups": 64, "digest": "b"}]), "other batches")
+        self.assertIn("its sample digest is a", study.check(row, [{**row, "order": "planted", "digest": "b"}]))
+
+    def test_a_file_of_before_there_were_orders_is_gone_on_with(self):
+        path = pathlib.Path(self.folder) / "points.csv"
+        known = study.point("small", 4)
+        values = {**dict.fromkeys(study.FIELDS, "0"), **known, "digest": "a"}
+        old = [name for name in study.FIELDS if name not in study.WITHOUT_ORDER]
+        path.write_text(",".join(old) + "\n" + ",".join(str(values[name]) for name in old) + "\n")
+        self.assertEqual([study.key_of(row) for row in study.read(path)], [study.key_of(known)])
+        self.assertEqual(study.run_points([known], str(path), 1), 0)
+        self.assertEqual(path.read_text().splitlines()[0], ",".join(study.FIELDS))
 
     def test_work_and_rates_are_divided_alike(self):
         def of(scale):
@@ -128,6 +141,20 @@ class Simulation(unittest.TestCase):
         slow = study.run(study.point("small", 4, speed=0.001), 120)
         self.assertGreater(slow["sample_charged"], 100 * push["sample_charged"])
         self.assertLess(push["sample_charged"], push["sample"])
+        # Each rank is charged its own work: none has a time of messages and waiting alone.
+        self.assertLess(push["sample_charged"] + push["sample_communication_max"], 1.05 * push["sample"])
+
+    def test_an_order_changes_no_sample_and_local_batches_have_one_of_their_own(self):
+        def of(p, c, order, groups, **more):
+            return study.run(study.point("small-planted", p, c, features=1, order=order, groups=groups, **more), 120)
+        none, planted = of(4, 1, "none", 0), of(16, 2, "planted", 0)
+        local = [of(4, 1, "planted", 64), of(16, 2, "planted", 64, schedule="staged"), of(16, 4, "planted", 64, topology="replicated")]
+        self.assertEqual(none["digest"], planted["digest"])
+        self.assertEqual({row["digest"] for row in local}, {local[0]["digest"]})
+        self.assertNotEqual(local[0]["digest"], none["digest"])
+        self.assertEqual([row["wrong"] for row in [none, planted, *local]], [0] * 5)
+        self.assertLess(planted["cut"], 0.4, "communities are found; without an order the cut of 8 parts is 7/8")
+        self.assertGreater(local[1]["local_rows"] / local[1]["input_rows"], 2 * planted["local_rows"] / planted["input_rows"])
 
 
 if __name__ == "__main__":
