@@ -47,6 +47,7 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
     if constexpr (std::is_same_v<Space, Cuda>) space.use();
     ahead_->ledger.clear();
     sample();
+    if constexpr (std::is_same_v<Space, Cuda>) space.synchronize();  // then the window is everyone's
     moved_.take_over(ahead_->ledger);
   });
 }

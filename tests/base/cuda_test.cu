@@ -66,6 +66,7 @@ TEST(CudaOfThread, IsTheOneThatItUses) {
     write_seven(second, number.data());
     CudaMoment moment(second);
     moment.record(second);
+    second.synchronize();
   };
   std::thread(write).join();
   EXPECT_EQ(download(second, number)[0], 7);
