@@ -35,14 +35,11 @@ std::size_t number_from(const char* name, std::size_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// Until when somebody used an array, on which stream; null: nobody did.
-struct Use {
-  const CUstream_st* stream = nullptr;
-  std::uint64_t moment = 0;
-};
+// When streams last used an array, as far as who comes after them must wait.
+using Uses = std::map<const CUstream_st*, std::uint64_t>;
 struct DeviceMemory {
   std::size_t bytes = 0;
-  Use written, read;
+  Uses writes, reads;
 };
 
 struct Memory {
@@ -157,9 +154,11 @@ void complete_until(const CUstream_st* stream, std::uint64_t moment) {
   completed[stream] = std::max(completed[stream], moment);
 }
 
-bool has_waited(CUstream_st* stream, const Use& use) {
-  return use.stream == nullptr || use.stream == stream || use.moment <= stream->seen[use.stream] ||
-         use.moment <= completed[use.stream];
+bool has_waited(CUstream_st* stream, const Uses& uses) {
+  return std::all_of(uses.begin(), uses.end(), [&](const auto& use) {
+    const auto& [other, moment] = use;
+    return other == stream || moment <= std::max(stream->seen[other], completed[other]);
+  });
 }
 
 DeviceMemory* array_of(const void* pointer) {
@@ -195,23 +194,24 @@ bool espalier_emulation::may_read(const void* pointer, cudaStream_t stream) {
   const Turn turn;
   auto* const array = array_of(pointer);
   if (array == nullptr || stream == nullptr) return true;
-  if (!has_waited(stream, array->written)) {
+  if (!has_waited(stream, array->writes)) {
     std::fprintf(stderr, "emulated CUDA: an array is read on a stream that has not waited for its writer\n");
     return false;
   }
-  array->read = {stream, ++moments};
+  array->reads[stream] = ++moments;
   return true;
 }
 bool espalier_emulation::may_write(const void* pointer, cudaStream_t stream) {
   const Turn turn;
   auto* const array = array_of(pointer);
   if (array == nullptr || stream == nullptr) return true;
-  if (!has_waited(stream, array->written) || !has_waited(stream, array->read)) {
+  if (!has_waited(stream, array->writes) || !has_waited(stream, array->reads)) {
     std::fprintf(stderr,
                  "emulated CUDA: an array is written on a stream that has not waited for its users\n");
     return false;
   }
-  array->written = {stream, ++moments};
+  array->reads.clear();
+  array->writes = {{stream, ++moments}};
   return true;
 }
 bool espalier_emulation::is_of_this_device(cudaStream_t stream) {
