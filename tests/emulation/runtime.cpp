@@ -1,5 +1,6 @@
 // Memory, streams and events of the emulation. Work is done when it is asked for, one thread of the
-// process at a time; only what other GPUs send arrives when its stream is waited for. Which stream
+// process at a time; only what other GPUs send arrives when its stream is waited for, and pinned
+// memory is copied from when the GPU does the next thing: who changes it before has not waited. Which stream
 // has waited for which is kept: an array that one stream uses while another that it has not waited
 // for may still change it is refused.
 //
@@ -42,6 +43,12 @@ struct DeviceMemory {
   Uses writes, reads;
 };
 
+struct LateCopy {
+  void* to;
+  const void* from;  // pinned
+  std::size_t bytes;
+};
+
 struct Memory {
   std::byte* base = nullptr;
   std::size_t open = 0;  // bytes from base on that kernels may touch
@@ -49,6 +56,7 @@ struct Memory {
   std::map<std::size_t, DeviceMemory> used;   // by offset
   std::map<std::size_t, std::size_t> unused;  // offset -> bytes
   std::set<const void*> pinned;
+  std::vector<LateCopy> late_copies;
   std::size_t in_use = 0, peak = 0, size = number_from("ESPALIER_EMULATED_MEMORY", std::size_t{8} << 30);
 
   Memory() {
@@ -86,7 +94,10 @@ Turn::~Turn() {
 }
 
 DeviceAccess::DeviceAccess() {
-  if (memory().accesses++ == 0) protect(PROT_READ | PROT_WRITE);
+  auto& m = memory();
+  if (m.accesses++ == 0) protect(PROT_READ | PROT_WRITE);
+  for (const auto& copy : m.late_copies) std::memcpy(copy.to, copy.from, copy.bytes);
+  m.late_copies.clear();
 }
 DeviceAccess::~DeviceAccess() {
   if (--memory().accesses == 0) protect(PROT_NONE);
@@ -97,13 +108,17 @@ bool is_device_memory(const void* pointer) {
   return at >= memory().base && at < memory().base + kReserved;
 }
 
-bool good_argument(const void* pointer) {
-  if (pointer == nullptr || is_device_memory(pointer)) return true;
+static bool is_pinned(const void* pointer) {
   const Turn turn;
   for (const void* begin : memory().pinned) {  // pinned arrays are few
     const auto* header = static_cast<const std::size_t*>(begin) - 8;
     if (pointer >= begin && pointer <= static_cast<const std::byte*>(begin) + *header) return true;
   }
+  return false;
+}
+
+bool good_argument(const void* pointer) {
+  if (pointer == nullptr || is_device_memory(pointer) || is_pinned(pointer)) return true;
   std::fprintf(stderr, "emulated CUDA: a kernel is given a pointer to pageable host memory\n");
   return false;
 }
@@ -305,7 +320,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  const Turn turn;
+  const DeviceAccess late_copies_are_made;
   deliver(stream);
   complete_until(stream, moments);
   if (stream != nullptr) stream->copied = 0;
@@ -319,7 +334,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
-  const Turn turn;
+  const DeviceAccess late_copies_are_made;
   while (!deliveries.empty()) deliver(deliveries.front().stream);
   for (const auto* stream : streams) complete_until(stream, moments);
   return cudaSuccess;
@@ -344,7 +359,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  const Turn turn;
+  const DeviceAccess late_copies_are_made;
   deliver_until(event->stream, event->moment);
   complete_until(event->stream, event->moment);
   return cudaSuccess;
@@ -457,7 +472,7 @@ cudaError_t cudaHostAlloc(void** allocated, std::size_t bytes, unsigned) {
 }
 cudaError_t cudaFreeHost(void* allocated) {
   if (allocated == nullptr) return cudaSuccess;
-  const Turn turn;
+  const DeviceAccess late_copies_are_made;
   memory().pinned.erase(allocated);
   std::free(static_cast<std::size_t*>(allocated) - 8);
   return cudaSuccess;
@@ -474,7 +489,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return note(cudaErrorInvalidValue);
   if (bytes > 0 && (!may_read(from, stream) || !may_write(to, stream))) return note(cudaErrorInvalidValue);
   const DeviceAccess access;
-  std::memmove(to, from, bytes);
+  if (is_device_memory(to) && is_pinned(from))
+    memory().late_copies.push_back({to, from, bytes});
+  else
+    std::memmove(to, from, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* at, int byte, std::size_t bytes, cudaStream_t stream) {
