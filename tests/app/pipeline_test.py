@@ -98,11 +98,12 @@ class PipelineOnGpu(PipelineTest):
 
     def test_any_depth_gives_the_same_bits_and_bytes(self):
         order = self.order("metis")
-        for ranks, c, gpus, overrides in ((1, 1, 1, ()), (4, 2, 2, (order, *LOCAL)), (4, 2, 4, LADIES), (2, 1, 2, ("grid.topology=replicated",)),
+        for ranks, c, gpus, overrides in ((1, 1, 1, ()), (4, 2, 2, (order, *LOCAL)), (4, 2, 4, LADIES),
+                                          (2, 1, 2, ("grid.topology=replicated",)),
                                           *LONG * ((4, 1, 4, (*LADIES, "grid.topology=replicated")), (2, 2, 1, LADIES), (4, 1, 4, ()))):
             where = dict(ranks=ranks, c=c, **self.gpus(gpus))
             expected = self.train(*overrides, "run.device=cuda", **where)
-            for depth in DEPTHS[:3]:
+            for depth in DEPTHS[:3:2]:
                 self.assertEqual(self.train(*overrides, "run.device=cuda", *depth, **where), expected, (ranks, c, gpus, overrides, depth))
 
     def test_who_exchanges_samples_is_said(self):
@@ -127,14 +128,14 @@ class PipelineOnGpu(PipelineTest):
         self.assertEqual(goes_on_after_two_steps("cpu", *DEPTHS[1]), goes_on_after_two_steps("cpu"))
 
     def test_a_full_gpu_ends_the_run_with_one_message(self):
-        self.succeed("generate", "planted", "--nodes", 20000, "--degree", 12, "--features", 4, "-o", self.graph, "--overwrite")
+        self.succeed("generate", "planted", "--nodes", 8000, "--degree", 12, "--features", 4, "-o", self.graph, "--overwrite")
         job = ("run.device=cuda", "train.epochs=1", "sampler.fanout=[15,15]", *DEPTHS[0])
         peak = self.run_job("train", *job, "sampler.bulk=4", **self.gpus(1))["peak_device_memory_bytes"]["max"]
         window = self.run_job("train", *job, "sampler.bulk=1000", **self.gpus(1))["peak_device_memory_bytes"]["max"]
-        self.assertGreater(window, 1.5 * peak)
+        self.assertGreater(window, peak + (8 << 20))
         for ranks in (1, 2):  # the first window, which the thread samples, finds no room
             self.fail_with(4, ["the GPU is full", "sampler.bulk"], "train", self.config, *job, "sampler.bulk=1000", ranks=ranks,
-                           **self.gpus(2, ESPALIER_EMULATED_MEMORY=str(int(1.1 * peak))))
+                           **self.gpus(2, ESPALIER_EMULATED_MEMORY=str(peak + (1 << 20))))
 
     def test_two_windows_take_what_one_took(self):
         free, wide = 12 << 20, ("run.device=cuda", "sampler.fanout=[15,15]")
