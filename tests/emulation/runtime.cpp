@@ -1,8 +1,8 @@
 // Memory, streams and events of the emulation. Work is done when it is asked for, one thread of the
 // process at a time; only what other GPUs send arrives when its stream is waited for, and pinned
-// memory is copied from when the GPU does the next thing: who changes it before has not waited. Which stream
-// has waited for which is kept: an array that one stream uses while another that it has not waited
-// for may still change it is refused.
+// memory is copied from when the GPU does the next thing: who changes it before has not waited.
+// Which stream has waited for which is kept: an array that one stream uses while another that it
+// has not waited for may still change it is refused.
 //
 // Device memory is one range of addresses, without access except while a kernel runs or a copy is
 // made, so host code that follows a device pointer ends with a segmentation fault. The first

@@ -1,6 +1,7 @@
-// Laws: on GPUs, too, run.overlap of any depth changes no bit and no byte, by NCCL and through the
-// host, for every grid, topology and window, whether what is sampled is of vertices or of layers.
-// Another thread than the one that trains samples every window, and what it throws ends the training.
+// Laws: on GPUs, too, run.overlap of any depth changes no bit and no byte, by NCCL and through
+// the host, for every grid, topology and window, whether what is sampled is of vertices or of
+// layers. Another thread than the one that trains samples every window, and what it throws ends
+// the training.
 // ranks: 1 2 4
 #include <set>
 #include <thread>

@@ -1,5 +1,5 @@
-// What two trainings must agree in that differ in when things are done only: digests, losses, scores
-// and what every stage and step moved.
+// What two trainings must agree in that differ in when things are done only: digests, losses,
+// scores and what every stage and step moved.
 #pragma once
 
 #include <gtest/gtest.h>
