@@ -170,7 +170,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
   own_vertices(job.owners, order, *job.file, config, job.grid->rows());
   check_memory(size_of(job, world.size()), replication);
-  if (kind == JobKind::kTrain && config.run.overlap && threads_may_communicate() && !job.device.gpu)
+  if (kind == JobKind::kTrain && config.run.overlap && threads_may_communicate())
     job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));
 
   job.config.run.threads.value = job.cpu.threads;
@@ -242,9 +242,7 @@ void warn_of_surprises(const Job& job) {
   if (job.device.sharers > 1)
     log::warning("{} ranks share a GPU; start one rank per GPU, or set run.device = \"cpu\"",
                  job.device.sharers);
-  if (training && config.run.overlap && job.device.gpu)
-    log::warning("on GPUs run.overlap hides fetching, not sampling");
-  else if (training && config.run.overlap && !job.sampling_grid)
+  if (training && config.run.overlap && !job.sampling_grid)
     log::warning("this MPI library lets one thread communicate: run.overlap hides fetching, not sampling");
   if (!config.graph.verify)
     log::info("graph   {} is not checked against its digests (graph.verify = false)", config.graph.file);

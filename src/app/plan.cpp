@@ -93,7 +93,7 @@ Plan resolve(const PlanArguments& arguments, const Config& config, const GraphIn
   std::tie(job.host_memory, plan.memory_source) = memory_of_rank(arguments, config, plan.machine);
   job.gpu = computes_on_gpu(config, plan.machine);
   if (job.gpu) job.device_memory = parse_bytes(plan.machine->device_memory, "node.device_memory");
-  job.samples_ahead = job.training && config.run.overlap && !job.gpu;
+  job.samples_ahead = job.training && config.run.overlap;
   const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   const auto threads = config.run.threads.value.value_or(
       plan.machine ? plan.machine->threads : std::max<std::int64_t>(1, cores / arguments.ranks));

@@ -165,7 +165,9 @@ void train_on_gpu(Job& job, std::optional<Restart>& restart, const DistCsr<Index
                   std::optional<FeatureStore> host_features, const Targets& targets) {
   const Cuda& gpu = *job.device.gpu;
   const DeviceGrid grid(gpu, *job.grid);
-  const auto matrix = place_matrix(job, grid, a);
+  std::optional<DeviceGrid> beside;
+  if (job.sampling_grid) beside.emplace(gpu, *job.sampling_grid, Transport::kHost);
+  const auto matrix = place_matrix(job, beside ? *beside : grid, a);
   const auto features =
       to_device(gpu, grid, *host_features, features_on_device(job) ? Placement::kDevice : Placement::kHost,
                 gpu.precision() == Precision::kBf16);
@@ -173,7 +175,9 @@ void train_on_gpu(Job& job, std::optional<Restart>& restart, const DistCsr<Index
   const auto shape = sampler_shape(job.config, job.grid->ranks());
   const auto sampler = make_sampler(gpu, job.config.sampler.kind, matrix, shape);
   const auto whole_rows = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape, "evaluate"));
-  if (job.grid->ranks() > 1) log::info("GPUs exchange by {}", grid.transport());
+  if (job.grid->ranks() > 1)
+    log::info("GPUs exchange by {}{}", grid.transport(),
+              beside && matrix.parts() > 1 ? fmt::format(", samples by {}", beside->transport()) : "");
   train(job, restart, gpu, grid, *sampler, *whole_rows, features, targets);
 }
 #endif

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "espalier/base/device_array.hpp"
@@ -20,14 +21,29 @@ namespace {
 
 constexpr std::size_t kBlasWorkspace = std::size_t{32} << 20;
 
-// What device memory is allocated from. One process takes one GPU.
+// What device memory is allocated from, and the stream of the thread that took the GPU. One process
+// takes one GPU.
 struct Memory {
   cudaStream_t stream = nullptr;
   cudaMemPool_t pool = nullptr;
+  std::thread::id taker;
 };
 Memory& memory() {
   static Memory of_process;
   return of_process;
+}
+
+// The stream of another thread that uses the GPU.
+struct ThreadStream {
+  cudaStream_t handle = nullptr;
+  ~ThreadStream() {
+    if (handle != nullptr) cudaStreamDestroy(handle);  // which lets it end its work
+  }
+};
+thread_local ThreadStream other_stream;
+
+cudaStream_t compute_stream() {
+  return other_stream.handle != nullptr ? other_stream.handle : memory().stream;
 }
 
 // What the driver has left and what the pool holds without using it.
@@ -129,15 +145,15 @@ struct Cuda::State {
   SparseProducts sparse_products = SparseProducts::kOwn;
   bool synchronous = false;
   std::string name;
-  cudaStream_t compute = nullptr, communication = nullptr;
+  cudaStream_t communication = nullptr;
   cudaEvent_t computed = nullptr, communicated = nullptr;
   cublasHandle_t blas = nullptr;
   cusparseHandle_t sparse = nullptr;
   void* blas_workspace = nullptr;
 
   ~State() {
-    if (compute == nullptr) return;  // there was no such GPU
-    cudaStreamSynchronize(compute);
+    if (communication == nullptr) return;  // there was no such GPU
+    cudaStreamSynchronize(memory().stream);
     cudaStreamSynchronize(communication);
     cublasDestroy(blas);
     cusparseDestroy(sparse);
@@ -146,6 +162,12 @@ struct Cuda::State {
     cudaEventDestroy(communicated);
     cudaStreamDestroy(communication);
     // The compute stream stays: arrays that outlive the last Cuda are given back on it.
+  }
+
+  // What one thread alone may use.
+  void expect_taker(const char* what) const {
+    ESPALIER_CHECK(std::this_thread::get_id() == memory().taker,
+                   "{} is of the thread that took the GPU, and another one uses it", what);
   }
 };
 
@@ -162,13 +184,16 @@ Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(st
   s.sparse_products = products;
   const char* synchronous = std::getenv("ESPALIER_CUDA_SYNC");
   s.synchronous = synchronous != nullptr && std::strcmp(synchronous, "0") != 0;
-  use();
+  ESPALIER_CUDA(cudaSetDevice(device));
   cudaDeviceProp properties;
   ESPALIER_CUDA(cudaGetDeviceProperties(&properties, device));
   s.name = properties.name;
   auto& m = memory();
-  if (m.stream == nullptr) ESPALIER_CUDA(cudaStreamCreateWithFlags(&m.stream, cudaStreamNonBlocking));
-  s.compute = m.stream;  // of all Cudas of the process, as arrays are given back in its order
+  // Of all Cudas of the process, as arrays are given back in its order.
+  if (m.stream == nullptr) {
+    ESPALIER_CUDA(cudaStreamCreateWithFlags(&m.stream, cudaStreamNonBlocking));
+    m.taker = std::this_thread::get_id();
+  }
   ESPALIER_CUDA(cudaStreamCreateWithFlags(&s.communication, cudaStreamNonBlocking));
   ESPALIER_CUDA(cudaEventCreateWithFlags(&s.computed, cudaEventDisableTiming));
   ESPALIER_CUDA(cudaEventCreateWithFlags(&s.communicated, cudaEventDisableTiming));
@@ -181,8 +206,8 @@ Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(st
   ESPALIER_CHECK(cublasCreate(&s.blas) == CUBLAS_STATUS_SUCCESS, "cuBLAS does not start on GPU {}", device);
   ESPALIER_CHECK(cusparseCreate(&s.sparse) == CUSPARSE_STATUS_SUCCESS, "cuSPARSE does not start on GPU {}",
                  device);
-  cublasSetStream(s.blas, s.compute);
-  cusparseSetStream(s.sparse, s.compute);
+  cublasSetStream(s.blas, m.stream);
+  cusparseSetStream(s.sparse, m.stream);
   // A workspace of its own makes the results of one handle the same from run to run.
   ESPALIER_CUDA(cudaMalloc(&s.blas_workspace, kBlasWorkspace));
   cublasSetWorkspace(s.blas, s.blas_workspace, kBlasWorkspace);
@@ -190,6 +215,14 @@ Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(st
 
 void Cuda::use() const {
   ESPALIER_CUDA(cudaSetDevice(state_->device));
+  if (std::this_thread::get_id() == memory().taker) return;
+  auto& mine = other_stream.handle;
+  if (mine == nullptr) ESPALIER_CUDA(cudaStreamCreateWithFlags(&mine, cudaStreamNonBlocking));
+  cudaEvent_t given = nullptr;
+  ESPALIER_CUDA(cudaEventCreateWithFlags(&given, cudaEventDisableTiming));
+  ESPALIER_CUDA(cudaEventRecord(given, memory().stream));
+  ESPALIER_CUDA(cudaStreamWaitEvent(mine, given, 0));
+  ESPALIER_CUDA(cudaEventDestroy(given));
 }
 
 int Cuda::device() const {
@@ -205,15 +238,18 @@ SparseProducts Cuda::sparse_products() const {
   return state_->sparse_products;
 }
 CUstream_st* Cuda::stream() const {
-  return state_->compute;
+  return compute_stream();
 }
 CUstream_st* Cuda::communication_stream() const {
+  state_->expect_taker("the communication stream");
   return state_->communication;
 }
 cublasContext* Cuda::blas() const {
+  state_->expect_taker("cuBLAS");
   return state_->blas;
 }
 cusparseContext* Cuda::sparse() const {
+  state_->expect_taker("cuSPARSE");
   return state_->sparse;
 }
 
@@ -234,23 +270,24 @@ std::string Cuda::unique_id() const {
 }
 
 void Cuda::communication_waits_for_compute() const {
-  ESPALIER_CUDA(cudaEventRecord(state_->computed, state_->compute));
-  ESPALIER_CUDA(cudaStreamWaitEvent(state_->communication, state_->computed, 0));
+  ESPALIER_CUDA(cudaEventRecord(state_->computed, stream()));
+  ESPALIER_CUDA(cudaStreamWaitEvent(communication_stream(), state_->computed, 0));
 }
 
 void Cuda::compute_waits_for_communication() const {
-  ESPALIER_CUDA(cudaEventRecord(state_->communicated, state_->communication));
-  ESPALIER_CUDA(cudaStreamWaitEvent(state_->compute, state_->communicated, 0));
+  ESPALIER_CUDA(cudaEventRecord(state_->communicated, communication_stream()));
+  ESPALIER_CUDA(cudaStreamWaitEvent(stream(), state_->communicated, 0));
 }
 
 void Cuda::synchronize() const {
-  ESPALIER_CUDA(cudaStreamSynchronize(state_->communication));
-  ESPALIER_CUDA(cudaStreamSynchronize(state_->compute));
+  if (std::this_thread::get_id() == memory().taker)
+    ESPALIER_CUDA(cudaStreamSynchronize(state_->communication));
+  ESPALIER_CUDA(cudaStreamSynchronize(stream()));
 }
 
 void Cuda::launched(const char* launcher) const {
   if (!state_->synchronous) return;
-  check_cuda(static_cast<int>(cudaStreamSynchronize(state_->compute)), launcher, __FILE__, __LINE__);
+  check_cuda(static_cast<int>(cudaStreamSynchronize(stream())), launcher, __FILE__, __LINE__);
 }
 
 ProfilerRange::ProfilerRange(const char* name) {
@@ -304,15 +341,15 @@ void* allocate_device(std::size_t bytes, Placement placement) {
   void* allocated = nullptr;
   ESPALIER_CHECK(memory().stream != nullptr, "device memory is asked for before a GPU was taken");
   auto error = placement == Placement::kDevice
-                   ? cudaMallocAsync(&allocated, bytes, memory().stream)
+                   ? cudaMallocAsync(&allocated, bytes, compute_stream())
                    : cudaHostAlloc(&allocated, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
   if (error == cudaErrorMemoryAllocation && placement == Placement::kDevice) {
-    // The pool may hold enough in pieces that are too small: the driver gets them back, and is
-    // asked again.
+    // The pool may hold enough in pieces that are too small: the driver gets them back, also those
+    // that another thread's stream has yet to free, and is asked again.
     cudaGetLastError();
-    cudaStreamSynchronize(memory().stream);
+    cudaDeviceSynchronize();
     cudaMemPoolTrimTo(memory().pool, 0);
-    error = cudaMallocAsync(&allocated, bytes, memory().stream);
+    error = cudaMallocAsync(&allocated, bytes, compute_stream());
   }
   if (error == cudaSuccess) return allocated;
   if (error != cudaErrorMemoryAllocation) ESPALIER_CUDA(error);
@@ -332,9 +369,9 @@ void* allocate_device(std::size_t bytes, Placement placement) {
 
 void free_device(void* allocated, Placement placement) noexcept {
   if (placement == Placement::kDevice) {
-    cudaFreeAsync(allocated, memory().stream);
+    cudaFreeAsync(allocated, compute_stream());
   } else {
-    cudaStreamSynchronize(memory().stream);  // kernels may still read it
+    cudaStreamSynchronize(compute_stream());  // kernels may still read it
     cudaFreeHost(allocated);
   }
 }

@@ -281,7 +281,8 @@ void DeviceCommunicator::broadcast_bytes(void* values, std::int64_t bytes, int r
   const ProfilerRange range("broadcast");
   if (nccl_ == nullptr) {
     auto staged = staging_->take(bytes);
-    if (rank() == root) copy_bytes_to_host(cuda_, values, staged.data(), staged.size());
+    // Waits, also where nothing is copied.
+    copy_bytes_to_host(cuda_, values, staged.data(), rank() == root ? staged.size() : 0);
     comm_->broadcast(staged.data(), bytes, root, label);
     if (rank() != root) copy_bytes_to_device(cuda_, staged.data(), values, staged.size());
     staging_->give_back(std::move(staged));
@@ -360,9 +361,9 @@ bool can_use_nccl(const Cuda& cuda, const Communicator& world) {
 
 }  // namespace
 
-DeviceGrid::DeviceGrid(const Cuda& cuda, const Grid& grid)
+DeviceGrid::DeviceGrid(const Cuda& cuda, const Grid& grid, Transport transport)
     : grid_(&grid),
-      by_nccl_(can_use_nccl(cuda, grid.world())),
+      by_nccl_(transport == Transport::kBest && can_use_nccl(cuda, grid.world())),
       world_(cuda, grid.world(), by_nccl_),
       row_comm_(cuda, grid.row_comm(), by_nccl_),
       column_comm_(cuda, grid.column_comm(), by_nccl_) {}

@@ -178,8 +178,8 @@ std::int64_t automatic_replication(const JobSize& job) {
 }
 
 std::int64_t sample_memory(const JobSize& job, std::int64_t replication) {
-  if (job.gpu) return static_cast<std::int64_t>(room_on_device(job, replication)) / 4;
-  return job.host_memory / (job.samples_ahead ? 8 : 4);  // one window, or two
+  const auto room = job.gpu ? static_cast<std::int64_t>(room_on_device(job, replication)) : job.host_memory;
+  return room / (job.samples_ahead ? 8 : 4);  // one window, or two
 }
 
 std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication) {

@@ -47,6 +47,8 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
     if constexpr (std::is_same_v<Space, Cuda>) space.use();
     ahead_->ledger.clear();
     sample();
+    // Then the window is everyone's.
+    if constexpr (std::is_same_v<Space, Cuda>) space.synchronize();
     moved_.take_over(ahead_->ledger);
   });
 }

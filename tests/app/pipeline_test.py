@@ -1,7 +1,8 @@
 """run.prefetch_steps: steps whose rows are under way while a step computes, across epochs and evaluations.
 
 Laws: any depth, also one beyond an epoch, gives the bits of a run without overlap, on every grid, topology and order, and moves as
-many bytes in each epoch; a run that is stopped within an epoch and goes on with another depth ends with the same weights.
+many bytes in each epoch; a run that is stopped within an epoch and goes on with another depth ends with the same weights. GPUs do the
+same: by NCCL, through the host, and where one that samples ahead is full.
 """
 
 import json
@@ -10,17 +11,21 @@ import re
 import unittest
 
 from tests.app.order_test import EMULATED, LOCAL, OrderTest
+from tests.app.plan_test import MACHINE
 from tests.app.program import LONG, espalier
 
+LADIES = ("sampler.kind=ladies", "sampler.fanout=[40,60]")
 DEPTHS = [("run.overlap=true",), *(("run.overlap=true", f"run.prefetch_steps={k}") for k in (2, 4, 100))]
 
 
-class Pipeline(OrderTest):
+class PipelineTest(OrderTest):
     def train(self, *overrides, **grid):
         report = self.run_job("train", "run.checkpoint_every=0", "train.epochs=3", "train.eval_every=2", *overrides, **grid)
         moved = [[epoch["bytes"][stage]["total"] for stage in ("sample", "fetch")] for epoch in report["epochs"]]
         return self.bits(report), moved
 
+
+class Pipeline(PipelineTest):
     def test_any_depth_gives_the_same_bits_and_bytes(self):
         order = self.order("metis")
         for ranks, c, overrides in ((1, 1, ()), (4, 2, (order, *LOCAL)), (3, 1, ("grid.topology=replicated",)),
@@ -75,13 +80,6 @@ class Pipeline(OrderTest):
             self.assertEqual((last["restart"]["epoch"], last["restart"]["step"]), (1, 3))
             self.assertEqual(self.bits(last), expected)
 
-    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
-    def test_any_depth_on_the_emulated_gpu(self):
-        gpus = dict(ranks=4, c=2, program=EMULATED, env=dict(os.environ, ESPALIER_EMULATED_GPUS="2"))
-        expected = self.train(*LOCAL, self.order("metis"), "run.device=cuda", **gpus)
-        for depth in DEPTHS[:3]:
-            self.assertEqual(self.train(*LOCAL, self.order("metis"), "run.device=cuda", *depth, **gpus), expected, depth)
-
     def test_early_stopping_drops_what_was_begun(self):
         stopping = ("train.epochs=50", "train.eval_every=1", "train.early_stop=1", "train.learning_rate=0.5")
         expected = self.bits(self.run_job("train", *stopping))
@@ -108,6 +106,68 @@ class Pipeline(OrderTest):
         code, output = espalier("train", self.config, "run.prefetch_steps=2")
         self.assertEqual(code, 2, output)
         self.assertIn("run.overlap", output)
+
+
+
+@unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+class PipelineOnGpu(PipelineTest):
+    def gpus(self, count, **environment):
+        return dict(program=EMULATED, env=dict(os.environ, ESPALIER_EMULATED_GPUS=str(count), **environment))
+
+    def test_any_depth_gives_the_same_bits_and_bytes(self):
+        order = self.order("metis")
+        for ranks, c, gpus, overrides in ((1, 1, 1, ()), (4, 2, 2, (order, *LOCAL)), (4, 2, 4, LADIES),
+                                          (2, 1, 2, ("grid.topology=replicated",)),
+                                          *LONG * ((4, 1, 4, (*LADIES, "grid.topology=replicated")), (2, 2, 1, LADIES), (4, 1, 4, ()))):
+            where = dict(ranks=ranks, c=c, **self.gpus(gpus))
+            expected = self.train(*overrides, "run.device=cuda", **where)
+            for depth in DEPTHS[:3:2]:
+                self.assertEqual(self.train(*overrides, "run.device=cuda", *depth, **where), expected, (ranks, c, gpus, overrides, depth))
+
+    def test_who_exchanges_samples_is_said(self):
+        for ranks, overrides, words in ((2, (), "GPUs exchange by NCCL\n"), (2, DEPTHS[0], "by NCCL, samples by host buffers and MPI"),
+                                        (2, (*DEPTHS[0], "grid.topology=replicated"), "GPUs exchange by NCCL\n")):
+            output = self.succeed("train", self.config, "run.device=cuda", *overrides, ranks=ranks, **self.gpus(2))
+            self.assertIn(words, output)
+            self.assertNotIn("hides fetching, not sampling", output)
+
+    def test_a_stopped_run_goes_on_with_another_depth(self):
+        def goes_on_after_two_steps(device, *depth):
+            for restart in ("never", "auto"):
+                code, output = espalier("train", self.config, "run.device=cuda", f"run.restart={restart}", "run.max_minutes=1e-9", *depth,
+                                        ranks=2, **self.gpus(2))
+                self.assertEqual(code, 5, output)
+            last = self.run_job("train", f"run.device={device}", "run.restart=auto", *depth[:1], ranks=3, **self.gpus(3))
+            self.assertEqual((last["device"], last["restart"]["epoch"], last["restart"]["step"]), (device, 1, 2))
+            return self.bits(last)
+
+        whole = self.bits(self.run_job("train", "run.device=cuda", **self.gpus(1)))
+        self.assertEqual(goes_on_after_two_steps("cuda", *DEPTHS[1]), whole)
+        self.assertEqual(goes_on_after_two_steps("cpu", *DEPTHS[1]), goes_on_after_two_steps("cpu"))
+
+    def test_a_full_gpu_ends_the_run_with_one_message(self):
+        self.succeed("generate", "planted", "--nodes", 8000, "--degree", 12, "--features", 4, "-o", self.graph, "--overwrite")
+        job = ("run.device=cuda", "train.epochs=1", "sampler.fanout=[15,15]", *DEPTHS[0])
+        peak = self.run_job("train", *job, "sampler.bulk=4", **self.gpus(1))["peak_device_memory_bytes"]["max"]
+        window = self.run_job("train", *job, "sampler.bulk=1000", **self.gpus(1))["peak_device_memory_bytes"]["max"]
+        self.assertGreater(window, peak + (8 << 20))
+        for ranks in (1, 2):  # the first window, which the thread samples, finds no room
+            self.fail_with(4, ["the GPU is full", "sampler.bulk"], "train", self.config, *job, "sampler.bulk=1000", ranks=ranks,
+                           **self.gpus(2, ESPALIER_EMULATED_MEMORY=str(peak + (1 << 20))))
+
+    def test_two_windows_take_what_one_took(self):
+        free, wide = 12 << 20, ("run.device=cuda", "sampler.fanout=[15,15]")
+        room = self.gpus(1, ESPALIER_EMULATED_MEMORY=str(free + (32 << 20) + 512))  # cuBLAS takes the rest
+        machine = self.folder / "machine.toml"
+        machine.write_text(MACHINE.format(ranks=1, gemm="1").replace('"cpu"', '"cuda"').replace('"none"', f'"{free}B"'))
+        taken = []
+        for depth in ((), DEPTHS[0]):
+            bulk = self.run_job("train", *wide, "train.epochs=1", *depth, **room)["config"]["sampler"]["bulk"]
+            self.succeed("-q", "plan", self.config, "--ranks", 1, "--machine", machine, *wide, *depth)
+            self.assertEqual(json.loads((self.output / "plan.json").read_text())["config"]["sampler"]["bulk"], bulk)
+            taken.append(bulk)
+        self.assertLess(taken[1], taken[0])
+        self.assertAlmostEqual(taken[1], taken[0] / 2, delta=1)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // Laws: a driver older than this program's CUDA is named before anything else is asked of it, one
-// of the same major version or a later one serves; a thread uses the GPU that it says.
+// of the same major version or a later one serves; a thread uses the GPU that it says, on a stream
+// of its own behind the first thread's.
 // ranks: 1
 #include "espalier/base/cuda.hpp"
 
@@ -56,19 +57,73 @@ void write_seven(const Cuda& cuda, int* number) {
   for_each(cuda, "write", 1, [=] __device__(std::int64_t) { *number = 7; });
 }
 
-// A stream is its GPU's, and a thread begins with number 0.
+// A process takes one GPU: the last, as a thread begins with number 0.
+const Cuda& last_gpu() {
+  static const Cuda gpu(count_gpus() - 1);
+  return gpu;
+}
+
 TEST(CudaOfThread, IsTheOneThatItUses) {
   if (count_gpus() < 2) GTEST_SKIP() << "no second GPU";
-  const Cuda second(1);
-  DeviceArray<int> number(1);
+  DeviceArray<int> number;
+  last_gpu();
+  number.resize(1);
   const auto write = [&] {
-    second.use();
-    write_seven(second, number.data());
-    CudaMoment moment(second);
-    moment.record(second);
+    last_gpu().use();
+    write_seven(last_gpu(), number.data());
+    CudaMoment moment(last_gpu());
+    moment.record(last_gpu());
+    last_gpu().synchronize();
   };
   std::thread(write).join();
-  EXPECT_EQ(download(second, number)[0], 7);
+  EXPECT_EQ(download(last_gpu(), number)[0], 7);
+}
+
+TEST(CudaOfThread, SeesWhatWasGivenBeforeAndHasAStreamOfItsOwn) {
+  if (count_gpus() == 0) GTEST_SKIP() << "no GPU";
+  const Cuda& gpu = last_gpu();
+  DeviceArray<int> numbers(1 << 20), copied;
+  fill_bytes(gpu, numbers.data(), 3, numbers.size() * sizeof(int));
+  const auto* stream = gpu.stream();
+  std::thread([&] {
+    gpu.use();
+    EXPECT_NE(gpu.stream(), stream);
+    copy(gpu, numbers, copied);
+    EXPECT_EQ(download(gpu, copied).back(), 0x03030303);
+    fill_bytes(gpu, copied.data(), 5, copied.size() * sizeof(int));
+    gpu.synchronize();
+  }).join();
+  EXPECT_EQ(gpu.stream(), stream);
+  EXPECT_EQ(download(gpu, copied).back(), 0x05050505);
+}
+
+TEST_F(EmulatedDriver, AnArrayIsRefusedToAStreamThatHasNotWaitedForItsUsers) {
+  cudaStream_t first = nullptr, second = nullptr;
+  cudaEvent_t used = nullptr;
+  int* array = nullptr;
+  cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking);
+  cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
+  cudaEventCreateWithFlags(&used, cudaEventDisableTiming);
+  const auto write = [&](cudaStream_t stream) { return cudaMemsetAsync(array, 0, 64, stream); };
+  const auto read = [&](cudaStream_t stream) {
+    int number = 0;
+    return cudaMemcpyAsync(&number, array, sizeof number, cudaMemcpyDefault, stream);
+  };
+  EXPECT_EQ(cudaMallocAsync(reinterpret_cast<void**>(&array), 64, first), cudaSuccess);
+  EXPECT_EQ(read(second), cudaErrorInvalidValue);
+  EXPECT_EQ(write(second), cudaErrorInvalidValue);
+  cudaEventRecord(used, first);
+  cudaStreamWaitEvent(second, used, 0);
+  EXPECT_EQ(read(second), cudaSuccess);
+  EXPECT_EQ(read(first), cudaSuccess) << "who only reads waits for none who does";
+  EXPECT_EQ(write(first), cudaErrorInvalidValue);
+  cudaStreamSynchronize(second);
+  EXPECT_EQ(write(first), cudaSuccess);
+  cudaFreeAsync(array, first);
+  cudaEventDestroy(used);
+  cudaStreamDestroy(first);
+  cudaStreamDestroy(second);
+  cudaGetLastError();
 }
 
 }  // namespace

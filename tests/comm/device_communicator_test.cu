@@ -155,6 +155,25 @@ TEST_F(DeviceCommunicatorTest, BroadcastGivesWhatAnyRootHasAndBooksWhatTheHostsD
   }
 }
 
+// Nobody waits between them: what one left in memory of the host is still to be copied.
+TEST_F(DeviceCommunicatorTest, BroadcastsThatFollowEachOtherKeepApart) {
+  const auto& gpu = own_gpu();
+  for (const bool by_nccl : transports()) {
+    SCOPED_TRACE(by_nccl);
+    const DeviceCommunicator device(gpu, test_world(), by_nccl);
+    for (int root = 0; root < device.size(); ++root) {
+      std::vector<DeviceArray<float>> arrays;
+      for (const std::size_t count : {1000, 999, 1000})
+        arrays.push_back(upload(gpu, numbers_of<float>(device.rank() + static_cast<int>(count), count)));
+      for (auto& array : arrays)
+        device.broadcast(array.data(), static_cast<std::int64_t>(array.size()), root, "device");
+      for (const auto& array : arrays)
+        EXPECT_EQ(download(gpu, array),
+                  numbers_of<float>(root + static_cast<int>(array.size()), array.size()));
+    }
+  }
+}
+
 TEST_F(DeviceCommunicatorTest, AllGatherVPutsArraysInRankOrder) {
   const auto& gpu = own_gpu();
   const int p = test_world().size(), me = test_world().rank();

@@ -73,11 +73,22 @@ int wait_for_block(int value);
 const std::uint64_t* exchange_in_warp(unsigned mask, std::uint64_t value);
 int lane();
 
+/// While one lives, no other thread of the process is in the runtime, a library or a kernel.
+class Turn {
+ public:
+  Turn();
+  ~Turn();
+  Turn(const Turn&) = delete;
+};
+
 /// While one lives, device memory may be touched by host code (a kernel that runs, a library).
 class DeviceAccess {
  public:
   DeviceAccess();
   ~DeviceAccess();
+
+ private:
+  Turn turn_;
 };
 
 template <class T>
@@ -333,23 +344,30 @@ namespace espalier_emulation {
 bool good_configuration(dim3 grid, dim3 block);
 bool is_of_this_device(cudaStream_t stream);
 bool good_argument(const void* pointer);
+/// Has the stream waited for what others did to the array that `pointer` lies in? From here on they
+/// must wait for it.
+bool may_read(const void* pointer, cudaStream_t stream);
+bool may_write(const void* pointer, cudaStream_t stream);
 template <class T>
-bool good(const T& argument) {
+bool good(const T& argument, cudaStream_t stream) {
   if constexpr (std::is_pointer_v<T>)
-    return good_argument(argument);
+    return good_argument(argument) &&
+           (std::is_const_v<std::remove_pointer_t<T>> ? may_read(argument, stream)
+                                                      : may_write(argument, stream));
   else
     return true;
 }
 template <class... P, std::size_t... I>
-cudaError_t run_kernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
+cudaError_t run_kernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, cudaStream_t stream,
                        std::index_sequence<I...>);
 }  // namespace espalier_emulation
 
 template <class... P, std::size_t... I>
 cudaError_t espalier_emulation::run_kernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
-                                           std::index_sequence<I...>) {
+                                           cudaStream_t stream, std::index_sequence<I...>) {
   // A pointer that a kernel is given must be one to device or pinned memory.
-  if (!(good(*static_cast<std::remove_reference_t<P>*>(arguments[I])) && ...)) return cudaErrorInvalidValue;
+  if (!(good(*static_cast<std::remove_reference_t<P>*>(arguments[I]), stream) && ...))
+    return cudaErrorInvalidValue;
   struct Closure {
     void (*kernel)(P...);
     void** arguments;
@@ -367,7 +385,9 @@ cudaError_t espalier_emulation::run_kernel(void (*kernel)(P...), dim3 grid, dim3
 template <class... P>
 cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, std::size_t,
                              cudaStream_t stream) {
+  const espalier_emulation::Turn turn;
   if (!espalier_emulation::is_of_this_device(stream)) return cudaErrorInvalidResourceHandle;
   if (!espalier_emulation::good_configuration(grid, block)) return cudaErrorInvalidConfiguration;
-  return espalier_emulation::run_kernel(kernel, grid, block, arguments, std::index_sequence_for<P...>{});
+  return espalier_emulation::run_kernel(kernel, grid, block, arguments, stream,
+                                        std::index_sequence_for<P...>{});
 }

@@ -1,5 +1,8 @@
-// Memory, streams and events of the emulation. Work is done when it is asked for; only what other
-// GPUs send arrives when its stream is waited for.
+// Memory, streams and events of the emulation. Work is done when it is asked for, one thread of the
+// process at a time; only what other GPUs send arrives when its stream is waited for, and pinned
+// memory is copied from when the GPU does the next thing: who changes it before has not waited.
+// Which stream has waited for which is kept: an array that one stream uses while another that it
+// has not waited for may still change it is refused.
 //
 // Device memory is one range of addresses, without access except while a kernel runs or a copy is
 // made, so host code that follows a device pointer ends with a segmentation fault. The first
@@ -12,7 +15,9 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,12 +36,27 @@ std::size_t number_from(const char* name, std::size_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+// When streams last used an array, as far as who comes after them must wait.
+using Uses = std::map<const CUstream_st*, std::uint64_t>;
+struct DeviceMemory {
+  std::size_t bytes = 0;
+  Uses writes, reads;
+};
+
+struct LateCopy {
+  void* to;
+  const void* from;  // pinned
+  std::size_t bytes;
+};
+
 struct Memory {
   std::byte* base = nullptr;
   std::size_t open = 0;  // bytes from base on that kernels may touch
   int accesses = 0;
-  std::map<std::size_t, std::size_t> used, unused;  // offset -> bytes
+  std::map<std::size_t, DeviceMemory> used;   // by offset
+  std::map<std::size_t, std::size_t> unused;  // offset -> bytes
   std::set<const void*> pinned;
+  std::vector<LateCopy> late_copies;
   std::size_t in_use = 0, peak = 0, size = number_from("ESPALIER_EMULATED_MEMORY", std::size_t{8} << 30);
 
   Memory() {
@@ -59,10 +79,25 @@ void protect(int access) {
   if (m.open > 0 && mprotect(m.base, m.open, access) != 0) std::abort();
 }
 
+std::recursive_mutex& turns() {
+  static std::recursive_mutex of_process;
+  return of_process;
+}
+
 }  // namespace
 
+Turn::Turn() {
+  turns().lock();
+}
+Turn::~Turn() {
+  turns().unlock();
+}
+
 DeviceAccess::DeviceAccess() {
-  if (memory().accesses++ == 0) protect(PROT_READ | PROT_WRITE);
+  auto& m = memory();
+  if (m.accesses++ == 0) protect(PROT_READ | PROT_WRITE);
+  for (const auto& copy : m.late_copies) std::memcpy(copy.to, copy.from, copy.bytes);
+  m.late_copies.clear();
 }
 DeviceAccess::~DeviceAccess() {
   if (--memory().accesses == 0) protect(PROT_NONE);
@@ -73,12 +108,17 @@ bool is_device_memory(const void* pointer) {
   return at >= memory().base && at < memory().base + kReserved;
 }
 
-bool good_argument(const void* pointer) {
-  if (pointer == nullptr || is_device_memory(pointer)) return true;
+static bool is_pinned(const void* pointer) {
+  const Turn turn;
   for (const void* begin : memory().pinned) {  // pinned arrays are few
     const auto* header = static_cast<const std::size_t*>(begin) - 8;
     if (pointer >= begin && pointer <= static_cast<const std::byte*>(begin) + *header) return true;
   }
+  return false;
+}
+
+bool good_argument(const void* pointer) {
+  if (pointer == nullptr || is_device_memory(pointer) || is_pinned(pointer)) return true;
   std::fprintf(stderr, "emulated CUDA: a kernel is given a pointer to pageable host memory\n");
   return false;
 }
@@ -88,7 +128,7 @@ bool good_argument(const void* pointer) {
 using namespace espalier_emulation;
 
 namespace {
-cudaError_t last_error = cudaSuccess;
+thread_local cudaError_t last_error = cudaSuccess;
 thread_local int device_of_thread = 0;
 constexpr int kRuntimeVersion = 13000;
 cudaError_t note(cudaError_t error) {
@@ -99,6 +139,7 @@ cudaError_t note(cudaError_t error) {
 
 struct CUstream_st {
   int device = device_of_thread;
+  std::thread::id thread = std::this_thread::get_id();
   std::uint64_t copied = 0;                          // the moment of its last copy that nobody has
                                                      // waited for
   std::map<const CUstream_st*, std::uint64_t> seen;  // until when it has waited for others
@@ -122,6 +163,26 @@ struct Delivery {
 std::vector<Delivery> deliveries;
 std::uint64_t moments = 0;
 std::set<CUstream_st*> streams;
+std::map<const CUstream_st*, std::uint64_t> completed;  // until when the host has waited for them
+
+void complete_until(const CUstream_st* stream, std::uint64_t moment) {
+  completed[stream] = std::max(completed[stream], moment);
+}
+
+bool has_waited(CUstream_st* stream, const Uses& uses) {
+  return std::all_of(uses.begin(), uses.end(), [&](const auto& use) {
+    const auto& [other, moment] = use;
+    return other == stream || moment <= std::max(stream->seen[other], completed[other]);
+  });
+}
+
+DeviceMemory* array_of(const void* pointer) {
+  auto& used = memory().used;
+  if (!is_device_memory(pointer)) return nullptr;
+  const auto after =
+      used.upper_bound(static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - memory().base));
+  return after == used.begin() ? nullptr : &std::prev(after)->second;
+}
 
 void deliver_until(const CUstream_st* stream, std::uint64_t moment) {
   if (deliveries.empty()) return;
@@ -144,18 +205,45 @@ void expect_no_delivery_to(const std::byte* begin, std::size_t bytes) {
 
 }  // namespace
 
+bool espalier_emulation::may_read(const void* pointer, cudaStream_t stream) {
+  const Turn turn;
+  auto* const array = array_of(pointer);
+  if (array == nullptr || stream == nullptr) return true;
+  if (!has_waited(stream, array->writes)) {
+    std::fprintf(stderr, "emulated CUDA: an array is read on a stream that has not waited for its writer\n");
+    return false;
+  }
+  array->reads[stream] = ++moments;
+  return true;
+}
+bool espalier_emulation::may_write(const void* pointer, cudaStream_t stream) {
+  const Turn turn;
+  auto* const array = array_of(pointer);
+  if (array == nullptr || stream == nullptr) return true;
+  if (!has_waited(stream, array->writes) || !has_waited(stream, array->reads)) {
+    std::fprintf(stderr,
+                 "emulated CUDA: an array is written on a stream that has not waited for its users\n");
+    return false;
+  }
+  array->reads.clear();
+  array->writes = {{stream, ++moments}};
+  return true;
+}
 bool espalier_emulation::is_of_this_device(cudaStream_t stream) {
   return stream == nullptr || stream->device == device_of_thread;
 }
 void espalier_emulation::deliver_later(CUstream_st* stream, void* to, std::vector<std::byte> data) {
+  const Turn turn;
   deliveries.push_back({stream, ++moments, static_cast<std::byte*>(to), std::move(data)});
 }
 void espalier_emulation::deliver(CUstream_st* stream) {
+  const Turn turn;
   deliver_until(stream, moments);
 }
 bool espalier_emulation::has_seen_all_copies(CUstream_st* stream) {
+  const Turn turn;
   return std::all_of(streams.begin(), streams.end(), [&](const CUstream_st* other) {
-    return other == stream || other->copied <= stream->seen[other];
+    return other == stream || other->thread != stream->thread || other->copied <= stream->seen[other];
   });
 }
 
@@ -219,28 +307,36 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  const Turn turn;
   *stream = new CUstream_st;
   streams.insert(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const Turn turn;
   deliver(stream);
   streams.erase(stream);
   delete stream;
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const DeviceAccess late_copies_are_made;
   deliver(stream);
+  complete_until(stream, moments);
   if (stream != nullptr) stream->copied = 0;
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const Turn turn;
   deliver_until(event->stream, event->moment);
-  stream->seen[event->stream] = event->moment;
+  auto& seen = stream->seen[event->stream];
+  seen = std::max(seen, event->moment);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  const DeviceAccess late_copies_are_made;
   while (!deliveries.empty()) deliver(deliveries.front().stream);
+  for (const auto* stream : streams) complete_until(stream, moments);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
@@ -255,6 +351,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const Turn turn;
   if (event->device != stream->device) return note(cudaErrorInvalidResourceHandle);
   event->time = std::chrono::steady_clock::now();
   event->stream = stream;
@@ -262,10 +359,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const DeviceAccess late_copies_are_made;
   deliver_until(event->stream, event->moment);
+  complete_until(event->stream, event->moment);
   return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  const Turn turn;
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
   return cudaSuccess;
 }
@@ -278,6 +378,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
+  const Turn turn;
   const auto& m = memory();
   const bool high = attribute == cudaMemPoolAttrUsedMemHigh || attribute == cudaMemPoolAttrReservedMemHigh;
   const std::uint64_t bytes = high ? m.peak : m.in_use;
@@ -288,12 +389,14 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  const Turn turn;
   *total = memory().size;
   *free = memory().size - memory().in_use;
   return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void** allocated, std::size_t bytes) {
+  const Turn turn;
   auto& m = memory();
   const std::size_t need =
       (bytes + kAlignment - 1) / kAlignment * kAlignment + kAlignment;  // a gap behind each array
@@ -303,7 +406,7 @@ cudaError_t cudaMalloc(void** allocated, std::size_t bytes) {
     const auto [offset, size] = *at;
     m.unused.erase(at);
     if (size > need) m.unused[offset + need] = size - need;
-    m.used[offset] = need;
+    m.used[offset] = {need, {}, {}};
     m.in_use += need;
     m.peak = std::max(m.peak, m.in_use);
     if (offset + need > m.open) {
@@ -319,6 +422,7 @@ cudaError_t cudaMalloc(void** allocated, std::size_t bytes) {
   return note(cudaErrorMemoryAllocation);
 }
 cudaError_t cudaFree(void* allocated) {
+  const Turn turn;
   if (allocated == nullptr) return cudaSuccess;
   auto& m = memory();
   const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(allocated) - m.base);
@@ -327,7 +431,7 @@ cudaError_t cudaFree(void* allocated) {
     std::fprintf(stderr, "emulated CUDA: memory is freed that was not allocated\n");
     std::abort();
   }
-  const std::size_t size = found->second;
+  const std::size_t size = found->second.bytes;
   expect_no_delivery_to(m.base + offset, size);
   {
     const DeviceAccess access;
@@ -347,10 +451,14 @@ cudaError_t cudaFree(void* allocated) {
     }
   return cudaSuccess;
 }
-cudaError_t cudaMallocAsync(void** allocated, std::size_t bytes, cudaStream_t) {
-  return cudaMalloc(allocated, bytes);
+cudaError_t cudaMallocAsync(void** allocated, std::size_t bytes, cudaStream_t stream) {
+  const Turn turn;
+  const auto error = cudaMalloc(allocated, bytes);
+  return error == cudaSuccess && !may_write(*allocated, stream) ? note(cudaErrorInvalidValue) : error;
 }
-cudaError_t cudaFreeAsync(void* allocated, cudaStream_t) {
+cudaError_t cudaFreeAsync(void* allocated, cudaStream_t stream) {
+  const Turn turn;
+  if (!may_write(allocated, stream)) std::abort();
   return cudaFree(allocated);
 }
 cudaError_t cudaHostAlloc(void** allocated, std::size_t bytes, unsigned) {
@@ -358,17 +466,20 @@ cudaError_t cudaHostAlloc(void** allocated, std::size_t bytes, unsigned) {
   if (block == nullptr) return note(cudaErrorMemoryAllocation);
   *block = bytes;
   *allocated = block + 8;
+  const Turn turn;
   memory().pinned.insert(*allocated);
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* allocated) {
   if (allocated == nullptr) return cudaSuccess;
+  const DeviceAccess late_copies_are_made;
   memory().pinned.erase(allocated);
   std::free(static_cast<std::size_t*>(allocated) - 8);
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
+  const Turn turn;
   deliver(stream);
   if (stream != nullptr) stream->copied = ++moments;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice,
@@ -376,11 +487,17 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (kind != cudaMemcpyDefault &&
       (is_device_memory(from) != from_device || is_device_memory(to) != to_device))
     return note(cudaErrorInvalidValue);
+  if (bytes > 0 && (!may_read(from, stream) || !may_write(to, stream))) return note(cudaErrorInvalidValue);
   const DeviceAccess access;
-  std::memmove(to, from, bytes);
+  if (is_device_memory(to) && is_pinned(from))
+    memory().late_copies.push_back({to, from, bytes});
+  else
+    std::memmove(to, from, bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMemsetAsync(void* at, int byte, std::size_t bytes, cudaStream_t) {
+cudaError_t cudaMemsetAsync(void* at, int byte, std::size_t bytes, cudaStream_t stream) {
+  const Turn turn;
+  if (bytes > 0 && !may_write(at, stream)) return note(cudaErrorInvalidValue);
   const DeviceAccess access;
   std::memset(at, byte, bytes);
   return cudaSuccess;

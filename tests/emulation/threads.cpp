@@ -224,7 +224,7 @@ bool good_configuration(dim3 grid, dim3 block) {
 
 void run_grid(dim3 grid, dim3 block, void (*invoke)(void*), void* closure) {
   const DeviceAccess access;
-  static std::minstd_rand random(seed_of_order() + 1);
+  thread_local std::minstd_rand random(seed_of_order() + 1);
   gridDim = grid;
   blockDim = block;
   engine.invoke = invoke;

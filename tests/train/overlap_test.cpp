@@ -5,40 +5,18 @@
 #include <gtest/gtest.h>
 
 #include "mpi_test.hpp"
+#include "train/same_epochs.hpp"
 #include "train/small_training.hpp"
 
 namespace espalier {
 namespace {
 
-void expect_equal(const std::map<std::string, StageVolume>& a, const std::map<std::string, StageVolume>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (const auto& [label, volume] : a) {
-    const auto& other = b.at(label);
-    EXPECT_EQ(volume.messages, other.messages) << label;
-    EXPECT_EQ(volume.rounds, other.rounds) << label;
-    EXPECT_EQ(volume.total, other.total) << label;
-    EXPECT_EQ(volume.max_rank, other.max_rank) << label;
-    EXPECT_NEAR(volume.predicted, other.predicted, 1e-9 * volume.predicted)
-        << label << ", a sum of fractions";
-  }
-}
-
 void expect_equal(const Run& a, const Run& b) {
-  ASSERT_EQ(a.epochs.size(), b.epochs.size());
   EXPECT_EQ(a.result.best_epoch, b.result.best_epoch);
   EXPECT_TRUE(same_weights(a.last, b.last));
-  for (std::size_t e = 0; e < a.epochs.size(); ++e) {
-    SCOPED_TRACE(fmt::format("epoch {}", e + 1));
-    EXPECT_EQ(*a.epochs[e].loss, *b.epochs[e].loss);
-    EXPECT_EQ(a.epochs[e].counts.digest, b.epochs[e].counts.digest);
-    EXPECT_EQ(a.epochs[e].counts.input_rows, b.epochs[e].counts.input_rows);
-    EXPECT_EQ(a.epochs[e].valid.has_value(), b.epochs[e].valid.has_value());
-    if (a.epochs[e].valid && b.epochs[e].valid)
-      EXPECT_EQ(a.epochs[e].valid->find("macro_f1"), b.epochs[e].valid->find("macro_f1"));
-    EXPECT_TRUE(same_weights(a.weights[e], b.weights[e]));
-    expect_equal(a.epochs[e].bytes, b.epochs[e].bytes);
-    expect_equal(a.epochs[e].steps, b.epochs[e].steps);
-  }
+  expect_same_epochs(a.epochs, b.epochs);
+  for (std::size_t e = 0; e < std::min(a.weights.size(), b.weights.size()); ++e)
+    EXPECT_TRUE(same_weights(a.weights[e], b.weights[e])) << "epoch " << e + 1;
 }
 
 void expect_overlap_changes_nothing(const SmallProblem& problem, Config config, std::int64_t bulk,

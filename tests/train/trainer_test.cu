@@ -8,36 +8,13 @@
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/train/gradient_reduction.hpp"
 #include "mpi_test.hpp"
+#include "train/small_gpu_job.hpp"
 #include "train/small_training.hpp"
 
 namespace espalier {
 namespace {
 
 class TrainerOnGpu : public CudaTest {};
-
-// What a SmallJob is, on a GPU.
-struct SmallGpuJob {
-  SmallJob host;
-  DeviceGrid grid;
-  DistCsr<std::int32_t, Cuda> a;
-  FeatureStoreOn<Cuda> features;
-  std::unique_ptr<SamplerOn<Cuda>> sampler, whole_rows;
-  std::unique_ptr<TaskOn<Cuda>> task;
-  EvaluatorOn<Cuda> evaluator;
-
-  SmallGpuJob(const Cuda& gpu, const Grid& grid_, const SmallProblem& problem, const Config& config,
-              Topology topology, Placement placement)
-      : host(grid_, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology, nullptr,
-             config.train),
-        grid(gpu, grid_),
-        a(to_device(gpu, grid, host.a, placement)),
-        features(to_device(gpu, grid, host.features, placement)),
-        sampler(make_sampler(gpu, "graphsage", a,
-                             small_shape(config.model.kind, config.sampler.fanout, "sample"))),
-        whole_rows(make_sampler(gpu, "graphsage", a, small_shape(config.model.kind, {-1}, "evaluate"))),
-        task(make_task(gpu, grid_, *host.targets, config.train)),
-        evaluator(grid, *whole_rows, features, *task, problem.graph.entries(), 4096) {}
-};
 
 struct GpuRun {
   std::vector<EpochReport> epochs;

@@ -2,8 +2,11 @@
 //
 // Work is put on one stream and runs in order; a launcher returns at once. The host waits only
 // where it reads a result (download, in base/device_array.hpp) or calls synchronize().
-// Communication runs on a second stream, ordered against the first by events. This header needs no
-// CUDA header.
+// Communication runs on a second stream, ordered against the first by events. A thread beside the
+// one that took the GPU has a stream of its own, on which it computes, copies and allocates: use()
+// orders it behind what the first thread gave the GPU, and after synchronize() any thread may use
+// what it made. The second stream, cuBLAS and cuSPARSE are the first thread's. This header needs
+// no CUDA header.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +49,9 @@ class Cuda {
   explicit Cuda(int device, Precision precision = Precision::kFp32,
                 SparseProducts products = SparseProducts::kOwn);
 
-  /// Makes it the GPU of the calling thread too: launches and events need that. The thread that
-  /// took it has it.
+  /// Makes it the GPU of the calling thread too: launches and events need that, and the thread that
+  /// took it has it. What another thread gives the GPU from here on sees what was given by the one
+  /// that took it, so far.
   void use() const;
 
   int device() const;
@@ -62,6 +66,7 @@ class Cuda {
   /// 16 bytes that tell this GPU from all others of all nodes.
   std::string unique_id() const;
 
+  /// The compute stream of the calling thread.
   CUstream_st* stream() const;
   /// For transfers between GPUs that run beside kernels.
   CUstream_st* communication_stream() const;
@@ -70,7 +75,7 @@ class Cuda {
   void communication_waits_for_compute() const;
   void compute_waits_for_communication() const;
 
-  /// Waits until all work on both streams is done.
+  /// Waits until all that the calling thread gave the GPU is done.
   void synchronize() const;
 
   cublasContext* blas() const;

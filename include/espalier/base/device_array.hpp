@@ -1,9 +1,9 @@
 // DeviceArray<T>: what Buffer<T> is, in the memory of the GPU, or in host memory that the GPU reads
 // over the bus.
 //
-// Memory comes from the driver's pool and is given back in the order of the compute stream, so an
-// array may go while kernels that read it are still to run. T is trivially copyable; elements are
-// not initialised.
+// Memory comes from the driver's pool and is given back in the order of the compute stream of the
+// thread that frees it, so an array may go while kernels that read it are still to run. T is
+// trivially copyable; elements are not initialised.
 #pragma once
 
 #include <cstring>

@@ -114,12 +114,20 @@ class DeviceCommunicator {
   std::shared_ptr<Staging> staging_;  ///< the host's memory for that
 };
 
+/// How a grid exchanges device memory.
+enum class Transport {
+  kBest,  ///< by NCCL where every rank has a GPU of its own
+  kHost,  ///< through the host in any case: for a thread beside the one that took the GPU. NCCL's
+          ///< operations of two threads could wait for each other when ranks begin them in
+          ///< different orders, so that all of them are the first thread's
+};
+
 /// The three communicators of a grid.
 class DeviceGrid {
  public:
   /// Collective over the grid, which must outlive it. Finds out whether ranks share a GPU.
   /// ESPALIER_NO_NCCL=1 in the environment of any rank: as if they did.
-  DeviceGrid(const Cuda& cuda, const Grid& grid);
+  DeviceGrid(const Cuda& cuda, const Grid& grid, Transport transport = Transport::kBest);
 
   const Grid& host() const { return *grid_; }
   int rows() const { return grid_->rows(); }

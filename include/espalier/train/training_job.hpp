@@ -23,8 +23,8 @@ struct TrainingJobOn {
   std::int64_t bulk = 1;              ///< resolved from sampler.bulk
   std::int64_t batches_per_step = 1;  ///< resolved from train.batches_per_step
   /// The grid that `sampler` and the evaluator's sampler are made over, when it is one of its own
-  /// beside `grid`: with run.overlap a thread samples ahead on it. Null: they are made over `grid`,
-  /// and windows are sampled when needed.
+  /// beside `grid`: with run.overlap a thread samples ahead on it, on GPUs by Transport::kHost.
+  /// Null: they are made over `grid`, and windows are sampled when needed.
   const Grid* sampling_grid = nullptr;
   const BatchGroups* groups = nullptr;  ///< of the batches, with sampler.batches = "local"
 };
