@@ -177,8 +177,7 @@ std::vector<EvaluationWork> estimate_evaluations(const Plan& plan, std::int64_t 
 void estimate(Plan& plan, const GraphFile& file) {
   const auto& config = plan.job.config;
   const bool self_loops = adds_self_loops(config);
-  const bool values = plan.job.graph.weighted || self_loops || has_own_weights(config.model) ||
-                      sampler_kind_of(config.sampler.kind).layer_wise;
+  const bool values = matrix_has_values(plan.job.graph, config);
   plan.work =
       estimate_epoch(read_degrees(file, self_loops), values ? 4 : 0, plan.epoch, plan.job.graph.train);
   plan.evaluations = estimate_evaluations(plan, plan.epoch.replication);

@@ -140,16 +140,16 @@ std::string choices(const Plan& plan) {
 // ---- bytes ----
 
 std::string volume_line(const std::string& name, const StageVolume& volume, const std::string& remark) {
-  return fmt::format("  {:<26}{:>12}{:>12.3f}{:>14.3f}{}{}\n", name, grouped(volume.messages),
-                     static_cast<double>(volume.total) / 1e6, static_cast<double>(volume.max_rank) / 1e6,
-                     remark.empty() ? "" : "  ", remark);
+  return fmt::format("  {:<26}{:>9}{:>12}{:>12.3f}{:>14.3f}{}{}\n", name, grouped(volume.rounds),
+                     grouped(volume.messages), static_cast<double>(volume.total) / 1e6,
+                     static_cast<double>(volume.max_rank) / 1e6, remark.empty() ? "" : "  ", remark);
 }
 
 std::string volumes(const Plan& plan) {
   if (plan.epoch.ranks == 1) return "\nnothing is sent: one rank\n";
   const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations, plan.judged};
-  std::string text =
-      fmt::format("\n{:<28}{:>12}{:>12}{:>14}\n", "between ranks, an epoch", "messages", "MB", "MB fullest");
+  std::string text = fmt::format("\n{:<28}{:>9}{:>12}{:>12}{:>14}\n", "between ranks, an epoch", "rounds",
+                                 "messages", "MB", "MB fullest");
   if (!moves_samples(plan)) {
     text += volume_line("sample", volume_of(plan.costs.at("sample")), "every rank has all rows");
   } else {
@@ -203,11 +203,8 @@ std::string seconds(const Plan& plan) {
 }
 
 Json volume_json(const StageVolume& volume) {
-  return {{"total", volume.total},
-          {"max_rank", volume.max_rank},
-          {"messages", volume.messages},
-          {"predicted", volume.total},
-          {"predicted_messages", volume.messages}};
+  return {{"total", volume.total},   {"max_rank", volume.max_rank}, {"messages", volume.messages},
+          {"rounds", volume.rounds}, {"predicted", volume.total},   {"predicted_messages", volume.messages}};
 }
 
 }  // namespace

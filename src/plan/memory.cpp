@@ -77,6 +77,10 @@ MatrixForm matrix_form(const Config& config) {
   return MatrixForm::kMeanOfSelf;
 }
 
+bool matrix_has_values(const GraphInfo& graph, const Config& config) {
+  return graph.weighted || has_own_weights(config.model) || sampler_kind_of(config.sampler.kind).layer_wise;
+}
+
 ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
                                std::int64_t replication, bool training, LargestPart part) {
   const double even = static_cast<double>(replication) / static_cast<double>(ranks),
@@ -86,9 +90,7 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   ResidentMemory memory;
   if (!config.graph.order.empty())
     memory.owners = static_cast<double>(graph.nodes) * (ranks / replication <= 1 << 8 ? 1.25 : 2.25);
-  const bool with_values =
-      graph.weighted || has_own_weights(config.model) || sampler_kind_of(config.sampler.kind).layer_wise;
-  memory.topology = topology_bytes(graph, with_values) * of_graph;
+  memory.topology = topology_bytes(graph, matrix_has_values(graph, config)) * of_graph;
   if (adds_self_loops(config)) memory.loading = topology_bytes(graph, graph.weighted) * of_graph;
   if (config.grid.schedule == "staged-oblivious" && config.grid.topology == "partitioned")
     memory.exchange = memory.topology;

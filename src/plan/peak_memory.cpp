@@ -28,10 +28,7 @@ struct Estimate {
   double block_rows() const { return n() / epoch.rows() * part.vertices; }
   double id() const { return index_bytes(job.graph.nodes); }
   double value() const { return has_values() ? 4 : 0; }
-  bool has_values() const {
-    return job.graph.weighted || has_own_weights(job.config.model) ||
-           sampler_kind_of(job.config.sampler.kind).layer_wise;
-  }
+  bool has_values() const { return matrix_has_values(job.graph, job.config); }
   double result_value() const {
     return sampler_kind_of(job.config.sampler.kind).weighs_picks || has_own_weights(job.config.model) ? 4 : 0;
   }

@@ -15,14 +15,6 @@ namespace espalier {
 
 namespace {
 
-Cost operator*(double times, const Cost& cost) {
-  return {times * cost.messages, times * cost.bytes};
-}
-void add(Cost& sum, const Cost& cost) {
-  sum.messages += cost.messages;
-  sum.bytes += cost.bytes;
-}
-
 double steps_of(const StageInput& in) {
   return static_cast<double>(count_batches(in.work.batches, in.epoch.batches_per_step));
 }
@@ -38,7 +30,8 @@ double stored_row_bytes(const GraphInfo& graph) {
 Cost all_reduce_cost(double bytes, int ranks) {
   if (ranks == 1) return {};
   const auto volume = all_reduce_volume(static_cast<std::int64_t>(bytes), ranks);
-  return {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received)};
+  return {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received),
+          static_cast<double>(volume.rounds)};
 }
 
 NetworkShape network_of(const StageInput& in) {
@@ -73,8 +66,8 @@ Cost reduce_cost(const StageInput& in) {
   const auto reduce = [&](double numbers, std::int64_t tensors) {
     if (tensors == 0) return;
     if (in.job.config.train.reproducible)
-      add(step, all_reduce_cost(8.0 * static_cast<double>(tensors), in.epoch.ranks));
-    add(step, all_reduce_cost((in.job.config.train.reproducible ? 8 : 4) * numbers, in.epoch.ranks));
+      step += all_reduce_cost(8.0 * static_cast<double>(tensors), in.epoch.ranks);
+    step += all_reduce_cost((in.job.config.train.reproducible ? 8 : 4) * numbers, in.epoch.ranks);
   };
   reduce(size.parameters, size.tensors);
   reduce(size.statistics, size.statistic_tensors);
@@ -89,12 +82,14 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
   for (std::size_t layer = 1; layer <= in.evaluations.size(); ++layer) {
     const auto& work = in.evaluations[layer - 1];
     const auto chunks = static_cast<double>(work.chunks);
-    add(same, all_reduce_cost(8, p));
-    if (in.epoch.parts() > 1) add(same, chunks * Cost{1.0 * (rows - 1), 8.0 * (rows - 1)});
+    same += all_reduce_cost(8, p);
+    if (in.epoch.parts() > 1)  // nothing is asked for: counts alone take a message
+      same += chunks * Cost{1.0 * (rows - 1), 8.0 * (rows - 1),
+                            matrix_has_values(in.job.graph, in.job.config) ? 5.0 : 4.0};
     if (rows > 1) {
       const double row = layer == 1 ? stored_row_bytes(in.job.graph) : 4 * width_of(in, layer - 1);
       const auto empty = feature_fetch_cost(rows, 0, 0, 0);
-      add(same, chunks * empty);
+      same += chunks * empty;
       const auto bytes = [&](double remote) {
         return feature_fetch_cost(rows, remote / crossing(rows), id_bytes(in), row).bytes - empty.bytes;
       };
@@ -103,13 +98,12 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
     }
     if (c > 1 && layer < in.evaluations.size()) {  // rows of the last stay where they are judged
       const double block = static_cast<double>(in.job.graph.nodes) / rows;
-      add(same, {1.0 * (c - 1), 4 * block * crossing(c) * width_of(in, layer)});
+      same += Cost{1.0 * (c - 1), 4 * block * crossing(c) * width_of(in, layer), 1};
     }
   }
   std::vector<Cost> costs(p, same);
   const auto& task = task_kind_of(in.job.config.train.task);
-  for (int rank = 0; rank < p; ++rank)
-    add(costs[rank], task.judging({in.job.graph, p, rows, in.judged}, rank));
+  for (int rank = 0; rank < p; ++rank) costs[rank] += task.judging({in.job.graph, p, rows, in.judged}, rank);
   // The total is exact; one rank stands for the fullest.
   if (p > 1 && most.bytes > 0) {
     costs[0].bytes += most.bytes;
@@ -128,7 +122,7 @@ std::vector<Cost> sample_costs(const StageInput& in, const std::vector<Schedule>
     for (std::size_t k = 0; k < schedules.size(); ++k) {
       const auto s = static_cast<std::size_t>(std::ranges::find(kMovingSchedules, schedules[k]) -
                                               kMovingSchedules.begin());
-      add(costs[rank], in.work.products[s][k][rank]);
+      costs[rank] += in.work.products[s][k][rank];
     }
   }
   return costs;
@@ -146,16 +140,18 @@ StageCosts stage_costs(const StageInput& in) {
 
 StageVolume volume_of(const std::vector<Cost>& ranks) {
   Cost sum;
-  double most = 0;
+  double most = 0, rounds = 0;
   for (const auto& cost : ranks) {
-    add(sum, cost);
+    sum += cost;
     most = std::max(most, cost.bytes);
+    rounds = std::max(rounds, cost.rounds);
   }
   return {.messages = std::llround(sum.messages),
           .total = std::llround(sum.bytes),
           .max_rank = std::llround(most),
           .predicted_messages = sum.messages,
-          .predicted = sum.bytes};
+          .predicted = sum.bytes,
+          .rounds = std::llround(rounds)};
 }
 
 // ---- seconds ----

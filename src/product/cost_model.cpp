@@ -39,6 +39,16 @@ Cost serve_cost(int group, bool whole_rows, const ProductShape& shape, const Pro
              : rows_cost(group, work.rows, work.results, shape.index_bytes, work.result_value_bytes, shape);
 }
 
+// So many collectives of a group, which is nothing for one rank.
+double rounds_in(int group, double collectives) {
+  return group > 1 ? collectives : 0;
+}
+
+// Sizes, indices, and values where there are any.
+int arrays_of_rows(int value_bytes) {
+  return value_bytes > 0 ? 3 : 2;
+}
+
 Cost fetch_all(double asked, double exchanges, const ProductShape& shape, const ProductWork& work) {
   auto cost = fetch_cost(shape.parts, asked, exchanges, work.distinct, work.distinct_entries, shape);
   return cost.ids += cost.rows;
@@ -58,41 +68,48 @@ const char* name_of(Schedule schedule) {
 
 FetchCost fetch_cost(int group, double asked, double exchanges, double rows, double entries,
                      const ProductShape& shape) {
-  const double others = asked * crossing(group), arrays = shape.value_bytes > 0 ? 3 : 2;
+  const double others = asked * crossing(group), arrays = arrays_of_rows(shape.value_bytes);
   const double remote = rows * crossing(group);
-  return {{others + exchanges * (group - 1), 8.0 * exchanges * (group - 1) + remote * shape.index_bytes},
+  return {{others + exchanges * (group - 1), 8.0 * exchanges * (group - 1) + remote * shape.index_bytes,
+           rounds_in(group, 2 * exchanges)},
           {others * arrays,
-           remote * shape.index_bytes + entries * crossing(group) * (shape.index_bytes + shape.value_bytes)}};
+           remote * shape.index_bytes + entries * crossing(group) * (shape.index_bytes + shape.value_bytes),
+           rounds_in(group, arrays * exchanges)}};
 }
 
 Cost rows_cost(int group, double rows, double entries, int id_bytes, int value_bytes,
                const ProductShape& shape) {
-  return {(value_bytes > 0 ? 3.0 : 2.0) * servers(group, shape),
-          crossing(group) * (rows * shape.index_bytes + entries * (id_bytes + value_bytes))};
+  return {arrays_of_rows(value_bytes) * servers(group, shape),
+          crossing(group) * (rows * shape.index_bytes + entries * (id_bytes + value_bytes)),
+          rounds_in(group, arrays_of_rows(value_bytes))};
 }
 
 Cost inquiry_cost(int group, double batches, double rows, const ProductShape& shape) {
   return {
       (group - 1) + 2.0 * servers(group, shape),
-      8.0 * (group - 1) + 16 * batches * servers(group, shape) + crossing(group) * rows * shape.index_bytes};
+      8.0 * (group - 1) + 16 * batches * servers(group, shape) + crossing(group) * rows * shape.index_bytes,
+      rounds_in(group, 3)};
 }
 
 Cost sums_cost(int group, double batches, double sums, const ProductShape& shape) {
   if (sums <= 0) return {};
   return {3.0 * servers(group, shape),
-          8 * batches * servers(group, shape) + crossing(group) * sums * (shape.index_bytes + 8)};
+          8 * batches * servers(group, shape) + crossing(group) * sums * (shape.index_bytes + 8),
+          rounds_in(group, 3)};
 }
 
 Cost picks_cost(int group, double batches, double picks, const ProductShape& shape) {
-  return {2.0 * servers(group, shape), servers(group, shape) * (8 * batches + picks * shape.index_bytes)};
+  return {2.0 * servers(group, shape), servers(group, shape) * (8 * batches + picks * shape.index_bytes),
+          rounds_in(group, 2)};
 }
 
 Cost blocks_cost(const ProductShape& shape) {
   const double bytes =
       shape.rows * shape.index_bytes + shape.entries * (shape.index_bytes + shape.value_bytes);
   const double stages = static_cast<double>(shape.parts) / shape.replication;
-  return {stages * crossing(shape.parts) * (shape.value_bytes > 0 ? 3 : 2),
-          crossing(shape.parts) * bytes / shape.replication};
+  const int arrays = arrays_of_rows(shape.value_bytes);
+  return {stages * crossing(shape.parts) * arrays, crossing(shape.parts) * bytes / shape.replication,
+          stages * arrays};
 }
 
 Cost product_cost(Schedule schedule, const ProductShape& shape, const ProductWork& work) {

@@ -7,11 +7,6 @@
 
 namespace espalier {
 
-inline Cost& operator+=(Cost& cost, const Cost& other) {
-  cost.messages += other.messages;
-  cost.bytes += other.bytes;
-  return cost;
-}
 inline Cost operator+=(Cost&& cost, const Cost& other) {
   return static_cast<Cost&>(cost) += other;
 }

@@ -317,10 +317,7 @@ class EpochCount {
 
   void book(int rank, std::size_t k, const WorkOfSchedules& work) {
     for (std::size_t s = 0; s < kMovingSchedules.size(); ++s) {
-      const auto cost = product_cost(kMovingSchedules[s], shape(), work[s]);
-      auto& booked = work_.products[s][k][rank];
-      booked.messages += cost.messages;
-      booked.bytes += cost.bytes;
+      work_.products[s][k][rank] += product_cost(kMovingSchedules[s], shape(), work[s]);
     }
   }
 
@@ -420,6 +417,7 @@ class EpochCount {
                         (rounds + static_cast<double>(windows())) * 16 * crossing(job_.parts());
     work_.draws.messages =
         rounds * cost.messages + (rounds + static_cast<double>(windows())) * 2 * (job_.parts() - 1);
+    work_.draws.rounds = rounds * cost.rounds + rounds + static_cast<double>(windows());
   }
 
   const Cpu& cpu_;

@@ -174,10 +174,8 @@ EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes,
         of_schedule.distinct = of_row[k].distinct / job.replication;
         of_schedule.distinct_entries = of_row[k].distinct_entries / job.replication;
       }
-      auto cost = product_cost(kMovingSchedules[s], product, of_schedule);
-      cost.messages *= windows;
-      cost.bytes *= windows;
-      std::ranges::fill(work.products[s][k], cost);
+      std::ranges::fill(work.products[s][k],
+                        windows * product_cost(kMovingSchedules[s], product, of_schedule));
     }
   }
   if (sampler_kind_of(job.sampler).spreads_weights && job.parts() > 1) {

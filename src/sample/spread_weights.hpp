@@ -31,7 +31,8 @@ struct Interval {
 /// What a rank of a process column of so many parts receives when it has `points` resolved that are
 /// spread evenly: how many each of the others asks, a point and an Interval each.
 inline Cost find_cost(int parts, double points) {
-  return {3.0 * (parts - 1), 8.0 * (parts - 1) + crossing(parts) * points * (8 + sizeof(Interval))};
+  return {3.0 * (parts - 1), 8.0 * (parts - 1) + crossing(parts) * points * (8 + sizeof(Interval)),
+          parts > 1 ? 3.0 : 0.0};
 }
 
 /// Which rank of a process column keeps the weights of which vertices; one, where A has one part.

@@ -22,7 +22,8 @@ double judging_bytes(const TaskSize& size) {
 // Three counts of each class, of three splits.
 Cost judging(const TaskSize& size, int) {
   const auto volume = all_reduce_volume(3 * 24 * size.graph.classes, size.ranks);
-  return {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received)};
+  return {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received),
+          static_cast<double>(volume.rounds)};
 }
 
 }  // namespace

@@ -43,10 +43,12 @@ double judging_bytes(const TaskSize& size) {
 
 Cost judging(const TaskSize& size, int rank) {
   const auto volume = all_reduce_volume(3 * 48 * size.graph.classes, size.ranks);
-  Cost cost = {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received)};
+  Cost cost = {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received),
+               static_cast<double>(volume.rounds)};
   for (const auto& split : size.judged) {
     const double all = std::accumulate(split.begin(), split.end(), 0.0), mine = split[rank];
     cost.bytes += 4 * (all - mine) * columns_of(size, rank);
+    cost.rounds += size.ranks > 1;
     for (int peer = 0; peer < size.ranks; ++peer)
       cost.messages += peer != rank && mine > 0 && columns_of(size, peer) > 0;
   }

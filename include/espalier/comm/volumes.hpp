@@ -35,7 +35,10 @@ inline Volume all_gather_v_volume(std::span<const std::int64_t> bytes, int rank)
 
 inline Volume all_reduce_volume(std::int64_t bytes, int ranks) {
   const std::int64_t crossing = 2 * bytes * (ranks - 1) / ranks;
-  return {.messages = 2 * (ranks - 1), .bytes_sent = crossing, .bytes_received = crossing, .rounds = 1};
+  return {.messages = 2 * (ranks - 1),
+          .bytes_sent = crossing,
+          .bytes_received = crossing,
+          .rounds = ranks > 1 ? 1 : 0};
 }
 
 inline Volume broadcast_volume(std::int64_t bytes, int ranks, bool root) {

@@ -15,7 +15,8 @@ namespace espalier {
 /// reach; `reached` parts lie where it reads them, its own and its node's.
 inline Cost feature_fetch_cost(int parts, double wanted, double id_bytes, double row_bytes, int reached = 1) {
   const double others = parts - reached;
-  return {parts - 1 + 2 * others, 8.0 * (parts - 1) + wanted * others / parts * (id_bytes + row_bytes)};
+  return {parts - 1 + 2 * others, 8.0 * (parts - 1) + wanted * others / parts * (id_bytes + row_bytes),
+          parts > 1 ? 3.0 : 0.0};
 }
 
 /// Books it: the rows of so many vertices lie evenly over the block rows.
@@ -32,7 +33,8 @@ inline void predict_fetch(const Communicator& column, std::string_view label, st
 /// all that the others got.
 inline Cost row_push_cost(int parts, int copies, double pushed, double id_bytes, double row_bytes) {
   const double peers = parts - 1, fellows = copies - 1, entry = id_bytes + 8 + row_bytes;
-  return {4 * (peers + fellows), 8 * (peers + fellows) + pushed * (crossing(parts) + fellows) * entry};
+  return {4 * (peers + fellows), 8 * (peers + fellows) + pushed * (crossing(parts) + fellows) * entry,
+          4.0 * ((parts > 1) + (copies > 1))};
 }
 
 /// Books it: the rows of so many vertices lie evenly over the block rows.

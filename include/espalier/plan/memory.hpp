@@ -37,6 +37,8 @@ inline bool adds_self_loops(const Config& config) {
   const auto form = matrix_form(config);
   return form == MatrixForm::kNormalized || form == MatrixForm::kMeanOfSelf;
 }
+/// Have its entries values beside their columns?
+bool matrix_has_values(const GraphInfo& graph, const Config& config);
 
 /// What the largest part has over what it would have if all were even.
 struct LargestPart {

@@ -54,11 +54,21 @@ struct ProductWork {
   double picks = 0;             ///< columns to select, over all batches; 0: none are
 };
 
-/// Messages and bytes that one rank receives.
+/// Messages and bytes that one rank receives, and in how many rounds (comm/traffic.hpp).
 struct Cost {
   double messages = 0;
   double bytes = 0;
+  double rounds = 0;
 };
+inline Cost& operator+=(Cost& cost, const Cost& other) {
+  cost.messages += other.messages;
+  cost.bytes += other.bytes;
+  cost.rounds += other.rounds;
+  return cost;
+}
+inline Cost operator*(double times, const Cost& cost) {
+  return {times * cost.messages, times * cost.bytes, times * cost.rounds};
+}
 
 /// (group-1)/group: the share of evenly spread ids that lie with another rank of a group.
 inline double crossing(int group) {
