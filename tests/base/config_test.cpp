@@ -28,6 +28,7 @@ file = "a \"quoted\\ name.h5"
 order = "a.order.h5"
 feature_norm = "row"
 features_on = "host"
+share_features = true
 verify = false
 [grid]
 replication = "auto"

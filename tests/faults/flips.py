@@ -133,8 +133,10 @@ class Kind:
         self.expected = result_of(folder / "undamaged")
 
     def train(self, path, output):
-        return espalier("train", self.folder / "job.toml", f"{self.key}={path}", f"output.dir={output}", *self.others,
-                        program=run.program, timeout=PATIENCE)
+        # Open MPI's folder is its own: two programs that make the same one at the same time are an error to it.
+        with tempfile.TemporaryDirectory(prefix="mpi-", dir=self.folder, ignore_cleanup_errors=True) as sessions:
+            return espalier("train", self.folder / "job.toml", f"{self.key}={path}", f"output.dir={output}", *self.others,
+                            program=run.program, timeout=PATIENCE, env=dict(os.environ, OMPI_MCA_orte_tmpdir_base=sessions))
 
     def outcome(self, number, damaged):
         """One word for what became of it, and why."""
