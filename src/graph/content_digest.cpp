@@ -7,6 +7,23 @@
 
 namespace espalier {
 
+std::vector<std::int64_t> hashes_of(const std::vector<std::string>& texts) {
+  std::vector<std::int64_t> hashes;
+  for (const auto& text : texts) {
+    std::uint64_t state = 0;
+    for (const char letter : text) state = absorb(state, letter);
+    hashes.push_back(static_cast<std::int64_t>(mix(state)));
+  }
+  return hashes;
+}
+
+std::int64_t fold_classes(std::span<const std::int64_t> classes) {
+  if (classes.size() == 1) return classes[0];
+  std::uint64_t state = 0;
+  for (const auto of_type : classes) state = absorb(state, of_type);
+  return static_cast<std::int64_t>(state);
+}
+
 std::uint64_t file_digest(std::span<const DatasetContent> datasets, std::int64_t classes) {
   std::uint64_t sum = mix(static_cast<std::uint64_t>(classes));
   for (const auto& dataset : datasets) {

@@ -21,7 +21,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kPlain = 1, kTyped = 2;  // versions
 
 // HDF5 allows a user block: the signature stands at byte 0, 512, 1024, 2048, ...
 bool has_hdf5_signature(std::ifstream& file, std::uintmax_t size) {
@@ -70,8 +70,8 @@ void read_structure_alone(const std::string& path) {
     if (!file.valid()) return;
     for (const char* name : {"format", "version", "name", "source", "directed", "digest"})
       sound = hdf5::text_attribute_is_sound(file, name) && sound;
-    for (const char* name : kDatasetNames) {
-      const auto dataset = hdf5::open_dataset(file, name);
+    for (const auto& name : hdf5::dataset_names(file)) {
+      const auto dataset = hdf5::open_dataset(file, "/" + name);
       if (!dataset.exists()) continue;
       for (const char* attribute : {"digest", "classes"})
         sound = hdf5::text_attribute_is_sound(dataset.handle, attribute) && sound;
@@ -115,21 +115,22 @@ class Describer {
   const std::string& path_;
 };
 
-void check_format(const hdf5::Handle& file, const std::string& path, const Describer& describe) {
+// Returns the version.
+std::int64_t check_format(const hdf5::Handle& file, const std::string& path, const Describer& describe) {
   std::string format;
   if (!hdf5::read_text_attribute(file, "format", format) || format != "espalier-graph")
     describe.fail("is HDF5 but not an espalier graph (its attribute format is {}, not \"espalier-graph\")",
                   format.empty() ? hdf5::describe_attribute(file, "format") : "\"" + format + "\"");
   std::int64_t version = 0;
   if (!hdf5::read_integer_attribute(file, "version", version))
-    describe.fail("its attribute version is {}, not the whole number {}",
-                  hdf5::describe_attribute(file, "version"), kVersion);
-  if (version != kVersion)
+    describe.fail("its attribute version is {}, not the whole number {} or {}",
+                  hdf5::describe_attribute(file, "version"), kPlain, kTyped);
+  if (version != kPlain && version != kTyped)
     input_error(
-        "graph file {}: has format version {}, but this program reads version {}; use the espalier that "
-        "wrote it, or "
-        "import the graph again",
-        path, version, kVersion);
+        "graph file {}: has format version {}, but this program reads versions {} and {}; use the espalier "
+        "that wrote it, or import the graph again",
+        path, version, kPlain, kTyped);
+  return version;
 }
 
 }  // namespace
@@ -138,22 +139,42 @@ void check_format(const hdf5::Handle& file, const std::string& path, const Descr
 
 namespace {
 
-void open_datasets(OpenGraphFile& h) {
+void open_matrix(OpenGraphFile& h) {
   h.indptr = hdf5::open_dataset(h.file, "/graph/indptr");
   h.indices = hdf5::open_dataset(h.file, "/graph/indices");
   h.weights = hdf5::open_dataset(h.file, "/graph/weights");
-  h.features = hdf5::open_dataset(h.file, "/nodes/features");
-  h.labels = hdf5::open_dataset(h.file, "/nodes/labels");
-  for (std::size_t s = 0; s < kSplitNames.size(); ++s)
-    h.splits[s] = hdf5::open_dataset(h.file, std::string("/split/") + kSplitNames[s]);
+  if (!h.info.typed) return;
+  h.type_name = hdf5::open_dataset(h.file, "/types/name");
+  h.type_offset = hdf5::open_dataset(h.file, "/types/offset");
+  h.relation_name = hdf5::open_dataset(h.file, "/relations/name");
+  h.relation_source = hdf5::open_dataset(h.file, "/relations/source");
+  h.relation_target = hdf5::open_dataset(h.file, "/relations/target");
+  h.relation_inverse = hdf5::open_dataset(h.file, "/relations/inverse");
+  h.segment_ptr = hdf5::open_dataset(h.file, "/graph/segment_ptr");
+  h.segment_relation = hdf5::open_dataset(h.file, "/graph/segment_relation");
+  h.segment_begin = hdf5::open_dataset(h.file, "/graph/segment_begin");
+}
+
+void open_types(OpenGraphFile& h) {
+  for (const auto& type : h.info.schema.types()) {
+    auto& open = h.types.emplace_back();
+    const auto in = h.info.typed ? type.name + "/" : std::string();
+    open.features = hdf5::open_dataset(h.file, "/nodes/" + in + "features");
+    open.labels = hdf5::open_dataset(h.file, "/nodes/" + in + "labels");
+    for (std::size_t s = 0; s < kSplitNames.size(); ++s)
+      open.splits[s] = hdf5::open_dataset(h.file, "/split/" + in + kSplitNames[s]);
+  }
+}
+
+// A list of whole numbers, which must be there.
+void describe_list(const hdf5::Dataset& dataset, const Describer& describe) {
+  describe.require(dataset);
+  describe.check_dimensions(dataset, 1, 1);
+  describe.check_integers(dataset);
 }
 
 void describe_graph(OpenGraphFile& h, const Describer& describe) {
-  for (const auto* dataset : {&h.indptr, &h.indices}) {
-    describe.require(*dataset);
-    describe.check_dimensions(*dataset, 1, 1);
-    describe.check_integers(*dataset);
-  }
+  for (const auto* dataset : {&h.indptr, &h.indices}) describe_list(*dataset, describe);
   if (h.indptr.rows() < 2)
     describe.fail("/graph/indptr has {} entries, so the graph has no vertex", h.indptr.rows());
   h.info.nodes = h.indptr.rows() - 1;
@@ -166,35 +187,68 @@ void describe_graph(OpenGraphFile& h, const Describer& describe) {
   describe.check_numbers(h.weights);
 }
 
-void describe_nodes(OpenGraphFile& h, const Describer& describe) {
-  if (h.features.exists()) {
-    describe.check_dimensions(h.features, 2, 2);
-    describe.check_length(h.features, h.info.nodes, "vertices");
-    describe.check_numbers(h.features);
-    h.info.features = h.features.columns();
-    h.info.half_features = h.features.is_half();
+void describe_schema(OpenGraphFile& h, const Describer& describe) {
+  for (const auto* names : {&h.type_name, &h.relation_name}) {
+    describe.require(*names);
+    describe.check_dimensions(*names, 1, 1);
   }
-  if (!h.labels.exists()) return;
-  describe.check_dimensions(h.labels, 1, 2);
-  describe.check_length(h.labels, h.info.nodes, "vertices");
-  describe.check_integers(h.labels);
-  if (h.labels.columns() == 0) describe.fail("/nodes/labels has no columns");
-  h.info.has_labels = true;
-  // One column: a label each.
-  h.info.multi_label = h.labels.shape.size() == 2 && h.labels.columns() != 1;
-  if (h.info.multi_label) h.info.classes = h.labels.columns();
+  for (const auto* list : {&h.type_offset, &h.relation_source, &h.relation_target, &h.relation_inverse,
+                           &h.segment_ptr, &h.segment_relation, &h.segment_begin})
+    describe_list(*list, describe);
+  if (h.type_offset.rows() != h.type_name.rows() + 1)
+    describe.fail("/types/offset has {} entries for {} types; give one more than types", h.type_offset.rows(),
+                  h.type_name.rows());
+  for (const auto* list : {&h.relation_source, &h.relation_target, &h.relation_inverse})
+    if (list->rows() != h.relation_name.rows())
+      describe.fail("{} has {} entries for {} relations", list->name, list->rows(), h.relation_name.rows());
+  if (h.segment_ptr.rows() != h.info.nodes + 1)
+    describe.fail("/graph/segment_ptr has {} entries, but the graph has {} vertices; give one more",
+                  h.segment_ptr.rows(), h.info.nodes);
+  if (h.segment_begin.rows() != h.segment_relation.rows())
+    describe.fail("/graph/segment_begin has {} entries, but /graph/segment_relation has {}",
+                  h.segment_begin.rows(), h.segment_relation.rows());
 }
 
-void describe_splits(OpenGraphFile& h, const Describer& describe) {
-  std::int64_t* const sizes[] = {&h.info.train, &h.info.valid, &h.info.test};
-  for (std::size_t s = 0; s < h.splits.size(); ++s) {
-    if (!h.splits[s].exists()) continue;
-    describe.check_dimensions(h.splits[s], 1, 1);
-    if (h.splits[s].rows() > 0) describe.check_integers(h.splits[s]);
-    if (h.splits[s].rows() > h.info.nodes)
-      describe.fail("{} has {} ids, but the graph has {} vertices", h.splits[s].name, h.splits[s].rows(),
-                    h.info.nodes);
-    *sizes[s] = h.splits[s].rows();
+void describe_vertices(const OpenType& open, std::int64_t vertices, const Describer& describe,
+                       VertexInfo& info) {
+  if (open.features.exists()) {
+    describe.check_dimensions(open.features, 2, 2);
+    describe.check_length(open.features, vertices, "vertices");
+    describe.check_numbers(open.features);
+    info.features = open.features.columns();
+    info.half_features = open.features.is_half();
+  }
+  if (!open.labels.exists()) return;
+  describe.check_dimensions(open.labels, 1, 2);
+  describe.check_length(open.labels, vertices, "vertices");
+  describe.check_integers(open.labels);
+  if (open.labels.columns() == 0) describe.fail("{} has no columns", open.labels.name);
+  info.has_labels = true;
+  // One column: a label each.
+  info.multi_label = open.labels.shape.size() == 2 && open.labels.columns() != 1;
+  if (info.multi_label) info.classes = open.labels.columns();
+}
+
+void describe_splits(const OpenType& open, std::int64_t vertices, const Describer& describe,
+                     VertexInfo& info) {
+  std::int64_t* const sizes[] = {&info.train, &info.valid, &info.test};
+  for (std::size_t s = 0; s < open.splits.size(); ++s) {
+    const auto& split = open.splits[s];
+    if (!split.exists()) continue;
+    describe.check_dimensions(split, 1, 1);
+    if (split.rows() > 0) describe.check_integers(split);
+    if (split.rows() > vertices)
+      describe.fail("{} has {} ids, but the graph has {} vertices", split.name, split.rows(), vertices);
+    *sizes[s] = split.rows();
+  }
+}
+
+void describe_types(OpenGraphFile& h, const Describer& describe) {
+  for (std::size_t t = 0; t < h.types.size(); ++t) {
+    const auto vertices = h.info.schema.types()[t].size();
+    auto& info = h.info.types.emplace_back();
+    describe_vertices(h.types[t], vertices, describe, info);
+    describe_splits(h.types[t], vertices, describe, info);
   }
 }
 
@@ -214,11 +268,15 @@ std::int64_t entries_of(const hdf5::Dataset& dataset) {
   return dataset.rows() * dataset.columns();
 }
 
+// Of the data sets that were opened since.
 void read_digests(OpenGraphFile& h, const Describer& describe) {
   for (const auto* dataset : h.datasets())
-    h.contents[dataset->name] = ContentCheck(
-        entries_of(*dataset),
-        h.verify == Verify::kRenew ? std::nullopt : stated_digest(dataset->handle, dataset->name, describe));
+    if (!h.contents.contains(dataset->name))
+      h.contents[dataset->name] =
+          ContentCheck(entries_of(*dataset),
+                       h.view.verify == Verify::kRenew
+                           ? std::nullopt
+                           : stated_digest(dataset->handle, dataset->name, describe));
 }
 
 // What is known of the data sets, and of the file where that is everything.
@@ -230,17 +288,19 @@ ContentDigests known_contents(const OpenGraphFile& h) {
       digests.datasets[dataset->name] = *digest;
       all.push_back({dataset->name, dataset->shape, *digest});
     }
-  if (all.size() == h.contents.size()) digests.file = file_digest(all, h.info.classes);
+  std::vector<std::int64_t> classes;
+  for (const auto& type : h.info.types) classes.push_back(type.classes);
+  if (all.size() == h.contents.size()) digests.file = file_digest(all, fold_classes(classes));
   return digests;
 }
 
 // The digest of the file covers which data sets there are, and their shapes.
 void check_file_digest(OpenGraphFile& h) {
-  if (h.verify == Verify::kRenew) return;
+  if (h.view.verify == Verify::kRenew) return;
   const Describer describe(h.path);
   const auto stated = stated_digest(h.file, "/", describe);
   h.has_digest = stated.has_value();
-  if (!stated || h.verify == Verify::kNo) return;
+  if (!stated || h.view.verify == Verify::kNo) return;
   const auto known = known_contents(h).file;
   if (!known) describe.fail("it has a digest, but not each of its data sets has one; {}", kDigestAgain);
   if (*known != *stated)
@@ -248,65 +308,103 @@ void check_file_digest(OpenGraphFile& h) {
                   hex(*known), hex(*stated), kDigestAgain);
 }
 
+// The matrix, and what the schema is read from.
 void describe_file(OpenGraphFile& h) {
   const Describer describe(h.path);
-  check_format(h.file, h.path, describe);
+  h.info.typed = check_format(h.file, h.path, describe) == kTyped;
   hdf5::read_text_attribute(h.file, "name", h.info.name);
   hdf5::read_text_attribute(h.file, "source", h.info.source);
   std::int64_t directed = 0;
   if (hdf5::read_integer_attribute(h.file, "directed", directed)) h.info.directed = directed != 0;
-  open_datasets(h);
+  open_matrix(h);
   describe_graph(h, describe);
-  describe_nodes(h, describe);
-  describe_splits(h, describe);
+  if (h.info.typed) describe_schema(h, describe);
+  read_digests(h, describe);
+}
+
+// The vertices, type by type.
+void describe_vertices_of_types(OpenGraphFile& h) {
+  const Describer describe(h.path);
+  open_types(h);
+  describe_types(h, describe);
   read_digests(h, describe);
 }
 
 // Collective. The largest label + 1; every rank looks at an even range of the labels.
-std::int64_t count_classes(const OpenGraphFile& h) {
-  const auto range = even_range(h.info.nodes, h.comm.size(), h.comm.rank());
+std::int64_t count_classes(const OpenGraphFile& h, const hdf5::Dataset& dataset) {
+  const auto range = even_range(dataset.rows(), h.comm.size(), h.comm.rank());
   Buffer<std::int64_t> labels(range.size());
-  const bool good = hdf5::read_slab(h.labels, H5T_NATIVE_INT64, {range.begin, range.end, 1}, labels.data());
+  const bool good = hdf5::read_slab(dataset, H5T_NATIVE_INT64, {range.begin, range.end, 1}, labels.data());
   agree(h.comm, [&] {
-    if (!good) input_error("graph file {}: cannot read /nodes/labels: {}", h.path, hdf5::reason());
+    if (!good) input_error("graph file {}: cannot read {}: {}", h.path, dataset.name, hdf5::reason());
   });
   const auto largest = labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
   return h.comm.all_reduce(std::max<std::int64_t>(largest, -1), Reduction::kMax, "graph file") + 1;
 }
 
-void find_classes(OpenGraphFile& h) {
-  if (!h.labels.exists() || h.info.multi_label) return;
-  const bool given = hdf5::read_integer_attribute(h.labels.handle, "classes", h.info.classes);
-  const auto found = given ? "" : hdf5::describe_attribute(h.labels.handle, "classes");
+void find_classes(const OpenGraphFile& h, const hdf5::Dataset& labels, VertexInfo& info) {
+  if (!labels.exists() || info.multi_label) return;
+  const bool given = hdf5::read_integer_attribute(labels.handle, "classes", info.classes);
+  const auto found = given ? "" : hdf5::describe_attribute(labels.handle, "classes");
   if (!given && found != "absent")
-    input_error("graph file {}: /nodes/labels: its attribute classes is {}, not a whole number; {}", h.path,
+    input_error("graph file {}: {}: its attribute classes is {}, not a whole number; {}", h.path, labels.name,
                 found, kWriteAgain);
-  if (!given || h.info.classes == 0) h.info.classes = count_classes(h);
-  if (h.info.classes < 0 || h.info.classes > std::numeric_limits<std::int32_t>::max())
-    input_error("graph file {}: /nodes/labels has {} classes; labels must lie in [0, 2^31 - 1); {}", h.path,
-                h.info.classes, kWriteAgain);
+  if (!given || info.classes == 0) info.classes = count_classes(h, labels);
+  if (info.classes < 0 || info.classes > std::numeric_limits<std::int32_t>::max())
+    input_error("graph file {}: {} has {} classes; labels must lie in [0, 2^31 - 1); {}", h.path, labels.name,
+                info.classes, kWriteAgain);
+}
+
+// The type that was asked for; else the only one, or the only one with labels.
+int find_target(const GraphInfo& info, const GraphView& view, const std::string& path) {
+  if (!view.target.empty()) {
+    const int named = info.schema.find_type(view.target);
+    if (named < 0)
+      input_error("graph.target = \"{}\": graph file {} has no such vertex type; its types are {}", view.target,
+                  path, info.schema.type_names());
+    return named;
+  }
+  int found = -1, labelled = 0;
+  for (std::size_t t = 0; t < info.types.size(); ++t)
+    if (info.types[t].has_labels) {
+      found = static_cast<int>(t);
+      ++labelled;
+    }
+  return labelled == 1 ? found : info.types.size() == 1 ? 0 : -1;
+}
+
+void choose_target(OpenGraphFile& h) {
+  h.info.target = find_target(h.info, h.view, h.path);
+  if (h.info.target >= 0) static_cast<VertexInfo&>(h.info) = h.info.types[h.info.target];
+  h.info.columns = h.view.apart ? h.info.schema.columns() : h.info.nodes;
 }
 
 }  // namespace
 
-GraphFile::GraphFile(const Communicator& comm, const std::string& path, Verify verify)
-    : open_(new OpenGraphFile{comm, path, {}, {}, {}, {}, {}, {}, {}, {}, verify, false, {}}) {
+GraphFile::GraphFile(const Communicator& comm, const std::string& path, const GraphView& view)
+    : open_(new OpenGraphFile(comm, path, view)) {
   hdf5::silence();
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     check_is_hdf5(path);
     read_structure_alone(path);
   });
-  open_->file = hdf5::open_file(comm, path);
+  auto& h = *open_;
+  h.file = hdf5::open_file(comm, path);
   agree(comm, [&] {
-    if (!open_->file.valid())
+    if (!h.file.valid())
       input_error("graph file {}: is HDF5 but damaged or cut off ({}); {}", path, hdf5::reason(),
                   kWriteAgain);
   });
-  agree(comm, [&] { describe_file(*open_); });
-  find_classes(*open_);
-  agree(comm, [&] { check_file_digest(*open_); });
-  open_->info.content = known_contents(*open_);
+  agree(comm, [&] { describe_file(h); });
+  h.info.schema = h.info.typed ? read_schema(h) : Schema(h.info.nodes);
+  agree(comm, [&] { describe_vertices_of_types(h); });
+  for (std::size_t t = 0; t < h.types.size(); ++t) find_classes(h, h.types[t].labels, h.info.types[t]);
+  agree(comm, [&] {
+    check_file_digest(h);
+    choose_target(h);
+  });
+  h.info.content = known_contents(h);
 }
 
 GraphFile::~GraphFile() = default;

@@ -11,9 +11,15 @@ namespace espalier {
 struct GraphWriter::State {
   hdf5::Output output;
   std::vector<DatasetContent> written = {};
-  std::int64_t classes = 0;
+  Schema schema{};
+  bool typed = false;
+  std::vector<std::int64_t> classes = {0};  // [types]
 
   const Communicator& comm() const { return output.comm(); }
+  // "/nodes/paper/labels"
+  std::string path(const char* folder, int type, const std::string& name) const {
+    return fmt::format("/{}/{}{}", folder, typed ? schema.types()[type].name + "/" : "", name);
+  }
 };
 
 namespace {
@@ -62,6 +68,90 @@ namespace {
 constexpr std::int64_t kVector = -1;  // columns of a dataset with one dimension
 }
 
+// Collective. A list that every rank has, written by rank 0.
+template <class T>
+void GraphWriter::write_list(const std::string& name, const std::vector<T>& values) {
+  const bool mine = state_->comm().rank() == 0;
+  const auto count = std::ssize(values);
+  write<T>(name, count, kVector, mine ? 0 : count, std::span<const T>(values).first(mine ? values.size() : 0));
+}
+
+void GraphWriter::write_names(const std::string& name, const std::vector<std::string>& names) {
+  const auto& file = state_->output.file();
+  const bool good = hdf5::write_texts(state_->comm(), file, name, names);
+  state_->output.require(good, name);
+  const auto hashes = hashes_of(names);
+  const auto digest = content_digest(std::span<const std::int64_t>(hashes), 0);
+  state_->output.require(
+      hdf5::write_text_attribute(hdf5::open_dataset(file, name).handle, "digest", hex(digest)), name);
+  state_->written.push_back({name, {std::ssize(names)}, digest});
+}
+
+void GraphWriter::write_schema(const Schema& schema) {
+  state_->typed = true;
+  state_->schema = schema;
+  state_->classes.assign(schema.types().size(), 0);
+  std::vector<std::string> types, relations;
+  std::vector<std::int64_t> offsets = {0};
+  std::vector<std::int32_t> sources, targets, inverses;
+  for (const auto& type : schema.types()) {
+    types.push_back(type.name);
+    offsets.push_back(type.end);
+  }
+  for (const auto& relation : schema.relations()) {
+    relations.push_back(relation.name);
+    sources.push_back(relation.source);
+    targets.push_back(relation.target);
+    inverses.push_back(relation.inverse);
+  }
+  write_names("/types/name", types);
+  write_list("/types/offset", offsets);
+  write_names("/relations/name", relations);
+  write_list("/relations/source", sources);
+  write_list("/relations/target", targets);
+  write_list("/relations/inverse", inverses);
+}
+
+// Collective. The segments of my rows; their first row and entry in the file are row_begin and
+// entry_begin.
+template <class Index>
+void GraphWriter::write_segments(const Csr<Index>& rows, std::int64_t row_begin, std::int64_t entry_begin) {
+  const auto& comm = state_->comm();
+  const auto& schema = state_->schema;
+  Buffer<std::int64_t> ptr, begins;
+  Buffer<std::uint8_t> relations;
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    ptr.push_back(std::ssize(begins));
+    int before = -1;
+    for (auto e = rows.row_begin(row); e < rows.row_end(row); ++e) {
+      const auto column = static_cast<std::int64_t>(rows.indices[e]);
+      if (before >= 0 && column < schema.begin(before + 1)) continue;
+      before = schema.relation_of(column);
+      relations.push_back(static_cast<std::uint8_t>(before));
+      begins.push_back(entry_begin + e);
+    }
+  }
+  if (comm.rank() + 1 == comm.size()) ptr.push_back(std::ssize(begins));
+  const auto place = place_of(comm, begins.size());
+  for (auto& first : ptr) first += place.begin;
+  write<std::int64_t>("/graph/segment_ptr", schema.nodes() + 1, kVector, row_begin, ptr);
+  write<std::uint8_t>("/graph/segment_relation", place.total, kVector, place.begin, relations);
+  write<std::int64_t>("/graph/segment_begin", place.total, kVector, place.begin, begins);
+}
+
+namespace {
+
+// The vertices that columns stand for.
+template <class Index>
+Buffer<Index> sources_of(const Schema& schema, const Buffer<Index>& columns) {
+  Buffer<Index> sources(columns.size());
+  std::ranges::transform(columns, sources.begin(),
+                         [&](Index column) { return static_cast<Index>(schema.vertex_of(column)); });
+  return sources;
+}
+
+}  // namespace
+
 template <class Index>
 void GraphWriter::write_adjacency(const Csr<Index>& rows) {
   const auto& comm = state_->comm();
@@ -75,7 +165,13 @@ void GraphWriter::write_adjacency(const Csr<Index>& rows) {
   ESPALIER_CHECK(!has_values || rows.values.size() == rows.indices.size(), "{} weights for {} edges",
                  rows.values.size(), rows.indices.size());
   write<std::int64_t>("/graph/indptr", row_place.total + 1, kVector, row_place.begin, indptr);
-  write<Index>("/graph/indices", edge_place.total, kVector, edge_place.begin, rows.indices);
+  if (state_->typed) {
+    write<Index>("/graph/indices", edge_place.total, kVector, edge_place.begin,
+                 sources_of(state_->schema, rows.indices));
+    write_segments(rows, row_place.begin, edge_place.begin);
+  } else {
+    write<Index>("/graph/indices", edge_place.total, kVector, edge_place.begin, rows.indices);
+  }
   if (has_values) write<float>("/graph/weights", edge_place.total, kVector, edge_place.begin, rows.values);
 }
 
@@ -83,38 +179,39 @@ template void GraphWriter::write_adjacency(const Csr<std::int32_t>&);
 template void GraphWriter::write_adjacency(const Csr<std::int64_t>&);
 
 template <class T>
-void GraphWriter::write_features(const Matrix<T>& rows) {
+void GraphWriter::write_features(const Matrix<T>& rows, int type) {
   const auto place = place_of(state_->comm(), static_cast<std::size_t>(rows.rows));
   const auto columns =
       state_->comm().all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
-  write<T>("/nodes/features", place.total, columns, place.begin, rows.data);
+  write<T>(state_->path("nodes", type, "features"), place.total, columns, place.begin, rows.data);
 }
 
-template void GraphWriter::write_features(const Matrix<float>&);
-template void GraphWriter::write_features(const Matrix<Half>&);
+template void GraphWriter::write_features(const Matrix<float>&, int);
+template void GraphWriter::write_features(const Matrix<Half>&, int);
 
-void GraphWriter::write_labels(std::span<const std::int32_t> labels) {
+void GraphWriter::write_labels(std::span<const std::int32_t> labels, int type) {
   const auto& comm = state_->comm();
   const auto place = place_of(comm, labels.size());
   const auto largest = labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
   const auto classes = comm.all_reduce(std::int64_t{largest}, Reduction::kMax, "graph file") + 1;
-  state_->classes = classes;
-  write<std::int32_t>("/nodes/labels", place.total, kVector, place.begin, labels);
-  const auto dataset = hdf5::open_dataset(state_->output.file(), "/nodes/labels");
+  state_->classes[type] = classes;
+  const auto path = state_->path("nodes", type, "labels");
+  write<std::int32_t>(path, place.total, kVector, place.begin, labels);
+  const auto dataset = hdf5::open_dataset(state_->output.file(), path);
   hdf5::write_integer_attribute(dataset.handle, "classes", classes);
 }
 
-void GraphWriter::write_multi_labels(const Matrix<std::uint8_t>& rows) {
+void GraphWriter::write_multi_labels(const Matrix<std::uint8_t>& rows, int type) {
   const auto place = place_of(state_->comm(), static_cast<std::size_t>(rows.rows));
   const auto columns =
       state_->comm().all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
-  state_->classes = columns;
-  write<std::uint8_t>("/nodes/labels", place.total, columns, place.begin, rows.data);
+  state_->classes[type] = columns;
+  write<std::uint8_t>(state_->path("nodes", type, "labels"), place.total, columns, place.begin, rows.data);
 }
 
-void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids) {
+void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids, int type) {
   const auto place = place_of(state_->comm(), ids.size());
-  write<std::int64_t>(std::string("/split/") + kSplitNames[static_cast<std::size_t>(split)], place.total,
+  write<std::int64_t>(state_->path("split", type, kSplitNames[static_cast<std::size_t>(split)]), place.total,
                       kVector, place.begin, ids);
 }
 
@@ -151,9 +248,9 @@ void write_digests(const Communicator& comm, const std::string& path, const Cont
 void GraphWriter::commit(const GraphDescription& description) {
   auto& output = state_->output;
   const auto& file = output.file();
-  const auto digest = file_digest(state_->written, state_->classes);
+  const auto digest = file_digest(state_->written, fold_classes(state_->classes));
   bool good = hdf5::write_text_attribute(file, "format", "espalier-graph");
-  good = hdf5::write_integer_attribute(file, "version", 1) && good;
+  good = hdf5::write_integer_attribute(file, "version", state_->typed ? 2 : 1) && good;
   good = hdf5::write_text_attribute(file, "name", shortened(description.name)) && good;
   good = hdf5::write_text_attribute(file, "source", shortened(description.source)) && good;
   good = hdf5::write_text_attribute(file, "digest", hex(digest)) && good;

@@ -424,6 +424,32 @@ bool write_slab(const Dataset& dataset, hid_t type, const Slab& slab, const void
   });
 }
 
+bool write_texts(const Communicator& comm, const Handle& file, const std::string& name,
+                 const std::vector<std::string>& texts) {
+  std::size_t longest = 1;
+  for (const auto& text : texts) longest = std::max(longest, text.size());
+  std::string padded;
+  for (const auto& text : texts) padded += text + std::string(longest - text.size(), '\0');
+  const auto type = text_type(longest, -1);
+  H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
+  const auto dataset = create_dataset(file, name, type.id(), {std::ssize(texts)});
+  const Slab slab{0, comm.rank() == 0 ? std::ssize(texts) : 0, 1};
+  return dataset.exists() && write_slab(dataset, type.id(), slab, padded.data());
+}
+
+bool read_texts(const Dataset& dataset, std::vector<std::string>& texts) {
+  const Handle stored(H5Dget_type(dataset.handle.id()), H5Tclose);
+  if (dataset.type_class != H5T_STRING || dataset.shape.size() != 1) return false;
+  if (H5Tis_variable_str(stored.id()) > 0) return false;
+  const auto length = dataset.type_size + 1;  // HDF5 ends each with a null
+  const auto type = text_type(length, stored.id());
+  std::vector<char> letters(dataset.rows() * length, '\0');
+  if (!read_slab(dataset, type.id(), {0, dataset.rows(), 1}, letters.data())) return false;
+  texts.clear();
+  for (std::int64_t k = 0; k < dataset.rows(); ++k) texts.emplace_back(letters.data() + k * length);
+  return true;
+}
+
 std::vector<std::string> dataset_names(const Handle& file) {
   std::vector<std::string> names;
   const auto one = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {

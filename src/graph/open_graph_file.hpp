@@ -24,30 +24,46 @@ inline constexpr const char* kDigestAgain =
     "--write` "
     "writes new digests";
 
-/// The data sets of the format.
-inline constexpr std::array<const char*, 8> kDatasetNames = {
-    "/graph/indptr", "/graph/indices", "/graph/weights", "/nodes/features",
-    "/nodes/labels", "/split/train",   "/split/valid",   "/split/test"};
+/// The data sets of one vertex type.
+struct OpenType {
+  hdf5::Dataset features, labels;
+  std::array<hdf5::Dataset, 3> splits;
+};
 
 struct OpenGraphFile {
+  OpenGraphFile(const Communicator& comm_, std::string path_, GraphView view_)
+      : comm(comm_), path(std::move(path_)), view(std::move(view_)) {}
+
   const Communicator& comm;
   std::string path;
   hdf5::Handle file;
   GraphInfo info;
-  hdf5::Dataset indptr, indices, weights, features, labels;
-  std::array<hdf5::Dataset, 3> splits;
-  Verify verify = Verify::kYes;
+  GraphView view;
+  hdf5::Dataset indptr, indices, weights;
+  hdf5::Dataset type_name, type_offset;                                          // of version 2
+  hdf5::Dataset relation_name, relation_source, relation_target, relation_inverse;
+  hdf5::Dataset segment_ptr, segment_relation, segment_begin;
+  std::vector<OpenType> types = {};  ///< [types]
   bool has_digest = false;
-  std::map<std::string, ContentCheck> contents;  ///< of the data sets that exist, by name
+  std::map<std::string, ContentCheck> contents = {};  ///< of the data sets that exist, by name
 
-  /// The data sets that exist, in the order of the format.
+  /// The data sets that exist.
   std::vector<const hdf5::Dataset*> datasets() const {
-    std::vector<const hdf5::Dataset*> all;
-    for (const auto* dataset :
-         {&indptr, &indices, &weights, &features, &labels, &splits[0], &splits[1], &splits[2]})
-      if (dataset->exists()) all.push_back(dataset);
+    std::vector<const hdf5::Dataset*> all = {&indptr,          &indices,         &weights,
+                                             &type_name,       &type_offset,     &relation_name,
+                                             &relation_source, &relation_target, &relation_inverse,
+                                             &segment_ptr,     &segment_relation, &segment_begin};
+    for (const auto& type : types)
+      for (const auto* dataset :
+           {&type.features, &type.labels, &type.splits[0], &type.splits[1], &type.splits[2]})
+        all.push_back(dataset);
+    std::erase_if(all, [](const auto* dataset) { return !dataset->exists(); });
     return all;
   }
 };
+
+/// Collective. The names of the types and relations of a file of version 2, whose data sets are
+/// open. Throws UserError(kInput) on every rank.
+Schema read_schema(OpenGraphFile& h);
 
 }  // namespace espalier

@@ -55,12 +55,19 @@ std::uint64_t content_digest(std::span<const T> values, std::int64_t first) {
   return sum;
 }
 
+/// What a list of texts is hashed as: each by its letters.
+std::vector<std::int64_t> hashes_of(const std::vector<std::string>& texts);
+
 /// One data set of a file.
 struct DatasetContent {
   std::string name;
   std::vector<std::int64_t> shape;
   std::uint64_t digest = 0;
 };
+
+/// The number of classes that a file's digest is over: that of its only type, or a hash of those of
+/// all types.
+std::int64_t fold_classes(std::span<const std::int64_t> classes);
 
 /// The digest of a file with these data sets, in any order.
 std::uint64_t file_digest(std::span<const DatasetContent> datasets, std::int64_t classes);

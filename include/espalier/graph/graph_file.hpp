@@ -1,5 +1,7 @@
 // The graph file (HDF5, design section 7), read in parallel by row ranges.
 //
+// A graph without types:
+//
 //   /                 attributes format = "espalier-graph", version = 1; optional: name, source,
 //                     directed
 //   /graph/indptr     int64 [n+1]
@@ -9,6 +11,22 @@
 //   /nodes/labels     int32 [n] or [n, 1], classes from 0, -1 = none; or uint8 [n, C] for
 //                     multi-label, 0 or 1, 255 = unknown; attribute classes (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
+//
+// A graph with types (schema.hpp), where m edges of R relations have q segments, the runs of one
+// relation in a row; none is empty:
+//
+//   /                 version = 2, else as above
+//   /types/name       fixed-length text [T]
+//   /types/offset     int64 [T+1]             type t has the vertices offset[t] .. offset[t+1]
+//   /relations/name   fixed-length text [R]
+//   /relations/source, target, inverse        int32 [R], places in the lists; inverse -1: none
+//   /graph/indptr, indices, weights           as above; the entries of a row ascend by
+//                                             (relation, source)
+//   /graph/segment_ptr       int64 [n+1]      row v has segments segment_ptr[v] .. [v+1]
+//   /graph/segment_relation  uint8 or uint16 [q]
+//   /graph/segment_begin     int64 [q]        the segment's first entry
+//   /nodes/TYPE/features, labels              as above, of the type's vertices; optional
+//   /split/TYPE/train, valid, test            as above, ids counted within the type
 //
 // Numbers of other widths are converted when they are read. Features and weights may be integers or
 // truth values: each becomes the nearest float32, as numpy's astype makes it.
@@ -28,24 +46,37 @@
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/content_digest.hpp"
+#include "espalier/graph/schema.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
 
-struct GraphInfo {
+/// What a file knows of the vertices of one type.
+struct VertexInfo {
+  std::int64_t features = 0;   ///< f; 0 when there are none
+  std::int64_t classes = 0;    ///< largest label + 1, or the columns of multi-label
+  bool half_features = false;  ///< features are float16
+  bool has_labels = false;     ///< labels are there; with classes = 0 all of them are -1
+  bool multi_label = false;
+  std::int64_t train = 0, valid = 0, test = 0;  ///< sizes of the splits
+};
+
+/// As a VertexInfo it is that of the target type.
+struct GraphInfo : VertexInfo {
   std::string name;
   std::string source;
   std::optional<bool> directed;  ///< what the file claims, if it does
   std::int64_t nodes = 0;
-  std::int64_t edges = 0;     ///< entries of the adjacency matrix
-  std::int64_t features = 0;  ///< f; 0 when the file has none
-  std::int64_t classes = 0;   ///< largest label + 1, or the columns of multi-label
+  std::int64_t edges = 0;    ///< entries of the adjacency matrix
+  std::int64_t columns = 0;  ///< of the matrix that is read: the schema's, or `nodes` where relations
+                             ///< are merged
   bool weighted = false;
-  bool wide_indices = false;   ///< /graph/indices is int64
-  bool half_features = false;  ///< /nodes/features is float16
-  bool has_labels = false;     ///< /nodes/labels is there; with classes = 0 all of them are -1
-  bool multi_label = false;
-  std::int64_t train = 0, valid = 0, test = 0;  ///< sizes of the splits
+  bool wide_indices = false;  ///< /graph/indices is int64
+  bool typed = false;         ///< version 2
+  Schema schema;
+  std::vector<VertexInfo> types;  ///< of each type of the schema
+  int target = 0;          ///< the type whose labels and splits count; -1: several have some, and
+                           ///< none was named
   ContentDigests content;  ///< those that stand in the file; GraphFile::content() knows more when
                            ///< it was read
 };
@@ -61,6 +92,17 @@ inline constexpr std::array<const char*, 3> kSplitNames = {"train", "valid", "te
 /// stood there.
 enum class Verify { kYes, kNo, kRenew };
 
+/// How a file is looked at.
+struct GraphView {
+  Verify verify = Verify::kYes;
+  std::string target = {};  ///< the target type; empty: the only one with labels
+  bool apart = false;       ///< are the columns of a typed graph (relation, source)? Else vertices:
+                            ///< types are ignored, edges of several relations between two
+                            ///< vertices are one, their weights added
+
+  GraphView(Verify verify_ = Verify::kYes) : verify(verify_) {}
+};
+
 struct OpenGraphFile;  // src/graph/open_graph_file.hpp
 
 class GraphFile {
@@ -68,7 +110,7 @@ class GraphFile {
   /// Collective. Opens and checks what can be checked without reading the big arrays: format,
   /// version, shapes, types. Throws UserError(kInput) on every rank with path and reason. `comm`
   /// must outlive the file.
-  GraphFile(const Communicator& comm, const std::string& path, Verify verify = Verify::kYes);
+  GraphFile(const Communicator& comm, const std::string& path, const GraphView& view = {});
   /// Collective.
   ~GraphFile();
   GraphFile(const GraphFile&) = delete;
@@ -85,27 +127,32 @@ class GraphFile {
   bool has_digest() const;
 
   /// Collective; every rank its own range (may be empty). Rows [begin, end) of A with global column
-  /// ids, and weights where the file has them. Checks: indptr ascending, columns in [0, n) and
-  /// strictly ascending in a row, weights finite and >= 0. Index is int32_t (throws if n >= 2^31)
-  /// or int64_t; the file's own width does not matter.
+  /// ids, and weights where the file has them. Checks: indptr ascending, sources in [0, n), or in
+  /// their type, strictly ascending in a row or segment, segments as they should be, weights finite
+  /// and >= 0. Index is int32_t (throws if there are 2^31 columns) or int64_t; the file's own width
+  /// does not matter.
   template <class Index>
   Csr<Index> read_rows(std::int64_t begin, std::int64_t end) const;
 
-  /// Collective. Rows [begin, end) of H as stored values converted to T (float or Half).
-  /// Checks: finite.
+  /// Collective. Features of the vertices [begin, end), all of one type, as stored values converted
+  /// to T (float or Half). Checks: finite.
   template <class T>
-  Matrix<T> read_features(std::int64_t begin, std::int64_t end) const;
+  Matrix<T> read_features(std::int64_t begin, std::int64_t end, int type = 0) const;
 
-  /// Collective. Labels of [begin, end); -1 = none. Only for single-label files.
-  Buffer<std::int32_t> read_labels(std::int64_t begin, std::int64_t end) const;
+  /// Collective. Labels of [begin, end); -1 = none, as all vertices of other types have. Only where
+  /// a vertex has one.
+  Buffer<std::int32_t> read_labels(std::int64_t begin, std::int64_t end, int type = kTarget) const;
 
-  /// Collective. Labels of [begin, end) of a multi-label file: entry (v, k) is 1 where vertex v has
-  /// label k, 0 where it has not, kUnknownLabel where that is not known. Checks: one of these.
-  Matrix<std::uint8_t> read_multi_labels(std::int64_t begin, std::int64_t end) const;
+  /// Collective. Labels of [begin, end) of a multi-label type: entry (v, k) is 1 where vertex v has
+  /// label k, 0 where it has not, kUnknownLabel where that is not known, as of all vertices of
+  /// other types. Checks: one of these.
+  Matrix<std::uint8_t> read_multi_labels(std::int64_t begin, std::int64_t end, int type = kTarget) const;
 
-  /// Collective. A whole split on every rank, ascending. Checks: ascending, in [0, n). An absent
-  /// split is empty.
-  Buffer<std::int64_t> read_split(Split split) const;
+  /// Collective. A whole split on every rank, ascending ids of vertices. Checks: ascending, in the
+  /// type. An absent split is empty.
+  Buffer<std::int64_t> read_split(Split split, int type = kTarget) const;
+
+  static constexpr int kTarget = -1;  ///< the target type
 
  private:
   std::unique_ptr<OpenGraphFile> open_;

@@ -9,6 +9,9 @@
 //     writer.write_features(my_features);
 //     writer.commit({"cora", "where it came from", false});
 //
+// A graph with types is written by the same members, after write_schema(); what is said of vertices
+// is then said type by type, and ranks hand over consecutive vertices of that type.
+//
 // Digests of each data set and of the file are written beside them (content_digest.hpp).
 #pragma once
 
@@ -41,24 +44,28 @@ class GraphWriter {
   GraphWriter(const GraphWriter&) = delete;
   GraphWriter& operator=(const GraphWriter&) = delete;
 
-  /// Collective. My rows of A with global columns, ascending; Index decides the width in the file.
-  /// Weights are written when any rank has values.
+  /// Collective, the same on every rank, before all others: the file becomes one of version 2.
+  void write_schema(const Schema& schema);
+
+  /// Collective. My rows of A with global columns, those of the schema, ascending; Index decides
+  /// the width in the file. Weights are written when any rank has values.
   template <class Index>
   void write_adjacency(const Csr<Index>& rows);
 
   /// Collective. My rows of H (float or Half). Ranks without rows may pass an empty matrix of
   /// any width.
   template <class T>
-  void write_features(const Matrix<T>& rows);
+  void write_features(const Matrix<T>& rows, int type = 0);
 
   /// Collective. -1 = no label. Stores the number of classes beside them.
-  void write_labels(std::span<const std::int32_t> labels);
+  void write_labels(std::span<const std::int32_t> labels, int type = 0);
 
   /// Collective. One row of 0, 1 and kUnknownLabel per vertex.
-  void write_multi_labels(const Matrix<std::uint8_t>& rows);
+  void write_multi_labels(const Matrix<std::uint8_t>& rows, int type = 0);
 
-  /// Collective. My part of a split; the parts in rank order are ascending.
-  void write_split(Split split, std::span<const std::int64_t> ids);
+  /// Collective. My part of a split, counted within the type; the parts in rank order
+  /// are ascending.
+  void write_split(Split split, std::span<const std::int64_t> ids, int type = 0);
 
   /// Collective. Closes the file and gives it its name as put_in_place() does: a file that appeared
   /// there meanwhile is replaced only when that is allowed, else this one stays beside it under
@@ -70,6 +77,12 @@ class GraphWriter {
   template <class T>
   void write(const std::string& name, std::int64_t total, std::int64_t columns, std::int64_t begin,
              std::span<const T> values);
+
+  template <class T>
+  void write_list(const std::string& name, const std::vector<T>& values);
+  void write_names(const std::string& name, const std::vector<std::string>& names);
+  template <class Index>
+  void write_segments(const Csr<Index>& rows, std::int64_t row_begin, std::int64_t entry_begin);
 
   std::unique_ptr<State> state_;
 };

@@ -136,6 +136,12 @@ Dataset create_dataset(const Handle& file, const std::string& name, hid_t type,
 Dataset reserve_dataset(const Handle& file, const std::string& name, hid_t type,
                         const std::vector<std::int64_t>& shape);
 
+/// Collective: rank 0 writes a list of texts, of one fixed length (h5py gives them back as bytes).
+bool write_texts(const Communicator& comm, const Handle& file, const std::string& name,
+                 const std::vector<std::string>& texts);
+/// Not collective. A list of texts of fixed length; false where it is none, or cannot be read.
+bool read_texts(const Dataset& dataset, std::vector<std::string>& texts);
+
 /// Where the bytes of a contiguous dataset begin in its file, user block included; -1 where it
 /// has no place.
 std::int64_t place_of(const Dataset& dataset);

@@ -1,0 +1,241 @@
+// Reading what a file knows of vertices: features, labels, splits.
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <type_traits>
+
+#include "checked_read.hpp"
+#include "espalier/graph/row_range.hpp"
+
+namespace espalier {
+
+namespace {
+
+void check_range(const OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
+  ESPALIER_CHECK(0 <= begin && begin <= end && end <= h.info.nodes, "rows [{}, {}) of {}", begin, end,
+                 h.info.nodes);
+}
+
+}  // namespace
+
+// ---- features ----
+
+namespace {
+
+bool is_finite(float x) {
+  return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u;
+}
+bool is_finite(Half x) {
+  return (x.bits & 0x7c00u) != 0x7c00u;
+}
+
+template <class T>
+void check_finite(const OpenGraphFile& h, const std::string& name, const hdf5::Slab& slab, std::span<const T> values,
+                  std::int64_t first, const char* wrong) {
+  bool all = true;
+  for (const T x : values) all &= is_finite(x);
+  if (all) return;
+  const auto bad = std::find_if(values.begin(), values.end(), [](T x) { return !is_finite(x); });
+  const auto place = first + (bad - values.begin());
+  fail(h, "{}: row {}, column {} is {}", name, slab.begin + place / slab.columns, place % slab.columns, wrong);
+}
+
+template <class Stored>
+Buffer<Stored> read_finite(OpenGraphFile& h, const hdf5::Dataset& features, const hdf5::Slab& slab) {
+  return read_checked<Stored>(h, features, slab,
+                              InPieces{[&](std::span<const Stored> piece, std::int64_t first) {
+                                check_finite(h, features.name, slab, piece, first, "not a finite number");
+                              }});
+}
+
+}  // namespace
+
+template <class T>
+Matrix<T> GraphFile::read_features(std::int64_t begin, std::int64_t end, int type) const {
+  auto& h = *open_;
+  check_range(h, begin, end);
+  const auto& of = h.info.schema.types()[type];
+  const auto& features = h.types[type].features;
+  ESPALIER_CHECK(of.begin <= begin && end <= of.end, "vertices [{}, {}) of type {}", begin, end, of.name);
+  if (!features.exists()) input_error("graph file {}: has no {}", h.path, features.name);
+  const hdf5::Slab slab{begin - of.begin, end - of.begin, h.info.types[type].features};
+  Matrix<T> rows(end - begin, slab.columns);
+  if (std::is_same_v<T, Half> == h.info.types[type].half_features) {
+    rows.data = read_finite<T>(h, features, slab);
+  } else if constexpr (std::is_same_v<T, Half>) {
+    const auto stored = read_finite<float>(h, features, slab);
+    std::transform(stored.begin(), stored.end(), rows.data.begin(), [](float x) { return to_half(x); });
+    agree(h.comm, [&] {
+      check_finite(h, features.name, slab, std::span<const Half>(rows.data), 0, "too large for float16");
+    });
+  } else {
+    const auto stored = read_finite<Half>(h, features, slab);
+    std::transform(stored.begin(), stored.end(), rows.data.begin(), [](Half x) { return to_float(x); });
+  }
+  return rows;
+}
+
+template Matrix<float> GraphFile::read_features(std::int64_t, std::int64_t, int) const;
+template Matrix<Half> GraphFile::read_features(std::int64_t, std::int64_t, int) const;
+
+// ---- labels and splits ----
+
+namespace {
+
+// The type meant; labels and splits are of one.
+int type_of(const OpenGraphFile& h, int type) {
+  if (type == GraphFile::kTarget) type = h.info.target;
+  if (type < 0)
+    input_error(
+        "graph file {}: several of its vertex types have labels, or none: say with graph.target which one is "
+        "meant ({})",
+        h.path, h.info.schema.type_names());
+  return type;
+}
+
+// The part of the vertices [begin, end) that is of a type.
+RowRange part_of(const VertexType& type, std::int64_t begin, std::int64_t end) {
+  const auto from = std::clamp(begin, type.begin, type.end);
+  return {from, std::clamp(end, from, type.end)};
+}
+
+}  // namespace
+
+Buffer<std::int32_t> GraphFile::read_labels(std::int64_t begin, std::int64_t end, int type) const {
+  auto& h = *open_;
+  check_range(h, begin, end);
+  type = type_of(h, type);
+  const auto& dataset = h.types[type].labels;
+  const auto& info = h.info.types[type];
+  const auto& of = h.info.schema.types()[type];
+  if (!dataset.exists()) input_error("graph file {}: has no {}", h.path, dataset.name);
+  ESPALIER_CHECK(!info.multi_label, "{} has several labels per vertex", h.path);
+  const auto mine = part_of(of, begin, end);
+  const hdf5::Slab slab{mine.begin - of.begin, mine.end - of.begin, 1};
+  auto labels = read_checked<std::int32_t>(h, dataset, slab, [&](const auto& read) {
+    for (std::size_t v = 0; v < read.size(); ++v)
+      if (read[v] < -1 || read[v] >= info.classes)
+        fail(h, "{}: vertex {} has label {}; labels are -1 (none) or 0 to {}", dataset.name,
+             slab.begin + static_cast<std::int64_t>(v), read[v], info.classes - 1);
+  });
+  if (mine.size() == end - begin) return labels;
+  Buffer<std::int32_t> all(end - begin, -1);
+  std::ranges::copy(labels, all.begin() + (mine.begin - begin));
+  return all;
+}
+
+Matrix<std::uint8_t> GraphFile::read_multi_labels(std::int64_t begin, std::int64_t end, int type) const {
+  auto& h = *open_;
+  check_range(h, begin, end);
+  type = type_of(h, type);
+  const auto& dataset = h.types[type].labels;
+  const auto& info = h.info.types[type];
+  const auto& of = h.info.schema.types()[type];
+  ESPALIER_CHECK(info.multi_label, "{} has one label per vertex", h.path);
+  const auto mine = part_of(of, begin, end);
+  const hdf5::Slab slab{mine.begin - of.begin, mine.end - of.begin, info.classes};
+  const auto check = [&](const auto& values) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (values[i] != 0 && values[i] != 1 && values[i] != kUnknownLabel && values[i] != -1)
+        fail(h, "{}: row {} holds {}; several labels are given as 0 or 1, or 255 where unknown", dataset.name,
+             slab.begin + static_cast<std::int64_t>(i) / slab.columns, values[i]);
+  };
+  Matrix<std::uint8_t> rows(end - begin, info.classes);
+  const auto to = rows.data.begin() + (mine.begin - begin) * info.classes;
+  if (mine.size() < end - begin) std::ranges::fill(rows.data, kUnknownLabel);
+  if (dataset.type_size == 1 && !dataset.type_signed) {
+    std::ranges::copy(read_checked<std::uint8_t>(h, dataset, slab, check), to);
+  } else {  // HDF5 would make 255 of what is larger, and 0 of what is negative
+    const auto wide = read_checked<std::int32_t>(h, dataset, slab, check);
+    std::ranges::transform(wide, to, [](std::int32_t x) { return static_cast<std::uint8_t>(x); });
+  }
+  return rows;
+}
+
+Buffer<std::int64_t> GraphFile::read_split(Split split, int type) const {
+  auto& h = *open_;
+  if (type == kTarget && h.info.target < 0) return {};
+  type = type_of(h, type);
+  const auto& dataset = h.types[type].splits[static_cast<std::size_t>(split)];
+  const auto& of = h.info.schema.types()[type];
+  if (!dataset.exists()) return {};
+  auto read = read_checked<std::int64_t>(h, dataset, {0, dataset.rows(), 1}, [&](const auto& ids) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < 0 || ids[i] >= of.size())
+        fail(h, "{}: entry {} is {}, but {} has vertices 0 to {}", dataset.name, i, ids[i],
+             h.info.typed ? "the type" : "the graph", of.size() - 1);
+      if (i > 0 && ids[i] <= ids[i - 1])
+        fail(h, "{}: ids are not strictly ascending (entry {} is {} after {})", dataset.name, i, ids[i],
+             ids[i - 1]);
+    }
+  });
+  if (of.begin > 0)
+    for (auto& id : read) id += of.begin;
+  return read;
+}
+
+static void check_splits_of(const Communicator& comm, const GraphFile& file, int type) {
+  const auto& info = file.info().types[type];
+  const auto& of = file.info().schema.types()[type];
+  const auto places = even_range(of.size(), comm.size(), comm.rank());
+  const RowRange range{of.begin + places.begin, of.begin + places.end};
+  const bool labelled = info.classes > 0 && !info.multi_label;
+  const auto labels = labelled ? file.read_labels(range.begin, range.end, type) : Buffer<std::int32_t>();
+  const Buffer<std::int64_t> splits[] = {file.read_split(Split::kTrain, type),
+                                         file.read_split(Split::kValid, type),
+                                         file.read_split(Split::kTest, type)};
+  const auto folder = file.info().typed ? of.name + "/" : std::string();
+  std::vector<signed char> owner(range.size(), -1);
+  agree(comm, [&] {
+    for (std::size_t s = 0; s < kSplitNames.size(); ++s) {
+      const auto first = std::lower_bound(splits[s].begin(), splits[s].end(), range.begin);
+      for (auto id = first; id != splits[s].end() && *id < range.end; ++id) {
+        const auto place = static_cast<std::size_t>(*id - range.begin);
+        if (owner[place] >= 0)
+          input_error("graph file {}: vertex {} is in /split/{}{} and in /split/{}{}; splits must not overlap",
+                      file.path(), *id - of.begin, folder, kSplitNames[owner[place]], folder, kSplitNames[s]);
+        owner[place] = static_cast<signed char>(s);
+        if (labelled && labels[place] < 0)
+          input_error("graph file {}: vertex {} of /split/{}{} has no label (-1); leave it out of the split",
+                      file.path(), *id - of.begin, folder, kSplitNames[s]);
+      }
+    }
+  });
+}
+
+void check_splits(const Communicator& comm, const GraphFile& file) {
+  for (int type = 0; type < std::ssize(file.info().types); ++type) check_splits_of(comm, file, type);
+}
+
+void read_everything(const Communicator& comm, const GraphFile& file) {
+  constexpr std::int64_t kValuesPerPart = std::int64_t{1} << 26;
+  const auto& info = file.info();
+  // Calls read(begin, end) for my share of the vertices `of`, as often on every rank.
+  const auto in_parts = [&](RowRange of, std::int64_t values, auto read) {
+    const auto mine = even_range(of.size(), comm.size(), comm.rank());
+    const auto parts = 1 + values / comm.size() / kValuesPerPart;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const auto rows = even_range(mine.size(), parts, part);
+      read(of.begin + mine.begin + rows.begin, of.begin + mine.begin + rows.end);
+    }
+  };
+  in_parts({0, info.nodes}, info.edges,
+           [&](auto begin, auto end) { file.read_rows<std::int64_t>(begin, end); });
+  for (int type = 0; type < std::ssize(info.types); ++type) {
+    const auto& of = info.types[type];
+    const RowRange vertices{info.schema.types()[type].begin, info.schema.types()[type].end};
+    if (of.features > 0)
+      in_parts(vertices, vertices.size() * of.features, [&](auto begin, auto end) {
+        of.half_features ? void(file.read_features<Half>(begin, end, type))
+                         : void(file.read_features<float>(begin, end, type));
+      });
+    if (of.has_labels)
+      in_parts(vertices, vertices.size() * (of.multi_label ? of.classes : 1), [&](auto begin, auto end) {
+        of.multi_label ? void(file.read_multi_labels(begin, end, type))
+                       : void(file.read_labels(begin, end, type));
+      });
+    for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) file.read_split(split, type);
+  }
+}
+
+}  // namespace espalier

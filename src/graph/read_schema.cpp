@@ -1,0 +1,60 @@
+// The names and numbers that describe the types of a file of version 2.
+#include <stdexcept>
+
+#include "checked_read.hpp"
+
+namespace espalier {
+
+namespace {
+
+// Collective. A list of texts, whole on every rank.
+std::vector<std::string> read_names(OpenGraphFile& h, const hdf5::Dataset& dataset) {
+  std::vector<std::string> names;
+  const bool good = hdf5::read_texts(dataset, names);
+  agree(h.comm, [&] {
+    if (!good) fail(h, "{} is no list of texts of fixed length (h5py: dtype 'S')", dataset.name);
+  });
+  const auto hashes = hashes_of(names);
+  if (h.view.verify != Verify::kNo)
+    check_content(h, dataset, 0, hashes.size(), content_digest(std::span<const std::int64_t>(hashes), 0));
+  return names;
+}
+
+// Collective. A list of numbers, whole on every rank.
+Buffer<std::int64_t> read_list(OpenGraphFile& h, const hdf5::Dataset& dataset) {
+  return read_checked<std::int64_t>(h, dataset, {0, dataset.rows(), 1}, [](const auto&) {});
+}
+
+// A place in a list of `count`; others become -2, which nothing has.
+int place(std::int64_t number, std::int64_t count) {
+  return number < -1 || number >= count ? -2 : static_cast<int>(number);
+}
+
+}  // namespace
+
+Schema read_schema(OpenGraphFile& h) {
+  const auto names = read_names(h, h.type_name), relations = read_names(h, h.relation_name);
+  const auto offsets = read_list(h, h.type_offset);
+  const auto sources = read_list(h, h.relation_source), targets = read_list(h, h.relation_target),
+             inverses = read_list(h, h.relation_inverse);
+  std::vector<VertexType> types;
+  for (std::size_t t = 0; t < names.size(); ++t) types.push_back({names[t], offsets[t], offsets[t + 1]});
+  const auto type_count = std::ssize(types), relation_count = std::ssize(relations);
+  std::vector<Relation> list;
+  for (std::size_t r = 0; r < relations.size(); ++r)
+    list.push_back({relations[r], place(sources[r], type_count), place(targets[r], type_count),
+                    place(inverses[r], relation_count)});
+  Schema schema;
+  agree(h.comm, [&] {
+    try {
+      schema = Schema(std::move(types), std::move(list));
+    } catch (const std::invalid_argument& error) {
+      fail(h, "/types and /relations: {}", error.what());
+    }
+    if (schema.nodes() != h.info.nodes)
+      fail(h, "/types/offset ends with {}, but the graph has {} vertices", schema.nodes(), h.info.nodes);
+  });
+  return schema;
+}
+
+}  // namespace espalier
