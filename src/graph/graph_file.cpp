@@ -412,6 +412,9 @@ GraphFile::~GraphFile() = default;
 const GraphInfo& GraphFile::info() const {
   return open_->info;
 }
+const GraphView& GraphFile::view() const {
+  return open_->view;
+}
 const std::string& GraphFile::path() const {
   return open_->path;
 }

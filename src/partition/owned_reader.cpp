@@ -90,7 +90,7 @@ Csr<Index> OwnedReader::rows() const {
   std::vector<Csr<Index>> pieces;
   Csr<Index> all;
   all.rows = ownership_.size(part_);
-  all.columns = info.nodes;
+  all.columns = info.columns;
   all.indptr.reserve(all.rows + 1);
   std::int64_t entries = 0;
   const std::int64_t entry_bytes = sizeof(Index) + (info.weighted ? sizeof(float) : 0);

@@ -86,14 +86,14 @@ class EpochCount {
         servers_(block_partition(job.parts(), job.replication)),
         keeper_marks_(layers_, Marks(a.rows())),
         row_marks_(layers_, Marks(a.rows())),
-        sum_marks_(a.rows()),
+        sum_marks_(a.local.columns),
         sampler_(make_sampler(cpu, job.sampler, a, job.shape)) {
     if (kind_.spreads_weights) draws_ = std::make_unique<FastGcnDistribution<Index, Cpu>>(cpu, a, job.shape);
     ESPALIER_CHECK(a.parts() == 1, "{} parts of the matrix to plan with", a.parts());
   }
 
   EpochWork count(std::int64_t draw) {
-    const auto moments = degree_moments(a_, job_.shape.fanout);
+    const auto moments = degree_moments(a_, job_.shape);
     work_.schedules = choose_schedules(shape(), job_.shape, expected_work(moments, job_, job_.shape));
     work_.batches = plan_.batches();
     work_.mean = work_.largest = {std::vector<double>(layers_ + 1, 0), std::vector<double>(layers_ + 1, 0)};

@@ -13,9 +13,10 @@ ESPALIER_HD inline std::uint64_t hash_of_layer(std::int64_t batch, std::int64_t 
   return absorb(absorb(0, batch), layer);
 }
 
-/// The state after the source, not mixed yet.
-ESPALIER_HD inline std::uint64_t with_source(std::uint64_t of_row, std::int64_t source) {
-  return of_row ^ static_cast<std::uint64_t>(source);
+/// The state after the source, not mixed yet. The relation stands above the vertex.
+ESPALIER_HD inline std::uint64_t with_source(std::uint64_t of_row, std::int64_t source,
+                                             std::uint64_t relation = 0) {
+  return of_row ^ static_cast<std::uint64_t>(source) ^ relation << 48;
 }
 
 /// The whole hash from with_source() and the bits of the value.

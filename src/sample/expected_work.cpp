@@ -25,8 +25,28 @@ ProductWork rows_of(double frontier, double degree, const DegreeMoments& degrees
 
 }  // namespace
 
+namespace {
+
+// Calls add(entries, relation) for the part of each relation in a row, or for all of it.
+template <class Index, class Add>
+void for_each_part(const ColumnsOf& columns, std::span<const Index> row, Add add) {
+  if (columns.begins == nullptr) return add(row.size(), 0);
+  for (auto from = row.begin(); from != row.end();) {
+    const int relation = columns.relation(*from);
+    const auto end = std::lower_bound(from, row.end(), static_cast<Index>(columns.begins[relation + 1]));
+    add(static_cast<std::uint64_t>(end - from), relation);
+    from = end;
+  }
+}
+
+}  // namespace
+
 template <class Index>
-DegreeMoments degree_moments(const DistCsr<Index>& a, std::span<const std::int64_t> fanout) {
+DegreeMoments degree_moments(const DistCsr<Index>& a, const SamplerShape& shape) {
+  const auto& fanout = shape.fanout;
+  const auto fanout_of = [&](std::size_t k, int relation) {
+    return shape.relation_fanout.empty() ? fanout[k] : shape.relation_fanout[k][relation];
+  };
   // Integers: every process column gets the same sums, so every rank chooses the same schedules.
   std::vector<std::uint64_t> sums(3 + 2 * fanout.size(), 0);
   for (std::int64_t row = 0; row < a.local.rows; ++row) {
@@ -34,11 +54,14 @@ DegreeMoments degree_moments(const DistCsr<Index>& a, std::span<const std::int64
     sums[0] += 1;
     sums[1] += degree;
     sums[2] += degree * degree;
-    for (std::size_t k = 0; k < fanout.size(); ++k) {
-      const auto picks = fanout[k] < 0 ? degree : std::min(static_cast<std::uint64_t>(fanout[k]), degree);
-      sums[3 + 2 * k] += picks;
-      sums[4 + 2 * k] += picks * degree;
-    }
+    for_each_part(a.columns.leaf(), a.local.row_indices(row), [&](std::uint64_t entries, int relation) {
+      for (std::size_t k = 0; k < fanout.size(); ++k) {
+        const auto most = fanout_of(k, relation);
+        const auto picks = most < 0 ? entries : std::min(static_cast<std::uint64_t>(most), entries);
+        sums[3 + 2 * k] += picks;
+        sums[4 + 2 * k] += picks * degree;
+      }
+    });
   }
   if (a.parts() > 1)
     a.grid->column_comm().all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "setup");
@@ -106,7 +129,7 @@ std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerSha
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                            \
-  template DegreeMoments degree_moments(const DistCsr<Index>&, std::span<const std::int64_t>); \
+  template DegreeMoments degree_moments(const DistCsr<Index>&, const SamplerShape&);           \
   template std::vector<Schedule> choose_schedules(const DistCsr<Index>&, const SamplerShape&,  \
                                                   const std::vector<ProductWork>&);
 ESPALIER_INSTANTIATE(std::int32_t)

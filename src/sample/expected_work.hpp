@@ -20,7 +20,7 @@ struct DegreeMoments {
 
 /// Collective over the process column.
 template <class Index>
-DegreeMoments degree_moments(const DistCsr<Index>& a, std::span<const std::int64_t> fanout);
+DegreeMoments degree_moments(const DistCsr<Index>& a, const SamplerShape& shape);
 
 /// One rank's work per layer, first: next to the batch. Each frontier vertex draws from its row.
 std::vector<ProductWork> node_wise_work(const DegreeMoments& degrees, const SamplerShape& shape,

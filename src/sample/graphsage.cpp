@@ -44,6 +44,7 @@ class WordQueue {
       keys.block[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(block);
       keys.row[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(key.vertex);
       keys.batch[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(key.batch);
+      keys.layer[asked_ % kBlocksAtOnce] = layer_of_relation(stream_.layer, key.relation);
     }
   }
   void fill() {
@@ -78,18 +79,18 @@ class GraphSageDraw final : public RowDraw<Index> {
   void draw(const Cpu&, const LayerDraw& layer, const Row* first_row, const RowKey* keys, std::int64_t count,
             Entries<Index>& out) const override {
     const std::span<const Row> rows(first_row, static_cast<std::size_t>(count));
-    if (draws_few(layer.fanout, rows)) return draw_few(layer, rows, keys, out);
+    if (draws_few(layer, rows)) return draw_few(layer, rows, keys, out);
     Scratch scratch;
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      draw_row(rows[r], layer.fanout, keys[r].vertex,
-               stream_of_row(layer.stream, keys[r].batch, keys[r].vertex), out, scratch);
+      draw_row(rows[r], layer.fanout_of(keys[r]), keys[r].vertex, stream_of_row(layer.stream, keys[r]), out,
+               scratch);
       out.end_row();
     }
   }
 
  private:
-  bool draws_few(std::int64_t fanout, std::span<const Row> rows) const {
-    return !weighted_ && fanout >= 0 && fanout < kFewDraws &&
+  bool draws_few(const LayerDraw& layer, std::span<const Row> rows) const {
+    return !weighted_ && layer.fanout >= 0 && layer.fanout < kFewDraws &&
            std::ranges::all_of(rows, [](const Row& row) { return row.size <= kMostForFewDraws; });
   }
 
@@ -109,8 +110,9 @@ class GraphSageDraw final : public RowDraw<Index> {
       for (std::size_t r = 0; r < here.size(); ++r) {
         auto& drawn = window[r];
         const auto self_position = diagonal_position(here[r], keys[from + r].vertex, aggregation_);
-        drawn.rule = {self_position, here[r].size - (self_position >= 0), layer.fanout};
-        if (!drawn.rule.whole()) words.ask(keys[from + r], layer.fanout);
+        const auto fanout = layer.fanout_of(keys[from + r]);
+        drawn.rule = {self_position, here[r].size - (self_position >= 0), fanout};
+        if (!drawn.rule.whole()) words.ask(keys[from + r], fanout);
         out.offsets.push_back(out.offsets.back() + drawn.rule.picks());
       }
       words.fill();
@@ -119,7 +121,7 @@ class GraphSageDraw final : public RowDraw<Index> {
         if (rule.whole())
           std::iota(chosen, chosen + kFewDraws, 0);
         else
-          draw_few_uniform(words.take(layer.fanout), here[r].size, layer.fanout, rule.self_position, chosen);
+          draw_few_uniform(words.take(rule.fanout), here[r].size, rule.fanout, rule.self_position, chosen);
         const auto count = rule.picks();
         for (std::int64_t k = 0; k < count; ++k) __builtin_prefetch(here[r].indices + chosen[k]);
       }

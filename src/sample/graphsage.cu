@@ -58,13 +58,13 @@ __device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, 
 
 template <class Index>
 __device__ inline GraphSageRow uniform_rule(const RowsToDraw<Index>& rows, std::int64_t row,
-                                            std::int64_t fanout) {
+                                            const LayerDraw& layer) {
   const auto self_position = rows.self_position(row);
-  return {self_position, rows.views[row].size - (self_position >= 0), fanout};
+  return {self_position, rows.views[row].size - (self_position >= 0), layer.fanout_of(rows.keys[row])};
 }
 
 __device__ inline RandomStream stream_of(const LayerDraw& layer, const RowKey& key) {
-  return stream_of_row(layer.stream, key.batch, key.vertex);
+  return stream_of_row(layer.stream, key);
 }
 
 // Of draw_uniform_kernel on a multiprocessor; where more are to fit ptxas spills.
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksAtOnce<kLanes>)
   __syncthreads();
   if (threadIdx.x < count) {
     const auto row = first + threadIdx.x;
-    const auto rule = uniform_rule(rows, row, layer.fanout);
+    const auto rule = uniform_rule(rows, row, layer);
     if (!rule.whole())
       draw_in_lanes<kLanes>(stream_of(layer, rows.keys[row]), rows.views[row].size, rule.fanout,
                             rule.self_position, drawn + (begins[threadIdx.x] - begins[0]));
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksAtOnce<kLanes>)
   for (auto at = begins[0] + threadIdx.x; at < begins[count]; at += kBlockThreads) {
     const auto k = row_of_entry(begins, 0, count - 1, at);
     const auto view = rows.views[first + k];
-    const auto rule = uniform_rule(rows, first + k, layer.fanout);
+    const auto rule = uniform_rule(rows, first + k, layer);
     const auto position = rule.whole() ? at - begins[k] : drawn[at - begins[0]];
     ids[at] = view.indices[position];
     if (values != nullptr) values[at] = rule.value(view, position);
@@ -117,7 +117,7 @@ void draw_in_memory(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<I
   const auto* offsets = out.offsets.data();
   auto* positions = out.ids.data();
   for_each(cuda, "draw_uniform", rows.count, [=] __device__(std::int64_t row) {
-    const auto rule = uniform_rule(rows, row, layer.fanout);
+    const auto rule = uniform_rule(rows, row, layer);
     if (rule.whole()) return;
     auto* chosen = positions + offsets[row];
     if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
@@ -135,7 +135,7 @@ void take_uniform(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Ind
   for_each_entry(
       cuda, "take_picks", offsets, rows.count, 0, total, [=] __device__(std::int64_t at, std::int64_t row) {
         const auto view = rows.views[row];
-        const auto rule = uniform_rule(rows, row, layer.fanout);
+        const auto rule = uniform_rule(rows, row, layer);
         const auto position = rule.whole() ? at - offsets[row] : static_cast<std::int64_t>(indices[at]);
         indices[at] = view.indices[position];
         if (values != nullptr) values[at] = rule.value(view, position);
@@ -148,7 +148,7 @@ template <class Index>
 void draw_uniform_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows, bool values,
                        bool in_registers, Entries<Index, Cuda>& out) {
   const auto picks_of = [=] __device__(std::int64_t row) {
-    return uniform_rule(rows, row, layer.fanout).picks();
+    return uniform_rule(rows, row, layer).picks();
   };
   const auto total = make_room(cuda, rows.count, values, picks_of, out);
   const auto most = layer.fanout + (rows.diagonal != nullptr);
@@ -157,7 +157,7 @@ void draw_uniform_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDra
     if (most <= 16) return draw_in_registers<16>(cuda, layer, rows, out);
     if (most <= 32) return draw_in_registers<32>(cuda, layer, rows, out);
   }
-  if (layer.fanout >= 0) draw_in_memory(cuda, layer, rows, out);
+  if (layer.draws()) draw_in_memory(cuda, layer, rows, out);
   take_uniform(cuda, layer, rows, total, out);
 }
 
@@ -168,11 +168,11 @@ template <class Index>
 struct WeightedRows {
   RowsToDraw<Index> rows;
   KeptBits kept;
-  std::int64_t fanout;
+  LayerDraw layer;
 
   __device__ GraphSageRow rule(std::int64_t row) const {
     const auto self_position = rows.self_position(row);
-    return {self_position, kept.in_row(row) - (self_position >= 0), fanout};
+    return {self_position, kept.in_row(row) - (self_position >= 0), layer.fanout_of(rows.keys[row])};
   }
 };
 
@@ -311,9 +311,9 @@ template <class Index>
 void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& all, bool values,
                         int shift, Entries<Index, Cuda>& out) {
   const auto kept = find_positive(cuda, all);
-  const WeightedRows<Index> rows = {all, kept.view(), layer.fanout};
+  const WeightedRows<Index> rows = {all, kept.view(), layer};
   const auto total = make_room(cuda, rows, values, out);
-  if (layer.fanout >= 0) {
+  if (layer.draws()) {
     DeviceArray<Index> in_order(values ? static_cast<std::size_t>(total) : 0);
     const auto offsets = weight_offsets(cuda, rows);
     for (const auto& group : groups_of_rows(cuda, offsets)) {
@@ -363,7 +363,7 @@ std::unique_ptr<SamplerOn<Cuda>> make_graphsage(const Cuda&, const DistCsr<Index
   check_weights(a.on_host(), shape);
   const int shift = shape.weighted ? weight_shift_of_entries(a.on_host()) : 0;
   return make_node_wise<Index, Cuda>(a, shape,
-                                     std::make_unique<GraphSageDraw<Index>>(shape, shift, a.rows()));
+                                     std::make_unique<GraphSageDraw<Index>>(shape, shift, a.local.columns));
 }
 
 template std::unique_ptr<SamplerOn<Cuda>> make_graphsage(const Cuda&, const DistCsr<std::int32_t, Cuda>&,

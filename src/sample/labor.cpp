@@ -38,7 +38,7 @@ class LaborDraw final : public RowDraw<Index> {
   void draw_row(const LayerDraw& layer, const RowView<Index>& row, const RowKey& key,
                 Entries<Index>& out) const {
     const auto self_position = diagonal_position(row, key.vertex, aggregation_);
-    const auto rule = labor_row(row, self_position, layer.fanout);
+    const auto rule = labor_row(row, self_position, layer.fanout_of(key));
     if (rule.whole()) {
       out.ids.insert(out.ids.end(), row.indices, row.indices + row.size);
       for (std::int64_t k = 0; k < row.size; ++k) out.values.push_back(rule.value(row, k, aggregation_));
@@ -46,10 +46,11 @@ class LaborDraw final : public RowDraw<Index> {
     }
     BlockKeys keys;
     std::ranges::fill(keys.batch, static_cast<std::uint64_t>(key.batch));
+    std::ranges::fill(keys.layer, layer_of_relation(layer.stream.layer, key.relation));
     for (std::int64_t first = 0; first < row.size; first += kBlocksAtOnce) {
       const auto count = std::min<std::int64_t>(kBlocksAtOnce, row.size - first);
       std::ranges::copy(row.columns().subspan(first, static_cast<std::size_t>(count)),
-                        keys.row);  // the neighbours': shared by all rows
+                        keys.row);  // the neighbours' columns: shared by all rows
       std::uint64_t words[4 * kBlocksAtOnce];
       random_blocks(layer.stream, keys, words);
       // Who is kept is noted without a branch, which nothing could predict.

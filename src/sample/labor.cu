@@ -6,21 +6,21 @@ namespace espalier {
 namespace {
 
 template <class Index>
-__device__ inline LaborRow rule_of(const RowsToDraw<Index>& rows, std::int64_t row, std::int64_t fanout) {
-  return labor_row(rows.views[row], rows.self_position(row), fanout);
+__device__ inline LaborRow rule_of(const RowsToDraw<Index>& rows, std::int64_t row, const LayerDraw& layer) {
+  return labor_row(rows.views[row], rows.self_position(row), layer.fanout_of(rows.keys[row]));
 }
 
 // The entries that stay, of the rows that are not taken whole.
 template <class Index>
 KeptEntries find_kept_neighbours(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows) {
   const auto size_of = [=] __device__(std::int64_t row) {
-    return rule_of(rows, row, layer.fanout).whole() ? std::int64_t{0} : rows.views[row].size;
+    return rule_of(rows, row, layer).whole() ? std::int64_t{0} : rows.views[row].size;
   };
   const auto keeps = [=] __device__(std::int64_t row, std::int64_t position) {
     // The neighbour's stream: shared by all rows of the batch.
-    const auto stream = stream_of_row(layer.stream, rows.keys[row].batch,
+    const auto stream = stream_of_row(layer.stream, rows.keys[row],
                                       static_cast<std::int64_t>(rows.views[row].indices[position]));
-    return rule_of(rows, row, layer.fanout).keeps(position, random64(stream, 0));
+    return rule_of(rows, row, layer).keeps(position, random64(stream, 0));
   };
   return find_kept(cuda, rows.count, size_of, keeps);
 }
@@ -30,7 +30,7 @@ std::int64_t make_room(const Cuda& cuda, const LayerDraw& layer, const RowsToDra
                        const KeptEntries& kept, Entries<Index, Cuda>& out) {
   const auto bits = kept.view();
   const auto picks_of = [=] __device__(std::int64_t row) {
-    return rule_of(rows, row, layer.fanout).whole() ? rows.views[row].size : bits.in_row(row);
+    return rule_of(rows, row, layer).whole() ? rows.views[row].size : bits.in_row(row);
   };
   return make_room(cuda, rows.count, true, picks_of, out);
 }
@@ -44,7 +44,7 @@ void write_picks(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Inde
   auto* values = out.values.data();
   for_each_entry(cuda, "take_whole_rows", offsets, rows.count, 0, total,
                  [=] __device__(std::int64_t at, std::int64_t row) {
-                   const auto rule = rule_of(rows, row, layer.fanout);
+                   const auto rule = rule_of(rows, row, layer);
                    if (!rule.whole()) return;
                    const auto view = rows.views[row];
                    const auto position = at - offsets[row];
@@ -55,7 +55,7 @@ void write_picks(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Inde
       cuda, "take_kept", kept, [=] __device__(std::int64_t row, std::int64_t position, std::int64_t rank) {
         const auto view = rows.views[row];
         indices[offsets[row] + rank] = view.indices[position];
-        values[offsets[row] + rank] = rule_of(rows, row, layer.fanout).value(view, position, aggregation);
+        values[offsets[row] + rank] = rule_of(rows, row, layer).value(view, position, aggregation);
       });
 }
 

@@ -28,7 +28,7 @@ class LayerWise final : public SamplerOn<Space> {
     const auto& host = m.on_host();
     schedules_ = choose_schedules(
         host, shape,
-        layer_wise_work(degree_moments(host, shape.fanout), shape, m.parts(), distribution_->uses_sums()));
+        layer_wise_work(degree_moments(host, shape), shape, m.parts(), distribution_->uses_sums()));
   }
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,

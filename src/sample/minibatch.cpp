@@ -46,7 +46,8 @@ std::uint64_t sample_digest(const Minibatch& minibatch) {
       const auto of_row = absorb(of_layer, minibatch.vertices[row]);
       for (auto k = block.row_begin(row); k < block.row_end(row); ++k) {
         const auto source = minibatch.vertices[block.indices[k]];
-        hashes.add(with_source(of_row, source), block.values[k]);
+        const std::uint64_t relation = block.relations == nullptr ? 0 : block.relations[k];
+        hashes.add(with_source(of_row, source, relation), block.values[k]);
       }
     }
   }

@@ -6,13 +6,27 @@
 
 namespace espalier {
 
+namespace {
+
+// On one thread.
 template <class Index>
-void draw_rows(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDraw& layer, const RowView<Index>* rows,
-               const RowKey* keys, std::int64_t count, Entries<Index>& out) {
+void draw_some(const RowDraw<Index>& draw, const LayerDraw& layer, const ColumnsOf& columns,
+               const RowView<Index>* rows, const RowKey* keys, std::int64_t count, Entries<Index>& out) {
+  if (columns.begins == nullptr)
+    draw.draw(Cpu{1}, layer, rows, keys, count, out);
+  else
+    draw_by_relation(Cpu{1}, draw, layer, columns, rows, keys, count, out);
+}
+
+}  // namespace
+
+template <class Index>
+void draw_rows(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDraw& layer, const ColumnsOf& columns,
+               const RowView<Index>* rows, const RowKey* keys, std::int64_t count, Entries<Index>& out) {
   collect_rows(
       cpu, count,
       [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
-        draw.draw(Cpu{1}, layer, rows + first, keys + first, last - first, piece);
+        draw_some(draw, layer, columns, rows + first, keys + first, last - first, piece);
       },
       out);
 }
@@ -25,7 +39,7 @@ void draw_in_place(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<Index>
                    const LayerDraw& layer, std::int64_t number, const Buffer<std::int64_t>& vertices,
                    Entries<Index>& picks) {
   constexpr std::int64_t kRowsAtOnce = 64;
-  const auto draw_some = [&](std::int64_t first, std::int64_t last, Entries<Index>& out) {
+  const auto draw_rows_of = [&](std::int64_t first, std::int64_t last, Entries<Index>& out) {
     std::array<RowView<Index>, kRowsAtOnce> rows;
     std::array<RowKey, kRowsAtOnce> keys;
     for (auto from = first; from < last; from += kRowsAtOnce) {
@@ -38,10 +52,10 @@ void draw_in_place(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<Index>
         rows[k] = row_view(a.local, vertices[at]);
         keys[k] = {vertices[at], number};
       }
-      draw.draw(Cpu{1}, layer, rows.data(), keys.data(), count, out);
+      draw_some(draw, layer, a.columns.leaf(), rows.data(), keys.data(), count, out);
     }
   };
-  collect_rows(cpu, std::ssize(vertices), draw_some, picks);
+  collect_rows(cpu, std::ssize(vertices), draw_rows_of, picks);
 }
 
 // A minibatch in arrays of its own.
@@ -54,6 +68,7 @@ template <class Index>
 Minibatch sample_batch(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<Index>& draw,
                        std::span<const LayerDraw> layers, const SeedBatch& batch) {
   thread_local Entries<Index> picks;
+  thread_local ReadColumns<Index> read;
   auto own = std::make_shared<OwnArrays>();
   auto& vertices = own->vertices;
   vertices.assign(batch.seeds.begin(), batch.seeds.end());
@@ -67,17 +82,24 @@ Minibatch sample_batch(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<In
     auto& blocks = own->layers[layers.size() - 1 - k];
     blocks.offsets = picks.offsets;
     blocks.ids.resize(picks.ids.size());
-    if (draw.has_values())
-      blocks.values = picks.values;
-    else
-      blocks.values = mean_values(inner, blocks.offsets, picks.entries());
-    kept_local_ids(a.rows()).extend(inner, std::span<const Index>(picks.ids), vertices, blocks.ids.data());
+    if (draw.has_values()) blocks.values = picks.values;
+    auto* const means = draw.has_values() ? nullptr : &blocks.values;
+    const auto* sources = &picks.ids;
+    if (a.columns.typed()) {
+      read_columns(inner, a.columns.leaf(), blocks.offsets, picks.ids, read, means);
+      sources = &read.vertices;
+      blocks.relations = read.relations;
+    } else if (means != nullptr) {
+      *means = mean_values(inner, blocks.offsets, picks.entries());
+    }
+    kept_local_ids(a.rows()).extend(inner, std::span<const Index>(*sources), vertices, blocks.ids.data());
     minibatch.blocks[layers.size() - 1 - k] = {rows,
                                                std::ssize(vertices),
                                                picks.entries(),
                                                blocks.offsets.data(),
                                                blocks.ids.data(),
-                                               blocks.values.data()};
+                                               blocks.values.data(),
+                                               blocks.relations_or_null()};
   }
   minibatch.vertices = vertices;
   return minibatch;

@@ -1,10 +1,13 @@
-// Node-wise sampling: every frontier vertex draws from its own row of A.
+// Node-wise sampling: every frontier vertex draws from its own row of A; where columns are
+// (relation, source), from each relation's part of it, as if that were a row.
 //
 //     Q      one row per frontier vertex v with a 1 in column v
 //     P      = Q A                       row v of P is the neighbourhood of v
 //     picks  = SAMPLE(P, s)              the sampler's own part: a RowDraw
 //     B      = EXTRACT(A, F, picks)      batch by batch, F[l-1] = F[l] + new vertices in
 //                                        ascending id
+//
+// Picks are columns until EXTRACT; then they are vertices, with the relation beside them.
 #pragma once
 
 #include <memory>
@@ -17,13 +20,23 @@
 namespace espalier {
 
 /// What is drawn in one layer. `stream` has seed, purpose, epoch and layer; a draw adds
-/// batch and row.
+/// batch and row, and the relation.
 struct LayerDraw {
   RandomStream stream;
-  std::int64_t fanout = 0;  ///< -1: all
+  std::int64_t fanout = 0;                     ///< the most picks of a row; -1: any number
+  const std::int64_t* of_relations = nullptr;  ///< [relations], memory of the space; null: `fanout`
+                                               ///< for each
+
+  /// May a row be left that is not taken whole?
+  bool draws() const { return fanout >= 0 || of_relations != nullptr; }
+
+  ESPALIER_HD std::int64_t fanout_of(const RowKey& key) const {
+    return of_relations == nullptr ? fanout : of_relations[key.relation];
+  }
 };
 
-/// SAMPLE and the values of rows of P. Stateless: a function of each row, its key and the layer.
+/// SAMPLE and the values of rows of P, or of a relation's parts of rows. Stateless: a function of
+/// each row, its key and the layer.
 template <class Index, class Space = Cpu>
 class RowDraw {
  public:

@@ -3,19 +3,23 @@
 
 #include "expected_work.hpp"
 #include "node_wise.hpp"
+#include "relation_parts.hpp"
 #include "window.hpp"
 
 namespace espalier {
 
 /// The draw of all rows at once: on the CPU by chunks, each by one thread.
 template <class Index>
-void draw_rows(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDraw& layer, const RowView<Index>* rows,
-               const RowKey* keys, std::int64_t count, Entries<Index>& out);
+void draw_rows(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDraw& layer, const ColumnsOf& columns,
+               const RowView<Index>* rows, const RowKey* keys, std::int64_t count, Entries<Index>& out);
 template <class Index>
 void draw_rows(const Cuda& cuda, const RowDraw<Index, Cuda>& draw, const LayerDraw& layer,
-               const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
+               const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
                Entries<Index, Cuda>& out) {
-  draw.draw(cuda, layer, rows, keys, count, out);
+  if (columns.begins == nullptr)
+    draw.draw(cuda, layer, rows, keys, count, out);
+  else
+    draw_by_relation(cuda, draw, layer, columns, rows, keys, count, out);
 }
 
 /// All layers of all batches where every row lies on this rank: P is not formed. A batch goes
@@ -29,18 +33,20 @@ std::vector<Minibatch> sample_in_place(const Cpu& cpu, const DistCsr<Index>& a, 
 template <class Index, class Space>
 class DrawOperation final : public RowOperation<Index, Space> {
  public:
-  DrawOperation(const RowDraw<Index, Space>& draw, const LayerDraw& layer, Traffic& traffic)
-      : draw_(draw), layer_(layer), traffic_(traffic) {}
+  DrawOperation(const RowDraw<Index, Space>& draw, const LayerDraw& layer, const ColumnsOf& columns,
+                Traffic& traffic)
+      : draw_(draw), layer_(layer), columns_(columns), traffic_(traffic) {}
   bool has_values() const override { return draw_.has_values(); }
   void apply(const Space& space, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
              Entries<Index, Space>& out) const override {
-    draw_rows(space, draw_, layer_, rows, keys, count, out);
+    draw_rows(space, draw_, layer_, columns_, rows, keys, count, out);
     traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = out.entries()});
   }
 
  private:
   const RowDraw<Index, Space>& draw_;
   LayerDraw layer_;
+  ColumnsOf columns_;
   Traffic& traffic_;
 };
 
@@ -50,19 +56,22 @@ class NodeWise final : public SamplerOn<Space> {
   NodeWise(const DistCsr<Index, Space>& a, const SamplerShape& shape,
            std::unique_ptr<RowDraw<Index, Space>> draw)
       : a_(a), shape_(shape), draw_(std::move(draw)) {
-    const auto moments = degree_moments(a.on_host(), shape.fanout);
+    const auto moments = degree_moments(a.on_host(), shape);
     schedules_ = choose_schedules(a.on_host(), shape, node_wise_work(moments, shape, draw_->has_values()));
   }
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
                                          std::uint64_t seed, std::uint64_t epoch) override {
+    if (relation_fanout_.empty())
+      for (const auto& fanouts : shape_.relation_fanout) relation_fanout_.push_back({space, fanouts});
     std::vector<LayerDraw> layers;
     for (std::size_t k = 0; k < shape_.fanout.size(); ++k)
       layers.push_back({{.seed = seed,
                          .purpose = Purpose::kSample,
                          .epoch = epoch,
                          .layer = static_cast<std::uint64_t>(shape_.fanout.size() - k)},
-                        shape_.fanout[k]});
+                        most_picks(k),
+                        relation_fanout_.empty() ? nullptr : relation_fanout_[k].data()});
     auto minibatches = sample_layers(space, layers, batches);
     for (std::size_t k = 0; k < layers.size(); ++k) count_layer(layers.size() - 1 - k, minibatches);
     return minibatches;
@@ -85,16 +94,32 @@ class NodeWise final : public SamplerOn<Space> {
                     WindowOn<Space>& window) const {
     const auto& frontier = window.frontier();
     auto picks = open_product(space, frontier, a_, schedule, shape_.label)
-                     ->apply(space, DrawOperation<Index, Space>(*draw_, layer, a_.grid->traffic()));
+                     ->apply(space, DrawOperation<Index, Space>(*draw_, layer, a_.columns.leaf(),
+                                                                a_.grid->traffic()));
     const SharedList<std::int64_t, Space> entries(
         space, read_at(space, picks.offsets.data(), frontier.offsets.host()));
     LayerOn<Space> blocks;
     blocks.ids.resize(picks.ids.size());
+    if (draw_->has_values()) blocks.values = std::move(picks.values);
+    auto* const means = draw_->has_values() ? nullptr : &blocks.values;
+    if (a_.columns.typed()) {
+      ReadColumns<Index, Space> read;
+      read_columns(space, a_.columns.leaf(), picks.offsets, picks.ids, read, means);
+      picks.ids = std::move(read.vertices);
+      blocks.relations = std::move(read.relations);
+    } else if (means != nullptr) {
+      *means = mean_values(space, picks.offsets, entries.back());
+    }
     auto next = extend(space, a_.rows(), frontier, picks.ids.data(), entries, blocks.ids.data());
-    blocks.values =
-        draw_->has_values() ? std::move(picks.values) : mean_values(space, picks.offsets, entries.back());
     blocks.offsets = std::move(picks.offsets);
     window.add_layer(std::move(blocks), entries.host(), std::move(next));
+  }
+
+  // Of a row, or a relation's part of one; -1: any number.
+  std::int64_t most_picks(std::size_t k) const {
+    if (shape_.relation_fanout.empty()) return shape_.fanout[k];
+    const auto& fanouts = shape_.relation_fanout[k];
+    return std::ranges::min(fanouts) < 0 ? -1 : std::ranges::max(fanouts);
   }
 
   // What extracting the blocks of one layer does in memory, and drawing where rows were
@@ -114,6 +139,7 @@ class NodeWise final : public SamplerOn<Space> {
 
   const DistCsr<Index, Space>& a_;
   SamplerShape shape_;
+  std::vector<SharedList<std::int64_t, Space>> relation_fanout_;  // [layers], or none; made once
   std::unique_ptr<RowDraw<Index, Space>> draw_;
   std::vector<Schedule> schedules_;
 };

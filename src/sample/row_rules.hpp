@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "espalier/base/philox.hpp"
+#include "espalier/product/product.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/sparse/csr.hpp"
@@ -39,11 +40,21 @@ struct GraphSageRow {
   }
 };
 
-/// The stream that a row is drawn with.
-ESPALIER_HD inline RandomStream stream_of_row(RandomStream stream, std::int64_t batch, std::int64_t vertex) {
-  stream.batch = static_cast<std::uint64_t>(batch);
-  stream.row = static_cast<std::uint64_t>(vertex);
+/// The layer of the streams of a relation; of the first one the layer itself.
+ESPALIER_HD inline std::uint64_t layer_of_relation(std::uint64_t layer, std::int64_t relation) {
+  return layer | static_cast<std::uint64_t>(relation) << 16;
+}
+
+/// The stream that a row, or the part of a relation, is drawn with; `row`: what stands for the row
+/// in it.
+ESPALIER_HD inline RandomStream stream_of_row(RandomStream stream, const RowKey& key, std::int64_t row) {
+  stream.batch = static_cast<std::uint64_t>(key.batch);
+  stream.row = static_cast<std::uint64_t>(row);
+  stream.layer = layer_of_relation(stream.layer, key.relation);
   return stream;
+}
+ESPALIER_HD inline RandomStream stream_of_row(const RandomStream& stream, const RowKey& key) {
+  return stream_of_row(stream, key, key.vertex);
 }
 
 /// Des Raj's values of picks drawn in proportion to integer weights with the prefix sums `prefix`

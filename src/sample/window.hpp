@@ -23,7 +23,14 @@ namespace espalier {
 
 /// The blocks of one layer, of all batches: ids are places in the F[l-1] of the row's batch.
 template <class Space>
-using LayerOn = Entries<std::int32_t, Space>;
+struct LayerOn : Entries<std::int32_t, Space> {
+  LayerOn() = default;
+  LayerOn(Entries<std::int32_t, Space> entries) : Entries<std::int32_t, Space>(std::move(entries)) {}
+
+  Array<Space, std::uint8_t> relations;  ///< beside ids, of a typed graph; else empty
+
+  const std::uint8_t* relations_or_null() const { return relations.empty() ? nullptr : relations.data(); }
+};
 
 template <class Space>
 class WindowOn {
@@ -57,7 +64,8 @@ class WindowOn {
                                     entries[b + 1] - entries[b],
                                     layer.offsets.data() + frontier_.begin(b),
                                     layer.ids.data(),
-                                    layer.values.data()};
+                                    layer.values.data(),
+                                    layer.relations_or_null()};
     memory_->layers[at] = std::move(layer);
     frontier_ = std::move(next);
   }

@@ -1,12 +1,13 @@
 // ranks: 1 2 3 4 6
 // Law: on GPUs every sampler, on every grid and by every schedule, makes the minibatches that it
-// makes on the CPU, entry by entry and value bits included, and moves the same messages and bytes
+// makes on the CPU, entry by entry, value bits and relations included, and moves the same messages and bytes
 // under the same labels. Nothing is left to the CPU.
 #include <fmt/format.h>
 
 #include "comm/device_transports.hpp"
 #include "partition/owned.hpp"
 #include "sample/device_layer_cases.hpp"
+#include "typed_graph.hpp"
 
 namespace espalier {
 namespace {
@@ -19,6 +20,7 @@ struct Job {
   const char* sampler;
   bool weighted;
   SamplerShape shape;
+  bool typed = false;
 };
 
 std::vector<Job> jobs() {
@@ -28,7 +30,14 @@ std::vector<Job> jobs() {
           {"ladies", true, {.fanout = {12, 20}}},
           {"ladies", true, {.fanout = {9, 1000}, .mode = SamplerMode::kReference}},
           {"fastgcn", true, {.fanout = {12, 40}}},
-          {"fastgcn", true, {.fanout = {1000, 30}, .mode = SamplerMode::kPaper}}};
+          {"fastgcn", true, {.fanout = {1000, 30}, .mode = SamplerMode::kPaper}},
+          {"graphsage", false, {.fanout = {5, 3}}, true},
+          {"graphsage",
+           true,
+           {.fanout = {4, 3}, .relation_fanout = {{4, -1, 0, 2, 9, 3, 2}, {-1, 2, 2, 20, 3, 1, 1}}, .weighted = true},
+           true},
+          {"labor", false, {.fanout = {2, 2}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {1, 2, 2, 2, 3, 1, 1}}},
+           true}};
 }
 
 // Rank r has r % 4 batches, the last one none: numbers and seeds are its own.
@@ -66,8 +75,10 @@ void expect_same_traffic(const std::map<std::string, Volume, std::less<>>& gpu,
 template <class Index>
 void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job& job,
                       const Ownership& ownership, Schedule schedule) {
-  auto whole = random_graph<Index>(kVertices, 7, job.weighted, test_seed(9));
-  auto a = distribute(grid, whole, ownership);
+  const auto schema = typed_schema(kVertices);
+  auto a = job.typed
+               ? typed_matrix(grid, schema, typed_graph<Index>(schema, 9, job.weighted, test_seed(9)), ownership)
+               : distribute(grid, random_graph<Index>(kVertices, 7, job.weighted, test_seed(9)), ownership);
   if (sampler_kind_of(job.sampler).layer_wise)
     a = normalize_rows(std::move(a), job.shape.mode == SamplerMode::kReference, job.weighted);
   auto shape = job.shape;
@@ -85,6 +96,8 @@ void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job
   const auto minibatches = sampler->sample(own_gpu(), mine.batches, 5, 3);
   expect_same_traffic(traffic.all(), expected_traffic);
   expect_equal_minibatches(own_gpu(), minibatches, expected);
+  EXPECT_EQ(sample_digests(own_gpu(), std::span<const MinibatchOn<Cuda>>(minibatches)),
+            sample_digests(Cpu{1}, std::span<const Minibatch>(expected)));
 }
 
 template <class Index>

@@ -1,5 +1,5 @@
 // Several blocks of random streams at once, bit for bit those of random_block (base/philox.hpp).
-// The streams may differ in row and batch.
+// The streams may differ in row, batch and layer.
 //
 // A block is ten rounds of two 64 x 64 -> 128 bit products, each waiting for the one before. With
 // AVX-512 eight blocks go through the rounds in the lanes of a register. The high half of a product
@@ -26,7 +26,8 @@ namespace espalier {
 inline constexpr int kBlocksAtOnce = 16;
 
 struct BlockKeys {
-  std::uint64_t block[kBlocksAtOnce] = {}, row[kBlocksAtOnce] = {}, batch[kBlocksAtOnce] = {};
+  std::uint64_t block[kBlocksAtOnce] = {}, row[kBlocksAtOnce] = {}, batch[kBlocksAtOnce] = {},
+                layer[kBlocksAtOnce] = {};
 };
 
 #if defined(__AVX512IFMA__) && defined(__AVX512DQ__)
@@ -84,16 +85,17 @@ struct EightBlocks {
   }
 };
 
-/// words[4 k .. 4 k + 3] = random_block(stream with row and batch k, block k) for k <
+/// words[4 k .. 4 k + 3] = random_block(stream with row, batch and layer k, block k) for k <
 /// kBlocksAtOnce.
 inline void random_blocks(const RandomStream& stream, const BlockKeys& keys, std::uint64_t* words) {
-  EightBlocks a{{}, {}, every_lane(stream.layer), {}}, b = a;
+  EightBlocks a{}, b{};
   const auto load = [](const std::uint64_t* from, BlockLanes& first, BlockLanes& second) {
     __builtin_memcpy(&first, from, sizeof first);
     __builtin_memcpy(&second, from + 8, sizeof second);
   };
   load(keys.block, a.c0, b.c0);
   load(keys.row, a.c1, b.c1);
+  load(keys.layer, a.c2, b.c2);
   load(keys.batch, a.c3, b.c3);
   std::uint64_t key0 = stream.seed, key1 = (static_cast<std::uint64_t>(stream.purpose) << 56) | stream.epoch;
   for (int round = 0; round < 10; ++round) {
@@ -112,6 +114,7 @@ inline void random_blocks(RandomStream stream, const BlockKeys& keys, std::uint6
   for (int k = 0; k < kBlocksAtOnce; ++k) {
     stream.row = keys.row[k];
     stream.batch = keys.batch[k];
+    stream.layer = keys.layer[k];
     const auto block = random_block(stream, keys.block[k]);
     for (int w = 0; w < 4; ++w) words[4 * k + w] = block.v[w];
   }

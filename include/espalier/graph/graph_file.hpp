@@ -117,6 +117,7 @@ class GraphFile {
   GraphFile& operator=(const GraphFile&) = delete;
 
   const GraphInfo& info() const;
+  const GraphView& view() const;
   const std::string& path() const;
 
   /// What is known of the contents: of a data set that was read whole, over all ranks, the digest

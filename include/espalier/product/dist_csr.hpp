@@ -1,6 +1,6 @@
 // A square sparse matrix spread over the grid.
 //
-// Partitioned: P(i,j) holds block row i, the rows of the vertices that part i owns, ascending; the
+// (Of a graph with types: n x the columns of its schema.) Partitioned: P(i,j) holds block row i, the rows of the vertices that part i owns, ascending; the
 // c ranks of a process row hold the same block. Replicated: every rank holds all rows, those of the
 // one part. Column ids are global in either case.
 #pragma once
@@ -15,6 +15,23 @@ namespace espalier {
 
 enum class Topology { kPartitioned, kReplicated };
 
+/// The columns of a matrix for leaves of a space: vertices, or (relation, source).
+template <class Space>
+struct ColumnsOn {
+  SharedList<std::int64_t, Space> begins, shifts;  ///< as ColumnsOf; both empty: vertices
+
+  ColumnsOn() = default;
+  ColumnsOn(const Space& space, const Schema& schema) {
+    if (schema.plain()) return;
+    begins = {space, schema.begins()};
+    shifts = {space, schema.shifts()};
+  }
+  /// Do columns say a relation?
+  bool typed() const { return begins.size() > 0; }
+  int relations() const { return typed() ? static_cast<int>(shifts.size()) : 1; }
+  ColumnsOf leaf() const { return typed() ? ColumnsOf{begins.data(), shifts.data(), relations()} : ColumnsOf{}; }
+};
+
 template <class Index, class Space = Cpu>
 struct DistCsr {
   const GridOn<Space>* grid = nullptr;
@@ -25,6 +42,7 @@ struct DistCsr {
   int part = 0;                          ///< which part is mine
   bool has_values = false;               ///< the same on every rank, also where the block is empty
   const DistCsr<Index>* host = nullptr;  ///< of a matrix on a GPU, the one that it is a copy of
+  ColumnsOn<Space> columns = {};         ///< what its columns are
 
   std::int64_t rows() const { return ownership.rows(); }
   int parts() const { return ownership.parts(); }

@@ -68,10 +68,12 @@ FrontierOn<Space> stack_frontier(const Space& space, const Lists& lists, std::ve
           {space, std::move(numbers)}};
 }
 
-/// Which row of P: the vertex, and the number of the batch in its epoch.
+/// Which row of P: the vertex, and the number of the batch in its epoch; of a part of the row,
+/// which relation's.
 struct RowKey {
   std::int64_t vertex;
   std::int64_t batch;
+  std::int64_t relation = 0;
 };
 
 /// What becomes of finished rows of P, on whichever rank holds them: a pure function of each row

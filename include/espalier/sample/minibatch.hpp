@@ -35,7 +35,7 @@ struct MinibatchOn {
 using Minibatch = MinibatchOn<Cpu>;
 
 /// The sum modulo 2^64, over all sampled edges, of a hash of (batch, layer, destination, source,
-/// value bits): equal digests mean equal samples (design, 4.1). Digests of minibatches add up to
+/// value bits, and the relation where there are several): equal digests mean equal samples (design, 4.1). Digests of minibatches add up to
 /// the digest of an epoch.
 std::uint64_t sample_digest(const Minibatch& minibatch);
 

@@ -40,6 +40,9 @@ SamplerMode sampler_mode_of(const std::string& name);
 struct SamplerShape {
   std::vector<std::int64_t> fanout;  ///< picks per vertex (node-wise) or per layer (layer-wise);
                                      ///< first: next to the batch; -1 = all
+  std::vector<std::vector<std::int64_t>> relation_fanout = {};  ///< [layers][relations] instead, of
+                                                                ///< a matrix of several relations;
+                                                                ///< empty: `fanout` for each
   bool weighted = false;             ///< draw in proportion to A's entries
   Aggregation aggregation = Aggregation::kMean;
   std::string label = "sample";  ///< what its communication is booked under

@@ -84,16 +84,18 @@ struct BlockView {
   const std::int64_t* indptr = nullptr;   ///< [rows + 1]
   const std::int32_t* indices = nullptr;  ///< [indptr[rows]]
   const float* values = nullptr;          ///< beside indices, or null: all 1
+  const std::uint8_t* relations = nullptr;  ///< beside indices, ascending in a row; or null: one
 
   BlockView() = default;
   BlockView(std::int64_t rows_, std::int64_t columns_, std::int64_t entries_, const std::int64_t* indptr_,
-            const std::int32_t* indices_, const float* values_)
+            const std::int32_t* indices_, const float* values_, const std::uint8_t* relations_ = nullptr)
       : rows(rows_),
         columns(columns_),
         entry_count(entries_),
         indptr(indptr_),
         indices(indices_),
-        values(values_) {}
+        values(values_),
+        relations(relations_) {}
   /// All of `block`, which must stay. A template, so that the CPU build needs no device array.
   template <class Other>
   requires std::is_same_v<Other, Space> BlockView(const Csr<std::int32_t, Other>& block)

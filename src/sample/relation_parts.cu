@@ -1,0 +1,116 @@
+#include "relation_parts.hpp"
+
+#include "each_entry.hpp"
+#include "espalier/base/device_algorithms.hpp"
+
+namespace espalier {
+
+namespace {
+
+// The first place of [begin, end) whose column is `bound` or more.
+template <class Index>
+__device__ std::int64_t place_of_column(const Index* columns, std::int64_t begin, std::int64_t end,
+                                        std::int64_t bound) {
+  while (begin < end) {
+    const auto middle = begin + (end - begin) / 2;
+    if (static_cast<std::int64_t>(columns[middle]) < bound)
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  return begin;
+}
+
+// Calls use(relation, begin, end) for each part of a row.
+template <class Index, class Use>
+__device__ void for_each_part(const ColumnsOf& columns, const RowView<Index>& row, const Use& use) {
+  for (std::int64_t begin = 0; begin < row.size;) {
+    const int relation = columns.relation(row.indices[begin]);
+    const auto end = place_of_column(row.indices, begin + 1, row.size, columns.begins[relation + 1]);
+    use(relation, begin, end);
+    begin = end;
+  }
+}
+
+}  // namespace
+
+template <class Index>
+void cut_by_relation(const Cuda& cuda, const ColumnsOf& columns, const RowView<Index>* rows,
+                     const RowKey* keys, std::int64_t count, RelationParts<Index, Cuda>& parts) {
+  DeviceArray<std::int64_t> counts(count);
+  auto* const to = counts.data();
+  for_each(cuda, "count_parts", count, [=] __device__(std::int64_t r) {
+    std::int64_t of_row = 0;
+    for_each_part(columns, rows[r], [&](int, std::int64_t, std::int64_t) { ++of_row; });
+    to[r] = of_row;
+  });
+  parts.begins.resize(count + 1);
+  exclusive_sum(cuda, counts.data(), parts.begins.data(), count);
+  const auto total = download(cuda, parts.begins.data() + count, 1)[0];
+  parts.rows.resize(total);
+  parts.keys.resize(total);
+  const auto* const begins = parts.begins.data();
+  auto* const part_rows = parts.rows.data();
+  auto* const part_keys = parts.keys.data();
+  for_each(cuda, "cut_parts", count, [=] __device__(std::int64_t r) {
+    auto at = begins[r];
+    const auto row = rows[r];
+    for_each_part(columns, row, [&](int relation, std::int64_t begin, std::int64_t end) {
+      part_rows[at] = {row.indices + begin, row.values == nullptr ? nullptr : row.values + begin, end - begin};
+      part_keys[at++] = {keys[r].vertex, keys[r].batch, relation};
+    });
+  });
+}
+
+template <class Index>
+void draw_by_relation(const Cuda& cuda, const RowDraw<Index, Cuda>& draw, const LayerDraw& layer,
+                      const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
+                      std::int64_t count, Entries<Index, Cuda>& out) {
+  RelationParts<Index, Cuda> parts;
+  cut_by_relation(cuda, columns, rows, keys, count, parts);
+  draw.draw(cuda, layer, parts.rows.data(), parts.keys.data(), parts.count(), out);
+  DeviceArray<std::int64_t> offsets(count + 1);
+  auto* const to = offsets.data();
+  const auto *const begins = parts.begins.data(), *const of_parts = out.offsets.data();
+  for_each(cuda, "rows_of_parts", count + 1, [=] __device__(std::int64_t r) { to[r] = of_parts[begins[r]]; });
+  out.offsets = std::move(offsets);
+}
+
+template <class Index>
+void read_columns(const Cuda& cuda, const ColumnsOf& columns, const DeviceArray<std::int64_t>& row_offsets,
+                  const DeviceArray<Index>& picks, ReadColumns<Index, Cuda>& read, DeviceArray<float>* means) {
+  const auto entries = std::ssize(picks);
+  read.vertices.resize(entries);
+  read.relations.resize(entries);
+  if (means != nullptr) means->resize(entries);
+  const auto* const from = picks.data();
+  const auto* const offsets = row_offsets.data();
+  auto* const vertices = read.vertices.data();
+  auto* const relations = read.relations.data();
+  auto* const values = means == nullptr ? nullptr : means->data();
+  for_each_entry(cuda, "read_columns", offsets, std::ssize(row_offsets) - 1, 0, entries,
+                 [=] __device__(std::int64_t at, std::int64_t row) {
+                   const int relation = columns.relation(from[at]);
+                   vertices[at] = static_cast<Index>(from[at] + columns.shifts[relation]);
+                   relations[at] = static_cast<std::uint8_t>(relation);
+                   if (values == nullptr) return;
+                   const auto first = place_of_column(from, offsets[row], at, columns.begins[relation]),
+                              last = place_of_column(from, at + 1, offsets[row + 1],
+                                                     columns.begins[relation + 1]);
+                   values[at] = mean_value(last - first);
+                 });
+}
+
+#define ESPALIER_INSTANTIATE(Index)                                                                       \
+  template void cut_by_relation(const Cuda&, const ColumnsOf&, const RowView<Index>*, const RowKey*,      \
+                                std::int64_t, RelationParts<Index, Cuda>&);                               \
+  template void draw_by_relation(const Cuda&, const RowDraw<Index, Cuda>&, const LayerDraw&,              \
+                                 const ColumnsOf&, const RowView<Index>*, const RowKey*, std::int64_t,    \
+                                 Entries<Index, Cuda>&);                                                  \
+  template void read_columns(const Cuda&, const ColumnsOf&, const DeviceArray<std::int64_t>&,             \
+                             const DeviceArray<Index>&, ReadColumns<Index, Cuda>&, DeviceArray<float>*);
+ESPALIER_INSTANTIATE(std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t)
+#undef ESPALIER_INSTANTIATE
+
+}  // namespace espalier
