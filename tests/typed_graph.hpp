@@ -55,7 +55,7 @@ template <class Index>
 DistCsr<Index> typed_matrix(const Grid& grid, const Schema& schema, const Csr<Index>& whole,
                             const Ownership& ownership) {
   auto a = distribute(grid, whole, ownership);
-  a.columns = {Cpu{}, schema};
+  set_schema(a, schema, true);
   return a;
 }
 

@@ -74,7 +74,7 @@ bool changes_the_network(const std::string& key) {
 Network<float> network_of(const Job& job, const TrainedWeights& weights, const std::string& path) {
   if (job.graph.features == 0)
     input_error("{}: the graph has no features (/nodes/features)", job.config.graph.file);
-  Network<float> network(network_shape(job.config.model, job.graph.features, weights.graph.classes), 0);
+  Network<float> network(network_shape(job.config.model, input_of(job), weights.graph.classes), 0);
   take_tensors(job.cpu, weights.tensors, path, network);
   const auto trained = parse_saved_config(weights.config, path);
   for (const auto& key : differing_keys(trained, job.config))
@@ -265,7 +265,7 @@ void run(Job& job, Inference& inference) {
   share_features(job, *features);
   if (inference.arguments.metrics) inference.targets = targets_of(job, inference.arguments.checkpoint);
   warn_of_another_graph(job, inference);
-  const auto shape = whole_rows_shape(sampler_shape(job.config, job.grid->ranks()), kLabel);
+  const auto shape = whole_rows_shape(sampler_shape(job.config, job.graph.schema, job.grid->ranks()), kLabel);
 
   // 2. The layers, on the space of the job.
 #ifdef ESPALIER_WITH_CUDA
@@ -303,7 +303,7 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   Inference inference{arguments, std::move(weights), std::move(network), layer, {}, nullptr};
   if (!arguments.nodes.empty()) inference.chosen = read_vertex_list(world, arguments.nodes, job.graph.nodes);
   introduce(job, inference);
-  with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, inference); });
+  with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, inference); });
 }
 
 }  // namespace espalier

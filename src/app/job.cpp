@@ -71,6 +71,13 @@ void check_order(const OrderInfo& order, const GraphFile& file, const std::strin
     input_error("{}: the order is of a graph with other edges than {} has; {}", path, file.path(), kAgain);
 }
 
+GraphView view_of(const Config& config) {
+  GraphView view(config.graph.verify ? Verify::kYes : Verify::kNo);
+  view.target = config.graph.target;
+  view.apart = sees_relations(config);
+  return view;
+}
+
 // Collective. The groups of local batches: stretches of the order.
 static std::shared_ptr<const BatchGroups> groups_of_job(const Order& order, const GraphFile& file,
                                                         const Config& config) {
@@ -98,8 +105,16 @@ std::optional<Order> read_job_order(const Communicator& world, const Config& con
 
 void own_vertices(VertexOwners& owners, const std::optional<Order>& order, const GraphFile& file,
                   const Config& config, int rows) {
-  owners.blocks = order ? own_by(*order, rows) : Ownership(block_partition(file.info().nodes, rows));
+  owners.blocks = order ? own_by(*order, rows) : own_types_evenly(file.info().schema, rows);
   if (config.sampler.batches == "local") owners.groups = groups_of_job(*order, file, config);
+}
+
+bool sees_relations(const Config& config) {
+  return layer_kind_of(config.model.kind).takes_relations;
+}
+
+InputShape input_of(const Job& job) {
+  return input_shape(job.graph, sees_relations(job.config));
 }
 
 Topology topology_of(const Config& config) {
@@ -156,8 +171,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   job.device = choose_device(world, node, config);
 
   note_activity("opening the graph file");
-  job.file =
-      std::make_unique<GraphFile>(world, config.graph.file, config.graph.verify ? Verify::kYes : Verify::kNo);
+  job.file = std::make_unique<GraphFile>(world, config.graph.file, view_of(config));
   job.graph = job.file->info();
   if (classes) job.graph.classes = *classes;
   if (kind != JobKind::kInfer) check_graph(job.graph, config);
@@ -183,7 +197,14 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
 }
 
 SamplerShape whole_rows_shape(const SamplerShape& training, const char* label) {
+  // A relation that is left out is so here, too.
+  std::vector<std::vector<std::int64_t>> relation_fanout;
+  if (!training.relation_fanout.empty()) {
+    relation_fanout.push_back(training.relation_fanout[0]);
+    for (auto& fanout : relation_fanout[0]) fanout = fanout == 0 ? 0 : -1;
+  }
   return {.fanout = {-1},
+          .relation_fanout = std::move(relation_fanout),
           .weighted = training.weighted,
           .aggregation = training.aggregation,
           .label = label,

@@ -16,6 +16,7 @@
 #include "espalier/comm/grid.hpp"
 #include "espalier/feature/store.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/nn/network_shape.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/product/dist_csr.hpp"
@@ -69,6 +70,9 @@ struct Job {
   std::int64_t batches_per_step() const { return *config.train.batches_per_step.value; }
 };
 
+/// How a job looks at its graph.
+GraphView view_of(const Config& config);
+
 /// Throws UserError(kInput) when the graph lacks what sampling and training need of it: a training
 /// split, weights.
 void check_graph(const GraphInfo& graph, const Config& config);
@@ -84,6 +88,12 @@ std::optional<Order> read_job_order(const Communicator& world, const Config& con
 /// and the groups of local batches. Throws UserError(kUsage) where they cannot be.
 void own_vertices(VertexOwners& owners, const std::optional<Order>& order, const GraphFile& file,
                   const Config& config, int rows);
+
+/// What the network reads of the graph.
+InputShape input_of(const Job& job);
+
+/// Is the matrix that of all relations, beside each other?
+bool sees_relations(const Config& config);
 
 /// grid.topology.
 Topology topology_of(const Config& config);

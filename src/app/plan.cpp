@@ -110,7 +110,7 @@ Plan resolve(const PlanArguments& arguments, const Config& config, const GraphIn
                 .replication = static_cast<int>(replication),
                 .topology = topology_of(config),
                 .sampler = config.sampler.kind,
-                .shape = sampler_shape(job.config, job.ranks),
+                .shape = sampler_shape(job.config, job.graph.schema, job.ranks),
                 .batches_per_step = std::min(*job.config.train.batches_per_step.value, batches),
                 .bulk = *job.config.sampler.bulk.value,
                 .seed = static_cast<std::uint64_t>(config.train.seed)};
@@ -311,7 +311,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   const auto config = load_job_config(world, arguments.job);
   const Watchdog watchdog(config.run.stall_minutes);
   note_activity("opening the graph file");
-  const GraphFile file(world, config.graph.file, config.graph.verify ? Verify::kYes : Verify::kNo);
+  const GraphFile file(world, config.graph.file, view_of(config));
   check_graph(file.info(), config);
   if (!arguments.sampling) check_training_data(file.info(), config);
   const auto order = read_job_order(world, config, file);
@@ -326,7 +326,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   if (arguments.draw == 0 || bytes_to_count(plan) > 0.8 * static_cast<double>(node_memory()))
     estimate(plan, file);
   else
-    with_index_type(file.info().nodes,
+    with_index_type(file.info().columns,
                     [&](auto index) { count<decltype(index)>(plan, world, file, arguments.draw); });
 
   // 3. What that costs.

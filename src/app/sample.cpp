@@ -82,7 +82,7 @@ void run(Job& job, std::int64_t epochs) {
   const auto a = read_model_matrix<Index>(job);
   note_activity("setting up the sampler");
   const auto& kind = job.config.sampler.kind;
-  const auto shape = sampler_shape(job.config, job.grid->ranks());
+  const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
 #ifdef ESPALIER_WITH_CUDA
   if (const auto& gpu = job.device.gpu) {
     const DeviceGrid grid(*gpu, *job.grid);
@@ -106,7 +106,7 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
   const auto lock = lock_output(world, config);
   const Watchdog watchdog(config.run.stall_minutes);
   auto job = open_job(world, config, JobKind::kSample);
-  with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, arguments.epochs); });
+  with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, arguments.epochs); });
 }
 
 }  // namespace espalier

@@ -97,8 +97,9 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
                                      evaluation_memory(job));
   start_output(job);
   if (!restart) remove_weights(job);
-  TrainerOn<Space> trainer(space, {grid, job.config, sampler, features, *task, evaluator, job.bulk(),
-                                   job.batches_per_step(), job.sampling_grid.get(), job.owners.groups.get()});
+  TrainerOn<Space> trainer(
+      space, {grid, job.config, sampler, features, *task, evaluator, job.bulk(), job.batches_per_step(),
+              job.sampling_grid.get(), input_of(job), job.owners.groups.get()});
   auto report = start_report(job, "train", sampler.schedules());
   describe(job, report, sampler.schedules(), trainer.network().parameter_count());
   if (restart) go_on_from(*restart, job, trainer, report);
@@ -172,7 +173,7 @@ void train_on_gpu(Job& job, std::optional<Restart>& restart, const DistCsr<Index
       to_device(gpu, grid, *host_features, features_on_device(job) ? Placement::kDevice : Placement::kHost,
                 gpu.precision() == Precision::kBf16);
   host_features.reset();
-  const auto shape = sampler_shape(job.config, job.grid->ranks());
+  const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
   const auto sampler = make_sampler(gpu, job.config.sampler.kind, matrix, shape);
   const auto whole_rows = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape, "evaluate"));
   if (job.grid->ranks() > 1)
@@ -200,7 +201,7 @@ void run(Job& job, std::optional<Restart>& restart) {
 
   // 2. Samplers: minibatches for training, whole rows for evaluation.
   note_activity("setting up the samplers");
-  const auto shape = sampler_shape(job.config, job.grid->ranks());
+  const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
   const auto sampler = make_sampler(job.config.sampler.kind, a, shape);
   const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape, "evaluate"));
 
@@ -224,7 +225,7 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
   if (restart) note_consequence("nothing is lost; the same command goes on from its checkpoint");
   auto job = open_job(world, config, JobKind::kTrain);
   if (restart) check_restart(job, *restart);
-  with_index_type(job.graph.nodes, [&](auto index) { run<decltype(index)>(job, restart); });
+  with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, restart); });
 }
 
 }  // namespace espalier

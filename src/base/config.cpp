@@ -40,6 +40,9 @@ std::string takes(const Key& key) {
     std::string operator()(const std::vector<std::int64_t>*) const {
       return "a list of whole numbers such as [15, 10, 5]";
     }
+    std::string operator()(const std::vector<std::string>*) const {
+      return "a list of words in quotes such as [\"writes=25,10\"]";
+    }
     std::string operator()(const AutoInt*) const { return "a whole number"; }
     std::string operator()(const AutoNumber*) const { return "a number"; }
   };
@@ -56,7 +59,8 @@ class Assigner {
   void operator()(std::string* target) const {
     const auto value = node_.value_exact<std::string>();
     if (!value) wrong_type(takes(key_));
-    const bool empty_is_default = key_.name == "graph.file" || key_.name == "graph.order";
+    const bool empty_is_default =
+        key_.name == "graph.file" || key_.name == "graph.order" || key_.name == "graph.target";
     if (value->empty() && !empty_is_default)
       usage_error("{}: {} is empty; leave it out to have its default", where_, key_.name);
     if (!key_.choices.empty() &&
@@ -79,6 +83,17 @@ class Assigner {
     if (array == nullptr || array->empty()) wrong_type(takes(key_));
     std::vector<std::int64_t> values;
     for (const auto& item : *array) values.push_back(integer(item));
+    *target = values;
+  }
+  void operator()(std::vector<std::string>* target) const {
+    const auto* array = node_.as_array();
+    if (array == nullptr) wrong_type(takes(key_));
+    std::vector<std::string> values;
+    for (const auto& item : *array) {
+      const auto value = item.value_exact<std::string>();
+      if (!value) wrong_type(takes(key_));
+      values.push_back(*value);
+    }
     *target = values;
   }
   void operator()(AutoInt* target) const {

@@ -11,8 +11,8 @@
 
 namespace espalier {
 
-using Target = std::variant<std::string*, std::int64_t*, double*, bool*, std::vector<std::int64_t>*, AutoInt*,
-                            AutoNumber*>;
+using Target = std::variant<std::string*, std::int64_t*, double*, bool*, std::vector<std::int64_t>*,
+                            std::vector<std::string>*, AutoInt*, AutoNumber*>;
 
 // What another key must be for a key to have a meaning. Where it is not, the key would be ignored.
 struct Needs {

@@ -22,6 +22,11 @@ std::string value_text(const Target& target) {
     std::string operator()(const double* v) const { return number_text(*v); }
     std::string operator()(const bool* v) const { return *v ? "true" : "false"; }
     std::string operator()(const std::vector<std::int64_t>* v) const { return fmt::format("[{}]", join(*v)); }
+    std::string operator()(const std::vector<std::string>* v) const {
+      std::string out;
+      for (const auto& item : *v) out += (out.empty() ? "" : ", ") + quoted(item);
+      return fmt::format("[{}]", out);
+    }
     std::string operator()(const AutoInt* v) const {
       return v->value ? std::to_string(*v->value) : "\"auto\"";
     }

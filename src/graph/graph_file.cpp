@@ -273,10 +273,9 @@ void read_digests(OpenGraphFile& h, const Describer& describe) {
   for (const auto* dataset : h.datasets())
     if (!h.contents.contains(dataset->name))
       h.contents[dataset->name] =
-          ContentCheck(entries_of(*dataset),
-                       h.view.verify == Verify::kRenew
-                           ? std::nullopt
-                           : stated_digest(dataset->handle, dataset->name, describe));
+          ContentCheck(entries_of(*dataset), h.view.verify == Verify::kRenew
+                                                 ? std::nullopt
+                                                 : stated_digest(dataset->handle, dataset->name, describe));
 }
 
 // What is known of the data sets, and of the file where that is everything.
@@ -360,8 +359,8 @@ int find_target(const GraphInfo& info, const GraphView& view, const std::string&
   if (!view.target.empty()) {
     const int named = info.schema.find_type(view.target);
     if (named < 0)
-      input_error("graph.target = \"{}\": graph file {} has no such vertex type; its types are {}", view.target,
-                  path, info.schema.type_names());
+      input_error("graph.target = \"{}\": graph file {} has no such vertex type; its types are {}",
+                  view.target, path, info.schema.type_names());
     return named;
   }
   int found = -1, labelled = 0;

@@ -30,14 +30,15 @@ bool is_finite(Half x) {
 }
 
 template <class T>
-void check_finite(const OpenGraphFile& h, const std::string& name, const hdf5::Slab& slab, std::span<const T> values,
-                  std::int64_t first, const char* wrong) {
+void check_finite(const OpenGraphFile& h, const std::string& name, const hdf5::Slab& slab,
+                  std::span<const T> values, std::int64_t first, const char* wrong) {
   bool all = true;
   for (const T x : values) all &= is_finite(x);
   if (all) return;
   const auto bad = std::find_if(values.begin(), values.end(), [](T x) { return !is_finite(x); });
   const auto place = first + (bad - values.begin());
-  fail(h, "{}: row {}, column {} is {}", name, slab.begin + place / slab.columns, place % slab.columns, wrong);
+  fail(h, "{}: row {}, column {} is {}", name, slab.begin + place / slab.columns, place % slab.columns,
+       wrong);
 }
 
 template <class Stored>
@@ -192,8 +193,9 @@ static void check_splits_of(const Communicator& comm, const GraphFile& file, int
       for (auto id = first; id != splits[s].end() && *id < range.end; ++id) {
         const auto place = static_cast<std::size_t>(*id - range.begin);
         if (owner[place] >= 0)
-          input_error("graph file {}: vertex {} is in /split/{}{} and in /split/{}{}; splits must not overlap",
-                      file.path(), *id - of.begin, folder, kSplitNames[owner[place]], folder, kSplitNames[s]);
+          input_error(
+              "graph file {}: vertex {} is in /split/{}{} and in /split/{}{}; splits must not overlap",
+              file.path(), *id - of.begin, folder, kSplitNames[owner[place]], folder, kSplitNames[s]);
         owner[place] = static_cast<signed char>(s);
         if (labelled && labels[place] < 0)
           input_error("graph file {}: vertex {} of /split/{}{} has no label (-1); leave it out of the split",

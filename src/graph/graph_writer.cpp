@@ -73,7 +73,8 @@ template <class T>
 void GraphWriter::write_list(const std::string& name, const std::vector<T>& values) {
   const bool mine = state_->comm().rank() == 0;
   const auto count = std::ssize(values);
-  write<T>(name, count, kVector, mine ? 0 : count, std::span<const T>(values).first(mine ? values.size() : 0));
+  write<T>(name, count, kVector, mine ? 0 : count,
+           std::span<const T>(values).first(mine ? values.size() : 0));
 }
 
 void GraphWriter::write_names(const std::string& name, const std::vector<std::string>& names) {

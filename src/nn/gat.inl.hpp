@@ -140,6 +140,8 @@ inline constexpr LayerKind kGat = {
     .takes_heads = true,
     .takes_aggregator = false,
     .multiplies_block = false,
+    .takes_relations = false,
+    .takes_bases = false,
     .tensors = gat_tensors,
     .costs = gat_costs};
 

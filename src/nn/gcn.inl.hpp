@@ -113,6 +113,8 @@ inline constexpr LayerKind kGcn = {
     .takes_heads = false,
     .takes_aggregator = false,
     .multiplies_block = true,
+    .takes_relations = false,
+    .takes_bases = false,
     .tensors = gcn_tensors,
     .costs = gcn_costs};
 

@@ -114,6 +114,8 @@ inline constexpr LayerKind kGin = {
     .takes_heads = false,
     .takes_aggregator = false,
     .multiplies_block = true,
+    .takes_relations = false,
+    .takes_bases = false,
     .tensors = gin_tensors,
     .costs = gin_costs};
 

@@ -7,6 +7,7 @@
 #include "gat.inl.hpp"
 #include "gcn.inl.hpp"
 #include "gin.inl.hpp"
+#include "rgcn.inl.hpp"
 #include "sage.inl.hpp"
 
 // clang-format off
@@ -15,7 +16,8 @@
   layer(kSage, SageLayer) \
   layer(kGcn,  GcnLayer) \
   layer(kGat,  GatLayer) \
-  layer(kGin,  GinLayer)
+  layer(kGin,  GinLayer) \
+  layer(kRgcn, RgcnLayer)
 // clang-format on
 
 namespace espalier {

@@ -16,14 +16,15 @@
 #include "espalier/nn/network.hpp"
 #include "layers.inl.hpp"
 #include "row_sum.hpp"
+#include "typed_input.hpp"
 
 namespace espalier {
 
 /// Uniform in +- sqrt(6 / (in + out)): the variance that keeps activations and gradients alike from
-/// layer to layer.
+/// layer to layer. Of `parts` matrices one under the other.
 template <class T>
-void draw_weights(const RandomStream& stream, Matrix<T>& weights) {
-  const double limit = std::sqrt(6.0 / static_cast<double>(weights.rows + weights.columns));
+void draw_weights(const RandomStream& stream, std::int64_t parts, Matrix<T>& weights) {
+  const double limit = std::sqrt(6.0 / static_cast<double>(weights.rows / parts + weights.columns));
   for (std::size_t e = 0; e < weights.data.size(); ++e)
     weights.data[e] = static_cast<T>(limit * (2 * to_unit_double(random64(stream, e)) - 1));
 }
@@ -59,6 +60,9 @@ Network<T, Space>::Network(const Space& space, const NetworkShape& shape, std::u
     add_statistic(space, number, "mean", made.layer.out, T{0});
     add_statistic(space, number, "variance", made.layer.out, T{1});
   }
+  if (shape.types.empty()) return;
+  typed_input_ = std::make_shared<const TypedInput<T, Space>>(shape, parameters_.size());
+  for (const auto& tensor : input_tensors(shape)) add_parameter(space, seed, 0, tensor.name, tensor.shape);
 }
 
 template <class T, class Space>
@@ -67,7 +71,7 @@ void Network<T, Space>::add_parameter(const Space& space, std::uint64_t seed, in
   const bool is_weight = shape.start == Start::kGlorot;
   Matrix<T> values(shape.rows, shape.columns);
   if (is_weight)
-    draw_weights({seed, Purpose::kInitialWeights, 0, 0, parameters_.size(), 0}, values);
+    draw_weights({seed, Purpose::kInitialWeights, 0, 0, parameters_.size(), 0}, shape.parts, values);
   else
     std::ranges::fill(values.data, shape.start == Start::kOne ? T{1} : T{0});
   parameters_.push_back({name, layer, is_weight, placed(space, std::move(values))});
@@ -92,7 +96,7 @@ std::int64_t Network<T, Space>::parameter_count() const {
 
 template <class T, class Space>
 std::int64_t Network<T, Space>::input_width(int layer) const {
-  return shape_of(layer).layer.in;
+  return layer == 1 && typed_input_ ? shape_.inputs : shape_of(layer).layer.in;
 }
 
 template <class T, class Space>
@@ -108,7 +112,18 @@ Matrix<T, Space>& Network<T, Space>::output_of(int layer) {
 template <class T, class Space>
 const Matrix<T, Space>& Network<T, Space>::input_of(int layer, const M& input) {
   if (layer > 1) return output_of(layer - 1);
-  return shape_.input_dropout > 0 ? dropped_input_ : input;
+  return shape_.input_dropout > 0 ? dropped_input_ : typed_input_ ? projected_ : input;
+}
+
+/// H[0].
+template <class T, class Space>
+const Matrix<T, Space>& Network<T, Space>::begin_with(const Space& space, const BlockView<Space>& first_block,
+                                                      const M& input, const Pass& pass) {
+  if (typed_input_) typed_input_->forward(space, first_block.runs, input, parameters_, projected_);
+  if (shape_.input_dropout > 0)
+    dropout<T>(space, mask_of(pass, Purpose::kDropout, 0), shape_.input_dropout,
+               typed_input_ ? projected_ : input, dropped_input_);
+  return input_of(1, input);
 }
 
 template <class T, class Space>
@@ -135,7 +150,7 @@ RandomStream Network<T, Space>::mask_of(const Pass& pass, Purpose purpose, int l
 
 template <class T, class Space>
 bool Network<T, Space>::aggregates_input(const BlockView<Space>& first_block) const {
-  return shape_.input_dropout == 0 && layers_[0].layer->aggregates_input(first_block);
+  return shape_.input_dropout == 0 && !typed_input_ && layers_[0].layer->aggregates_input(first_block);
 }
 
 template <class T, class Space>
@@ -151,8 +166,7 @@ const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
                        input.rows >= blocks[0].rows,
                    "a product of {} rows and an input of {} for {} rows", input_aggregate().rows, input.rows,
                    blocks[0].rows);
-  if (shape_.input_dropout > 0)
-    dropout<T>(space, mask_of(pass, Purpose::kDropout, 0), shape_.input_dropout, input, dropped_input_);
+  begin_with(space, blocks[0], input, pass);
   for (int layer = 1; layer <= shape_.layers; ++layer) {
     auto& kept = kept_of(layer);
     const M& x = input_of(layer, input);
@@ -266,14 +280,25 @@ void Network<T, Space>::backward(const Space& space, std::span<const BlockView<S
       sum_rows<T>(space, dlogits, bias_of(layer, gradients));
     const M& dz = activates ? gradient_ : dlogits;
     const M& x = input_of(layer, input);
-    M* const dx = layer > 1 ? &next_gradient_ : dinput;
+    M* const dx = layer > 1 ? &next_gradient_ : typed_input_ ? &dprojected_ : dinput;
     kept_of(layer).layer->backward(space, blocks[layer - 1], x, tensors_of(layer), dz, scratch_,
                                    gradients_of(layer, gradients), dx);
     backward_of_input(space, layer, blocks[layer - 1].rows, x, dz, gradients, dx);
     std::swap(gradient_, next_gradient_);
   }
-  if (dinput != nullptr && shape_.input_dropout > 0)
-    dropout<T>(space, mask_of(pass, Purpose::kDropout, 0), shape_.input_dropout, *dinput, *dinput);
+  backward_of_begin(space, blocks[0], input, pass, gradients, dinput);
+}
+
+template <class T, class Space>
+void Network<T, Space>::backward_of_begin(const Space& space, const BlockView<Space>& first_block,
+                                          const M& input, const Pass& pass, std::vector<M>& gradients,
+                                          M* dinput) {
+  M* const dh = typed_input_ ? &dprojected_ : dinput;
+  if (dh == nullptr) return;
+  if (shape_.input_dropout > 0)
+    dropout<T>(space, mask_of(pass, Purpose::kDropout, 0), shape_.input_dropout, *dh, *dh);
+  if (typed_input_)
+    typed_input_->backward(space, first_block.runs, input, dprojected_, gradients, next_gradient_);
 }
 
 /// Of add_input.
@@ -318,8 +343,13 @@ void Network<T, Space>::backward_of_activation(const Space& space, int layer, co
 template <class T, class Space>
 void Network<T, Space>::evaluate_layer(const Space& space, int layer, const BlockView<Space>& block,
                                        const M& input, LayerScratch<T, Space>& scratch, M& output) const {
-  layers_[layer - 1].layer->evaluate(space, block, input, tensors_of(layer), scratch, output);
-  add_input(space, layer, block.rows, input, output);
+  const M* x = &input;
+  if (layer == 1 && typed_input_) {
+    typed_input_->forward(space, block.runs, input, parameters_, scratch.input);
+    x = &scratch.input;
+  }
+  layers_[layer - 1].layer->evaluate(space, block, *x, tensors_of(layer), scratch, output);
+  add_input(space, layer, block.rows, *x, output);
   const auto& made = shape_of(layer);
   if (!made.activates) return;
   if (made.normalizes) {

@@ -1,16 +1,29 @@
 #include "espalier/nn/network_shape.hpp"
 
+#include <algorithm>
+
 #include "espalier/base/error.hpp"
 #include "espalier/nn/activation.hpp"
 #include "espalier/nn/jumping.hpp"
 
 namespace espalier {
 
-NetworkShape network_shape(const ModelConfig& model, std::int64_t inputs, std::int64_t classes) {
+InputShape input_shape(const GraphInfo& graph, bool apart) {
+  InputShape input;
+  input.width = graph.features;
+  for (const auto& type : graph.types) input.width = std::max(input.width, type.features);
+  if (apart) input.relations = std::ssize(graph.schema.relations());
+  const auto& types = graph.schema.types();
+  for (std::size_t t = 0; t < types.size() && types.size() > 1; ++t)
+    input.types.push_back({types[t].name, graph.types[t].features > 0});
+  return input;
+}
+
+NetworkShape network_shape(const ModelConfig& model, const InputShape& input, std::int64_t classes) {
   const auto& kind = layer_kind_of(model.kind);
   return {.kind = model.kind,
           .layers = static_cast<int>(model.layers),
-          .inputs = inputs,
+          .inputs = input.width,
           .hidden = model.hidden,
           .classes = classes,
           .dropout = model.dropout,
@@ -22,7 +35,10 @@ NetworkShape network_shape(const ModelConfig& model, std::int64_t inputs, std::i
           .attention_dropout = model.attention_dropout.value.value_or(kind.takes_heads ? model.dropout : 0.0),
           .aggregator = model.aggregator,
           .residual = model.residual,
-          .jumping = model.jumping};
+          .jumping = model.jumping,
+          .types = input.types,
+          .relations = input.relations,
+          .bases = std::min(model.bases, input.relations)};
 }
 
 MatrixForm matrix_form(const ModelConfig& model) {
@@ -44,6 +60,7 @@ void check_model_keys(const Config& config) {
   needs("heads", model.heads != defaults.heads, &LayerKind::takes_heads);
   needs("output_heads", model.output_heads != defaults.output_heads, &LayerKind::takes_heads);
   needs("attention_dropout", model.attention_dropout.value.has_value(), &LayerKind::takes_heads);
+  needs("bases", model.bases != defaults.bases, &LayerKind::takes_bases);
   needs("aggregator", model.aggregator != defaults.aggregator, &LayerKind::takes_aggregator);
   if (config.train.sparse_products != "own" && (!kind.multiplies_block || model.aggregator == "max"))
     usage_error("train.sparse_products has no meaning with model.{}; leave it out",
@@ -65,7 +82,8 @@ void check_shape(const NetworkShape& s) {
   activation_of(s.activation);
   const bool jumps = jumping_of(s.jumping) != Jumping::kNone;
   if (s.layers < 1) usage_error("a network needs at least 1 layer, not {}", s.layers);
-  if (s.inputs < 1 || s.classes < 1 || ((s.layers > 1 || jumps) && s.hidden < 1))
+  const bool has_inputs = s.inputs >= 1 || !s.types.empty();
+  if (!has_inputs || s.classes < 1 || ((s.layers > 1 || jumps || !s.types.empty()) && s.hidden < 1))
     usage_error("widths must be positive: {} inputs, {} hidden, {} classes", s.inputs, s.hidden, s.classes);
   if (s.heads < 1 || s.output_heads < 1)
     usage_error("attention needs at least 1 head, not {} and {}", s.heads, s.output_heads);
@@ -96,13 +114,15 @@ NetworkLayer graph_layer(const NetworkShape& s, const LayerKind& kind, int numbe
   const bool jumps = s.jumping != "none", last = number == s.layers && !jumps;
   NetworkLayer made;
   made.layer = {.number = number,
-                .in = number == 1 ? s.inputs : s.hidden,
+                .in = number == 1 && s.types.empty() ? s.inputs : s.hidden,
                 .out = last ? s.classes : s.hidden,
-                .gives_dx = number > 1 || s.input_gradient,
+                .gives_dx = number > 1 || s.input_gradient || !s.types.empty(),
                 .heads = last ? s.output_heads : s.heads,
                 .averages_heads = last,
                 .aggregator = s.aggregator,
-                .attention_dropout = s.attention_dropout};
+                .attention_dropout = s.attention_dropout,
+                .relations = s.relations,
+                .bases = s.bases};
   made.activates = !last;
   made.normalizes = !last && s.normalize != "none";
   made.adds_input = s.residual;
@@ -132,8 +152,23 @@ std::vector<NetworkLayer> network_layers(const NetworkShape& shape) {
   return layers;
 }
 
+std::vector<InputTensor> input_tensors(const NetworkShape& shape) {
+  std::vector<InputTensor> tensors;
+  for (int t = 0; t < std::ssize(shape.types); ++t) {
+    const auto& type = shape.types[t];
+    if (type.has_features)
+      tensors.push_back({"input.weight." + type.name, {"weight", shape.inputs, shape.hidden}, t, false});
+    tensors.push_back({"input.bias." + type.name, {"bias", 1, shape.hidden, Start::kZero}, t, true});
+  }
+  return tensors;
+}
+
 NetworkSize network_size(const NetworkShape& shape) {
   NetworkSize size;
+  for (const auto& tensor : input_tensors(shape)) {
+    size.parameters += tensor.shape.numbers();
+    ++size.tensors;
+  }
   for (const auto& layer : network_layers(shape)) {
     for (const auto& tensor : layer.tensors) size.parameters += tensor.numbers();
     size.tensors += std::ssize(layer.tensors);

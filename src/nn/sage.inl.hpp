@@ -166,6 +166,8 @@ inline constexpr LayerKind kSage = {
     .takes_heads = false,
     .takes_aggregator = true,
     .multiplies_block = true,
+    .takes_relations = false,
+    .takes_bases = false,
     .tensors = sage_tensors,
     .costs = sage_costs};
 

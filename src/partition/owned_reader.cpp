@@ -137,6 +137,27 @@ Matrix<T> OwnedReader::features() const {
   return mine;
 }
 
+template <class T>
+Matrix<T> OwnedReader::features(std::int64_t width) const {
+  const auto& info = file_.info();
+  const auto read = [&](std::int64_t begin, std::int64_t end) {
+    Buffer<T> rows((end - begin) * width, T{});
+    for (int t = 0; t < std::ssize(info.types); ++t) {
+      if (info.types[t].features == 0) continue;
+      const auto& type = info.schema.types()[t];
+      const auto from = std::clamp(begin, type.begin, type.end), to = std::clamp(end, from, type.end);
+      std::ranges::copy(file_.read_features<T>(from, to, t).data,
+                        rows.begin() + (from < to ? from - begin : 0) * width);
+    }
+    return rows;
+  };
+  Matrix<T> mine(0, width);
+  mine.rows = ownership_.size(part_);
+  mine.data = ownership_.is_map() ? collect<T>(width, read)
+                                  : read(ownership_.ranges().begin(part_), ownership_.ranges().end(part_));
+  return mine;
+}
+
 template <class T, class Read>
 Buffer<T> OwnedReader::collect_share(std::int64_t width, Read read) const {
   const auto shares = ownership_.cut(grid_.replication());
@@ -164,5 +185,7 @@ template Csr<std::int32_t> OwnedReader::rows() const;
 template Csr<std::int64_t> OwnedReader::rows() const;
 template Matrix<float> OwnedReader::features() const;
 template Matrix<Half> OwnedReader::features() const;
+template Matrix<float> OwnedReader::features(std::int64_t) const;
+template Matrix<Half> OwnedReader::features(std::int64_t) const;
 
 }  // namespace espalier

@@ -31,6 +31,16 @@ std::int64_t Ownership::place(std::int64_t vertex) const {
   return ranges_.begin(part * pieces_) + PlaceOf{marks.words.data(), marks.before.data()}(vertex);
 }
 
+Ownership own_types_evenly(const Schema& schema, int parts) {
+  if (schema.types().size() == 1 || parts == 1) return block_partition(schema.nodes(), parts);
+  int type = 0;
+  return Ownership(std::make_shared<const OwnerMap>(schema.nodes(), parts, [&](std::int64_t v) {
+    while (v >= schema.types()[type].end) ++type;
+    const auto& of = schema.types()[type];
+    return even_owner(of.size(), parts, v - of.begin);
+  }));
+}
+
 int Ownership::owner(std::int64_t vertex) const {
   if (!is_map()) return ranges_.owner(vertex);
   return pieces_ == 1 ? map_->owner(vertex) : ranges_.owner(place(vertex));

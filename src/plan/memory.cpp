@@ -60,7 +60,8 @@ std::string bytes_in_words(double bytes) {
 }
 
 NetworkShape network_shape(const GraphInfo& graph, const Config& config) {
-  return network_shape(config.model, graph.features, graph.classes);
+  return network_shape(config.model, input_shape(graph, layer_kind_of(config.model.kind).takes_relations),
+                       graph.classes);
 }
 
 MatrixForm matrix_form(const Config& config) {
@@ -196,10 +197,10 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   const auto batches = count_batches(job.graph.train, sampler.batch_size);
   if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
   const auto block_rows = job.config.grid.topology == "replicated" ? 1 : job.ranks / replication;
-  return automatic_bulk(sampler_shape(job.config, job.ranks), sampler_kind_of(sampler.kind).layer_wise,
-                        sampler.batch_size, batches, static_cast<int>(job.ranks),
-                        static_cast<int>(block_rows), job.graph.nodes, job.graph.edges,
-                        sample_memory(job, replication));
+  return automatic_bulk(sampler_shape(job.config, job.graph.schema, job.ranks),
+                        sampler_kind_of(sampler.kind).layer_wise, sampler.batch_size, batches,
+                        static_cast<int>(job.ranks), static_cast<int>(block_rows), job.graph.nodes,
+                        job.graph.edges, sample_memory(job, replication));
 }
 
 namespace {
@@ -237,10 +238,11 @@ void check_memory(const JobSize& job, std::int64_t replication) {
       bytes_in_words(static_cast<double>(job.host_memory)), cures);
 }
 
-SamplerShape sampler_shape(const Config& config, std::int64_t ranks) {
+SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int64_t ranks) {
   const bool matrix = has_own_weights(config.model) || sampler_kind_of(config.sampler.kind).layer_wise;
   const auto bulk = static_cast<double>(config.sampler.bulk.value.value_or(ranks));
   return {.fanout = config.sampler.fanout,
+          .relation_fanout = relation_fanouts(config.sampler.relation_fanout, config.sampler.fanout, schema),
           .weighted = config.sampler.weighted && !sampler_kind_of(config.sampler.kind).layer_wise,
           .aggregation = matrix ? Aggregation::kMatrix : Aggregation::kMean,
           .mode = sampler_mode_of(config.sampler.mode),

@@ -7,16 +7,22 @@ template <class Index>
 DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const DistCsr<Index>& a,
                                Placement placement) {
   const DevicePurpose purpose("the graph");
+  const auto list = [&](const SharedList<std::int64_t>& on_host) {
+    if (on_host.size() == 0) return SharedList<std::int64_t, Cuda>();
+    return SharedList<std::int64_t, Cuda>(cuda, {on_host.host().begin(), on_host.host().end()});
+  };
   ColumnsOn<Cuda> columns;
-  if (a.columns.typed()) {
-    const auto list = [&](std::span<const std::int64_t> on_host) {
-      return SharedList<std::int64_t, Cuda>(cuda, {on_host.begin(), on_host.end()});
-    };
-    columns.begins = list(a.columns.begins.host());
-    columns.shifts = list(a.columns.shifts.host());
-  }
-  return {&grid,  a.ownership,  {cuda, a.ownership, a.part}, upload(cuda, a.local, placement),
-          a.part, a.has_values, &a,                          columns};
+  columns.begins = list(a.columns.begins);
+  columns.shifts = list(a.columns.shifts);
+  return {&grid,
+          a.ownership,
+          {cuda, a.ownership, a.part},
+          upload(cuda, a.local, placement),
+          a.part,
+          a.has_values,
+          &a,
+          columns,
+          list(a.type_ends)};
 }
 
 template DistCsr<std::int32_t, Cuda> to_device(const Cuda&, const DeviceGrid&, const DistCsr<std::int32_t>&,

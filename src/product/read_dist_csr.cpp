@@ -7,7 +7,7 @@ template <class Index>
 DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, const Ownership& ownership) {
   auto a = empty_dist_csr<Index>(grid, ownership);
   a.has_values = file.info().weighted;
-  if (file.view().apart) a.columns = {Cpu{}, file.info().schema};
+  set_schema(a, file.info().schema, file.view().apart);
   a.local = OwnedReader(grid, file, ownership).rows<Index>();
   return a;
 }

@@ -128,9 +128,9 @@ std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerSha
                           shape, work);
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                            \
-  template DegreeMoments degree_moments(const DistCsr<Index>&, const SamplerShape&);           \
-  template std::vector<Schedule> choose_schedules(const DistCsr<Index>&, const SamplerShape&,  \
+#define ESPALIER_INSTANTIATE(Index)                                                           \
+  template DegreeMoments degree_moments(const DistCsr<Index>&, const SamplerShape&);          \
+  template std::vector<Schedule> choose_schedules(const DistCsr<Index>&, const SamplerShape&, \
                                                   const std::vector<ProductWork>&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

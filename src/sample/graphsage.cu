@@ -147,9 +147,7 @@ void take_uniform(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Ind
 template <class Index>
 void draw_uniform_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows, bool values,
                        bool in_registers, Entries<Index, Cuda>& out) {
-  const auto picks_of = [=] __device__(std::int64_t row) {
-    return uniform_rule(rows, row, layer).picks();
-  };
+  const auto picks_of = [=] __device__(std::int64_t row) { return uniform_rule(rows, row, layer).picks(); };
   const auto total = make_room(cuda, rows.count, values, picks_of, out);
   const auto most = layer.fanout + (rows.diagonal != nullptr);
   if (in_registers && layer.fanout >= 0) {

@@ -51,12 +51,12 @@ void write_picks(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Inde
                    indices[at] = view.indices[position];
                    values[at] = rule.value(view, position, aggregation);
                  });
-  for_each_kept(
-      cuda, "take_kept", kept, [=] __device__(std::int64_t row, std::int64_t position, std::int64_t rank) {
-        const auto view = rows.views[row];
-        indices[offsets[row] + rank] = view.indices[position];
-        values[offsets[row] + rank] = rule_of(rows, row, layer).value(view, position, aggregation);
-      });
+  for_each_kept(cuda, "take_kept", kept,
+                [=] __device__(std::int64_t row, std::int64_t position, std::int64_t rank) {
+                  const auto view = rows.views[row];
+                  indices[offsets[row] + rank] = view.indices[position];
+                  values[offsets[row] + rank] = rule_of(rows, row, layer).value(view, position, aggregation);
+                });
 }
 
 template <class Index>

@@ -3,6 +3,7 @@
 
 #include "expected_work.hpp"
 #include "layer_wise.hpp"
+#include "type_runs.hpp"
 #include "window.hpp"
 
 namespace espalier {
@@ -49,7 +50,9 @@ class LayerWise final : public SamplerOn<Space> {
       stream.layer = layers - k;
       sample_layer(space, {window.frontier(), seed_counts, stream, shape_.fanout[k]}, schedules_[k], window);
     }
-    return window.take_minibatches();
+    auto minibatches = window.take_minibatches();
+    add_type_runs(space, m_.type_ends, batches, minibatches);
+    return minibatches;
   }
 
   const std::vector<Schedule>& schedules() const override { return schedules_; }

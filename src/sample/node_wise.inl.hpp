@@ -4,6 +4,7 @@
 #include "expected_work.hpp"
 #include "node_wise.hpp"
 #include "relation_parts.hpp"
+#include "type_runs.hpp"
 #include "window.hpp"
 
 namespace espalier {
@@ -74,6 +75,7 @@ class NodeWise final : public SamplerOn<Space> {
                         relation_fanout_.empty() ? nullptr : relation_fanout_[k].data()});
     auto minibatches = sample_layers(space, layers, batches);
     for (std::size_t k = 0; k < layers.size(); ++k) count_layer(layers.size() - 1 - k, minibatches);
+    add_type_runs(space, a_.type_ends, batches, minibatches);
     return minibatches;
   }
 
@@ -93,9 +95,9 @@ class NodeWise final : public SamplerOn<Space> {
   void sample_layer(const Space& space, const LayerDraw& layer, Schedule schedule,
                     WindowOn<Space>& window) const {
     const auto& frontier = window.frontier();
-    auto picks = open_product(space, frontier, a_, schedule, shape_.label)
-                     ->apply(space, DrawOperation<Index, Space>(*draw_, layer, a_.columns.leaf(),
-                                                                a_.grid->traffic()));
+    auto picks =
+        open_product(space, frontier, a_, schedule, shape_.label)
+            ->apply(space, DrawOperation<Index, Space>(*draw_, layer, a_.columns.leaf(), a_.grid->traffic()));
     const SharedList<std::int64_t, Space> entries(
         space, read_at(space, picks.offsets.data(), frontier.offsets.host()));
     LayerOn<Space> blocks;

@@ -4,8 +4,8 @@ namespace espalier {
 
 namespace {
 
-// The place after the last entry of [begin, size) whose column lies before `end`: by doubling steps,
-// as most parts are short.
+// The place after the last entry of [begin, size) whose column lies before `end`: by doubling
+// steps, as most parts are short.
 template <class Index>
 std::int64_t end_of_part(const RowView<Index>& row, std::int64_t begin, std::int64_t end) {
   std::int64_t step = 1, low = begin;  // row.indices[low] < end
@@ -15,8 +15,7 @@ std::int64_t end_of_part(const RowView<Index>& row, std::int64_t begin, std::int
   }
   const auto* const from = row.indices + low + 1;
   const auto* const to = row.indices + std::min(low + step, row.size);
-  return std::lower_bound(from, to, end,
-                          [](Index column, std::int64_t bound) { return column < bound; }) -
+  return std::lower_bound(from, to, end, [](Index column, std::int64_t bound) { return column < bound; }) -
          row.indices;
 }
 
@@ -86,13 +85,13 @@ void read_columns(const Cpu& cpu, const ColumnsOf& columns, const Buffer<std::in
   }
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                                          \
-  template void cut_by_relation(const Cpu&, const ColumnsOf&, const RowView<Index>*, const RowKey*,          \
-                                std::int64_t, RelationParts<Index>&);                                        \
-  template void draw_by_relation(const Cpu&, const RowDraw<Index>&, const LayerDraw&, const ColumnsOf&,      \
-                                 const RowView<Index>*, const RowKey*, std::int64_t, Entries<Index>&);       \
-  template void read_columns(const Cpu&, const ColumnsOf&, const Buffer<std::int64_t>&, const Buffer<Index>&, \
-                             ReadColumns<Index>&, Buffer<float>*);
+#define ESPALIER_INSTANTIATE(Index)                                                                     \
+  template void cut_by_relation(const Cpu&, const ColumnsOf&, const RowView<Index>*, const RowKey*,     \
+                                std::int64_t, RelationParts<Index>&);                                   \
+  template void draw_by_relation(const Cpu&, const RowDraw<Index>&, const LayerDraw&, const ColumnsOf&, \
+                                 const RowView<Index>*, const RowKey*, std::int64_t, Entries<Index>&);  \
+  template void read_columns(const Cpu&, const ColumnsOf&, const Buffer<std::int64_t>&,                 \
+                             const Buffer<Index>&, ReadColumns<Index>&, Buffer<float>*);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE

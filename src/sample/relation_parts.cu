@@ -56,7 +56,8 @@ void cut_by_relation(const Cuda& cuda, const ColumnsOf& columns, const RowView<I
     auto at = begins[r];
     const auto row = rows[r];
     for_each_part(columns, row, [&](int relation, std::int64_t begin, std::int64_t end) {
-      part_rows[at] = {row.indices + begin, row.values == nullptr ? nullptr : row.values + begin, end - begin};
+      part_rows[at] = {row.indices + begin, row.values == nullptr ? nullptr : row.values + begin,
+                       end - begin};
       part_keys[at++] = {keys[r].vertex, keys[r].batch, relation};
     });
   });
@@ -78,7 +79,8 @@ void draw_by_relation(const Cuda& cuda, const RowDraw<Index, Cuda>& draw, const 
 
 template <class Index>
 void read_columns(const Cuda& cuda, const ColumnsOf& columns, const DeviceArray<std::int64_t>& row_offsets,
-                  const DeviceArray<Index>& picks, ReadColumns<Index, Cuda>& read, DeviceArray<float>* means) {
+                  const DeviceArray<Index>& picks, ReadColumns<Index, Cuda>& read,
+                  DeviceArray<float>* means) {
   const auto entries = std::ssize(picks);
   read.vertices.resize(entries);
   read.relations.resize(entries);
@@ -101,13 +103,13 @@ void read_columns(const Cuda& cuda, const ColumnsOf& columns, const DeviceArray<
                  });
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                                       \
-  template void cut_by_relation(const Cuda&, const ColumnsOf&, const RowView<Index>*, const RowKey*,      \
-                                std::int64_t, RelationParts<Index, Cuda>&);                               \
-  template void draw_by_relation(const Cuda&, const RowDraw<Index, Cuda>&, const LayerDraw&,              \
-                                 const ColumnsOf&, const RowView<Index>*, const RowKey*, std::int64_t,    \
-                                 Entries<Index, Cuda>&);                                                  \
-  template void read_columns(const Cuda&, const ColumnsOf&, const DeviceArray<std::int64_t>&,             \
+#define ESPALIER_INSTANTIATE(Index)                                                                    \
+  template void cut_by_relation(const Cuda&, const ColumnsOf&, const RowView<Index>*, const RowKey*,   \
+                                std::int64_t, RelationParts<Index, Cuda>&);                            \
+  template void draw_by_relation(const Cuda&, const RowDraw<Index, Cuda>&, const LayerDraw&,           \
+                                 const ColumnsOf&, const RowView<Index>*, const RowKey*, std::int64_t, \
+                                 Entries<Index, Cuda>&);                                               \
+  template void read_columns(const Cuda&, const ColumnsOf&, const DeviceArray<std::int64_t>&,          \
                              const DeviceArray<Index>&, ReadColumns<Index, Cuda>&, DeviceArray<float>*);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

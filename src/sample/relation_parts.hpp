@@ -1,5 +1,5 @@
-// Rows whose columns are (relation, source), cut into the parts of their relations, which a draw takes
-// for rows; and what belongs to a pick once it was drawn.
+// Rows whose columns are (relation, source), cut into the parts of their relations, which a draw
+// takes for rows; and what belongs to a pick once it was drawn.
 #pragma once
 
 #include "espalier/base/arrays.hpp"
@@ -10,8 +10,8 @@ namespace espalier {
 /// The parts of rows that are not empty, in order.
 template <class Index, class Space = Cpu>
 struct RelationParts {
-  Array<Space, RowView<Index>> rows;                            ///< [parts]
-  Array<Space, RowKey> keys;                                    ///< [parts] with the relation
+  Array<Space, RowView<Index>> rows;                           ///< [parts]
+  Array<Space, RowKey> keys;                                   ///< [parts] with the relation
   Array<Space, std::int64_t> begins = no_row_starts<Space>();  ///< [rows + 1] the parts of each row
 
   std::int64_t count() const { return static_cast<std::int64_t>(rows.size()); }
@@ -19,8 +19,8 @@ struct RelationParts {
 
 /// Cuts rows [count]. On a GPU the host waits once.
 template <class Index>
-void cut_by_relation(const Cpu& cpu, const ColumnsOf& columns, const RowView<Index>* rows,
-                     const RowKey* keys, std::int64_t count, RelationParts<Index>& parts);
+void cut_by_relation(const Cpu& cpu, const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
+                     std::int64_t count, RelationParts<Index>& parts);
 template <class Index>
 void cut_by_relation(const Cuda& cuda, const ColumnsOf& columns, const RowView<Index>* rows,
                      const RowKey* keys, std::int64_t count, RelationParts<Index, Cuda>& parts);

@@ -25,6 +25,7 @@ std::string message_of(const std::string& text, const std::vector<std::string>& 
 // Each line a key with a value of its own, different from the default.
 constexpr const char* kEverything = R"([graph]
 file = "a \"quoted\\ name.h5"
+target = "paper"
 order = "a.order.h5"
 feature_norm = "row"
 features_on = "host"
@@ -41,6 +42,7 @@ batches = "local"
 groups = 12
 kind = "ladies"
 fanout = [512, -1]
+relation_fanout = ["writes=3,-1", "a.cites.b=0"]
 batch_size = 7
 bulk = 3
 weighted = true
@@ -54,6 +56,7 @@ input_dropout = 0.25
 normalize = "batch"
 activation = "elu"
 aggregator = "max"
+bases = 3
 heads = 3
 output_heads = 2
 attention_dropout = 0.3

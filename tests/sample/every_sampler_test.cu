@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4 6
 // Law: on GPUs every sampler, on every grid and by every schedule, makes the minibatches that it
-// makes on the CPU, entry by entry, value bits and relations included, and moves the same messages and bytes
-// under the same labels. Nothing is left to the CPU.
+// makes on the CPU, entry by entry, value bits and relations included, and moves the same messages
+// and bytes under the same labels. Nothing is left to the CPU.
 #include <fmt/format.h>
 
 #include "comm/device_transports.hpp"
@@ -34,9 +34,13 @@ std::vector<Job> jobs() {
           {"graphsage", false, {.fanout = {5, 3}}, true},
           {"graphsage",
            true,
-           {.fanout = {4, 3}, .relation_fanout = {{4, -1, 0, 2, 9, 3, 2}, {-1, 2, 2, 20, 3, 1, 1}}, .weighted = true},
+           {.fanout = {4, 3},
+            .relation_fanout = {{4, -1, 0, 2, 9, 3, 2}, {-1, 2, 2, 20, 3, 1, 1}},
+            .weighted = true},
            true},
-          {"labor", false, {.fanout = {2, 2}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {1, 2, 2, 2, 3, 1, 1}}},
+          {"labor",
+           false,
+           {.fanout = {2, 2}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {1, 2, 2, 2, 3, 1, 1}}},
            true}};
 }
 
@@ -76,9 +80,10 @@ template <class Index>
 void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job& job,
                       const Ownership& ownership, Schedule schedule) {
   const auto schema = typed_schema(kVertices);
-  auto a = job.typed
-               ? typed_matrix(grid, schema, typed_graph<Index>(schema, 9, job.weighted, test_seed(9)), ownership)
-               : distribute(grid, random_graph<Index>(kVertices, 7, job.weighted, test_seed(9)), ownership);
+  auto a =
+      job.typed
+          ? typed_matrix(grid, schema, typed_graph<Index>(schema, 9, job.weighted, test_seed(9)), ownership)
+          : distribute(grid, random_graph<Index>(kVertices, 7, job.weighted, test_seed(9)), ownership);
   if (sampler_kind_of(job.sampler).layer_wise)
     a = normalize_rows(std::move(a), job.shape.mode == SamplerMode::kReference, job.weighted);
   auto shape = job.shape;

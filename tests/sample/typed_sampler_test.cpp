@@ -1,7 +1,8 @@
 // ranks: 1 2 3 4 6 8
-// Laws of sampling where columns are (relation, source): each relation's part of a row is drawn as a
-// row of its own, with the stream and the fanout of the relation; a minibatch is a function of (seed,
-// epoch, batch) only; a matrix of one type and one relation gives the minibatches of a plain one.
+// Laws of sampling where columns are (relation, source): each relation's part of a row is drawn as
+// a row of its own, with the stream and the fanout of the relation; a minibatch is a function of
+// (seed, epoch, batch) only; a matrix of one type and one relation gives the minibatches of a
+// plain one.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -36,7 +37,9 @@ const std::vector<Case>& cases() {
        {.fanout = {4, 3}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {-1, 2, 2, 2, 3, 1, 1}}}},
       {"graphsage", true, {.fanout = {3, 2}, .weighted = true}},
       {"labor", false, {.fanout = {4, -1}}},
-      {"labor", false, {.fanout = {2, 2}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {1, 2, 2, 2, 3, 1, 1}}}},
+      {"labor",
+       false,
+       {.fanout = {2, 2}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {1, 2, 2, 2, 3, 1, 1}}}},
   };
   return all;
 }
@@ -50,8 +53,8 @@ Buffer<std::int64_t> training_vertices() {
 std::uint64_t digest_of(const Grid& grid, const Case& c, const Ownership& ownership, Schedule schedule,
                         std::int64_t bulk, int threads) {
   const auto schema = typed_schema(kNodes);
-  const auto a = typed_matrix(grid, schema, typed_graph<std::int32_t>(schema, 12, c.weighted_graph, 11),
-                              ownership);
+  const auto a =
+      typed_matrix(grid, schema, typed_graph<std::int32_t>(schema, 12, c.weighted_graph, 11), ownership);
   auto shape = c.shape;
   shape.schedule = schedule;
   const auto sampler = make_sampler(c.kind, a, shape);
@@ -91,8 +94,8 @@ std::set<std::int64_t> drawn(std::span<const std::int32_t> part, std::int64_t fa
   return picks;
 }
 
-void expect_drawn_by_relation(const Schema& schema, const Csr<std::int32_t>& whole, const Minibatch& minibatch,
-                              const SamplerShape& shape) {
+void expect_drawn_by_relation(const Schema& schema, const Csr<std::int32_t>& whole,
+                              const Minibatch& minibatch, const SamplerShape& shape) {
   for (std::size_t l = 0; l < minibatch.blocks.size(); ++l) {
     const auto& block = minibatch.blocks[l];
     const auto k = shape.fanout.size() - 1 - l;
@@ -145,7 +148,8 @@ TEST(TypedSampler, OfOneTypeAndRelationIsAPlainOne) {
   const auto whole = random_graph<std::int32_t>(kNodes, 9, false, 11);
   auto plain = distribute(grid, whole, Topology::kPartitioned);
   // Another type without a vertex: columns are looked up, and are vertices.
-  const Schema schema({{"vertex", 0, kNodes}, {"none", kNodes, kNodes}}, {{"edge", 0, 0, -1}, {"no", 1, 0, -1}});
+  const Schema schema({{"vertex", 0, kNodes}, {"none", kNodes, kNodes}},
+                      {{"edge", 0, 0, -1}, {"no", 1, 0, -1}});
   auto typed = plain;
   typed.columns = {Cpu{}, schema};
   for (const char* kind : {"graphsage", "labor"}) {

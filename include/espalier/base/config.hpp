@@ -29,6 +29,7 @@ struct GraphConfig {
   std::string feature_norm = "none";
   std::string features_on = "device";
   bool share_features = false;
+  std::string target;  ///< vertex type to learn on; empty: the only one with labels
   std::string order;
   bool verify = true;
 };
@@ -44,6 +45,7 @@ struct GridConfig {
 struct SamplerConfig {
   std::string kind = "graphsage";
   std::vector<std::int64_t> fanout = {15, 10, 5};
+  std::vector<std::string> relation_fanout = {};  ///< "author.writes.paper=25,10"
   std::int64_t batch_size = 1024;
   AutoInt bulk{};
   std::string batches = "uniform";
@@ -61,6 +63,7 @@ struct ModelConfig {
   std::string normalize = "none";
   std::string activation = "auto";
   std::string aggregator = "mean";
+  std::int64_t bases = 8;  ///< of rgcn
   std::int64_t heads = 4;
   std::int64_t output_heads = 1;
   AutoNumber attention_dropout{};

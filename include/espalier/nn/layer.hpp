@@ -44,6 +44,8 @@ struct LayerShape {
   bool averages_heads = false;      ///< or concatenates them, out / heads wide each
   std::string aggregator = "mean";  ///< "mean" | "max" | "sum"
   double attention_dropout = 0;     ///< probability that an edge's weight is dropped, in [0, 1)
+  std::int64_t relations = 1;       ///< of the graph
+  std::int64_t bases = 1;           ///< that relations share, at most `relations`
 };
 
 /// How a tensor begins.
@@ -58,6 +60,7 @@ struct TensorShape {
   const char* name;
   std::int64_t rows, columns;
   Start start = Start::kGlorot;
+  std::int64_t parts = 1;  ///< matrices one under the other, each of which begins so
   double numbers() const { return static_cast<double>(rows) * static_cast<double>(columns); }
 };
 
@@ -88,6 +91,8 @@ struct LayerKind {
   bool takes_heads;             ///< knows model.heads, output_heads and attention_dropout
   bool takes_aggregator;        ///< knows model.aggregator
   bool multiplies_block;        ///< calls dense/spmm, but with model.aggregator = max
+  bool takes_relations;         ///< knows the relations of a typed graph; others see one relation
+  bool takes_bases;             ///< knows model.bases
   /// The last is the bias [1, out], which every row of Z is given at the end.
   std::vector<TensorShape> (*tensors)(const LayerShape&);
   /// `block`: of a minibatch; in an evaluation of a chunk, columns being all rows it reads.
@@ -106,6 +111,7 @@ struct LayerScratch {
   Csr<std::int32_t, Space> transposed;
   Array<Space, std::int64_t> positions;  ///< of the transposed entries in the block
   Array<Space, std::int32_t> winners;    ///< of dense/gather_max.hpp
+  Matrix<T, Space> input;                ///< of several types, by their linear maps
 };
 
 /// What a layer is given of X.

@@ -1,6 +1,7 @@
 // A graph neural network of L layers, its forward and its backward pass.
 //
-//     H[0] = dropout(X)                           X [F[0], inputs]: features of the input frontier
+//     H[0] = dropout(X)                           X [F[0], inputs]: features of the input frontier;
+//                                                 of several types, X_t W_t + b_t for each
 //     Z[l] = LAYER(B[l], H[l-1]) (+ H[l-1], or H[l-1] W_residual where widths differ), l = 1 .. L
 //     H[l] = dropout(f(normalise(Z[l])))          for l < L
 //     logits = Z[L]                               [seeds, classes]
@@ -42,6 +43,9 @@ namespace espalier {
 struct Pass {
   std::uint64_t seed = 0, epoch = 0, batch = 0;
 };
+
+template <class T, class Space>
+class TypedInput;
 
 template <class T, class Space = Cpu>
 class Network {
@@ -139,6 +143,9 @@ class Network {
   Kept& kept_of(int layer) { return layers_[layer - 1]; }
   M& output_of(int layer);
   const M& input_of(int layer, const M& input);
+  const M& begin_with(const Space&, const BlockView<Space>& first_block, const M& input, const Pass& pass);
+  void backward_of_begin(const Space&, const BlockView<Space>& first_block, const M& input, const Pass& pass,
+                         std::vector<M>& gradients, M* dinput);
   /// The tensors of a layer, and a gradient beside each.
   std::span<const Parameter<T, Space>> tensors_of(int layer) const;
   std::span<M> gradients_of(int layer, std::vector<M>& gradients) const;
@@ -162,6 +169,9 @@ class Network {
   std::vector<M> running_statistics_, batch_statistics_;
   std::vector<std::string> statistic_names_;
   std::vector<Kept> layers_;
+  std::shared_ptr<const TypedInput<T, Space>> typed_input_;  ///< of a graph of several types
+  /// Of several types, by their linear maps.
+  M projected_, dprojected_;
   M dropped_input_;             ///< H[0] when input_dropout > 0
   M gradient_, next_gradient_;  ///< dH on its way back
   M jumped_, jumped_gradient_, logits_;

@@ -7,9 +7,27 @@
 #include <vector>
 
 #include "espalier/base/config.hpp"
+#include "espalier/graph/graph_file.hpp"
 #include "espalier/nn/layer.hpp"
 
 namespace espalier {
+
+/// What a network reads of a graph: rows of one width, of one type of vertices and one relation; or
+/// of several.
+struct InputShape {
+  std::int64_t width = 0;
+  struct Type {
+    std::string name;
+    bool has_features = true;  ///< else its rows are not looked at
+  };
+  std::vector<Type> types = {};  ///< of a graph with several types, in order
+  std::int64_t relations = 1;
+
+  InputShape() = default;
+  InputShape(std::int64_t width_) : width(width_) {}
+};
+/// Of a graph; `apart`: are its relations seen?
+InputShape input_shape(const GraphInfo& graph, bool apart);
 
 struct NetworkShape {
   std::string kind = "sage";  ///< of its layers: a name of layer_kinds()
@@ -22,14 +40,18 @@ struct NetworkShape {
   std::int64_t heads = 1, output_heads = 1;          ///< of attention, in hidden layers
                                                      ///< and the last
   double attention_dropout = 0;
-  std::string aggregator = "mean";  ///< "mean" | "max" | "sum"
-  bool residual = false;            ///< each layer's input is added to its result
-  std::string jumping = "none";     ///< "none" | "concat" | "max"
-  bool input_gradient = false;      ///< will the gradient by the input be asked for? (gives_dx)
+  std::string aggregator = "mean";           ///< "mean" | "max" | "sum"
+  bool residual = false;                     ///< each layer's input is added to its result
+  std::string jumping = "none";              ///< "none" | "concat" | "max"
+  bool input_gradient = false;               ///< will the gradient by the input be asked for?
+                                             ///< (gives_dx)
+  std::vector<InputShape::Type> types = {};  ///< where there are several, the rows of each go
+                                             ///< through a linear map of its own to `hidden`
+  std::int64_t relations = 1, bases = 1;
 };
 
 /// Of a config, with what "auto" stands for in it.
-NetworkShape network_shape(const ModelConfig& model, std::int64_t inputs, std::int64_t classes);
+NetworkShape network_shape(const ModelConfig& model, const InputShape& input, std::int64_t classes);
 
 /// The matrix that a model multiplies by.
 MatrixForm matrix_form(const ModelConfig& model);
@@ -61,6 +83,16 @@ struct NetworkLayer {
 /// Layers 1 .. L, and with jumping knowledge the linear layer at the end as a further one, whose
 /// tensors are "weight" and "bias".
 std::vector<NetworkLayer> network_layers(const NetworkShape& shape);
+
+/// The tensors of the linear maps of several types, which follow those of the layers: for each type
+/// "input.weight.TYPE", where it has features, and "input.bias.TYPE".
+struct InputTensor {
+  std::string name;
+  TensorShape shape;
+  int type;
+  bool is_bias;
+};
+std::vector<InputTensor> input_tensors(const NetworkShape& shape);
 
 /// Numbers and tensors that are trained; those of the running means and variances.
 struct NetworkSize {

@@ -29,6 +29,9 @@ class OwnedReader {
   /// T: float or Half.
   template <class T>
   Matrix<T> features() const;
+  /// Of a graph of several types: rows of `width` numbers, zero where a type has no features.
+  template <class T>
+  Matrix<T> features(std::int64_t width) const;
   /// Of my share of the part: piece grid.column() of grid.replication(), as Ownership::cut cuts it.
   Buffer<std::int32_t> labels() const;
   Matrix<std::uint8_t> multi_labels() const;

@@ -11,6 +11,7 @@
 #include "espalier/base/search.hpp"
 #include "espalier/base/shared_list.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "espalier/graph/schema.hpp"
 #include "espalier/partition/owner_map.hpp"
 #include "espalier/partition/row_partition.hpp"
 
@@ -60,6 +61,10 @@ class Ownership {
   std::shared_ptr<const OwnerMap> map_;  ///< whose part i is parts i pieces_, i pieces_ + 1, ...
   int pieces_ = 1;
 };
+
+/// Parts that each own an even range of every type's vertices; ranges of ids where there
+/// is one type.
+Ownership own_types_evenly(const Schema& schema, int parts);
 
 /// The owner of a vertex. Small: copied into kernels.
 struct OwnerOf {

@@ -111,6 +111,6 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication);
 void check_memory(const JobSize& job, std::int64_t replication);
 
 /// What sampler.*, grid.schedule and model.kind ask for.
-SamplerShape sampler_shape(const Config& config, std::int64_t ranks);
+SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int64_t ranks);
 
 }  // namespace espalier

@@ -1,8 +1,9 @@
 // A square sparse matrix spread over the grid.
 //
-// (Of a graph with types: n x the columns of its schema.) Partitioned: P(i,j) holds block row i, the rows of the vertices that part i owns, ascending; the
-// c ranks of a process row hold the same block. Replicated: every rank holds all rows, those of the
-// one part. Column ids are global in either case.
+// (Of a graph with types: n x the columns of its schema.) Partitioned: P(i,j) holds block row i,
+// the rows of the vertices that part i owns, ascending; the c ranks of a process row hold the same
+// block. Replicated: every rank holds all rows, those of the one part. Column ids are global in
+// either case.
 #pragma once
 
 #include "espalier/base/device_array.hpp"
@@ -29,20 +30,27 @@ struct ColumnsOn {
   /// Do columns say a relation?
   bool typed() const { return begins.size() > 0; }
   int relations() const { return typed() ? static_cast<int>(shifts.size()) : 1; }
-  ColumnsOf leaf() const { return typed() ? ColumnsOf{begins.data(), shifts.data(), relations()} : ColumnsOf{}; }
+  ColumnsOf leaf() const {
+    return typed() ? ColumnsOf{begins.data(), shifts.data(), relations()} : ColumnsOf{};
+  }
 };
 
 template <class Index, class Space = Cpu>
 struct DistCsr {
   const GridOn<Space>* grid = nullptr;
-  Ownership ownership;                   ///< of the rows: grid rows parts, or one when replicated
-  OwnersOn<Space> owners;                ///< the same for leaves
-  Csr<Index, Space> local;               ///< row k: that of ownership.vertex(part, k),
-                                         ///< global columns
-  int part = 0;                          ///< which part is mine
-  bool has_values = false;               ///< the same on every rank, also where the block is empty
-  const DistCsr<Index>* host = nullptr;  ///< of a matrix on a GPU, the one that it is a copy of
-  ColumnsOn<Space> columns = {};         ///< what its columns are
+  Ownership ownership;                             ///< of the rows: grid rows parts, or one when
+                                                   ///< replicated
+  OwnersOn<Space> owners;                          ///< the same for leaves
+  Csr<Index, Space> local;                         ///< row k: that of ownership.vertex(part, k),
+                                                   ///< global columns
+  int part = 0;                                    ///< which part is mine
+  bool has_values = false;                         ///< the same on every rank, also where the
+                                                   ///< block is empty
+  const DistCsr<Index>* host = nullptr;            ///< of a matrix on a GPU, the one that it
+                                                   ///< is a copy of
+  ColumnsOn<Space> columns = {};                   ///< what its columns are
+  SharedList<std::int64_t, Space> type_ends = {};  ///< [types] where the vertices of each end;
+                                                   ///< empty: one type
 
   std::int64_t rows() const { return ownership.rows(); }
   int parts() const { return ownership.parts(); }
@@ -54,6 +62,17 @@ struct DistCsr {
       return *this;
   }
 };
+
+/// Says what the rows and columns of `a` are; `apart`: are columns (relation, source)?
+/// Else vertices.
+template <class Index>
+void set_schema(DistCsr<Index>& a, const Schema& schema, bool apart) {
+  if (apart) a.columns = {Cpu{}, schema};
+  if (schema.types().size() == 1) return;
+  std::vector<std::int64_t> ends;
+  for (const auto& type : schema.types()) ends.push_back(type.end);
+  a.type_ends = {Cpu{}, std::move(ends)};
+}
 
 /// A copy of `a` whose block lies in memory of the GPU, or in pinned host memory when the graph is
 /// to stay there. `a` must stay; `grid` is over a.grid.

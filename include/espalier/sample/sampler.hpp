@@ -43,7 +43,8 @@ struct SamplerShape {
   std::vector<std::vector<std::int64_t>> relation_fanout = {};  ///< [layers][relations] instead, of
                                                                 ///< a matrix of several relations;
                                                                 ///< empty: `fanout` for each
-  bool weighted = false;             ///< draw in proportion to A's entries
+  /// Draw in proportion to A's entries.
+  bool weighted = false;
   Aggregation aggregation = Aggregation::kMean;
   std::string label = "sample";  ///< what its communication is booked under
   SamplerMode mode = SamplerMode::kDebiased;
@@ -53,6 +54,15 @@ struct SamplerShape {
   std::int64_t batch_size = 1024;
   double batches_per_rank = 1;  ///< sampled at once
 };
+
+/// The fanout of each layer and relation, [layers][relations]: `fanout` but where an entry of
+/// `keys` says otherwise, as "author.writes.paper=25,10" (the relation, a number for each layer
+/// or one for all of them; 0 in all: the relation is left out). Empty where there are no keys.
+/// Throws UserError(kUsage) for a relation that is not there, is said twice, or for numbers that
+/// do not fit.
+std::vector<std::vector<std::int64_t>> relation_fanouts(const std::vector<std::string>& keys,
+                                                        const std::vector<std::int64_t>& fanout,
+                                                        const Schema& schema);
 
 /// On a GPU minibatches are made and stay there; the numbers are the same.
 template <class Space>

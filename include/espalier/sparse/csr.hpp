@@ -73,6 +73,12 @@ RowView<Index> row_view(const Csr<Index>& matrix, std::int64_t row) {
 /// of sources).
 using Block = Csr<std::int32_t>;
 
+/// Vertices of one type that stand together in a list: places [begin, end).
+struct TypeRun {
+  std::int64_t begin = 0, end = 0;
+  int type = 0;
+};
+
 /// A block that lies elsewhere, in the memory of the space: a whole Csr, or a part of arrays that
 /// the blocks of many minibatches share. Row i has the entries indptr[i] .. indptr[i + 1] of
 /// indices and values; indptr[0] need not be 0, so indptr[rows] is not the number of entries.
@@ -81,10 +87,12 @@ struct BlockView {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t entry_count = 0;
-  const std::int64_t* indptr = nullptr;   ///< [rows + 1]
-  const std::int32_t* indices = nullptr;  ///< [indptr[rows]]
-  const float* values = nullptr;          ///< beside indices, or null: all 1
+  const std::int64_t* indptr = nullptr;     ///< [rows + 1]
+  const std::int32_t* indices = nullptr;    ///< [indptr[rows]]
+  const float* values = nullptr;            ///< beside indices, or null: all 1
   const std::uint8_t* relations = nullptr;  ///< beside indices, ascending in a row; or null: one
+  std::span<const TypeRun> runs = {};       ///< of the columns' vertices, in order, memory of the
+                                            ///< host; none: one type
 
   BlockView() = default;
   BlockView(std::int64_t rows_, std::int64_t columns_, std::int64_t entries_, const std::int64_t* indptr_,

@@ -26,6 +26,7 @@ struct TrainingJobOn {
   /// beside `grid`: with run.overlap a thread samples ahead on it, on GPUs by Transport::kHost.
   /// Null: they are made over `grid`, and windows are sampled when needed.
   const Grid* sampling_grid = nullptr;
+  InputShape input = {};                ///< of the network; of features alone: their width
   const BatchGroups* groups = nullptr;  ///< of the batches, with sampler.batches = "local"
 };
 

@@ -1,0 +1,39 @@
+#include "type_runs.hpp"
+
+#include "espalier/base/launch.hpp"
+
+namespace espalier {
+
+std::vector<std::int64_t> count_below(const Cuda& cuda, std::span<const std::span<const std::int64_t>> lists,
+                                      const SharedList<std::int64_t, Cuda>& ends) {
+  struct List {
+    const std::int64_t* ids;
+    std::int64_t size;
+  };
+  std::vector<List> on_host;
+  for (const auto& list : lists) on_host.push_back({list.data(), std::ssize(list)});
+  DeviceArray<List> on_device;
+  upload(cuda, std::span<const List>(on_host), on_device);
+  const auto types = ends.size();
+  DeviceArray<std::int64_t> counts(lists.size() * static_cast<std::size_t>(types));
+  const auto* const from = on_device.data();
+  const auto* const bounds = ends.data();
+  auto* const to = counts.data();
+  for_each(cuda, "count_below", std::ssize(counts), [=] __device__(std::int64_t at) {
+    const auto list = from[at / types];
+    const auto bound = bounds[at % types];
+    std::int64_t begin = 0, end = list.size;
+    while (begin < end) {
+      const auto middle = begin + (end - begin) / 2;
+      if (list.ids[middle] < bound)
+        begin = middle + 1;
+      else
+        end = middle;
+    }
+    to[at] = begin;
+  });
+  const auto all = download(cuda, counts);
+  return {all.begin(), all.end()};
+}
+
+}  // namespace espalier
