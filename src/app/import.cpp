@@ -46,9 +46,14 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
       "memory, and --half where the features take it");
 
   // 1. Read the folder, write the graph file.
-  const OgbOptions options{
-      arguments.folder,          arguments.split, weight_column(arguments.edge_weight), arguments.symmetrize,
-      arguments.drop_self_loops, arguments.half,  duplicates_by(arguments.duplicates)};
+  const OgbOptions options{arguments.folder,
+                           arguments.split,
+                           weight_column(arguments.edge_weight),
+                           arguments.symmetrize,
+                           arguments.drop_self_loops,
+                           arguments.half,
+                           duplicates_by(arguments.duplicates),
+                           !arguments.no_inverse};
   note_activity("importing");
   note_consequence("no graph file was written");
   import_ogb(world, options, {arguments.output, arguments.overwrite});

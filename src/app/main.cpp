@@ -69,6 +69,7 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
                   "which split: a folder below DIR/split; may be left out when there is one");
   ogb->add_option("-o,--output", a.output, "the graph file to write")->required();
   ogb->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
+  ogb->add_flag("--no-inverse", a.no_inverse, "of a graph with types: add no inverse of each relation");
   ogb->add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
   ogb->add_option("--edge-weight", a.edge_weight,
                   "the column of edge-feat.csv.gz (from 0) that becomes the weights");
