@@ -15,7 +15,7 @@ namespace espalier {
 inline constexpr std::int64_t kMostRanks = 1 << 20;
 
 struct ImportArguments {
-  std::string format = "ogb";
+  std::string format = "ogb";  ///< or mag240m
   std::string folder;
   std::string split;  ///< a folder below FOLDER/split
   std::string output;

@@ -38,15 +38,28 @@ const std::map<std::string, Words>& words() {
   static const std::map<std::string, Words> table = {
       {"import",
        {"make a graph file from another format",
-        "Example:\n  espalier import ogb dataset/ogbn_products --split sales_ranking --symmetrize -o "
-        "products.h5\n\n"
+        "Examples:\n"
+        "  espalier import ogb dataset/ogbn_products --split sales_ranking --symmetrize -o products.h5\n"
+        "  scripts/debian_graph.py --typed data/debian_typed && \\\n"
+        "    espalier import ogb data/debian_typed --split source_seed0 -o data/debian_typed.h5\n"
+        "  scripts/mag240m_pickles.py mag240m_kddcup2021 && espalier import mag240m mag240m_kddcup2021 -o "
+        "mag240m.h5\n\n"
+        "`ogb` tells the layouts apart by what is in DIR/raw: num-node-list.csv(.gz), a graph; "
+        "num-node-dict.csv(.gz), a graph\n"
+        "with types of vertices and edges (ogbn-mag); edge_index_dict.npz, the same as OGB's DatasetSaver "
+        "writes "
+        "it. `mag240m`\n"
+        "reads processed/TYPE/node_feat.npy in pieces, and processed/HEAD___RELATION___TAIL/edge_index.npy. "
+        "Of a "
+        "triplet HEAD,\n"
+        "RELATION, TAIL the tail is the row, and TAIL,rev_RELATION,HEAD is added (--no-inverse: is not).\n\n"
         "Edges that are listed more than once become one (--duplicates). With --symmetrize a line u,v stands "
         "for "
         "both\n"
         "directions, so a line v,u is the same edge listed again: --duplicates sum, which makes A + A^T, "
         "counts it "
         "twice.\n\n"
-        "A graph file is HDF5; h5py can write one too:\n"
+        "A graph file is HDF5; h5py can write one too. Without types:\n"
         "  /                attributes format = \"espalier-graph\", version = 1; optional: name, source, "
         "directed (bool)\n"
         "  /graph/indptr    int64 [n+1]\n"
@@ -57,6 +70,8 @@ const std::map<std::string, Words>& words() {
         "  /nodes/labels    int32 [n] or [n, 1]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per "
         "label, 255 = unknown\n"
         "  /split/train, /split/valid, /split/test   int64, ascending ids\n"
+        "With types, version = 2, and /types, /relations, /graph/segment_*, /nodes/TYPE, /split/TYPE: "
+        "include/espalier/graph/graph_file.hpp\n"
         "`espalier digest FILE --write` then adds the digests by which damage and changes are noticed."}},
       {"generate",
        {"make a graph file from a random model",

@@ -11,6 +11,7 @@
 #include "first_rank.hpp"
 #include "import_typed.hpp"
 #include "input_files.hpp"
+#include "ogb_binary_folder.hpp"
 #include "ogb_folder.hpp"
 #include "ogb_meta.hpp"
 #include "ogb_typed_folder.hpp"
@@ -163,7 +164,10 @@ void import_typed_ogb(const Communicator& comm, const OgbOptions& options, const
     usage_error("--edge-weight: edges of a graph with several types have no weights; leave it out");
   const TypedOptions typed{options.folder,          options.split, options.inverses,
                            options.drop_self_loops, options.half,  options.duplicates};
-  import_typed(comm, typed, output, [&] { return open_typed_ogb_folder(typed); });
+  import_typed(comm, typed, output, [&] {
+    return is_binary_ogb_folder(options.folder) ? open_binary_ogb_folder(typed)
+                                                : open_typed_ogb_folder(typed);
+  });
 }
 
 void import_plain_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output) {
@@ -204,7 +208,7 @@ void import_ogb(const Communicator& comm, const OgbOptions& options, const Outpu
   bool typed = false;
   on_first_rank(comm, [&] {
     refuse_input_as_output(options.folder, output.path);
-    typed = is_typed_ogb_folder(options.folder);
+    typed = is_typed_ogb_folder(options.folder) || is_binary_ogb_folder(options.folder);
     if (!typed && !options.inverses)
       usage_error("--no-inverse: {} has no types of vertices and so no inverse relations; leave it out",
                   options.folder);

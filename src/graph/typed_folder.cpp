@@ -26,7 +26,7 @@ void TypedFolder::add_triplet(const Triplet& triplet, const std::string& place) 
   if (std::ranges::find(triplets_, triplet) != triplets_.end())
     input_error("{}: the triplet {} is listed twice", place, names(triplet));
   for (const auto& type : {triplet.head, triplet.tail}) {
-    if (find_type(type) != nullptr) continue;
+    if (type_of(type) >= 0) continue;
     std::string known;
     for (const auto& one : types_) known += (known.empty() ? "" : ", ") + one.name;
     input_error("{}: the triplet {} names the vertex type \"{}\"; there is {}", place, names(triplet), type,
@@ -40,9 +40,9 @@ void TypedFolder::check_names(const std::string& place) const {
   schema_of(*this, place, false);
 }
 
-const VertexType* TypedFolder::find_type(const std::string& name) const {
+int TypedFolder::type_of(const std::string& name) const {
   const auto found = std::ranges::find(types_, name, &VertexType::name);
-  return found == types_.end() ? nullptr : &*found;
+  return found == types_.end() ? -1 : static_cast<int>(found - types_.begin());
 }
 
 std::string TypedFolder::size_in_words(int type) const {
@@ -50,14 +50,10 @@ std::string TypedFolder::size_in_words(int type) const {
 }
 
 Schema schema_of(const TypedFolder& folder, const std::string& place, bool inverses) {
-  const auto& types = folder.types();
-  const auto type = [&](const std::string& name) {
-    return static_cast<int>(std::ranges::find(types, name, &VertexType::name) - types.begin());
-  };
   const auto count = static_cast<int>(folder.triplets().size());
   std::vector<Relation> relations;
   for (const auto& of : folder.triplets())
-    relations.push_back({of.relation, type(of.head), type(of.tail),
+    relations.push_back({of.relation, folder.type_of(of.head), folder.type_of(of.tail),
                          inverses ? count + static_cast<int>(relations.size()) : -1});
   for (int r = 0; inverses && r < count; ++r) {
     const auto& of = folder.triplets()[r];
@@ -68,7 +64,7 @@ Schema schema_of(const TypedFolder& folder, const std::string& place, bool inver
     relations.push_back({inverse.relation, relations[r].target, relations[r].source, r});
   }
   try {
-    return {types, std::move(relations)};
+    return {folder.types(), std::move(relations)};
   } catch (const std::invalid_argument& error) {
     input_error("{}: {}", place, error.what());
   }

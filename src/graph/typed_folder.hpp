@@ -43,6 +43,8 @@ class TypedFolder {
 
   /// One after the other, in the folder's order.
   const std::vector<VertexType>& types() const { return types_; }
+  /// The place of a type, or -1.
+  int type_of(const std::string& name) const;
   /// In the folder's order, no two alike, of types that are there.
   const std::vector<Triplet>& triplets() const { return triplets_; }
 
@@ -68,7 +70,6 @@ class TypedFolder {
   /// After all types and triplets, and before a path is made of any name: throws UserError(kInput)
   /// that starts with `place` when they are no schema.
   void check_names(const std::string& place) const;
-  const VertexType* find_type(const std::string& name) const;
   /// "the graph has 5 vertices of type author", for messages.
   std::string size_in_words(int type) const;
 
