@@ -70,8 +70,18 @@ const std::map<std::string, Words>& words() {
         "  /nodes/labels    int32 [n] or [n, 1]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per "
         "label, 255 = unknown\n"
         "  /split/train, /split/valid, /split/test   int64, ascending ids\n"
-        "With types, version = 2, and /types, /relations, /graph/segment_*, /nodes/TYPE, /split/TYPE: "
-        "include/espalier/graph/graph_file.hpp\n"
+        "With types version = 2, and for T types, R relations and q runs of one relation in a row:\n"
+        "  /types/name, /types/offset     fixed-length text [T]; int64 [T+1]: the vertices of type t are "
+        "offset[t] .. offset[t+1]\n"
+        "  /relations/name, /relations/source, target, inverse   fixed-length text [R]; int32 [R]: places in "
+        "the lists, -1 = none\n"
+        "  /graph/...                     as above, but the entries of a row ascend by (relation, source)\n"
+        "  /graph/segment_ptr, segment_relation, segment_begin   int64 [n+1]; uint8 [q]; int64 [q]: run k of "
+        "row v, with\n"
+        "                                 segment_ptr[v] <= k < segment_ptr[v+1], begins at entry "
+        "segment_begin[k]\n"
+        "  /nodes/TYPE/..., /split/TYPE/...   as above, ids counted within the type; what a type has not is "
+        "left out\n"
         "`espalier digest FILE --write` then adds the digests by which damage and changes are noticed."}},
       {"generate",
        {"make a graph file from a random model",
