@@ -18,7 +18,7 @@ import unittest
 import h5py
 import numpy as np
 
-from tests.app.program import ROOT, ProgramTest
+from tests.app.program import LONG, ROOT, ProgramTest
 
 SCRIPT = ROOT / "scripts" / "debian_graph.py"
 
@@ -182,6 +182,25 @@ class Contents(TypedFolder):
                 head, name, tail = triplet
                 self.assertEqual(sorted(file.edges[triplet]), sorted(set(pairs)))
                 self.assertEqual(sorted(file.edges[tail, "rev_" + name, head]), turned(set(pairs)))
+
+
+    @unittest.skipUnless(LONG, "long: 2.2e9 columns")
+    def test_columns_beyond_32_bits(self):
+        count, random = 22_000_000, np.random.default_rng(8)
+        edges = {("t", f"r{k}", "t"): random.integers(0, count, (3, 2)).tolist() for k in range(50)}
+        shutil.rmtree(self.ogb)
+        self.put_graph({"t": count}, edges)
+        self.succeed(*self.command())
+        with h5py.File(self.output) as file:
+            graph = {name: data[()] for name, data in file["graph"].items()}
+        self.assertEqual(graph["indices"].dtype, np.int64)
+        sizes = np.diff(np.append(graph["segment_begin"], graph["indices"].size))
+        kinds = np.repeat(graph["segment_relation"], sizes)
+        rows = np.repeat(np.arange(count), np.diff(graph["indptr"]))
+        found = sorted(zip(kinds.tolist(), graph["indices"].tolist(), rows.tolist()))
+        expected = [(k, u, v) for k, pairs in enumerate(edges.values()) for u, v in pairs]
+        self.assertEqual(found, sorted(expected + [(k + 50, v, u) for k, u, v in expected]))
+        self.succeed("digest", self.output)
 
 
 class Duplicates(TypedFolder):
