@@ -1,9 +1,9 @@
-// Arrays as numpy writes them, read as a stream: a .npy file, or one of those in a .npz archive (a
-// zip of .npy, compressed or not). Memory for one piece, whatever the size of the array.
+// Arrays as numpy writes them (.npy), read as a stream: memory for one piece, whatever the size of
+// the array.
 //
-//     auto array = open_npy("edge_index.npy");        // or NpzFile("edge_index_dict.npz").open("a___r___b")
-//     std::vector<double> row(array->shape()[1]);
-//     array->read(std::span<double>(row));             // the next entries, in the order of the file
+//     auto array = open_npy("node_feat.npy");
+//     std::vector<double> row(array->columns());
+//     array->read(std::span<double>(row));    // the next entries, in the order of the file
 //
 // Numbers of any width and byte order, and truth values; no text, objects or structures. Every
 // error is a UserError(kInput) that starts with the array's name.
@@ -70,19 +70,7 @@ class NpyArray {
 
 std::unique_ptr<NpyArray> open_npy(const std::string& path);
 
-/// A .npz archive: named arrays.
-class NpzFile {
- public:
-  explicit NpzFile(const std::string& path);
-  /// In the order of the archive.
-  const std::vector<std::string>& names() const { return names_; }
-  bool has(const std::string& name) const;
-  /// Throws UserError when there is none of this name. May outlive the NpzFile.
-  std::unique_ptr<NpyArray> open(const std::string& name) const;
-
- private:
-  std::string path_;
-  std::vector<std::string> names_;
-};
+/// Throws UserError when a pipe, a device or a folder has this name.
+void check_is_array_file(const std::string& path);
 
 }  // namespace espalier

@@ -5,6 +5,7 @@
 
 #include "array_tables.hpp"
 #include "espalier/base/error.hpp"
+#include "npz_file.hpp"
 #include "ogb_meta.hpp"
 #include "ogb_typed_splits.hpp"
 

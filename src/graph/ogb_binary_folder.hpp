@@ -9,8 +9,8 @@
 //   FOLDER/raw/node-label.npz        by type: [n, 1] or [n, C]                          optional
 //   FOLDER/split/NAME                as in the csv layout (ogb_typed_folder.hpp)        optional
 //
-// OGB's saver writes splits as a pickle, split_dict.pt; scripts/mag240m_pickles.py turns it into the
-// csv layout's.
+// OGB's saver writes splits as a pickle, split_dict.pt; scripts/mag240m_pickles.py turns it into
+// the csv layout's.
 #pragma once
 
 #include <memory>

@@ -20,7 +20,7 @@ struct TypedOptions {
   std::string split;                         ///< NAME; empty: the only one there is
   bool inverses = true;                      ///< add rev_R for each relation R
   bool drop_self_loops = false;              ///< within a relation of one type
-  bool half = false;                         ///< store all features as float16, not only those that are
+  bool half = false;                         ///< as float16 also features that are not
   Duplicates duplicates = Duplicates::kSum;  ///< kRefuse, or become one entry
 };
 
