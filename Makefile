@@ -21,7 +21,7 @@ MPICXX   ?= mpicxx
 NP       ?=
 ONLY     ?=
 RANKS    ?= 4
-PKG      := hdf5-openmpi fmt spdlog zlib
+PKG      := hdf5-openmpi fmt spdlog zlib libzip
 CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DSPDLOG_FMT_EXTERNAL \
             $(shell pkg-config --cflags $(PKG) 2>/dev/null | sed 's/-I/-isystem /g')
 # -Wno-dangling-else: GoogleTest macros after `if`. -Wno-restrict: GCC 12 warns wrongly about

@@ -15,12 +15,13 @@ namespace espalier {
 inline constexpr std::int64_t kMostRanks = 1 << 20;
 
 struct ImportArguments {
-  std::string format = "ogb";
+  std::string format = "ogb";  ///< or mag240m
   std::string folder;
   std::string split;  ///< a folder below FOLDER/split
   std::string output;
   std::string edge_weight;  ///< column of edge-feat.csv.gz (0-based number), empty: no weights
   bool symmetrize = false;
+  bool no_inverse = false;  ///< of a graph with types: add no inverse of each relation
   bool drop_self_loops = false;
   bool half = false;               ///< store features as float16
   std::string duplicates = "sum";  ///< sum, max, first or refuse

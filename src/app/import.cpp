@@ -9,6 +9,7 @@
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/mag240m_import.hpp"
 #include "espalier/graph/ogb_import.hpp"
 
 namespace espalier {
@@ -32,10 +33,28 @@ Duplicates duplicates_by(const std::string& name) {
   usage_error("--duplicates {}: give sum, max, first or refuse", name);
 }
 
+void import_folder(const Communicator& world, const ImportArguments& a) {
+  const OutputFile output{a.output, a.overwrite};
+  const auto duplicates = duplicates_by(a.duplicates);
+  if (a.format == "mag240m")
+    import_mag240m(world, {a.folder, "", !a.no_inverse, a.drop_self_loops, a.half, duplicates}, output);
+  else
+    import_ogb(world,
+               {a.folder, a.split, weight_column(a.edge_weight), a.symmetrize, a.drop_self_loops, a.half,
+                duplicates, !a.no_inverse},
+               output);
+}
+
+// "10 vertices of 2 types, 30 edges in 4 relations"
+std::string counts_in_words(const GraphInfo& info) {
+  if (!info.typed) return fmt::format("{} vertices, {} edges", info.nodes, info.edges);
+  return fmt::format("{} vertices of {} types, {} edges in {} relations", info.nodes,
+                     info.schema.types().size(), info.edges, info.schema.relations().size());
+}
+
 }  // namespace
 
 void import_command(const Communicator& world, const ImportArguments& arguments) {
-  if (arguments.format != "ogb") usage_error("--format {}: the only format is ogb", arguments.format);
   const double start = now();
   // Rank 0 reads alone; that others wait for it is no stall.
   const Watchdog watchdog(world.rank() == 0 ? arguments.stall_minutes : 0, "--stall-minutes");
@@ -46,12 +65,9 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
       "memory, and --half where the features take it");
 
   // 1. Read the folder, write the graph file.
-  const OgbOptions options{
-      arguments.folder,          arguments.split, weight_column(arguments.edge_weight), arguments.symmetrize,
-      arguments.drop_self_loops, arguments.half,  duplicates_by(arguments.duplicates)};
   note_activity("importing");
   note_consequence("no graph file was written");
-  import_ogb(world, options, {arguments.output, arguments.overwrite});
+  import_folder(world, arguments);
 
   // 2. Open what was written: it must pass the checks of every reader.
   note_activity("checking the graph file");
@@ -59,9 +75,8 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   const GraphFile file(world, arguments.output);
   check_splits(world, file);
   const auto& info = file.info();
-  log::info("wrote      {}: {} vertices, {} edges, {} features, {} {}, in {:.1f} s", arguments.output,
-            info.nodes, info.edges, info.features, info.classes, info.multi_label ? "labels" : "classes",
-            now() - start);
+  log::info("wrote      {}: {}, {} features, {} {}, in {:.1f} s", arguments.output, counts_in_words(info),
+            info.features, info.classes, info.multi_label ? "labels" : "classes", now() - start);
 }
 
 }  // namespace espalier

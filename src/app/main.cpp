@@ -60,27 +60,40 @@ void add_stall_option(CLI::App& command, double& minutes) {
       ->capture_default_str();
 }
 
+// What every layout takes.
+void add_import_options(CLI::App& layout, ImportArguments& a, Action& action) {
+  layout.add_option("-o,--output", a.output, "the graph file to write")->required();
+  layout.add_flag("--no-inverse", a.no_inverse, "of a graph with types: add no inverse of each relation");
+  layout.add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
+  layout.add_flag("--half", a.half, "store features as float16");
+  add_stall_option(layout, a.stall_minutes);
+  layout
+      .add_option(
+          "--duplicates", a.duplicates,
+          "sum, max or first: the weight of edges that are listed more than once (with --symmetrize: in "
+          "either direction); refuse: an error")
+      ->capture_default_str();
+  layout.add_flag("--overwrite", a.overwrite, "replace a file that exists");
+  layout.callback([&action, &a, name = layout.get_name()] {
+    a.format = name;
+    action = [&a](const Communicator& world) { import_command(world, a); };
+  });
+}
+
 void add_import(CLI::App& app, ImportArguments& a, Action& action) {
   auto* import = add_command(app, "import");
   import->require_subcommand(1);
-  auto* ogb = import->add_subcommand("ogb", "a folder in the raw csv layout of the Open Graph Benchmark");
+  auto* ogb = import->add_subcommand("ogb", "a folder in a raw layout of the Open Graph Benchmark");
   ogb->add_option("DIR", a.folder, "the folder that holds raw/ and split/")->required();
   ogb->add_option("--split", a.split,
                   "which split: a folder below DIR/split; may be left out when there is one");
-  ogb->add_option("-o,--output", a.output, "the graph file to write")->required();
   ogb->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
-  ogb->add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
   ogb->add_option("--edge-weight", a.edge_weight,
                   "the column of edge-feat.csv.gz (from 0) that becomes the weights");
-  ogb->add_flag("--half", a.half, "store features as float16");
-  add_stall_option(*ogb, a.stall_minutes);
-  ogb->add_option(
-         "--duplicates", a.duplicates,
-         "sum, max or first: the weight of edges that are listed more than once (with --symmetrize: in "
-         "either direction); refuse: an error")
-      ->capture_default_str();
-  ogb->add_flag("--overwrite", a.overwrite, "replace a file that exists");
-  ogb->callback([&action, &a] { action = [&a](const Communicator& world) { import_command(world, a); }; });
+  add_import_options(*ogb, a, action);
+  auto* mag240m = import->add_subcommand("mag240m", "the folder of OGB-LSC's MAG240M");
+  mag240m->add_option("DIR", a.folder, "the folder that holds processed/")->required();
+  add_import_options(*mag240m, a, action);
 }
 
 void add_generator_options(CLI::App& kind, GenerateArguments& a) {

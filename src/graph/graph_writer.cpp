@@ -190,6 +190,40 @@ void GraphWriter::write_features(const Matrix<T>& rows, int type) {
 template void GraphWriter::write_features(const Matrix<float>&, int);
 template void GraphWriter::write_features(const Matrix<Half>&, int);
 
+template <class T>
+void GraphWriter::write_features(std::int64_t rows, std::int64_t columns,
+                                 const std::function<void(Matrix<T>&)>& read, int type) {
+  constexpr std::int64_t kPieceBytes = 16 << 20;
+  const auto& comm = state_->comm();
+  const auto name = state_->path("nodes", type, "features");
+  const auto dataset =
+      hdf5::create_dataset(state_->output.file(), name, hdf5::file_type<T>(), {rows, columns});
+  state_->output.require(dataset.exists(), name);
+  const auto most = std::max<std::int64_t>(1, kPieceBytes / (columns * std::int64_t{sizeof(T)}));
+  Matrix<T> piece(comm.rank() == 0 ? std::min(rows, most) : 0, columns);
+  std::uint64_t digest = 0;
+  for (std::int64_t begin = 0; begin < rows; begin += most) {
+    const hdf5::Slab slab{begin, std::min(begin + most, rows), columns};
+    agree(comm, [&] {
+      if (comm.rank() != 0) return;
+      piece.resize(slab.end - slab.begin, columns);
+      read(piece);
+    });
+    const bool mine = comm.rank() == 0;
+    state_->output.require(
+        !mine || hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, piece.data.data()), name);
+    if (mine) digest += content_digest(std::span<const T>(piece.data), begin * columns);
+  }
+  comm.broadcast(&digest, 1, 0, "graph file");
+  state_->output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
+  state_->written.push_back({name, {rows, columns}, digest});
+}
+
+template void GraphWriter::write_features(std::int64_t, std::int64_t,
+                                          const std::function<void(Matrix<float>&)>&, int);
+template void GraphWriter::write_features(std::int64_t, std::int64_t,
+                                          const std::function<void(Matrix<Half>&)>&, int);
+
 void GraphWriter::write_labels(std::span<const std::int32_t> labels, int type) {
   const auto& comm = state_->comm();
   const auto place = place_of(comm, labels.size());

@@ -1,5 +1,6 @@
 #include "input_files.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -43,20 +44,21 @@ fs::path same_file_below(const fs::path& folder, const fs::path& output, int dep
 
 }  // namespace
 
-void refuse_input_as_output(const std::string& folder, const std::string& output) {
+void refuse_input_as_output(const std::string& folder, const std::string& output,
+                            const std::vector<std::string>& parts) {
   check_is_file(output);
   std::error_code error;
   const auto place = fs::weakly_canonical(fs::absolute(output).parent_path(), error);
   if (fs::exists(output, error)) {
     const auto same = same_file_below(folder, output, kDeepest);
     // With a link among the folders of `same`, the path itself does not tell where it lies.
-    const bool read =
-        is_within(same, fs::path(folder) / "raw") || is_within(same, fs::path(folder) / "split");
+    const bool read = std::ranges::any_of(
+        parts, [&](const std::string& part) { return is_within(same, fs::path(folder) / part); });
     if (!same.empty() && (read || !is_hdf5(output)))
       usage_error("-o {}: is an input of this import ({}); give another name, in another folder", output,
                   same.string());
   }
-  for (const char* part : {"raw", "split"})
+  for (const auto& part : parts)
     if (const auto inputs = fs::weakly_canonical(fs::path(folder) / part, error); is_within(place, inputs))
       usage_error("-o {}: the folder {} holds the input; give a name in another folder", output,
                   (fs::path(folder) / part).string());

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace espalier {
 
 /// Throws UserError(kUsage) when `output` is one of the files below `folder`, by whatever name
-/// (links, hard links, relative paths), or lies in FOLDER/raw or below FOLDER/split, where it would
-/// be an input of the next import. HDF5 files elsewhere below `folder` are no inputs: an import may
-/// have put them there.
-void refuse_input_as_output(const std::string& folder, const std::string& output);
+/// (links, hard links, relative paths), or lies in one of the folders `parts` below it, where it
+/// would be an input of the next import. HDF5 files elsewhere below `folder` are no inputs: an
+/// import may have put them there.
+void refuse_input_as_output(const std::string& folder, const std::string& output,
+                            const std::vector<std::string>& parts = {"raw", "split"});
 
 }  // namespace espalier

@@ -1,32 +1,19 @@
 // The files of an OGB folder, read by one rank. Every member throws UserError with file and line.
 #pragma once
 
-#include <array>
 #include <string>
 
-#include "espalier/dense/matrix.hpp"
 #include "espalier/graph/edge_list.hpp"
-#include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/ogb_import.hpp"
+#include "ogb_tables.hpp"
 
 namespace espalier {
-
-struct OgbLabels {
-  std::int64_t columns = 0;      ///< 0: the folder has none
-  Buffer<std::int32_t> classes;  ///< [n] when columns = 1; -1 = none
-  Matrix<std::uint8_t> multi;    ///< [n, columns] when columns > 1
-};
 
 class OgbFolder {
  public:
   explicit OgbFolder(const OgbOptions& options);
 
   std::int64_t nodes() const { return nodes_; }
-  /// meta.json's name and source where it has them.
-  GraphDescription describe() const;
-  /// What meta.json says that makes the edges of the file one direction of undirected ones, as
-  /// `"add_inverse_edge": "True"`; empty when it does not say so.
-  std::string one_direction_by() const;
   /// Throws UserError(kUsage) when edge-feat has no column options.edge_weight.
   void check_edge_weight() const;
   /// Edges in the order of the file (number e stands in line e + 1), with weights when
@@ -39,7 +26,7 @@ class OgbFolder {
   OgbLabels read_labels() const;
   /// train, valid, test, ascending; checks that they do not overlap and, with one label column,
   /// that ids are labelled.
-  std::array<Buffer<std::int64_t>, 3> read_splits(const OgbLabels& labels) const;
+  Splits read_splits(const OgbLabels& labels) const;
 
   /// The folder of the wanted split; empty when there are no splits at all. Throws when it is
   /// not there.

@@ -1,40 +1,26 @@
 #include "espalier/graph/ogb_import.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string>
 
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/graph/graph_writer.hpp"
+#include "first_rank.hpp"
+#include "import_typed.hpp"
 #include "input_files.hpp"
+#include "ogb_binary_folder.hpp"
 #include "ogb_folder.hpp"
+#include "ogb_meta.hpp"
+#include "ogb_typed_folder.hpp"
 
 namespace espalier {
 
 namespace {
 
-// Collective. Runs `work` on rank 0; its error is everyone's.
-template <class Work>
-void on_first_rank(const Communicator& comm, Work work) {
-  agree(comm, [&] {
-    if (comm.rank() != 0) return;
-    try {
-      work();
-    } catch (const std::filesystem::filesystem_error& error) {
-      // A folder without permission, a name too long.
-      input_error("{}: {}", error.path1().string(), error.code().message());
-    }
-  });
-}
-
 // ---- edges: what became of them, in words ----
-
-std::string counted(std::int64_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
 
 const char* outcome(const OgbOptions& options) {
   if (!options.edge_weight) return "no weights, so that each becomes one entry";
@@ -131,7 +117,7 @@ bool import_edges(const Communicator& comm, const std::optional<OgbFolder>& fold
     report_edges(counts, rows.entries(), now() - start);
     report_duplicates(counts, options);
     if (options.symmetrize) report_symmetry(counts, options, rows.entries());
-    report_direction(one_way, rows.entries(), folder->one_direction_by());
+    report_direction(one_way, rows.entries(), one_direction_by(options.folder));
   });
   writer.write_adjacency(rows);
   return directed;
@@ -149,22 +135,13 @@ void import_features(const Communicator& comm, const std::optional<OgbFolder>& f
   if (comm.all_reduce(features.rows, Reduction::kMax, "import") > 0) writer.write_features(features);
 }
 
-void report_labels(const OgbLabels& labels) {
-  if (labels.columns > 1)
-    log::info("labels     {} columns of 0 and 1, {} unknown", labels.columns,
-              std::ranges::count(labels.multi.data, kUnknownLabel));
-  if (labels.columns != 1) return;
-  const auto unlabelled = std::count(labels.classes.begin(), labels.classes.end(), -1);
-  log::info("labels     {} vertices, {} without one", labels.classes.size(), unlabelled);
-}
-
 void import_labels_and_splits(const Communicator& comm, const std::optional<OgbFolder>& folder,
                               GraphWriter& writer) {
   OgbLabels labels;
-  std::array<Buffer<std::int64_t>, 3> splits;
+  Splits splits;
   on_first_rank(comm, [&] {
     labels = folder->read_labels();
-    report_labels(labels);
+    if (labels.columns > 0) log::info("labels     {}", in_words(labels));
     splits = folder->read_splits(labels);
     log::info("splits     {} train, {} valid, {} test", splits[0].size(), splits[1].size(), splits[2].size());
   });
@@ -175,19 +152,34 @@ void import_labels_and_splits(const Communicator& comm, const std::optional<OgbF
     writer.write_split(split, splits[static_cast<std::size_t>(split)]);
 }
 
-}  // namespace
+// Collective. Options that mean nothing where there are types are refused, not ignored.
+void import_typed_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output) {
+  if (options.symmetrize)
+    usage_error(
+        "--symmetrize: {} has several types of vertices, and each relation gets an inverse without it; leave "
+        "it "
+        "out (--no-inverse leaves the inverses out)",
+        options.folder);
+  if (options.edge_weight)
+    usage_error("--edge-weight: edges of a graph with several types have no weights; leave it out");
+  const TypedOptions typed{options.folder,          options.split, options.inverses,
+                           options.drop_self_loops, options.half,  options.duplicates};
+  import_typed(comm, typed, output, [&] {
+    return is_binary_ogb_folder(options.folder) ? open_binary_ogb_folder(typed)
+                                                : open_typed_ogb_folder(typed);
+  });
+}
 
-void import_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output) {
+void import_plain_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output) {
   // 1. Is the folder one of ours, and can the file be written?
   std::optional<OgbFolder> folder;
   GraphDescription description;
   on_first_rank(comm, [&] {
     folder.emplace(options);
-    description = folder->describe();
+    description = describe_folder(options.folder, "OGB raw csv");
     // What is wrong with the command line is found before the edges are read.
     folder->split_folder();
     folder->check_edge_weight();
-    refuse_input_as_output(options.folder, output.path);
   });
   GraphWriter writer(comm, output);
 
@@ -208,6 +200,23 @@ void import_ogb(const Communicator& comm, const OgbOptions& options, const Outpu
   description.source = comm.broadcast_text(description.source, 0, "import");
   description.directed = comm.all_reduce(description.directed ? 1 : 0, Reduction::kMax, "import") != 0;
   writer.commit(description);
+}
+
+}  // namespace
+
+void import_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output) {
+  bool typed = false;
+  on_first_rank(comm, [&] {
+    refuse_input_as_output(options.folder, output.path);
+    typed = is_typed_ogb_folder(options.folder) || is_binary_ogb_folder(options.folder);
+    if (!typed && !options.inverses)
+      usage_error("--no-inverse: {} has no types of vertices and so no inverse relations; leave it out",
+                  options.folder);
+  });
+  if (comm.all_reduce(typed ? 1 : 0, Reduction::kMax, "import") != 0)
+    import_typed_ogb(comm, options, output);
+  else
+    import_plain_ogb(comm, options, output);
 }
 
 }  // namespace espalier

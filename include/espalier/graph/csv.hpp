@@ -40,6 +40,8 @@ class CsvReader {
   std::int64_t integer();
   /// The next field as a number; "nan" and "inf" are numbers here, the caller decides.
   double number();
+  /// The next field as it stands, without the blanks around it; valid until the next line.
+  std::string_view text() { return field(); }
   /// Passes over the next field.
   void skip_field() { field(); }
   /// The current line must have been read to its end.

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,6 +57,13 @@ class GraphWriter {
   /// any width.
   template <class T>
   void write_features(const Matrix<T>& rows, int type = 0);
+
+  /// Collective. Features that rank 0 has, however many: it calls `read` for one piece after the
+  /// other, to fill as many rows as the piece has. `rows` and `columns` are those of all pieces, on
+  /// every rank. An error of `read` is everyone's.
+  template <class T>
+  void write_features(std::int64_t rows, std::int64_t columns, const std::function<void(Matrix<T>&)>& read,
+                      int type = 0);
 
   /// Collective. -1 = no label. Stores the number of classes beside them.
   void write_labels(std::span<const std::int32_t> labels, int type = 0);

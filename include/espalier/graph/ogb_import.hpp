@@ -39,6 +39,7 @@ struct OgbOptions {
   bool drop_self_loops = false;
   bool half = false;  ///< store features as float16
   Duplicates duplicates = Duplicates::kSum;
+  bool inverses = true;  ///< of relations (typed_import.hpp); a graph without types has none
 };
 
 /// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the

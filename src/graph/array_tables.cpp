@@ -1,0 +1,147 @@
+#include "array_tables.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "espalier/base/error.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::int64_t kPiece = 1 << 14;  // entries at a time
+
+std::string in_words(const NpyArray& array) {
+  std::string words;
+  for (const auto size : array.shape()) words += (words.empty() ? "" : " x ") + std::to_string(size);
+  return words;
+}
+
+// Throws where a row-wise array of so many rows is expected.
+void check_rows(const NpyArray& array, std::int64_t vertices) {
+  if (array.shape()[0] != vertices)
+    input_error("{}: is {}, but there are {} vertices; is the download complete?", array.name(),
+                in_words(array), vertices);
+  if (array.by_columns() && array.columns() > 1)
+    input_error("{}: is stored by columns (Fortran's order); write numpy.ascontiguousarray of it",
+                array.name());
+}
+
+void check_id(std::int64_t id, const ArrayVertices& of, const NpyArray& array, std::int64_t entry,
+              const char* what) {
+  if (id >= 0 && id < of.count) return;
+  input_error("{}: {} {}: vertex {} is out of range: {}, 0 to {}", array.name(), what, entry, id, of.by,
+              of.count - 1);
+}
+
+// Calls use(ids, number of the first) for pieces of the next `count` entries.
+template <class Use>
+void for_each_piece(NpyArray& array, std::int64_t count, Use use) {
+  std::vector<std::int64_t> ids;
+  for (std::int64_t begin = 0; begin < count; begin += kPiece) {
+    ids.resize(std::min(kPiece, count - begin));
+    array.read(std::span<std::int64_t>(ids));
+    use(ids, begin);
+  }
+}
+
+void read_pairs(NpyArray& array, std::int64_t edges, const ArrayVertices& heads, const ArrayVertices& tails,
+                EdgeSink& sink) {
+  std::vector<std::int64_t> head, tail;
+  for_each_piece(array, 2 * edges, [&](const std::vector<std::int64_t>& ids, std::int64_t begin) {
+    head.clear();
+    tail.clear();
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      check_id(ids[k], k % 2 == 0 ? heads : tails, array, (begin + static_cast<std::int64_t>(k)) / 2, "edge");
+      (k % 2 == 0 ? head : tail).push_back(ids[k]);
+    }
+    sink.add_heads(head);
+    sink.add_tails(tail);
+  });
+}
+
+}  // namespace
+
+std::int64_t count_edges(const NpyArray& array) {
+  if (array.shape().size() != 2 || array.shape()[0] != 2)
+    input_error("{}: is {}, not 2 x edges: heads, then tails", array.name(), in_words(array));
+  return array.shape()[1];
+}
+
+std::string edge_of_array(const std::string& array, std::int64_t edge) {
+  return fmt::format("{}: edge {}", array, edge);
+}
+
+void read_edge_array(NpyArray& array, const ArrayVertices& heads, const ArrayVertices& tails,
+                     EdgeSink& sink) {
+  const auto edges = count_edges(array);
+  if (array.by_columns()) return read_pairs(array, edges, heads, tails, sink);
+  for (const bool head : {true, false})
+    for_each_piece(array, edges, [&](const std::vector<std::int64_t>& ids, std::int64_t begin) {
+      for (std::size_t k = 0; k < ids.size(); ++k)
+        check_id(ids[k], head ? heads : tails, array, begin + static_cast<std::int64_t>(k), "edge");
+      head ? sink.add_heads(ids) : sink.add_tails(ids);
+    });
+}
+
+// ---- features ----
+
+namespace {
+
+class FeatureArray : public FeatureRows {
+ public:
+  explicit FeatureArray(std::unique_ptr<NpyArray> array) : array_(std::move(array)) {}
+  std::int64_t columns() const override { return array_->columns(); }
+  bool half() const override { return array_->half(); }
+  void next(std::span<double> row) override {
+    array_->read(row);
+    ++row_;
+  }
+  void finish() override {}
+  std::string place() const override { return fmt::format("{}: row {}", array_->name(), row_); }
+
+ private:
+  std::unique_ptr<NpyArray> array_;
+  std::int64_t row_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array, std::int64_t vertices) {
+  check_rows(*array, vertices);
+  return std::make_unique<FeatureArray>(std::move(array));
+}
+
+// ---- labels and splits ----
+
+OgbLabels read_label_array(NpyArray& array, std::int64_t vertices) {
+  check_rows(array, vertices);
+  OgbLabels labels;
+  labels.columns = array.columns();
+  if (labels.columns > 1)
+    labels.multi.resize(vertices, labels.columns);
+  else
+    labels.classes.reserve(vertices);
+  std::vector<double> row(labels.columns);
+  for (std::int64_t v = 0; v < vertices; ++v) {
+    const auto place = [&] { return fmt::format("{}: row {}", array.name(), v); };
+    array.read(std::span<double>(row));
+    if (labels.columns == 1) labels.classes.push_back(class_label(row[0], place));
+    for (std::int64_t k = 0; labels.columns > 1 && k < labels.columns; ++k)
+      labels.multi(v, k) = task_label(row[k], place);
+  }
+  return labels;
+}
+
+void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits) {
+  if (array.columns() != 1) input_error("{}: is {}, not a list of vertices", array.name(), in_words(array));
+  for_each_piece(array, array.entries(), [&](const std::vector<std::int64_t>& ids, std::int64_t begin) {
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      const auto entry = begin + static_cast<std::int64_t>(k);
+      check_id(ids[k], vertices, array, entry, "entry");
+      splits.add(split, ids[k], [&] { return fmt::format("{}: entry {}", array.name(), entry); });
+    }
+  });
+}
+
+}  // namespace espalier

@@ -1,0 +1,37 @@
+// What an import reads of numpy's arrays: edges, features, labels, splits. Every function throws
+// UserError(kInput) that names the array and the entry.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "feature_rows.hpp"
+#include "labelled_splits.hpp"
+#include "npy_file.hpp"
+#include "typed_folder.hpp"
+
+namespace espalier {
+
+/// Vertices that ids are counted in.
+struct ArrayVertices {
+  std::int64_t count = 0;
+  std::string by;  ///< who says so: "the graph has 5 vertices of type author"
+};
+
+/// edge_index, [2, m]: heads, then tails (or pairs, where it is stored by columns).
+void read_edge_array(NpyArray& array, const ArrayVertices& heads, const ArrayVertices& tails, EdgeSink& sink);
+/// Its m.
+std::int64_t count_edges(const NpyArray& array);
+/// "ARRAY: edge 5", for messages.
+std::string edge_of_array(const std::string& array, std::int64_t edge);
+
+/// [n, f], or [n] of one column.
+std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array, std::int64_t vertices);
+
+/// [n] or [n, 1] of classes, nan for none; [n, C] of 0 and 1, nan for unknown.
+OgbLabels read_label_array(NpyArray& array, std::int64_t vertices);
+
+/// Ids of one split.
+void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits);
+
+}  // namespace espalier

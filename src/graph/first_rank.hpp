@@ -1,0 +1,30 @@
+// Imports: rank 0 reads and the others wait.
+#pragma once
+
+#include <filesystem>
+
+#include "espalier/base/error.hpp"
+#include "espalier/comm/agree.hpp"
+
+namespace espalier {
+
+/// Collective. Runs `work` on rank 0; its error is everyone's.
+template <class Work>
+void on_first_rank(const Communicator& comm, Work work) {
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    try {
+      work();
+    } catch (const std::filesystem::filesystem_error& error) {
+      // A folder without permission, a name too long.
+      input_error("{}: {}", error.path1().string(), error.code().message());
+    }
+  });
+}
+
+/// "1 line", "2 lines".
+inline std::string counted(std::int64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+}  // namespace espalier

@@ -1,0 +1,229 @@
+#include "import_typed.hpp"
+
+#include <limits>
+#include <optional>
+#include <sstream>
+
+#include "espalier/base/clock.hpp"
+#include "espalier/base/log.hpp"
+#include "first_rank.hpp"
+#include "wide_edges.hpp"
+
+namespace espalier {
+
+namespace {
+
+// ---- the schema, which rank 0 alone has read ----
+
+std::string as_text(const Schema& schema) {
+  std::ostringstream text;
+  text << schema.types().size() << ' ' << schema.relations().size();
+  for (const auto& type : schema.types()) text << ' ' << type.name << ' ' << type.size();
+  for (const auto& of : schema.relations())
+    text << ' ' << of.name << ' ' << of.source << ' ' << of.target << ' ' << of.inverse;
+  return text.str();
+}
+
+Schema from_text(const std::string& text) {
+  std::istringstream in(text);
+  std::size_t types = 0, relations = 0;
+  in >> types >> relations;
+  std::vector<VertexType> list(types);
+  for (std::int64_t begin = 0; auto& type : list) {
+    in >> type.name >> type.end;
+    type.begin = begin;
+    begin = type.end += begin;
+  }
+  std::vector<Relation> of(relations);
+  for (auto& one : of) in >> one.name >> one.source >> one.target >> one.inverse;
+  return {std::move(list), std::move(of)};
+}
+
+// ---- what became of the edges, in words ----
+
+template <class Index>
+std::vector<std::int64_t> entries_by_relation(const Schema& schema, const Csr<Index>& rows) {
+  std::vector<std::int64_t> entries(schema.relations().size());
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    int relation = 0;
+    for (const auto column : rows.row_indices(row)) {
+      while (column >= schema.begin(relation + 1)) ++relation;
+      ++entries[relation];
+    }
+  }
+  return entries;
+}
+
+template <class Index>
+void report_relations(const Schema& schema, const WideEdges<Index>& edges, const Csr<Index>& rows,
+                      int triplets) {
+  const auto entries = entries_by_relation(schema, rows);
+  for (int r = 0; r < std::ssize(entries); ++r) {
+    std::string line = counted(entries[r], "entry", "entries");
+    if (r < triplets) {
+      const auto repeated = edges.given(r) - edges.dropped(r) - entries[r];
+      line = counted(edges.given(r), "line, ", "lines, ") + line;
+      if (repeated > 0) line += ", " + counted(repeated, "line repeats", "lines repeat") + " an earlier one";
+      if (edges.dropped(r) > 0)
+        line += ", " + counted(edges.dropped(r), "self loop", "self loops") + " dropped";
+    }
+    log::info("relation   {}: {}", schema.full_name(r), line);
+  }
+}
+
+// ---- all of it ----
+
+class TypedImport {
+ public:
+  TypedImport(const Communicator& comm, const TypedOptions& options, const OutputFile& output,
+              const std::function<std::unique_ptr<TypedFolder>()>& open)
+      : comm_(comm), options_(options) {
+    on_first_rank(comm, [&] {
+      folder_ = open();
+      description_ = folder_->describe();
+      schema_ = schema_of(*folder_, options.folder, options.inverses);
+    });
+    if (schema_) text_ = as_text(*schema_);
+    schema_ = from_text(comm.broadcast_text(text_, 0, "import"));
+    writer_.emplace(comm, output);
+    writer_->write_schema(*schema_);
+  }
+
+  void import_edges() {
+    const auto most = std::max(schema_->nodes(), schema_->columns());
+    most <= std::numeric_limits<std::int32_t>::max() ? edges_of<std::int32_t>() : edges_of<std::int64_t>();
+  }
+  void import_type(int type);
+  void commit() {
+    description_.name = comm_.broadcast_text(description_.name, 0, "import");
+    description_.source = comm_.broadcast_text(description_.source, 0, "import");
+    description_.directed = !options_.inverses;
+    writer_->commit(description_);
+  }
+  int types() const { return static_cast<int>(schema_->types().size()); }
+
+ private:
+  template <class Index>
+  void edges_of();
+  template <class Index>
+  void read_edges(WideEdges<Index>& edges) const;
+  template <class Index>
+  Csr<Index> build(WideEdges<Index>& edges) const;
+  std::int64_t import_features(int type);
+  template <class T>
+  void write_features(int type, std::int64_t columns, FeatureRows* rows);
+  // What rank 0 found.
+  std::int64_t agreed(std::int64_t mine) const { return comm_.all_reduce(mine, Reduction::kMax, "import"); }
+
+  const Communicator& comm_;
+  const TypedOptions& options_;
+  std::unique_ptr<TypedFolder> folder_;  // rank 0
+  GraphDescription description_;
+  std::optional<Schema> schema_;
+  std::string text_;
+  std::optional<GraphWriter> writer_;
+};
+
+template <class Index>
+void TypedImport::read_edges(WideEdges<Index>& edges) const {
+  const auto triplets = static_cast<int>(folder_->triplets().size());
+  std::int64_t announced = 0;
+  for (int r = 0; r < triplets; ++r) announced += folder_->announced_edges(r);
+  edges.reserve(announced * (options_.inverses ? 2 : 1));
+  for (int r = 0; r < triplets; ++r) {
+    edges.begin(r);
+    folder_->read_edges(r, edges);
+    edges.end(options_.drop_self_loops);
+  }
+  if (options_.inverses) edges.add_inverses();
+}
+
+template <class Index>
+Csr<Index> TypedImport::build(WideEdges<Index>& edges) const {
+  EdgeCounts counts;
+  try {
+    // Columns are no vertices: loops are dropped by now.
+    return build_rows(edges.list(), {0, schema_->nodes()}, schema_->columns(),
+                      {false, false, options_.duplicates}, counts);
+  } catch (const DuplicateEdge& duplicate) {
+    const auto [relation, edge] = edges.origin(duplicate.found().edge);
+    const auto earlier = edges.origin(duplicate.found().earlier).second;
+    input_error("{}: repeats {}; choose --duplicates sum, max or first to merge them",
+                folder_->edge_place(relation, edge), folder_->edge_place(relation, earlier));
+  }
+}
+
+template <class Index>
+void TypedImport::edges_of() {
+  Csr<Index> rows;
+  on_first_rank(comm_, [&] {
+    const double start = now();
+    const auto triplets = static_cast<int>(folder_->triplets().size());
+    WideEdges<Index> edges(*schema_, triplets);
+    read_edges(edges);
+    rows = build(edges);
+    log::info("edges      {} entries in {} relations, in {:.1f} s", rows.entries(),
+              schema_->relations().size(), now() - start);
+    report_relations(*schema_, edges, rows, triplets);
+  });
+  writer_->write_adjacency(rows);
+}
+
+template <class T>
+void TypedImport::write_features(int type, std::int64_t columns, FeatureRows* rows) {
+  const auto count = schema_->types()[type].size();
+  writer_->write_features<T>(
+      count, columns, [&](Matrix<T>& piece) { read_rows(*rows, piece); }, type);
+  on_first_rank(comm_, [&] { rows->finish(); });
+}
+
+// Returns the number of columns.
+std::int64_t TypedImport::import_features(int type) {
+  std::unique_ptr<FeatureRows> rows;
+  on_first_rank(comm_, [&] { rows = folder_->open_features(type); });
+  const auto columns = agreed(rows ? rows->columns() : 0);
+  if (columns == 0) return 0;
+  const bool half = agreed(options_.half || (rows && rows->half()) ? 1 : 0) != 0;
+  half ? write_features<Half>(type, columns, rows.get()) : write_features<float>(type, columns, rows.get());
+  return columns;
+}
+
+void TypedImport::import_type(int type) {
+  const auto& of = schema_->types()[type];
+  const auto columns = import_features(type);
+  OgbLabels labels;
+  Splits splits;
+  bool split = false;
+  on_first_rank(comm_, [&] {
+    labels = folder_->read_labels(type);
+    split = folder_->has_split(type);
+    if (split) splits = folder_->read_splits(type, labels);
+    log::info("type       {}: {} vertices, {} features{}{}", of.name, of.size(), columns,
+              labels.columns > 0 ? "; labels: " + in_words(labels) : "",
+              split ? fmt::format("; {} train, {} valid, {} test", splits[0].size(), splits[1].size(),
+                                  splits[2].size())
+                    : "");
+  });
+  const auto tasks = agreed(labels.columns);
+  if (tasks == 1) writer_->write_labels(labels.classes, type);
+  if (tasks > 1) writer_->write_multi_labels(labels.multi, type);
+  if (agreed(split ? 1 : 0) == 0) return;
+  for (const auto part : {Split::kTrain, Split::kValid, Split::kTest})
+    writer_->write_split(part, splits[static_cast<std::size_t>(part)], type);
+}
+
+}  // namespace
+
+void import_typed(const Communicator& comm, const TypedOptions& options, const OutputFile& output,
+                  const std::function<std::unique_ptr<TypedFolder>()>& open) {
+  // 1. What is there; the file's types and relations.
+  TypedImport import(comm, options, output, open);
+  // 2. Edges of all relations, one matrix.
+  import.import_edges();
+  // 3. Features, labels and splits.
+  for (int type = 0; type < import.types(); ++type) import.import_type(type);
+  // 4. The file appears.
+  import.commit();
+}
+
+}  // namespace espalier

@@ -1,0 +1,75 @@
+#include "labelled_splits.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/log.hpp"
+
+namespace espalier {
+
+std::int32_t class_label(double value, const std::function<std::string()>& place) {
+  if (std::isnan(value)) return -1;
+  if (!(value >= 0 && value < std::numeric_limits<std::int32_t>::max() && value == std::floor(value)))
+    input_error("{}: label {} is not a whole number of at least 0, nor nan for none", place(), value);
+  return static_cast<std::int32_t>(value);
+}
+
+std::uint8_t task_label(double value, const std::function<std::string()>& place) {
+  if (std::isnan(value)) return kUnknownLabel;
+  if (value != 0 && value != 1)
+    input_error(
+        "{}: label {} is not 0 or 1, nor nan for unknown; a file with several label columns holds one of "
+        "these "
+        "per class",
+        place(), value);
+  return static_cast<std::uint8_t>(value);
+}
+
+std::string in_words(const OgbLabels& labels) {
+  if (labels.columns > 1)
+    return fmt::format("{} columns of 0 and 1, {} unknown", labels.columns,
+                       std::ranges::count(labels.multi.data, kUnknownLabel));
+  const auto unlabelled = std::count(labels.classes.begin(), labels.classes.end(), -1);
+  return fmt::format("{} vertices, {} without one", labels.classes.size(), unlabelled);
+}
+
+namespace {
+constexpr signed char kNone = -1;
+}
+
+SplitCollector::SplitCollector(std::int64_t vertices, const OgbLabels& labels, HiddenTests hidden)
+    : owner_(vertices, kNone), labels_(labels), hidden_(hidden) {}
+
+void SplitCollector::add(Split split, std::int64_t vertex, const std::function<std::string()>& place) {
+  auto& mine = owner_[vertex];
+  if (mine != kNone)
+    input_error("{}: vertex {} is already in {}; splits must not overlap", place(), vertex,
+                kSplitNames[mine]);
+  mine = static_cast<signed char>(split);
+  const bool may_hide = split == Split::kTest && hidden_ == HiddenTests::kLeave;
+  tests_ += may_hide;
+  if (labels_.columns != 1 || labels_.classes[vertex] >= 0) return;
+  if (refusal_.empty())
+    refusal_ =
+        fmt::format("{}: vertex {} has no label in node-label; it cannot be in a split", place(), vertex);
+  if (!may_hide) input_error("{}", refusal_);
+  ++without_label_;
+}
+
+Splits SplitCollector::finish() {
+  if (without_label_ > 0 && without_label_ < tests_) input_error("{}", refusal_);
+  if (without_label_ > 0)
+    log::warning(
+        "none of the {} vertices of test has a label: they are hidden, and the file gets an empty test split",
+        tests_);
+  Splits splits;
+  for (std::size_t v = 0; v < owner_.size(); ++v) {
+    const bool hidden = without_label_ > 0 && owner_[v] == static_cast<signed char>(Split::kTest);
+    if (owner_[v] != kNone && !hidden) splits[owner_[v]].push_back(static_cast<std::int64_t>(v));
+  }
+  return splits;
+}
+
+}  // namespace espalier

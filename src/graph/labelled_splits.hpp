@@ -1,0 +1,57 @@
+// Labels and splits of the vertices that an import reads, of one type, whatever the layout.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/dense/matrix.hpp"
+#include "espalier/graph/graph_file.hpp"
+
+namespace espalier {
+
+struct OgbLabels {
+  std::int64_t columns = 0;      ///< 0: there are none
+  Buffer<std::int32_t> classes;  ///< [n] when columns = 1; -1 = none
+  Matrix<std::uint8_t> multi;    ///< [n, columns] when columns > 1
+};
+
+/// What stands of one vertex in a file, as the graph file has it: its class, nan for none, or one
+/// of several labels, nan for unknown. Throws UserError that starts with `place()`.
+std::int32_t class_label(double value, const std::function<std::string()>& place);
+std::uint8_t task_label(double value, const std::function<std::string()>& place);
+
+/// One line for people.
+std::string in_words(const OgbLabels& labels);
+
+/// train, valid, test: ascending ids.
+using Splits = std::array<Buffer<std::int64_t>, 3>;
+
+/// A test set may be handed out without its labels.
+enum class HiddenTests {
+  kRefuse,  ///< it is refused, as all vertices of a split without a label are
+  kLeave,   ///< where no vertex of `test` has a label, `test` stays empty, with a warning
+};
+
+/// Collects splits; they must not overlap and, with one label column, hold labelled vertices only.
+class SplitCollector {
+ public:
+  /// `labels` must outlive it.
+  SplitCollector(std::int64_t vertices, const OgbLabels& labels, HiddenTests hidden);
+  /// Throws UserError that starts with `place()`.
+  void add(Split split, std::int64_t vertex, const std::function<std::string()>& place);
+  /// Throws UserError where some vertices of test have a label and others have none.
+  Splits finish();
+
+ private:
+  std::vector<signed char> owner_;  // [n] the split of a vertex
+  const OgbLabels& labels_;
+  HiddenTests hidden_;
+  std::int64_t tests_ = 0, without_label_ = 0;
+  std::string refusal_;  // of the first vertex of test without a label
+};
+
+}  // namespace espalier

@@ -1,0 +1,214 @@
+// The header of a .npy: "\x93NUMPY", version, its own length (2 bytes little-endian, 4 from version
+// 2 on), then the text of a Python dictionary with the keys descr, fortran_order and shape
+// (numpy.lib.format).
+#include "npy_file.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/half.hpp"
+#include "espalier/base/output_file.hpp"
+#include "espalier/base/ranged_file.hpp"
+#include "espalier/base/whereabouts.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::int64_t kPiece = 1 << 18;          // bytes read at a time
+constexpr std::int64_t kLongestHeader = 1 << 16;  // numpy's own limit is 10,000 letters
+
+}  // namespace
+
+// ---- the header ----
+
+NpyArray::NpyArray(std::unique_ptr<ByteStream> bytes, const std::string& name)
+    : bytes_(std::move(bytes)), name_(name) {
+  read_header();
+}
+
+void NpyArray::take(char* to, std::int64_t count) {
+  for (std::int64_t got = 0; got < count;) {
+    const auto more = bytes_->read(to + got, count - got);
+    if (more == 0) input_error("{}: ends too early; is the download complete?", name_);
+    got += more;
+  }
+}
+
+void NpyArray::read_header() {
+  unsigned char start[12] = {};
+  take(reinterpret_cast<char*>(start), 10);
+  if (std::memcmp(start, "\x93NUMPY", 6) != 0) input_error("{}: is no array of numpy (.npy)", name_);
+  std::int64_t length = start[8] | start[9] << 8, before = 10;
+  if (start[6] >= 2) {
+    take(reinterpret_cast<char*>(start) + 10, 2);
+    length |= std::int64_t{start[10]} << 16 | std::int64_t{start[11]} << 24;
+    before = 12;
+  }
+  if (start[6] < 1 || start[6] > 3 || length > kLongestHeader)
+    input_error("{}: is of version {} of numpy's format, or damaged; 1 to 3 can be read", name_, start[6]);
+  std::string header(static_cast<std::size_t>(length), '\0');
+  take(header.data(), length);
+  parse_header(header);
+  left_ = entries();
+  if (const auto size = before + length + left_ * width_; bytes_->size() != size)
+    input_error("{}: has {} bytes, but its header announces {}; is the download complete?", name_,
+                bytes_->size(), size);
+}
+
+// What stands behind a key of the header, as written.
+std::string NpyArray::entry(const std::string& header, const std::string& key) const {
+  const auto found = header.find("'" + key + "':");
+  if (found == std::string::npos) input_error("{}: its header has no {}", name_, key);
+  const auto begin = header.find_first_not_of(' ', found + key.size() + 3);
+  if (begin == std::string::npos) input_error("{}: its header is damaged", name_);
+  const auto close = header[begin] == '(' ? header.find(')', begin) : header.find_first_of(",}", begin);
+  return header.substr(begin, close == std::string::npos ? close : close - begin);
+}
+
+void NpyArray::parse_header(const std::string& header) {
+  const auto type = entry(header, "descr");  // '<f4'
+  const auto order = entry(header, "fortran_order"), shape = entry(header, "shape");
+  const bool known = type.size() == 5 && type[0] == '\'' && type[4] == '\'' &&
+                     std::strchr("<>|=", type[1]) != nullptr && std::strchr("fiub", type[2]) != nullptr;
+  kind_ = known ? type[2] : '?';
+  width_ = known ? type[3] - '0' : 0;
+  if (!std::has_single_bit(static_cast<unsigned>(width_)) || width_ > 8 || (kind_ == 'f' && width_ == 1) ||
+      (kind_ == 'b' && width_ != 1))
+    input_error("{}: holds {}, not numbers of 1 to 8 bytes", name_, type);
+  swapped_ = width_ > 1 && type[1] == (std::endian::native == std::endian::little ? '>' : '<');
+  by_columns_ = order == "True";
+  std::int64_t entries = 1;
+  for (const char *at = shape.data() + 1, *end = shape.data() + shape.size(); shape[0] == '(' && at < end;) {
+    std::int64_t size = -1;
+    const auto [after, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || size < 0 || __builtin_mul_overflow(entries, size, &entries) ||
+        entries >> 50 != 0)
+      input_error("{}: its header says the shape {})", name_, shape);
+    shape_.push_back(size);
+    for (at = after; at < end && (*at == ',' || *at == ' ');) ++at;
+  }
+  if (shape_.empty() || shape_.size() > 2)
+    input_error("{}: has {} dimensions; vectors and matrices can be read", name_, shape_.size());
+}
+
+std::int64_t NpyArray::entries() const {
+  std::int64_t count = 1;
+  for (const auto size : shape_) count *= size;
+  return count;
+}
+
+// ---- entries ----
+
+namespace {
+
+template <class Stored, class T>
+void convert_from(const char* bytes, bool swapped, std::span<T> values) {
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    char entry[sizeof(Stored)];
+    std::memcpy(entry, bytes + k * sizeof entry, sizeof entry);
+    if (swapped) std::reverse(entry, entry + sizeof entry);
+    Stored value;
+    std::memcpy(&value, entry, sizeof entry);
+    if constexpr (std::is_same_v<Stored, Half>)
+      values[k] = static_cast<T>(to_float(value));
+    else
+      values[k] = static_cast<T>(value);
+  }
+}
+
+}  // namespace
+
+// The first values of the piece.
+template <class T>
+void NpyArray::convert(std::span<T> values) const {
+  const auto from = [&]<class Stored>(Stored) { convert_from<Stored>(piece_.data(), swapped_, values); };
+  if (kind_ == 'f') {
+    width_ == 2 ? from(Half()) : width_ == 4 ? from(float()) : from(double());
+  } else if (kind_ == 'i') {
+    width_ == 1   ? from(std::int8_t())
+    : width_ == 2 ? from(std::int16_t())
+    : width_ == 4 ? from(std::int32_t())
+                  : from(std::int64_t());
+  } else {
+    width_ == 1   ? from(std::uint8_t())
+    : width_ == 2 ? from(std::uint16_t())
+    : width_ == 4 ? from(std::uint32_t())
+                  : from(std::uint64_t());
+  }
+}
+
+template <class T>
+void NpyArray::read_as(std::span<T> values) {
+  ESPALIER_CHECK(std::ssize(values) <= left_, "{} entries of {}, {} left", values.size(), name_, left_);
+  left_ -= std::ssize(values);
+  while (!values.empty()) {
+    const auto count = std::min<std::size_t>(values.size(), kPiece / width_);
+    piece_.resize(count * width_);
+    take(piece_.data(), std::ssize(piece_));
+    convert(values.first(count));
+    values = values.subspan(count);
+  }
+  // An archive knows at its end whether all before was right.
+  char beyond = 0;
+  if (left_ == 0 && bytes_->read(&beyond, 1) != 0) input_error("{}: goes on after its end", name_);
+}
+
+void NpyArray::read(std::span<double> values) {
+  read_as(values);
+}
+
+void NpyArray::read(std::span<std::int64_t> values) {
+  if (kind_ == 'f')
+    input_error("{}: holds numbers of {} bytes with a fraction, not whole ones", name_, width_);
+  read_as(values);
+}
+
+// ---- files ----
+
+void check_is_array_file(const std::string& path) {
+  if (const auto other = other_than_file(path); !other.empty())
+    input_error("{} is a {}, not a file; put a file there", path, other);
+}
+
+namespace {
+
+class PlainFile : public ByteStream {
+ public:
+  explicit PlainFile(const std::string& path) : file_(RangedFile::open(path)) {}
+  std::int64_t size() const override { return file_.size(); }
+  std::int64_t read(char* to, std::int64_t count) override {
+    if (at_ == end_) fill();
+    const auto got = std::min(count, end_ - at_);
+    std::memcpy(to, ahead_.data() + at_, static_cast<std::size_t>(got));
+    at_ += got;
+    return got;
+  }
+
+ private:
+  void fill() {
+    ahead_.resize(kAhead);
+    end_ = file_.read(place_, ahead_.data(), kAhead);
+    place_ += end_;
+    at_ = 0;
+    note_movement();
+  }
+  static constexpr std::int64_t kAhead = 4 << 20;
+
+  RangedFile file_;
+  std::int64_t place_ = 0;  // of the file: what lies behind `ahead_`
+  Buffer<char> ahead_;
+  std::int64_t at_ = 0, end_ = 0;  // what is unread of it
+};
+
+}  // namespace
+
+std::unique_ptr<NpyArray> open_npy(const std::string& path) {
+  check_is_array_file(path);
+  return std::make_unique<NpyArray>(std::make_unique<PlainFile>(path), path);
+}
+
+}  // namespace espalier

@@ -1,0 +1,76 @@
+// Arrays as numpy writes them (.npy), read as a stream: memory for one piece, whatever the size of
+// the array.
+//
+//     auto array = open_npy("node_feat.npy");
+//     std::vector<double> row(array->columns());
+//     array->read(std::span<double>(row));    // the next entries, in the order of the file
+//
+// Numbers of any width and byte order, and truth values; no text, objects or structures. Every
+// error is a UserError(kInput) that starts with the array's name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "espalier/base/buffer.hpp"
+
+namespace espalier {
+
+/// Bytes from the first to the last.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  virtual std::int64_t size() const = 0;
+  /// How many were read: fewer than `count` at the end. Throws UserError when they are damaged.
+  virtual std::int64_t read(char* to, std::int64_t count) = 0;
+};
+
+class NpyArray {
+ public:
+  /// Reads the header. `name` is for messages.
+  NpyArray(std::unique_ptr<ByteStream> bytes, const std::string& name);
+
+  const std::string& name() const { return name_; }
+  const std::vector<std::int64_t>& shape() const { return shape_; }
+  /// 1 of a vector, which is one column.
+  std::int64_t columns() const { return shape_.size() < 2 ? 1 : shape_[1]; }
+  std::int64_t entries() const;
+  /// Does the first index run fastest in the file?
+  bool by_columns() const { return by_columns_; }
+  bool half() const { return kind_ == 'f' && width_ == 2; }
+
+  /// The next entries; there are so many. After the last the stream is found to end there, whole.
+  void read(std::span<double> values);
+  /// Throws UserError where the array has other than whole numbers.
+  void read(std::span<std::int64_t> values);
+
+ private:
+  void read_header();
+  void parse_header(const std::string& header);
+  std::string entry(const std::string& header, const std::string& key) const;
+  void take(char* to, std::int64_t count);
+  template <class T>
+  void read_as(std::span<T> values);
+  template <class T>
+  void convert(std::span<T> values) const;
+
+  std::unique_ptr<ByteStream> bytes_;
+  std::string name_;
+  std::vector<std::int64_t> shape_;
+  bool by_columns_ = false;
+  char kind_ = 'f';       // f, i, u or b
+  int width_ = 4;         // bytes of an entry
+  bool swapped_ = false;  // is the byte order not this machine's?
+  std::int64_t left_ = 0;
+  Buffer<char> piece_;
+};
+
+std::unique_ptr<NpyArray> open_npy(const std::string& path);
+
+/// Throws UserError when a pipe, a device or a folder has this name.
+void check_is_array_file(const std::string& path);
+
+}  // namespace espalier

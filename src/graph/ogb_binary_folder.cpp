@@ -1,0 +1,142 @@
+#include "ogb_binary_folder.hpp"
+
+#include <filesystem>
+#include <optional>
+
+#include "array_tables.hpp"
+#include "espalier/base/error.hpp"
+#include "npz_file.hpp"
+#include "ogb_meta.hpp"
+#include "ogb_typed_splits.hpp"
+
+namespace espalier {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The only entry of an array: a number of things of the only graph.
+std::int64_t only_count(const NpzFile& archive, const std::string& name) {
+  const auto array = archive.open(name);
+  if (array->entries() != 1)
+    input_error("{}: counts {} graphs; only folders with one graph (ogbn sets) can be imported",
+                array->name(), array->entries());
+  std::int64_t count = 0;
+  array->read(std::span<std::int64_t>(&count, 1));
+  if (count < 0) input_error("{}: {} is not a number of things", array->name(), count);
+  return count;
+}
+
+class OgbBinaryFolder : public TypedFolder {
+ public:
+  explicit OgbBinaryFolder(const TypedOptions& options)
+      : options_(options),
+        raw_(fs::path(options.folder) / "raw"),
+        edges_((raw_ / "edge_index_dict.npz").string()) {
+    read_types();
+    read_triplets();
+    features_ = open_optional({"node_feat_dict.npz", "node_feat.npz"});
+    labels_ = open_optional({"node-label.npz"});
+    splits_.emplace(*this, options.folder, options.split);
+    for (const int type : splits_->types())
+      if (!has(labels_, type))
+        input_error("{}: {} has a split, but no labels in {}", splits_->folder(), name(type),
+                    (raw_ / "node-label.npz").string());
+  }
+
+  GraphDescription describe() const override { return describe_folder(options_.folder, "OGB raw binary"); }
+  std::int64_t announced_edges(int triplet) const override {
+    return count_edges(*edges_.open(joined(triplet)));
+  }
+  void read_edges(int triplet, EdgeSink& sink) const override {
+    const auto& of = triplets()[triplet];
+    read_edge_array(*edges_.open(joined(triplet)), vertices(type_of(of.head)), vertices(type_of(of.tail)),
+                    sink);
+  }
+  std::string edge_place(int triplet, std::int64_t edge) const override {
+    return edge_of_array(edges_.open(joined(triplet))->name(), edge);
+  }
+  std::unique_ptr<FeatureRows> open_features(int type) const override {
+    if (!has(features_, type)) return nullptr;
+    return open_feature_array(features_->open(name(type)), types()[type].size());
+  }
+  OgbLabels read_labels(int type) const override {
+    return has(labels_, type) ? read_label_array(*labels_->open(name(type)), types()[type].size())
+                              : OgbLabels();
+  }
+  bool has_split(int type) const override { return splits_->types().contains(type); }
+  Splits read_splits(int type, const OgbLabels& labels) const override {
+    return splits_->read(name(type), {types()[type].size(), size_in_words(type)}, labels);
+  }
+
+ private:
+  const std::string& name(int type) const { return types()[type].name; }
+  std::string joined(int triplet) const { return triplets()[triplet].joined(); }
+  ArrayVertices vertices(int type) const { return {types()[type].size(), size_in_words(type)}; }
+  bool has(const std::optional<NpzFile>& archive, int type) const {
+    return archive && archive->has(name(type));
+  }
+
+  void read_types();
+  void read_triplets();
+  std::optional<NpzFile> open_optional(std::initializer_list<const char*> names) const;
+
+  TypedOptions options_;
+  fs::path raw_;
+  NpzFile edges_;
+  std::optional<NpzFile> features_, labels_;
+  std::optional<OgbTypedSplits> splits_;
+};
+
+void OgbBinaryFolder::read_types() {
+  const NpzFile sizes((raw_ / "num_nodes_dict.npz").string());
+  for (const auto& name : sizes.names()) {
+    if (type_of(name) >= 0)
+      input_error("{}: two vertex types are called {}", (raw_ / "num_nodes_dict.npz").string(), name);
+    add_type(name, only_count(sizes, name));
+  }
+}
+
+void OgbBinaryFolder::read_triplets() {
+  const auto path = (raw_ / "edge_index_dict.npz").string(), counts = (raw_ / "num_edges_dict.npz").string();
+  for (const auto& name : edges_.names()) {
+    const auto triplet = split_triplet(name);
+    if (triplet.head.empty())
+      input_error("{}: the array {} is not called HEAD___RELATION___TAIL", path, name);
+    add_triplet(triplet, path);
+  }
+  check_names(path);
+  if (!fs::exists(counts)) return;
+  const NpzFile announced(counts);
+  for (const auto& name : announced.names()) {
+    if (!edges_.has(name))
+      input_error("{}: names the triplet {}, but {} has no such array", counts, name, path);
+    if (const auto found = count_edges(*edges_.open(name)), wanted = only_count(announced, name);
+        found != wanted)
+      input_error("{}: {} has {} edges, but there are {} by num_edges_dict.npz", path, name, found, wanted);
+  }
+}
+
+std::optional<NpzFile> OgbBinaryFolder::open_optional(std::initializer_list<const char*> names) const {
+  for (const char* one : names) {
+    const auto path = raw_ / one;
+    if (!fs::exists(path)) continue;
+    NpzFile archive(path.string());
+    for (const auto& type : archive.names())
+      if (type_of(type) < 0) input_error("{}: there is no vertex type \"{}\"", path.string(), type);
+    return archive;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool is_binary_ogb_folder(const std::string& folder) {
+  return fs::exists(fs::path(folder) / "raw" / "edge_index_dict.npz");
+}
+
+std::unique_ptr<TypedFolder> open_binary_ogb_folder(const TypedOptions& options) {
+  return std::make_unique<OgbBinaryFolder>(options);
+}
+
+}  // namespace espalier

@@ -1,0 +1,148 @@
+#include "ogb_tables.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace espalier {
+
+namespace fs = std::filesystem;
+
+std::string find_table(const fs::path& folder, const std::string& stem) {
+  for (const char* ending : {".csv.gz", ".csv"})
+    if (const auto path = folder / (stem + ending); fs::exists(path)) return path.string();
+  return {};
+}
+
+std::int64_t read_count(const std::string& path) {
+  CsvReader csv(path);
+  if (!csv.next_line()) input_error("{}: is empty; expected one number", path);
+  const auto count = csv.integer();
+  csv.end_line();
+  if (count < 0) csv.fail("{} is not a number of things", count);
+  if (csv.next_line()) csv.fail("a second graph; only folders with one graph (ogbn sets) can be imported");
+  return count;
+}
+
+void check_lines(const CsvReader& csv, std::int64_t lines, std::int64_t wanted, const std::string& things) {
+  if (lines == wanted) return;
+  input_error("{}: has {} lines, but there are {} {}; is the download complete?", csv.path(), lines, wanted,
+              things);
+}
+
+std::int64_t read_vertex(CsvReader& csv, const TableVertices& vertices) {
+  const auto id = csv.integer();
+  if (id < 0 || id >= vertices.count)
+    csv.fail("vertex {} is out of range: {}, 0 to {}", id, vertices.by, vertices.count - 1);
+  return id;
+}
+
+// ---- features ----
+
+namespace {
+
+class FeatureTable : public FeatureRows {
+ public:
+  FeatureTable(const std::string& path, std::int64_t vertices) : csv_(path), vertices_(vertices) {
+    if (read_ahead()) columns_ = csv_.count_fields();
+  }
+  std::int64_t columns() const override { return columns_; }
+  void next(std::span<double> row) override {
+    if (row_ > 0) read_ahead();
+    if (!more_) check_lines(csv_, row_, vertices_, "vertices");
+    ++row_;
+    for (auto& value : row) {
+      if (!csv_.has_field()) refuse_width();
+      value = csv_.number();
+    }
+    if (csv_.has_field()) refuse_width();
+  }
+  void finish() override {
+    if (vertices_ == 0 ? more_ : csv_.next_line())
+      csv_.fail("one line too many: the graph has {} vertices", vertices_);
+  }
+  std::string place() const override { return fmt::format("{}:{}", csv_.path(), csv_.line()); }
+
+ private:
+  bool read_ahead() { return more_ = csv_.next_line(); }
+  [[noreturn]] void refuse_width() const {
+    csv_.fail("has {} fields, the first line has {}", csv_.count_fields(), columns_);
+  }
+
+  CsvReader csv_;
+  std::int64_t vertices_, columns_ = 0, row_ = 0;
+  bool more_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<FeatureRows> open_feature_table(const std::string& path, std::int64_t vertices) {
+  return std::make_unique<FeatureTable>(path, vertices);
+}
+
+// ---- labels ----
+
+OgbLabels read_label_table(const std::string& path, std::int64_t vertices) {
+  OgbLabels labels;
+  CsvReader csv(path);
+  const auto place = [&] { return fmt::format("{}:{}", csv.path(), csv.line()); };
+  std::int64_t row = 0;
+  for (; csv.next_line(); ++row) {
+    if (row == 0) {
+      labels.columns = csv.count_fields();
+      if (labels.columns > 1) labels.multi.resize(vertices, labels.columns);
+    }
+    if (row == vertices) csv.fail("one line too many: the graph has {} vertices", vertices);
+    if (csv.count_fields() != labels.columns)
+      csv.fail("has {} fields, the first line has {}", csv.count_fields(), labels.columns);
+    if (labels.columns == 1) labels.classes.push_back(class_label(csv.number(), place));
+    for (std::int64_t k = 0; labels.columns > 1 && k < labels.columns; ++k)
+      labels.multi(row, k) = task_label(csv.number(), place);
+  }
+  check_lines(csv, row, vertices, "vertices");
+  return labels;
+}
+
+// ---- splits ----
+
+std::string find_split_folder(const std::string& folder, const std::string& split) {
+  const auto parent = fs::path(folder) / "split";
+  std::vector<std::string> names;
+  if (fs::is_directory(parent))
+    for (const auto& entry : fs::directory_iterator(parent))
+      if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  if (split.empty()) {
+    if (names.size() > 1)
+      usage_error("{} holds several splits; choose one with --split: {}", parent.string(), list);
+    return names.empty() ? std::string() : (parent / names[0]).string();
+  }
+  if (std::find(names.begin(), names.end(), split) == names.end())
+    input_error("--split {}: no such folder in {}; there is {}", split, parent.string(),
+                names.empty() ? "none" : list);
+  return (parent / split).string();
+}
+
+std::string split_table(const fs::path& folder, Split split) {
+  const std::string name = kSplitNames[static_cast<std::size_t>(split)];
+  const auto found = find_table(folder, name);
+  return found.empty() ? (folder / (name + ".csv.gz")).string() : found;
+}
+
+Splits read_split_tables(const std::string& folder, const TableVertices& vertices, const OgbLabels& labels,
+                         HiddenTests hidden) {
+  SplitCollector splits(vertices.count, labels, hidden);
+  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
+    CsvReader csv(split_table(folder, split));
+    const auto place = [&] { return fmt::format("{}:{}", csv.path(), csv.line()); };
+    while (csv.next_line()) {
+      const auto id = read_vertex(csv, vertices);
+      csv.end_line();
+      splits.add(split, id, place);
+    }
+  }
+  return splits.finish();
+}
+
+}  // namespace espalier

@@ -1,0 +1,139 @@
+#include "ogb_typed_folder.hpp"
+
+#include <optional>
+#include <set>
+
+#include "ogb_meta.hpp"
+#include "ogb_tables.hpp"
+#include "ogb_typed_splits.hpp"
+
+namespace espalier {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string place(const CsvReader& csv) {
+  return fmt::format("{}:{}", csv.path(), csv.line());
+}
+
+class OgbTypedFolder : public TypedFolder {
+ public:
+  explicit OgbTypedFolder(const TypedOptions& options)
+      : options_(options), raw_(fs::path(options.folder) / "raw") {
+    read_types();
+    read_triplets();
+    splits_.emplace(*this, options.folder, options.split);
+    labelled_ = types_with(*this, {raw_, "nodetype-has-label", raw_ / "node-label", "labels"});
+    check_targets();
+  }
+
+  GraphDescription describe() const override { return describe_folder(options_.folder, "OGB raw csv"); }
+
+  std::int64_t announced_edges(int triplet) const override {
+    const auto path = find_table(relation_folder(triplet), "num-edge-list");
+    return path.empty() ? 0 : read_count(path);
+  }
+  void read_edges(int triplet, EdgeSink& sink) const override;
+  std::string edge_place(int triplet, std::int64_t edge) const override {
+    return fmt::format("{}:{}", edge_table(triplet), edge + 1);
+  }
+
+  std::unique_ptr<FeatureRows> open_features(int type) const override {
+    const auto path = find_table(raw_ / "node-feat" / name(type), "node-feat");
+    return path.empty() ? nullptr : open_feature_table(path, types()[type].size());
+  }
+  OgbLabels read_labels(int type) const override {
+    if (!labelled_.contains(type)) return {};
+    return read_label_table(find_table(raw_ / "node-label" / name(type), "node-label"), types()[type].size());
+  }
+  bool has_split(int type) const override { return splits_->types().contains(type); }
+  Splits read_splits(int type, const OgbLabels& labels) const override {
+    return splits_->read(name(type), vertices(type), labels);
+  }
+
+ private:
+  const std::string& name(int type) const { return types()[type].name; }
+  TableVertices vertices(int type) const { return {types()[type].size(), size_in_words(type)}; }
+  fs::path relation_folder(int triplet) const { return raw_ / "relations" / triplets()[triplet].joined(); }
+  std::string edge_table(int triplet) const { return find_table(relation_folder(triplet), "edge"); }
+
+  void read_types();
+  void read_triplets();
+  void check_targets() const;
+
+  TypedOptions options_;
+  fs::path raw_;
+  std::set<int> labelled_;
+  std::optional<OgbTypedSplits> splits_;
+};
+
+void OgbTypedFolder::read_types() {
+  read_type_sizes(find_table(raw_, "num-node-dict"),
+                  [&](const std::string& name, std::int64_t size) { add_type(name, size); });
+}
+
+void OgbTypedFolder::read_triplets() {
+  const auto path = find_table(raw_, "triplet-type-list");
+  if (path.empty()) input_error("{}/triplet-type-list.csv.gz: no such file, nor without .gz", raw_.string());
+  CsvReader csv(path);
+  while (csv.next_line()) {
+    Triplet triplet;
+    for (auto* name : {&triplet.head, &triplet.relation, &triplet.tail}) *name = csv.text();
+    csv.end_line();
+    add_triplet(triplet, place(csv));
+  }
+  check_names(path);
+  for (int t = 0; t < std::ssize(triplets()); ++t)
+    if (edge_table(t).empty())
+      input_error("{}:{}: names the triplet {}, but there is no {}/edge.csv.gz, nor without .gz", path, t + 1,
+                  triplets()[t].joined(), relation_folder(t).string());
+}
+
+void OgbTypedFolder::check_targets() const {
+  for (const int type : labelled_)
+    if (const auto folder = raw_ / "node-label" / name(type); find_table(folder, "node-label").empty())
+      input_error("{}/node-label.csv.gz: no such file, nor without .gz, but {} has labels", folder.string(),
+                  name(type));
+  for (const int type : splits_->types())
+    if (!labelled_.contains(type))
+      input_error("{}: {} has a split, but no labels in {}", splits_->folder(), name(type),
+                  (raw_ / "node-label").string());
+}
+
+// Edges in pieces of bounded size.
+void OgbTypedFolder::read_edges(int triplet, EdgeSink& sink) const {
+  constexpr std::size_t kPiece = 1 << 14;
+  const auto head = vertices(type_of(triplets()[triplet].head)),
+             tail = vertices(type_of(triplets()[triplet].tail));
+  CsvReader csv(edge_table(triplet));
+  std::vector<std::int64_t> heads, tails;
+  std::int64_t lines = 0;
+  const auto pass_on = [&] {
+    sink.add_heads(heads);
+    sink.add_tails(tails);
+    heads.clear();
+    tails.clear();
+  };
+  for (; csv.next_line(); ++lines) {
+    heads.push_back(read_vertex(csv, head));
+    tails.push_back(read_vertex(csv, tail));
+    csv.end_line();
+    if (heads.size() == kPiece) pass_on();
+  }
+  pass_on();
+  if (!find_table(relation_folder(triplet), "num-edge-list").empty())
+    check_lines(csv, lines, announced_edges(triplet), "edges by num-edge-list");
+}
+
+}  // namespace
+
+bool is_typed_ogb_folder(const std::string& folder) {
+  return !find_table(fs::path(folder) / "raw", "num-node-dict").empty();
+}
+
+std::unique_ptr<TypedFolder> open_typed_ogb_folder(const TypedOptions& options) {
+  return std::make_unique<OgbTypedFolder>(options);
+}
+
+}  // namespace espalier

@@ -1,0 +1,73 @@
+#include "typed_folder.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "espalier/base/error.hpp"
+
+namespace espalier {
+
+Triplet split_triplet(const std::string& joined) {
+  const std::string between = "___";
+  const auto first = joined.find(between);
+  const auto second = first == std::string::npos ? first : joined.find(between, first + between.size());
+  if (second == std::string::npos) return {};
+  const auto begin = first + between.size(), end = second + between.size();
+  return {joined.substr(0, first), joined.substr(begin, second - begin), joined.substr(end)};
+}
+
+void TypedFolder::add_type(const std::string& name, std::int64_t size) {
+  const auto begin = types_.empty() ? 0 : types_.back().end;
+  types_.push_back({name, begin, begin + size});
+}
+
+void TypedFolder::add_triplet(const Triplet& triplet, const std::string& place) {
+  const auto names = [](const Triplet& of) { return of.head + "," + of.relation + "," + of.tail; };
+  if (std::ranges::find(triplets_, triplet) != triplets_.end())
+    input_error("{}: the triplet {} is listed twice", place, names(triplet));
+  for (const auto& type : {triplet.head, triplet.tail}) {
+    if (type_of(type) >= 0) continue;
+    std::string known;
+    for (const auto& one : types_) known += (known.empty() ? "" : ", ") + one.name;
+    input_error("{}: the triplet {} names the vertex type \"{}\"; there is {}", place, names(triplet), type,
+                known);
+  }
+  triplets_.push_back(triplet);
+}
+
+void TypedFolder::check_names(const std::string& place) const {
+  if (types_.empty() || types_.back().end == 0) input_error("{}: the graph has no vertex", place);
+  schema_of(*this, place, false);
+}
+
+int TypedFolder::type_of(const std::string& name) const {
+  const auto found = std::ranges::find(types_, name, &VertexType::name);
+  return found == types_.end() ? -1 : static_cast<int>(found - types_.begin());
+}
+
+std::string TypedFolder::size_in_words(int type) const {
+  return fmt::format("the graph has {} vertices of type {}", types_[type].size(), types_[type].name);
+}
+
+Schema schema_of(const TypedFolder& folder, const std::string& place, bool inverses) {
+  const auto count = static_cast<int>(folder.triplets().size());
+  std::vector<Relation> relations;
+  for (const auto& of : folder.triplets())
+    relations.push_back({of.relation, folder.type_of(of.head), folder.type_of(of.tail),
+                         inverses ? count + static_cast<int>(relations.size()) : -1});
+  for (int r = 0; inverses && r < count; ++r) {
+    const auto& of = folder.triplets()[r];
+    const Triplet inverse{of.tail, "rev_" + of.relation, of.head};
+    if (std::ranges::find(folder.triplets(), inverse) != folder.triplets().end())
+      input_error("{}: {} has the name that the inverse of {} would get; give --no-inverse", place,
+                  inverse.joined(), of.joined());
+    relations.push_back({inverse.relation, relations[r].target, relations[r].source, r});
+  }
+  try {
+    return {folder.types(), std::move(relations)};
+  } catch (const std::invalid_argument& error) {
+    input_error("{}: {}", place, error.what());
+  }
+}
+
+}  // namespace espalier

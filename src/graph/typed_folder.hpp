@@ -1,0 +1,86 @@
+// What an import asks of a folder that holds a graph with types, whatever the layout: names and
+// numbers first, then edges, features, labels and splits, type by type. One rank reads; every
+// member throws UserError that names the place.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "espalier/graph/graph_writer.hpp"
+#include "espalier/graph/schema.hpp"
+#include "feature_rows.hpp"
+#include "labelled_splits.hpp"
+
+namespace espalier {
+
+/// Edges from vertices of type `head` to vertices of type `tail`.
+struct Triplet {
+  std::string head, relation, tail;
+
+  bool operator==(const Triplet&) const = default;
+  /// "author___writes___paper", as OGB names files and arrays.
+  std::string joined() const { return head + "___" + relation + "___" + tail; }
+};
+
+/// The triplet of such a name; three empty names where it is none.
+Triplet split_triplet(const std::string& joined);
+
+/// What becomes of edges that are read: their heads and tails, ids within the types, each in the
+/// order of the file. Which of them come first, and in what pieces, is the layout's choice.
+class EdgeSink {
+ public:
+  virtual ~EdgeSink() = default;
+  virtual void add_heads(std::span<const std::int64_t> ids) = 0;
+  virtual void add_tails(std::span<const std::int64_t> ids) = 0;
+};
+
+class TypedFolder {
+ public:
+  virtual ~TypedFolder() = default;
+
+  /// One after the other, in the folder's order.
+  const std::vector<VertexType>& types() const { return types_; }
+  /// The place of a type, or -1.
+  int type_of(const std::string& name) const;
+  /// In the folder's order, no two alike, of types that are there.
+  const std::vector<Triplet>& triplets() const { return triplets_; }
+
+  virtual GraphDescription describe() const = 0;
+  /// The number of edges of a triplet where that is known before they are read, else 0.
+  virtual std::int64_t announced_edges(int triplet) const = 0;
+  virtual void read_edges(int triplet, EdgeSink& sink) const = 0;
+  /// Where edge e of a triplet stands: "FILE:LINE".
+  virtual std::string edge_place(int triplet, std::int64_t edge) const = 0;
+  /// Null where the type has no features.
+  virtual std::unique_ptr<FeatureRows> open_features(int type) const = 0;
+  virtual OgbLabels read_labels(int type) const = 0;
+  /// Has the type a split?
+  virtual bool has_split(int type) const = 0;
+  virtual Splits read_splits(int type, const OgbLabels& labels) const = 0;
+
+ protected:
+  /// Appends a type with so many vertices.
+  void add_type(const std::string& name, std::int64_t size);
+  /// Throws UserError(kInput) that starts with `place` when one like it is there or its types are
+  /// not.
+  void add_triplet(const Triplet& triplet, const std::string& place);
+  /// After all types and triplets, and before a path is made of any name: throws UserError(kInput)
+  /// that starts with `place` when they are no schema.
+  void check_names(const std::string& place) const;
+  /// "the graph has 5 vertices of type author", for messages.
+  std::string size_in_words(int type) const;
+
+ private:
+  std::vector<VertexType> types_;
+  std::vector<Triplet> triplets_;
+};
+
+/// The relations of triplets, in their order, and with `inverses` then "rev_R" of each R, from its
+/// tail to its head (PyG's name), in the same order. Throws UserError(kInput) that starts with
+/// `folder` when such a name is taken.
+Schema schema_of(const TypedFolder& folder, const std::string& place, bool inverses);
+
+}  // namespace espalier

@@ -1,0 +1,361 @@
+"""espalier import of folders that hold numpy's arrays: OGB's binary layout of graphs with types, and MAG240M's folder.
+
+Laws: what the arrays say is what h5py finds in the graph file, whatever their widths, byte order, layout and
+compression; float16 stays float16, to the bit; the pickles that come with them are what scripts/mag240m_pickles.py makes
+of them; an array that is cut off, damaged or of another kind is one sentence that names it, and leaves no file.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+import zipfile
+
+import numpy as np
+
+from tests.app.import_typed_test import TypedFile, contents, turned
+from tests.app.program import ROOT, ProgramTest
+
+SCRIPT = ROOT / "scripts" / "mag240m_pickles.py"
+TYPES = {"paper": 300, "author": 40, "institution": 7}
+TRIPLETS = (("author", "affiliated_with", "institution"), ("author", "writes", "paper"), ("paper", "cites", "paper"))
+
+
+def random_edges(random, head, tail, count):
+    """[2, m], no column twice"""
+    pairs = np.unique(np.stack([random.integers(0, TYPES[head], count), random.integers(0, TYPES[tail], count)]), axis=1)
+    return pairs[:, random.permutation(pairs.shape[1])]
+
+
+class ArrayFolder(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.input, self.output = self.folder / "in", self.folder / "graph.h5"
+        self.random = np.random.default_rng(5)
+        self.edges = {triplet: random_edges(self.random, triplet[0], triplet[2], 500) for triplet in TRIPLETS}
+        self.features = self.random.normal(size=(TYPES["paper"], 9)).astype(np.float32)
+        self.labels = self.random.integers(0, 6, TYPES["paper"])
+        order = self.random.permutation(TYPES["paper"])
+        self.parts = {"train": order[:100], "valid": order[100:150], "test": order[150:240]}
+        self.put_folder()
+
+    def command(self, *options):
+        return ("import", self.LAYOUT, self.input, "-o", self.output, "--overwrite", *options)
+
+    def imported(self, *options, **more):
+        self.said = self.succeed(*self.command(*options), **more)
+        return TypedFile(self.output)
+
+    def refuse(self, words, *options, code=3):
+        self.output.unlink(missing_ok=True)
+        output = self.fail_with(code, words, *self.command(*options), timeout=20)
+        self.assertLess(len(output), 700, "a message of a few lines")
+        self.assertEqual([path for path in self.folder.iterdir() if path != self.input], [], "nothing is left behind")
+
+    def check_edges(self, file):
+        for head, name, tail in TRIPLETS:
+            pairs = sorted(zip(*self.edges[head, name, tail].tolist()))
+            self.assertEqual(sorted(file.edges[head, name, tail]), pairs)
+            self.assertEqual(sorted(file.edges[tail, "rev_" + name, head]), turned(pairs))
+
+    def check_vertices(self, file):
+        np.testing.assert_array_equal(file.data["nodes/paper/labels"], self.labels)
+        for name, part in self.parts.items():
+            self.assertEqual(file.data["split/paper/" + name].tolist(), sorted(part.tolist()))
+
+    def convert(self):
+        done = subprocess.run([sys.executable, SCRIPT, self.input], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def torch(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("this python3 has no PyTorch")
+        return torch
+
+
+class OgbBinary(ArrayFolder):
+    LAYOUT = "ogb"
+
+    def put_archive(self, name, arrays, save=np.savez_compressed):
+        path = self.input / "raw" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(path, **arrays)
+
+    def put_folder(self):
+        self.put_archive("num_nodes_dict.npz", {name: np.array([size]) for name, size in TYPES.items()})
+        self.put_archive("edge_index_dict.npz", {"___".join(triplet): edges for triplet, edges in self.edges.items()})
+        self.put_archive("num_edges_dict.npz", {"___".join(triplet): np.array([edges.shape[1]]) for triplet, edges in self.edges.items()})
+        self.put_archive("node_feat_dict.npz", {"paper": self.features})
+        self.put_archive("node_year.npz", {"paper": np.arange(TYPES["paper"])})
+        self.put_archive("node-label.npz", {"paper": self.labels[:, np.newaxis]})
+        for name, part in self.parts.items():
+            path = self.input / "split" / "time" / "paper" / (name + ".csv")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(f"{v}\n" for v in part))
+
+    def test_all_of_it(self):
+        file = self.imported()
+        self.assertEqual(file.types, list(TYPES))
+        self.assertEqual(file.relations[:3], list(TRIPLETS))
+        self.check_edges(file)
+        self.check_vertices(file)
+        np.testing.assert_array_equal(file.data["nodes/paper/features"], self.features)
+        self.assertIn("type       paper: 300 vertices, 9 features; labels: 300 vertices, 0 without one; 100 train", self.said)
+
+    def test_whatever_the_form_of_the_arrays(self):
+        for number, (save, form, wide) in enumerate(((np.savez, np.ascontiguousarray, "<i4"), (np.savez, np.asfortranarray, ">i8"),
+                                                     (np.savez_compressed, np.asfortranarray, "<u2"), (np.savez, np.ascontiguousarray, ">i2"))):
+            self.put_archive("edge_index_dict.npz", {"___".join(triplet): form(edges.astype(wide)) for triplet, edges in self.edges.items()}, save)
+            self.put_archive("node_feat_dict.npz", {"paper": self.features.astype((">f4", "<f8", ">f8", "<f4")[number])}, save)
+            file = self.imported()
+            self.check_edges(file)
+            np.testing.assert_array_equal(file.data["nodes/paper/features"], self.features)
+
+    def test_numbers_of_all_kinds_become_features(self):
+        os.unlink(self.input / "raw" / "node_feat_dict.npz")
+        for kind in ("<f2", ">f2", "i1", "u1", "<i2", ">u4", "<i8", "<u8", "?"):
+            values = self.random.integers(0, 2 if kind == "?" else 100, (300, 3)).astype(kind)
+            self.put_archive("node_feat.npz", {"paper": values, "author": np.arange(40, dtype="<f4")})
+            data = self.imported().data
+            np.testing.assert_array_equal(data["nodes/paper/features"], values.astype(np.float32))
+            self.assertEqual(data["nodes/paper/features"].dtype, np.float16 if "f2" in kind else np.float32)
+            np.testing.assert_array_equal(data["nodes/author/features"], np.arange(40).reshape(-1, 1))
+
+    def test_several_labels(self):
+        labels = self.random.integers(0, 2, (300, 3)).astype(np.float32)
+        labels[7, 1] = np.nan
+        self.put_archive("node-label.npz", {"paper": labels})
+        np.testing.assert_array_equal(self.imported().data["nodes/paper/labels"], np.nan_to_num(labels, nan=255))
+
+    def test_the_same_contents_as_the_csv_layout(self):
+        self.imported()
+        expected = contents(self.output)
+        shutil.rmtree(self.input / "raw")
+        raw = self.input / "raw"
+        raw.mkdir()
+        (raw / "num-node-dict.csv").write_text(",".join(TYPES) + "\n" + ",".join(map(str, TYPES.values())) + "\n")
+        (raw / "triplet-type-list.csv").write_text("".join(",".join(triplet) + "\n" for triplet in TRIPLETS))
+        for triplet, edges in self.edges.items():
+            (raw / "relations" / "___".join(triplet)).mkdir(parents=True)
+            (raw / "relations" / "___".join(triplet) / "edge.csv").write_text("".join(f"{u},{v}\n" for u, v in edges.T))
+        for folder, name, rows in (("node-feat", "node-feat", self.features), ("node-label", "node-label", self.labels[:, np.newaxis])):
+            (raw / folder / "paper").mkdir(parents=True)
+            (raw / folder / "paper" / (name + ".csv")).write_text("".join(",".join(map(repr, row)) + "\n" for row in rows.tolist()))
+        self.check_edges(self.imported())
+        self.assertEqual(contents(self.output), expected)
+
+    def test_splits_that_are_a_pickle(self):
+        torch = self.torch()
+        folder = self.input / "split" / "time"
+        shutil.rmtree(folder / "paper")
+        torch.save({name: {"paper": part} for name, part in self.parts.items()}, folder / "split_dict.pt")
+        self.refuse(["split_dict.pt: is a pickle", "scripts/mag240m_pickles.py"])
+        self.assertEqual(self.convert()[0], 0)
+        self.check_vertices(self.imported())
+
+    def damaged(self, name, arrays, words, save=np.savez_compressed):
+        path = self.input / "raw" / name
+        good = path.read_bytes()
+        self.put_archive(name, arrays, save)
+        with self.subTest(words):
+            self.refuse(words)
+        path.write_bytes(good)
+
+    def test_damage(self):
+        edges = {"___".join(triplet): pairs for triplet, pairs in self.edges.items()}
+        cites = edges["paper___cites___paper"].copy()
+        cites[1, 77] = 300
+        self.damaged("edge_index_dict.npz", {**edges, "paper___cites___paper": cites},
+                     ["edge_index_dict.npz: paper___cites___paper: edge 77: vertex 300 is out of range: the graph has 300 vertices of type paper, 0 to 299"])
+        cites[1, 77] = -1
+        self.damaged("edge_index_dict.npz", {**edges, "paper___cites___paper": np.asfortranarray(cites)}, ["edge 77: vertex -1 is out of range"])
+        self.damaged("edge_index_dict.npz", {**edges, "paper___cites___paper": cites[:1]}, ["cites___paper: is 1 x", "not 2 x edges"])
+        self.damaged("edge_index_dict.npz", {**edges, "paper___cites___paper": cites[:, :-1]}, ["but there are", "by num_edges_dict.npz"])
+        self.damaged("edge_index_dict.npz", {**edges, "paper___cites___paper": cites.astype(float)}, ["with a fraction, not whole ones"])
+        self.damaged("edge_index_dict.npz", {**edges, "paper___cites": cites}, ["the array paper___cites is not called HEAD___RELATION___TAIL"])
+        self.damaged("edge_index_dict.npz", {**edges, "paper___in___venue": cites}, ['names the vertex type "venue"; there is paper, author, institution'])
+        self.damaged("edge_index_dict.npz", {name: edges[name] for name in list(edges)[:2]}, ["num_edges_dict.npz: names the triplet paper___cites___paper"])
+        self.damaged("num_nodes_dict.npz", {**{name: np.array([size]) for name, size in TYPES.items()}, "paper": np.array([300, 300])},
+                     ["num_nodes_dict.npz: paper: counts 2 graphs"])
+        self.damaged("node_feat_dict.npz", {"paper": self.features[:-1]}, ["node_feat_dict.npz: paper: is 299 x 9, but there are 300 vertices"])
+        self.damaged("node_feat_dict.npz", {"venue": self.features}, ['node_feat_dict.npz: there is no vertex type "venue"'])
+        self.damaged("node_feat_dict.npz", {"paper": np.asfortranarray(self.features)}, ["numpy.ascontiguousarray"])
+        self.damaged("node_feat_dict.npz", {"paper": self.features.astype(object)}, ["node_feat_dict.npz: paper: holds '|O', not numbers"])
+        self.damaged("node_feat_dict.npz", {"paper": self.features[:, :, np.newaxis]}, ["has 3 dimensions"])
+        holes = self.features.copy()
+        holes[4, 2] = np.inf
+        self.damaged("node_feat_dict.npz", {"paper": holes}, ["node_feat_dict.npz: paper: row 4: column 2 is inf"])
+        self.damaged("node-label.npz", {"paper": self.labels + 0.5}, ["node-label.npz: paper: row 0: label", "is not a whole number"])
+        self.damaged("node-label.npz", {"author": self.labels[:40]}, ["paper has a split, but no labels"])
+        self.check_edges(self.imported())
+
+    def test_archives_that_are_damaged(self):
+        path = self.input / "raw" / "node_feat_dict.npz"
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-30])
+        self.refuse(["node_feat_dict.npz as an archive"])
+        path.write_bytes(b"")
+        self.refuse(["node_feat_dict.npz"])
+        spoilt = bytearray(whole)
+        spoilt[len(whole) // 2] ^= 4
+        path.write_bytes(spoilt)
+        self.refuse(["node_feat_dict.npz: paper"])
+        np.savez(path, paper=self.features)
+        spoilt = bytearray(path.read_bytes())
+        spoilt[len(spoilt) // 2] ^= 1  # a mantissa: only the archive's sum can tell
+        path.write_bytes(spoilt)
+        self.refuse(["node_feat_dict.npz: paper: the archive is damaged", "CRC"])
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("readme.txt", "nothing")
+        self.refuse(["holds readme.txt, which is no array"])
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("paper.npy", "nothing at all")
+        self.refuse(["node_feat_dict.npz: paper: is no array of numpy"])
+        path.unlink()
+        os.mkfifo(path)
+        self.refuse(["is a pipe, not a file"])
+
+
+class Mag240m(ArrayFolder):
+    LAYOUT = "mag240m"
+
+    def put_array(self, name, array):
+        path = self.input / "processed" / (name + ".npy")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, array)
+
+    def put_folder(self):
+        self.put_array("paper/node_feat", self.features.astype(np.float16))
+        self.put_array("paper/node_label", self.labels.astype(np.float32))
+        self.put_array("paper/node_year", self.labels.astype(np.int16))
+        for triplet, edges in self.edges.items():
+            self.put_array("___".join(triplet) + "/edge_index", edges)
+        self.put_tables()
+
+    def put_tables(self):
+        (self.input / "num-node-dict.csv").write_text(",".join(TYPES) + "\n" + ",".join(map(str, TYPES.values())) + "\n")
+        (self.input / "split").mkdir(exist_ok=True)
+        for name, part in self.parts.items():
+            np.save(self.input / "split" / (name + ".npy"), part)
+
+    def test_all_of_it(self):
+        file = self.imported()
+        self.assertEqual((file.types, file.relations[:3]), (list(TYPES), list(TRIPLETS)))
+        self.check_edges(file)
+        self.check_vertices(file)
+        self.assertEqual(file.data["nodes/paper/features"].dtype, np.float16)
+        np.testing.assert_array_equal(file.data["nodes/paper/features"].view(np.uint16), self.features.astype(np.float16).view(np.uint16))
+        for ranks in (1, 3):
+            self.imported(ranks=ranks)
+            self.check_edges(TypedFile(self.output))
+        self.succeed("digest", self.output)
+
+    def test_hidden_labels_of_the_test_set(self):
+        labels = self.labels.astype(np.float32)
+        labels[self.parts["test"]] = np.nan
+        labels[299] = np.nan if 299 not in set(self.parts["train"]) | set(self.parts["valid"]) else labels[299]
+        self.put_array("paper/node_label", labels)
+        data = self.imported().data
+        self.assertIn("none of the 90 vertices of test has a label", self.said)
+        np.testing.assert_array_equal(data["nodes/paper/labels"], np.nan_to_num(labels, nan=-1))
+        self.assertEqual([data["split/paper/" + name].size for name in self.parts], [100, 50, 0])
+        labels[self.parts["train"][3]] = np.nan
+        self.put_array("paper/node_label", labels)
+        self.refuse([f"train.npy: entry 3: vertex {self.parts['train'][3]} has no label"])
+
+    def test_the_pickles(self):
+        torch = self.torch()
+        expected = {path.name: path.read_bytes() for path in (self.input / "num-node-dict.csv", *(self.input / "split").iterdir())}
+        test = np.sort(self.parts["test"])
+        tensors = {name: torch.from_numpy(part) for name, part in {**self.parts, "test": test}.items()}
+        for number, split in enumerate(({**self.parts, "test": test}, {**self.parts, "test-whole": test},
+                                        {**self.parts, "test-dev": test[::2], "test-challenge": test[1::2]},
+                                        tensors, {name: part[:] for name, part in tensors.items()})):
+            if number in (1, 2):
+                del split["test"]
+            shutil.rmtree(self.input / "split")
+            (self.input / "num-node-dict.csv").unlink(missing_ok=True)
+            self.refuse(["num-node-dict.csv: no such file", "scripts/mag240m_pickles.py"])
+            torch.save({**TYPES, "num_classes": 6}, self.input / "meta.pt")
+            torch.save(split, self.input / "split_dict.pt", _use_new_zipfile_serialization=number % 2 == 0)
+            code, words = self.convert()
+            self.assertEqual(code, 0, words)
+            self.assertEqual((self.input / "num-node-dict.csv").read_bytes(), expected["num-node-dict.csv"])
+            self.check_vertices(self.imported())
+
+    def test_pickles_that_are_something_else(self):
+        torch = self.torch()
+        torch.save({**TYPES, "num_classes": 6}, self.input / "meta.pt")
+        (self.input / "split_dict.pt").write_bytes(b"nothing")
+        self.assertEqual(self.convert()[0], 3)
+        proof = self.folder / "proof"
+
+        class Program:
+            def __reduce__(self):
+                return os.mkdir, (str(proof),)
+        torch.save({"train": Program()}, self.input / "split_dict.pt")
+        code, words = self.convert()
+        self.assertEqual(code, 3, words)
+        self.assertIn("posix.mkdir", words)
+        self.assertFalse(proof.exists(), "no program of a pickle runs")
+        for split, words in (({"train": [1]}, "no valid set"), ({"train": [1], "valid": [2]}, "no test set"),
+                             ({"train": [1.5], "valid": [2], "test": [3]}, "train is float64"), ([1], "no dictionary")):
+            torch.save(split, self.input / "split_dict.pt")
+            code, output = self.convert()
+            self.assertEqual(code, 3, output)
+            self.assertIn(words, output)
+        shutil.rmtree(self.input)
+        self.assertEqual(self.convert()[0], 3)
+
+    def test_damage(self):
+        for name, array, words in (
+                ("paper/node_feat", self.features[:299].astype(np.float16), ["paper/node_feat.npy: is 299 x 9, but there are 300 vertices"]),
+                ("paper/node_label", self.labels - 1, ["paper/node_label.npy: row", "label -1"]),
+                ("author___writes___paper/edge_index", self.edges[TRIPLETS[2]], ["author___writes___paper/edge_index.npy: edge", "out of range: the graph has 40 vertices of type author"]),
+                ("paper___in___venue/edge_index", self.edges[TRIPLETS[2]], ["paper___in___venue", 'names the vertex type "venue"']),
+                ("author/node_label", np.zeros(40), ["paper and author have labels"])):
+            path = self.input / "processed" / (name + ".npy")
+            good = path.read_bytes() if path.exists() else None
+            self.put_array(name, array)
+            with self.subTest(words):
+                self.refuse(words)
+            if good is None:
+                shutil.rmtree(path.parent) if "___" in name else path.unlink()
+            else:
+                path.write_bytes(good)
+        self.put_tables()
+        np.save(self.input / "split" / "valid.npy", np.array([self.parts["valid"][0], self.parts["train"][0]]))
+        self.refuse(["valid.npy: entry 1: vertex", "is already in train"])
+        np.save(self.input / "split" / "valid.npy", np.array([300]))
+        self.refuse(["valid.npy: entry 0: vertex 300 is out of range"])
+        self.put_tables()
+        (self.input / "processed" / "paper___cites___paper" / "edge_index.npy").unlink()
+        self.refuse(["paper___cites___paper/edge_index.npy"])
+
+    def test_a_file_that_is_cut_off(self):
+        path = self.input / "processed" / "paper" / "node_feat.npy"
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1])
+        self.refuse(["node_feat.npy: has", "its header announces", "is the download complete?"])
+        path.write_bytes(whole[:30])
+        self.refuse(["node_feat.npy: ends too early"])
+        path.write_bytes(whole.replace(b"(300, 9)", b"(-1, 99)"))
+        self.refuse(["node_feat.npy: its header says the shape (-1, 99)"])
+
+    def test_duplicates_and_outputs(self):
+        edges = self.edges[TRIPLETS[2]].copy()
+        edges[:, 9] = edges[:, 4]
+        self.put_array("paper___cites___paper/edge_index", edges)
+        self.refuse(["paper___cites___paper/edge_index.npy: edge 9: repeats", "edge_index.npy: edge 4"], "--duplicates", "refuse")
+        self.imported()
+        self.assertIn("1 line repeats an earlier one", self.said)
+        self.fail_with(2, ["-o"], "import", "mag240m", self.input, "--overwrite", "-o", self.input / "processed" / "paper" / "node_feat.npy")
+        self.assertNotEqual(pathlib.Path(self.input / "processed" / "paper" / "node_feat.npy").stat().st_size, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

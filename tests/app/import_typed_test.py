@@ -1,0 +1,388 @@
+"""espalier import ogb on folders with several types of vertices: what the files of OGB's layout say is what h5py finds
+in the graph file.
+
+Laws: a relation's edges are the lines of its triplet, head to tail, tail the row; its inverse has them the other way
+round; entries of a row ascend by (relation, source) and no segment is empty; features, labels and splits are those of
+the type, ids counted within it; the same folder gives the same contents for every number of ranks; every damage is one
+sentence that names file and line, and leaves no file.
+"""
+
+import csv
+import gzip
+import shutil
+import subprocess
+import sys
+import unittest
+
+import h5py
+import numpy as np
+
+from tests.app.program import LONG, ROOT, ProgramTest
+
+SCRIPT = ROOT / "scripts" / "debian_graph.py"
+
+TYPES = {"paper": 6, "author": 4, "field": 3}
+EDGES = {("author", "writes", "paper"): [(0, 1), (3, 1), (0, 5), (2, 0)],
+         ("paper", "cites", "paper"): [(5, 1), (1, 5), (2, 2), (0, 4)],
+         ("paper", "about", "field"): [(0, 2), (5, 0)]}
+
+
+class TypedFile:
+    """A graph file of version 2, by h5py alone."""
+
+    def __init__(self, path):
+        with h5py.File(path) as file:
+            self.version = int(file.attrs["version"])
+            self.types = [name.decode() for name in file["types/name"][()]]
+            self.offset = dict(zip(self.types, file["types/offset"][()].tolist()))
+            self.nodes = int(file["types/offset"][-1])
+            names = [name.decode() for name in file["relations/name"][()]]
+            sources, targets = (file["relations/" + end][()].tolist() for end in ("source", "target"))
+            self.relations = [(self.types[s], name, self.types[t]) for s, name, t in zip(sources, names, targets)]
+            self.inverse = file["relations/inverse"][()].tolist()
+            graph = {name: data[()].tolist() for name, data in file["graph"].items()}
+            self.data = {}
+            file.visititems(lambda name, item: self.data.update({name: item[()]}) if isinstance(item, h5py.Dataset)
+                            and name.startswith(("nodes/", "split/")) else None)
+        self.edges = {relation: [] for relation in self.relations}
+        ptr, begins = graph["segment_ptr"], graph["segment_begin"]
+        for row in range(self.nodes):
+            bounds = begins[ptr[row]:ptr[row + 1]] + [graph["indptr"][row + 1]]
+            kinds = graph["segment_relation"][ptr[row]:ptr[row + 1]]
+            assert kinds == sorted(set(kinds)), "segments ascend"
+            assert not kinds or bounds[0] == graph["indptr"][row]
+            for kind, begin, end in zip(kinds, bounds, bounds[1:]):
+                sources = graph["indices"][begin:end]
+                assert begin < end and sources == sorted(set(sources)), "no segment is empty, none has an edge twice"
+                head, _, tail = self.relations[kind]
+                self.edges[self.relations[kind]] += [(u - self.offset[head], row - self.offset[tail]) for u in sources]
+
+
+class TypedFolder(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.ogb, self.output = self.folder / "mag", self.folder / "mag.h5"
+        self.put_graph(TYPES, EDGES)
+        random = np.random.default_rng(4)
+        self.features = random.normal(size=(6, 5)).astype(np.float32)
+        self.put("raw/node-feat/paper/node-feat.csv.gz", "".join(",".join(map(repr, row)) + "\n" for row in self.features.tolist()))
+        self.put("raw/nodetype-has-label.csv", "author,field,paper\nFalse,False,True\n")
+        self.put("raw/node-label/paper/node-label.csv", "2\n0\nnan\n1.0\n0\n1\n")
+        self.put("split/time/nodetype-has-split.csv", "author,field,paper\nFalse,False,True\n")
+        for name, ids in (("train", "4\n0\n"), ("valid", "1\n"), ("test", "5\n3\n")):
+            self.put(f"split/time/paper/{name}.csv", ids)
+
+    def put(self, name, text):
+        path = self.ogb / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith(".gz"):
+            path.write_bytes(gzip.compress(text.encode()))
+        else:
+            path.write_text(text)
+
+    def put_graph(self, types, edges):
+        self.put("raw/num-node-dict.csv.gz", ",".join(types) + "\n" + ",".join(map(str, types.values())) + "\n")
+        self.put("raw/triplet-type-list.csv", "".join(",".join(triplet) + "\n" for triplet in edges))
+        for triplet, pairs in edges.items():
+            self.put(f"raw/relations/{'___'.join(triplet)}/edge.csv", "".join(f"{u},{v}\n" for u, v in pairs))
+            self.put(f"raw/relations/{'___'.join(triplet)}/num-edge-list.csv", f"{len(pairs)}\n")
+
+    def command(self, *options):
+        return ("import", "ogb", self.ogb, "-o", self.output, "--overwrite", *options)
+
+    def imported(self, *options, **more):
+        self.said = self.succeed(*self.command(*options), **more)
+        return TypedFile(self.output)
+
+    def refuse(self, code, words, *options):
+        self.output.unlink(missing_ok=True)
+        output = self.fail_with(code, words, *self.command(*options), timeout=20)
+        self.assertLess(len(output), 700, "a message of a few lines")
+        self.assertEqual([path for path in self.folder.iterdir() if path != self.ogb], [], "nothing is left behind")
+
+
+def contents(path):
+    """Types, shapes, bytes and digests of all that a file holds; HDF5 itself puts the time into groups."""
+    found = {"digests": {}}
+
+    def visit(name, item):
+        if "digest" in item.attrs:
+            found["digests"][name] = item.attrs["digest"]
+        if isinstance(item, h5py.Dataset):
+            found[name] = item.dtype, item.shape, item[()].tobytes()
+    with h5py.File(path) as file:
+        visit("/", file)
+        file.visititems(visit)
+    return found
+
+
+def turned(edges):
+    return sorted((v, u) for u, v in edges)
+
+
+class Contents(TypedFolder):
+    def test_relations_and_their_inverses(self):
+        file = self.imported()
+        self.assertEqual(file.version, 2)
+        self.assertEqual(file.types, ["paper", "author", "field"], "in the order of num-node-dict")
+        self.assertEqual(file.offset, {"paper": 0, "author": 6, "field": 10})
+        inverses = [(tail, "rev_" + name, head) for head, name, tail in EDGES]
+        self.assertEqual(file.relations, list(EDGES) + inverses)
+        self.assertEqual(file.inverse, [3, 4, 5, 0, 1, 2])
+        for triplet, inverse in zip(EDGES, inverses):
+            self.assertEqual(sorted(file.edges[triplet]), sorted(EDGES[triplet]))
+            self.assertEqual(sorted(file.edges[inverse]), turned(EDGES[triplet]))
+        self.assertIn("relation   author.writes.paper: 4 lines, 4 entries\n", self.said)
+        self.assertIn("relation   paper.rev_writes.author: 4 entries\n", self.said)
+        self.assertIn("type       author: 4 vertices, 0 features\n", self.said)
+
+    def test_without_inverses(self):
+        file = self.imported("--no-inverse")
+        self.assertEqual((file.relations, file.inverse), (list(EDGES), [-1, -1, -1]))
+        self.assertEqual({triplet: sorted(edges) for triplet, edges in file.edges.items()},
+                         {triplet: sorted(edges) for triplet, edges in EDGES.items()})
+
+    def test_features_labels_and_splits_of_a_type(self):
+        data = self.imported().data
+        self.assertEqual(sorted(data), ["nodes/paper/features", "nodes/paper/labels", "split/paper/test",
+                                        "split/paper/train", "split/paper/valid"])
+        np.testing.assert_array_equal(data["nodes/paper/features"], self.features)
+        self.assertEqual(data["nodes/paper/labels"].tolist(), [2, 0, -1, 1, 0, 1])
+        self.assertEqual([data[f"split/paper/{name}"].tolist() for name in ("train", "valid", "test")],
+                         [[0, 4], [1], [3, 5]])
+        half = self.imported("--half").data["nodes/paper/features"]
+        np.testing.assert_array_equal(half, self.features.astype(np.float16))
+
+    def test_two_types_with_features_and_several_labels(self):
+        self.put("raw/node-feat/field/node-feat.csv", "1\n2\n3\n")
+        self.put("raw/node-label/field/node-label.csv", "1,0\nnan,1\n0,0\n")
+        self.put("raw/nodetype-has-label.csv", "author,field,paper\n0,1,true\n")
+        data = self.imported().data
+        self.assertEqual(data["nodes/field/features"].tolist(), [[1], [2], [3]])
+        self.assertEqual(data["nodes/field/labels"].tolist(), [[1, 0], [255, 1], [0, 0]])
+
+    def test_tables_of_flags_may_be_missing(self):
+        self.imported()
+        expected = contents(self.output)
+        for name in ("raw/nodetype-has-label.csv", "split/time/nodetype-has-split.csv"):
+            (self.ogb / name).unlink()
+        self.imported()
+        self.assertEqual(contents(self.output), expected)
+        shutil.rmtree(self.ogb / "split")
+        self.assertEqual(sorted(self.imported().data), ["nodes/paper/features", "nodes/paper/labels"])
+
+    def test_the_same_contents_for_every_number_of_ranks(self):
+        self.imported()
+        expected = contents(self.output)
+        self.assertEqual(len(expected["digests"]), 1 + 2 + 4 + 5 + 5)
+        for ranks in (1, 3):
+            self.imported(ranks=ranks)
+            self.assertEqual(contents(self.output), expected, ranks)
+        self.succeed("digest", self.output)
+
+    def test_features_of_several_pieces(self):
+        features = np.arange(18000 * 300, dtype=np.float32).reshape(18000, 300)  # 16 MiB go at a time
+        self.put_graph({**TYPES, "paper": 18000}, EDGES)
+        self.put("raw/node-feat/paper/node-feat.csv", "".join(",".join(map(str, row)) + "\n" for row in features.astype(int).tolist()))
+        (self.ogb / "raw/node-feat/paper/node-feat.csv.gz").unlink()
+        self.put("raw/node-label/paper/node-label.csv", "1\n" * 18000)
+        np.testing.assert_array_equal(self.imported().data["nodes/paper/features"], features)
+        self.succeed("digest", self.output)
+
+    def test_random_graphs(self):
+        random = np.random.default_rng(21)
+        for _ in range(4):
+            types = {f"t{k}": int(size) for k, size in enumerate(random.integers(1, 40, random.integers(1, 5)))}
+            names = list(types)
+            edges = {}
+            for k in range(random.integers(1, 7)):
+                head, tail = random.choice(names, 2)
+                count = random.integers(0, 120)
+                pairs = zip(random.integers(0, types[head], count).tolist(), random.integers(0, types[tail], count).tolist())
+                edges[str(head), f"r{k % 3}" if k < 3 else f"s{k}", str(tail)] = list(pairs)
+            shutil.rmtree(self.ogb)
+            self.put_graph(types, edges)
+            file = self.imported()
+            for triplet, pairs in edges.items():
+                head, name, tail = triplet
+                self.assertEqual(sorted(file.edges[triplet]), sorted(set(pairs)))
+                self.assertEqual(sorted(file.edges[tail, "rev_" + name, head]), turned(set(pairs)))
+
+
+    @unittest.skipUnless(LONG, "long: 2.2e9 columns")
+    def test_columns_beyond_32_bits(self):
+        count, random = 22_000_000, np.random.default_rng(8)
+        edges = {("t", f"r{k}", "t"): random.integers(0, count, (3, 2)).tolist() for k in range(50)}
+        shutil.rmtree(self.ogb)
+        self.put_graph({"t": count}, edges)
+        self.succeed(*self.command())
+        with h5py.File(self.output) as file:
+            graph = {name: data[()] for name, data in file["graph"].items()}
+        self.assertEqual(graph["indices"].dtype, np.int64)
+        sizes = np.diff(np.append(graph["segment_begin"], graph["indices"].size))
+        kinds = np.repeat(graph["segment_relation"], sizes)
+        rows = np.repeat(np.arange(count), np.diff(graph["indptr"]))
+        found = sorted(zip(kinds.tolist(), graph["indices"].tolist(), rows.tolist()))
+        expected = [(k, u, v) for k, pairs in enumerate(edges.values()) for u, v in pairs]
+        self.assertEqual(found, sorted(expected + [(k + 50, v, u) for k, u, v in expected]))
+        self.succeed("digest", self.output)
+
+
+class Duplicates(TypedFolder):
+    def setUp(self):
+        super().setUp()
+        self.put_graph(TYPES, {**EDGES, ("paper", "cites", "paper"): [(5, 1), (1, 5), (2, 2), (5, 1), (2, 2), (5, 1)]})
+
+    def test_lines_that_repeat_are_one_edge_and_counted(self):
+        file = self.imported()
+        self.assertEqual(sorted(file.edges["paper", "cites", "paper"]), [(1, 5), (2, 2), (5, 1)])
+        self.assertIn("paper.cites.paper: 6 lines, 3 entries, 3 lines repeat an earlier one\n", self.said)
+        self.assertIn("paper.rev_cites.paper: 3 entries\n", self.said)
+
+    def test_refuse_names_the_lines(self):
+        self.refuse(3, ["paper___cites___paper/edge.csv:4: repeats", "edge.csv:1;", "--duplicates sum"], "--duplicates", "refuse")
+        self.refuse(3, ["paper___cites___paper/edge.csv:4: repeats"], "--duplicates", "refuse", "--no-inverse")
+        self.put_graph(TYPES, {("paper", "cites", "paper"): [(2, 2), (5, 1), (2, 2), (3, 3), (4, 1), (4, 1)]})
+        self.refuse(3, ["edge.csv:6: repeats", "edge.csv:5;"], "--duplicates", "refuse", "--drop-self-loops")
+
+    def test_self_loops_are_of_one_type(self):
+        self.put_graph(TYPES, {**EDGES, ("author", "writes", "paper"): [(1, 1), (0, 0)]})
+        file = self.imported("--drop-self-loops")
+        self.assertEqual(sorted(file.edges["author", "writes", "paper"]), [(0, 0), (1, 1)])
+        self.assertEqual(sorted(file.edges["paper", "cites", "paper"]), [(0, 4), (1, 5), (5, 1)])
+        self.assertEqual(sorted(file.edges["paper", "rev_cites", "paper"]), [(1, 5), (4, 0), (5, 1)])
+        self.assertIn("paper.cites.paper: 4 lines, 3 entries, 1 self loop dropped\n", self.said)
+
+
+class HiddenTests(TypedFolder):
+    def test_a_test_set_without_any_label_is_left_out_and_said(self):
+        self.put("raw/node-label/paper/node-label.csv", "2\n0\nnan\nnan\n0\nnan\n")
+        data = self.imported().data
+        self.assertEqual(data["split/paper/test"].tolist(), [])
+        self.assertEqual(data["split/paper/train"].tolist(), [0, 4])
+        self.assertIn("none of the 2 vertices of test has a label", self.said)
+
+    def test_other_vertices_of_splits_have_labels(self):
+        self.put("raw/node-label/paper/node-label.csv", "2\n0\nnan\nnan\n0\n1\n")
+        self.refuse(3, ["test.csv:2: vertex 3 has no label"])
+        self.put("raw/node-label/paper/node-label.csv", "nan\n0\nnan\n1\n0\n1\n")
+        self.refuse(3, ["train.csv:2: vertex 0 has no label"])
+
+
+class Refusals(TypedFolder):
+    def test_damage(self):
+        relations = "raw/relations/author___writes___paper/"
+        for name, text, words in (
+                ("raw/triplet-type-list.csv", "author,writes,paper\npaper,cites,paper\nauthor,owns,field\n",
+                 ["triplet-type-list.csv:3:", "author___owns___field/edge.csv.gz"]),
+                ("raw/triplet-type-list.csv", "author,writes,paper\nauthor,owns,venue\n",
+                 ["triplet-type-list.csv:2:", 'the vertex type "venue"; there is paper, author, field']),
+                ("raw/triplet-type-list.csv", "author,writes,paper\npaper,cites,paper\nauthor,writes,paper\n",
+                 ["triplet-type-list.csv:3: the triplet author,writes,paper is listed twice"]),
+                ("raw/triplet-type-list.csv", "author,writes\n", ["triplet-type-list.csv:1: has only 2 fields"]),
+                ("raw/triplet-type-list.csv", "author,writes,paper,1\n", ["triplet-type-list.csv:1: has 4 fields, too many"]),
+                ("raw/triplet-type-list.csv", "author,../../writes,paper\n", ['relation "../../writes": names hold letters']),
+                ("raw/triplet-type-list.csv", "", ["triplet-type-list.csv: 0 relations"]),
+                ("raw/num-node-dict.csv.gz", "paper,author,paper\n6,4,3\n", ["num-node-dict.csv.gz:1: two vertex types are called paper"]),
+                ("raw/num-node-dict.csv.gz", "paper,author,field\n6,4\n", ["num-node-dict.csv.gz:2: has 2 fields, the header has 3"]),
+                ("raw/num-node-dict.csv.gz", "paper,author,field\n6,4,-3\n", ["num-node-dict.csv.gz:2: -3 is not a number of vertices"]),
+                ("raw/num-node-dict.csv.gz", "paper,author,field\n", ["num-node-dict.csv.gz: ends after its header"]),
+                ("raw/num-node-dict.csv.gz", "paper,author,field\n0,0,0\n", ["the graph has no vertex"]),
+                ("raw/num-node-dict.csv.gz", "paper,author,field\n6,4,3\n6,4,3\n", ["num-node-dict.csv.gz:3: a second graph"]),
+                (relations + "edge.csv", "0,1\n3,1\n4,1\n2,0\n",
+                 ["author___writes___paper/edge.csv:3: vertex 4 is out of range: the graph has 4 vertices of type author, 0 to 3"]),
+                (relations + "edge.csv", "0,1\n3,6\n0,5\n2,0\n", ["edge.csv:2: vertex 6 is out of range", "6 vertices of type paper"]),
+                (relations + "edge.csv", "0,1\n3,-1\n0,5\n2,0\n", ["edge.csv:2: vertex -1 is out of range"]),
+                (relations + "edge.csv", "0,1\n3,x\n", ["edge.csv:2: 'x' is not a whole number"]),
+                (relations + "edge.csv", "0,1\n3\n", ["edge.csv:2: has only 1 fields"]),
+                (relations + "edge.csv", "0,1,1\n", ["edge.csv:1: has 3 fields, too many"]),
+                (relations + "num-edge-list.csv", "5\n", ["writes___paper/edge.csv: has 4 lines, but there are 5 edges by num-edge-list"]),
+                ("raw/nodetype-has-label.csv", "author,field,paper\nTrue,False,True\n",
+                 ["nodetype-has-label.csv:2: says that author has labels", "node-label/author"]),
+                ("raw/nodetype-has-label.csv", "author,venue,paper\nFalse,False,True\n", ['nodetype-has-label.csv:1: there is no vertex type "venue"']),
+                ("raw/nodetype-has-label.csv", "author,field,paper\nFalse,no,True\n", ["nodetype-has-label.csv:2: a flag is neither True nor False"]),
+                ("raw/nodetype-has-label.csv", "author,field,paper\nFalse,False,False\n", ["paper has a split, but no labels"]),
+                ("split/time/nodetype-has-split.csv", "author,field,paper\nTrue,False,True\n",
+                 ["nodetype-has-split.csv:2: says that author has splits", "time/author"]),
+                ("raw/node-label/paper/node-label.csv", "2\n0\nnan\n1.5\n0\n1\n", ["node-label.csv:4: label 1.5 is not a whole number"]),
+                ("raw/node-label/paper/node-label.csv", "2\n0\nnan\n1\n0\n", ["node-label.csv: has 5 lines, but there are 6 vertices"]),
+                ("raw/node-feat/paper/node-feat.csv.gz", "1,2\n1,2\n1\n1,2\n1,2\n1,2\n", ["node-feat.csv.gz:3: has 1 fields, the first line has 2"]),
+                ("raw/node-feat/paper/node-feat.csv.gz", "1\n1\nnan\n1\n1\n1\n", ["node-feat.csv.gz:3: column 0 is nan"]),
+                ("raw/node-feat/paper/node-feat.csv.gz", "1\n1\n1\n1\n1\n", ["node-feat.csv.gz: has 5 lines, but there are 6 vertices"]),
+                ("raw/node-feat/paper/node-feat.csv.gz", "1\n1\n1\n1\n1\n1\n1\n", ["node-feat.csv.gz:7: one line too many"]),
+                ("split/time/paper/train.csv", "4\n6\n", ["train.csv:2: vertex 6 is out of range", "6 vertices of type paper"]),
+                ("split/time/paper/valid.csv", "1\n4\n", ["valid.csv:2: vertex 4 is already in train"])):
+            good = (self.ogb / name).read_bytes()
+            self.put(name, text)
+            with self.subTest(words):
+                self.refuse(3, words)
+            (self.ogb / name).write_bytes(good)
+        self.imported()
+
+    def test_files_that_are_missing(self):
+        for name, words in (("raw/node-label/paper/node-label.csv", ["node-label/paper/node-label.csv.gz: no such file", "paper has labels"]),
+                            ("raw/triplet-type-list.csv", ["triplet-type-list.csv.gz: no such file"]),
+                            ("split/time/paper/test.csv", ["paper/test.csv.gz"])):
+            good = (self.ogb / name).read_bytes()
+            (self.ogb / name).unlink()
+            with self.subTest(name):
+                self.refuse(3, words)
+            (self.ogb / name).write_bytes(good)
+
+    def test_an_inverse_that_the_folder_has_itself(self):
+        self.put_graph(TYPES, {**EDGES, ("paper", "rev_writes", "author"): [(1, 0)]})
+        self.refuse(3, ["paper___rev_writes___author has the name", "inverse of author___writes___paper", "--no-inverse"])
+        self.assertEqual(self.imported("--no-inverse").edges["paper", "rev_writes", "author"], [(1, 0)])
+
+    def test_options_that_mean_nothing_here(self):
+        self.refuse(2, ["--symmetrize", "inverse", "leave it out"], "--symmetrize")
+        self.refuse(2, ["--edge-weight", "no weights"], "--edge-weight", 0)
+        self.refuse(3, ["--split nothing: no such folder", "there is time"], "--split", "nothing")
+        (self.ogb / "raw/num-node-dict.csv.gz").unlink()
+        self.put("raw/num-node-list.csv", "5\n")
+        self.put("raw/edge.csv", "0,1\n")
+        self.refuse(2, ["--no-inverse", "leave it out"], "--no-inverse")
+
+    def test_an_input_is_no_output(self):
+        self.fail_with(2, ["-o", "is an input"], "import", "ogb", self.ogb, "--overwrite", "-o",
+                       self.ogb / "raw/relations/author___writes___paper/edge.csv")
+
+
+class Debian(TypedFolder):
+    """The real graph, where this machine's apt lists are: debian_graph.py --typed."""
+
+    def setUp(self):
+        super().setUp()
+        shutil.rmtree(self.ogb)
+        done = subprocess.run([sys.executable, SCRIPT, "--typed", str(self.ogb)], capture_output=True, text=True, check=False)
+        if done.returncode == 3:
+            self.skipTest("no apt lists on this machine: " + done.stderr.strip())
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def rows(self, name):
+        with gzip.open(self.ogb / name, "rt", newline="") as file:
+            return list(csv.reader(file))
+
+    def test_all_of_it(self):
+        file = self.imported("--split", "source_seed0")
+        self.assertEqual(file.types, ["maintainer", "package", "source", "virtual"])
+        triplets = [tuple(row) for row in self.rows("raw/triplet-type-list.csv.gz")]
+        self.assertEqual(file.relations[:len(triplets)], triplets)
+        for head, name, tail in triplets:
+            lines = [tuple(map(int, row)) for row in self.rows(f"raw/relations/{head}___{name}___{tail}/edge.csv.gz")]
+            self.assertEqual(sorted(file.edges[head, name, tail]), lines)
+            self.assertEqual(sorted(file.edges[tail, "rev_" + name, head]), turned(lines))
+        features = np.array(self.rows("raw/node-feat/package/node-feat.csv.gz"), dtype=np.float64).astype(np.float32)
+        np.testing.assert_array_equal(file.data["nodes/package/features"], features)
+        labels = [-1 if row == ["nan"] else int(float(row[0])) for row in self.rows("raw/node-label/package/node-label.csv.gz")]
+        self.assertEqual(file.data["nodes/package/labels"].tolist(), labels)
+        for part in ("train", "valid", "test"):
+            ids = sorted(int(row[0]) for row in self.rows(f"split/source_seed0/package/{part}.csv.gz"))
+            self.assertEqual(file.data[f"split/package/{part}"].tolist(), ids)
+        counts = (file.nodes, sum(len(file.edges[triplet]) for triplet in triplets), len(triplets))
+        print(f"debian_typed: {counts[0]} vertices, {counts[1]} edges in {counts[2]} triplets")
+        self.assertEqual(self.said.count("\nrelation "), 2 * len(triplets))
+
+
+if __name__ == "__main__":
+    unittest.main()
