@@ -24,6 +24,8 @@ namespace espalier {
 struct LayerDraw {
   RandomStream stream;
   std::int64_t fanout = 0;                     ///< the most picks of a row; -1: any number
+  std::int64_t least = 0;                      ///< the fewest that a relation is allowed; -1: any
+                                               ///< number for each
   const std::int64_t* of_relations = nullptr;  ///< [relations], memory of the space; null: `fanout`
                                                ///< for each
 

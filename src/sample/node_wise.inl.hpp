@@ -72,6 +72,7 @@ class NodeWise final : public SamplerOn<Space> {
                          .epoch = epoch,
                          .layer = static_cast<std::uint64_t>(shape_.fanout.size() - k)},
                         most_picks(k),
+                        least_picks(k),
                         relation_fanout_.empty() ? nullptr : relation_fanout_[k].data()});
     auto minibatches = sample_layers(space, layers, batches);
     for (std::size_t k = 0; k < layers.size(); ++k) count_layer(layers.size() - 1 - k, minibatches);
@@ -122,6 +123,14 @@ class NodeWise final : public SamplerOn<Space> {
     if (shape_.relation_fanout.empty()) return shape_.fanout[k];
     const auto& fanouts = shape_.relation_fanout[k];
     return std::ranges::min(fanouts) < 0 ? -1 : std::ranges::max(fanouts);
+  }
+
+  std::int64_t least_picks(std::size_t k) const {
+    if (shape_.relation_fanout.empty()) return shape_.fanout[k];
+    std::int64_t least = -1;
+    for (const auto fanout : shape_.relation_fanout[k])
+      if (fanout >= 0 && (least < 0 || fanout < least)) least = fanout;
+    return least;
   }
 
   // What extracting the blocks of one layer does in memory, and drawing where rows were

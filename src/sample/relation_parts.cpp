@@ -35,12 +35,18 @@ void for_each_part(const ColumnsOf& columns, const RowView<Index>& row, Use use)
 
 template <class Index>
 void cut_by_relation(const Cpu&, const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
-                     std::int64_t count, RelationParts<Index>& parts) {
+                     std::int64_t count, std::int64_t uncut, RelationParts<Index>& parts) {
   parts.rows.clear();
   parts.keys.clear();
   parts.begins.assign(1, 0);
   for (std::int64_t r = 0; r < count; ++r) {
     const auto& row = rows[r];
+    if (row.size > 0 && row.size <= uncut) {
+      parts.rows.push_back(row);
+      parts.keys.push_back(keys[r]);
+      parts.begins.push_back(parts.count());
+      continue;
+    }
     for_each_part(columns, row, [&](int relation, std::int64_t begin, std::int64_t end) {
       parts.rows.push_back(
           {row.indices + begin, row.values == nullptr ? nullptr : row.values + begin, end - begin});
@@ -55,7 +61,7 @@ void draw_by_relation(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDra
                       const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
                       std::int64_t count, Entries<Index>& out) {
   thread_local RelationParts<Index> parts;
-  cut_by_relation(cpu, columns, rows, keys, count, parts);
+  cut_by_relation(cpu, columns, rows, keys, count, taken_whole(draw, layer), parts);
   const auto first = out.rows();
   draw.draw(cpu, layer, parts.rows.data(), parts.keys.data(), parts.count(), out);
   for (auto& end : parts.begins) end = out.offsets[first + end];
@@ -71,23 +77,23 @@ void read_columns(const Cpu& cpu, const ColumnsOf& columns, const Buffer<std::in
   if (means != nullptr) means->resize(picks.size());
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
   for (std::int64_t r = 0; r < std::ssize(offsets) - 1; ++r) {
-    const auto first = offsets[r];
-    const RowView<Index> row = {picks.data() + first, nullptr, offsets[r + 1] - first};
-    for_each_part(columns, row, [&](int relation, std::int64_t begin, std::int64_t end) {
-      const auto shift = columns.shifts[relation];
-      const auto mean = mean_value(end - begin);
-      for (auto k = first + begin; k < first + end; ++k) {
+    int relation = 0;
+    for (auto k = offsets[r]; k < offsets[r + 1];) {
+      while (columns.begins[relation + 1] <= picks[k]) ++relation;
+      const auto shift = columns.shifts[relation], bound = columns.begins[relation + 1];
+      const auto begin = k;
+      for (; k < offsets[r + 1] && picks[k] < bound; ++k) {
         read.vertices[k] = static_cast<Index>(picks[k] + shift);
         read.relations[k] = static_cast<std::uint8_t>(relation);
-        if (means != nullptr) (*means)[k] = mean;
       }
-    });
+      if (means != nullptr) std::fill(means->begin() + begin, means->begin() + k, mean_value(k - begin));
+    }
   }
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                                     \
   template void cut_by_relation(const Cpu&, const ColumnsOf&, const RowView<Index>*, const RowKey*,     \
-                                std::int64_t, RelationParts<Index>&);                                   \
+                                std::int64_t, std::int64_t, RelationParts<Index>&);                                \
   template void draw_by_relation(const Cpu&, const RowDraw<Index>&, const LayerDraw&, const ColumnsOf&, \
                                  const RowView<Index>*, const RowKey*, std::int64_t, Entries<Index>&);  \
   template void read_columns(const Cpu&, const ColumnsOf&, const Buffer<std::int64_t>&,                 \

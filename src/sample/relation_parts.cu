@@ -21,9 +21,12 @@ __device__ std::int64_t place_of_column(const Index* columns, std::int64_t begin
   return begin;
 }
 
-// Calls use(relation, begin, end) for each part of a row.
+// Calls use(relation, begin, end) for each part of a row; all of it where it has `uncut` entries or
+// fewer.
 template <class Index, class Use>
-__device__ void for_each_part(const ColumnsOf& columns, const RowView<Index>& row, const Use& use) {
+__device__ void for_each_part(const ColumnsOf& columns, const RowView<Index>& row, std::int64_t uncut,
+                              const Use& use) {
+  if (row.size > 0 && row.size <= uncut) return use(0, std::int64_t{0}, row.size);
   for (std::int64_t begin = 0; begin < row.size;) {
     const int relation = columns.relation(row.indices[begin]);
     const auto end = place_of_column(row.indices, begin + 1, row.size, columns.begins[relation + 1]);
@@ -36,12 +39,13 @@ __device__ void for_each_part(const ColumnsOf& columns, const RowView<Index>& ro
 
 template <class Index>
 void cut_by_relation(const Cuda& cuda, const ColumnsOf& columns, const RowView<Index>* rows,
-                     const RowKey* keys, std::int64_t count, RelationParts<Index, Cuda>& parts) {
+                     const RowKey* keys, std::int64_t count, std::int64_t uncut,
+                     RelationParts<Index, Cuda>& parts) {
   DeviceArray<std::int64_t> counts(count);
   auto* const to = counts.data();
   for_each(cuda, "count_parts", count, [=] __device__(std::int64_t r) {
     std::int64_t of_row = 0;
-    for_each_part(columns, rows[r], [&](int, std::int64_t, std::int64_t) { ++of_row; });
+    for_each_part(columns, rows[r], uncut, [&](int, std::int64_t, std::int64_t) { ++of_row; });
     to[r] = of_row;
   });
   parts.begins.resize(count + 1);
@@ -55,7 +59,7 @@ void cut_by_relation(const Cuda& cuda, const ColumnsOf& columns, const RowView<I
   for_each(cuda, "cut_parts", count, [=] __device__(std::int64_t r) {
     auto at = begins[r];
     const auto row = rows[r];
-    for_each_part(columns, row, [&](int relation, std::int64_t begin, std::int64_t end) {
+    for_each_part(columns, row, uncut, [&](int relation, std::int64_t begin, std::int64_t end) {
       part_rows[at] = {row.indices + begin, row.values == nullptr ? nullptr : row.values + begin,
                        end - begin};
       part_keys[at++] = {keys[r].vertex, keys[r].batch, relation};
@@ -68,7 +72,7 @@ void draw_by_relation(const Cuda& cuda, const RowDraw<Index, Cuda>& draw, const 
                       const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
                       std::int64_t count, Entries<Index, Cuda>& out) {
   RelationParts<Index, Cuda> parts;
-  cut_by_relation(cuda, columns, rows, keys, count, parts);
+  cut_by_relation(cuda, columns, rows, keys, count, taken_whole(draw, layer), parts);
   draw.draw(cuda, layer, parts.rows.data(), parts.keys.data(), parts.count(), out);
   DeviceArray<std::int64_t> offsets(count + 1);
   auto* const to = offsets.data();
@@ -105,7 +109,7 @@ void read_columns(const Cuda& cuda, const ColumnsOf& columns, const DeviceArray<
 
 #define ESPALIER_INSTANTIATE(Index)                                                                    \
   template void cut_by_relation(const Cuda&, const ColumnsOf&, const RowView<Index>*, const RowKey*,   \
-                                std::int64_t, RelationParts<Index, Cuda>&);                            \
+                                std::int64_t, std::int64_t, RelationParts<Index, Cuda>&);                            \
   template void draw_by_relation(const Cuda&, const RowDraw<Index, Cuda>&, const LayerDraw&,           \
                                  const ColumnsOf&, const RowView<Index>*, const RowKey*, std::int64_t, \
                                  Entries<Index, Cuda>&);                                               \

@@ -2,6 +2,8 @@
 // takes for rows; and what belongs to a pick once it was drawn.
 #pragma once
 
+#include <limits>
+
 #include "espalier/base/arrays.hpp"
 #include "node_wise.hpp"
 
@@ -17,13 +19,22 @@ struct RelationParts {
   std::int64_t count() const { return static_cast<std::int64_t>(rows.size()); }
 };
 
-/// Cuts rows [count]. On a GPU the host waits once.
+/// Cuts rows [count]; those of at most `uncut` entries stay in one piece, of no relation in
+/// particular. On a GPU the host waits once.
 template <class Index>
 void cut_by_relation(const Cpu& cpu, const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
-                     std::int64_t count, RelationParts<Index>& parts);
+                     std::int64_t count, std::int64_t uncut, RelationParts<Index>& parts);
 template <class Index>
 void cut_by_relation(const Cuda& cuda, const ColumnsOf& columns, const RowView<Index>* rows,
-                     const RowKey* keys, std::int64_t count, RelationParts<Index, Cuda>& parts);
+                     const RowKey* keys, std::int64_t count, std::int64_t uncut,
+                     RelationParts<Index, Cuda>& parts);
+
+/// A row of so few entries is taken whole whichever relations they are of; where picks have values
+/// of their own, these are of a relation's part.
+template <class Index, class Space>
+std::int64_t taken_whole(const RowDraw<Index, Space>& draw, const LayerDraw& layer) {
+  return draw.has_values() ? 0 : layer.least < 0 ? std::numeric_limits<std::int64_t>::max() : layer.least;
+}
 
 /// The picks of rows [count], drawn part by part; on the CPU they are appended to `out`.
 template <class Index>

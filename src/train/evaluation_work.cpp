@@ -9,7 +9,7 @@ namespace espalier {
 
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
-                                std::int64_t step) {
+                                std::int64_t step, const ColumnsOf& columns) {
   EvaluationWork work;
   const auto shares = blocks.cut(replication);
   // The last chunk that had it.
@@ -23,7 +23,8 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
       std::int64_t input = to - from, entries = 0;  // the chunk's own rows come first
       for (auto k = from; k < to; ++k) seen[shares.vertex(rank, k)] = chunk;
       for (auto k = from; k < to; ++k)
-        for (const auto u : a.row_indices(shares.vertex(rank, k))) {
+        for (const auto column : a.row_indices(shares.vertex(rank, k))) {
+          const auto u = columns.vertex(column);
           ++entries;
           if (std::exchange(seen[u], chunk) == chunk) continue;
           ++input;
@@ -38,8 +39,10 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
   return work;
 }
 
-template EvaluationWork count_evaluation(const Csr<std::int32_t>&, const Ownership&, int, std::int64_t);
-template EvaluationWork count_evaluation(const Csr<std::int64_t>&, const Ownership&, int, std::int64_t);
+template EvaluationWork count_evaluation(const Csr<std::int32_t>&, const Ownership&, int, std::int64_t,
+                                         const ColumnsOf&);
+template EvaluationWork count_evaluation(const Csr<std::int64_t>&, const Ownership&, int, std::int64_t,
+                                         const ColumnsOf&);
 
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
                                    std::int64_t step) {

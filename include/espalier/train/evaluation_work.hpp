@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "espalier/graph/schema.hpp"
 #include "espalier/partition/ownership.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -24,7 +25,8 @@ struct EvaluationWork {
 /// so many copies. `a`: all rows.
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
-                                std::int64_t step);
+                                std::int64_t step,
+                                const ColumnsOf& columns = {});
 
 /// The same for n vertices and so many entries that lie anywhere.
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
