@@ -44,8 +44,8 @@ std::uint64_t hash_and_check(std::span<const T> values, std::int64_t first, bool
 }
 
 // Collective. Counts what this rank read, entries [first, first + entries), towards the digest.
-inline void check_content(OpenGraphFile& h, const hdf5::Dataset& dataset, std::int64_t first, std::size_t entries,
-                   std::uint64_t share) {
+inline void check_content(OpenGraphFile& h, const hdf5::Dataset& dataset, std::int64_t first,
+                          std::size_t entries, std::uint64_t share) {
   auto& content = h.contents.at(dataset.name);
   if (content.add(h.comm, first, first + static_cast<std::int64_t>(entries), share)) return;
   input_error(

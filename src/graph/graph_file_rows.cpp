@@ -4,9 +4,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "checked_read.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/row_range.hpp"
-#include "checked_read.hpp"
 
 namespace espalier {
 
@@ -63,9 +63,9 @@ class ColumnCheck {
  private:
   void check(std::int64_t column) {
     if (column < run_.low || column >= run_.high)
-      fail(h_, "/graph/indices: row {} names vertex {}, but {} has vertices {} to {}", run_.row, column,
-           run_.high - run_.low == h_.info.nodes ? "the graph" : "the source type of its relation", run_.low,
-           run_.high - 1);
+      fail(h_, "/graph/indices: row {} names vertex {}, but {} has {}", run_.row, column,
+           run_.high - run_.low == h_.info.nodes ? "the graph" : "the source type of its relation",
+           run_.low < run_.high ? fmt::format("vertices {} to {}", run_.low, run_.high - 1) : "none");
     if (column <= previous_)
       fail(h_, "/graph/indices: the columns of row {} are not strictly ascending ({} after {})", run_.row,
            column, previous_);
@@ -113,9 +113,9 @@ Buffer<float> read_weights(OpenGraphFile& h, const hdf5::Slab& slab) {
 
 // The segments of some rows.
 struct Segments {
-  Buffer<std::int64_t> ptr;         // [rows + 1] the first of each row, counted from the first here
-  Buffer<std::int32_t> relation;    // [segments]
-  Buffer<std::int64_t> begin;       // [segments + 1] entries, counted from the first here
+  Buffer<std::int64_t> ptr;       // [rows + 1] the first of each row, counted from the first here
+  Buffer<std::int32_t> relation;  // [segments]
+  Buffer<std::int64_t> begin;     // [segments + 1] entries, counted from the first here
 };
 
 // Are the segments of each row in order, not empty, all of the row, of relations into its type?
@@ -135,20 +135,23 @@ void check_segments(const OpenGraphFile& h, std::int64_t first_row, const Csr<st
         fail(h, "/graph/segment_relation: row {} has relation {}, of {}", row, relation,
              schema.relations().size());
       if (s > of_rows.row_begin(k) && relation <= relations[s - 1])
-        fail(h, "/graph/segment_relation: the relations of row {} are not strictly ascending ({} after {})", row,
-             relation, relations[s - 1]);
+        fail(h, "/graph/segment_relation: the relations of row {} are not strictly ascending ({} after {})",
+             row, relation, relations[s - 1]);
       if (schema.relations()[relation].target != type)
         fail(h, "/graph/segment_relation: row {} is of type {}, but has an edge of relation {}", row,
              schema.types()[type].name, schema.full_name(relation));
       const bool first = s == of_rows.row_begin(k);
       if (first ? begins[s] != at : begins[s] <= at)
-        fail(h, "/graph/segment_begin: segment {} of row {} begins at entry {}, {} {}; segments are not empty and "
-                "cover their row", s - of_rows.row_begin(k), row, begins[s], first ? "not at" : "not after", at);
+        fail(h,
+             "/graph/segment_begin: segment {} of row {} begins at entry {}, {} {}; segments are not empty "
+             "and "
+             "cover their row",
+             s - of_rows.row_begin(k), row, begins[s], first ? "not at" : "not after", at);
       at = begins[s];
     }
     if (at > indptr[k + 1] || (of_rows.row_size(k) > 0 && at == indptr[k + 1]))
-      fail(h, "/graph/segment_begin: the last segment of row {} begins at entry {}, but the row ends at {}", row,
-           at, indptr[k + 1]);
+      fail(h, "/graph/segment_begin: the last segment of row {} begins at entry {}, but the row ends at {}",
+           row, at, indptr[k + 1]);
   }
 }
 
@@ -159,7 +162,9 @@ Segments read_segments(OpenGraphFile& h, std::int64_t begin, std::int64_t end,
   Segments segments;
   segments.ptr = read_checked<std::int64_t>(
       h, h.segment_ptr, {begin, end + 1, 1},
-      [&](const auto& ptr) { check_starts(h, h.segment_ptr.name, begin, end, total, "/graph/segment_relation", ptr); },
+      [&](const auto& ptr) {
+        check_starts(h, h.segment_ptr.name, begin, end, total, "/graph/segment_relation", ptr);
+      },
       end < h.info.nodes || begin == end ? 1 : 0);
   const hdf5::Slab slab{segments.ptr.front(), segments.ptr.back(), 1};
   for (auto& first : segments.ptr) first -= slab.begin;

@@ -30,14 +30,15 @@ bool is_finite(Half x) {
 }
 
 template <class T>
-void check_finite(const OpenGraphFile& h, const std::string& name, const hdf5::Slab& slab, std::span<const T> values,
-                  std::int64_t first, const char* wrong) {
+void check_finite(const OpenGraphFile& h, const std::string& name, const hdf5::Slab& slab,
+                  std::span<const T> values, std::int64_t first, const char* wrong) {
   bool all = true;
   for (const T x : values) all &= is_finite(x);
   if (all) return;
   const auto bad = std::find_if(values.begin(), values.end(), [](T x) { return !is_finite(x); });
   const auto place = first + (bad - values.begin());
-  fail(h, "{}: row {}, column {} is {}", name, slab.begin + place / slab.columns, place % slab.columns, wrong);
+  fail(h, "{}: row {}, column {} is {}", name, slab.begin + place / slab.columns, place % slab.columns,
+       wrong);
 }
 
 template <class Stored>
@@ -93,10 +94,15 @@ int type_of(const OpenGraphFile& h, int type) {
   return type;
 }
 
-// The part of the vertices [begin, end) that is of a type.
+// The part of the vertices [begin, end) that is of a type; where it is none, an empty one in it.
 RowRange part_of(const VertexType& type, std::int64_t begin, std::int64_t end) {
   const auto from = std::clamp(begin, type.begin, type.end);
   return {from, std::clamp(end, from, type.end)};
+}
+
+// The place of its first vertex in [begin, end).
+std::int64_t place_in(const RowRange& part, std::int64_t begin) {
+  return part.size() == 0 ? 0 : part.begin - begin;
 }
 
 }  // namespace
@@ -120,7 +126,7 @@ Buffer<std::int32_t> GraphFile::read_labels(std::int64_t begin, std::int64_t end
   });
   if (mine.size() == end - begin) return labels;
   Buffer<std::int32_t> all(end - begin, -1);
-  std::ranges::copy(labels, all.begin() + (mine.begin - begin));
+  std::ranges::copy(labels, all.begin() + place_in(mine, begin));
   return all;
 }
 
@@ -141,7 +147,7 @@ Matrix<std::uint8_t> GraphFile::read_multi_labels(std::int64_t begin, std::int64
              slab.begin + static_cast<std::int64_t>(i) / slab.columns, values[i]);
   };
   Matrix<std::uint8_t> rows(end - begin, info.classes);
-  const auto to = rows.data.begin() + (mine.begin - begin) * info.classes;
+  const auto to = rows.data.begin() + place_in(mine, begin) * info.classes;
   if (mine.size() < end - begin) std::ranges::fill(rows.data, kUnknownLabel);
   if (dataset.type_size == 1 && !dataset.type_signed) {
     std::ranges::copy(read_checked<std::uint8_t>(h, dataset, slab, check), to);
@@ -192,8 +198,9 @@ static void check_splits_of(const Communicator& comm, const GraphFile& file, int
       for (auto id = first; id != splits[s].end() && *id < range.end; ++id) {
         const auto place = static_cast<std::size_t>(*id - range.begin);
         if (owner[place] >= 0)
-          input_error("graph file {}: vertex {} is in /split/{}{} and in /split/{}{}; splits must not overlap",
-                      file.path(), *id - of.begin, folder, kSplitNames[owner[place]], folder, kSplitNames[s]);
+          input_error(
+              "graph file {}: vertex {} is in /split/{}{} and in /split/{}{}; splits must not overlap",
+              file.path(), *id - of.begin, folder, kSplitNames[owner[place]], folder, kSplitNames[s]);
         owner[place] = static_cast<signed char>(s);
         if (labelled && labels[place] < 0)
           input_error("graph file {}: vertex {} of /split/{}{} has no label (-1); leave it out of the split",

@@ -40,7 +40,7 @@ struct OpenGraphFile {
   GraphInfo info;
   GraphView view;
   hdf5::Dataset indptr, indices, weights;
-  hdf5::Dataset type_name, type_offset;                                          // of version 2
+  hdf5::Dataset type_name, type_offset;  // of version 2
   hdf5::Dataset relation_name, relation_source, relation_target, relation_inverse;
   hdf5::Dataset segment_ptr, segment_relation, segment_begin;
   std::vector<OpenType> types = {};  ///< [types]
@@ -49,9 +49,9 @@ struct OpenGraphFile {
 
   /// The data sets that exist.
   std::vector<const hdf5::Dataset*> datasets() const {
-    std::vector<const hdf5::Dataset*> all = {&indptr,          &indices,         &weights,
-                                             &type_name,       &type_offset,     &relation_name,
-                                             &relation_source, &relation_target, &relation_inverse,
+    std::vector<const hdf5::Dataset*> all = {&indptr,          &indices,          &weights,
+                                             &type_name,       &type_offset,      &relation_name,
+                                             &relation_source, &relation_target,  &relation_inverse,
                                              &segment_ptr,     &segment_relation, &segment_begin};
     for (const auto& type : types)
       for (const auto* dataset :

@@ -28,7 +28,8 @@ void check_name(const char* noun, const std::string& name) {
 
 }  // namespace
 
-Schema::Schema(std::int64_t n) : types_{{"vertex", 0, n}}, relations_{{"edge", 0, 0, -1}}, begins_{0, n}, shifts_{0} {}
+Schema::Schema(std::int64_t n)
+    : types_{{"vertex", 0, n}}, relations_{{"edge", 0, 0, -1}}, begins_{0, n}, shifts_{0} {}
 
 Schema::Schema(std::vector<VertexType> types, std::vector<Relation> relations)
     : types_(std::move(types)), relations_(std::move(relations)) {
@@ -42,7 +43,8 @@ Schema::Schema(std::vector<VertexType> types, std::vector<Relation> relations)
     check_name("vertex type", type.name);
     if (!names.insert(type.name).second) refuse("two vertex types are called {}", type.name);
     if (type.begin != end || type.end < type.begin)
-      refuse("the vertices of type {} are [{}, {}), but {} is the next", type.name, type.begin, type.end, end);
+      refuse("the vertices of type {} are [{}, {}), but {} is the next", type.name, type.begin, type.end,
+             end);
     end = type.end;
   }
   names.clear();

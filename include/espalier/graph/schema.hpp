@@ -31,7 +31,7 @@ struct VertexType {
 };
 
 struct Relation {
-  std::string name;  ///< as the field writes it: "cites"; with its types it is the only one
+  std::string name;            ///< as the field writes it: "cites"; with its types it is the only one
   int source = 0, target = 0;  ///< places in the list of types; row v holds the edges into v
   int inverse = -1;            ///< the relation of the same edges the other way round; -1: none here
 };
@@ -93,7 +93,8 @@ class Schema {
   const std::vector<std::int64_t>& begins() const { return begins_; }
   const std::vector<std::int64_t>& shifts() const { return shifts_; }
   ColumnsOf on_host() const {
-    return plain() ? ColumnsOf{} : ColumnsOf{begins_.data(), shifts_.data(), static_cast<int>(shifts_.size())};
+    return plain() ? ColumnsOf{}
+                   : ColumnsOf{begins_.data(), shifts_.data(), static_cast<int>(shifts_.size())};
   }
 
  private:
