@@ -1,7 +1,8 @@
-"""Files of version 2 that h5py wrote, as they should be and damaged: `info` and `digest`.
+"""Files of version 2: those that h5py wrote, as they should be and damaged, and those of `generate planted --types`.
 
-Laws: a file of h5py reads as one of ours; each damage is exit code 3 and one message that names the place; one changed value in any data
-set is refused by the name of the data set, whatever the number of ranks; --write takes what is there.
+Laws: a file of h5py reads as one of ours, and `info` counts in it what can be counted by hand; each damage is exit code 3 and one message
+that names the place; one changed value in any data set is refused by the name of the data set, whatever the number of ranks; --write
+takes what is there; a generated file is the same for any number of ranks.
 """
 
 import unittest
@@ -10,7 +11,7 @@ import h5py
 import numpy as np
 
 from tests.app.digest_test import dataset_digest, mix, names_of, stated
-from tests.app.program import ProgramTest
+from tests.app.program import ProgramTest, espalier
 
 # Two authors (0, 1), three papers (2 to 4), nobody of type editor, one journal (5). Relations: writes, cites, rev_writes, in, edits.
 # Row:                    0: rev_writes | 1: rev_writes | 2: writes, cites | 3: writes     | 4: nothing | 5: in
@@ -107,6 +108,114 @@ def hash_of(text):
     for letter in text:
         state = mix(state ^ letter)
     return mix(state)
+
+
+class Info(TypedFile):
+    """`info` on a graph with types: what the file of h5py above holds, counted by hand."""
+
+    def lines(self, *arguments, ranks=1):
+        return [line.split() for line in self.succeed("info", self.graph, *arguments, ranks=ranks).splitlines()]
+
+    def test_types_and_relations(self):
+        write_typed(self.graph)
+        for ranks in (1, 2, 8):
+            lines = self.lines(ranks=ranks)
+            for wanted in ("vertices 6, of 4 types", "edges 11, of 5 relations, weighted, 32-bit ids", "self loops 0",
+                           "isolated 0 vertices without any edge",
+                           "author 2 2 x float32 none 0 0 0", "paper 3 3 x float16 2 classes 2 1 0", "editor 0 none none 0 0 0",
+                           "journal 1 none 2 labels 0 0 0",
+                           "author.writes.paper 3 1.000 2 paper.rev_writes.author", "paper.cites.paper 2 0.667 2 none",
+                           "paper.rev_writes.author 3 1.500 2 author.writes.paper", "paper.in.journal 3 3.000 3 none",
+                           "editor.edits.journal 0 0.000 0 none",
+                           "target several types have labels: graph.target says which one is meant",
+                           "features author: 2 x float32, from 0 to 3, 75.0 % not zero",
+                           "features paper: 3 x float16, from 0 to 8, 88.9 % not zero",
+                           "labels paper: 2 classes, 3 of 3 vertices labelled; class 0 has least (1), class 1 most (2)",
+                           "labels journal: 2 per vertex, 0 or 1, 0.500 of them 1; label 0 has least (0), label 1 most (1)"):
+                self.assertIn(wanted.split(), lines)
+
+    def test_the_target(self):
+        write_typed(self.graph, nodes__journal__labels=None)
+        self.assertIn(["target", "paper"], self.lines())
+        write_typed(self.graph, nodes__journal__labels=None, nodes__paper__labels=None)
+        self.assertIn("target none: no type has labels".split(), self.lines())
+
+    def test_vertices_without_any_edge(self):
+        write_typed(self.graph, graph__indptr=np.array([0, 2, 3, 6, 8, 8, 8]), graph__indices=np.array([2, 3, 3, 0, 2, 3, 0, 1], np.int32),
+                    graph__segment_ptr=np.array([0, 1, 2, 4, 5, 5, 5]), graph__segment_relation=np.array([2, 2, 0, 1, 0], np.uint8),
+                    graph__segment_begin=np.array([0, 2, 3, 4, 6]), graph__weights=None)
+        for ranks in (1, 3):
+            lines = self.lines(ranks=ranks)
+            self.assertIn("isolated 2 vertices without any edge".split(), lines)
+            self.assertIn("edges 8, of 5 relations, unweighted, 32-bit ids".split(), lines)
+
+    def test_a_self_loop(self):
+        write_typed(self.graph, graph__indices=but(INDICES, 4, 2))
+        self.assertIn("self loops 1".split(), self.lines(ranks=2))
+
+    def test_an_inverse_with_other_edges(self):
+        write_typed(self.graph, graph__indices=but(INDICES, 1, 4))
+        for ranks in (1, 3):
+            lines = self.lines(ranks=ranks)
+            self.assertIn("author.writes.paper 3 1.000 2 paper.rev_writes.author, wrongly: it has other edges".split(), lines)
+
+    def test_memory_adds_the_types_up(self):
+        self.succeed("generate", "planted", "--types", "a=30000:7,b=20000,c=10000:3", "--relations", "a.x.b=7000,b.y.c=5000",
+                     "-o", self.graph)
+        with h5py.File(self.graph) as file:
+            edges = len(file["graph/indices"])
+        topology, features = 4 * edges + 8 * 60000, 4 * (7 * 30000 + 3 * 10000)
+        output = self.succeed("info", self.graph, "--ranks", 8, "--replication", 2)
+        for rows, name in ((4, "partitioned"), (1, "replicated")):
+            wanted = [f"{x / 1024:.1f} KiB" for x in (topology / rows, features / 4)]
+            row = next(line for line in output.splitlines() if line.split()[:1] == [name])
+            self.assertEqual(row.split()[1:5], " ".join(wanted).split())
+
+
+class Generate(TypedFile):
+    TYPES = ("--types", "paper=400:6,author=300,field=40:3", "--relations", "author.writes.paper=1500,paper.about.field=900")
+
+    def test_the_same_for_every_rank_count(self):
+        seen = set()
+        for ranks in (1, 2, 3):
+            self.succeed("generate", "planted", *self.TYPES, "--seed", 3, "-o", self.graph, "--overwrite", ranks=ranks)
+            seen.add(self.succeed("digest", self.graph).splitlines()[-2])
+        self.assertEqual(len(seen), 1)
+
+    def test_what_it_says(self):
+        output = self.succeed("generate", "planted", *self.TYPES, "-o", self.graph)
+        self.assertRegex(output, r"wrote +\S+: 740 vertices of 3 types, \d+ edges of 4 relations, 8 classes, in ")
+        output = self.succeed("generate", "planted", *self.TYPES, "--no-inverse", "--labels", 3, "--half", "-o", self.graph, "--overwrite")
+        self.assertRegex(output, r"740 vertices of 3 types, \d+ edges of 2 relations, 3 labels, in ")
+        with h5py.File(self.graph) as file:
+            self.assertEqual(file["nodes/paper/features"].dtype, np.float16)
+            self.assertEqual(file["nodes/paper/labels"].shape, (400, 3))
+            self.assertEqual(file["relations/inverse"][()].tolist(), [-1, -1])
+
+    def test_the_example_of_the_help(self):
+        text = self.succeed("help", "generate").replace("\\\n", "")
+        line = next(line for line in text.splitlines() if "--types paper" in line)
+        self.succeed(*line.split()[1:-1], self.graph)
+        self.assertIn("32300, of 3 types", self.succeed("info", self.graph))
+
+    def test_options_that_do_not_go_together(self):
+        for extra, words in ((("--nodes", 10), "--nodes"), (("--degree", 3), "--degree"), (("--features", 3), "--features"),
+                             (("--types", ""), "--types")):
+            self.fail_with(2, [words], "generate", "planted", *self.TYPES, *extra, "-o", self.graph)
+        for alone in (self.TYPES[:2], self.TYPES[2:], ("--no-inverse",)):
+            self.fail_with(2, ["requires --"], "generate", "planted", *alone, "-o", self.graph)
+        code, output = espalier("generate", "rmat", *self.TYPES, "-o", self.graph)
+        self.assertEqual(code, 2, output)
+
+    def test_words_that_make_no_sense(self):
+        def refuse(words, types, relations, ranks=1):
+            self.fail_with(2, [words], "generate", "planted", "--types", types, "--relations", relations, "-o", self.graph, ranks=ranks)
+        refuse("there is no type book; --types has a, b", "a=100,b=100", "a.x.book=3", ranks=3)
+        refuse("--types b: give NAME=VERTICES[:FEATURES]", "a=100,b", "a.x.b=3")
+        refuse("--relations a.x=3: give SOURCE.NAME.TARGET=EDGES", "a=100,b=100", "a.x=3")
+        refuse("two vertex types are called a", "a=100,a=100", "a.x.a=3")
+        refuse("two relations are called a.x.a", "a=100", "a.x.a=3,a.x.a=4")
+        self.assertEqual(list(self.folder.iterdir()), [])
 
 
 class Refuse(TypedFile):
