@@ -48,6 +48,9 @@ struct GenerateArguments {
   std::int64_t nodes = 10000;
   double degree = 10;
   double homophily = 0.8;
+  bool typed = false;            ///< types and relations were given
+  std::string types, relations;  ///< as TypedOptions has them
+  bool no_inverse = false;
 };
 void generate_command(const Communicator& world, const GenerateArguments& arguments);
 

@@ -25,7 +25,9 @@ void digest_command(const Communicator& world, const DigestArguments& arguments)
   ContentDigests found;
   bool has_digest = false;
   {
-    const GraphFile file(world, arguments.file, arguments.write ? Verify::kRenew : Verify::kYes);
+    GraphView view(arguments.write ? Verify::kRenew : Verify::kYes);
+    view.apart = true;  // as it lies there
+    const GraphFile file(world, arguments.file, view);
     read_everything(world, file);
     check_splits(world, file);
     found = file.content();

@@ -19,7 +19,7 @@ void generate_command(const Communicator& world, const GenerateArguments& argume
   note_consequence("no graph file was written");
   set_memory_advice(
       "use more ranks on more nodes, fewer --features or --half, or a smaller graph (--scale, --edge-factor, "
-      "--nodes, --degree)");
+      "--nodes, --degree, --types, --relations)");
   const OutputFile output(arguments.output, arguments.overwrite);
   const VertexOptions vertices{arguments.features, arguments.classes,
                                static_cast<std::uint64_t>(arguments.seed), arguments.half, arguments.labels};
@@ -27,6 +27,10 @@ void generate_command(const Communicator& world, const GenerateArguments& argume
     generate_rmat(world,
                   {arguments.scale, arguments.edge_factor, arguments.symmetrize, arguments.drop_self_loops},
                   vertices, output);
+  else if (arguments.typed)
+    generate_planted_types(world,
+                           {arguments.types, arguments.relations, !arguments.no_inverse, arguments.homophily},
+                           vertices, output);
   else if (arguments.kind == "planted")
     generate_planted(world, {arguments.nodes, arguments.degree, arguments.homophily}, vertices, output);
   else
@@ -35,9 +39,12 @@ void generate_command(const Communicator& world, const GenerateArguments& argume
   note_consequence("the graph file is written, but not checked");
   const GraphFile file(world, arguments.output);
   const auto& info = file.info();
-  log::info("wrote      {}: {} vertices, {} edges, {} features, {} {}, in {:.1f} s", arguments.output,
-            info.nodes, info.edges, info.features, info.classes, info.multi_label ? "labels" : "classes",
-            now() - start);
+  const auto vertices_in_words =
+      info.typed ? fmt::format("{} vertices of {} types, {} edges of {} relations", info.nodes,
+                               info.schema.types().size(), info.edges, info.schema.relations().size())
+                 : fmt::format("{} vertices, {} edges, {} features", info.nodes, info.edges, info.features);
+  log::info("wrote      {}: {}, {} {}, in {:.1f} s", arguments.output, vertices_in_words, info.classes,
+            info.multi_label ? "labels" : "classes", now() - start);
 }
 
 }  // namespace espalier

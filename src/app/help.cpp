@@ -90,7 +90,17 @@ const std::map<std::string, Words>& words() {
         "--seed 1 -o planted.h5\n"
         "  mpirun -np 4 espalier generate rmat --scale 16 --edge-factor 16 --features 32 --classes 8 --seed "
         "1 -o rmat.h5\n"
-        "  espalier generate planted --nodes 20000 --classes 8 --labels 5 -o labels.h5"}},
+        "  espalier generate planted --nodes 20000 --classes 8 --labels 5 -o labels.h5\n"
+        "  espalier generate planted --types paper=20000:32,author=12000,field=300:8 \\\n"
+        "    --relations author.writes.paper=60000,paper.cites.paper=90000,paper.about.field=40000 -o "
+        "typed.h5\n\n"
+        "The last has vertex types, each with its number of vertices and, behind a colon, of features; "
+        "relations "
+        "are\nSOURCE.NAME.TARGET=EDGES, and each gets an inverse, rev_NAME (--no-inverse: none). The first "
+        "type "
+        "has the labels\nand the splits; vertices of all types have a class, and --homophily is the fraction "
+        "of "
+        "a relation's edges that join\nvertices of one class."}},
       {"digest",
        {"check the digests of a graph file, or write them into one that another program made",
         "Examples:\n  espalier digest planted.h5\n  espalier digest made_by_h5py.h5 --write"}},

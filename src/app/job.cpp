@@ -55,17 +55,20 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
 // Of a graph with types.
 static void check_types(const GraphInfo& graph, const Config& config) {
   if (graph.target < 0)
-    input_error("{}: several vertex types have labels, or none has; say with graph.target which one is meant ({})",
-                config.graph.file, graph.schema.type_names());
+    input_error(
+        "{}: several vertex types have labels, or none has; say with graph.target which one is meant ({})",
+        config.graph.file, graph.schema.type_names());
   if (!config.graph.target.empty() && !graph.has_labels)
     input_error("graph.target = \"{}\": {} has no labels for this vertex type (/nodes/{}/labels)",
                 config.graph.target, config.graph.file, config.graph.target);
   if (!config.sampler.relation_fanout.empty() && !sees_relations(config))
-    usage_error("sampler.relation_fanout has no meaning with model.kind = {}, which ignores relations; leave it out",
-                config.model.kind);
+    usage_error(
+        "sampler.relation_fanout has no meaning with model.kind = {}, which ignores relations; leave it out",
+        config.model.kind);
   if (sees_relations(config) && !graph.schema.plain() && sampler_kind_of(config.sampler.kind).layer_wise)
     usage_error(
-        "sampler.kind = {} with model.kind = {}: layer-wise samplers do not draw by relation yet; use graphsage "
+        "sampler.kind = {} with model.kind = {}: layer-wise samplers do not draw by relation yet; use "
+        "graphsage "
         "or labor",
         config.sampler.kind, config.model.kind);
 }

@@ -127,16 +127,29 @@ void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
   rmat->add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
   auto* planted =
       generate->add_subcommand("planted", "a planted partition: communities that a GNN can learn");
-  add_whole_number(*planted, "--nodes", a.nodes, {2, kMostNodes}, "number of vertices")
-      ->capture_default_str();
-  add_number(*planted, "--degree", a.degree, {0, static_cast<double>(kMostNodes)}, "expected degree")
-      ->capture_default_str();
+  auto* nodes = add_whole_number(*planted, "--nodes", a.nodes, {2, kMostNodes}, "number of vertices")
+                    ->capture_default_str();
+  auto* degree =
+      add_number(*planted, "--degree", a.degree, {0, static_cast<double>(kMostNodes)}, "expected degree")
+          ->capture_default_str();
   add_number(*planted, "--homophily", a.homophily, {0, 1}, "fraction of edges inside a class")
       ->capture_default_str();
+  for (auto* kind : {rmat, planted}) add_generator_options(*kind, a);
+  auto* types =
+      planted->add_option("--types", a.types,
+                          "vertex types in place of --nodes: NAME=VERTICES[:FEATURES],...; the first "
+                          "has the labels and the splits");
+  auto* relations =
+      planted->add_option("--relations", a.relations, "in place of --degree: SOURCE.NAME.TARGET=EDGES,...");
+  auto* no_inverse = planted->add_flag("--no-inverse", a.no_inverse,
+                                       "leave out rev_NAME, each relation the other way round");
+  for (auto* other : {nodes, degree, planted->get_option("--features")}) types->excludes(other);
+  types->needs(relations);
+  for (auto* other : {relations, no_inverse}) other->needs(types);
   for (auto* kind : {rmat, planted}) {
-    add_generator_options(*kind, a);
-    kind->callback([&action, &a, kind] {
+    kind->callback([&action, &a, kind, types] {
       a.kind = kind->get_name();
+      a.typed = types->count() > 0;
       action = [&a](const Communicator& world) { generate_command(world, a); };
     });
   }

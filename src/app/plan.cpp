@@ -144,8 +144,9 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
     const auto step = chunk_rows(plan.job, plan.epoch.replication, layer);
     const bool as_before =
         layer > 2 || (layer == 2 && step == chunk_rows(plan.job, plan.epoch.replication, 1));
-    plan.evaluations.push_back(as_before ? plan.evaluations.back()
-                                         : count_evaluation(a.local, blocks, plan.epoch.replication, step, a.columns.leaf()));
+    plan.evaluations.push_back(
+        as_before ? plan.evaluations.back()
+                  : count_evaluation(a.local, blocks, plan.epoch.replication, step, a.columns.leaf()));
   }
 }
 

@@ -10,7 +10,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::uint64_t kNoise = 0, kCentroid = 1;  // layers of the feature stream
+constexpr std::uint64_t kNoise = 0, kCentroid = 1;  // layers of the feature stream, | type << 16
 
 // Approximately normal, mean 0, deviation 1: the sum of a word's four 16-bit parts (Irwin-Hall).
 // Integer arithmetic and one product, so the same bits on every machine, which no library's log and
@@ -31,19 +31,19 @@ void for_each_normal(const RandomStream& stream, std::int64_t columns, Use use) 
   }
 }
 
-RandomStream feature_stream(std::uint64_t seed, std::uint64_t layer, std::int64_t row) {
+RandomStream feature_stream(std::uint64_t seed, std::uint64_t layer, int type, std::int64_t row) {
   RandomStream stream{seed, Purpose::kGenerateFeatures};
-  stream.layer = layer;
+  stream.layer = layer | static_cast<std::uint64_t>(type) << 16;
   stream.row = static_cast<std::uint64_t>(row);
   return stream;
 }
 
-Matrix<double> make_centroids(const VertexOptions& options) {
+Matrix<double> make_centroids(const VertexOptions& options, int type) {
   constexpr double kDistance = 1.7;
   Matrix<double> centroids(options.classes, options.features);
   const double scale = kDistance / std::sqrt(2.0 * static_cast<double>(options.features));
   for (std::int64_t c = 0; c < options.classes; ++c)
-    for_each_normal(feature_stream(options.seed, kCentroid, c), options.features,
+    for_each_normal(feature_stream(options.seed, kCentroid, type, c), options.features,
                     [&](std::int64_t k, double normal) { centroids(c, k) = scale * normal; });
   return centroids;
 }
@@ -108,21 +108,22 @@ Matrix<std::uint8_t> generate_several_labels(const RowRange& range, std::span<co
 
 template <class T>
 Matrix<T> generate_features(const RowRange& range, std::span<const std::int32_t> labels,
-                            const VertexOptions& options) {
-  const auto centroids = make_centroids(options);
+                            const VertexOptions& options, int type) {
+  const auto centroids = make_centroids(options, type);
   Matrix<T> features(range.size(), options.features);
   for (std::int64_t i = 0; i < range.size(); ++i) {
     const auto* centroid = centroids.row(labels[i]);
     auto* row = features.row(i);
-    for_each_normal(feature_stream(options.seed, kNoise, range.begin + i), options.features,
+    for_each_normal(feature_stream(options.seed, kNoise, type, range.begin + i), options.features,
                     [&](std::int64_t k, double normal) { store(centroid[k] + normal, row[k]); });
   }
   return features;
 }
 
-template Matrix<float> generate_features(const RowRange&, std::span<const std::int32_t>,
-                                         const VertexOptions&);
-template Matrix<Half> generate_features(const RowRange&, std::span<const std::int32_t>, const VertexOptions&);
+template Matrix<float> generate_features(const RowRange&, std::span<const std::int32_t>, const VertexOptions&,
+                                         int);
+template Matrix<Half> generate_features(const RowRange&, std::span<const std::int32_t>, const VertexOptions&,
+                                        int);
 
 std::array<Buffer<std::int64_t>, 3> generate_splits(const RowRange& range, std::uint64_t seed) {
   std::array<Buffer<std::int64_t>, 3> splits;

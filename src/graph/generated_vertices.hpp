@@ -25,10 +25,10 @@ Matrix<std::uint8_t> generate_several_labels(const RowRange& range, std::span<co
 
 /// [range.size(), options.features], float or Half: centroid of the vertex's class + noise of
 /// deviation 1 per column. Centroids lie 1.7 deviations apart on average, whatever the number
-/// of columns.
+/// of columns. `type`: of the vertices, where there are several; `range` is counted within it.
 template <class T>
 Matrix<T> generate_features(const RowRange& range, std::span<const std::int32_t> labels,
-                            const VertexOptions& options);
+                            const VertexOptions& options, int type = 0);
 
 /// The ids of `range` in train, valid, test: 60, 20, 20 %.
 std::array<Buffer<std::int64_t>, 3> generate_splits(const RowRange& range, std::uint64_t seed);

@@ -100,9 +100,10 @@ class Describer {
       fail("{} has {} dimensions, expected {}", dataset.name, dataset.shape.size(),
            least == most ? std::to_string(least) : fmt::format("{} or {}", least, most));
   }
-  void check_length(const hdf5::Dataset& dataset, std::int64_t rows, const char* what) const {
+  void check_length(const hdf5::Dataset& dataset, std::int64_t rows, const char* what,
+                    const char* owner = "the graph") const {
     if (dataset.rows() != rows)
-      fail("{} has {} rows, but the graph has {} {}", dataset.name, dataset.rows(), rows, what);
+      fail("{} has {} rows, but {} has {} {}", dataset.name, dataset.rows(), owner, rows, what);
   }
   void check_integers(const hdf5::Dataset& dataset) const {
     if (!dataset.is_integer()) fail("{} does not hold integers", dataset.name);
@@ -187,11 +188,21 @@ void describe_graph(OpenGraphFile& h, const Describer& describe) {
   describe.check_numbers(h.weights);
 }
 
+// Names, few and short, so that no damage makes them fill the memory.
+void describe_names(const hdf5::Dataset& names, std::int64_t most, const Describer& describe) {
+  constexpr std::size_t kMostLetters = 1024;
+  describe.require(names);
+  describe.check_dimensions(names, 1, 1);
+  if (names.rows() < 1 || names.rows() > most)
+    describe.fail("{} has {} names, expected 1 to {}", names.name, names.rows(), most);
+  if (names.type_size > kMostLetters)
+    describe.fail("the names in {} have {} letters, expected {} at most", names.name, names.type_size,
+                  kMostLetters);
+}
+
 void describe_schema(OpenGraphFile& h, const Describer& describe) {
-  for (const auto* names : {&h.type_name, &h.relation_name}) {
-    describe.require(*names);
-    describe.check_dimensions(*names, 1, 1);
-  }
+  describe_names(h.type_name, kMostTypes, describe);
+  describe_names(h.relation_name, kMostRelations, describe);
   for (const auto* list : {&h.type_offset, &h.relation_source, &h.relation_target, &h.relation_inverse,
                            &h.segment_ptr, &h.segment_relation, &h.segment_begin})
     describe_list(*list, describe);
@@ -209,18 +220,18 @@ void describe_schema(OpenGraphFile& h, const Describer& describe) {
                   h.segment_begin.rows(), h.segment_relation.rows());
 }
 
-void describe_vertices(const OpenType& open, std::int64_t vertices, const Describer& describe,
-                       VertexInfo& info) {
+void describe_vertices(const OpenType& open, std::int64_t vertices, const char* owner,
+                       const Describer& describe, VertexInfo& info) {
   if (open.features.exists()) {
     describe.check_dimensions(open.features, 2, 2);
-    describe.check_length(open.features, vertices, "vertices");
+    describe.check_length(open.features, vertices, "vertices", owner);
     describe.check_numbers(open.features);
     info.features = open.features.columns();
     info.half_features = open.features.is_half();
   }
   if (!open.labels.exists()) return;
   describe.check_dimensions(open.labels, 1, 2);
-  describe.check_length(open.labels, vertices, "vertices");
+  describe.check_length(open.labels, vertices, "vertices", owner);
   describe.check_integers(open.labels);
   if (open.labels.columns() == 0) describe.fail("{} has no columns", open.labels.name);
   info.has_labels = true;
@@ -229,8 +240,8 @@ void describe_vertices(const OpenType& open, std::int64_t vertices, const Descri
   if (info.multi_label) info.classes = open.labels.columns();
 }
 
-void describe_splits(const OpenType& open, std::int64_t vertices, const Describer& describe,
-                     VertexInfo& info) {
+void describe_splits(const OpenType& open, std::int64_t vertices, const char* owner,
+                     const Describer& describe, VertexInfo& info) {
   std::int64_t* const sizes[] = {&info.train, &info.valid, &info.test};
   for (std::size_t s = 0; s < open.splits.size(); ++s) {
     const auto& split = open.splits[s];
@@ -238,17 +249,18 @@ void describe_splits(const OpenType& open, std::int64_t vertices, const Describe
     describe.check_dimensions(split, 1, 1);
     if (split.rows() > 0) describe.check_integers(split);
     if (split.rows() > vertices)
-      describe.fail("{} has {} ids, but the graph has {} vertices", split.name, split.rows(), vertices);
+      describe.fail("{} has {} ids, but {} has {} vertices", split.name, split.rows(), owner, vertices);
     *sizes[s] = split.rows();
   }
 }
 
 void describe_types(OpenGraphFile& h, const Describer& describe) {
+  const char* owner = h.info.typed ? "the type" : "the graph";
   for (std::size_t t = 0; t < h.types.size(); ++t) {
     const auto vertices = h.info.schema.types()[t].size();
     auto& info = h.info.types.emplace_back();
-    describe_vertices(h.types[t], vertices, describe, info);
-    describe_splits(h.types[t], vertices, describe, info);
+    describe_vertices(h.types[t], vertices, owner, describe, info);
+    describe_splits(h.types[t], vertices, owner, describe, info);
   }
 }
 

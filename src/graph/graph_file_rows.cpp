@@ -63,9 +63,9 @@ class ColumnCheck {
  private:
   void check(std::int64_t column) {
     if (column < run_.low || column >= run_.high)
-      fail(h_, "/graph/indices: row {} names vertex {}, but {} has vertices {} to {}", run_.row, column,
-           run_.high - run_.low == h_.info.nodes ? "the graph" : "the source type of its relation", run_.low,
-           run_.high - 1);
+      fail(h_, "/graph/indices: row {} names vertex {}, but {} has {}", run_.row, column,
+           run_.high - run_.low == h_.info.nodes ? "the graph" : "the source type of its relation",
+           run_.low < run_.high ? fmt::format("vertices {} to {}", run_.low, run_.high - 1) : "none");
     if (column <= previous_)
       fail(h_, "/graph/indices: the columns of row {} are not strictly ascending ({} after {})", run_.row,
            column, previous_);

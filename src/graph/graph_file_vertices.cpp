@@ -94,10 +94,15 @@ int type_of(const OpenGraphFile& h, int type) {
   return type;
 }
 
-// The part of the vertices [begin, end) that is of a type.
+// The part of the vertices [begin, end) that is of a type; where it is none, an empty one in it.
 RowRange part_of(const VertexType& type, std::int64_t begin, std::int64_t end) {
   const auto from = std::clamp(begin, type.begin, type.end);
   return {from, std::clamp(end, from, type.end)};
+}
+
+// The place of its first vertex in [begin, end).
+std::int64_t place_in(const RowRange& part, std::int64_t begin) {
+  return part.size() == 0 ? 0 : part.begin - begin;
 }
 
 }  // namespace
@@ -121,7 +126,7 @@ Buffer<std::int32_t> GraphFile::read_labels(std::int64_t begin, std::int64_t end
   });
   if (mine.size() == end - begin) return labels;
   Buffer<std::int32_t> all(end - begin, -1);
-  std::ranges::copy(labels, all.begin() + (mine.begin - begin));
+  std::ranges::copy(labels, all.begin() + place_in(mine, begin));
   return all;
 }
 
@@ -142,7 +147,7 @@ Matrix<std::uint8_t> GraphFile::read_multi_labels(std::int64_t begin, std::int64
              slab.begin + static_cast<std::int64_t>(i) / slab.columns, values[i]);
   };
   Matrix<std::uint8_t> rows(end - begin, info.classes);
-  const auto to = rows.data.begin() + (mine.begin - begin) * info.classes;
+  const auto to = rows.data.begin() + place_in(mine, begin) * info.classes;
   if (mine.size() < end - begin) std::ranges::fill(rows.data, kUnknownLabel);
   if (dataset.type_size == 1 && !dataset.type_signed) {
     std::ranges::copy(read_checked<std::uint8_t>(h, dataset, slab, check), to);

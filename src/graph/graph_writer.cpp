@@ -1,6 +1,7 @@
 #include "espalier/graph/graph_writer.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "espalier/comm/agree.hpp"
@@ -29,6 +30,13 @@ struct Place {
   std::int64_t begin = 0;
   std::int64_t total = 0;
 };
+
+// Collective. The columns of a matrix of so many rows in all; of one without rows the most that a
+// rank names.
+template <class T>
+std::int64_t columns_of(const Communicator& comm, const Matrix<T>& rows, std::int64_t total) {
+  return comm.all_reduce(rows.rows > 0 || total == 0 ? rows.columns : 0, Reduction::kMax, "graph file");
+}
 
 Place place_of(const Communicator& comm, std::size_t mine) {
   const auto sizes = comm.all_gather(static_cast<std::int64_t>(mine), "graph file");
@@ -89,6 +97,7 @@ void GraphWriter::write_names(const std::string& name, const std::vector<std::st
 }
 
 void GraphWriter::write_schema(const Schema& schema) {
+  ESPALIER_CHECK(state_->written.empty(), "the types come after {}", state_->written.front().name);
   state_->typed = true;
   state_->schema = schema;
   state_->classes.assign(schema.types().size(), 0);
@@ -158,6 +167,12 @@ void GraphWriter::write_adjacency(const Csr<Index>& rows) {
   const auto& comm = state_->comm();
   const auto row_place = place_of(comm, static_cast<std::size_t>(rows.rows));
   const auto edge_place = place_of(comm, rows.indices.size());
+  const auto& schema = state_->schema;
+  ESPALIER_CHECK(!state_->typed || (row_place.total == schema.nodes() &&
+                                    (rows.rows == 0 || rows.columns == schema.columns())),
+                 "{} rows and {} columns of a graph of {} and {}", row_place.total, rows.columns,
+                 schema.nodes(), schema.columns());
+  ESPALIER_CHECK(schema.nodes() <= std::numeric_limits<Index>::max(), "{} vertices", schema.nodes());
   // The last rank also writes indptr[n]; everyone else's last entry is the next rank's first.
   const bool last = comm.rank() + 1 == comm.size();
   Buffer<std::int64_t> indptr(rows.indptr.begin(), rows.indptr.begin() + rows.rows + (last ? 1 : 0));
@@ -168,7 +183,7 @@ void GraphWriter::write_adjacency(const Csr<Index>& rows) {
   write<std::int64_t>("/graph/indptr", row_place.total + 1, kVector, row_place.begin, indptr);
   if (state_->typed) {
     write<Index>("/graph/indices", edge_place.total, kVector, edge_place.begin,
-                 sources_of(state_->schema, rows.indices));
+                 sources_of(schema, rows.indices));
     write_segments(rows, row_place.begin, edge_place.begin);
   } else {
     write<Index>("/graph/indices", edge_place.total, kVector, edge_place.begin, rows.indices);
@@ -182,8 +197,7 @@ template void GraphWriter::write_adjacency(const Csr<std::int64_t>&);
 template <class T>
 void GraphWriter::write_features(const Matrix<T>& rows, int type) {
   const auto place = place_of(state_->comm(), static_cast<std::size_t>(rows.rows));
-  const auto columns =
-      state_->comm().all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
+  const auto columns = columns_of(state_->comm(), rows, place.total);
   write<T>(state_->path("nodes", type, "features"), place.total, columns, place.begin, rows.data);
 }
 
@@ -238,8 +252,7 @@ void GraphWriter::write_labels(std::span<const std::int32_t> labels, int type) {
 
 void GraphWriter::write_multi_labels(const Matrix<std::uint8_t>& rows, int type) {
   const auto place = place_of(state_->comm(), static_cast<std::size_t>(rows.rows));
-  const auto columns =
-      state_->comm().all_reduce(rows.rows > 0 ? rows.columns : 0, Reduction::kMax, "graph file");
+  const auto columns = columns_of(state_->comm(), rows, place.total);
   state_->classes[type] = columns;
   write<std::uint8_t>(state_->path("nodes", type, "labels"), place.total, columns, place.begin, rows.data);
 }

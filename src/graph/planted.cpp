@@ -1,8 +1,7 @@
 // The planted partition, with numbers of edges instead of probabilities per pair: so many draws
 // among the pairs inside classes, so many among the pairs between them, made up for the draws that
 // fall on a pair already drawn.
-#include <cmath>
-
+#include "distinct_draws.hpp"
 #include "espalier/graph/generate.hpp"
 #include "write_generated.hpp"
 
@@ -38,17 +37,15 @@ class PlantedPairs {
  private:
   std::int64_t size(std::int64_t k) const { return (n_ - k + classes_ - 1) / classes_; }
 
-  // How many draws of `pairs` give `wanted` distinct ones on average: wanted = pairs (1 -
-  // e^(-draws / pairs)).
   std::int64_t draws_for(double wanted, double pairs, const PlantedOptions& options,
                          const char* where) const {
     if (wanted == 0) return 0;
-    if (wanted > 0.95 * pairs)
+    if (wanted > kMostOfPairs * pairs)
       usage_error(
           "--degree {} --homophily {}: needs {:.0f} edges {}, but {} vertices in {} classes have {:.0f} such "
           "pairs",
           options.degree, options.homophily, wanted, where, n_, classes_, pairs);
-    return std::llround(-pairs * std::log1p(-wanted / pairs));
+    return draws_for_distinct(wanted, pairs);
   }
 
   std::int64_t partner_inside(std::int64_t x, std::uint64_t word) const {

@@ -1,4 +1,5 @@
 // The names and numbers that describe the types of a file of version 2.
+#include <limits>
 #include <stdexcept>
 
 #include "checked_read.hpp"
@@ -25,9 +26,10 @@ Buffer<std::int64_t> read_list(OpenGraphFile& h, const hdf5::Dataset& dataset) {
   return read_checked<std::int64_t>(h, dataset, {0, dataset.rows(), 1}, [](const auto&) {});
 }
 
-// A place in a list of `count`; others become -2, which nothing has.
-int place(std::int64_t number, std::int64_t count) {
-  return number < -1 || number >= count ? -2 : static_cast<int>(number);
+// A place in a list of a few; what lies far outside stays outside.
+int place(std::int64_t number) {
+  return static_cast<int>(
+      std::clamp<std::int64_t>(number, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
 }
 
 }  // namespace
@@ -39,20 +41,18 @@ Schema read_schema(OpenGraphFile& h) {
              inverses = read_list(h, h.relation_inverse);
   std::vector<VertexType> types;
   for (std::size_t t = 0; t < names.size(); ++t) types.push_back({names[t], offsets[t], offsets[t + 1]});
-  const auto type_count = std::ssize(types), relation_count = std::ssize(relations);
   std::vector<Relation> list;
   for (std::size_t r = 0; r < relations.size(); ++r)
-    list.push_back({relations[r], place(sources[r], type_count), place(targets[r], type_count),
-                    place(inverses[r], relation_count)});
+    list.push_back({relations[r], place(sources[r]), place(targets[r]), place(inverses[r])});
   Schema schema;
   agree(h.comm, [&] {
+    if (offsets.back() != h.info.nodes)
+      fail(h, "/types/offset ends with {}, but the graph has {} vertices", offsets.back(), h.info.nodes);
     try {
       schema = Schema(std::move(types), std::move(list));
     } catch (const std::invalid_argument& error) {
       fail(h, "/types and /relations: {}", error.what());
     }
-    if (schema.nodes() != h.info.nodes)
-      fail(h, "/types/offset ends with {}, but the graph has {} vertices", schema.nodes(), h.info.nodes);
   });
   return schema;
 }

@@ -49,18 +49,22 @@ void write_edges(const Communicator& comm, const Model<EdgeAt>& model, const Row
   writer.write_adjacency(rows);
 }
 
-template <class EdgeAt>
-void write_vertices(const Model<EdgeAt>& model, const VertexOptions& options, const RowRange& range,
-                    GraphWriter& writer) {
-  const auto labels = generate_labels(range, model.class_of);
+// Collective. Features of my range of the vertices of a type, where they have any.
+inline void write_features(const VertexOptions& options, const RowRange& range,
+                           std::span<const std::int32_t> classes, GraphWriter& writer, int type = 0) {
   if (options.features > 0 && options.half)
-    writer.write_features(generate_features<Half>(range, labels, options));
+    writer.write_features(generate_features<Half>(range, classes, options, type), type);
   else if (options.features > 0)
-    writer.write_features(generate_features<float>(range, labels, options));
+    writer.write_features(generate_features<float>(range, classes, options, type), type);
+}
+
+// Collective. Of the first type.
+inline void write_labels_and_splits(const VertexOptions& options, const RowRange& range,
+                                    std::span<const std::int32_t> classes, GraphWriter& writer) {
   if (options.labels > 0)
-    writer.write_multi_labels(generate_several_labels(range, labels, options));
+    writer.write_multi_labels(generate_several_labels(range, classes, options));
   else
-    writer.write_labels(labels);
+    writer.write_labels(classes);
   const auto splits = generate_splits(range, options.seed);
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
     writer.write_split(split, splits[static_cast<std::size_t>(split)]);
@@ -75,7 +79,9 @@ void write_graph(const Communicator& comm, const Model<EdgeAt>& model, const Ver
     write_edges<std::int32_t>(comm, model, range, writer);
   else
     write_edges<std::int64_t>(comm, model, range, writer);
-  write_vertices(model, options, range, writer);
+  const auto classes = generate_labels(range, model.class_of);
+  write_features(options, range, classes, writer);
+  write_labels_and_splits(options, range, classes, writer);
   writer.commit(model.description);
 }
 

@@ -42,14 +42,26 @@ std::int64_t node_memory() {
 }
 
 double topology_bytes(const GraphInfo& graph, bool with_values) {
-  const double index = graph.nodes < (std::int64_t{1} << 31) ? 4 : 8;
+  const double index = std::max(graph.nodes, graph.columns) < (std::int64_t{1} << 31) ? 4 : 8;
   return static_cast<double>(graph.edges) * (index + (with_values ? 4 : 0)) +
          8.0 * static_cast<double>(graph.nodes);
 }
 
+namespace {
+
+double feature_bytes(const VertexInfo& vertices, std::int64_t count) {
+  return static_cast<double>(count) * static_cast<double>(vertices.features) *
+         (vertices.half_features ? 2 : 4);
+}
+
+}  // namespace
+
 double feature_bytes(const GraphInfo& graph) {
-  return static_cast<double>(graph.nodes) * static_cast<double>(graph.features) *
-         (graph.half_features ? 2 : 4);
+  if (!graph.typed) return feature_bytes(graph, graph.nodes);
+  double sum = 0;
+  for (std::size_t t = 0; t < graph.types.size(); ++t)
+    sum += feature_bytes(graph.types[t], graph.schema.types()[t].size());
+  return sum;
 }
 
 std::string bytes_in_words(double bytes) {

@@ -93,7 +93,7 @@ void read_columns(const Cpu& cpu, const ColumnsOf& columns, const Buffer<std::in
 
 #define ESPALIER_INSTANTIATE(Index)                                                                     \
   template void cut_by_relation(const Cpu&, const ColumnsOf&, const RowView<Index>*, const RowKey*,     \
-                                std::int64_t, std::int64_t, RelationParts<Index>&);                                \
+                                std::int64_t, std::int64_t, RelationParts<Index>&);                     \
   template void draw_by_relation(const Cpu&, const RowDraw<Index>&, const LayerDraw&, const ColumnsOf&, \
                                  const RowView<Index>*, const RowKey*, std::int64_t, Entries<Index>&);  \
   template void read_columns(const Cpu&, const ColumnsOf&, const Buffer<std::int64_t>&,                 \

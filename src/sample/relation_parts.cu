@@ -109,7 +109,7 @@ void read_columns(const Cuda& cuda, const ColumnsOf& columns, const DeviceArray<
 
 #define ESPALIER_INSTANTIATE(Index)                                                                    \
   template void cut_by_relation(const Cuda&, const ColumnsOf&, const RowView<Index>*, const RowKey*,   \
-                                std::int64_t, std::int64_t, RelationParts<Index, Cuda>&);                            \
+                                std::int64_t, std::int64_t, RelationParts<Index, Cuda>&);              \
   template void draw_by_relation(const Cuda&, const RowDraw<Index, Cuda>&, const LayerDraw&,           \
                                  const ColumnsOf&, const RowView<Index>*, const RowKey*, std::int64_t, \
                                  Entries<Index, Cuda>&);                                               \

@@ -241,8 +241,10 @@ class RefuseDamagedFiles(Folder):
         self.refuse("is HDF5 but not an espalier graph")
         write_good(self.output, format="something else")
         self.refuse('its attribute format is "something else"')
+        write_good(self.output, version=3)
+        self.refuse("has format version 3, but this program reads versions 1 and 2")
         write_good(self.output, version=2)
-        self.refuse("has format version 2")
+        self.refuse("there is no dataset /types/name", ranks=(1,))
         for version, words in (("1", 'the text "1"'), (None, "absent"), (1.0, "a floating-point number"), ([1, 1], "2 values")):
             write_good(self.output, version=version)
             self.refuse(f"its attribute version is {words}, not the whole number 1", ranks=(1,))

@@ -14,6 +14,10 @@
 // 60/20/20 % train, valid, test by a draw per vertex. With `labels` > 0 a vertex has so many labels
 // of 0 or 1 instead: each class implies each label or not, by the toss of a coin; of a vertex's
 // labels one in ten is the opposite, and one in twenty unknown.
+//
+// With types (schema.hpp): vertices of every type have a class; of each relation so many edges, a
+// fraction `homophily` of which joins a target to a source of its own class. The first type has the
+// labels and the splits.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +54,13 @@ struct PlantedOptions {
   double homophily = 0.8;
 };
 
+struct TypedOptions {
+  std::string types;      ///< "paper=20000:32,author=12000": vertices, and features if any
+  std::string relations;  ///< "author.writes.paper=60000,...": edges, on average
+  bool inverses = true;   ///< each relation NAME also the other way round, as rev_NAME
+  double homophily = 0.8;
+};
+
 struct Edge {
   std::int64_t source = 0;
   std::int64_t target = 0;
@@ -66,5 +77,8 @@ void generate_rmat(const Communicator& comm, const RmatOptions& options, const V
                    const OutputFile& output);
 void generate_planted(const Communicator& comm, const PlantedOptions& options, const VertexOptions& vertices,
                       const OutputFile& output);
+/// `vertices.features` does not count: types have their own.
+void generate_planted_types(const Communicator& comm, const TypedOptions& options,
+                            const VertexOptions& vertices, const OutputFile& output);
 
 }  // namespace espalier

@@ -18,7 +18,8 @@ namespace espalier {
 /// (SLURM, a container) sets a limit.
 std::int64_t node_memory();
 
-/// Bytes of the whole adjacency matrix (indices, indptr, values) and of the whole feature matrix.
+/// Bytes of the whole adjacency matrix (indices, indptr, values) and of all features, of all types
+/// where there are several.
 double topology_bytes(const GraphInfo& graph, bool with_values);
 double feature_bytes(const GraphInfo& graph);
 

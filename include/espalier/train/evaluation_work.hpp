@@ -25,8 +25,7 @@ struct EvaluationWork {
 /// so many copies. `a`: all rows.
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
-                                std::int64_t step,
-                                const ColumnsOf& columns = {});
+                                std::int64_t step, const ColumnsOf& columns = {});
 
 /// The same for n vertices and so many entries that lie anywhere.
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,

@@ -1,0 +1,93 @@
+#include "vertices_in_words.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "espalier/graph/row_range.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kLabel = "info";
+
+// My even range of the vertices of a type.
+RowRange my_vertices(const Communicator& world, const GraphFile& file, int type) {
+  const auto& of = file.info().schema.types()[type];
+  const auto places = even_range(of.size(), world.size(), world.rank());
+  return {of.begin + places.begin, of.begin + places.end};
+}
+
+// How many vertices have each label; behind them, of several labels per vertex, how many
+// are unknown.
+std::vector<std::int64_t> count_labels(const Communicator& world, const GraphFile& file, int type) {
+  const auto& info = file.info().types[type];
+  const auto mine = my_vertices(world, file, type);
+  std::vector<std::int64_t> counts(info.classes + 1, 0);
+  if (info.multi_label) {
+    const auto labels = file.read_multi_labels(mine.begin, mine.end, type);
+    for (std::int64_t v = 0; v < labels.rows; ++v)
+      for (std::int64_t k = 0; k < info.classes; ++k)
+        counts[labels(v, k) == kUnknownLabel ? info.classes : k] += labels(v, k) != 0;
+  } else {
+    for (const auto label : file.read_labels(mine.begin, mine.end, type))
+      if (label >= 0) ++counts[label];
+  }
+  world.all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, kLabel);
+  return counts;
+}
+
+}  // namespace
+
+std::string labels_in_words(const Communicator& world, const GraphFile& file, int type) {
+  const auto& info = file.info().types[type];
+  const auto vertices = file.info().schema.types()[type].size();
+  if (!info.has_labels) return "none";
+  if (info.classes == 0) return fmt::format("all {} vertices are unlabelled (-1)", vertices);
+  auto counts = count_labels(world, file, type);
+  const auto unknown = counts.back();
+  counts.pop_back();
+  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  std::int64_t total = 0;
+  for (const auto count : counts) total += count;
+  const auto* noun = info.multi_label ? "label" : "class";
+  const auto range = fmt::format("{} {} has least ({}), {} {} most ({})", noun, least - counts.begin(),
+                                 *least, noun, most - counts.begin(), *most);
+  if (info.multi_label)
+    return fmt::format(
+        "{} per vertex, 0 or 1, {:.3f} of them 1{}; {}", info.classes,
+        static_cast<double>(total) / static_cast<double>(std::max<std::int64_t>(1, vertices) * info.classes),
+        unknown > 0 ? fmt::format(", {} unknown", unknown) : "", range);
+  return fmt::format("{} classes, {} of {} vertices labelled; {}", info.classes, total, vertices, range);
+}
+
+std::string features_in_words(const Communicator& world, const GraphFile& file, int type) {
+  constexpr std::int64_t kValuesPerPart = std::int64_t{1} << 26;
+  const auto& info = file.info().types[type];
+  const auto values = file.info().schema.types()[type].size() * info.features;
+  const auto* kind = info.half_features ? "float16" : "float32";
+  if (info.features == 0) return "none";
+  if (values == 0) return fmt::format("{} x {}, of no vertex", info.features, kind);
+  const auto mine = my_vertices(world, file, type);
+  const auto parts = 1 + values / world.size() / kValuesPerPart;
+  float least = std::numeric_limits<float>::max(), most = std::numeric_limits<float>::lowest();
+  std::int64_t nonzero = 0;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const auto rows = even_range(mine.size(), parts, part);
+    for (const float x :
+         file.read_features<float>(mine.begin + rows.begin, mine.begin + rows.end, type).data) {
+      least = std::min(least, x);
+      most = std::max(most, x);
+      nonzero += x != 0;
+    }
+  }
+  least = world.all_reduce(least, Reduction::kMin, kLabel);
+  most = world.all_reduce(most, Reduction::kMax, kLabel);
+  nonzero = world.all_reduce(nonzero, Reduction::kSum, kLabel);
+  return fmt::format("{} x {}, from {:.4g} to {:.4g}, {:.1f} % not zero", info.features, kind, least, most,
+                     100.0 * static_cast<double>(nonzero) / static_cast<double>(values));
+}
+
+}  // namespace espalier

@@ -1,0 +1,18 @@
+// What `info` says of features and labels.
+#pragma once
+
+#include <string>
+
+#include "espalier/comm/communicator.hpp"
+#include "espalier/graph/graph_file.hpp"
+
+namespace espalier {
+
+/// Collective. "32 x float32, from -3.1 to 4.2, 100.0 % not zero", of the vertices of a type, or
+/// "none". Reads all of them, in parts: also the check that they are finite.
+std::string features_in_words(const Communicator& world, const GraphFile& file, int type);
+
+/// Collective. "8 classes, 20000 of 20000 vertices labelled; ...", of a type, or "none".
+std::string labels_in_words(const Communicator& world, const GraphFile& file, int type);
+
+}  // namespace espalier

@@ -1,0 +1,385 @@
+"""Files of version 2: those that h5py wrote, as they should be and damaged, and those of `generate planted --types`.
+
+Laws: a file of h5py reads as one of ours, and `info` counts in it what can be counted by hand; each damage is exit code 3 and one message
+that names the place; one changed value in any data set is refused by the name of the data set, whatever the number of ranks; --write
+takes what is there; a generated file is the same for any number of ranks.
+"""
+
+import unittest
+
+import h5py
+import numpy as np
+
+from tests.app.digest_test import dataset_digest, mix, names_of, stated
+from tests.app.program import ProgramTest, espalier
+
+# Two authors (0, 1), three papers (2 to 4), nobody of type editor, one journal (5). Relations: writes, cites, rev_writes, in, edits.
+# Row:                    0: rev_writes | 1: rev_writes | 2: writes, cites | 3: writes     | 4: nothing | 5: in
+INDPTR = [0, 2, 3, 6, 8, 8, 11]
+INDICES = [2, 3, 3, 0, 3, 4, 0, 1, 2, 3, 4]
+SEGMENT_PTR = [0, 1, 2, 4, 5, 5, 6]
+SEGMENT_RELATION = [2, 2, 0, 1, 0, 3]
+SEGMENT_BEGIN = [0, 2, 3, 4, 6, 8]
+
+
+def texts(*names):
+    return np.array(names, dtype="S")
+
+
+def write_typed(path, **changed):
+    """With other values for data sets (graph__indices=...), None for one that is missing, or other attributes."""
+    arrays = {
+        "types/name": texts("author", "paper", "editor", "journal"), "types/offset": np.array([0, 2, 5, 5, 6]),
+        "relations/name": texts("writes", "cites", "rev_writes", "in", "edits"),
+        "relations/source": np.array([0, 1, 1, 1, 2], np.int32), "relations/target": np.array([1, 1, 0, 3, 3], np.int32),
+        "relations/inverse": np.array([2, -1, 0, -1, -1], np.int32),
+        "graph/indptr": np.array(INDPTR), "graph/indices": np.array(INDICES, np.int32),
+        "graph/weights": np.arange(11, dtype=np.float32) / 4,
+        "graph/segment_ptr": np.array(SEGMENT_PTR), "graph/segment_relation": np.array(SEGMENT_RELATION, np.uint8),
+        "graph/segment_begin": np.array(SEGMENT_BEGIN),
+        "nodes/author/features": np.arange(4, dtype=np.float32).reshape(2, 2),
+        "nodes/paper/features": np.arange(9, dtype=np.float16).reshape(3, 3), "nodes/paper/labels": np.array([1, 0, 1], np.int32),
+        "nodes/journal/labels": np.array([[0, 1]], np.uint8),
+        "split/paper/train": np.array([0, 2]), "split/paper/valid": np.array([1]),
+    }
+    attributes = {"format": "espalier-graph", "version": 2, "name": "typed", "source": "a test"}
+    for name, value in changed.items():
+        if name in attributes:
+            attributes[name] = value
+        else:
+            arrays[name.replace("__", "/")] = value
+    with h5py.File(path, "w") as file:
+        for name, value in attributes.items():
+            file.attrs[name] = value
+        for name, value in arrays.items():
+            if value is not None:
+                file[name] = value
+
+
+def but(values, place, value, kind=np.int64):
+    """The values with another one at a place."""
+    changed = np.array(values, kind)
+    changed[place] = value
+    return changed
+
+
+class TypedFile(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph = self.folder / "graph.h5"
+
+    def refuse(self, words, ranks=(1, 3)):
+        for count in ranks:
+            output = self.fail_with(3, [words, str(self.graph)], "digest", self.graph, ranks=count)
+            self.assertNotIn("HDF5-DIAG", output)
+
+
+class Read(TypedFile):
+    def test_a_file_of_h5py(self):
+        write_typed(self.graph)
+        for ranks in (1, 2, 6):
+            self.assertIn("the file has no digest", self.succeed("digest", self.graph, ranks=ranks))
+
+    def test_other_spellings_of_the_same(self):
+        seen = set()
+        for spelling in (dict(), dict(graph__segment_relation=np.array(SEGMENT_RELATION, np.uint16)),
+                         dict(graph__indices=np.array(INDICES, np.int64)), dict(types__offset=np.array([0, 2, 5, 5, 6], np.int16)),
+                         dict(types__name=np.array(["author", "paper", "editor", "journal"], "S31")),
+                         dict(relations__inverse=np.array([2, -1, 0, -1, -1], np.int8)),
+                         dict(graph__segment_begin=np.array(SEGMENT_BEGIN, np.uint32))):
+            write_typed(self.graph, **spelling)
+            seen.add(self.succeed("digest", self.graph).splitlines()[-2])
+        self.assertEqual(len(seen), 1)
+
+    def test_what_the_digests_are(self):
+        write_typed(self.graph)
+        self.succeed("digest", self.graph, "--write", ranks=2)
+        with h5py.File(self.graph) as file:
+            for name in names_of(file):
+                values = file[name][()]
+                if values.dtype.kind == "S":
+                    values = np.array([hash_of(text) for text in values], np.uint64).view(np.int64)
+                self.assertEqual(stated(file[name]), f"{dataset_digest(values):016x}", name)
+        self.assertIn("holds what its digests say", self.succeed("digest", self.graph, ranks=3))
+
+
+def hash_of(text):
+    state = 0
+    for letter in text:
+        state = mix(state ^ letter)
+    return mix(state)
+
+
+class Info(TypedFile):
+    """`info` on a graph with types: what the file of h5py above holds, counted by hand."""
+
+    def lines(self, *arguments, ranks=1):
+        return [line.split() for line in self.succeed("info", self.graph, *arguments, ranks=ranks).splitlines()]
+
+    def test_types_and_relations(self):
+        write_typed(self.graph)
+        for ranks in (1, 2, 8):
+            lines = self.lines(ranks=ranks)
+            for wanted in ("vertices 6, of 4 types", "edges 11, of 5 relations, weighted, 32-bit ids", "self loops 0",
+                           "isolated 0 vertices without any edge",
+                           "author 2 2 x float32 none 0 0 0", "paper 3 3 x float16 2 classes 2 1 0", "editor 0 none none 0 0 0",
+                           "journal 1 none 2 labels 0 0 0",
+                           "author.writes.paper 3 1.000 2 paper.rev_writes.author", "paper.cites.paper 2 0.667 2 none",
+                           "paper.rev_writes.author 3 1.500 2 author.writes.paper", "paper.in.journal 3 3.000 3 none",
+                           "editor.edits.journal 0 0.000 0 none",
+                           "target several types have labels: graph.target says which one is meant",
+                           "features author: 2 x float32, from 0 to 3, 75.0 % not zero",
+                           "features paper: 3 x float16, from 0 to 8, 88.9 % not zero",
+                           "labels paper: 2 classes, 3 of 3 vertices labelled; class 0 has least (1), class 1 most (2)",
+                           "labels journal: 2 per vertex, 0 or 1, 0.500 of them 1; label 0 has least (0), label 1 most (1)"):
+                self.assertIn(wanted.split(), lines)
+
+    def test_the_target(self):
+        write_typed(self.graph, nodes__journal__labels=None)
+        self.assertIn(["target", "paper"], self.lines())
+        write_typed(self.graph, nodes__journal__labels=None, nodes__paper__labels=None)
+        self.assertIn("target none: no type has labels".split(), self.lines())
+
+    def test_vertices_without_any_edge(self):
+        write_typed(self.graph, graph__indptr=np.array([0, 2, 3, 6, 8, 8, 8]), graph__indices=np.array([2, 3, 3, 0, 2, 3, 0, 1], np.int32),
+                    graph__segment_ptr=np.array([0, 1, 2, 4, 5, 5, 5]), graph__segment_relation=np.array([2, 2, 0, 1, 0], np.uint8),
+                    graph__segment_begin=np.array([0, 2, 3, 4, 6]), graph__weights=None)
+        for ranks in (1, 3):
+            lines = self.lines(ranks=ranks)
+            self.assertIn("isolated 2 vertices without any edge".split(), lines)
+            self.assertIn("edges 8, of 5 relations, unweighted, 32-bit ids".split(), lines)
+
+    def test_a_self_loop(self):
+        write_typed(self.graph, graph__indices=but(INDICES, 4, 2))
+        self.assertIn("self loops 1".split(), self.lines(ranks=2))
+
+    def test_an_inverse_with_other_edges(self):
+        write_typed(self.graph, graph__indices=but(INDICES, 1, 4))
+        for ranks in (1, 3):
+            lines = self.lines(ranks=ranks)
+            self.assertIn("author.writes.paper 3 1.000 2 paper.rev_writes.author, wrongly: it has other edges".split(), lines)
+
+    def test_memory_adds_the_types_up(self):
+        self.succeed("generate", "planted", "--types", "a=30000:7,b=20000,c=10000:3", "--relations", "a.x.b=7000,b.y.c=5000",
+                     "-o", self.graph)
+        with h5py.File(self.graph) as file:
+            edges = len(file["graph/indices"])
+        topology, features = 4 * edges + 8 * 60000, 4 * (7 * 30000 + 3 * 10000)
+        output = self.succeed("info", self.graph, "--ranks", 8, "--replication", 2)
+        for rows, name in ((4, "partitioned"), (1, "replicated")):
+            wanted = [f"{x / 1024:.1f} KiB" for x in (topology / rows, features / 4)]
+            row = next(line for line in output.splitlines() if line.split()[:1] == [name])
+            self.assertEqual(row.split()[1:5], " ".join(wanted).split())
+
+
+class Generate(TypedFile):
+    TYPES = ("--types", "paper=400:6,author=300,field=40:3", "--relations", "author.writes.paper=1500,paper.about.field=900")
+
+    def test_the_same_for_every_rank_count(self):
+        seen = set()
+        for ranks in (1, 2, 3):
+            self.succeed("generate", "planted", *self.TYPES, "--seed", 3, "-o", self.graph, "--overwrite", ranks=ranks)
+            seen.add(self.succeed("digest", self.graph).splitlines()[-2])
+        self.assertEqual(len(seen), 1)
+
+    def test_what_it_says(self):
+        output = self.succeed("generate", "planted", *self.TYPES, "-o", self.graph)
+        self.assertRegex(output, r"wrote +\S+: 740 vertices of 3 types, \d+ edges of 4 relations, 8 classes, in ")
+        output = self.succeed("generate", "planted", *self.TYPES, "--no-inverse", "--labels", 3, "--half", "-o", self.graph, "--overwrite")
+        self.assertRegex(output, r"740 vertices of 3 types, \d+ edges of 2 relations, 3 labels, in ")
+        with h5py.File(self.graph) as file:
+            self.assertEqual(file["nodes/paper/features"].dtype, np.float16)
+            self.assertEqual(file["nodes/paper/labels"].shape, (400, 3))
+            self.assertEqual(file["relations/inverse"][()].tolist(), [-1, -1])
+
+    def test_the_example_of_the_help(self):
+        text = self.succeed("help", "generate").replace("\\\n", "")
+        line = next(line for line in text.splitlines() if "--types paper" in line)
+        self.succeed(*line.split()[1:-1], self.graph)
+        self.assertIn("32300, of 3 types", self.succeed("info", self.graph))
+
+    def test_options_that_do_not_go_together(self):
+        for extra, words in ((("--nodes", 10), "--nodes"), (("--degree", 3), "--degree"), (("--features", 3), "--features"),
+                             (("--types", ""), "--types")):
+            self.fail_with(2, [words], "generate", "planted", *self.TYPES, *extra, "-o", self.graph)
+        for alone in (self.TYPES[:2], self.TYPES[2:], ("--no-inverse",)):
+            self.fail_with(2, ["requires --"], "generate", "planted", *alone, "-o", self.graph)
+        code, output = espalier("generate", "rmat", *self.TYPES, "-o", self.graph)
+        self.assertEqual(code, 2, output)
+
+    def test_words_that_make_no_sense(self):
+        def refuse(words, types, relations, ranks=1):
+            self.fail_with(2, [words], "generate", "planted", "--types", types, "--relations", relations, "-o", self.graph, ranks=ranks)
+        refuse("there is no type book; --types has a, b", "a=100,b=100", "a.x.book=3", ranks=3)
+        refuse("--types b: give NAME=VERTICES[:FEATURES]", "a=100,b", "a.x.b=3")
+        refuse("--relations a.x=3: give SOURCE.NAME.TARGET=EDGES", "a=100,b=100", "a.x=3")
+        refuse("two vertex types are called a", "a=100,a=100", "a.x.a=3")
+        refuse("two relations are called a.x.a", "a=100", "a.x.a=3,a.x.a=4")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+
+class Refuse(TypedFile):
+    def test_versions(self):
+        write_typed(self.graph, version=3)
+        self.refuse("has format version 3, but this program reads versions 1 and 2")
+
+    def test_data_sets_that_are_missing_or_of_another_shape(self):
+        for name in ("types/name", "types/offset", "relations/name", "relations/source", "relations/target", "relations/inverse",
+                     "graph/segment_ptr", "graph/segment_relation", "graph/segment_begin"):
+            write_typed(self.graph, **{name.replace("/", "__"): None})
+            self.refuse(f"there is no dataset /{name}", ranks=(1,))
+            write_typed(self.graph, **{name.replace("/", "__"): np.zeros((2, 2), np.int64)})
+            self.refuse(f"/{name} has 2 dimensions, expected 1", ranks=(1,))
+        for name in ("types/offset", "relations/source", "graph/segment_ptr", "graph/segment_begin"):
+            write_typed(self.graph, **{name.replace("/", "__"): np.zeros(5)})
+            self.refuse(f"/{name} does not hold integers", ranks=(1,))
+
+    def test_lengths(self):
+        cases = [(dict(types__offset=np.array([0, 2, 5, 6])), "/types/offset has 4 entries for 4 types"),
+                 (dict(relations__source=np.zeros(4, np.int32)), "/relations/source has 4 entries for 5 relations"),
+                 (dict(relations__target=np.zeros(6, np.int32)), "/relations/target has 6 entries for 5 relations"),
+                 (dict(relations__inverse=np.zeros(1, np.int32)), "/relations/inverse has 1 entries for 5 relations"),
+                 (dict(graph__segment_ptr=np.array(SEGMENT_PTR[:-1])), "/graph/segment_ptr has 6 entries, but the graph has 6 vertices"),
+                 (dict(graph__segment_begin=np.array(SEGMENT_BEGIN[:-1])),
+                  "/graph/segment_begin has 5 entries, but /graph/segment_relation has 6"),
+                 (dict(nodes__paper__features=np.zeros((6, 3), np.float32)), "/nodes/paper/features has 6 rows, but the type has 3 vertices"),
+                 (dict(nodes__paper__labels=np.zeros(2, np.int32)), "/nodes/paper/labels has 2 rows, but the type has 3 vertices"),
+                 (dict(split__paper__train=np.arange(4)), "/split/paper/train has 4 ids, but the type has 3 vertices")]
+        for changed, words in cases:
+            write_typed(self.graph, **changed)
+            self.refuse(words, ranks=(1,))
+
+    def test_names(self):
+        many = texts(*(f"t{k}" for k in range(257)))
+        cases = [(dict(types__name=texts("author", "paper", "author", "journal")), "two vertex types are called author"),
+                 (dict(types__name=texts("author", "paper", "a.b", "journal")), 'the vertex type "a.b"'),
+                 (dict(types__name=texts("author", "paper", "", "journal")), "a vertex type without a name"),
+                 (dict(relations__name=texts("writes", "writes", "x", "in", "in"), relations__source=np.array([0, 1, 1, 1, 1], np.int32)),
+                  "two relations are called paper.in.journal"),
+                 (dict(types__name=np.arange(4)), "/types/name is no list of texts of fixed length"),
+                 (dict(relations__name=np.array(["a", "b", "c", "d", "e"], object)), "/relations/name is no list of texts of fixed length"),
+                 (dict(types__name=many), "/types/name has 257 names, expected 1 to 256"),
+                 (dict(relations__name=many[:0]), "/relations/name has 0 names, expected 1 to 256"),
+                 (dict(relations__name=np.array(["a", "b", "c", "d", "e" * 1025], "S")), "the names in /relations/name have 1025 letters")]
+        for changed, words in cases:
+            write_typed(self.graph, **changed)
+            self.refuse(words, ranks=(1,))
+        write_typed(self.graph, types__name=texts("author", "paper", "author", "journal"))
+        self.refuse("two vertex types are called author", ranks=(3,))
+
+    def test_types_and_relations_that_do_not_fit(self):
+        cases = [(dict(types__offset=np.array([0, 2, 5, 5, 7])), "/types/offset ends with 7, but the graph has 6 vertices"),
+                 (dict(types__offset=np.array([1, 2, 5, 5, 6])), "the vertices of type author are [1, 2), but 0 is the next"),
+                 (dict(types__offset=np.array([0, 2, 5, 4, 6])), "the vertices of type editor are [5, 4), but 5 is the next"),
+                 (dict(relations__source=np.array([0, 1, 4, 1, 2])), "relation rev_writes is of type 4, of 4"),
+                 (dict(relations__target=np.array([1, 1, 2**40, 3, 3])), "relation rev_writes is of type 2147483647, of 4"),
+                 (dict(relations__target=np.array([1, -1, 0, 3, 3])), "relation cites is of type -1, of 4"),
+                 (dict(relations__inverse=np.array([2, -1, 0, 5, -1])), "the inverse of relation paper.in.journal is 5, of 5"),
+                 (dict(relations__inverse=np.array([2, -3, 0, -1, -1])), "the inverse of relation paper.cites.paper is -3, of 5"),
+                 (dict(relations__inverse=np.array([2, -1, -1, -1, -1])),
+                  "relation paper.rev_writes.author cannot be the inverse of author.writes.paper"),
+                 (dict(relations__inverse=np.array([1, 0, -1, -1, -1])),
+                  "relation paper.cites.paper cannot be the inverse of author.writes.paper")]
+        for changed, words in cases:
+            write_typed(self.graph, **changed)
+            self.refuse(words, ranks=(1,))
+
+    def test_segments(self):
+        relation, begin, ptr = SEGMENT_RELATION, SEGMENT_BEGIN, SEGMENT_PTR
+        cases = [(dict(graph__segment_ptr=but(ptr, 0, 1)), "/graph/segment_ptr starts with 1, not with 0"),
+                 (dict(graph__segment_ptr=but(ptr, 6, 5)), "/graph/segment_ptr ends with 5, but /graph/segment_relation has 6 entries"),
+                 (dict(graph__segment_ptr=but(ptr, 3, 1)), "/graph/segment_ptr is not ascending within [0, 6]: entry 3 is 1 after 2"),
+                 (dict(graph__segment_ptr=but(ptr, 2, 99)), "/graph/segment_ptr is not ascending within [0, 6]: entry 2 is 99"),
+                 (dict(graph__segment_ptr=but(ptr, 4, 4)), "/graph/segment_ptr: row 3 has 2 entries, but no segment"),
+                 (dict(graph__segment_ptr=but(ptr, 5, 6), graph__segment_relation=but(relation, 5, 0)),
+                  "the last segment of row 4 begins at entry 8, but the row ends at 8"),
+                 (dict(graph__segment_relation=but(relation, 5, 5)), "/graph/segment_relation: row 5 has relation 5, of 5"),
+                 (dict(graph__segment_relation=but(relation, 5, -1)), "/graph/segment_relation: row 5 has relation -1, of 5"),
+                 (dict(graph__segment_relation=but(relation, [2, 3], [1, 0])),
+                  "the relations of row 2 are not strictly ascending (0 after 1)"),
+                 (dict(graph__segment_relation=but(relation, 3, 0)), "the relations of row 2 are not strictly ascending (0 after 0)"),
+                 (dict(graph__segment_relation=but(relation, 4, 2)),
+                  "/graph/segment_relation: row 3 is of type paper, but has an edge of relation paper.rev_writes.author"),
+                 (dict(graph__segment_begin=but(begin, 0, 1)), "/graph/segment_begin: segment 0 of row 0 begins at entry 1, not at 0"),
+                 (dict(graph__segment_begin=but(begin, 2, 2)), "segment 0 of row 2 begins at entry 2, not at 3"),
+                 (dict(graph__segment_begin=but(begin, 3, 3)), "segment 1 of row 2 begins at entry 3, not after 3"),
+                 (dict(graph__segment_begin=but(begin, 3, 6)), "the last segment of row 2 begins at entry 6, but the row ends at 6"),
+                 (dict(graph__segment_begin=but(begin, 3, 9)), "the last segment of row 2 begins at entry 9, but the row ends at 6"),
+                 (dict(graph__segment_begin=but(begin, 5, -8)), "segment 0 of row 5 begins at entry -8, not at 8")]
+        for changed, words in cases:
+            write_typed(self.graph, **changed)
+            self.refuse(words)
+
+    def test_sources(self):
+        cases = [(4, 1, "row 2 names vertex 1, but the source type of its relation has vertices 2 to 4"),
+                 (7, 2, "row 3 names vertex 2, but the source type of its relation has vertices 0 to 1"),
+                 (3, -1, "row 2 names vertex -1"), (10, 6, "row 5 names vertex 6"),
+                 (5, 3, "/graph/indices: the columns of row 2 are not strictly ascending (3 after 3)"),
+                 (8, 4, "/graph/indices: the columns of row 5 are not strictly ascending (3 after 4)")]
+        for place, value, words in cases:
+            write_typed(self.graph, graph__indices=but(INDICES, place, value))
+            self.refuse(words)
+        write_typed(self.graph, graph__segment_relation=but(SEGMENT_RELATION, 5, 4))
+        self.refuse("/graph/indices: row 5 names vertex 2, but the source type of its relation has none")
+
+    def test_vertices_of_types(self):
+        features = np.zeros((3, 3), np.float32)
+        features[2, 1] = np.inf
+        cases = [(dict(nodes__paper__features=features), "/nodes/paper/features: row 2, column 1 is not a finite number"),
+                 (dict(nodes__paper__labels=np.array([1, -4, 1])), "/nodes/paper/labels: vertex 1 has label -4"),
+                 (dict(nodes__journal__labels=np.array([[0, 7]], np.uint8)), "/nodes/journal/labels: row 0 holds 7"),
+                 (dict(split__paper__valid=np.array([3])), "/split/paper/valid: entry 0 is 3, but the type has vertices 0 to 2"),
+                 (dict(split__paper__train=np.array([2, 0])), "/split/paper/train: ids are not strictly ascending"),
+                 (dict(split__paper__valid=np.array([2])), "vertex 2 is in /split/paper/train and in /split/paper/valid"),
+                 (dict(nodes__paper__labels=np.array([1, -1, 1])), "vertex 1 of /split/paper/valid has no label (-1)")]
+        for changed, words in cases:
+            write_typed(self.graph, **changed)
+            self.refuse(words, ranks=(2,))
+
+
+class Damage(TypedFile):
+    """One value is changed, to one that every other check allows."""
+
+    CHANGES = {"/types/name": (1, b"papers"), "/types/offset": (2, 4), "/relations/name": (4, b"x"), "/relations/source": (4, 3),
+               "/relations/target": (4, 1), "/relations/inverse": (1, 1), "/graph/indptr": (4, 7), "/graph/indices": (5, 3),
+               "/graph/weights": (10, 0.125), "/graph/segment_ptr": (3, 3), "/graph/segment_relation": (5, 2),
+               "/graph/segment_begin": (3, 5), "/nodes/author/features": ((1, 1), 0.5), "/nodes/paper/features": ((2, 0), 1),
+               "/nodes/paper/labels": (0, 0), "/nodes/journal/labels": ((0, 0), 255), "/split/paper/train": (1, 1),
+               "/split/paper/valid": (0, 0)}
+
+    def test_one_changed_value_is_refused_by_name(self):
+        write_typed(self.graph, types__name=np.array(["author", "paper", "editor", "journal"], "S9"),
+                    graph__indices=but(INDICES, 4, 2))  # row 2 cites 2 and 4, so that 3 in place of 4 is allowed
+        self.succeed("digest", self.graph, "--write")
+        with h5py.File(self.graph) as file:
+            self.assertEqual(set(names_of(file)), set(self.CHANGES))
+        whole = self.graph.read_bytes()
+        for name, (place, value) in self.CHANGES.items():
+            self.graph.write_bytes(whole)
+            with h5py.File(self.graph, "r+") as file:
+                values = file[name][()]
+                values[place] = value
+                self.assertFalse(np.array_equal(values, file[name][()]), name)
+                file[name][...] = values
+            for ranks in (1, 3):
+                self.fail_with(3, [f": {name} does not hold what was written there"], "digest", self.graph, ranks=ranks)
+
+    def test_a_data_set_that_is_gone_or_new(self):
+        write_typed(self.graph)
+        self.succeed("digest", self.graph, "--write")
+        with h5py.File(self.graph, "r+") as file:
+            del file["nodes/author/features"]
+        self.refuse("its data sets are not those that were written")
+
+    def test_write_takes_what_is_there(self):
+        write_typed(self.graph)
+        self.succeed("digest", self.graph, "--write")
+        with h5py.File(self.graph, "r+") as file:
+            file["relations/name"][1] = b"mends"
+        self.refuse("/relations/name does not hold what was written there", ranks=(2,))
+        self.succeed("digest", self.graph, "--write", ranks=2)
+        self.assertIn("holds what its digests say", self.succeed("digest", self.graph))
+
+
+if __name__ == "__main__":
+    unittest.main()

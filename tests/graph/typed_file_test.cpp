@@ -1,0 +1,484 @@
+// ranks: 1 2 3 4 6 8
+// Laws: of a graph with types, what was written, in whatever ranges, is what is read, in whatever
+// ranges: apart as it was written, merged as a sum over relations; a file holds the same, with one
+// digest, for any number of ranks. (Damaged files: tests/app/typed_file_test.py.)
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/graph_writer.hpp"
+#include "espalier/graph/row_range.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+// ---- a whole graph, the same on every rank, as a list of edges ----
+
+// What is known of the vertices of one type.
+struct Vertices {
+  Matrix<float> features;               // no column: none
+  Buffer<std::int32_t> labels;          // empty: none
+  Matrix<std::uint8_t> several_labels;  // no column: none
+  std::array<Buffer<std::int64_t>, 3> splits;
+};
+
+struct Whole {
+  Schema schema;
+  std::map<std::array<std::int64_t, 3>, float> edges;  // (row, relation, source): weight
+  bool weighted = false;
+  std::vector<Vertices> vertices;  // [types]
+};
+
+// The first column of each relation: sizes of source types, added up here.
+std::vector<std::int64_t> first_columns(const Schema& schema) {
+  std::vector<std::int64_t> first = {0};
+  for (const auto& relation : schema.relations()) {
+    const auto& source = schema.types()[relation.source];
+    first.push_back(first.back() + source.end - source.begin);
+  }
+  return first;
+}
+
+template <class Index, class Entries>
+Csr<Index> matrix_of(const Entries& entries, std::int64_t rows, std::int64_t columns, bool weighted) {
+  Csr<Index> matrix;
+  matrix.rows = rows;
+  matrix.columns = columns;
+  matrix.indptr.assign(rows + 1, 0);
+  for (const auto& [place, weight] : entries) {
+    ++matrix.indptr[place.first + 1];
+    matrix.indices.push_back(static_cast<Index>(place.second));
+    if (weighted) matrix.values.push_back(weight);
+  }
+  for (std::int64_t v = 0; v < rows; ++v) matrix.indptr[v + 1] += matrix.indptr[v];
+  return matrix;
+}
+
+using Entries = std::map<std::pair<std::int64_t, std::int64_t>, float>;
+
+template <class Index>
+Csr<Index> apart(const Whole& g) {
+  const auto first = first_columns(g.schema);
+  Entries entries;
+  for (const auto& [edge, weight] : g.edges) {
+    const auto& source = g.schema.types()[g.schema.relations()[edge[1]].source];
+    entries[{edge[0], first[edge[1]] + edge[2] - source.begin}] = weight;
+  }
+  return matrix_of<Index>(entries, g.schema.nodes(), first.back(), g.weighted);
+}
+
+template <class Index>
+Csr<Index> merged(const Whole& g) {
+  Entries entries;
+  for (const auto& [edge, weight] : g.edges) entries[{edge[0], edge[2]}] += weight;
+  return matrix_of<Index>(entries, g.schema.nodes(), g.schema.nodes(), g.weighted);
+}
+
+Vertices make_vertices(const VertexType& type, int features, int labels, std::mt19937_64& random) {
+  Vertices made;
+  made.features.resize(type.size(), features);
+  for (auto& x : made.features.data) x = to_float(to_half(static_cast<float>(random() % 100) / 7));
+  made.several_labels.resize(type.size(), labels > 0 ? 0 : -labels);
+  for (auto& x : made.several_labels.data) x = static_cast<std::uint8_t>(random() % 2);
+  for (std::int64_t v = 0; v < type.size(); ++v) {
+    if (labels > 0) made.labels.push_back(static_cast<std::int32_t>(random() % labels));
+    const auto split = random() % 4;
+    if (split < 3 && labels != 0) made.splits[split].push_back(v);
+  }
+  if (labels > 0 && type.size() > 0) made.labels[0] = labels - 1;  // so many classes
+  return made;
+}
+
+// A third of all pairs of each relation but those called "no...", and of every fifth row none.
+// vertices[t]: columns of features, and classes, or minus the labels of several.
+Whole make_graph(const Schema& schema, const std::vector<std::pair<int, int>>& vertices, bool weighted,
+                 std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Whole g{schema, {}, weighted, {}};
+  for (int r = 0; r < std::ssize(schema.relations()); ++r) {
+    const auto& relation = schema.relations()[r];
+    if (relation.name.starts_with("no")) continue;
+    const auto &source = schema.types()[relation.source], &target = schema.types()[relation.target];
+    for (auto v = target.begin; v < target.end; ++v)
+      for (auto u = source.begin; u < source.end; ++u)
+        if (v % 5 != 3 && random() % 3 == 0) g.edges[{v, r, u}] = static_cast<float>(random() % 1000) / 8;
+  }
+  for (std::size_t t = 0; t < vertices.size(); ++t)
+    g.vertices.push_back(make_vertices(schema.types()[t], vertices[t].first, vertices[t].second, random));
+  return g;
+}
+
+// Authors, papers and a single journal; nobody is an editor. Relations with inverse and without,
+// between one type, from and to the empty one, and one that has no edge at all.
+Whole small_graph(bool weighted) {
+  const Schema schema({{"author", 0, 5}, {"editor", 5, 5}, {"paper", 5, 17}, {"journal", 17, 18}},
+                      {{"writes", 0, 2, 4},
+                       {"cites", 2, 2},
+                       {"in", 2, 3},
+                       {"edits", 1, 3},
+                       {"rev_writes", 2, 0, 0},
+                       {"none", 0, 0},
+                       {"knows", 0, 1},
+                       {"extends", 2, 2}});
+  return make_graph(schema, {{2, 0}, {3, 0}, {3, 4}, {0, 0}}, weighted, test_seed(5));
+}
+
+// ---- writing and reading in ranges ----
+
+template <class T>
+Buffer<T> part(const Buffer<T>& whole, std::int64_t begin, std::int64_t end) {
+  return Buffer<T>(whole.begin() + begin, whole.begin() + end);
+}
+
+template <class T>
+Matrix<T> rows_of(const Matrix<T>& whole, std::int64_t begin, std::int64_t end) {
+  Matrix<T> rows(end - begin, whole.columns);
+  std::copy_n(whole.data.begin() + begin * whole.columns, rows.data.size(), rows.data.begin());
+  return rows;
+}
+
+template <class Index>
+Csr<Index> rows_of(const Csr<Index>& a, std::int64_t begin, std::int64_t end) {
+  Csr<Index> rows;
+  rows.rows = end - begin;
+  rows.columns = a.columns;
+  rows.indptr = part(a.indptr, begin, end + 1);
+  const auto first = rows.indptr.front();
+  rows.indices = part(a.indices, first, rows.indptr.back());
+  if (a.has_values()) rows.values = part(a.values, first, rows.indptr.back());
+  for (auto& offset : rows.indptr) offset -= first;
+  return rows;
+}
+
+// Range number `how` of n things for this rank: even; all on the first rank; all on the last; one
+// on the first, the others on the last.
+constexpr int kWays = 4;
+RowRange range_of(std::int64_t n, int how, const Communicator& comm = test_world()) {
+  const int r = comm.rank(), last = comm.size() - 1;
+  if (how == 0) return even_range(n, comm.size(), r);
+  const auto cut = how == 1 ? n : how == 2 ? 0 : std::min<std::int64_t>(n, 1);
+  if (last == 0) return {0, n};
+  return {r == 0 ? 0 : cut, r == last ? n : cut};
+}
+
+void write_vertices(const Communicator& comm, GraphWriter& writer, const Vertices& of, std::int64_t n,
+                    int type, int how) {
+  const auto mine = range_of(n, how, comm);
+  if (of.features.columns > 0) writer.write_features(rows_of(of.features, mine.begin, mine.end), type);
+  if (!of.labels.empty()) writer.write_labels(part(of.labels, mine.begin, mine.end), type);
+  if (of.several_labels.columns > 0)
+    writer.write_multi_labels(rows_of(of.several_labels, mine.begin, mine.end), type);
+  for (std::size_t s = 0; s < 3; ++s) {
+    const auto& ids = of.splits[s];
+    const auto of_split = range_of(std::ssize(ids), how, comm);
+    if (!ids.empty())
+      writer.write_split(static_cast<Split>(s), part(ids, of_split.begin, of_split.end), type);
+  }
+}
+
+// Collective.
+template <class Index>
+void write_graph(const Communicator& comm, const Whole& g, int how, const std::string& path) {
+  const auto rows = range_of(g.schema.nodes(), how, comm);
+  GraphWriter writer(comm, {path, true});
+  writer.write_schema(g.schema);
+  writer.write_adjacency(rows_of(apart<Index>(g), rows.begin, rows.end));
+  for (int t = 0; t < std::ssize(g.vertices); ++t)
+    write_vertices(comm, writer, g.vertices[t], g.schema.types()[t].size(), t, how);
+  writer.commit({"typed", "made by a test", true});
+}
+
+GraphView view_of(bool apart, const std::string& target = "") {
+  GraphView view;
+  view.apart = apart;
+  view.target = target;
+  return view;
+}
+
+template <class Index>
+void expect_rows(const Csr<Index>& got, const Csr<Index>& wanted) {
+  EXPECT_EQ(got.rows, wanted.rows);
+  EXPECT_EQ(got.columns, wanted.columns);
+  EXPECT_EQ(got.indptr, wanted.indptr);
+  EXPECT_EQ(got.indices, wanted.indices);
+  EXPECT_EQ(got.values, wanted.values);
+}
+
+void expect_schema(const Schema& got, const Schema& wanted) {
+  ASSERT_EQ(got.types().size(), wanted.types().size());
+  for (std::size_t t = 0; t < wanted.types().size(); ++t) {
+    EXPECT_EQ(got.types()[t].name, wanted.types()[t].name);
+    EXPECT_EQ(got.types()[t].begin, wanted.types()[t].begin);
+    EXPECT_EQ(got.types()[t].end, wanted.types()[t].end);
+  }
+  EXPECT_EQ(got.relation_names(), wanted.relation_names());
+  for (std::size_t r = 0; r < wanted.relations().size(); ++r)
+    EXPECT_EQ(got.relations()[r].inverse, wanted.relations()[r].inverse);
+}
+
+// Ids that are counted within a type, as ids of vertices.
+Buffer<std::int64_t> shifted(Buffer<std::int64_t> ids, std::int64_t by) {
+  for (auto& id : ids) id += by;
+  return ids;
+}
+
+// Collective. Features, labels and splits of a type, in ranges of its own vertices.
+void expect_vertices(const GraphFile& file, const Whole& g, int t, int how) {
+  const auto& type = g.schema.types()[t];
+  const auto& of = g.vertices[t];
+  const auto& info = file.info().types[t];
+  const auto mine = range_of(type.size(), how);
+  const auto begin = type.begin + mine.begin, end = type.begin + mine.end;
+  EXPECT_EQ(info.features, of.features.columns);
+  if (info.features > 0)
+    EXPECT_EQ(file.read_features<float>(begin, end, t).data, rows_of(of.features, mine.begin, mine.end).data);
+  EXPECT_EQ(info.has_labels, !of.labels.empty() || of.several_labels.columns > 0);
+  EXPECT_EQ(info.multi_label, of.several_labels.columns > 0);
+  if (!of.labels.empty()) EXPECT_EQ(file.read_labels(begin, end, t), part(of.labels, mine.begin, mine.end));
+  if (info.multi_label)
+    EXPECT_EQ(file.read_multi_labels(begin, end, t).data,
+              rows_of(of.several_labels, mine.begin, mine.end).data);
+  const std::int64_t sizes[] = {info.train, info.valid, info.test};
+  for (std::size_t s = 0; s < 3; ++s) {
+    EXPECT_EQ(sizes[s], std::ssize(of.splits[s]));
+    EXPECT_EQ(file.read_split(static_cast<Split>(s), t), shifted(of.splits[s], type.begin));
+  }
+}
+
+// Collective. Writes in ranges of each kind; reads in ranges of each kind, in either width.
+template <class Index, class Other>
+void round_trip(const Whole& g) {
+  const auto& world = test_world();
+  const auto path = test_folder("typed-file") + "/graph.h5";
+  std::set<std::string> digests;
+  for (int write = 0; write < kWays; ++write) {
+    write_graph<Index>(world, g, write, path);
+    for (const bool separate : {true, false}) {
+      const GraphFile file(world, path, view_of(separate));
+      const auto& info = file.info();
+      EXPECT_TRUE(info.typed);
+      EXPECT_TRUE(file.has_digest());
+      expect_schema(info.schema, g.schema);
+      EXPECT_EQ(info.nodes, g.schema.nodes());
+      EXPECT_EQ(info.columns, separate ? first_columns(g.schema).back() : g.schema.nodes());
+      EXPECT_EQ(info.edges, std::ssize(g.edges));
+      EXPECT_EQ(info.weighted, g.weighted);
+      EXPECT_EQ(info.wide_indices, sizeof(Index) == 8);
+      const auto a = separate ? apart<Index>(g) : merged<Index>(g);
+      const auto b = separate ? apart<Other>(g) : merged<Other>(g);
+      for (int read = 0; read < kWays; ++read) {
+        const auto mine = range_of(info.nodes, read);
+        expect_rows(file.read_rows<Index>(mine.begin, mine.end), rows_of(a, mine.begin, mine.end));
+        expect_rows(file.read_rows<Other>(mine.begin, mine.end), rows_of(b, mine.begin, mine.end));
+        for (int t = 0; t < std::ssize(g.vertices); ++t) expect_vertices(file, g, t, read);
+      }
+      check_splits(world, file);
+      EXPECT_EQ(file.content().file, info.content.file);
+      EXPECT_EQ(file.content().datasets, info.content.datasets);
+      digests.insert(hex(*file.content().file));
+    }
+    const GraphFile again(world, path, Verify::kRenew);
+    EXPECT_FALSE(again.content().file);
+    read_everything(world, again);
+    digests.insert(hex(again.content().file.value_or(0)));
+  }
+  // One rank alone writes what all write together.
+  const auto alone = world.split(world.rank(), 0);
+  if (world.rank() == 0) {
+    write_graph<Index>(alone, g, 0, path);
+    digests.insert(hex(*GraphFile(alone, path).content().file));
+  }
+  EXPECT_EQ(digests.size(), 1u);
+  world.barrier();
+}
+
+TEST(TypedFile, RoundTrip) {
+  round_trip<std::int32_t, std::int64_t>(small_graph(false));
+}
+TEST(TypedFile, RoundTripWeighted) {
+  round_trip<std::int32_t, std::int64_t>(small_graph(true));
+}
+TEST(TypedFile, RoundTripWideIndices) {
+  round_trip<std::int64_t, std::int32_t>(small_graph(true));
+}
+
+// Fewer vertices than ranks; types without vertices at both ends.
+TEST(TypedFile, RoundTripOfAFewVertices) {
+  const Schema schema({{"a", 0, 0}, {"b", 0, 1}, {"c", 1, 3}, {"d", 3, 3}},
+                      {{"x", 1, 2}, {"y", 2, 2}, {"z", 3, 1}, {"w", 2, 1}});
+  round_trip<std::int32_t, std::int64_t>(make_graph(schema, {{4, 0}, {1, 2}, {0, 0}, {2, 0}}, true, 3));
+}
+
+TEST(TypedFile, RoundTripWithoutAnyEdge) {
+  const Schema schema({{"a", 0, 4}, {"b", 4, 9}}, {{"none", 0, 1}, {"nothing", 1, 0}});
+  round_trip<std::int32_t, std::int64_t>(make_graph(schema, {{2, 0}, {0, 3}}, false, 3));
+}
+
+// Edges of several relations between the same two vertices.
+TEST(TypedFile, RoundTripOfOneTypeAndManyRelations) {
+  const Schema schema({{"entity", 0, 11}}, {{"a", 0, 0, 1}, {"b", 0, 0, 0}, {"c", 0, 0, 2}, {"d", 0, 0}});
+  round_trip<std::int32_t, std::int64_t>(make_graph(schema, {{3, 3}}, true, 9));
+}
+
+// Relations above 127, of which a byte with a sign knows nothing.
+TEST(TypedFile, RoundTripOfAsManyRelationsAsThereMayBe) {
+  std::vector<Relation> relations;
+  for (int r = 0; r < kMostRelations; ++r)
+    relations.push_back({(r % 3 == 0 && r < 255 ? "no" : "r") + std::to_string(r), r % 2, r / 2 % 2});
+  const Schema schema({{"a", 0, 2}, {"b", 2, 5}}, relations);
+  round_trip<std::int32_t, std::int64_t>(make_graph(schema, {{0, 0}, {0, 2}}, true, 9));
+}
+
+// One type and one relation: the rows are those of the graph without types.
+TEST(TypedFile, OneTypeAndOneRelationAreAGraphWithoutTypes) {
+  const Schema schema({{"page", 0, 13}}, {{"links", 0, 0}});
+  const auto g = make_graph(schema, {{3, 2}}, true, 4);
+  round_trip<std::int32_t, std::int64_t>(g);
+  const auto& world = test_world();
+  const auto folder = test_folder("typed-file");
+  write_graph<std::int32_t>(world, g, 0, folder + "/typed.h5");
+  const auto mine = range_of(13, 0);
+  {
+    GraphWriter writer(world, folder + "/plain.h5");
+    writer.write_adjacency(rows_of(apart<std::int32_t>(g), mine.begin, mine.end));
+    write_vertices(world, writer, g.vertices[0], 13, 0, 0);
+    writer.commit({"plain", "", true});
+  }
+  const GraphFile plain(world, folder + "/plain.h5");
+  EXPECT_FALSE(plain.info().typed);
+  EXPECT_TRUE(plain.info().schema.plain());
+  for (const bool separate : {true, false}) {
+    const GraphFile typed(world, folder + "/typed.h5", view_of(separate));
+    EXPECT_EQ(typed.info().columns, 13);
+    expect_rows(typed.read_rows<std::int32_t>(mine.begin, mine.end),
+                plain.read_rows<std::int32_t>(mine.begin, mine.end));
+    for (const char* name : {"/graph/indptr", "/graph/indices", "/graph/weights"})
+      EXPECT_EQ(typed.info().content.datasets.at(name), plain.info().content.datasets.at(name)) << name;
+  }
+}
+
+// ---- the target type ----
+
+// Papers have classes, authors several labels, journals none.
+Whole labelled_graph() {
+  const Schema schema({{"author", 0, 9}, {"journal", 9, 11}, {"paper", 11, 25}},
+                      {{"writes", 0, 2}, {"in", 2, 1}, {"cites", 2, 2}});
+  return make_graph(schema, {{2, -3}, {0, 0}, {5, 4}}, false, 8);
+}
+
+// Collective. Labels of vertices of all types; those of other types have none.
+void expect_labels_of_all_vertices(const GraphFile& file, const Whole& g, int target, int how) {
+  const auto mine = range_of(g.schema.nodes(), how);
+  const auto& type = g.schema.types()[target];
+  const auto& of = g.vertices[target];
+  if (!of.labels.empty()) {
+    Buffer<std::int32_t> wanted(g.schema.nodes(), -1);
+    std::ranges::copy(of.labels, wanted.begin() + type.begin);
+    EXPECT_EQ(file.read_labels(mine.begin, mine.end), part(wanted, mine.begin, mine.end));
+  } else {
+    Matrix<std::uint8_t> wanted(g.schema.nodes(), of.several_labels.columns);
+    std::ranges::fill(wanted.data, kUnknownLabel);
+    std::ranges::copy(of.several_labels.data, wanted.data.begin() + type.begin * wanted.columns);
+    EXPECT_EQ(file.read_multi_labels(mine.begin, mine.end).data, rows_of(wanted, mine.begin, mine.end).data);
+  }
+}
+
+TEST(TypedFile, TheTargetSpeaksForAllVertices) {
+  const auto g = labelled_graph();
+  const auto path = test_folder("typed-file") + "/graph.h5";
+  write_graph<std::int32_t>(test_world(), g, 0, path);
+  for (const int target : {0, 2}) {
+    const auto& type = g.schema.types()[target];
+    const GraphFile file(test_world(), path, view_of(false, type.name));
+    EXPECT_EQ(file.info().target, target);
+    EXPECT_EQ(file.info().features, g.vertices[target].features.columns);
+    EXPECT_EQ(file.info().classes, target == 0 ? 3 : 4);
+    EXPECT_EQ(file.info().multi_label, target == 0);
+    EXPECT_EQ(file.info().train, std::ssize(g.vertices[target].splits[0]));
+    for (int how = 0; how < kWays; ++how) expect_labels_of_all_vertices(file, g, target, how);
+    for (std::size_t s = 0; s < 3; ++s)
+      EXPECT_EQ(file.read_split(static_cast<Split>(s)), shifted(g.vertices[target].splits[s], type.begin));
+    EXPECT_EQ(file.content().file, file.info().content.file);
+  }
+}
+
+TEST(TypedFile, TheOnlyTypeWithLabelsIsTheTarget) {
+  auto g = labelled_graph();
+  const auto path = test_folder("typed-file") + "/graph.h5";
+  g.vertices[0].several_labels.resize(9, 0);
+  write_graph<std::int32_t>(test_world(), g, 0, path);
+  EXPECT_EQ(GraphFile(test_world(), path).info().target, 2);
+  g.vertices[2].labels.clear();
+  write_graph<std::int32_t>(test_world(), g, 0, path);
+  const GraphFile none(test_world(), path);
+  EXPECT_EQ(none.info().target, -1);
+  EXPECT_FALSE(none.info().has_labels);
+}
+
+void expect_error(const std::string& words, auto run) {
+  try {
+    run();
+    ADD_FAILURE() << "no error, wanted: " << words;
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kInput);
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos)
+        << error.what() << "\nlacks: " << words;
+  }
+}
+
+TEST(TypedFile, ATargetMustBeNamedWhereSeveralCouldBeMeant) {
+  const auto path = test_folder("typed-file") + "/graph.h5";
+  write_graph<std::int32_t>(test_world(), labelled_graph(), 0, path);
+  const GraphFile file(test_world(), path);
+  EXPECT_EQ(file.info().target, -1);
+  EXPECT_EQ(file.info().classes, 0);
+  const auto mine = range_of(25, 0);
+  expect_error("say with graph.target which one is meant (author, journal, paper)",
+               [&] { file.read_labels(mine.begin, mine.end); });
+  expect_error("graph.target = \"papers\": graph file " + path +
+                   " has no such vertex type; its types are author, journal, paper",
+               [&] { GraphFile(test_world(), path, view_of(false, "papers")); });
+  expect_error("has no /nodes/journal/labels", [&] { file.read_labels(mine.begin, mine.end, 1); });
+  expect_error("has no /nodes/journal/features", [&] { file.read_features<float>(9, 9, 1); });
+}
+
+// A file of 2^31 columns and more, none of which has an entry.
+TEST(TypedFile, LongColumnsThatDoNotFit32Bits) {
+  const std::int64_t n = (std::int64_t{1} << 31) / 255;
+  std::vector<Relation> relations;
+  for (int r = 0; r < kMostRelations; ++r) relations.push_back({"r" + std::to_string(r), 0, 0});
+  const auto path = test_folder("typed-file-long") + "/graph.h5";
+  const auto mine = range_of(n, 0);
+  {
+    GraphWriter writer(test_world(), path);
+    const Schema schema({{"a", 0, n}}, relations);
+    Csr<std::int64_t> rows;
+    rows.rows = mine.size();
+    rows.columns = schema.columns();
+    rows.indptr.assign(rows.rows + 1, 0);
+    if (mine.end == n) {  // the very last column
+      rows.indptr.back() = 1;
+      rows.indices.push_back(schema.columns() - 1);
+    }
+    writer.write_schema(schema);
+    writer.write_adjacency(rows);
+    writer.commit({"wide", "", true});
+  }
+  const GraphFile file(test_world(), path, view_of(true));
+  EXPECT_EQ(file.info().columns, n * kMostRelations);
+  expect_error("columns of its relations do not fit 32-bit ids",
+               [&] { file.read_rows<std::int32_t>(mine.begin, mine.end); });
+  const auto rows = file.read_rows<std::int64_t>(mine.begin, mine.end);
+  if (mine.end == n) EXPECT_EQ(rows.indices.back(), n * kMostRelations - 1);
+  const GraphFile together(test_world(), path, view_of(false));
+  const auto narrow = together.read_rows<std::int32_t>(mine.begin, mine.end);
+  if (mine.end == n) EXPECT_EQ(narrow.indices.back(), n - 1);
+  test_folder("typed-file-long");
+}
+
+}  // namespace
+}  // namespace espalier
