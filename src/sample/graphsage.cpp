@@ -44,7 +44,7 @@ class WordQueue {
       keys.block[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(block);
       keys.row[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(key.vertex);
       keys.batch[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(key.batch);
-      keys.layer[asked_ % kBlocksAtOnce] = layer_of_relation(stream_.layer, key.relation);
+      keys.layer[asked_ % kBlocksAtOnce] = layer_of_relation(0, key.relation);
     }
   }
   void fill() {

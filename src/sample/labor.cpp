@@ -46,7 +46,7 @@ class LaborDraw final : public RowDraw<Index> {
     }
     BlockKeys keys;
     std::ranges::fill(keys.batch, static_cast<std::uint64_t>(key.batch));
-    std::ranges::fill(keys.layer, layer_of_relation(layer.stream.layer, key.relation));
+    std::ranges::fill(keys.layer, layer_of_relation(0, key.relation));
     for (std::int64_t first = 0; first < row.size; first += kBlocksAtOnce) {
       const auto count = std::min<std::int64_t>(kBlocksAtOnce, row.size - first);
       std::ranges::copy(row.columns().subspan(first, static_cast<std::size_t>(count)),

@@ -132,11 +132,15 @@ TEST(RandomBlocks, AreTheBlocksOfTheirStreams) {
       keys.row[k] = word(3 * k + 1);
       keys.batch[k] = word(3 * k + 2);
     }
+    if (round % 2 == 1)  // in the other rounds all are of the stream's layer
+      for (std::size_t k = 0; k < kBlocksAtOnce; ++k) keys.layer[k] = k << 16;
+    const auto layer = stream.layer;
     std::uint64_t words[4 * kBlocksAtOnce];
     random_blocks(stream, keys, words);
     for (std::size_t k = 0; k < kBlocksAtOnce; ++k) {
       stream.row = keys.row[k];
       stream.batch = keys.batch[k];
+      stream.layer = layer | keys.layer[k];
       const auto block = random_block(stream, keys.block[k]);
       EXPECT_TRUE(std::equal(block.begin(), block.end(), words + 4 * k))
           << "block " << k << " of round " << round;

@@ -27,7 +27,7 @@ inline constexpr int kBlocksAtOnce = 16;
 
 struct BlockKeys {
   std::uint64_t block[kBlocksAtOnce] = {}, row[kBlocksAtOnce] = {}, batch[kBlocksAtOnce] = {},
-                layer[kBlocksAtOnce] = {};
+                layer[kBlocksAtOnce] = {};  ///< bits beside those of the stream's
 };
 
 #if defined(__AVX512IFMA__) && defined(__AVX512DQ__)
@@ -85,8 +85,8 @@ struct EightBlocks {
   }
 };
 
-/// words[4 k .. 4 k + 3] = random_block(stream with row, batch and layer k, block k) for k <
-/// kBlocksAtOnce.
+/// words[4 k .. 4 k + 3] = random_block(stream with row and batch k, and the bits of layer k, block
+/// k) for k < kBlocksAtOnce.
 inline void random_blocks(const RandomStream& stream, const BlockKeys& keys, std::uint64_t* words) {
   EightBlocks a{}, b{};
   const auto load = [](const std::uint64_t* from, BlockLanes& first, BlockLanes& second) {
@@ -96,6 +96,8 @@ inline void random_blocks(const RandomStream& stream, const BlockKeys& keys, std
   load(keys.block, a.c0, b.c0);
   load(keys.row, a.c1, b.c1);
   load(keys.layer, a.c2, b.c2);
+  a.c2 |= every_lane(stream.layer);
+  b.c2 |= every_lane(stream.layer);
   load(keys.batch, a.c3, b.c3);
   std::uint64_t key0 = stream.seed, key1 = (static_cast<std::uint64_t>(stream.purpose) << 56) | stream.epoch;
   for (int round = 0; round < 10; ++round) {
@@ -111,10 +113,11 @@ inline void random_blocks(const RandomStream& stream, const BlockKeys& keys, std
 #else
 
 inline void random_blocks(RandomStream stream, const BlockKeys& keys, std::uint64_t* words) {
+  const auto layer = stream.layer;
   for (int k = 0; k < kBlocksAtOnce; ++k) {
     stream.row = keys.row[k];
     stream.batch = keys.batch[k];
-    stream.layer = keys.layer[k];
+    stream.layer = layer | keys.layer[k];
     const auto block = random_block(stream, keys.block[k]);
     for (int w = 0; w < 4; ++w) words[4 * k + w] = block.v[w];
   }
