@@ -87,6 +87,9 @@ status: deps  ## print what the build found
 run: all  ## train a 3-layer GraphSAGE on a real graph, on 4 ranks (RANKS=n to change)
 	@bash scripts/run_example.sh $(PROGRAM) $(RANKS)
 
+run-typed: all  ## the same with R-GCN on a graph of 4 vertex types and 22 relations
+	@bash scripts/run_example.sh $(PROGRAM) $(RANKS) typed
+
 check: check-format check-width check-rooms lint  ## format, width of comments, rooms, lint
 
 check-format:  ## is every source formatted by .clang-format?
@@ -114,4 +117,4 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 -include $(OBJECTS:.o=.d) $(BUILD)/obj/app/main.cpp.d
-.PHONY: all deps status run check check-format check-width check-rooms lint format clean help
+.PHONY: all deps status run run-typed check check-format check-width check-rooms lint format clean help

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# run_example.sh PROGRAM RANKS: trains a 3-layer GraphSAGE on the Debian package graph, made from this machine's own apt lists.
-# Where there are none (or no numpy to read them), a planted graph takes its place, and the script says so.
+# run_example.sh PROGRAM RANKS [typed]: trains a 3-layer GraphSAGE on the Debian package graph, made from this machine's own apt
+# lists; with `typed` R-GCN on Debian's archive with all its relations. Where there are no lists (or no numpy to read them), a
+# planted graph takes its place, and the script says so.
 set -euo pipefail
-program=$1 ranks=$2
+program=$1 ranks=$2 kind=${3:-plain}
 cd "$(dirname "$0")/.."
 
 # One node, perhaps fewer cores than ranks, perhaps root in a container.
@@ -15,8 +16,23 @@ python=$(for p in python3 /usr/bin/python3; do "$p" -c 'import numpy' 2>/dev/nul
 replication=1
 [ $((ranks % 2)) = 0 ] && replication=2
 overrides=()
+input=inputs/debian.toml
 
-if [ ! -f data/debian.h5 ]; then
+if [ "$kind" = typed ]; then
+  input=inputs/debian_typed.toml
+  if [ ! -f data/debian_typed.h5 ]; then
+    mkdir -p data
+    if [ -n "$python" ] && "$python" scripts/debian_graph.py --typed data/debian_typed_ogb; then
+      "$program" import ogb data/debian_typed_ogb --split source_seed0 -o data/debian_typed.h5
+    else
+      echo "No Debian archive here; training on a planted graph instead."
+      "$program" generate planted --types paper=20000:64,author=12000,field=300 \
+        --relations author.writes.paper=60000,paper.cites.paper=90000,paper.about.field=40000 --homophily 0.6 --seed 1 \
+        -o data/planted_typed.h5 --overwrite
+      overrides=(graph.file=data/planted_typed.h5 output.dir=output/planted_typed)
+    fi
+  fi
+elif [ ! -f data/debian.h5 ]; then
   mkdir -p data
   if [ -n "$python" ] && "$python" scripts/debian_graph.py data/debian_ogb; then
     "$program" import ogb data/debian_ogb --split random_seed0 --symmetrize -o data/debian.h5
@@ -27,4 +43,4 @@ if [ ! -f data/debian.h5 ]; then
   fi
 fi
 set -x
-mpirun -q -np "$ranks" "$program" train inputs/debian.toml grid.replication="$replication" "${overrides[@]}"
+mpirun -q -np "$ranks" "$program" train "$input" grid.replication="$replication" "${overrides[@]}"
