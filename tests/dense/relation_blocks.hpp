@@ -58,4 +58,30 @@ inline std::vector<TypeRun> random_type_runs(const std::vector<std::int64_t>& fr
   return runs;
 }
 
+/// What stands beside a minibatch's entries and vertices where there are several relations or types.
+struct RelationsAndTypes {
+  std::vector<Buffer<std::uint8_t>> relations;  ///< of each block
+  std::vector<TypeRun> runs;
+
+  RelationsAndTypes() = default;
+  RelationsAndTypes(const std::vector<Block>& blocks, const std::vector<std::int64_t>& frontiers,
+                    std::int64_t relation_count, int types, std::mt19937_64& random) {
+    for (const Block& block : blocks)
+      if (relation_count > 1) relations.push_back(random_relations(block, relation_count, random));
+    if (types > 1) runs = random_type_runs(frontiers, types, random);
+  }
+  /// The runs that a block's columns have: runs end where a layer's vertices do.
+  std::span<const TypeRun> runs_of(std::int64_t columns) const {
+    const auto last = std::ranges::find_if(runs, [&](const TypeRun& run) { return run.end > columns; });
+    return {runs.begin(), last};
+  }
+  /// Of blocks that lie by themselves.
+  void show(std::vector<BlockView<>>& blocks) const {
+    for (std::size_t l = 0; l < blocks.size(); ++l) {
+      if (!relations.empty()) blocks[l].relations = relations[l].data();
+      blocks[l].runs = runs_of(blocks[l].columns);
+    }
+  }
+};
+
 }  // namespace espalier
