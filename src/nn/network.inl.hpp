@@ -298,7 +298,8 @@ void Network<T, Space>::backward_of_begin(const Space& space, const BlockView<Sp
   if (shape_.input_dropout > 0)
     dropout<T>(space, mask_of(pass, Purpose::kDropout, 0), shape_.input_dropout, *dh, *dh);
   if (typed_input_)
-    typed_input_->backward(space, first_block.runs, input, dprojected_, gradients, next_gradient_);
+    typed_input_->backward(space, first_block.runs, input, parameters_, dprojected_, gradients, dinput,
+                           next_gradient_);
 }
 
 /// Of add_input.

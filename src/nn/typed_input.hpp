@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "espalier/base/arrays.hpp"
+#include "espalier/base/error.hpp"
 #include "espalier/dense/gemm.hpp"
 #include "espalier/nn/convolution.hpp"
 #include "espalier/nn/network_shape.hpp"
@@ -29,9 +30,10 @@ class TypedInput {
   }
   bool empty() const { return places_.empty(); }
 
-  /// h [x.rows, hidden], resized. The runs cover the rows.
+  /// h [x.rows, hidden], resized. The runs cover the rows, and lie in memory of the host.
   void forward(const Space& space, std::span<const TypeRun> runs, ConstMatrixView<T, Space> x,
                const std::vector<Parameter<T, Space>>& parameters, M& h) const {
+    check_cover(runs, x.rows);
     h.resize(x.rows, width_);
     for (const auto& run : runs) {
       const auto& place = places_[static_cast<std::size_t>(run.type)];
@@ -44,9 +46,11 @@ class TypedInput {
     }
   }
 
-  /// Overwrites the gradients of its tensors. `scratch` is memory to work in.
-  void backward(const Space& space, std::span<const TypeRun> runs, ConstMatrixView<T, Space> x, const M& dh,
-                std::vector<M>& gradients, M& scratch) const {
+  /// Overwrites the gradients of its tensors and, unless `dx` is null, of X (resized): 0 in rows
+  /// that are not looked at. `scratch` is memory to work in.
+  void backward(const Space& space, std::span<const TypeRun> runs, ConstMatrixView<T, Space> x,
+                const std::vector<Parameter<T, Space>>& parameters, const M& dh, std::vector<M>& gradients,
+                M* dx, M& scratch) const {
     for (const auto& place : places_) {
       fill_zero(space, gradients[place.bias].data);
       if (place.weight) fill_zero(space, gradients[*place.weight].data);
@@ -60,9 +64,26 @@ class TypedInput {
       sum_rows<T>(space, of_run, scratch);
       add_to(space, scratch, gradients[place.bias]);
     }
+    if (dx != nullptr) backward_of_rows(space, runs, parameters, dh, x.columns, *dx);
   }
 
  private:
+  /// dX_v = dH_v W_t^T.
+  void backward_of_rows(const Space& space, std::span<const TypeRun> runs,
+                        const std::vector<Parameter<T, Space>>& parameters, const M& dh, std::int64_t columns,
+                        M& dx) const {
+    dx.resize(dh.rows, columns);
+    fill_zero(space, dx.data);
+    for (const auto& run : runs)
+      if (const auto weight = places_[static_cast<std::size_t>(run.type)].weight)
+        gemm_nt<T>(space, rows_of(ConstMatrixView<T, Space>(dh), run), parameters[*weight].value,
+                   rows_of(MatrixView<T, Space>(dx), run));
+  }
+  static void check_cover(std::span<const TypeRun> runs, std::int64_t rows) {
+    const auto covered = runs.empty() ? 0 : runs.back().end;
+    ESPALIER_CHECK(covered == rows, "types of {} vertices for {} rows", covered, rows);
+  }
+
   struct Place {
     std::optional<std::size_t> weight;
     std::size_t bias = 0;

@@ -4,6 +4,7 @@
 
 #include "dense/device_matrices.hpp"
 #include "dense/eigen_oracle.hpp"
+#include "dense/relation_blocks.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
@@ -26,8 +27,11 @@ struct DeviceCase {
   Network<float, Cuda> network;
   Network<float> weights;  ///< what the other two have
   Network<double> exact;
-  std::vector<Block> blocks;
+  std::vector<Block> storage;
+  RelationsAndTypes beside;
+  std::vector<BlockView<>> blocks;
   std::vector<SharedDeviceBlock> device_storage;
+  std::vector<DeviceArray<std::uint8_t>> device_relations;
   std::vector<BlockView<Cuda>> device_blocks;
   Matrix<float> input;
   Matrix<float, Cuda> device_input;
@@ -47,14 +51,25 @@ struct DeviceCase {
       exact.parameters()[k].value = in_double(parameter.value);
     }
     copy_weights(gpu, weights, network);
-    blocks = random_minibatch(frontiers, random);
-    for (const Block& block : blocks) device_storage.emplace_back(gpu, block, 5);
+    storage = random_minibatch(frontiers, random);
+    blocks = views_of(storage);
+    for (const Block& block : storage) device_storage.emplace_back(gpu, block, 5);
     for (const auto& stored : device_storage) device_blocks.push_back(stored.block);
     input = random_matrix<float>(frontiers.front(), shape.inputs, random);
     device_input = to_device(gpu, input);
     for (std::int64_t i = 0; i < frontiers.back(); ++i)
       labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(shape.classes)));
     device_labels = upload(gpu, labels);
+    beside = {storage, frontiers, shape.relations, static_cast<int>(shape.types.size()), random};
+    show_beside();
+  }
+  void show_beside() {
+    beside.show(blocks);
+    for (std::size_t l = 0; l < blocks.size(); ++l) device_blocks[l].runs = blocks[l].runs;
+    for (std::size_t l = 0; l < beside.relations.size(); ++l) {
+      device_relations.push_back(upload(gpu, behind(5, beside.relations[l])));
+      device_blocks[l].relations = device_relations.back().data();
+    }
   }
 
   struct Result {
@@ -91,9 +106,9 @@ struct DeviceCase {
     ExactResult result;
     const auto exact_input = in_double(input);
     Matrix<double> dlogits;
-    result.logits = exact.forward(Cpu{1}, views_of(blocks), exact_input, pass);
+    result.logits = exact.forward(Cpu{1}, blocks, exact_input, pass);
     result.loss = softmax_cross_entropy<double>(Cpu{1}, result.logits, labels, 1.0, dlogits);
-    exact.backward(Cpu{1}, views_of(blocks), exact_input, pass, dlogits, result.gradients, &result.dinput);
+    exact.backward(Cpu{1}, blocks, exact_input, pass, dlogits, result.gradients, &result.dinput);
     return result;
   }
 };

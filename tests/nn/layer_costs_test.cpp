@@ -12,7 +12,7 @@
 #include <new>
 
 #include "../../src/nn/layers.inl.hpp"
-#include "dense/random_matrices.hpp"
+#include "dense/relation_blocks.hpp"
 #include "mpi_test.hpp"
 
 namespace {
@@ -73,14 +73,14 @@ std::vector<std::int64_t> bytes_of(const std::vector<double>& numbers,
 struct LoneLayer {
   const LayerKind& kind;
   LayerShape shape;
-  Block block;
+  BlockView<> block;
   Matrix<float> x, dz, z, dx;
   std::vector<Parameter<float>> weights;
   std::vector<Matrix<float>> gradients;
   std::unique_ptr<Layer<float>> layer;
   LayerScratch<float> scratch;
 
-  LoneLayer(const LayerKind& kind_, const LayerShape& shape_, const Block& block_)
+  LoneLayer(const LayerKind& kind_, const LayerShape& shape_, const BlockView<>& block_)
       : kind(kind_), shape(shape_), block(block_), layer(make_layer<float, Cpu>(kind, shape)) {
     std::mt19937_64 random(1);
     x = random_matrix<float>(block.columns, shape.in, random);
@@ -102,7 +102,7 @@ struct LoneLayer {
   }
 };
 
-void expect_as_said(const LayerKind& kind, const LayerShape& shape, const Block& block) {
+void expect_as_said(const LayerKind& kind, const LayerShape& shape, const BlockView<>& block) {
   const BlockSize size{static_cast<double>(block.rows), static_cast<double>(block.columns),
                        static_cast<double>(block.entries())};
   const LayerCosts said = kind.costs(shape, size);
@@ -140,9 +140,12 @@ TEST(LayerCosts, AreWhatTheLayerDoes) {
                                      .gives_dx = gives_dx,
                                      .heads = kind.takes_heads ? 3 : 1,
                                      .averages_heads = averages,
-                                     .aggregator = aggregator};
+                                     .aggregator = aggregator,
+                                     .relations = kind.takes_relations ? 7 : 1,
+                                     .bases = kind.takes_bases ? 3 : 1};
               const Block block = random_block_matrix(rows, columns, most, random);
-              expect_as_said(kind, shape, block);
+              const auto relations = random_relations(block, shape.relations, random);
+              expect_as_said(kind, shape, with_relations<Cpu>(block, relations.data()));
               ++(make_layer<float, Cpu>(kind, shape)->aggregates_input(block) ? aggregate : multiply);
             }
   EXPECT_GT(aggregate, 10) << "both orders must have been tried";

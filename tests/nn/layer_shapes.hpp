@@ -14,7 +14,7 @@ namespace espalier {
 inline std::vector<NetworkShape> layer_shapes(const std::vector<double>& rates) {
   std::vector<NetworkShape> all;
   for (const double rate : rates)
-    for (const char* kind : {"sage", "gcn", "gat", "gin"}) {
+    for (const char* kind : {"sage", "gcn", "gat", "gin", "rgcn"}) {
       NetworkShape shape{.kind = kind,
                          .layers = 2,
                          .inputs = 7,
@@ -28,6 +28,22 @@ inline std::vector<NetworkShape> layer_shapes(const std::vector<double>& rates) 
       if (shape.kind == "sage") {
         all.push_back(shape);
         all.back().aggregator = "max";
+      }
+      if (shape.kind == "rgcn") {
+        shape.relations = 5;
+        for (const std::int64_t bases : {1, 5, 2}) {
+          shape.bases = bases;
+          all.push_back(shape);
+        }
+      }
+      if (shape.kind == "rgcn" || shape.kind == "sage") {
+        all.push_back(shape);
+        all.back().types = {{"a"}, {"b", false}, {"c"}};
+        all.push_back(all.back());
+        all.back().residual = true;
+        all.back().normalize = "layer";
+        all.back().layers = 1;
+        all.back().classes = 6;
       }
       for (const char* normalize : {"batch", "layer"}) {
         all.push_back(shape);
@@ -49,8 +65,11 @@ inline std::vector<NetworkShape> layer_shapes(const std::vector<double>& rates) 
 }
 
 inline std::string in_words(const NetworkShape& s) {
-  return fmt::format("{} {} layers {} dropout {} normalize {} activation {} residual {} jumping {}", s.kind,
-                     s.aggregator, s.layers, s.dropout, s.normalize, s.activation, s.residual, s.jumping);
+  return fmt::format(
+      "{} {} layers {} dropout {} normalize {} activation {} residual {} jumping {}, {} relations, {} bases, "
+      "{} types",
+      s.kind, s.aggregator, s.layers, s.dropout, s.normalize, s.activation, s.residual, s.jumping,
+      s.relations, s.bases, s.types.size());
 }
 
 /// The last of `sizes` that a network of this many layers has: input side first.

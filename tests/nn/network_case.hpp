@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "dense/random_matrices.hpp"
+#include "dense/relation_blocks.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
 
@@ -16,6 +16,7 @@ template <class T>
 struct NetworkCase {
   Network<T> network;
   std::vector<Block> storage;
+  RelationsAndTypes beside;
   std::vector<BlockView<>> blocks;
   Matrix<T> input;
   std::vector<std::int32_t> labels;
@@ -33,7 +34,10 @@ struct NetworkCase {
     for (auto& parameter : network.parameters())
       if (!parameter.decays)
         for (T& x : parameter.value.data) x += static_cast<T>(0.3) * random_matrix<T>(1, 1, random).data[0];
+    beside = {storage, frontiers, shape.relations, static_cast<int>(shape.types.size()), random};
+    beside.show(blocks);
   }
+  NetworkCase(const NetworkCase&) = delete;  // blocks are views
   double loss(int threads = 1) {
     Matrix<T> unused;
     return softmax_cross_entropy<T>(Cpu{threads}, network.forward(Cpu{threads}, blocks, input, pass), labels,
@@ -71,10 +75,28 @@ inline double relative_error(NetworkCase<double>& c, Matrix<double>& value, cons
   return std::sqrt(difference) / std::max(std::sqrt(norm), 0.1);
 }
 
+/// A block of one row, and what stands beside its entries and vertices.
+struct LoneRow {
+  Block block;
+  std::vector<TypeRun> runs;
+  const std::uint8_t* relations = nullptr;
+
+  BlockView<> view() const {
+    auto view = with_relations<Cpu>(block, relations);
+    view.runs = runs;
+    return view;
+  }
+};
+
+inline int type_at(std::span<const TypeRun> runs, std::int64_t place) {
+  return std::ranges::find_if(runs, [=](const TypeRun& run) { return place < run.end; })->type;
+}
+
 /// The one-row block that has row i of `block` only: the row itself first (a destination is its
 /// first source), then what it needs. `needed` lists those rows of the input.
-inline Block row_alone(const BlockView<>& block, std::int64_t i, std::vector<std::int64_t>& needed) {
-  Block row;
+inline LoneRow row_alone(const BlockView<>& block, std::int64_t i, std::vector<std::int64_t>& needed) {
+  LoneRow alone;
+  Block& row = alone.block;
   needed = {i};
   for (std::int64_t e = block.row_begin(i); e < block.row_end(i); ++e) {
     const bool itself = block.indices[e] == i;
@@ -85,7 +107,10 @@ inline Block row_alone(const BlockView<>& block, std::int64_t i, std::vector<std
   row.rows = 1;
   row.columns = static_cast<std::int64_t>(needed.size());
   row.indptr.push_back(row.entries());
-  return row;
+  if (block.relations != nullptr) alone.relations = block.relations + block.row_begin(i);
+  for (std::int64_t k = 0; k < row.columns && !block.runs.empty(); ++k)
+    alone.runs.push_back({k, k + 1, type_at(block.runs, needed[static_cast<std::size_t>(k)])});
+  return alone;
 }
 
 }  // namespace espalier

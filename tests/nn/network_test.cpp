@@ -166,11 +166,11 @@ TEST(Network, EvaluationOfARowDependsOnTheRowsItNeeds) {
           c.network.evaluate_layer(Cpu{2}, layer, block, input, scratch, whole);
           for (std::int64_t i = 0; i < block.rows; ++i) {
             std::vector<std::int64_t> needed;
-            const Block row = row_alone(block, i, needed);
-            Matrix<float> part(row.columns, input.columns);
-            for (std::int64_t k = 0; k < row.columns; ++k)
+            const auto row = row_alone(block, i, needed);
+            Matrix<float> part(row.block.columns, input.columns);
+            for (std::int64_t k = 0; k < part.rows; ++k)
               std::copy_n(input.row(needed[static_cast<std::size_t>(k)]), input.columns, part.row(k));
-            c.network.evaluate_layer(Cpu{1}, layer, row, part, scratch, alone);
+            c.network.evaluate_layer(Cpu{1}, layer, row.view(), part, scratch, alone);
             EXPECT_TRUE(std::equal(alone.data.begin(), alone.data.end(), whole.row(i)))
                 << kind << " " << normalize;
           }

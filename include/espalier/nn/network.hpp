@@ -88,7 +88,7 @@ class Network {
   /// order of parameters(), overwritten. Everything else must be as in the forward pass just
   /// before: it reads the activations that pass has kept.
   /// `dinput`, unless null, becomes the derivative by X [blocks[0].columns, inputs], whichever form
-  /// the input had.
+  /// the input had; 0 in rows of types without features.
   void backward(const Space&, std::span<const BlockView<Space>> blocks, const Matrix<T, Space>& input,
                 const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients,
                 Matrix<T, Space>* dinput = nullptr);
