@@ -195,7 +195,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   const auto& world = job.grid->world();
   const double start = now();
   note_activity("computing the layers");
-  const LayerwisePassOn<Space> pass(grid, whole_rows, features.ownership(), job.graph.edges,
+  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, job.graph.edges,
                                     evaluation_memory(job), kLabel);
   const auto shape = shape_of(job, inference);
   RowFile file(world, {arguments.output, arguments.overwrite}, shape);

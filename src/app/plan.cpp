@@ -113,7 +113,8 @@ Plan resolve(const PlanArguments& arguments, const Config& config, const GraphIn
                 .shape = sampler_shape(job.config, job.graph.schema, job.ranks),
                 .batches_per_step = std::min(*job.config.train.batches_per_step.value, batches),
                 .bulk = *job.config.sampler.bulk.value,
-                .seed = static_cast<std::uint64_t>(config.train.seed)};
+                .seed = static_cast<std::uint64_t>(config.train.seed),
+                .fetched = types_with_features(graph)};
   return plan;
 }
 
@@ -142,11 +143,12 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
   for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer) {
     note_activity("counting an evaluation");
     const auto step = chunk_rows(plan.job, plan.epoch.replication, layer);
-    const bool as_before =
-        layer > 2 || (layer == 2 && step == chunk_rows(plan.job, plan.epoch.replication, 1));
-    plan.evaluations.push_back(
-        as_before ? plan.evaluations.back()
-                  : count_evaluation(a.local, blocks, plan.epoch.replication, step, a.columns.leaf()));
+    const bool as_before = layer > 2 || (layer == 2 && plan.epoch.fetched.all() &&
+                                         step == chunk_rows(plan.job, plan.epoch.replication, 1));
+    plan.evaluations.push_back(as_before ? plan.evaluations.back()
+                                         : count_evaluation(a.local, blocks, plan.epoch.replication, step,
+                                                            a.columns.leaf(),
+                                                            layer == 1 ? plan.epoch.fetched : HeldTypes()));
   }
 }
 

@@ -93,7 +93,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
   const auto& kind = task_kind_of(job.config.train.task);
   const auto& metric = metric_of(job.config.train);
   const auto task = make_task(space, *job.grid, targets, job.config.train);
-  const EvaluatorOn<Space> evaluator(grid, whole_rows, features, *task, job.graph.edges,
+  const EvaluatorOn<Space> evaluator(grid, whole_rows, features, job.owners.blocks, *task, job.graph.edges,
                                      evaluation_memory(job));
   start_output(job);
   if (!restart) remove_weights(job);

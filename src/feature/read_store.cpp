@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "espalier/base/error.hpp"
@@ -7,13 +8,6 @@
 namespace espalier {
 
 namespace {
-
-// Rows of all types as wide as those that have features; the others are zero.
-template <class T>
-FeatureStore read_rows_of_types(const Grid& grid, const GraphFile& file, const Ownership& ownership,
-                                std::int64_t width) {
-  return FeatureStore(grid, ownership, OwnedReader(grid, file, ownership).features<T>(width));
-}
 
 FeatureStore read_typed_store(const Grid& grid, const GraphFile& file, const Ownership& ownership,
                               const std::string& feature_norm) {
@@ -29,12 +23,30 @@ FeatureStore read_typed_store(const Grid& grid, const GraphFile& file, const Own
     width = type.features;
     half = half && type.half_features;
   }
-  if (feature_norm == "standard")
-    usage_error("graph.feature_norm = standard has no meaning for a graph of several types; use none or row");
-  auto store = half && width > 0 ? read_rows_of_types<Half>(grid, file, ownership, width)
-                                 : read_rows_of_types<float>(grid, file, ownership, width);
-  if (feature_norm == "row") store.normalize_rows();
+  const auto featured = std::ranges::count_if(info.types, [](const auto& type) { return type.features > 0; });
+  if (feature_norm == "standard" && featured != 1)
+    usage_error(
+        "graph.feature_norm = standard has no meaning for {} types with features, whose columns mean "
+        "different "
+        "things; use none or row",
+        featured);
+  const auto held = types_with_features(info);
+  const auto owners = held.owners(ownership);
+  const OwnedReader reader(grid, file, owners);
+  auto store = half && width > 0 ? FeatureStore(grid, owners, reader.features<Half>(held, width))
+                                 : FeatureStore(grid, owners, reader.features<float>(held, width));
+  store.hold(held);
   return store;
+}
+
+// graph.feature_norm.
+void normalize(FeatureStore& store, const std::string& feature_norm, const Standardization& standard) {
+  if (feature_norm == "row") store.normalize_rows();
+  if (feature_norm != "standard") return;
+  if (standard.mean.empty())
+    store.standardize();
+  else
+    store.standardize(standard);
 }
 
 }  // namespace
@@ -42,20 +54,18 @@ FeatureStore read_typed_store(const Grid& grid, const GraphFile& file, const Own
 FeatureStore read_feature_store(const Grid& grid, const GraphFile& file, const Ownership& ownership,
                                 const std::string& feature_norm, const Standardization& standard) {
   const auto& info = file.info();
-  if (info.schema.types().size() > 1) return read_typed_store(grid, file, ownership, feature_norm);
+  if (info.schema.types().size() > 1) {
+    auto store = read_typed_store(grid, file, ownership, feature_norm);
+    normalize(store, feature_norm, standard);
+    return store;
+  }
   if (info.features == 0)
     input_error("{}: the graph has no features (/nodes/features), so there is nothing to train on",
                 file.path());
   const OwnedReader reader(grid, file, ownership);
   auto store = info.half_features ? FeatureStore(grid, ownership, reader.features<Half>())
                                   : FeatureStore(grid, ownership, reader.features<float>());
-  if (feature_norm == "row") store.normalize_rows();
-  if (feature_norm == "standard") {
-    if (standard.mean.empty())
-      store.standardize();
-    else
-      store.standardize(standard);
-  }
+  normalize(store, feature_norm, standard);
   return store;
 }
 

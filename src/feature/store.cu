@@ -34,7 +34,9 @@ FeatureStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const F
         return on_device(cuda, own.rows, own.columns, own.data, placement);
       },
       host.block());
-  return {grid, host.ownership(), std::move(block)};
+  FeatureStoreOn<Cuda> store(grid, host.ownership(), std::move(block));
+  store.hold(host.held());
+  return store;
 }
 
 }  // namespace espalier

@@ -49,7 +49,15 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
     const SeedBatch batch = {0, vertices};
     const auto sampled = whole_rows_.sample(space, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
     std::vector<std::span<const std::int64_t>> lists;
-    for (const auto& minibatch : sampled) lists.emplace_back(minibatch.vertices);
+    Array<Space, std::int64_t> numbers;
+    for (const auto& minibatch : sampled) {
+      if (input.held().all()) {
+        lists.emplace_back(minibatch.vertices);
+        continue;
+      }
+      numbers_of(space, input.held(), minibatch.blocks[0].runs, minibatch.vertices, numbers);
+      lists.emplace_back(numbers.data(), numbers.size());
+    }
     input.fetch(space, lists, scratch.rows, label_);
     for (const auto& minibatch : sampled) {
       network.evaluate_layer(space, layer, minibatch.blocks[0], scratch.rows[0], scratch.layer, output);

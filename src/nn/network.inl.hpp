@@ -105,6 +105,11 @@ std::int64_t Network<T, Space>::output_width(int layer) const {
 }
 
 template <class T, class Space>
+std::int64_t Network<T, Space>::input_rows(std::span<const TypeRun> runs, std::int64_t vertices) const {
+  return typed_input_ ? typed_input_->rows(runs) : vertices;
+}
+
+template <class T, class Space>
 Matrix<T, Space>& Network<T, Space>::output_of(int layer) {
   return shape_of(layer).normalizes ? kept_of(layer).output : kept_of(layer).linear;
 }

@@ -138,16 +138,15 @@ Matrix<T> OwnedReader::features() const {
 }
 
 template <class T>
-Matrix<T> OwnedReader::features(std::int64_t width) const {
-  const auto& info = file_.info();
+Matrix<T> OwnedReader::features(const HeldTypes& held, std::int64_t width) const {
+  const auto& types = file_.info().schema.types();
   const auto read = [&](std::int64_t begin, std::int64_t end) {
-    Buffer<T> rows((end - begin) * width, T{});
-    for (int t = 0; t < std::ssize(info.types); ++t) {
-      if (info.types[t].features == 0) continue;
-      const auto& type = info.schema.types()[t];
-      const auto from = std::clamp(begin, type.begin, type.end), to = std::clamp(end, from, type.end);
-      std::ranges::copy(file_.read_features<T>(from, to, t).data,
-                        rows.begin() + (from < to ? from - begin : 0) * width);
+    Buffer<T> rows;
+    for (int t = 0; t < std::ssize(types); ++t) {
+      if (!held.holds_type(t)) continue;
+      const auto from = std::clamp(begin + held.shift(t), types[t].begin, types[t].end),
+                 to = std::clamp(end + held.shift(t), from, types[t].end);
+      append(rows, file_.read_features<T>(from, to, t).data);
     }
     return rows;
   };
@@ -185,7 +184,7 @@ template Csr<std::int32_t> OwnedReader::rows() const;
 template Csr<std::int64_t> OwnedReader::rows() const;
 template Matrix<float> OwnedReader::features() const;
 template Matrix<Half> OwnedReader::features() const;
-template Matrix<float> OwnedReader::features(std::int64_t) const;
-template Matrix<Half> OwnedReader::features(std::int64_t) const;
+template Matrix<float> OwnedReader::features(const HeldTypes&, std::int64_t) const;
+template Matrix<Half> OwnedReader::features(const HeldTypes&, std::int64_t) const;
 
 }  // namespace espalier

@@ -179,7 +179,8 @@ Arrays fetch(const Estimate& e, double lists, double rows, double remote, double
 }
 
 Arrays input_rows(const Estimate& e) {
-  const double lists = e.minibatches_per_step(), rows = e.work.largest.rows[gathers(e) ? 1 : 0];
+  const double lists = e.minibatches_per_step(),
+               rows = gathers(e) ? e.work.largest.rows[1] : e.work.largest.fetched;
   return fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), e.width(0));
 }
 
@@ -187,7 +188,8 @@ Arrays input_rows(const Estimate& e) {
 Arrays steps_ahead(const Estimate& e) {
   const auto& run = e.job.config.run;
   const double more = run.overlap && run.prefetch_steps > 1 ? static_cast<double>(run.prefetch_steps) : 0;
-  const double lists = e.minibatches_per_step(), rows = e.work.largest.rows[gathers(e) ? 1 : 0];
+  const double lists = e.minibatches_per_step(),
+               rows = gathers(e) ? e.work.largest.rows[1] : e.work.largest.fetched;
   const auto step =
       fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), 0) + minibatches(e.work.mean, lists);
   return {more * step.heap, more * step.mapped};

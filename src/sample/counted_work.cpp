@@ -196,9 +196,16 @@ class EpochCount {
       work_.scanned[layer] += scanned;
     }
     const int row = rank / job_.replication;
-    std::int64_t remote = 0;
-    for (const auto v : minibatch.vertices) remote += blocks_.owner(v) != row;
+    std::int64_t remote = 0, fetched = 0;
+    for (const auto v : minibatch.vertices) {
+      if (!job_.fetched.holds(v)) continue;
+      ++fetched;
+      remote += blocks_.owner(v) != row;
+    }
     work_.remote_input_rows[rank] += static_cast<double>(remote);
+    work_.mean.fetched += static_cast<double>(fetched);
+    work_.largest.fetched = std::max(work_.largest.fetched, static_cast<double>(fetched));
+    fetched_rows_.add(static_cast<double>(fetched));
     input_rows_.add(static_cast<double>(std::ssize(minibatch.vertices)));
   }
 
@@ -345,7 +352,7 @@ class EpochCount {
            {&count.rows, &count.entries, &count.results, &count.picks, &count.sums, &count.served_sums})
         *number /= static_cast<double>(draw);
     std::ranges::fill(work_.remote_input_rows, 0.0);
-    const double remote = job_.rows() > 1 ? crossing(job_.rows()) * input_rows_.mean() : 0;
+    const double remote = job_.rows() > 1 ? crossing(job_.rows()) * fetched_rows_.mean() : 0;
     for (std::int64_t window = 0; window < windows(); ++window)
       for (int rank = 0; rank < job_.ranks; ++rank) {
         const auto kept = std::ssize(batches_of(window, rank));
@@ -439,7 +446,7 @@ class EpochCount {
   double points_ = 0;
   std::int64_t most_rounds_ = 0;
   SampleCounts totals_;
-  Moments input_rows_;
+  Moments input_rows_, fetched_rows_;
   EpochWork work_;
 };
 

@@ -153,9 +153,15 @@ EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes,
     work.scanned[of_batch.size() - k] = of_batch[k].row_entries;
   const auto all = static_cast<double>(training) / static_cast<double>(shape.batch_size);
   work.input_rows = all * work.mean.rows[0];
+  // As if types were met in proportion to their vertices.
+  const auto n = std::ssize(degrees);
+  const double share =
+      static_cast<double>(job.fetched.count(n)) / static_cast<double>(std::max<std::int64_t>(n, 1));
+  work.mean.fetched = work.largest.fetched = share * work.mean.rows[0];
   for (const auto entries : work.mean.entries) work.sampled_edges += all * entries;
-  work.remote_input_rows.assign(static_cast<std::size_t>(job.ranks),
-                                job.rows() > 1 ? work.input_rows * crossing(job.rows()) / job.ranks : 0);
+  work.remote_input_rows.assign(
+      static_cast<std::size_t>(job.ranks),
+      job.rows() > 1 ? share * work.input_rows * crossing(job.rows()) / job.ranks : 0);
 
   const auto windows = static_cast<double>(count_batches(work.batches, job.bulk));
   work.stacked = count_batches(std::min(job.bulk, work.batches), job.ranks);

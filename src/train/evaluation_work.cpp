@@ -9,7 +9,7 @@ namespace espalier {
 
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
-                                std::int64_t step, const ColumnsOf& columns) {
+                                std::int64_t step, const ColumnsOf& columns, const HeldTypes& fetched) {
   EvaluationWork work;
   const auto shares = blocks.cut(replication);
   // The last chunk that had it.
@@ -28,7 +28,7 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
           ++entries;
           if (std::exchange(seen[u], chunk) == chunk) continue;
           ++input;
-          remote += blocks.owner(u) != rank / replication;
+          remote += fetched.holds(u) && blocks.owner(u) != rank / replication;
         }
       work.largest_input = std::max(work.largest_input, static_cast<double>(input));
       work.largest_entries = std::max(work.largest_entries, static_cast<double>(entries));
@@ -40,9 +40,9 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
 }
 
 template EvaluationWork count_evaluation(const Csr<std::int32_t>&, const Ownership&, int, std::int64_t,
-                                         const ColumnsOf&);
+                                         const ColumnsOf&, const HeldTypes&);
 template EvaluationWork count_evaluation(const Csr<std::int64_t>&, const Ownership&, int, std::int64_t,
-                                         const ColumnsOf&);
+                                         const ColumnsOf&, const HeldTypes&);
 
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
                                    std::int64_t step) {

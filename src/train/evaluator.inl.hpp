@@ -10,9 +10,9 @@ namespace espalier {
 
 template <class Space>
 EvaluatorOn<Space>::EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
-                                const FeatureStoreOn<Space>& features, const TaskOn<Space>& task,
-                                std::int64_t edges, std::int64_t chunk_bytes)
-    : features_(features), task_(task), pass_(grid, whole_rows, features.ownership(), edges, chunk_bytes) {}
+                                const FeatureStoreOn<Space>& features, const Ownership& ownership,
+                                const TaskOn<Space>& task, std::int64_t edges, std::int64_t chunk_bytes)
+    : features_(features), task_(task), pass_(grid, whole_rows, ownership, edges, chunk_bytes) {}
 
 template <class Space>
 std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,

@@ -121,8 +121,14 @@ bool StepPipelineOn<Space>::begin_step() {
   }
   const typename StageClock<Space>::Scope time(clock_, kFetch);
   std::vector<std::span<const std::int64_t>> lists;
-  for (const auto& minibatch : minibatches)
-    lists.push_back(std::span<const std::int64_t>(minibatch.vertices).first(rows_to_fetch_(minibatch)));
+  const auto& held = job_.features.held();
+  std::vector<Array<Space, std::int64_t>> numbers(held.all() ? 0 : minibatches.size());
+  for (std::size_t m = 0; m < minibatches.size(); ++m) {
+    const auto& minibatch = minibatches[m];
+    if (!held.all()) numbers_of(space_, held, minibatch.blocks[0].runs, minibatch.vertices, numbers[m]);
+    lists.push_back(held.all() ? minibatch.vertices.first(rows_to_fetch_(minibatch))
+                               : std::span<const std::int64_t>(numbers[m].data(), numbers[m].size()));
+  }
   auto fetch = std::make_unique<PendingFetchOn<Space>>();
   if (!idle_.empty()) {
     fetch = std::move(idle_.back());

@@ -55,13 +55,13 @@ struct DeviceCase {
     blocks = views_of(storage);
     for (const Block& block : storage) device_storage.emplace_back(gpu, block, 5);
     for (const auto& stored : device_storage) device_blocks.push_back(stored.block);
-    input = random_matrix<float>(frontiers.front(), shape.inputs, random);
-    device_input = to_device(gpu, input);
     for (std::int64_t i = 0; i < frontiers.back(); ++i)
       labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(shape.classes)));
     device_labels = upload(gpu, labels);
     beside = {storage, frontiers, shape.relations, static_cast<int>(shape.types.size()), random};
     show_beside();
+    input = random_matrix<float>(exact.input_rows(blocks[0].runs, frontiers.front()), shape.inputs, random);
+    device_input = to_device(gpu, input);
   }
   void show_beside() {
     beside.show(blocks);

@@ -27,7 +27,6 @@ struct NetworkCase {
     std::mt19937_64 random(seed);
     storage = random_minibatch(frontiers, random);
     blocks = views_of(storage);
-    input = random_matrix<T>(frontiers.front(), shape.inputs, random);
     for (std::int64_t i = 0; i < frontiers.back(); ++i)
       labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(shape.classes)));
     // Biases, scales and shifts away from their start, where errors could hide.
@@ -36,6 +35,7 @@ struct NetworkCase {
         for (T& x : parameter.value.data) x += static_cast<T>(0.3) * random_matrix<T>(1, 1, random).data[0];
     beside = {storage, frontiers, shape.relations, static_cast<int>(shape.types.size()), random};
     beside.show(blocks);
+    input = random_matrix<T>(network.input_rows(blocks[0].runs, frontiers.front()), shape.inputs, random);
   }
   NetworkCase(const NetworkCase&) = delete;  // blocks are views
   double loss(int threads = 1) {
@@ -73,6 +73,21 @@ inline double relative_error(NetworkCase<double>& c, Matrix<double>& value, cons
   // A bias in front of batch normalisation has no influence: its gradient is compared with the
   // scale of the others.
   return std::sqrt(difference) / std::max(std::sqrt(norm), 0.1);
+}
+
+/// The places of a list whose vertices have rows of X, in order: all, but for types without
+/// features in layer 1.
+inline std::vector<std::int64_t> places_with_rows(const NetworkShape& shape, int layer,
+                                                  const BlockView<>& block) {
+  std::vector<std::int64_t> places;
+  if (shape.types.empty() || layer > 1) {
+    for (std::int64_t k = 0; k < block.columns; ++k) places.push_back(k);
+    return places;
+  }
+  for (const auto& run : block.runs)
+    for (auto k = run.begin; k < run.end && shape.types[static_cast<std::size_t>(run.type)].has_features; ++k)
+      places.push_back(k);
+  return places;
 }
 
 /// A block of one row, and what stands beside its entries and vertices.

@@ -130,7 +130,8 @@ struct SmallJob {
         task(make_task(Cpu{}, grid, *targets, train)),
         sampler(make_sampler("graphsage", a, small_shape(kind, fanout, "sample"))),
         whole_rows(make_sampler("graphsage", a, small_shape(kind, {-1}, "evaluate"))),
-        evaluator(grid, *whole_rows, features, *task, problem.graph.entries(), chunk_bytes) {}
+        evaluator(grid, *whole_rows, features, features.ownership(), *task, problem.graph.entries(),
+                  chunk_bytes) {}
   SmallJob(const SmallJob&) = delete;
 };
 

@@ -5,6 +5,7 @@
 
 #include "espalier/feature/row_store.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/partition/held_types.hpp"
 
 namespace espalier {
 
@@ -34,6 +35,10 @@ class FeatureStoreOn : private RowStoreOn<Space> {
   using Rows::ownership;
   using Rows::rows_are_near;
   using Rows::width;
+
+  /// The vertices that have rows here; what the store is asked for are their numbers.
+  const HeldTypes& held() const { return held_; }
+  void hold(HeldTypes held) { held_ = std::move(held); }
 
   /// Divides each row by the sum of its absolute values (Kipf and Welling 2017); zero rows stay.
   /// Local.
@@ -67,6 +72,7 @@ class FeatureStoreOn : private RowStoreOn<Space> {
   using Rows::shared_;
 
   Standardization standardization_;
+  HeldTypes held_;
 };
 using FeatureStore = FeatureStoreOn<Cpu>;
 

@@ -66,6 +66,10 @@ class Network {
   std::int64_t input_width(int layer) const;
   std::int64_t output_width(int layer) const;
 
+  /// How many rows of X go with a list of so many vertices, of these runs: of several types, those
+  /// of vertices whose type has features.
+  std::int64_t input_rows(std::span<const TypeRun> runs, std::int64_t vertices) const;
+
   /// What evaluation goes through: layers 1 .. L, and with jumping knowledge the one that makes the
   /// logits of them.
   int stages() const { return static_cast<int>(shapes_.size()); }
@@ -78,8 +82,9 @@ class Network {
   Matrix<T, Space>& input_aggregate() { return *layers_[0].layer->aggregate(); }
 
   /// The training forward pass. blocks[0] belongs to layer 1 (input side), blocks[L-1] to the
-  /// seeds; blocks[l].columns == blocks[l-1].rows; input [blocks[0].columns, inputs]. Returns
-  /// logits [blocks[L-1].rows, classes], valid until the next forward.
+  /// seeds; blocks[l].columns == blocks[l-1].rows; input [blocks[0].columns, inputs], or of
+  /// several types [input_rows, inputs]. Returns logits [blocks[L-1].rows, classes], valid until
+  /// the next forward.
   const Matrix<T, Space>& forward(const Space&, std::span<const BlockView<Space>> blocks,
                                   const Matrix<T, Space>& input, const Pass& pass,
                                   InputForm form = InputForm::kRows);
@@ -88,7 +93,7 @@ class Network {
   /// order of parameters(), overwritten. Everything else must be as in the forward pass just
   /// before: it reads the activations that pass has kept.
   /// `dinput`, unless null, becomes the derivative by X [blocks[0].columns, inputs], whichever form
-  /// the input had; 0 in rows of types without features.
+  /// the input had.
   void backward(const Space&, std::span<const BlockView<Space>> blocks, const Matrix<T, Space>& input,
                 const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients,
                 Matrix<T, Space>* dinput = nullptr);

@@ -11,6 +11,7 @@
 
 #include "espalier/comm/grid.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/partition/held_types.hpp"
 #include "espalier/partition/ownership.hpp"
 
 namespace espalier {
@@ -29,9 +30,10 @@ class OwnedReader {
   /// T: float or Half.
   template <class T>
   Matrix<T> features() const;
-  /// Of a graph of several types: rows of `width` numbers, zero where a type has no features.
+  /// Of a graph of several types, where the ownership is of the numbers of those that are held:
+  /// rows of `width` numbers.
   template <class T>
-  Matrix<T> features(std::int64_t width) const;
+  Matrix<T> features(const HeldTypes& held, std::int64_t width) const;
   /// Of my share of the part: piece grid.column() of grid.replication(), as Ownership::cut cuts it.
   Buffer<std::int32_t> labels() const;
   Matrix<std::uint8_t> multi_labels() const;

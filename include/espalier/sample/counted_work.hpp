@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/partition/held_types.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/product/schedule.hpp"
 #include "espalier/sample/epoch_plan.hpp"
@@ -39,8 +40,9 @@ struct PlannedEpoch {
   std::int64_t bulk = 1;
   std::uint64_t seed = 0, epoch = 1;
   std::shared_ptr<const BatchGroups> groups = {};  ///< of the batches, with local ones
-  Ownership map = {};  ///< who owns which vertex, by block rows, where an order says so;
-                       ///< else ranges
+  Ownership map = {};      ///< who owns which vertex, by block rows, where an order says so;
+                           ///< else ranges
+  HeldTypes fetched = {};  ///< whose rows a step fetches
 
   int rows() const { return ranks / replication; }
   /// Parts of the matrix.
@@ -58,6 +60,7 @@ struct PlannedEpoch {
 struct MinibatchSize {
   std::vector<double> rows;     ///< |F[l]|, l = 0 .. L
   std::vector<double> entries;  ///< of B[l], l = 1 .. L (entry 0 is unused)
+  double fetched = 0;           ///< of F[0], those that have features
 };
 
 struct EpochWork {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "espalier/graph/schema.hpp"
+#include "espalier/partition/held_types.hpp"
 #include "espalier/partition/ownership.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -21,11 +21,13 @@ struct EvaluationWork {
   double largest_entries = 0;   ///< of the largest chunk
 };
 
-/// Of one layer, with chunks of `step` rows, on a grid whose block rows are those of `blocks`, in
-/// so many copies. `a`: all rows.
+/// Of one layer, with chunks of `step` rows, on a grid whose block rows are those of `blocks`,
+/// in so many copies. `a`: all rows; `columns`: what its columns are; `fetched`: whose rows
+/// are fetched.
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
-                                std::int64_t step, const ColumnsOf& columns = {});
+                                std::int64_t step, const ColumnsOf& columns = {},
+                                const HeldTypes& fetched = {});
 
 /// The same for n vertices and so many entries that lie anywhere.
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,

@@ -20,9 +20,10 @@ namespace espalier {
 template <class Space>
 class EvaluatorOn {
  public:
-  /// What the pass is made of; all must outlive it.
+  /// What the pass is made of; all must outlive it. `ownership`: of the vertices.
   EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
-              const TaskOn<Space>& task, std::int64_t edges, std::int64_t chunk_bytes);
+              const Ownership& ownership, const TaskOn<Space>& task, std::int64_t edges,
+              std::int64_t chunk_bytes);
 
   /// Collective over the grid. `goes_on` is asked when a chunk of a layer is done, on all ranks
   /// together; where it says false, on all of them, evaluation is given up, and there is no result.

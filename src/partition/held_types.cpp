@@ -1,0 +1,47 @@
+#include "espalier/partition/held_types.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace espalier {
+
+HeldTypes::HeldTypes(const Schema& schema, const std::vector<bool>& held) {
+  if (std::ranges::all_of(held, [](bool one) { return one; })) return;
+  for (std::size_t t = 0; t < held.size(); ++t) {
+    const auto& type = schema.types()[t];
+    types_.push_back({type.begin, type.end, type.begin - count_, held[t]});
+    if (held[t]) count_ += type.size();
+  }
+}
+
+int HeldTypes::type_of(std::int64_t vertex) const {
+  return static_cast<int>(std::ranges::upper_bound(types_, vertex, {}, &Type::end) - types_.begin());
+}
+
+Ownership HeldTypes::owners(const Ownership& vertices) const {
+  if (all()) return vertices;
+  if (vertices.parts() == 1) return block_partition(count_, 1);
+  auto type = types_.begin();
+  return Ownership(std::make_shared<const OwnerMap>(count_, vertices.parts(), [&](std::int64_t number) {
+    while (!type->held || number + type->shift >= type->end) ++type;
+    return vertices.owner(number + type->shift);
+  }));
+}
+
+HeldTypes types_with_features(const GraphInfo& graph) {
+  std::vector<bool> held;
+  for (const auto& type : graph.types) held.push_back(type.features > 0);
+  return graph.types.size() > 1 ? HeldTypes(graph.schema, held) : HeldTypes();
+}
+
+void numbers_of(const Cpu&, const HeldTypes& held, std::span<const TypeRun> runs,
+                std::span<const std::int64_t> vertices, Buffer<std::int64_t>& numbers) {
+  numbers.clear();
+  for (const auto& run : runs) {
+    if (!held.holds_type(run.type)) continue;
+    const auto shift = held.shift(run.type);
+    for (auto k = run.begin; k < run.end; ++k) numbers.push_back(vertices[k] - shift);
+  }
+}
+
+}  // namespace espalier
