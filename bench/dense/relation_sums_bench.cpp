@@ -5,7 +5,7 @@
 // 1.
 //
 // Derivation: the product of block and X gathers one row of X for each entry, which every one of
-// these operations must do too (the gradient by X gathers rows of what dM gives to the sums). So its
+// these operations must do too (the gradient by X gathers rows of what dM gives to the sums, with one base of dM). So its
 // rate, entries per second, is the bound. What keeps the ratio from 1, with s sums s_vr: forward
 // combines each with B coefficients, 2 s B f flop, and writes B rows of M where the product writes
 // one; the gradients read as many of dM and do the same flop; the gradient by X also writes s rows

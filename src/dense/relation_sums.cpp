@@ -1,7 +1,7 @@
 // Of each row the sums s_vr are made first, as rows of a sparse product are (spmm_rows.hpp), for
 // all relations that the row has; then they are combined with the coefficients while they lie in
 // the first-level cache. Backward, what dM gives to a sum, dS_vr = sum over b of a_rb dM_vb, is made
-// once for all entries of the relation in the row; dX is a sparse product with it.
+// once for all entries of the relation in the row, and dX is a sparse product with it.
 #include "espalier/dense/relation_sums.hpp"
 
 #include <algorithm>
@@ -93,6 +93,45 @@ std::int64_t number_sums(const BlockView<Cpu>& block, Buffer<std::int32_t>& numb
   return count;
 }
 
+/// dX, entry by entry.
+template <class T>
+void combine_gathered(const Cpu& cpu, const BlockView<Cpu>& block, const Csr<std::int32_t>& transposed,
+                      const Buffer<std::int64_t>& positions, ConstMatrixView<T> a, ConstMatrixView<T> dm,
+                      MatrixView<T> dx) {
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, kRowsAtOnce)
+  for (std::int64_t u = 0; u < transposed.rows; ++u) {
+    T* const to = dx.row(u);
+    std::fill_n(to, dx.columns, T{0});
+    for (auto k = transposed.row_begin(u); k < transposed.row_end(u); ++k) {
+      const int relation = relation_of(block, block.indptr[0] + positions[k]);
+      const T value = transposed.has_values() ? static_cast<T>(transposed.values[k]) : T{1};
+      for (std::int64_t b = 0; b < a.columns; ++b) {
+        const T factor = value * a(relation, b);
+        const T* const from = dm.row(transposed.indices[k]) + b * dx.columns;
+        for (std::int64_t j = 0; j < dx.columns; ++j) to[j] += factor * from[j];
+      }
+    }
+  }
+}
+
+/// dS of all rows; `numbers` are of its sums.
+template <class T>
+void gradients_of_sums(const Cpu& cpu, const BlockView<Cpu>& block, ConstMatrixView<T> a,
+                       ConstMatrixView<T> dm, const Buffer<std::int32_t>& numbers, MatrixView<T> ds) {
+#pragma omp parallel num_threads(cpu.threads) if (block.rows > kRowsAtOnce)
+  {
+    const Room<T> room(a.rows, a.columns, 0);
+#pragma omp for schedule(dynamic, kRowsAtOnce)
+    for (std::int64_t v = 0; v < block.rows; ++v) {
+      if (block.row_size(v) == 0) continue;
+      const auto count = list_relations(block, v, room);
+      take_coefficients(a, count, false, room);
+      combine<T>(room.coefficients.data(), {dm.row(v), a.columns, ds.columns},
+                 {ds.row(numbers[block.row_begin(v) - block.indptr[0]]), count, ds.columns});
+    }
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -115,25 +154,15 @@ template <class T>
 void relation_sums_input_gradient(const Cpu& cpu, const BlockView<Cpu>& block, Csr<std::int32_t>& transposed,
                                   const Buffer<std::int64_t>& positions, ConstMatrixView<T> a,
                                   ConstMatrixView<T> dm, RelationScratch<T, Cpu> scratch, MatrixView<T> dx) {
-  const auto count = number_sums(block, scratch.numbers);
+  if (!gathers_gradients_of_sums(a.columns))
+    return combine_gathered(cpu, block, transposed, positions, a, dm, dx);
   const auto& numbers = scratch.numbers;
+  transposed.columns = number_sums(block, scratch.numbers);
   scratch.gradients.resize(most_relation_sums(block.rows, block.entries(), a.rows), dx.columns);
-  const auto ds = MatrixView<T>(scratch.gradients).first_rows(count);
-#pragma omp parallel num_threads(cpu.threads) if (block.rows > kRowsAtOnce)
-  {
-    const Room<T> room(a.rows, a.columns, 0);
-#pragma omp for schedule(dynamic, kRowsAtOnce)
-    for (std::int64_t v = 0; v < block.rows; ++v) {
-      if (block.row_size(v) == 0) continue;
-      const auto of_row = list_relations(block, v, room);
-      take_coefficients(a, of_row, false, room);
-      combine<T>(room.coefficients.data(), {dm.row(v), a.columns, dx.columns},
-                 {ds.row(numbers[block.row_begin(v) - block.indptr[0]]), of_row, dx.columns});
-    }
-#pragma omp for schedule(static)
-    for (std::int64_t k = 0; k < transposed.entries(); ++k) transposed.indices[k] = numbers[positions[k]];
-  }
-  transposed.columns = count;
+  const auto ds = MatrixView<T>(scratch.gradients).first_rows(transposed.columns);
+  gradients_of_sums(cpu, block, a, dm, numbers, ds);
+#pragma omp parallel for num_threads(cpu.threads) schedule(static)
+  for (std::int64_t k = 0; k < transposed.entries(); ++k) transposed.indices[k] = numbers[positions[k]];
   spmm<T>(cpu, transposed, ds, dx);
 }
 

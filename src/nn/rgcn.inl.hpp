@@ -84,6 +84,7 @@ inline LayerCosts rgcn_costs(const LayerShape& s, const BlockSize& b) {
   const double in = static_cast<double>(s.in), out = static_cast<double>(s.out),
                bases = static_cast<double>(s.bases), sums = b.rows * bases * in;
   const double product = 2 * b.rows * (1 + bases) * numbers(s);
+  const bool by_sums = s.gives_dx && gathers_gradients_of_sums(s.bases);
   // A row's relations differ: a sum is combined for each, which an entry has to itself at worst.
   const double most = std::min(b.entries(), b.rows * static_cast<double>(s.relations)),
                combined = most * in * bases;
@@ -93,7 +94,7 @@ inline LayerCosts rgcn_costs(const LayerShape& s, const BlockSize& b) {
           .evaluation = {product, b.entries() * in, combined + sums + b.rows * out},
           .kept = {sums},
           .scratch = {sums},
-          .backward_scratch = {s.gives_dx ? most * in : 0, s.gives_dx ? b.entries() : 0},
+          .backward_scratch = {by_sums ? most * in : 0, by_sums ? b.entries() : 0},
           .transposes = s.gives_dx,
           .keeps_positions = s.gives_dx};
 }

@@ -29,7 +29,13 @@ template <class T>
 void relation_sums(const Cuda&, const BlockView<Cuda>& block, ConstMatrixView<T, Cuda> a,
                    ConstMatrixView<T, Cuda> x, MatrixView<T, Cuda> m);
 
-/// Memory that the gradient by X is worked out in.
+/// Is the gradient by X made by way of those of the sums s_vr, on the CPU? With few bases it is
+/// cheaper to combine for each entry what is gathered.
+inline bool gathers_gradients_of_sums(std::int64_t bases) {
+  return bases > 2;
+}
+
+/// Memory that the gradient by X is worked out in, if it is made by way of the sums'.
 template <class T, class Space>
 struct RelationScratch {
   Matrix<T, Space>& gradients;          ///< of the sums s_vr, in the order of the entries: resized
@@ -42,8 +48,8 @@ inline std::int64_t most_relation_sums(std::int64_t rows, std::int64_t entries, 
   return std::min(entries, rows * relations);
 }
 
-/// dX [columns, f] from dM: `transposed` and `positions` are of transpose(block). On the CPU
-/// `transposed` names sums instead of rows afterwards; on a GPU it stays, and there is no scratch.
+/// dX [columns, f] from dM: `transposed` and `positions` are of transpose(block). Where the CPU goes
+/// by way of the sums, `transposed` names these instead of rows afterwards. A GPU never does.
 template <class T>
 void relation_sums_input_gradient(const Cpu&, const BlockView<Cpu>& block, Csr<std::int32_t>& transposed,
                                   const Buffer<std::int64_t>& positions, ConstMatrixView<T> a,
