@@ -5,11 +5,11 @@
 // 1.
 //
 // Derivation: the product of block and X gathers one row of X for each entry, which every one of
-// these operations must do too (the gradient by X gathers rows of what dM gives to the sums, with one base of dM). So its
-// rate, entries per second, is the bound. What keeps the ratio from 1, with s sums s_vr: forward
-// combines each with B coefficients, 2 s B f flop, and writes B rows of M where the product writes
-// one; the gradients read as many of dM and do the same flop; the gradient by X also writes s rows
-// of f before they are gathered.
+// these operations must do too (the gradient by X gathers rows of what dM gives to the sums, with
+// one base of dM). So its rate, entries per second, is the bound. What keeps the ratio from 1, with
+// s sums s_vr: forward combines each with B coefficients, 2 s B f flop, and writes B rows of M
+// where the product writes one; the gradients read as many of dM and do the same flop; the gradient
+// by X also writes s rows of f before they are gathered.
 //
 // Verification: against plain loops in double, within what float32 rounds.
 #include <random>
@@ -92,7 +92,8 @@ struct Case {
   }
 };
 
-/// `exact` and the sum of its terms' sizes: how many elements are further off than rounding explains.
+/// `exact` and the sum of its terms' sizes: how many elements are further off than
+/// rounding explains.
 struct Loops {
   Buffer<double> exact, sizes;
 

@@ -1,7 +1,7 @@
 // Of each row the sums s_vr are made first, as rows of a sparse product are (spmm_rows.hpp), for
 // all relations that the row has; then they are combined with the coefficients while they lie in
-// the first-level cache. Backward, what dM gives to a sum, dS_vr = sum over b of a_rb dM_vb, is made
-// once for all entries of the relation in the row, and dX is a sparse product with it.
+// the first-level cache. Backward, what dM gives to a sum, dS_vr = sum over b of a_rb dM_vb, is
+// made once for all entries of the relation in the row, and dX is a sparse product with it.
 #include "espalier/dense/relation_sums.hpp"
 
 #include <algorithm>

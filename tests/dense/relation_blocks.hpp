@@ -58,7 +58,8 @@ inline std::vector<TypeRun> random_type_runs(const std::vector<std::int64_t>& fr
   return runs;
 }
 
-/// What stands beside a minibatch's entries and vertices where there are several relations or types.
+/// What stands beside a minibatch's entries and vertices where there are several
+/// relations or types.
 struct RelationsAndTypes {
   std::vector<Buffer<std::uint8_t>> relations;  ///< of each block
   std::vector<TypeRun> runs;

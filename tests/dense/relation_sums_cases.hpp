@@ -1,5 +1,5 @@
-// A block with what relation_sums multiplies it with, and what a loop over its entries gives, for the
-// tests of both spaces.
+// A block with what relation_sums multiplies it with, and what a loop over its entries gives, for
+// the tests of both spaces.
 #pragma once
 
 #include <gtest/gtest.h>

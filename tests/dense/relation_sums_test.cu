@@ -1,6 +1,6 @@
 // ranks: 1
-// Law: relation sums and their gradients on a GPU are a loop's in double within what float32 rounds,
-// wherever in common arrays the block lies; two runs give the same bits.
+// Law: relation sums and their gradients on a GPU are a loop's in double within what float32
+// rounds, wherever in common arrays the block lies; two runs give the same bits.
 #include "espalier/dense/relation_sums.hpp"
 
 #include "dense/device_matrices.hpp"
@@ -22,7 +22,8 @@ Results on_gpu(const Cuda& gpu, const Case& c, std::int64_t before, bool related
   const auto relations = upload(gpu, behind(before, c.of_entries));
   const auto view = with_relations(stored.block, related ? relations.data() : nullptr);
   const auto a = to_device(gpu, c.a), x = to_device(gpu, c.x), dm = to_device(gpu, c.dm);
-  auto m = to_device(gpu, c.dm), dx = to_device(gpu, c.x), da = to_device(gpu, c.a);  // to overwrite
+  // To overwrite.
+  auto m = to_device(gpu, c.dm), dx = to_device(gpu, c.x), da = to_device(gpu, c.a);
   Csr<std::int32_t, Cuda> transposed;
   DeviceArray<std::int64_t> positions;
   transpose(gpu, view, transposed, &positions);

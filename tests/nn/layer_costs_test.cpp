@@ -133,7 +133,8 @@ TEST(LayerCosts, AreWhatTheLayerDoes) {
             for (const auto& [columns, rows, most] : {std::array{61, 53, 2}, {200, 30, 30}}) {
               if (std::string_view(aggregator) != "mean" && !kind.takes_aggregator) continue;
               if (averages && !kind.takes_heads) continue;
-              const std::int64_t bases = !kind.takes_bases ? 1 : in == 40 ? 3 : 2;  // both ways back
+              // Both ways back.
+              const std::int64_t bases = !kind.takes_bases ? 1 : in == 40 ? 3 : 2;
               SCOPED_TRACE(testing::Message() << kind.name << " " << aggregator << ", dx " << gives_dx << ", "
                                               << in << " to " << out << ", " << columns << " sources");
               const LayerShape shape{.in = in,

@@ -8,8 +8,8 @@
 // product and one GEMM, however many relations there are.
 //
 // Law: a row of a result depends on what it names only, bit for bit, for any number of threads; the
-// gradient by the coefficients is summed in one order. Relations of a row ascend. Where a block has no relations beside its
-// entries, all are of relation 0.
+// gradient by the coefficients is summed in one order. Relations of a row ascend. Where a block has
+// no relations beside its entries, all are of relation 0.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +48,8 @@ inline std::int64_t most_relation_sums(std::int64_t rows, std::int64_t entries, 
   return std::min(entries, rows * relations);
 }
 
-/// dX [columns, f] from dM: `transposed` and `positions` are of transpose(block). Where the CPU goes
-/// by way of the sums, `transposed` names these instead of rows afterwards. A GPU never does.
+/// dX [columns, f] from dM: `transposed` and `positions` are of transpose(block). Where the CPU
+/// goes by way of the sums, `transposed` names these instead of rows afterwards. A GPU never does.
 template <class T>
 void relation_sums_input_gradient(const Cpu&, const BlockView<Cpu>& block, Csr<std::int32_t>& transposed,
                                   const Buffer<std::int64_t>& positions, ConstMatrixView<T> a,
