@@ -1,51 +1,134 @@
+// Of each row the sums s_vr are made first, as rows of a sparse product are (spmm_rows.hpp), for
+// all relations that the row has; then they are combined with the coefficients while they lie in
+// the first-level cache. Backward, what dM gives to a sum, dS_vr = sum over b of a_rb dM_vb, is
+// made once for all entries of the relation in the row, and dX is a sparse product with it.
 #include "espalier/dense/relation_sums.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <numeric>
+#include <span>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/workspace.hpp"
+#include "espalier/dense/spmm.hpp"
+#include "row_combinations.hpp"
+#include "spmm_rows.hpp"
 
 namespace espalier {
 
 namespace {
 
+constexpr std::int64_t kRowsAtOnce = 32;     // handed to a thread
 constexpr std::int64_t kRowsTogether = 256;  // whose gradients by the coefficients are one sum
 
 int relation_of(const BlockView<Cpu>& block, std::int64_t entry) {
   return block.relations == nullptr ? 0 : block.relations[entry];
 }
 
-template <class T>
-T value_of(const BlockView<Cpu>& block, std::int64_t entry) {
-  return block.values == nullptr ? T{1} : static_cast<T>(block.values[entry]);
+/// The end of the entries that share the relation of entry `begin` of a row that ends at `end`.
+std::int64_t segment_end(const BlockView<Cpu>& block, std::int64_t begin, std::int64_t end) {
+  if (block.relations == nullptr) return end;
+  auto e = begin + 1;
+  while (e < end && block.relations[e] == block.relations[begin]) ++e;
+  return e;
 }
 
+/// What a thread works in.
 template <class T>
-void add_scaled(T factor, const T* from, std::int64_t count, T* to) {
-  for (std::int64_t k = 0; k < count; ++k) to[k] += factor * from[k];
+struct Room {
+  std::span<int> relations;   ///< of a row, ascending
+  std::span<T> sums;          ///< s_vr of each
+  std::span<T> coefficients;  ///< a_rb, in the order in which they are needed
+
+  Room(std::int64_t relation_count, std::int64_t bases, std::int64_t columns)
+      : relations(workspace<struct RowRelations, int>(static_cast<std::size_t>(relation_count))),
+        sums(workspace<struct RelationSums, T>(static_cast<std::size_t>(relation_count * columns))),
+        coefficients(workspace<struct RowCoefficients, T>(static_cast<std::size_t>(relation_count * bases))) {
+  }
+};
+
+/// Fills relations and returns how many the row has.
+template <class T>
+std::int64_t list_relations(const BlockView<Cpu>& block, std::int64_t v, const Room<T>& room) {
+  std::int64_t count = 0;
+  for (auto e = block.row_begin(v); e < block.row_end(v); e = segment_end(block, e, block.row_end(v)))
+    room.relations[count++] = relation_of(block, e);
+  return count;
 }
 
+/// Fills relations and sums, and returns how many there are.
 template <class T>
-T dot(const T* x, const T* y, std::int64_t count) {
-  T sums[8] = {};
-  std::int64_t k = 0;
-  for (; k + 8 <= count; k += 8)
-    for (int lane = 0; lane < 8; ++lane) sums[lane] += x[k + lane] * y[k + lane];
-  T sum = 0;
-  for (const T part : sums) sum += part;
-  for (; k < count; ++k) sum += x[k] * y[k];
-  return sum;
+std::int64_t sum_relations(const BlockView<Cpu>& block, ConstMatrixView<T> x, std::int64_t v,
+                           const Room<T>& room) {
+  const auto all = block.indptr[0] + block.entries();
+  std::int64_t count = 0;
+  for (auto e = block.row_begin(v); e < block.row_end(v); ++count) {
+    const auto end = segment_end(block, e, block.row_end(v));
+    const spmm_rows::Entries entries{block.indices + e, block.has_values() ? block.values + e : nullptr,
+                                     end - e, all - e};
+    spmm_rows::add_row(entries, spmm_rows::Source<T>{x}, room.sums.data() + count * x.columns, false);
+    room.relations[count] = relation_of(block, e);
+    e = end;
+  }
+  return count;
 }
 
-// Calls use(relation, s_vr) for each relation that row v has.
-template <class T, class Use>
-void for_each_sum(const BlockView<Cpu>& block, ConstMatrixView<T> x, std::int64_t v, std::vector<T>& sum,
-                  Use use) {
-  sum.resize(static_cast<std::size_t>(x.columns));
-  for (auto e = block.row_begin(v); e < block.row_end(v);) {
-    const int relation = relation_of(block, e);
-    std::ranges::fill(sum, T{0});
-    for (; e < block.row_end(v) && relation_of(block, e) == relation; ++e)
-      add_scaled(value_of<T>(block, e), x.row(block.indices[e]), x.columns, sum.data());
-    use(relation, sum.data());
+/// a_rb of `count` relations: [b][r], or [r][b].
+template <class T>
+void take_coefficients(ConstMatrixView<T> a, std::int64_t count, bool by_base, const Room<T>& room) {
+  for (std::int64_t r = 0; r < count; ++r)
+    for (std::int64_t b = 0; b < a.columns; ++b)
+      room.coefficients[by_base ? b * count + r : r * a.columns + b] = a(room.relations[r], b);
+}
+
+/// The number of each entry's sum s_vr; returns how many there are.
+std::int64_t number_sums(const BlockView<Cpu>& block, Buffer<std::int32_t>& numbers) {
+  numbers.resize(static_cast<std::size_t>(block.entries()));
+  std::int64_t count = 0;
+  for (std::int64_t v = 0; v < block.rows; ++v)
+    for (auto e = block.row_begin(v); e < block.row_end(v); ++count) {
+      const auto end = segment_end(block, e, block.row_end(v));
+      for (; e < end; ++e) numbers[e - block.indptr[0]] = static_cast<std::int32_t>(count);
+    }
+  return count;
+}
+
+/// dX, entry by entry.
+template <class T>
+void combine_gathered(const Cpu& cpu, const BlockView<Cpu>& block, const Csr<std::int32_t>& transposed,
+                      const Buffer<std::int64_t>& positions, ConstMatrixView<T> a, ConstMatrixView<T> dm,
+                      MatrixView<T> dx) {
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, kRowsAtOnce)
+  for (std::int64_t u = 0; u < transposed.rows; ++u) {
+    T* const to = dx.row(u);
+    std::fill_n(to, dx.columns, T{0});
+    for (auto k = transposed.row_begin(u); k < transposed.row_end(u); ++k) {
+      const int relation = relation_of(block, block.indptr[0] + positions[k]);
+      const T value = transposed.has_values() ? static_cast<T>(transposed.values[k]) : T{1};
+      for (std::int64_t b = 0; b < a.columns; ++b) {
+        const T factor = value * a(relation, b);
+        const T* const from = dm.row(transposed.indices[k]) + b * dx.columns;
+        for (std::int64_t j = 0; j < dx.columns; ++j) to[j] += factor * from[j];
+      }
+    }
+  }
+}
+
+/// dS of all rows; `numbers` are of its sums.
+template <class T>
+void gradients_of_sums(const Cpu& cpu, const BlockView<Cpu>& block, ConstMatrixView<T> a,
+                       ConstMatrixView<T> dm, const Buffer<std::int32_t>& numbers, MatrixView<T> ds) {
+#pragma omp parallel num_threads(cpu.threads) if (block.rows > kRowsAtOnce)
+  {
+    const Room<T> room(a.rows, a.columns, 0);
+#pragma omp for schedule(dynamic, kRowsAtOnce)
+    for (std::int64_t v = 0; v < block.rows; ++v) {
+      if (block.row_size(v) == 0) continue;
+      const auto count = list_relations(block, v, room);
+      take_coefficients(a, count, false, room);
+      combine<T>(room.coefficients.data(), {dm.row(v), a.columns, ds.columns},
+                 {ds.row(numbers[block.row_begin(v) - block.indptr[0]]), count, ds.columns});
+    }
   }
 }
 
@@ -54,55 +137,57 @@ void for_each_sum(const BlockView<Cpu>& block, ConstMatrixView<T> x, std::int64_
 template <class T>
 void relation_sums(const Cpu& cpu, const BlockView<Cpu>& block, ConstMatrixView<T> a, ConstMatrixView<T> x,
                    MatrixView<T> m) {
-#pragma omp parallel num_threads(cpu.threads)
+#pragma omp parallel num_threads(cpu.threads) if (block.rows > kRowsAtOnce)
   {
-    std::vector<T> sum;
-#pragma omp for schedule(dynamic, 64)
+    const Room<T> room(a.rows, a.columns, x.columns);
+#pragma omp for schedule(dynamic, kRowsAtOnce)
     for (std::int64_t v = 0; v < block.rows; ++v) {
-      T* const to = m.row(v);
-      std::fill_n(to, m.columns, T{0});
-      for_each_sum(block, x, v, sum, [&](int relation, const T* of_relation) {
-        for (std::int64_t b = 0; b < a.columns; ++b)
-          add_scaled(a(relation, b), of_relation, x.columns, to + b * x.columns);
-      });
+      const auto count = sum_relations(block, x, v, room);
+      take_coefficients(a, count, true, room);
+      combine<T>(room.coefficients.data(), {room.sums.data(), count, x.columns},
+                 {m.row(v), a.columns, x.columns});
     }
   }
 }
 
 template <class T>
-void relation_sums_input_gradient(const Cpu& cpu, const BlockView<Cpu>& block,
-                                  const BlockView<Cpu>& transposed, const Buffer<std::int64_t>& positions,
-                                  ConstMatrixView<T> a, ConstMatrixView<T> dm, MatrixView<T> dx) {
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 64)
-  for (std::int64_t u = 0; u < transposed.rows; ++u) {
-    T* const to = dx.row(u);
-    std::fill_n(to, dx.columns, T{0});
-    for (auto k = transposed.row_begin(u); k < transposed.row_end(u); ++k) {
-      const auto relation = relation_of(block, block.indptr[0] + positions[k]);
-      const T value = value_of<T>(transposed, k);
-      const T* const from = dm.row(transposed.indices[k]);
-      for (std::int64_t b = 0; b < a.columns; ++b)
-        add_scaled(value * a(relation, b), from + b * dx.columns, dx.columns, to);
-    }
-  }
+void relation_sums_input_gradient(const Cpu& cpu, const BlockView<Cpu>& block, Csr<std::int32_t>& transposed,
+                                  const Buffer<std::int64_t>& positions, ConstMatrixView<T> a,
+                                  ConstMatrixView<T> dm, RelationScratch<T, Cpu> scratch, MatrixView<T> dx) {
+  if (!gathers_gradients_of_sums(a.columns))
+    return combine_gathered(cpu, block, transposed, positions, a, dm, dx);
+  const auto& numbers = scratch.numbers;
+  transposed.columns = number_sums(block, scratch.numbers);
+  scratch.gradients.resize(most_relation_sums(block.rows, block.entries(), a.rows), dx.columns);
+  const auto ds = MatrixView<T>(scratch.gradients).first_rows(transposed.columns);
+  gradients_of_sums(cpu, block, a, dm, numbers, ds);
+#pragma omp parallel for num_threads(cpu.threads) schedule(static)
+  for (std::int64_t k = 0; k < transposed.entries(); ++k) transposed.indices[k] = numbers[positions[k]];
+  spmm<T>(cpu, transposed, ds, dx);
 }
 
 template <class T>
 void relation_sums_coefficient_gradient(const Cpu& cpu, const BlockView<Cpu>& block, ConstMatrixView<T> x,
                                         ConstMatrixView<T> dm, MatrixView<T> da) {
   const auto parts = (block.rows + kRowsTogether - 1) / kRowsTogether, size = da.rows * da.columns;
-  std::vector<T> of_parts(static_cast<std::size_t>(parts * size), T{0});
-#pragma omp parallel num_threads(cpu.threads)
+  const auto of_parts = workspace<struct PartSums, T>(static_cast<std::size_t>(parts * size));
+#pragma omp parallel num_threads(cpu.threads) if (parts > 1)
   {
-    std::vector<T> sum;
+    const Room<T> room(da.rows, da.columns, x.columns);
+    const auto lanes = workspace<struct LaneSums, T>(static_cast<std::size_t>(size * kLanes<T>));
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t part = 0; part < parts; ++part) {
-      T* const to = of_parts.data() + part * size;
-      for (auto v = part * kRowsTogether; v < std::min(block.rows, (part + 1) * kRowsTogether); ++v)
-        for_each_sum(block, x, v, sum, [&](int relation, const T* of_relation) {
-          for (std::int64_t b = 0; b < da.columns; ++b)
-            to[relation * da.columns + b] += dot(of_relation, dm.row(v) + b * x.columns, x.columns);
-        });
+      std::ranges::fill(lanes, T{0});
+      for (auto v = part * kRowsTogether; v < std::min(block.rows, (part + 1) * kRowsTogether); ++v) {
+        const auto count = sum_relations(block, x, v, room);
+        for (std::int64_t r = 0; r < count; ++r)
+          add_products<T>(room.sums.data() + r * x.columns, {dm.row(v), da.columns, x.columns},
+                          lanes.data() + room.relations[r] * da.columns * kLanes<T>);
+      }
+      for (std::int64_t k = 0; k < size; ++k) {
+        const T* const of_sum = lanes.data() + k * kLanes<T>;
+        of_parts[part * size + k] = std::accumulate(of_sum, of_sum + kLanes<T>, T{0});
+      }
     }
   }
   std::fill_n(da.data, size, T{0});
@@ -113,9 +198,9 @@ void relation_sums_coefficient_gradient(const Cpu& cpu, const BlockView<Cpu>& bl
 #define ESPALIER_INSTANTIATE(T)                                                                           \
   template void relation_sums(const Cpu&, const BlockView<Cpu>&, ConstMatrixView<T>, ConstMatrixView<T>,  \
                               MatrixView<T>);                                                             \
-  template void relation_sums_input_gradient(const Cpu&, const BlockView<Cpu>&, const BlockView<Cpu>&,    \
+  template void relation_sums_input_gradient(const Cpu&, const BlockView<Cpu>&, Csr<std::int32_t>&,       \
                                              const Buffer<std::int64_t>&, ConstMatrixView<T>,             \
-                                             ConstMatrixView<T>, MatrixView<T>);                          \
+                                             ConstMatrixView<T>, RelationScratch<T, Cpu>, MatrixView<T>); \
   template void relation_sums_coefficient_gradient(const Cpu&, const BlockView<Cpu>&, ConstMatrixView<T>, \
                                                    ConstMatrixView<T>, MatrixView<T>);
 ESPALIER_INSTANTIATE(float)

@@ -49,10 +49,12 @@ void relation_sums(const Cuda& cuda, const BlockView<Cuda>& of, ConstMatrixView<
 
 template <class T>
 void relation_sums_input_gradient(const Cuda& cuda, const BlockView<Cuda>& of,
-                                  const BlockView<Cuda>& transposed_of,
+                                  const Csr<std::int32_t, Cuda>& transposed_of,
                                   const DeviceArray<std::int64_t>& positions, ConstMatrixView<T, Cuda> a,
-                                  ConstMatrixView<T, Cuda> dm, MatrixView<T, Cuda> dx) {
-  const auto block = plain(of), transposed = plain(transposed_of);
+                                  ConstMatrixView<T, Cuda> dm, RelationScratch<T, Cuda>,
+                                  MatrixView<T, Cuda> dx) {
+  const auto block = plain(of);
+  const BlockView<Cuda> transposed = transposed_of;
   const auto* const position = positions.data();
   for_each_in_rows(cuda, "relation_sums_input_gradient", dx.rows, dx.columns,
                    [=] __device__(std::int64_t u, std::int64_t f) {
@@ -103,9 +105,10 @@ void relation_sums_coefficient_gradient(const Cuda& cuda, const BlockView<Cuda>&
 
 template void relation_sums(const Cuda&, const BlockView<Cuda>&, ConstMatrixView<float, Cuda>,
                             ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
-template void relation_sums_input_gradient(const Cuda&, const BlockView<Cuda>&, const BlockView<Cuda>&,
-                                           const DeviceArray<std::int64_t>&, ConstMatrixView<float, Cuda>,
-                                           ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
+template void relation_sums_input_gradient(const Cuda&, const BlockView<Cuda>&,
+                                           const Csr<std::int32_t, Cuda>&, const DeviceArray<std::int64_t>&,
+                                           ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
+                                           RelationScratch<float, Cuda>, MatrixView<float, Cuda>);
 template void relation_sums_coefficient_gradient(const Cuda&, const BlockView<Cuda>&,
                                                  ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
                                                  MatrixView<float, Cuda>);

@@ -42,7 +42,8 @@ class RgcnLayer final : public Layer<T, Space> {
     transpose(space, block, scratch.transposed, &scratch.positions);
     dx->resize(block.columns, x.columns);
     relation_sums_input_gradient<T>(space, block, scratch.transposed, scratch.positions,
-                                    weights[kCoefficient].value, sums_, *dx);
+                                    weights[kCoefficient].value, sums_,
+                                    {scratch.matrices[0], scratch.winners}, *dx);
     gemm_nt<T>(space, dz, weights[kSelf].value, MatrixView<T, Space>(*dx).first_rows(block.rows),
                Update::kAccumulate);
   }
@@ -83,13 +84,17 @@ inline LayerCosts rgcn_costs(const LayerShape& s, const BlockSize& b) {
   const double in = static_cast<double>(s.in), out = static_cast<double>(s.out),
                bases = static_cast<double>(s.bases), sums = b.rows * bases * in;
   const double product = 2 * b.rows * (1 + bases) * numbers(s);
+  const bool by_sums = s.gives_dx && gathers_gradients_of_sums(s.bases);
   // A row's relations differ: a sum is combined for each, which an entry has to itself at worst.
-  const double combined = b.entries() * in * bases;
+  const double most = std::min(b.entries(), b.rows * static_cast<double>(s.relations)),
+               combined = most * in * bases;
   return {.forward = {product, b.entries() * in, combined + sums + b.rows * out},
-          .backward = {2 * product, b.entries() * in * (1 + bases), 2 * combined + sums + b.rows * out},
+          .backward = {2 * product, b.entries() * in * (s.gives_dx ? 2 : 1),
+                       (s.gives_dx ? 2 : 1) * combined + sums + b.rows * out},
           .evaluation = {product, b.entries() * in, combined + sums + b.rows * out},
           .kept = {sums},
           .scratch = {sums},
+          .backward_scratch = {by_sums ? most * in : 0, by_sums ? b.entries() : 0},
           .transposes = s.gives_dx,
           .keeps_positions = s.gives_dx};
 }

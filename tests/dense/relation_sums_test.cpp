@@ -29,7 +29,9 @@ Results<T> results_of(const Case<T>& c, const BlockView<>& block, int threads = 
   Buffer<std::int64_t> positions;
   transpose(cpu, block, transposed, &positions);
   relation_sums<T>(cpu, block, c.a, c.x, r.m);
-  relation_sums_input_gradient<T>(cpu, block, transposed, positions, c.a, c.dm, r.dx);
+  Matrix<T> gradients;
+  Buffer<std::int32_t> numbers;
+  relation_sums_input_gradient<T>(cpu, block, transposed, positions, c.a, c.dm, {gradients, numbers}, r.dx);
   relation_sums_coefficient_gradient<T>(cpu, block, c.x, c.dm, r.da);
   return r;
 }

@@ -28,7 +28,9 @@ Results on_gpu(const Cuda& gpu, const Case& c, std::int64_t before, bool related
   DeviceArray<std::int64_t> positions;
   transpose(gpu, view, transposed, &positions);
   relation_sums<float>(gpu, view, a, x, m);
-  relation_sums_input_gradient<float>(gpu, view, transposed, positions, a, dm, dx);
+  Matrix<float, Cuda> gradients;
+  DeviceArray<std::int32_t> numbers;
+  relation_sums_input_gradient<float>(gpu, view, transposed, positions, a, dm, {gradients, numbers}, dx);
   relation_sums_coefficient_gradient<float>(gpu, view, x, dm, da);
   return {to_host(gpu, m), to_host(gpu, dx), to_host(gpu, da)};
 }

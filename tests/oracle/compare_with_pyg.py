@@ -2,6 +2,7 @@
 """Compares logits of `espalier infer` with those of PyTorch Geometric's own convolutions.
 
     tests/oracle/compare_with_pyg.py data/cora.h5 data/debian.h5 [--cases gat,gin]
+    tests/oracle/compare_with_pyg.py --relations
 
 For each graph and case it trains two epochs, turns weights.h5 into a state dict by scripts/to_pytorch.py,
 which a network of SAGEConv, GCNConv, GATConv or GINConv loads strictly, and compares the logits of all
@@ -16,11 +17,17 @@ Laws: SCALED is at most 1e-4. (Sums over the thousands of neighbours of a hub gi
 1e-4 is less than float32 can tell.) Most vertices' logits are different: a dead network shows nothing.
 The graph should have no edge from a vertex to itself: GCNConv counts it once, the program (A + I) twice.
 
+With --relations it compares RGCNConv (num_bases) instead with every case of layers.json that has relations, which
+tests/nn/layer_oracle_test.cpp holds the program to, in float64 within 1e-11: the same blocks, input and weights, logits
+and gradients by weights and input. One line per case: largest difference in float64, at most 1e-10, and in float32, at
+most 1e-5, both divided by the largest of the tensor where that is over 1.
+
 Needs torch, torch_geometric (2.5 or newer), h5py, numpy; without them it says so and ends with 77. Exit codes
 else: 0, 1 a larger difference, 2 usage.
 """
 
 import argparse
+import json
 import pathlib
 import subprocess
 import sys
@@ -34,7 +41,8 @@ try:
     import numpy as np
     import torch
     from torch import nn
-    from torch_geometric.nn import BatchNorm, GATConv, GCNConv, GINConv, JumpingKnowledge, LayerNorm, SAGEConv
+    from torch_geometric.nn import (BatchNorm, GATConv, GCNConv, GINConv, JumpingKnowledge, LayerNorm, RGCNConv,
+                                    SAGEConv)
     from torch_geometric.nn.resolver import activation_resolver
 except ImportError as missing:
     print(f"skipped: {missing}")
@@ -191,16 +199,104 @@ def compare(options, graph, case):
     return not problem
 
 
+# ---- relations
+
+def tensor_of(matrix, dtype):
+    return torch.tensor(matrix["data"], dtype=dtype).reshape(matrix["rows"], matrix["columns"]).requires_grad_()
+
+
+class Relations:
+    """A case of layers.json by RGCNConv; `tensors` and `input` have gradients afterwards."""
+
+    def __init__(self, case, dtype):
+        self.case, self.shape = case, case["shape"]
+        self.input = tensor_of(case["input"], dtype)
+        self.tensors = {name: tensor_of(matrix, dtype) for name, matrix in case["parameters"].items()}
+        self.logits = self.forward()
+        labels = torch.tensor(case["labels"])
+        nn.functional.cross_entropy(self.logits, labels, reduction="sum").backward()
+
+    def convolution(self, layer, block, x):
+        own = {name: self.tensors[f"layer{layer}.{name}"] for name in ("self", "basis", "coefficient", "bias")}
+        inputs, outputs = own["self"].shape
+        conv = RGCNConv((inputs, inputs), outputs, self.shape["relations"], num_bases=self.shape["bases"])
+        for parameter in ("weight", "comp", "root", "bias"):
+            delattr(conv, parameter)
+        conv.weight, conv.comp = own["basis"].reshape(-1, inputs, outputs), own["coefficient"]
+        conv.root, conv.bias = own["self"], own["bias"][0]
+        rows = np.repeat(np.arange(block["rows"]), np.diff(block["indptr"]))
+        edges = torch.tensor(np.stack([block["indices"], rows]).astype(np.int64))
+        return conv((x, x[:block["rows"]]), edges, torch.tensor(block["relations"]))
+
+    def begin(self):
+        """H[0]."""
+        pieces = []
+        for begin, end, kind in self.case.get("runs", ()):
+            name, has_features = self.shape["types"][kind]
+            bias = self.tensors[f"input.bias.{name}"].expand(end - begin, -1)
+            rows = self.input[begin:end]
+            pieces.append(rows @ self.tensors[f"input.weight.{name}"] + bias if has_features else bias)
+        return torch.cat(pieces) if pieces else self.input
+
+    def forward(self):
+        x, results, shape = self.begin(), [], self.shape
+        activation = activation_resolver(shape["activation"])
+        active = len(self.case["blocks"]) - (shape["jumping"] == "none")
+        for layer, block in enumerate(self.case["blocks"], 1):
+            z = self.convolution(layer, block, x)
+            if shape["residual"]:
+                own, residual = x[:block["rows"]], self.tensors.get(f"layer{layer}.residual")
+                z = z + (own if residual is None else own @ residual)
+            if shape["normalize"] == "batch" and layer <= active:
+                scale, shift = self.tensors[f"layer{layer}.scale"][0], self.tensors[f"layer{layer}.shift"][0]
+                z = nn.functional.batch_norm(z, None, None, scale, shift, training=True)
+            x = activation(z) if layer <= active else z
+            results.append(x)
+        if shape["jumping"] == "none":
+            return x
+        joined = JumpingKnowledge("cat")([result[:len(x)] for result in results])
+        return joined @ self.tensors["output.weight"] + self.tensors["output.bias"]
+
+    def difference(self):
+        """From the fixture: logits and all gradients."""
+        pairs = [(self.logits, self.case["logits"]), (self.input.grad, self.case["input_gradient"])]
+        pairs += [(tensor.grad, self.case["gradients"][name]) for name, tensor in self.tensors.items()]
+        largest = 0
+        for theirs, ours in pairs:
+            expected = tensor_of(ours, torch.float64).detach()
+            scale = max(1, expected.abs().max().item())
+            largest = max(largest, (theirs.detach().double() - expected).abs().max().item() / scale)
+        return largest
+
+
+def compare_relations():
+    """Are all within the tolerances? Prints their lines."""
+    cases = json.loads((ROOT / "tests/oracle/layers.json").read_text())
+    within = []
+    for case in (case for case in cases if case["shape"]["kind"] == "rgcn"):
+        differences = [Relations(case, dtype).difference() for dtype in (torch.float64, torch.float32)]
+        within.append(differences[0] <= 1e-10 and differences[1] <= 1e-5)  # NaN is neither
+        words = " ".join(f"{key} {case['shape'][key]}" for key in ("layers", "relations", "bases"))
+        problem = "" if within[-1] else "LARGER THAN ALLOWED"
+        print(f"rgcn {words:<32} {differences[0]:.1e} {differences[1]:.1e}  {problem}")
+    return bool(within) and all(within)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="+", type=pathlib.Path, help="graph files")
+    parser.add_argument("graphs", nargs="*", type=pathlib.Path, help="graph files")
     parser.add_argument("--cases", type=lambda names: names.split(","), default=list(CASES),
                         help="some of them, with commas between")
     parser.add_argument("--hidden", type=int, default=32)
     parser.add_argument("--feature-norm", default="standard", help="graph.feature_norm of the trainings")
     parser.add_argument("--espalier", type=pathlib.Path, default=ROOT / "build/cpu/espalier",
                         help="the program")
+    parser.add_argument("--relations", action="store_true", help="the cases of layers.json that have relations")
     options = parser.parse_args()
+    if options.relations:
+        sys.exit(0 if compare_relations() else 1)
+    if not options.graphs:
+        parser.error("graph files, or --relations")
     if set(options.cases) - set(CASES):
         parser.error(f"--cases are of {', '.join(CASES)}")
     for place in (*options.graphs, options.espalier):

@@ -32,6 +32,32 @@ def block_with_own_entries(rows, columns, most):
     return block
 
 
+def block_of_relations(rows, columns, relations):
+    """Entries of some relations in each row, or none; values are the means over 1, 2 or 4 entries, exactly."""
+    block = {"rows": rows, "columns": columns, "indptr": [0], "indices": [], "values": [], "relations": []}
+    for _ in range(rows):
+        for relation in range(relations):
+            count = [0, 0, 1, 2, 4][int(torch.randint(0, 5, ()))]
+            block["indices"] += torch.randint(0, columns, (count,)).tolist()
+            block["values"] += [1 / count for _ in range(count)]
+            block["relations"] += [relation] * count
+        block["indptr"].append(len(block["indices"]))
+    return block
+
+
+def runs_of_types(frontiers, types):
+    """[begin, end, type] as samplers make them: seeds in any order, then what each layer adds, ascending."""
+    runs = []
+    for before, end in zip([0] + frontiers[:0:-1], frontiers[::-1]):
+        drawn = torch.randint(0, types, (end - before,)).tolist()
+        for place, kind in enumerate(sorted(drawn) if before else drawn, before):
+            if place > before and runs[-1][2] == kind:
+                runs[-1][1] = place + 1
+            else:
+                runs.append([place, place + 1, kind])
+    return runs
+
+
 def counts(block):
     """How often each entry is there [rows, columns]."""
     return dense({**block, "values": [1.0] * len(block["indices"])})
@@ -94,7 +120,23 @@ def gin(shape, block, x, tensor, last):
     return torch.relu(summed @ tensor("inner_weight") + tensor("inner_bias")) @ tensor("weight") + tensor("bias")
 
 
-LAYERS = {"sage": (sage_shapes, sage), "gcn": (gcn_shapes, gcn), "gat": (gat_shapes, gat), "gin": (gin_shapes, gin)}
+def rgcn_shapes(shape, inputs, outputs, last):
+    return {"self": (inputs, outputs), "basis": (shape["bases"] * inputs, outputs),
+            "coefficient": (shape["relations"], shape["bases"]), "bias": (1, outputs)}
+
+
+def rgcn(shape, block, x, tensor, last):
+    bases = tensor("basis").reshape(shape["bases"], x.shape[1], -1)
+    result = x[:block["rows"]] @ tensor("self") + tensor("bias")
+    for relation in range(shape["relations"]):
+        values = [value * (of == relation) for value, of in zip(block["values"], block["relations"])]
+        weight = (tensor("coefficient")[relation].reshape(-1, 1, 1) * bases).sum(0)
+        result = result + dense({**block, "values": values}) @ x @ weight
+    return result
+
+
+LAYERS = {"sage": (sage_shapes, sage), "gcn": (gcn_shapes, gcn), "gat": (gat_shapes, gat), "gin": (gin_shapes, gin),
+          "rgcn": (rgcn_shapes, rgcn)}
 
 
 # ---- networks
@@ -102,7 +144,8 @@ LAYERS = {"sage": (sage_shapes, sage), "gcn": (gcn_shapes, gcn), "gat": (gat_sha
 def widths_of(shape):
     """Of what each layer reads, and of what the last gives."""
     jumps = shape["jumping"] != "none"
-    return [shape["inputs"]] + [shape["hidden"]] * (shape["layers"] - (not jumps)) + [shape["classes"]] * (not jumps)
+    first = shape["hidden"] if "types" in shape else shape["inputs"]
+    return [first] + [shape["hidden"]] * (shape["layers"] - (not jumps)) + [shape["classes"]] * (not jumps)
 
 
 def tensors_of(shape):
@@ -119,7 +162,20 @@ def tensors_of(shape):
     if jumps:
         width = shape["hidden"] * (shape["layers"] if shape["jumping"] == "concat" else 1)
         shapes.update({"output.weight": (width, shape["classes"]), "output.bias": (1, shape["classes"])})
+    for name, has_features in shape.get("types", ()):
+        shapes |= {f"input.weight.{name}": (shape["inputs"], shape["hidden"])} if has_features else {}
+        shapes[f"input.bias.{name}"] = (1, shape["hidden"])
     return {name: torch.randn(size).requires_grad_() for name, size in shapes.items()}
+
+
+def of_one_width(shape, x, tensors, runs):
+    """H[0]: rows of several types, each by its linear map."""
+    rows = []
+    for begin, end, kind in runs:
+        name, has_features = shape["types"][kind]
+        bias = tensors[f"input.bias.{name}"].expand(end - begin, -1)
+        rows.append(x[begin:end] @ tensors[f"input.weight.{name}"] + bias if has_features else bias)
+    return torch.cat(rows)
 
 
 def normalized(shape, z, tensor, norm, training):
@@ -131,7 +187,8 @@ def normalized(shape, z, tensor, norm, training):
     return functional.batch_norm(z, norm["mean"], norm["variance"], scale, shift, training, momentum=0.1)
 
 
-def forward(shape, blocks, x, tensors, norms, training):
+def forward(shape, blocks, x, tensors, norms, training, runs=()):
+    x = of_one_width(shape, x, tensors, runs) if runs else x
     jumps, results = shape["jumping"] != "none", []
     apply, activation = LAYERS[shape["kind"]][1], {"relu": torch.relu, "elu": functional.elu}[shape["activation"]]
     for layer, block in enumerate(blocks, 1):
@@ -155,23 +212,26 @@ def network_case(kind, frontiers, **chosen):
     shape = {"kind": kind, "layers": len(frontiers) - 1, "inputs": 5, "hidden": 6, "classes": 4, "heads": 1,
              "output_heads": 1, "aggregator": "mean", "activation": "relu", "normalize": "none", "residual": False,
              "jumping": "none", **chosen}
-    blocks = [block_with_own_entries(rows, columns, 4) for columns, rows in zip(frontiers, frontiers[1:])]
+    sizes = list(zip(frontiers[1:], frontiers))
+    blocks = ([block_of_relations(*size, shape["relations"]) for size in sizes] if kind == "rgcn"
+              else [block_with_own_entries(*size, 4) for size in sizes])
+    runs = runs_of_types(frontiers, len(shape["types"])) if "types" in shape else []
     x = torch.randn(frontiers[0], shape["inputs"]).requires_grad_()
     labels = torch.randint(0, shape["classes"], (frontiers[-1],))
     tensors = tensors_of(shape)
     normalizing = shape["layers"] - (shape["jumping"] == "none") if shape["normalize"] == "batch" else 0
     norms = [{"mean": torch.zeros(shape["hidden"]), "variance": torch.ones(shape["hidden"])} if layer < normalizing
              else None for layer in range(shape["layers"])]
-    logits = forward(shape, blocks, x, tensors, norms, training=True)
+    logits = forward(shape, blocks, x, tensors, norms, True, runs)
     loss = functional.cross_entropy(logits, labels, reduction="sum")
     loss.backward()
-    evaluated = forward(shape, blocks, x, tensors, norms, training=False)
+    evaluated = forward(shape, blocks, x, tensors, norms, False, runs)
     return {"shape": shape, "blocks": blocks, "input": matrix(x), "labels": labels.tolist(),
             "parameters": {name: matrix(t) for name, t in tensors.items()}, "logits": matrix(logits),
             "loss": loss.item(), "gradients": {name: matrix(t.grad) for name, t in tensors.items()},
             "input_gradient": matrix(x.grad),
             "running_after": [matrix(norm[key]) for norm in norms if norm for key in ("mean", "variance")],
-            "evaluated": matrix(evaluated)}
+            "evaluated": matrix(evaluated), **({"runs": runs} if runs else {})}
 
 
 def layers():
@@ -188,7 +248,13 @@ def layers():
             network_case("sage", [18, 12, 8, 5], aggregator="max", inputs=7, hidden=7, residual=True),
             network_case("sage", [17, 12, 7], aggregator="sum", jumping="concat", activation="elu"),
             network_case("sage", [15, 9], aggregator="mean", residual=True, inputs=4),
-            network_case("gcn", [18, 11, 7, 5], normalize="batch", jumping="concat", residual=True)]
+            network_case("gcn", [18, 11, 7, 5], normalize="batch", jumping="concat", residual=True),
+            network_case("rgcn", [16, 9], relations=3, bases=2),
+            network_case("rgcn", [19, 12, 6], relations=5, bases=5, hidden=9, activation="elu"),
+            network_case("rgcn", [18, 13, 8, 5], relations=6, bases=3, normalize="batch", residual=True),
+            network_case("rgcn", [20, 12, 7], relations=4, bases=1, jumping="concat",
+                         types=[["a", True], ["b", False], ["c", True]]),
+            network_case("sage", [17, 11, 6], residual=True, types=[["a", False], ["b", True]])]
 
 
 def main():

@@ -198,6 +198,13 @@ class PyTorchTest(ProgramTest):
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(len(done.stdout.splitlines()), 6)
 
+    @unittest.skipUnless(importlib.util.find_spec("torch_geometric"), "no PyTorch Geometric here")
+    def test_pytorch_geometric_gives_the_logits_and_gradients_of_relations(self):
+        done = subprocess.run([sys.executable, ROOT / "tests/oracle/compare_with_pyg.py", "--relations"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(len(done.stdout.splitlines()), 4)
+
     def test_old_names_of_attention(self):
         weights, logits = self.train("gat")
         there, back = self.folder / "state.npz", self.folder / "back.h5"

@@ -8,9 +8,12 @@
 // product and one GEMM, however many relations there are.
 //
 // Law: a row of a result depends on what it names only, bit for bit, for any number of threads; the
-// gradient by the coefficients is summed in one order. Where a block has no relations beside its
-// entries, all are of relation 0.
+// gradient by the coefficients is summed in one order. Relations of a row ascend. Where a block has
+// no relations beside its entries, all are of relation 0.
 #pragma once
+
+#include <algorithm>
+#include <cstdint>
 
 #include "espalier/base/execution.hpp"
 #include "espalier/dense/matrix.hpp"
@@ -26,16 +29,37 @@ template <class T>
 void relation_sums(const Cuda&, const BlockView<Cuda>& block, ConstMatrixView<T, Cuda> a,
                    ConstMatrixView<T, Cuda> x, MatrixView<T, Cuda> m);
 
-/// dX [columns, f] from dM: `transposed` and `positions` are of transpose(block).
+/// Is the gradient by X made by way of those of the sums s_vr, on the CPU? With few bases it is
+/// cheaper to combine for each entry what is gathered.
+inline bool gathers_gradients_of_sums(std::int64_t bases) {
+  return bases > 2;
+}
+
+/// Memory that the gradient by X is worked out in, if it is made by way of the sums'.
+template <class T, class Space>
+struct RelationScratch {
+  Matrix<T, Space>& gradients;          ///< of the sums s_vr, in the order of the entries: resized
+                                        ///< to [most_relation_sums, f]
+  Array<Space, std::int32_t>& numbers;  ///< [entries] each entry's sum
+};
+
+/// The most sums s_vr that a block of so many rows and entries can have.
+inline std::int64_t most_relation_sums(std::int64_t rows, std::int64_t entries, std::int64_t relations) {
+  return std::min(entries, rows * relations);
+}
+
+/// dX [columns, f] from dM: `transposed` and `positions` are of transpose(block). Where the CPU
+/// goes by way of the sums, `transposed` names these instead of rows afterwards. A GPU never does.
 template <class T>
-void relation_sums_input_gradient(const Cpu&, const BlockView<Cpu>& block, const BlockView<Cpu>& transposed,
+void relation_sums_input_gradient(const Cpu&, const BlockView<Cpu>& block, Csr<std::int32_t>& transposed,
                                   const Buffer<std::int64_t>& positions, ConstMatrixView<T> a,
-                                  ConstMatrixView<T> dm, MatrixView<T> dx);
+                                  ConstMatrixView<T> dm, RelationScratch<T, Cpu> scratch, MatrixView<T> dx);
 template <class T>
 void relation_sums_input_gradient(const Cuda&, const BlockView<Cuda>& block,
-                                  const BlockView<Cuda>& transposed,
+                                  const Csr<std::int32_t, Cuda>& transposed,
                                   const DeviceArray<std::int64_t>& positions, ConstMatrixView<T, Cuda> a,
-                                  ConstMatrixView<T, Cuda> dm, MatrixView<T, Cuda> dx);
+                                  ConstMatrixView<T, Cuda> dm, RelationScratch<T, Cuda> scratch,
+                                  MatrixView<T, Cuda> dx);
 
 /// da [R, B] from dM.
 template <class T>

@@ -110,7 +110,8 @@ struct LayerScratch {
   std::array<Matrix<T, Space>, 5> matrices;
   Csr<std::int32_t, Space> transposed;
   Array<Space, std::int64_t> positions;  ///< of the transposed entries in the block
-  Array<Space, std::int32_t> winners;    ///< of dense/gather_max.hpp
+  Array<Space, std::int32_t> winners;    ///< of dense/gather_max.hpp; numbers of
+                                         ///< dense/relation_sums.hpp
   Matrix<T, Space> input;                ///< of several types, by their linear maps
 };
 
