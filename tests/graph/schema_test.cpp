@@ -1,5 +1,5 @@
-// Laws: columns are the pairs (relation, source), once each, ascending as the pairs do; a name finds
-// what has it; what does not fit together is refused in words.
+// Laws: columns are the pairs (relation, source), once each, ascending as the pairs do; a name
+// finds what has it; what does not fit together is refused in words.
 #include "espalier/graph/schema.hpp"
 
 #include <gtest/gtest.h>

@@ -68,17 +68,17 @@ struct GraphInfo : VertexInfo {
   std::optional<bool> directed;  ///< what the file claims, if it does
   std::int64_t nodes = 0;
   std::int64_t edges = 0;    ///< entries of the adjacency matrix
-  std::int64_t columns = 0;  ///< of the matrix that is read: the schema's, or `nodes` where relations
-                             ///< are merged
+  std::int64_t columns = 0;  ///< of the matrix that is read: the schema's, or `nodes` where
+                             ///< relations are merged
   bool weighted = false;
   bool wide_indices = false;  ///< /graph/indices is int64
   bool typed = false;         ///< version 2
   Schema schema;
   std::vector<VertexInfo> types;  ///< of each type of the schema
-  int target = 0;          ///< the type whose labels and splits count; -1: several have some, and
-                           ///< none was named
-  ContentDigests content;  ///< those that stand in the file; GraphFile::content() knows more when
-                           ///< it was read
+  int target = 0;                 ///< the type whose labels and splits count; -1: several have
+                                  ///< some, and none was named
+  ContentDigests content;         ///< those that stand in the file; GraphFile::content() knows more
+                                  ///< when it was read
 };
 
 /// Of several labels one that nobody knows; a file of signed integers may also say -1.

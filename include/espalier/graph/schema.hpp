@@ -31,9 +31,11 @@ struct VertexType {
 };
 
 struct Relation {
-  std::string name;            ///< as the field writes it: "cites"; with its types it is the only one
+  std::string name;            ///< as the field writes it: "cites"; with its types it is
+                               ///< the only one
   int source = 0, target = 0;  ///< places in the list of types; row v holds the edges into v
-  int inverse = -1;            ///< the relation of the same edges the other way round; -1: none here
+  int inverse = -1;            ///< the relation of the same edges the other way round;
+                               ///< -1: none here
 };
 
 /// Which relation and which vertex a column is. Small: copied into kernels.
