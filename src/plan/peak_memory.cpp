@@ -33,6 +33,7 @@ struct Estimate {
     return sampler_kind_of(job.config.sampler.kind).weighs_picks || has_own_weights(job.config.model) ? 4 : 0;
   }
   std::size_t layers() const { return job.config.sampler.fanout.size(); }
+  double relations() const { return static_cast<double>(network().relations); }
   NetworkShape network() const { return network_shape(job.graph, job.config); }
   double width(std::size_t layer) const {  // of H[layer]
     if (layer == 0) return static_cast<double>(job.graph.features);
@@ -81,16 +82,18 @@ Arrays id_map(double ids) {
 }
 
 // The vertices and blocks of `count` minibatches (sample/minibatch.hpp).
-Arrays minibatches(const MinibatchSize& size, double count) {
+Arrays minibatches(const Estimate& e, const MinibatchSize& size, double count) {
   Arrays arrays;
   arrays.add(8 * std::max(size.rows[0], 2 * size.rows[1]), count);  // a list that grew doubles
   for (std::size_t layer = 1; layer < size.rows.size(); ++layer)
-    arrays.add(8 * size.rows[layer], count).add(4 * size.entries[layer], 2 * count);
+    arrays.add(8 * size.rows[layer], count)
+        .add(4 * size.entries[layer], 2 * count)
+        .add(e.relations() > 1 ? size.entries[layer] : 0, count);
   return arrays;
 }
 
 Arrays window(const Estimate& e) {
-  return minibatches(e.work.mean, static_cast<double>(e.work.stacked) * (e.job.samples_ahead ? 2 : 1));
+  return minibatches(e, e.work.mean, static_cast<double>(e.work.stacked) * (e.job.samples_ahead ? 2 : 1));
 }
 
 // ---- sampling: product/{pull,push,staged,fetch_rows,inquiry}.cpp, of the product number k ----
@@ -190,8 +193,8 @@ Arrays steps_ahead(const Estimate& e) {
   const double more = run.overlap && run.prefetch_steps > 1 ? static_cast<double>(run.prefetch_steps) : 0;
   const double lists = e.minibatches_per_step(),
                rows = gathers(e) ? e.work.largest.rows[1] : e.work.largest.fetched;
-  const auto step =
-      fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), 0) + minibatches(e.work.mean, lists);
+  const auto step = fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), 0) +
+                    minibatches(e, e.work.mean, lists);
   return {more * step.heap, more * step.mapped};
 }
 
@@ -228,7 +231,10 @@ Arrays activations(const Estimate& e) {
   }
   for (const double gradient : gradients) arrays.add(4 * gradient);
   for (const double numbers : scratch) arrays.add(4 * numbers);
-  if (network.input_dropout > 0) arrays.add(4 * size.rows[0] * e.width(0));
+  const double first = network.types.empty() ? e.width(0) : static_cast<double>(network.hidden);
+  // By their linear maps, and back.
+  if (!network.types.empty()) arrays.add(4 * size.rows[0] * first, 2);
+  if (network.input_dropout > 0) arrays.add(4 * size.rows[0] * first);
   return arrays.add(8 * transposed_rows).add(4 * transposed_entries, 2).add(position_bytes);
 }
 
@@ -276,10 +282,17 @@ Arrays evaluation(const Estimate& e) {
       if (k < costs.scratch.size()) grow(widest[k], 4 * costs.scratch[k]);
       working.add(widest[k]);
     }
+    if (layer == 1 && !network.types.empty())
+      working.add(4 * chunk.largest_input * static_cast<double>(network.hidden));
     const auto fetching = fetch(e, 1, chunk.largest_input, remote, layer == 1 ? e.stored_row() : 4 * in, 0);
-    const auto block = Arrays().add(8 * chunk.largest_input).add(8 * rows).add(4 * chunk.largest_entries, 2);
-    const auto picks =
+    auto block = Arrays().add(8 * chunk.largest_input).add(8 * rows).add(4 * chunk.largest_entries, 2);
+    auto picks =
         row_entries(rows, chunk.largest_entries, e.id(), has_own_weights(e.job.config.model) ? 4 : 0);
+    if (network.relations > 1) {
+      // sample/relation_parts.cpp: beside the block; vertices of columns
+      block.add(chunk.largest_entries);
+      picks.add(e.id() * chunk.largest_entries).add(chunk.largest_entries);
+    }
     auto result = Arrays().add(4 * share * out);
     if (chunk.chunks > 1) result.add(4 * rows * out);
     auto gathered = Arrays();
