@@ -65,12 +65,15 @@ static void check_types(const GraphInfo& graph, const Config& config) {
     usage_error(
         "sampler.relation_fanout has no meaning with model.kind = {}, which ignores relations; leave it out",
         config.model.kind);
-  if (sees_relations(config) && !graph.schema.plain() && sampler_kind_of(config.sampler.kind).layer_wise)
+  if (!config.sampler.relation_fanout.empty() && sampler_kind_of(config.sampler.kind).layer_wise)
     usage_error(
-        "sampler.kind = {} with model.kind = {}: layer-wise samplers do not draw by relation yet; use "
-        "graphsage "
-        "or labor",
-        config.sampler.kind, config.model.kind);
+        "sampler.relation_fanout has no meaning with sampler.kind = {}, which draws from all relations "
+        "together; leave it out, or use graphsage or labor",
+        config.sampler.kind);
+  if (matrix_form(config) == MatrixForm::kMeanOfSelf && sees_relations(config) && !graph.schema.plain())
+    usage_error(
+        "sampler.mode = reference has no meaning with several relations, which have no self loops; use "
+        "debiased or paper");
 }
 
 void check_graph(const GraphInfo& graph, const Config& config) {

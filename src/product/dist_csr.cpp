@@ -51,6 +51,25 @@ std::vector<double> row_sums(const Csr<Index>& a) {
   return sums;
 }
 
+// Where the entries of the relation of entry k of a row end; all of the row, of one relation.
+template <class Index>
+std::int64_t end_of_relation(const Csr<Index>& a, const ColumnsOf& columns, std::int64_t row,
+                             std::int64_t k) {
+  if (columns.begins == nullptr) return a.row_end(row);
+  const auto bound = columns.begins[columns.relation(a.indices[k]) + 1];
+  const auto begin = a.indices.begin();
+  return std::lower_bound(begin + k, begin + a.row_end(row), bound,
+                          [](Index column, std::int64_t end) { return column < end; }) -
+         begin;
+}
+
+void divide_by_sum(std::span<float> values) {
+  double sum = 0;
+  for (const float value : values) sum += value;
+  if (!(sum > 0)) return;
+  for (float& value : values) value = static_cast<float>(static_cast<double>(value) / sum);
+}
+
 // Divides the entries whose column `part` owns by sqrt(D_v D_u). column_sum: of its vertices.
 template <class Index>
 void scale_columns(DistCsr<Index>& a, const std::vector<double>& row_sum, int part,
@@ -118,18 +137,17 @@ DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a) {
 
 template <class Index>
 DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted) {
+  ESPALIER_CHECK(!self_loops || !a.columns.typed(), "{} relations have no self loops", a.columns.relations());
   if (!weighted || !a.has_values) a.local.values.assign(a.local.indices.size(), 1.0f);
   if (self_loops) a.local = add_identity(a);
   a.has_values = true;
-  const auto sums = row_sums(a.local);
-  for (std::int64_t row = 0; row < a.local.rows; ++row) {
-    const double sum = sums[row];
-    if (!(sum > 0)) continue;
-    for (auto k = a.local.row_begin(row); k < a.local.row_end(row); ++k) {
-      float& value = a.local.values[k];
-      value = static_cast<float>(static_cast<double>(value) / sum);
+  const auto columns = a.columns.leaf();
+  for (std::int64_t row = 0; row < a.local.rows; ++row)
+    for (auto k = a.local.row_begin(row); k < a.local.row_end(row);) {
+      const auto end = end_of_relation(a.local, columns, row, k);
+      divide_by_sum(std::span(a.local.values).subspan(k, end - k));
+      k = end;
     }
-  }
   return a;
 }
 

@@ -181,7 +181,7 @@ LayerPicks<Index, Cpu> DrawRoundsOn<Cpu>::picks(const Cpu&, SamplerMode mode) co
 template <class Index>
 std::vector<std::uint64_t> fastgcn_weights(const DistCsr<Index>& m, SamplerMode mode) {
   auto weights = squared_column_norms(m);
-  if (mode == SamplerMode::kReference) take_roots(weights, m.rows());
+  if (mode == SamplerMode::kReference) take_roots(weights, m.local.columns);
   return weights;
 }
 

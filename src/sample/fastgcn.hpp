@@ -96,7 +96,7 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
         begins.push_back(begins.back() + (takes_all(of_layer) ? 0 : of_layer));
       }
     }
-    DrawRoundsOn<Space> draws(space, keyed, {space, std::move(begins)}, weights_.total(), m_.rows());
+    DrawRoundsOn<Space> draws(space, keyed, {space, std::move(begins)}, weights_.total(), m_.local.columns);
     points_ = rounds_ = 0;
     while (draw_round(space, draws)) {
     }

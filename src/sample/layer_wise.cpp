@@ -50,6 +50,27 @@ LayerOn<Cpu> value_layer(const Cpu& cpu, Entries<std::int32_t> entries,
   return entries;
 }
 
+template <class Index>
+Buffer<std::uint8_t> relations_of(const Cpu& cpu, const ColumnsOf& columns,
+                                  const Entries<std::int32_t>& entries,
+                                  const SharedList<std::int64_t>& offsets, const LayerPicks<Index>& picks) {
+  Buffer<std::uint8_t> relations(entries.ids.size());
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
+  for (std::int64_t batch = 0; batch < offsets.size() - 1; ++batch)
+    for (auto k = offsets[batch]; k < offsets[batch + 1]; ++k)
+      relations[k] =
+          static_cast<std::uint8_t>(columns.relation(picks.columns[picks.offsets[batch] + entries.ids[k]]));
+  return relations;
+}
+
+template <class Index>
+Buffer<Index> vertices_of(const Cpu&, const ColumnsOf& columns, const Buffer<Index>& picks) {
+  Buffer<Index> vertices(picks.size());
+  std::ranges::transform(picks, vertices.begin(),
+                         [&](Index column) { return static_cast<Index>(columns.vertex(column)); });
+  return vertices;
+}
+
 std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
                                  std::span<const std::uint64_t> in_order, double divisor) {
   std::vector<double> factors;

@@ -71,6 +71,34 @@ LayerOn<Cuda> value_layer(const Cuda& cuda, Entries<std::int32_t, Cuda> entries,
   return entries;
 }
 
+template <class Index>
+DeviceArray<std::uint8_t> relations_of(const Cuda& cuda, const ColumnsOf& columns,
+                                       const Entries<std::int32_t, Cuda>& entries,
+                                       const SharedList<std::int64_t, Cuda>& offsets,
+                                       const LayerPicks<Index, Cuda>& picks) {
+  DeviceArray<std::uint8_t> relations(entries.ids.size());
+  auto* const to = relations.data();
+  const auto* const places = entries.ids.data();
+  const auto* const first_pick = picks.offsets.data();
+  const auto* const of_picks = picks.columns.data();
+  for_each_in_batches(
+      cuda, "relations_of_entries", {0, offsets.size() - 1}, offsets,
+      [=] __device__(std::int64_t batch, std::int64_t k) {
+        to[k] = static_cast<std::uint8_t>(columns.relation(of_picks[first_pick[batch] + places[k]]));
+      });
+  return relations;
+}
+
+template <class Index>
+DeviceArray<Index> vertices_of(const Cuda& cuda, const ColumnsOf& columns, const DeviceArray<Index>& picks) {
+  DeviceArray<Index> vertices(picks.size());
+  auto* const to = vertices.data();
+  const auto* const from = picks.data();
+  for_each(cuda, "vertices_of_columns", std::ssize(picks),
+           [=] __device__(std::int64_t k) { to[k] = static_cast<Index>(columns.vertex(from[k])); });
+  return vertices;
+}
+
 ESPALIER_INSTANTIATE_LAYER_WISE(std::int32_t, Cuda)
 ESPALIER_INSTANTIATE_LAYER_WISE(std::int64_t, Cuda)
 

@@ -20,6 +20,23 @@ LayerOn<Cuda> value_layer(const Cuda& cuda, Entries<std::int32_t, Cuda> entries,
                           const SharedList<std::int64_t, Cuda>& offsets, const LayerPicks<Index, Cuda>& picks,
                           const std::int32_t* local, bool normalizes_rows);
 
+/// The relation of every entry, beside entries.ids, which are places in the batch's picks.
+template <class Index>
+Buffer<std::uint8_t> relations_of(const Cpu& cpu, const ColumnsOf& columns,
+                                  const Entries<std::int32_t>& entries,
+                                  const SharedList<std::int64_t>& offsets, const LayerPicks<Index>& picks);
+template <class Index>
+DeviceArray<std::uint8_t> relations_of(const Cuda& cuda, const ColumnsOf& columns,
+                                       const Entries<std::int32_t, Cuda>& entries,
+                                       const SharedList<std::int64_t, Cuda>& offsets,
+                                       const LayerPicks<Index, Cuda>& picks);
+
+/// The vertices of columns.
+template <class Index>
+Buffer<Index> vertices_of(const Cpu& cpu, const ColumnsOf& columns, const Buffer<Index>& picks);
+template <class Index>
+DeviceArray<Index> vertices_of(const Cuda& cuda, const ColumnsOf& columns, const DeviceArray<Index>& picks);
+
 template <class Index, class Space>
 class LayerWise final : public SamplerOn<Space> {
  public:
@@ -65,12 +82,21 @@ class LayerWise final : public SamplerOn<Space> {
     const auto picks = distribution_->pick(space, *product, input);
     auto entries = product->columns(space, picks.columns.data(), picks.offsets);
     Array<Space, std::int32_t> local(picks.columns.size());
-    auto next = extend(space, m_.rows(), frontier, picks.columns.data(), picks.offsets, local.data());
     const SharedList<std::int64_t, Space> offsets(
         space, read_at(space, entries.offsets.data(), frontier.offsets.host()));
-    window.add_layer(value_layer(space, std::move(entries), offsets, picks, local.data(),
-                                 distribution_->normalizes_rows()),
-                     offsets.host(), std::move(next));
+    const bool typed = m_.columns.typed();
+    Array<Space, Index> vertices;
+    Array<Space, std::uint8_t> relations;
+    if (typed) {
+      vertices = vertices_of(space, m_.columns.leaf(), picks.columns);
+      relations = relations_of(space, m_.columns.leaf(), entries, offsets, picks);
+    }
+    auto next = extend(space, m_.rows(), frontier, (typed ? vertices : picks.columns).data(), picks.offsets,
+                       local.data());
+    auto layer = value_layer(space, std::move(entries), offsets, picks, local.data(),
+                             distribution_->normalizes_rows());
+    layer.relations = std::move(relations);
+    window.add_layer(std::move(layer), offsets.host(), std::move(next));
   }
 
   const DistCsr<Index, Space>& m_;

@@ -38,6 +38,8 @@ dir = "{output}"
 # On eight ranks some own no field.
 TYPES = ("--types", "paper=1500:12,author=900,field=5",
          "--relations", "author.writes.paper=4000,paper.cites.paper=6000,paper.about.field=1500", "--classes", 5)
+SAMPLERS = [("sampler.kind=graphsage",), ("sampler.kind=labor",),
+            ("sampler.kind=ladies", "sampler.fanout=[200,300]"), ("sampler.kind=fastgcn", "sampler.fanout=[300,300]")]
 GRIDS = ((1, 1), (2, 1), (3, 1), (4, 2), (4, 4), (6, 2), (8, 1))
 
 
@@ -58,11 +60,11 @@ class TypedTest(ProgramTest):
 
     def test_one_history_on_every_grid_by_every_schedule(self):
         schedules = ("auto", "push", "pull", "staged", "staged-oblivious")
-        for sampler in ("graphsage", "labor"):
+        for sampler in SAMPLERS:
             expected = None
             for k, (ranks, copies) in enumerate(GRIDS):
                 with self.subTest(sampler=sampler, ranks=ranks, copies=copies):
-                    found = self.history(self.train(f"sampler.kind={sampler}", f"grid.replication={copies}",
+                    found = self.history(self.train(*sampler, f"grid.replication={copies}",
                                                     f"grid.schedule={schedules[k % 5]}", f"run.overlap={str(k % 2 == 1).lower()}",
                                                     ranks=ranks))
                     expected = expected or found
@@ -126,9 +128,9 @@ class TypedTest(ProgramTest):
 
     @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
     def test_the_emulated_gpu_draws_the_same_samples(self):
-        for sampler in ("graphsage", "labor"):
+        for sampler in SAMPLERS:
             for ranks in (1, 3):
-                job = (self.config, f"sampler.kind={sampler}", "run.restart=never")
+                job = (self.config, *sampler, "run.restart=never")
                 env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
                 reports = []
                 for device in ("cpu", "cuda"):
@@ -153,7 +155,9 @@ class TypedTest(ProgramTest):
         refuse(2, ["left out of all layers"], 'sampler.relation_fanout=["writes=3,0"]')
         refuse(2, ["model.kind = sage"], "model.kind=sage", "model.bases=8", 'sampler.relation_fanout=["writes=3"]')
         refuse(2, ["model.bases", "rgcn"], "model.kind=sage")
-        refuse(2, ["ladies", "by relation"], "sampler.kind=ladies", "sampler.fanout=[50, 50]")
+        ladies = ("sampler.kind=ladies", "sampler.fanout=[50, 50]")
+        refuse(2, ["ladies", "all relations together"], *ladies, 'sampler.relation_fanout=["writes=3"]')
+        refuse(2, ["reference", "self loops"], *ladies, "sampler.mode=reference")
 
 
 if __name__ == "__main__":

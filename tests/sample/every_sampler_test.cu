@@ -32,6 +32,8 @@ std::vector<Job> jobs() {
           {"fastgcn", true, {.fanout = {12, 40}}},
           {"fastgcn", true, {.fanout = {1000, 30}, .mode = SamplerMode::kPaper}},
           {"graphsage", false, {.fanout = {5, 3}}, true},
+          {"ladies", true, {.fanout = {12, 20}}, true},
+          {"fastgcn", false, {.fanout = {1000, 30}}, true},
           {"graphsage",
            true,
            {.fanout = {4, 3},

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -37,6 +38,8 @@ const std::vector<Case>& cases() {
        {.fanout = {4, 3}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {-1, 2, 2, 2, 3, 1, 1}}}},
       {"graphsage", true, {.fanout = {3, 2}, .weighted = true}},
       {"labor", false, {.fanout = {4, -1}}},
+      {"ladies", true, {.fanout = {20, 30}}},
+      {"fastgcn", false, {.fanout = {40, 1000}}},
       {"labor",
        false,
        {.fanout = {2, 2}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {1, 2, 2, 2, 3, 1, 1}}}},
@@ -53,8 +56,8 @@ Buffer<std::int64_t> training_vertices() {
 std::uint64_t digest_of(const Grid& grid, const Case& c, const Ownership& ownership, Schedule schedule,
                         std::int64_t bulk, int threads) {
   const auto schema = typed_schema(kNodes);
-  const auto a =
-      typed_matrix(grid, schema, typed_graph<std::int32_t>(schema, 12, c.weighted_graph, 11), ownership);
+  auto a = typed_matrix(grid, schema, typed_graph<std::int32_t>(schema, 12, c.weighted_graph, 11), ownership);
+  if (sampler_kind_of(c.kind).layer_wise) a = normalize_rows(std::move(a), false, true);
   auto shape = c.shape;
   shape.schedule = schedule;
   const auto sampler = make_sampler(c.kind, a, shape);
@@ -140,6 +143,44 @@ TEST(TypedSampler, DrawsEachRelationsPartAsARow) {
     const SeedBatch batch = {test_world().rank() + 4, seeds};
     const auto minibatches = make_sampler(c.kind, a, c.shape)->sample({1}, {&batch, 1}, kSeed, kEpoch);
     expect_drawn_by_relation(schema, whole, minibatches[0], c.shape);
+  }
+}
+
+// Of each relation alone: a row of the block is an unbiased estimate of the mean over the relation.
+TEST(TypedSampler, LayerWiseBlocksEstimateTheMeanOfEachRelation) {
+  const auto schema = typed_schema(60);
+  const Grid grid(test_world(), 1);
+  if (test_world().size() > 1) GTEST_SKIP() << "a law of one rank";
+  const auto m = normalize_rows(typed_matrix(grid, schema, typed_graph<std::int32_t>(schema, 12, false, 11),
+                                             block_partition(60, grid.rows())),
+                                false, false);
+  const std::vector<std::int64_t> seeds = {0, 5, 3, 9};
+  constexpr std::int64_t kBatches = 20000;
+  for (const char* kind : {"ladies", "fastgcn"}) {
+    const auto sampler = make_sampler(kind, m, {.fanout = {12}});
+    // By seed and column.
+    std::map<std::pair<std::int64_t, std::int64_t>, std::pair<double, double>> sums;
+    for (std::int64_t first = 0; first < kBatches; first += 500) {
+      std::vector<SeedBatch> batches;
+      for (auto b = first; b < first + 500; ++b) batches.push_back({b, seeds});
+      for (const auto& minibatch : sampler->sample({1}, batches, kSeed, kEpoch)) {
+        const auto& block = minibatch.blocks[0];
+        for (std::int64_t row = 0; row < block.rows; ++row)
+          for (auto e = block.row_begin(row); e < block.row_end(row); ++e) {
+            auto& [sum, squares] =
+                sums[{row, schema.column(block.relations[e], minibatch.vertices[block.indices[e]])}];
+            sum += block.values[e];
+            squares += static_cast<double>(block.values[e]) * block.values[e];
+          }
+      }
+    }
+    for (std::int64_t row = 0; row < std::ssize(seeds); ++row)
+      for (auto k = m.local.row_begin(seeds[row]); k < m.local.row_end(seeds[row]); ++k) {
+        const auto [sum, squares] = sums[{row, m.local.indices[k]}];
+        const double mean = sum / kBatches, error = std::sqrt((squares / kBatches - mean * mean) / kBatches);
+        EXPECT_NEAR(mean, m.local.values[k], 5 * error + 1e-6)
+            << kind << " row " << seeds[row] << " column " << m.local.indices[k];
+      }
   }
 }
 

@@ -115,7 +115,8 @@ DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a);
 
 /// A, or A + I with `self_loops`, with every row divided by its sum: the matrix of the mean over
 /// neighbours. An entry is round32(a_vu / sum) with the sum and the quotient in float64; weights
-/// count as 1 unless `weighted`. A row that sums to 0 stays as it is. Local.
+/// count as 1 unless `weighted`. A row that sums to 0 stays as it is. Where columns are (relation,
+/// source) it is each relation's part of a row that is divided, and there are no self loops. Local.
 template <class Index>
 DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted);
 
