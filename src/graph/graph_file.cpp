@@ -23,6 +23,12 @@ namespace {
 
 constexpr std::int64_t kPlain = 1, kTyped = 2;  // versions
 
+// The matrix, three of a graph without types, and all else that describes one with types.
+constexpr const char* kMatrixNames[] = {
+    "/graph/indptr",      "/graph/indices",     "/graph/weights",          "/types/name",
+    "/types/offset",      "/relations/name",    "/relations/source",       "/relations/target",
+    "/relations/inverse", "/graph/segment_ptr", "/graph/segment_relation", "/graph/segment_begin"};
+
 // HDF5 allows a user block: the signature stands at byte 0, 512, 1024, 2048, ...
 bool has_hdf5_signature(std::ifstream& file, std::uintmax_t size) {
   constexpr char kSignature[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
@@ -70,6 +76,8 @@ void read_structure_alone(const std::string& path) {
     if (!file.valid()) return;
     for (const char* name : {"format", "version", "name", "source", "directed", "digest"})
       sound = hdf5::text_attribute_is_sound(file, name) && sound;
+    std::vector<hdf5::Dataset> kept;  // and opened as all ranks will, one beside the other
+    for (const char* name : kMatrixNames) kept.push_back(hdf5::open_dataset(file, name));
     for (const auto& name : hdf5::dataset_names(file)) {
       const auto dataset = hdf5::open_dataset(file, "/" + name);
       if (!dataset.exists()) continue;
@@ -141,19 +149,14 @@ std::int64_t check_format(const hdf5::Handle& file, const std::string& path, con
 namespace {
 
 void open_matrix(OpenGraphFile& h) {
-  h.indptr = hdf5::open_dataset(h.file, "/graph/indptr");
-  h.indices = hdf5::open_dataset(h.file, "/graph/indices");
-  h.weights = hdf5::open_dataset(h.file, "/graph/weights");
-  if (!h.info.typed) return;
-  h.type_name = hdf5::open_dataset(h.file, "/types/name");
-  h.type_offset = hdf5::open_dataset(h.file, "/types/offset");
-  h.relation_name = hdf5::open_dataset(h.file, "/relations/name");
-  h.relation_source = hdf5::open_dataset(h.file, "/relations/source");
-  h.relation_target = hdf5::open_dataset(h.file, "/relations/target");
-  h.relation_inverse = hdf5::open_dataset(h.file, "/relations/inverse");
-  h.segment_ptr = hdf5::open_dataset(h.file, "/graph/segment_ptr");
-  h.segment_relation = hdf5::open_dataset(h.file, "/graph/segment_relation");
-  h.segment_begin = hdf5::open_dataset(h.file, "/graph/segment_begin");
+  hdf5::Dataset* const datasets[] = {&h.indptr,          &h.indices,          &h.weights,
+                                     &h.type_name,       &h.type_offset,      &h.relation_name,
+                                     &h.relation_source, &h.relation_target,  &h.relation_inverse,
+                                     &h.segment_ptr,     &h.segment_relation, &h.segment_begin};
+  static_assert(std::size(datasets) == std::size(kMatrixNames));
+  constexpr std::size_t kUntyped = 3;
+  for (std::size_t k = 0; k < (h.info.typed ? std::size(datasets) : kUntyped); ++k)
+    *datasets[k] = hdf5::open_dataset(h.file, kMatrixNames[k]);
 }
 
 void open_types(OpenGraphFile& h) {
