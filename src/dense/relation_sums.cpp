@@ -83,6 +83,7 @@ void take_coefficients(ConstMatrixView<T> a, std::int64_t count, bool by_base, c
 
 /// The number of each entry's sum s_vr; returns how many there are.
 std::int64_t number_sums(const BlockView<Cpu>& block, Buffer<std::int32_t>& numbers) {
+  ESPALIER_CHECK(block.entries() < std::int64_t{1} << 31, "{} entries in a block", block.entries());
   numbers.resize(static_cast<std::size_t>(block.entries()));
   std::int64_t count = 0;
   for (std::int64_t v = 0; v < block.rows; ++v)

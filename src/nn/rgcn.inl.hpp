@@ -87,10 +87,11 @@ inline LayerCosts rgcn_costs(const LayerShape& s, const BlockSize& b) {
   const bool by_sums = s.gives_dx && gathers_gradients_of_sums(s.bases);
   // A row's relations differ: a sum is combined for each, which an entry has to itself at worst.
   const double most = std::min(b.entries(), b.rows * static_cast<double>(s.relations)),
-               combined = most * in * bases;
+               combined = most * in * bases,
+               gathered_back = !s.gives_dx ? 0 : b.entries() * in * (by_sums ? 1 : bases);
   return {.forward = {product, b.entries() * in, combined + sums + b.rows * out},
-          .backward = {2 * product, b.entries() * in * (s.gives_dx ? 2 : 1),
-                       (s.gives_dx ? 2 : 1) * combined + sums + b.rows * out},
+          .backward = {2 * product, b.entries() * in + gathered_back,
+                       (by_sums ? 2 : 1) * combined + sums + b.rows * out},
           .evaluation = {product, b.entries() * in, combined + sums + b.rows * out},
           .kept = {sums},
           .scratch = {sums},
