@@ -75,6 +75,7 @@ class GraphSageDraw final : public RowDraw<Index> {
       : weighted_(shape.weighted), aggregation_(shape.aggregation), shift_(weight_shift) {}
 
   bool has_values() const override { return aggregation_ == Aggregation::kMatrix; }
+  bool keeps_small_rows() const override { return !weighted_ && !has_values(); }
 
   void draw(const Cpu&, const LayerDraw& layer, const Row* first_row, const RowKey* keys, std::int64_t count,
             Entries<Index>& out) const override {

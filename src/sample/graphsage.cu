@@ -336,6 +336,7 @@ class GraphSageDraw final : public RowDraw<Index, Cuda> {
         shift_(weight_shift) {}
 
   bool has_values() const override { return aggregation_ == Aggregation::kMatrix; }
+  bool keeps_small_rows() const override { return !weighted_ && !has_values(); }
 
   void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* views, const RowKey* keys,
             std::int64_t count, Entries<Index, Cuda>& out) const override {

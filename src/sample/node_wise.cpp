@@ -68,7 +68,7 @@ template <class Index>
 Minibatch sample_batch(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<Index>& draw,
                        std::span<const LayerDraw> layers, const SeedBatch& batch) {
   thread_local Entries<Index> picks;
-  thread_local ReadColumns<Index> read;
+  thread_local Buffer<Index> read;
   auto own = std::make_shared<OwnArrays>();
   auto& vertices = own->vertices;
   vertices.assign(batch.seeds.begin(), batch.seeds.end());
@@ -86,9 +86,8 @@ Minibatch sample_batch(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<In
     auto* const means = draw.has_values() ? nullptr : &blocks.values;
     const auto* sources = &picks.ids;
     if (a.columns.typed()) {
-      read_columns(inner, a.columns.leaf(), blocks.offsets, picks.ids, read, means);
-      sources = &read.vertices;
-      blocks.relations = read.relations;
+      read_columns(inner, a.columns.leaf(), blocks.offsets, picks.ids, read, blocks.relations, means);
+      sources = &read;
     } else if (means != nullptr) {
       *means = mean_values(inner, blocks.offsets, picks.entries());
     }

@@ -106,10 +106,9 @@ class NodeWise final : public SamplerOn<Space> {
     if (draw_->has_values()) blocks.values = std::move(picks.values);
     auto* const means = draw_->has_values() ? nullptr : &blocks.values;
     if (a_.columns.typed()) {
-      ReadColumns<Index, Space> read;
-      read_columns(space, a_.columns.leaf(), picks.offsets, picks.ids, read, means);
-      picks.ids = std::move(read.vertices);
-      blocks.relations = std::move(read.relations);
+      Array<Space, Index> vertices;
+      read_columns(space, a_.columns.leaf(), picks.offsets, picks.ids, vertices, blocks.relations, means);
+      picks.ids = std::move(vertices);
     } else if (means != nullptr) {
       *means = mean_values(space, picks.offsets, entries.back());
     }

@@ -31,49 +31,102 @@ void for_each_part(const ColumnsOf& columns, const RowView<Index>& row, Use use)
   }
 }
 
-}  // namespace
+// Rows as pieces one after another: entries that are picked as they stand, and parts of which some
+// are drawn.
+template <class Index>
+struct Pieces {
+  struct Piece {
+    const Index* kept;   // or null: the next of drawn_rows
+    std::int64_t count;  // of kept
+  };
+  std::vector<Piece> pieces;
+  std::vector<std::int64_t> of_row;  // [rows + 1] the pieces of each row
+  std::vector<RowView<Index>> drawn_rows;
+  std::vector<RowKey> drawn_keys;
+
+  void clear() {
+    pieces.clear();
+    of_row.assign(1, 0);
+    drawn_rows.clear();
+    drawn_keys.clear();
+  }
+  // Parts that are kept and stand together are one piece.
+  void keep(const RowView<Index>& row, std::int64_t begin, std::int64_t end) {
+    const bool goes_on = std::ssize(pieces) > of_row.back() && pieces.back().kept != nullptr &&
+                         pieces.back().kept + pieces.back().count == row.indices + begin;
+    if (goes_on)
+      pieces.back().count += end - begin;
+    else
+      pieces.push_back({row.indices + begin, end - begin});
+  }
+  void draw(const RowView<Index>& row, const RowKey& key, std::int64_t begin, std::int64_t end) {
+    pieces.push_back({nullptr, 0});
+    drawn_rows.push_back(
+        {row.indices + begin, row.values == nullptr ? nullptr : row.values + begin, end - begin});
+    drawn_keys.push_back(key);
+  }
+  void end_row() { of_row.push_back(std::ssize(pieces)); }
+};
 
 template <class Index>
-void cut_by_relation(const Cpu&, const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
-                     std::int64_t count, std::int64_t uncut, RelationParts<Index>& parts) {
-  parts.rows.clear();
-  parts.keys.clear();
-  parts.begins.assign(1, 0);
+void cut_by_relation(const RowDraw<Index>& draw, const LayerDraw& layer, const ColumnsOf& columns,
+                     const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
+                     Pieces<Index>& pieces) {
+  pieces.clear();
+  const bool keeps = draw.keeps_small_rows();
   for (std::int64_t r = 0; r < count; ++r) {
     const auto& row = rows[r];
-    if (row.size > 0 && row.size <= uncut) {
-      parts.rows.push_back(row);
-      parts.keys.push_back(keys[r]);
-      parts.begins.push_back(parts.count());
-      continue;
+    if (keeps && row.size > 0 && (layer.least < 0 || row.size <= layer.least)) {
+      pieces.keep(row, 0, row.size);  // whichever relations they are of
+    } else {
+      for_each_part(columns, row, [&](int relation, std::int64_t begin, std::int64_t end) {
+        const RowKey key = {keys[r].vertex, keys[r].batch, relation};
+        const auto fanout = layer.fanout_of(key);
+        if (keeps && (fanout < 0 || end - begin <= fanout))
+          pieces.keep(row, begin, end);
+        else if (!keeps || fanout > 0)
+          pieces.draw(row, key, begin, end);
+      });
     }
-    for_each_part(columns, row, [&](int relation, std::int64_t begin, std::int64_t end) {
-      parts.rows.push_back(
-          {row.indices + begin, row.values == nullptr ? nullptr : row.values + begin, end - begin});
-      parts.keys.push_back({keys[r].vertex, keys[r].batch, relation});
-    });
-    parts.begins.push_back(parts.count());
+    pieces.end_row();
   }
 }
+
+}  // namespace
 
 template <class Index>
 void draw_by_relation(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDraw& layer,
                       const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
                       std::int64_t count, Entries<Index>& out) {
-  thread_local RelationParts<Index> parts;
-  cut_by_relation(cpu, columns, rows, keys, count, taken_whole(draw, layer), parts);
-  const auto first = out.rows();
-  draw.draw(cpu, layer, parts.rows.data(), parts.keys.data(), parts.count(), out);
-  for (auto& end : parts.begins) end = out.offsets[first + end];
-  out.offsets.resize(first + count + 1);
-  std::ranges::copy(parts.begins, out.offsets.begin() + first);
+  thread_local Pieces<Index> pieces;
+  thread_local Entries<Index> drawn;
+  cut_by_relation(draw, layer, columns, rows, keys, count, pieces);
+  drawn.clear();
+  draw.draw(cpu, layer, pieces.drawn_rows.data(), pieces.drawn_keys.data(), std::ssize(pieces.drawn_rows),
+            drawn);
+  std::int64_t part = 0;
+  for (std::int64_t r = 0; r < count; ++r) {
+    for (auto p = pieces.of_row[r]; p < pieces.of_row[r + 1]; ++p) {
+      const auto& piece = pieces.pieces[p];
+      if (piece.kept != nullptr) {
+        out.ids.insert(out.ids.end(), piece.kept, piece.kept + piece.count);
+        continue;
+      }
+      const auto first = drawn.offsets[part], last = drawn.offsets[++part];
+      out.ids.insert(out.ids.end(), drawn.ids.begin() + first, drawn.ids.begin() + last);
+      if (!drawn.values.empty())
+        out.values.insert(out.values.end(), drawn.values.begin() + first, drawn.values.begin() + last);
+    }
+    out.end_row();
+  }
 }
 
 template <class Index>
 void read_columns(const Cpu& cpu, const ColumnsOf& columns, const Buffer<std::int64_t>& offsets,
-                  const Buffer<Index>& picks, ReadColumns<Index>& read, Buffer<float>* means) {
-  read.vertices.resize(picks.size());
-  read.relations.resize(picks.size());
+                  const Buffer<Index>& picks, Buffer<Index>& vertices, Buffer<std::uint8_t>& relations,
+                  Buffer<float>* means) {
+  vertices.resize(picks.size());
+  relations.resize(picks.size());
   if (means != nullptr) means->resize(picks.size());
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
   for (std::int64_t r = 0; r < std::ssize(offsets) - 1; ++r) {
@@ -83,8 +136,8 @@ void read_columns(const Cpu& cpu, const ColumnsOf& columns, const Buffer<std::in
       const auto shift = columns.shifts[relation], bound = columns.begins[relation + 1];
       const auto begin = k;
       for (; k < offsets[r + 1] && picks[k] < bound; ++k) {
-        read.vertices[k] = static_cast<Index>(picks[k] + shift);
-        read.relations[k] = static_cast<std::uint8_t>(relation);
+        vertices[k] = static_cast<Index>(picks[k] + shift);
+        relations[k] = static_cast<std::uint8_t>(relation);
       }
       if (means != nullptr) std::fill(means->begin() + begin, means->begin() + k, mean_value(k - begin));
     }
@@ -92,12 +145,10 @@ void read_columns(const Cpu& cpu, const ColumnsOf& columns, const Buffer<std::in
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                                     \
-  template void cut_by_relation(const Cpu&, const ColumnsOf&, const RowView<Index>*, const RowKey*,     \
-                                std::int64_t, std::int64_t, RelationParts<Index>&);                     \
   template void draw_by_relation(const Cpu&, const RowDraw<Index>&, const LayerDraw&, const ColumnsOf&, \
                                  const RowView<Index>*, const RowKey*, std::int64_t, Entries<Index>&);  \
   template void read_columns(const Cpu&, const ColumnsOf&, const Buffer<std::int64_t>&,                 \
-                             const Buffer<Index>&, ReadColumns<Index>&, Buffer<float>*);
+                             const Buffer<Index>&, Buffer<Index>&, Buffer<std::uint8_t>&, Buffer<float>*);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE

@@ -1,5 +1,7 @@
 #include "relation_parts.hpp"
 
+#include <limits>
+
 #include "each_entry.hpp"
 #include "espalier/base/device_algorithms.hpp"
 
@@ -35,12 +37,29 @@ __device__ void for_each_part(const ColumnsOf& columns, const RowView<Index>& ro
   }
 }
 
-}  // namespace
+// The parts of rows that are not empty, in order.
+template <class Index>
+struct RelationParts {
+  DeviceArray<RowView<Index>> rows;  // [parts]
+  DeviceArray<RowKey> keys;          // [parts] with the relation
+  DeviceArray<std::int64_t> begins;  // [rows + 1] the parts of each row
 
+  std::int64_t count() const { return static_cast<std::int64_t>(rows.size()); }
+};
+
+// A row of so few entries is taken whole whichever relations they are of.
+template <class Index>
+std::int64_t taken_whole(const RowDraw<Index, Cuda>& draw, const LayerDraw& layer) {
+  return !draw.keeps_small_rows() ? 0
+         : layer.least < 0        ? std::numeric_limits<std::int64_t>::max()
+                                  : layer.least;
+}
+
+// Cuts rows [count]; those of at most `uncut` entries stay in one piece. The host waits once.
 template <class Index>
 void cut_by_relation(const Cuda& cuda, const ColumnsOf& columns, const RowView<Index>* rows,
                      const RowKey* keys, std::int64_t count, std::int64_t uncut,
-                     RelationParts<Index, Cuda>& parts) {
+                     RelationParts<Index>& parts) {
   DeviceArray<std::int64_t> counts(count);
   auto* const to = counts.data();
   for_each(cuda, "count_parts", count, [=] __device__(std::int64_t r) {
@@ -67,11 +86,13 @@ void cut_by_relation(const Cuda& cuda, const ColumnsOf& columns, const RowView<I
   });
 }
 
+}  // namespace
+
 template <class Index>
 void draw_by_relation(const Cuda& cuda, const RowDraw<Index, Cuda>& draw, const LayerDraw& layer,
                       const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
                       std::int64_t count, Entries<Index, Cuda>& out) {
-  RelationParts<Index, Cuda> parts;
+  RelationParts<Index> parts;
   cut_by_relation(cuda, columns, rows, keys, count, taken_whole(draw, layer), parts);
   draw.draw(cuda, layer, parts.rows.data(), parts.keys.data(), parts.count(), out);
   DeviceArray<std::int64_t> offsets(count + 1);
@@ -83,16 +104,16 @@ void draw_by_relation(const Cuda& cuda, const RowDraw<Index, Cuda>& draw, const 
 
 template <class Index>
 void read_columns(const Cuda& cuda, const ColumnsOf& columns, const DeviceArray<std::int64_t>& row_offsets,
-                  const DeviceArray<Index>& picks, ReadColumns<Index, Cuda>& read,
-                  DeviceArray<float>* means) {
+                  const DeviceArray<Index>& picks, DeviceArray<Index>& read_vertices,
+                  DeviceArray<std::uint8_t>& read_relations, DeviceArray<float>* means) {
   const auto entries = std::ssize(picks);
-  read.vertices.resize(entries);
-  read.relations.resize(entries);
+  read_vertices.resize(entries);
+  read_relations.resize(entries);
   if (means != nullptr) means->resize(entries);
   const auto* const from = picks.data();
   const auto* const offsets = row_offsets.data();
-  auto* const vertices = read.vertices.data();
-  auto* const relations = read.relations.data();
+  auto* const vertices = read_vertices.data();
+  auto* const relations = read_relations.data();
   auto* const values = means == nullptr ? nullptr : means->data();
   for_each_entry(cuda, "read_columns", offsets, std::ssize(row_offsets) - 1, 0, entries,
                  [=] __device__(std::int64_t at, std::int64_t row) {
@@ -107,14 +128,13 @@ void read_columns(const Cuda& cuda, const ColumnsOf& columns, const DeviceArray<
                  });
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                                    \
-  template void cut_by_relation(const Cuda&, const ColumnsOf&, const RowView<Index>*, const RowKey*,   \
-                                std::int64_t, std::int64_t, RelationParts<Index, Cuda>&);              \
-  template void draw_by_relation(const Cuda&, const RowDraw<Index, Cuda>&, const LayerDraw&,           \
-                                 const ColumnsOf&, const RowView<Index>*, const RowKey*, std::int64_t, \
-                                 Entries<Index, Cuda>&);                                               \
-  template void read_columns(const Cuda&, const ColumnsOf&, const DeviceArray<std::int64_t>&,          \
-                             const DeviceArray<Index>&, ReadColumns<Index, Cuda>&, DeviceArray<float>*);
+#define ESPALIER_INSTANTIATE(Index)                                                                      \
+  template void draw_by_relation(const Cuda&, const RowDraw<Index, Cuda>&, const LayerDraw&,             \
+                                 const ColumnsOf&, const RowView<Index>*, const RowKey*, std::int64_t,   \
+                                 Entries<Index, Cuda>&);                                                 \
+  template void read_columns(const Cuda&, const ColumnsOf&, const DeviceArray<std::int64_t>&,            \
+                             const DeviceArray<Index>&, DeviceArray<Index>&, DeviceArray<std::uint8_t>&, \
+                             DeviceArray<float>*);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE
