@@ -4,19 +4,23 @@ namespace espalier {
 
 namespace {
 
-// The place after the last entry of [begin, size) whose column lies before `end`: by doubling
-// steps, as most parts are short.
+// The place after the last entry of [begin, size) whose column lies before `end`. Most parts are
+// short: columns are compared sixteen at a time, which takes no branch that depends on them; what
+// is left of a long one is searched.
 template <class Index>
 std::int64_t end_of_part(const RowView<Index>& row, std::int64_t begin, std::int64_t end) {
-  std::int64_t step = 1, low = begin;  // row.indices[low] < end
-  while (low + step < row.size && row.indices[low + step] < end) {
-    low += step;
-    step *= 2;
+  constexpr std::int64_t kTogether = 16, kMost = 4 * kTogether;
+  const auto bound = static_cast<Index>(end);
+  const auto last = std::min(row.size, begin + kMost);
+  auto at = begin;
+  for (; at + kTogether <= last; at += kTogether) {
+    Index before = 0;
+    for (std::int64_t k = 0; k < kTogether; ++k) before += row.indices[at + k] < bound;
+    if (before < kTogether) return at + before;
   }
-  const auto* const from = row.indices + low + 1;
-  const auto* const to = row.indices + std::min(low + step, row.size);
-  return std::lower_bound(from, to, end, [](Index column, std::int64_t bound) { return column < bound; }) -
-         row.indices;
+  while (at < last && row.indices[at] < bound) ++at;
+  if (at < last || last == row.size) return at;
+  return std::lower_bound(row.indices + at, row.indices + row.size, bound) - row.indices;
 }
 
 // Calls use(relation, begin, end) for each part of a row.
@@ -43,8 +47,10 @@ struct Pieces {
   std::vector<std::int64_t> of_row;  // [rows + 1] the pieces of each row
   std::vector<RowView<Index>> drawn_rows;
   std::vector<RowKey> drawn_keys;
+  std::int64_t kept_entries = 0;
 
   void clear() {
+    kept_entries = 0;
     pieces.clear();
     of_row.assign(1, 0);
     drawn_rows.clear();
@@ -54,6 +60,7 @@ struct Pieces {
   void keep(const RowView<Index>& row, std::int64_t begin, std::int64_t end) {
     const bool goes_on = std::ssize(pieces) > of_row.back() && pieces.back().kept != nullptr &&
                          pieces.back().kept + pieces.back().count == row.indices + begin;
+    kept_entries += end - begin;
     if (goes_on)
       pieces.back().count += end - begin;
     else
@@ -68,13 +75,24 @@ struct Pieces {
   void end_row() { of_row.push_back(std::ssize(pieces)); }
 };
 
+// Asks for the entries of a row, which lie anywhere in memory, while others are looked at.
+template <class Index>
+void prefetch(const RowView<Index>& row) {
+  constexpr std::int64_t kLine = 64 / sizeof(Index), kMostLines = 8;
+  for (std::int64_t k = 0; k < std::min(row.size, kMostLines * kLine); k += kLine)
+    __builtin_prefetch(row.indices + k);
+}
+
 template <class Index>
 void cut_by_relation(const RowDraw<Index>& draw, const LayerDraw& layer, const ColumnsOf& columns,
                      const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
                      Pieces<Index>& pieces) {
   pieces.clear();
   const bool keeps = draw.keeps_small_rows();
+  constexpr std::int64_t kAhead = 8;
+  for (std::int64_t r = 0; r < std::min(kAhead, count); ++r) prefetch(rows[r]);
   for (std::int64_t r = 0; r < count; ++r) {
+    if (r + kAhead < count) prefetch(rows[r + kAhead]);
     const auto& row = rows[r];
     if (keeps && row.size > 0 && (layer.least < 0 || row.size <= layer.least)) {
       pieces.keep(row, 0, row.size);  // whichever relations they are of
@@ -104,20 +122,26 @@ void draw_by_relation(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDra
   drawn.clear();
   draw.draw(cpu, layer, pieces.drawn_rows.data(), pieces.drawn_keys.data(), std::ssize(pieces.drawn_rows),
             drawn);
+  // In the order of the rows.
+  const auto before = out.entries(), picks = pieces.kept_entries + drawn.entries();
+  out.ids.resize(before + picks);
+  if (!drawn.values.empty()) out.values.resize(before + picks);
+  auto* to = out.ids.data() + before;
+  auto* const values = drawn.values.empty() ? nullptr : out.values.data();
   std::int64_t part = 0;
   for (std::int64_t r = 0; r < count; ++r) {
     for (auto p = pieces.of_row[r]; p < pieces.of_row[r + 1]; ++p) {
       const auto& piece = pieces.pieces[p];
       if (piece.kept != nullptr) {
-        out.ids.insert(out.ids.end(), piece.kept, piece.kept + piece.count);
+        for (std::int64_t k = 0; k < piece.count; ++k) *to++ = piece.kept[k];
         continue;
       }
       const auto first = drawn.offsets[part], last = drawn.offsets[++part];
-      out.ids.insert(out.ids.end(), drawn.ids.begin() + first, drawn.ids.begin() + last);
-      if (!drawn.values.empty())
-        out.values.insert(out.values.end(), drawn.values.begin() + first, drawn.values.begin() + last);
+      if (values != nullptr)
+        std::copy(drawn.values.begin() + first, drawn.values.begin() + last, values + (to - out.ids.data()));
+      for (auto k = first; k < last; ++k) *to++ = drawn.ids[k];
     }
-    out.end_row();
+    out.offsets.push_back(to - out.ids.data());
   }
 }
 
