@@ -4,16 +4,22 @@
 
 namespace espalier {
 
+namespace {
+
+// nvcc wants types that kernels capture outside of functions.
+struct AscendingList {
+  const std::int64_t* ids;
+  std::int64_t size;
+};
+
+}  // namespace
+
 std::vector<std::int64_t> count_below(const Cuda& cuda, std::span<const std::span<const std::int64_t>> lists,
                                       const SharedList<std::int64_t, Cuda>& ends) {
-  struct List {
-    const std::int64_t* ids;
-    std::int64_t size;
-  };
-  std::vector<List> on_host;
+  std::vector<AscendingList> on_host;
   for (const auto& list : lists) on_host.push_back({list.data(), std::ssize(list)});
-  DeviceArray<List> on_device;
-  upload(cuda, std::span<const List>(on_host), on_device);
+  DeviceArray<AscendingList> on_device;
+  upload(cuda, std::span<const AscendingList>(on_host), on_device);
   const auto types = ends.size();
   DeviceArray<std::int64_t> counts(lists.size() * static_cast<std::size_t>(types));
   const auto* const from = on_device.data();
