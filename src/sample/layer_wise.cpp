@@ -47,7 +47,7 @@ LayerOn<Cpu> value_layer(const Cpu& cpu, Entries<std::int32_t> entries,
         entries.values[begin + k] = layer_value(products[k], normalizes_rows ? sum : 1.0);
     }
   }
-  return entries;
+  return {std::move(entries)};
 }
 
 template <class Index>

@@ -62,13 +62,13 @@ LayerOn<Cuda> value_layer(const Cuda& cuda, Entries<std::int32_t, Cuda> entries,
   if (!normalizes_rows) {
     for_each_entry(cuda, "layer_values", offsets, picks, local, entries.ids.data(),
                    WriteValue{of_matrix, entries.values.data()});
-    return entries;
+    return {std::move(entries)};
   }
   DeviceArray<double> products(entries.ids.size());
   for_each_entry(cuda, "layer_products", offsets, picks, local, entries.ids.data(),
                  WriteProduct{of_matrix, products.data()});
   normalize(cuda, products.data(), entries.offsets.data(), entries.rows(), entries.values.data());
-  return entries;
+  return {std::move(entries)};
 }
 
 template <class Index>
