@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <numeric>
 #include <string>
 
 #include "espalier/base/error.hpp"
@@ -204,15 +205,39 @@ std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication) {
   return job.host_memory / 8;
 }
 
+namespace {
+
+// Picks of a row, over all relations: as many as it has entries, as a rule, for most of them have
+// fewer than they may.
+std::vector<std::int64_t> picks_of_rows(const SamplerShape& shape, const GraphInfo& graph) {
+  const auto relations = graph.schema.relations().size();
+  const auto mean_degree = (graph.edges + graph.nodes - 1) / std::max<std::int64_t>(1, graph.nodes);
+  std::vector<std::int64_t> picks;
+  for (std::size_t k = 0; k < shape.fanout.size(); ++k) {
+    const auto of_relations = shape.relation_fanout.empty()
+                                  ? std::vector<std::int64_t>(relations, shape.fanout[k])
+                                  : shape.relation_fanout[k];
+    const auto most = std::ranges::max(of_relations),
+               sum = std::accumulate(of_relations.begin(), of_relations.end(), std::int64_t{0});
+    picks.push_back(std::ranges::min(of_relations) < 0 ? -1 : std::min(sum, std::max(most, mean_degree)));
+  }
+  return picks;
+}
+
+}  // namespace
+
 std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   const auto& sampler = job.config.sampler;
   const auto batches = count_batches(job.graph.train, sampler.batch_size);
   if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
   const auto block_rows = job.config.grid.topology == "replicated" ? 1 : job.ranks / replication;
-  return automatic_bulk(sampler_shape(job.config, job.graph.schema, job.ranks),
-                        sampler_kind_of(sampler.kind).layer_wise, sampler.batch_size, batches,
-                        static_cast<int>(job.ranks), static_cast<int>(block_rows), job.graph.nodes,
-                        job.graph.edges, sample_memory(job, replication));
+  auto shape = sampler_shape(job.config, job.graph.schema, job.ranks);
+  const bool layer_wise = sampler_kind_of(sampler.kind).layer_wise;
+  if (layer_kind_of(job.config.model.kind).takes_relations && !layer_wise)
+    shape.fanout = picks_of_rows(shape, job.graph);
+  return automatic_bulk(shape, layer_wise, sampler.batch_size, batches, static_cast<int>(job.ranks),
+                        static_cast<int>(block_rows), job.graph.nodes, job.graph.edges,
+                        sample_memory(job, replication));
 }
 
 namespace {
