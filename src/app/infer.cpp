@@ -72,7 +72,7 @@ bool changes_the_network(const std::string& key) {
 }
 
 Network<float> network_of(const Job& job, const TrainedWeights& weights, const std::string& path) {
-  if (job.graph.features == 0)
+  if (input_of(job).width == 0)
     input_error("{}: the graph has no features (/nodes/features)", job.config.graph.file);
   Network<float> network(network_shape(job.config.model, input_of(job), weights.graph.classes), 0);
   take_tensors(job.cpu, weights.tensors, path, network);
@@ -82,9 +82,9 @@ Network<float> network_of(const Job& job, const TrainedWeights& weights, const s
       usage_error("{} is of another network: {} = {} there and {} here; put the key back", path, key.name,
                   key.first, key.second);
   const auto columns = std::ssize(weights.standardization.mean);
-  if (columns > 0 && columns != job.graph.features)
+  if (columns > 0 && columns != input_of(job).width)
     input_error("{}: features/mean has {} columns, and {} has {} features", path, columns,
-                job.config.graph.file, job.graph.features);
+                job.config.graph.file, input_of(job).width);
   return network;
 }
 

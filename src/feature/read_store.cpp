@@ -23,18 +23,20 @@ FeatureStore read_typed_store(const Grid& grid, const GraphFile& file, const Own
     width = type.features;
     half = half && type.half_features;
   }
+  if (width == 0)
+    input_error("{}: no vertex type has features (/nodes/TYPE/features), so there is nothing to train on",
+                file.path());
   const auto featured = std::ranges::count_if(info.types, [](const auto& type) { return type.features > 0; });
   if (feature_norm == "standard" && featured != 1)
     usage_error(
-        "graph.feature_norm = standard has no meaning for {} types with features, whose columns mean "
-        "different "
-        "things; use none or row",
+        "graph.feature_norm = standard has no meaning for {} types with features, whose columns differ; use "
+        "none or row",
         featured);
   const auto held = types_with_features(info);
   const auto owners = held.owners(ownership);
   const OwnedReader reader(grid, file, owners);
-  auto store = half && width > 0 ? FeatureStore(grid, owners, reader.features<Half>(held, width))
-                                 : FeatureStore(grid, owners, reader.features<float>(held, width));
+  auto store = half ? FeatureStore(grid, owners, reader.features<Half>(held, width))
+                    : FeatureStore(grid, owners, reader.features<float>(held, width));
   store.hold(held);
   return store;
 }

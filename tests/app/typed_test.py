@@ -98,6 +98,15 @@ class TypedTest(ProgramTest):
         self.assertEqual(logits[0].shape, (2405, 5))
         self.assertEqual(logits[0].tobytes(), logits[1].tobytes())
 
+    def test_only_another_type_has_features(self):
+        types = ("--relations", "author.writes.paper=3000,paper.cites.paper=2000", "--classes", 3, "-o", self.graph, "--overwrite")
+        self.succeed("-q", "generate", "planted", "--types", "paper=1000,author=500:8", *types)
+        expected = self.history(self.train())
+        self.assertEqual(self.history(self.train("grid.topology=replicated", ranks=3)), expected)
+        self.succeed("-q", "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "logits.h5")
+        self.succeed("-q", "generate", "planted", "--types", "paper=1000,author=500", *types)
+        self.fail_with(3, ["no vertex type has features"], "train", self.config, "run.restart=never")
+
     def test_plan_foretells_the_bytes(self):
         report = self.train("train.epochs=1", ranks=4)
         self.succeed("-q", "plan", self.config, "--ranks", 4)
