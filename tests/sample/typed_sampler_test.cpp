@@ -97,6 +97,18 @@ std::set<std::int64_t> drawn(std::span<const std::int32_t> part, std::int64_t fa
   return picks;
 }
 
+// The runs of a block cover its columns, in order, and say their types.
+void expect_runs(const Schema& schema, const Minibatch& minibatch) {
+  for (const auto& block : minibatch.blocks) {
+    std::int64_t at = 0;
+    for (const auto& run : block.runs) {
+      EXPECT_EQ(run.begin, at);
+      for (; at < run.end; ++at) ASSERT_EQ(schema.type_of(minibatch.vertices[at]), run.type);
+    }
+    EXPECT_EQ(at, block.columns);
+  }
+}
+
 void expect_drawn_by_relation(const Schema& schema, const Csr<std::int32_t>& whole,
                               const Minibatch& minibatch, const SamplerShape& shape) {
   for (std::size_t l = 0; l < minibatch.blocks.size(); ++l) {
@@ -143,6 +155,7 @@ TEST(TypedSampler, DrawsEachRelationsPartAsARow) {
     const SeedBatch batch = {test_world().rank() + 4, seeds};
     const auto minibatches = make_sampler(c.kind, a, c.shape)->sample({1}, {&batch, 1}, kSeed, kEpoch);
     expect_drawn_by_relation(schema, whole, minibatches[0], c.shape);
+    expect_runs(schema, minibatches[0]);
   }
 }
 
