@@ -110,7 +110,7 @@ $(foreach test,$(CUDA_TESTS),
 $(test:%.cu=build/$(1)/%): $(call gpu_object,$(2),$(test)))
 build/$(1)/tests/%: $(TEST_SUPPORT) build/$(1)/libespalier.a $(LIBRARY)
 	@mkdir -p $$(@D)
-	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LDLIBS) -lgtest $(3)
+	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) $$(TEST_LINKER) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LDLIBS) -lgtest $(3)
 
 build/$(1)/bench/%: build/$(2)/obj/bench/%.cu.o build/$(1)/libespalier.a $(LIBRARY)
 	@mkdir -p $$(@D)

@@ -67,16 +67,22 @@ inline Minibatch sample_step(const Csr<std::int32_t>& a, const Grid& grid) {
   return std::move(minibatches.front());
 }
 
-/// Takes `--scale N` out of the arguments.
-inline std::int64_t take_scale(int& argc, char** argv, std::int64_t otherwise) {
+/// Takes `NAME TEXT` out of the arguments; empty where it is not among them.
+inline std::string take_text(int& argc, char** argv, const std::string& name) {
   for (int i = 1; i + 1 < argc; ++i)
-    if (std::string(argv[i]) == "--scale") {
-      const auto scale = std::stoll(argv[i + 1]);
+    if (argv[i] == name) {
+      std::string text = argv[i + 1];
       std::copy(argv + i + 2, argv + argc + 1, argv + i);  // the closing null too
       argc -= 2;
-      return scale;
+      return text;
     }
-  return otherwise;
+  return {};
+}
+
+/// Takes `--scale N` out of the arguments.
+inline std::int64_t take_scale(int& argc, char** argv, std::int64_t otherwise) {
+  const auto text = take_text(argc, argv, "--scale");
+  return text.empty() ? otherwise : std::stoll(text);
 }
 
 }  // namespace espalier::bench

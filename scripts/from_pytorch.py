@@ -17,10 +17,10 @@ import json
 import os
 import sys
 
-from to_pytorch import (BATCHES, BLOCK, GROUPS, HEADS, MATRIX, OLD_NAMES, OUTPUTS, STATISTICS, check_seal,
-                        h5py, kind_of, np, seal_of, stop)
+from to_pytorch import (BASES, BATCHES, BLOCK, GROUPS, HEADS, MATRIX, OLD_NAMES, OUTPUTS, PLAIN, ROW, STATISTICS,
+                        check_seal, h5py, kind_of, np, seal_of, stop)
 
-DIMENSIONS = {MATRIX: 2, HEADS: 3}  # of an array of a form; others have one
+DIMENSIONS = {MATRIX: 2, PLAIN: 2, HEADS: 3, BASES: 3}  # of an array of a form; others have one
 
 
 def load(path):
@@ -39,7 +39,8 @@ def in_our_form(name, values, form):
     """An array of PyTorch's as we have it: [rows, columns], float32."""
     if values.ndim != DIMENSIONS.get(form, 1) or form == HEADS and values.shape[0] != 1:
         raise ValueError(f"{name} has shape {list(values.shape)}, not {form}")
-    ours = {MATRIX: values.T, HEADS: values.reshape(values.shape[-2:])}.get(form, values.reshape(1, -1))
+    ours = {MATRIX: lambda: values.T, HEADS: lambda: values.reshape(values.shape[-2:]), PLAIN: lambda: values,
+            BASES: lambda: values.reshape(-1, values.shape[-1])}.get(form, lambda: values.reshape(1, -1))()
     return np.ascontiguousarray(ours.astype("<f4"))
 
 
@@ -69,8 +70,23 @@ def renamed(state, prefix, table):
     return {ours: in_our_form(prefix + name, theirs[name], form) for ours, (name, form) in table[kind].items()}
 
 
+def input_of(state):
+    """{our name: array} of what makes H[0] of the features of types."""
+    tensors = {}
+    for name, values in state.items():
+        group, _, rest = name.partition(".")
+        kind, _, tensor = rest.rpartition(".")
+        if group == "vectors":
+            tensors[f"bias.{rest}"] = in_our_form(name, values, ROW)
+        elif group == "inputs" and tensor in ("weight", "bias"):
+            tensors[f"{tensor}.{kind}"] = in_our_form(name, values, MATRIX if tensor == "weight" else ROW)
+    return tensors
+
+
 def layers_of(state):
-    """{"layer1": {our name: array}, .., "output": ..} of a state dict."""
+    """{"input": .., "layer1": {our name: array}, .., "output": ..} of a state dict; "input" with types."""
+    first = input_of(state)
+    state = {name: values for name, values in state.items() if name.partition(".")[0] not in ("inputs", "vectors")}
     layers = {}
     while any(name.startswith(f"convs.{len(layers)}.") for name in state):
         groups = [renamed(state, f"{group}.{len(layers)}.", table) for group, table in GROUPS.items()]
@@ -81,12 +97,13 @@ def layers_of(state):
     if not layers or left:
         raise ValueError(f"there is no place for {left[0]}" if left else "there is no tensor convs.0.*")
     output = renamed(state, "lin.", OUTPUTS)
-    return layers | ({"output": output} if output else {})
+    return ({"input": first} if first else {}) | layers | ({"output": output} if output else {})
 
 
 def inputs_of(tensors):
     """The width of what a layer reads."""
-    return next(tensors[name].shape[0] for name in ("self", "inner_weight", "weight") if name in tensors)
+    return next(values.shape[0] for name in ("self", "inner_weight", "weight")
+                for ours, values in tensors.items() if ours == name or ours.startswith(f"{name}."))
 
 
 def about_of(arguments, layers):
@@ -100,7 +117,7 @@ def about_of(arguments, layers):
     with open(arguments.config, encoding="utf-8") as file:
         config = file.read()
     last = layers[list(layers)[-1]]
-    widths = {"features": inputs_of(layers["layer1"]), "classes": last["bias"].shape[1]}
+    widths = {"features": inputs_of(layers.get("input", layers["layer1"])), "classes": last["bias"].shape[1]}
     counts = dict.fromkeys(("nodes", "edges", "features", "classes", "train", "valid", "test"), 0) | widths
     return {"epoch": 0, "config": config, "graph": json.dumps(counts)}, {}
 

@@ -13,17 +13,24 @@ module with two ModuleLists `convs` and `norms`:
     gat     GATConv     weight -> lin.weight, source, target -> att_src, att_dst [1, heads, width], bias -> bias
     gin     GINConv(Sequential(Linear, ReLU, Linear), train_eps=True)
                         eps -> eps, inner_weight, inner_bias -> nn.0.weight, nn.0.bias, weight, bias -> nn.2.weight, nn.2.bias
+    rgcn    RGCNConv(num_bases=)   basis -> weight [bases, in, out], coefficient -> comp [relations, bases],
+                        self -> root [in, out], bias -> bias
     batch   BatchNorm   scale, shift, mean, variance -> module.weight, module.bias, module.running_mean, module.running_var
     layer   LayerNorm(mode="node")   scale, shift -> weight, bias
     model.residual      residual -> residuals.{l-1}.weight of a Linear without bias; where widths are equal the input
                         itself is added, and there is no tensor
     model.jumping       output.weight, output.bias -> lin.weight, lin.bias
+    a graph with types  input.weight.T, input.bias.T -> inputs.T.weight, inputs.T.bias of a Linear, for a type T that has features;
+                        input.bias.T -> vectors.T of a ParameterDict for a type that has none
+    model.embedding     embedding.T of embeddings.h5, beside weights.h5 -> embeddings.T.weight of an Embedding, which is the
+                        features of type T
 
 PyTorch Geometric before 2.5 calls GATConv's lin.weight lin_src.weight, and has it once more as lin_dst.weight: --old-names.
 
 The network is: convolution, plus the layer's input (residual), normalisation, activation, for every layer but the last,
 which has neither of the latter two; with jumping knowledge all layers have them, and a Linear comes after what is made of
-their results. GATConv(concat=False) is the last of a network without jumping knowledge. What stands in no tensor
+their results. With types H[0] is inputs.T(features) for the vertices of T, or vectors.T for each of them; relations are
+counted as in the graph file's /relations. GATConv(concat=False) is the last of a network without jumping knowledge. What stands in no tensor
 (aggregator, activation, ...) the script prints, with what is done to features first.
 
 Exit codes: 2 usage, 3 a file that cannot be read, is something else, or has tensors that PyTorch has no name for.
@@ -31,6 +38,7 @@ Exit codes: 2 usage, 3 a file that cannot be read, is something else, or has ten
 
 import argparse
 import json
+import os
 import sys
 import tomllib
 import zlib
@@ -41,16 +49,19 @@ try:
 except ImportError as missing:
     sys.exit(f"{sys.argv[0]}: {missing}; Debian's python3-h5py has what is needed: run it with /usr/bin/python3")
 
-TITLE, BLOCK = "espalier-weights 1", 512
+TITLE, CHECKPOINT, BLOCK = "espalier-weights 1", "espalier-checkpoint 1", 512
 
 # A row of the table is a kind of layer, or of normalisation: our name of each tensor, PyTorch's, and the form there.
 MATRIX, ROW, HEADS = "[out, in]", "[width]", "[1, heads, width]"  # ours: [in, out], [1, width], [heads, width]
+PLAIN, BASES = "[rows, columns]", "[bases, in, out]"  # ours: as it is, [bases * in, out]
 LAYERS = {"sage": {"self": ("lin_r.weight", MATRIX), "neighbour": ("lin_l.weight", MATRIX), "bias": ("lin_l.bias", ROW)},
           "gcn": {"weight": ("lin.weight", MATRIX), "bias": ("bias", ROW)},
           "gat": {"weight": ("lin.weight", MATRIX), "source": ("att_src", HEADS), "target": ("att_dst", HEADS),
                   "bias": ("bias", ROW)},
           "gin": {"eps": ("eps", ROW), "inner_weight": ("nn.0.weight", MATRIX), "inner_bias": ("nn.0.bias", ROW),
-                  "weight": ("nn.2.weight", MATRIX), "bias": ("nn.2.bias", ROW)}}
+                  "weight": ("nn.2.weight", MATRIX), "bias": ("nn.2.bias", ROW)},
+          "rgcn": {"self": ("root", PLAIN), "basis": ("weight", BASES), "coefficient": ("comp", PLAIN),
+                   "bias": ("bias", ROW)}}
 NORMS = {"batch": {"scale": ("module.weight", ROW), "shift": ("module.bias", ROW),
                    "mean": ("module.running_mean", ROW), "variance": ("module.running_var", ROW)},
          "layer": {"scale": ("weight", ROW), "shift": ("bias", ROW)}}
@@ -83,24 +94,40 @@ def tensors_of(file):
     return dict(sorted(layers.items(), key=lambda item: (item[0] == "output", len(item[0]), item[0])))
 
 
-def seal_of(content):
+def seal_of(content, title=TITLE):
     """The user block before the HDF5 file: the length of all, and CRC-32 of what follows."""
-    return f"{TITLE}\nbytes {len(content)}\ncrc32 {zlib.crc32(content[BLOCK:]):08x}\n".encode().ljust(BLOCK, b"\0")
+    return f"{title}\nbytes {len(content)}\ncrc32 {zlib.crc32(content[BLOCK:]):08x}\n".encode().ljust(BLOCK, b"\0")
 
 
-def check_seal(path):
+def check_seal(path, title=TITLE):
     with open(path, "rb") as file:
         content = file.read()
-    if not content.startswith(TITLE.encode()):
-        raise ValueError("is not a weights.h5")
-    if content[:BLOCK] != seal_of(content):
+    if not content.startswith(title.encode()):
+        raise ValueError("is not a weights.h5" if title == TITLE else "embeddings.h5 beside it is something else")
+    if content[:BLOCK] != seal_of(content, title):
         raise ValueError("is damaged: its checksum does not fit its bytes")
 
 
-def in_form(values, form):
-    """An array of ours as PyTorch has it."""
+def embeddings_beside(path):
+    """{name of PyTorch: array} of the embeddings.h5 beside a weights.h5 whose config asks for some."""
+    if config_of(path).get("model", {}).get("embedding", 0) == 0:
+        return {}
+    beside = os.path.join(os.path.dirname(path), "embeddings.h5")
+    if not os.path.exists(beside):
+        raise ValueError("has embeddings, which are in embeddings.h5; put that beside it")
+    check_seal(beside, CHECKPOINT)
+    with h5py.File(beside) as file, h5py.File(path) as weights:
+        if file.attrs["config"] != weights.attrs["config"] or file.attrs["best_epoch"] != weights.attrs["epoch"]:
+            raise ValueError("embeddings.h5 beside it is of another training")
+        return {f"embeddings.{name.removeprefix('embedding.')}.weight": values[:] for name, values in file["weights"].items()}
+
+
+def in_form(values, form, bases):
+    """An array of ours as PyTorch has it. `bases`: how many matrices stand below one another."""
     if form == MATRIX:
         return np.ascontiguousarray(values.T)
+    if form in (PLAIN, BASES):
+        return values if form == PLAIN else values.reshape(bases, -1, values.shape[1])
     return values.reshape(-1) if form == ROW else values[np.newaxis]
 
 
@@ -112,13 +139,30 @@ def prefixes_of(layer):
     return {f"{group}.{int(number) - 1}.": table for group, table in GROUPS.items()} if number.isdigit() else {}
 
 
-def renamed(layer, tensors):
-    """{name of PyTorch: array} of the tensors of "layer1", .. or "output"."""
+def renamed_input(tensors):
+    """{name of PyTorch: array} of what makes H[0] of the features of types."""
     state, left = {}, dict(tensors)
+    for name in sorted(name.removeprefix("bias.") for name in tensors if name.startswith("bias.")):
+        weight, bias = left.pop(f"weight.{name}", None), left.pop(f"bias.{name}")
+        if weight is None:
+            state[f"vectors.{name}"] = in_form(bias, ROW, 1)
+        else:
+            state |= {f"inputs.{name}.weight": in_form(weight, MATRIX, 1), f"inputs.{name}.bias": in_form(bias, ROW, 1)}
+    if left:
+        raise ValueError(f"input has tensors that PyTorch has no name for: {sorted(left)}")
+    return state
+
+
+def renamed(layer, tensors):
+    """{name of PyTorch: array} of the tensors of "input", "layer1", .. or "output"."""
+    if layer == "input":
+        return renamed_input(tensors)
+    state, left = {}, dict(tensors)
+    bases = tensors["coefficient"].shape[1] if "coefficient" in tensors else 1
     for prefix, table in prefixes_of(layer).items():
         kind = kind_of(table, left)
         for ours, (theirs, form) in table.get(kind, {}).items():
-            state[prefix + theirs] = in_form(left.pop(ours), form)
+            state[prefix + theirs] = in_form(left.pop(ours), form, bases)
         if kind == "batch":
             state[prefix + BATCHES] = np.array(0, dtype=np.int64)
     if left or not any(name.startswith(("convs.", "lin.")) for name in state):
@@ -143,7 +187,8 @@ def state_dict(path):
         layers = tensors_of(file)
     if not layers:
         raise ValueError("has no weights")
-    return {name: values for layer, tensors in layers.items() for name, values in renamed(layer, tensors).items()}
+    state = {name: values for layer, tensors in layers.items() for name, values in renamed(layer, tensors).items()}
+    return state | embeddings_beside(str(path))
 
 
 def config_of(path):

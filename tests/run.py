@@ -11,6 +11,7 @@ where it was not built they are counted as skipped.
 """
 
 import argparse
+import ast
 import concurrent.futures
 import functools
 import json
@@ -39,8 +40,8 @@ ENVIRONMENT = {
 WITHOUT_DAEMON = {"OMPI_MCA_ess_singleton_isolated": "1"}
 
 # Tests of moments: they stop ranks, or wait for what happens in time, and a busy machine would disturb them: they run
-# after the others, three times as many at a time, as they mostly wait. As they are about how programs end, daemons are
-# there, as on a user's machine.
+# after the others, three times as many at a time, as they mostly wait, those in Python a class at a time. As they are about
+# how programs end, daemons are there, as on a user's machine.
 MOMENTS = ("base/signals", "base/watchdog", "app/output_test", "app/restart", "app/stopping", "faults/faults")
 
 
@@ -110,10 +111,21 @@ def run_gtest(program, ranks, options, env):
     return counts, output
 
 
-def run_python(source, options, env):
+def parts_of(source, name):
+    """A file of moments by its classes, so that none of them is waited for when all else is done."""
+    if not name.startswith(MOMENTS):
+        return [""]
+    classes = [node for node in ast.parse(source.read_text()).body if isinstance(node, ast.ClassDef) and node.bases]
+    bases = {base.id for node in classes for base in node.bases if isinstance(base, ast.Name)}
+    return [node.name for node in classes
+            if node.name not in bases or any(getattr(item, "name", "").startswith("test") for item in node.body)]
+
+
+def run_python(source, part, options, env):
     env = dict(env, ESPALIER=str(ROOT / options.build / "espalier"),
                ESPALIER_EMULATED=str(ROOT / options.emulated / "espalier"), ESPALIER_LONG="1" if options.long else "")
-    code, output = run([sys.executable, "-m", "unittest", "-v", str(source.relative_to(ROOT))],
+    module = ".".join(source.relative_to(ROOT).with_suffix("").parts)
+    code, output = run([sys.executable, "-m", "unittest", "-v", module + (f".{part}" if part else "")],
                        dict(env, PYTHONPATH=str(ROOT)), TIMEOUT_SECONDS[options.long])
     ran = re.search(r"^Ran (\d+) test", output, re.M)
     total = int(ran.group(1)) if ran else 0
@@ -243,7 +255,8 @@ def main():
         if not wanted(source, options.only) or options.np:
             continue
         name = str(source.relative_to(ROOT / "tests"))
-        tests.append((name, partial(run_python, source, options, environment_of(name))))
+        for part in parts_of(source, name):
+            tests.append((f"{name} {part}".strip(), partial(run_python, source, part, options, environment_of(name))))
 
     tally = run_side_by_side(tests, options.jobs)
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")

@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "espalier/comm/session.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/input_stores.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/train/targets.hpp"
@@ -35,7 +35,7 @@ class Load {
       const auto a = read_dist_csr<std::int32_t>(grid_, file, Topology::kPartitioned);
       const Ownership blocks = block_partition(file.info().nodes, grid_.rows());
       const auto targets = read_targets(grid_, file, blocks, "classes");
-      const auto features = read_feature_store(grid_, file, blocks, "none");
+      const auto features = read_features(grid_, file, blocks, input_tables(file.info(), 0), "none");
       found_ = file.content();
       entries_ = a.local.entries();
     });

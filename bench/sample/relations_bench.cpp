@@ -1,15 +1,18 @@
 // GraphSAGE over eight relations, against the same edges without relations.
 //
 //     relations_bench [--scale N]     2^N vertices, 16 2^N undirected edges drawn
-//                                     (rmat.hpp; default 20)
+//                                     (rmat.hpp; default 20), each of one of eight relations, by a
+//                                     hash of its ends
+//     relations_bench --graph FILE    a file with types
 //
-// Each edge is of one of eight relations, by a hash of its ends: columns are (relation, source),
-// the rows have the entries of the matrix without relations. Fanout 15,10,5 of each relation, as a
-// user would say it, where most parts of a row are taken whole; and 2,2,1, where most are drawn
-// from, beside 15,10,5 of all. kBatches batches of 1024 in bulk.
+// Columns are (relation, source); of R-MAT the rows have the entries of the matrix without
+// relations, of a file edges of several relations between two vertices are one there. Fanout
+// 15,10,5 of each relation, as a user would say it, where most parts of a row are taken whole; and
+// 2,2,1, where most are drawn from, beside 15,10,5 of all. kBatches batches of 1024 in bulk.
 //
 // The bound is the rate of the sampler without relations: what is more is finding the parts of a
-// row, drawing from each, and reading vertices and relations off the columns.
+// row, drawing from each, and reading vertices and relations off the columns. What is drawn from it
+// has more vertices too, and so more places of memory that nothing holds yet.
 //
 // Verification: every entry is an edge of its relation; no more than the fanout are of one; a part
 // of a row that is as small is there whole; values are 1 / picks of the relation; digests are that
@@ -51,26 +54,50 @@ Csr<std::int32_t> with_relations(const Csr<std::int32_t>& a, const Schema& schem
   return wide;
 }
 
-std::int64_t count_wrong(const Csr<std::int32_t>& a, const std::vector<std::int64_t>& fanouts,
-                         const Minibatch& minibatch, std::size_t layer) {
+std::int64_t count_wrong(const Csr<std::int32_t>& wide, const Schema& schema,
+                         const std::vector<std::int64_t>& fanouts, const Minibatch& minibatch,
+                         std::size_t layer) {
   const auto& block = minibatch.blocks[layer];
   const auto fanout = fanouts[minibatch.blocks.size() - 1 - layer];
+  const auto relations = schema.relations().size();
   std::int64_t wrong = 0;
   for (std::int64_t r = 0; r < block.rows; ++r) {
-    const auto v = minibatch.vertices[r];
-    std::array<std::int64_t, kRelations> picked = {}, there = {};
-    for (const auto u : a.row_indices(v)) ++there[relation_of_edge(v, u)];
+    const auto row = wide.row_indices(minibatch.vertices[r]);
+    std::vector<std::int64_t> picked(relations), there(relations);
+    for (const auto column : row) ++there[schema.relation_of(column)];
     for (auto e = block.row_begin(r); e < block.row_end(r); ++e) ++picked[block.relations[e]];
     for (auto e = block.row_begin(r); e < block.row_end(r); ++e) {
-      const auto u = minibatch.vertices[block.indices[e]];
-      const auto row = a.row_indices(v);
-      wrong += !std::binary_search(row.begin(), row.end(), u) || relation_of_edge(v, u) != block.relations[e];
+      const auto column = schema.column(block.relations[e], minibatch.vertices[block.indices[e]]);
+      wrong += !std::binary_search(row.begin(), row.end(), column);
       wrong += block.values[e] != mean_value(picked[block.relations[e]]);
     }
-    for (int relation = 0; relation < kRelations; ++relation)
+    for (std::size_t relation = 0; relation < relations; ++relation)
       wrong += picked[relation] != std::min(fanout, there[relation]);
   }
   return wrong;
+}
+
+// The same edges without relations and with them.
+struct Graphs {
+  DistCsr<std::int32_t> plain, typed;
+  Schema schema;
+  std::string words;
+};
+
+Graphs read_graphs(const Grid& grid, const std::string& path) {
+  GraphView apart;
+  apart.apart = true;
+  const GraphFile file(grid.world(), path), typed(grid.world(), path, apart);
+  return {read_dist_csr<std::int32_t>(grid, file, Topology::kReplicated),
+          read_dist_csr<std::int32_t>(grid, typed, Topology::kReplicated), typed.info().schema, path};
+}
+
+Graphs make_graphs(const Grid& grid, std::int64_t scale) {
+  auto plain = distribute(grid, make_rmat(scale), Topology::kReplicated);
+  auto schema = schema_of(plain.rows());
+  auto typed = distribute(grid, with_relations(plain.local, schema), Topology::kReplicated);
+  set_schema(typed, schema, true);
+  return {std::move(plain), std::move(typed), std::move(schema), fmt::format("R-MAT scale {}", scale)};
 }
 
 }  // namespace
@@ -79,13 +106,12 @@ std::int64_t count_wrong(const Csr<std::int32_t>& a, const std::vector<std::int6
 int main(int argc, char** argv) {
   using namespace espalier;
   using namespace espalier::bench;
+  const auto path = take_text(argc, argv, "--graph");
   const auto scale = take_scale(argc, argv, 20);
   const Session session(&argc, &argv);
   const Grid grid(session.world(), 1);
-  const auto plain = distribute(grid, make_rmat(scale), Topology::kReplicated);
-  const auto schema = schema_of(plain.rows());
-  auto typed = distribute(grid, with_relations(plain.local, schema), Topology::kReplicated);
-  set_schema(typed, schema, true);
+  const auto [plain, typed, schema, words] =
+      path.empty() ? make_graphs(grid, scale) : read_graphs(grid, path);
   const FirstBatches batches(plain.local, kBatchSize, kBatches);
   const std::shared_ptr<Sampler> of_all = make_sampler("graphsage", plain, {.fanout = kPlain});
 
@@ -106,21 +132,21 @@ int main(int argc, char** argv) {
       std::int64_t wrong = 0;
       for (const auto& minibatch : minibatches)
         for (std::size_t layer = 0; layer < minibatch.blocks.size(); ++layer)
-          wrong += count_wrong(plain.local, fanouts, minibatch, layer);
+          wrong += count_wrong(typed.local, schema, fanouts, minibatch, layer);
       const auto digest = sample_digests(Cpu{threads}, minibatches);
       if (threads == 1) first_digest = digest;
       wrong += digest != first_digest;
       const double of_plain = edges_of(sample(*of_all, threads));
       comparisons.push_back(
-          {fmt::format("{},{},{} of {} {} thr", fanouts[0], fanouts[1], fanouts[2], kRelations, threads),
+          {fmt::format("{},{},{} of {} {} thr", fanouts[0], fanouts[1], fanouts[2], schema.relations().size(),
+                       threads),
            edges_of(minibatches),
            [&, by_relation, threads] { return seconds_of([&] { sample(*by_relation, threads); }); },
            [&, threads, of_plain] { return of_plain / seconds_of([&] { sample(*of_all, threads); }); }, wrong,
            threads});
     }
   }
-  const auto title =
-      fmt::format("GraphSAGE by relation, R-MAT scale {}, {} edges; bound: 15,10,5 without relations", scale,
-                  plain.local.entries());
+  const auto title = fmt::format("GraphSAGE by relation, {}, {} edges; bound: 15,10,5 without relations",
+                                 words, plain.local.entries());
   return compare(argc, argv, title, "Gedge/s", comparisons);
 }

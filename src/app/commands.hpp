@@ -68,7 +68,8 @@ struct PartitionArguments {
   std::int64_t clusters = 0;  ///< 0: kUsualClusters, or as many as vertices
   std::int64_t seed = 0;
   bool fast = false;
-  bool overwrite = false;  ///< may `output` be replaced?
+  bool ignore_types = false;  ///< balances all vertices, whatever their types
+  bool overwrite = false;     ///< may `output` be replaced?
   double stall_minutes = 0;
 };
 void partition_command(const Communicator& world, const PartitionArguments& arguments);

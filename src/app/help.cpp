@@ -123,6 +123,8 @@ const std::map<std::string, Words>& words() {
             "the graph's edges\n"
             "  /cluster       uint16 [n]: the cluster of each vertex\n"
             "  /weights       int64 [clusters, 5]: vertices, edges, train, valid and test in each\n"
+            "of several vertex types, where the method balances them, also an attribute types and\n"
+            "  /type_weights  int64 [clusters, 2 types]: vertices, then edges, of each type\n"
             "The same graph, options and seed give the same bytes on any number of ranks."}},
       {"sample",
        {"draw the minibatches of an epoch without training",
@@ -136,7 +138,13 @@ const std::map<std::string, Words>& words() {
         "The layers (model.kind):\n" +
             layers() +
             "\n\nThe best weights are left in weights.h5 in output.dir, for `espalier infer`; "
-            "scripts/to_pytorch.py gives them to\nPyTorch."}},
+            "scripts/to_pytorch.py gives them to\nPyTorch.\n\n"
+            "output.mllog = true writes output.dir/mllog.txt, which the compliance checker of MLPerf "
+            "Training 5.1 passes (benchmark\n"
+            "rgat, open division) where the graph has vertices to validate on:\n"
+            "  python3 -m mlperf_logging.compliance_checker --usage training --ruleset 5.1.0 "
+            "output/debian/mllog.txt\n"
+            "A run that goes on from a checkpoint begins the file anew."}},
       {"infer",
        {"put the whole graph through a trained network",
         "Example:\n  mpirun -np 4 espalier infer inputs/debian.toml --checkpoint output/debian/weights.h5 "

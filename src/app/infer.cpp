@@ -73,7 +73,8 @@ bool changes_the_network(const std::string& key) {
 
 Network<float> network_of(const Job& job, const TrainedWeights& weights, const std::string& path) {
   if (input_of(job).width == 0)
-    input_error("{}: the graph has no features (/nodes/features)", job.config.graph.file);
+    input_error("{}: the graph has no features (/nodes/features), and model.embedding is 0",
+                job.config.graph.file);
   Network<float> network(network_shape(job.config.model, input_of(job), weights.graph.classes), 0);
   take_tensors(job.cpu, weights.tensors, path, network);
   const auto trained = parse_saved_config(weights.config, path);
@@ -86,6 +87,29 @@ Network<float> network_of(const Job& job, const TrainedWeights& weights, const s
     input_error("{}: features/mean has {} columns, and {} has {} features", path, columns,
                 job.config.graph.file, input_of(job).width);
   return network;
+}
+
+// The table of embeddings that the network was trained with, or null.
+template <class Space>
+std::unique_ptr<EmbeddingStoreOn<Space>> trained_embeddings(const Job& job, const Inference& inference,
+                                                            const Space& space, const GridOn<Space>& grid) {
+  auto store = make_embeddings(job, space, grid);
+  if (store == nullptr) return store;
+  note_activity("reading the embeddings");
+  const auto find = [&](const std::string& name, std::int64_t rows,
+                        std::int64_t columns) -> const StateTensor& {
+    const auto& path = inference.arguments.checkpoint;
+    const auto& tensors = inference.weights.embeddings;
+    const auto found = std::ranges::find(tensors, name, &StateTensor::name);
+    if (found == tensors.end())
+      input_error("{} has no {}, which this network has; its weights are of another network", path, name);
+    if (found->rows != rows || found->columns != columns)
+      input_error("{} is {} x {} in {} and {} x {} for {}; embeddings are of the graph they were trained on",
+                  name, found->rows, found->columns, path, rows, columns, job.config.graph.file);
+    return *found;
+  };
+  agree(job.grid->world(), [&] { store->restore(space, find, /*with_state=*/false); });
+  return store;
 }
 
 int layer_of(const InferArguments& arguments, int layers) {
@@ -143,7 +167,7 @@ void write_metrics(const hdf5::Handle& root, const char* split, const Metrics& m
 }
 
 // What made the file.
-bool describe(const hdf5::Handle& root, const Job& job, const Inference& inference,
+bool describe(const hdf5::Handle& root, const Job& job, const Inference& inference, std::uint64_t digest,
               const std::optional<Evaluation>& found) {
   const auto& weights = inference.weights;
   bool good = true;
@@ -156,13 +180,13 @@ bool describe(const hdf5::Handle& root, const Job& job, const Inference& inferen
   text("espalier", kVersion);
   text("checkpoint", inference.arguments.checkpoint);
   number("epoch", weights.epoch);
-  text("weights_digest", hex(weights_digest(job.cpu, inference.network)));
+  text("weights_digest", hex(digest));
   text("config", weights.config);
   text("config_digest", hex(content_digest(std::span<const char>(weights.config), 0)));
   number("layer", inference.layer);
   number("layers", inference.layers());
   text("graph", job.config.graph.file);
-  if (const auto digest = job.file->content().file) text("graph_digest", hex(*digest));
+  if (const auto of_graph = job.file->content().file) text("graph_digest", hex(*of_graph));
   if (!found) return good;
   write_metrics(root, "train", found->train, good);
   write_metrics(root, "valid", found->valid, good);
@@ -189,11 +213,11 @@ RowFileShape shape_of(const Job& job, const Inference& inference) {
 // On a space, with what was set up there.
 template <class Space>
 void infer(const Job& job, const Inference& inference, const Space& space, const GridOn<Space>& grid,
-           SamplerOn<Space>& whole_rows, FeatureStoreOn<Space>&& features,
-           const Network<float, Space>& network) {
+           SamplerOn<Space>& whole_rows, InputStoresOn<Space>&& input, const Network<float, Space>& network) {
   const auto& arguments = inference.arguments;
   const auto& world = job.grid->world();
   const double start = now();
+  const auto digest = weights_digest(space, network, input.embeddings());
   note_activity("computing the layers");
   const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, job.graph.edges,
                                     evaluation_memory(job), kLabel);
@@ -212,7 +236,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
     task = make_task(space, *job.grid, *inference.targets, job.config.train);
     sinks.back() = &logits.emplace(pass.rows(), network.output_width(network.stages()), sinks.back());
   }
-  pass.run(space, network, std::move(features), sinks, [&] {
+  pass.run(space, network, std::move(input), sinks, [&] {
     note_progress();
     file.check();
     return true;
@@ -222,7 +246,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   const auto bytes = job.grid->traffic().of_stage(kLabel).bytes_received;
   std::optional<Evaluation> found;
   if (task) found = task->judge(space, logits->release());
-  file.commit([&](const hdf5::Handle& root) { return describe(root, job, inference, found); });
+  file.commit([&](const hdf5::Handle& root) { return describe(root, job, inference, digest, found); });
   const auto moved = world.all_reduce(bytes, Reduction::kSum, "report");
   log::info("wrote   {}: {} {} [{}, {}]{}{} in {:.1f} s, {:.1f} MB between ranks", arguments.output,
             shape.rows, shape.half ? "float16" : "float32",
@@ -239,18 +263,16 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
 // The same on GPUs: matrix, features and weights move to where kernels read them.
 template <class Index>
 void infer_on_gpu(const Job& job, const Inference& inference, const DistCsr<Index>& a,
-                  std::optional<FeatureStore> host_features, const SamplerShape& shape) {
+                  std::vector<FeatureStore> host_features, const SamplerShape& shape) {
   const Cuda& gpu = *job.device.gpu;
   const DeviceGrid grid(gpu, *job.grid);
   const auto matrix = place_matrix(job, grid, a);
-  auto features =
-      to_device(gpu, grid, *host_features, features_on_device(job) ? Placement::kDevice : Placement::kHost,
-                gpu.precision() == Precision::kBf16);
-  host_features.reset();
+  InputStoresOn<Cuda> input(place_features(job, grid, std::move(host_features)),
+                            trained_embeddings(job, inference, gpu, grid));
   const auto whole_rows = make_sampler(gpu, "graphsage", matrix, shape);
   Network<float, Cuda> network(gpu, inference.network.shape(), 0);
   copy_weights(gpu, inference.network, network);
-  infer(job, inference, gpu, grid, *whole_rows, std::move(features), network);
+  infer(job, inference, gpu, grid, *whole_rows, std::move(input), network);
 }
 #endif
 
@@ -258,11 +280,7 @@ template <class Index>
 void run(Job& job, Inference& inference) {
   // 1. The matrix on the grid, features as the network was trained on them, what to judge by.
   const auto a = read_model_matrix<Index>(job);
-  note_activity("reading the features");
-  std::optional<FeatureStore> features =
-      read_feature_store(*job.grid, *job.file, job.owners.blocks, job.config.graph.feature_norm,
-                         inference.weights.standardization);
-  share_features(job, *features);
+  auto features = read_job_features(job, inference.weights.standardization);
   if (inference.arguments.metrics) inference.targets = targets_of(job, inference.arguments.checkpoint);
   warn_of_another_graph(job, inference);
   const auto shape = whole_rows_shape(sampler_shape(job.config, job.graph.schema, job.grid->ranks()), kLabel);
@@ -272,7 +290,8 @@ void run(Job& job, Inference& inference) {
   if (job.device.gpu) return infer_on_gpu(job, inference, a, std::move(features), shape);
 #endif
   const auto whole_rows = make_sampler("graphsage", a, shape);
-  infer(job, inference, job.cpu, *job.grid, *whole_rows, std::move(*features), inference.network);
+  InputStores input(std::move(features), trained_embeddings(job, inference, job.cpu, *job.grid));
+  infer(job, inference, job.cpu, *job.grid, *whole_rows, std::move(input), inference.network);
 }
 
 void introduce(const Job& job, const Inference& inference) {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "espalier/base/clock.hpp"
 #include "espalier/base/input_text.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
@@ -65,11 +66,10 @@ static void check_types(const GraphInfo& graph, const Config& config) {
     usage_error(
         "sampler.relation_fanout has no meaning with model.kind = {}, which ignores relations; leave it out",
         config.model.kind);
-  if (!config.sampler.relation_fanout.empty() && sampler_kind_of(config.sampler.kind).layer_wise)
-    usage_error(
-        "sampler.relation_fanout has no meaning with sampler.kind = {}, which draws from all relations "
-        "together; leave it out, or use graphsage or labor",
-        config.sampler.kind);
+  if (const auto tables = input_tables(graph, config.model.embedding);
+      config.model.embedding > 0 && !tables.back().learnt)
+    usage_error("model.embedding has no meaning for {}, {} features; leave it out", config.graph.file,
+                graph.types.size() > 1 ? "whose types all have" : "which has");
   if (matrix_form(config) == MatrixForm::kMeanOfSelf && sees_relations(config) && !graph.schema.plain())
     usage_error(
         "sampler.mode = reference has no meaning with several relations, which have no self loops; use "
@@ -138,8 +138,12 @@ bool sees_relations(const Config& config) {
   return layer_kind_of(config.model.kind).takes_relations;
 }
 
+std::vector<InputTable> tables_of(const Job& job) {
+  return input_tables(job.graph, job.config.model.embedding);
+}
+
 InputShape input_of(const Job& job) {
-  return input_shape(job.graph, sees_relations(job.config));
+  return input_shape(job.graph, sees_relations(job.config), job.config.model.embedding);
 }
 
 Topology topology_of(const Config& config) {
@@ -156,7 +160,7 @@ JobSize size_of(const Job& job, std::int64_t ranks) {
           .gpu = job.device.gpu != nullptr,
           .device_memory = job.device.memory,
           .samples_ahead = job.sampling_grid != nullptr,
-          .clusters = job.owners.order ? job.owners.order->weights : std::vector<ClusterWeights>()};
+          .order = job.owners.order.value_or(OrderInfo())};
 }
 
 bool features_on_device(const Job& job) {
@@ -167,12 +171,18 @@ bool topology_on_device(const Job& job) {
   return topology_fits_device(size_of(job, job.grid->ranks()), job.grid->replication());
 }
 
-void share_features(const Job& job, FeatureStore& features) {
-  if (!job.config.graph.share_features || job.device.gpu) return;
-  if (!features.share(ranks_of_node(job.grid->world())) && job.grid->world().rank() == 0)
+std::vector<FeatureStore> read_job_features(const Job& job, const Standardization& standard) {
+  note_activity("reading the features");
+  auto stores = read_features(*job.grid, *job.file, job.owners.blocks, tables_of(job),
+                              job.config.graph.feature_norm, standard);
+  if (!job.config.graph.share_features || job.device.gpu) return stores;
+  bool shared = true;
+  for (auto& store : stores) shared = store.share(ranks_of_node(job.grid->world())) && shared;
+  if (!shared && job.grid->world().rank() == 0)
     log::warning(
         "graph.share_features: ranks of a node cannot read each other's memory (containers of their own?); "
         "rows are sent as without");
+  return stores;
 }
 
 std::int64_t evaluation_memory(const Job& job) {
@@ -218,6 +228,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   if (kind == JobKind::kInfer) return job;
   job.config.train.batches_per_step.value = config.train.batches_per_step.value.value_or(world.size());
   job.config.sampler.bulk.value = resolved_bulk(size_of(job, world.size()), replication);
+  job.opened_at = seconds_since_start();
   return job;
 }
 
@@ -249,7 +260,7 @@ std::string order_in_words(const Job& job) {
   const auto& order = *job.owners.order;
   auto words = fmt::format("{}: {} clusters by {}; largest part over the mean:", job.config.graph.order,
                            order.clusters(), order.method);
-  const auto balances = balances_of(order.weights, cut_order(order.weights, job.grid->rows()));
+  const auto balances = balances_of(order.weights, cut_order(order, job.grid->rows()));
   for (std::size_t kind = 0; kind < 3; ++kind)
     words += fmt::format("{} {} {:.2f}", kind > 0 ? "," : "", kBalanceNames[kind], balances[kind]);
   if (const auto& groups = job.owners.groups) words += fmt::format("; batches of {} groups", groups->count);

@@ -14,7 +14,7 @@
 #include "espalier/base/result_file.hpp"
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/grid.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/input_stores.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/partition/order.hpp"
@@ -63,6 +63,7 @@ struct Job {
   std::unique_ptr<Grid> sampling_grid;   ///< a second one for the thread that samples ahead
                                          ///< (run.overlap), or null
   std::unique_ptr<MetricsFile> metrics;  ///< on rank 0, from start_output on
+  double opened_at = 0;                  ///< seconds_since_start when open_job was done
 
   /// The grid of the matrix and the samplers over it.
   const Grid& matrix_grid() const { return sampling_grid ? *sampling_grid : *grid; }
@@ -89,8 +90,9 @@ std::optional<Order> read_job_order(const Communicator& world, const Config& con
 void own_vertices(VertexOwners& owners, const std::optional<Order>& order, const GraphFile& file,
                   const Config& config, int rows);
 
-/// What the network reads of the graph.
+/// What the network reads of the graph, and in which tables it lies.
 InputShape input_of(const Job& job);
+std::vector<InputTable> tables_of(const Job& job);
 
 /// Is the matrix that of all relations, beside each other?
 bool sees_relations(const Config& config);
@@ -166,7 +168,21 @@ std::int64_t evaluation_memory(const Job& job);
 /// Otherwise kernels read it in pinned memory of the host.
 bool topology_on_device(const Job& job);
 bool features_on_device(const Job& job);
-/// Collective: as graph.share_features says.
-void share_features(const Job& job, FeatureStore& features);
+/// Collective. The tables of features, as graph.feature_norm and graph.share_features say;
+/// `standard`: as for read_features.
+std::vector<FeatureStore> read_job_features(const Job& job, const Standardization& standard = {});
+
+/// The table of embeddings as it begins, or null. Not collective.
+template <class Space>
+std::unique_ptr<EmbeddingStoreOn<Space>> make_embeddings(const Job& job, const Space& space,
+                                                         const GridOn<Space>& grid) {
+  const auto tables = tables_of(job);
+  if (tables.empty() || !tables.back().learnt) return nullptr;
+  const auto& train = job.config.train;
+  return std::make_unique<EmbeddingStoreOn<Space>>(
+      space, grid, job.owners.blocks, tables.back(), job.graph.schema,
+      EmbeddingOptions{.optimizer = train.embedding_optimizer,
+                       .seed = static_cast<std::uint64_t>(train.seed)});
+}
 
 }  // namespace espalier

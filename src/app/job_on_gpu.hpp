@@ -25,6 +25,18 @@ DistCsr<Index, Cuda> place_matrix(const Job& job, const DeviceGrid& grid, const 
   return to_device(*job.device.gpu, grid, a, fits ? Placement::kDevice : Placement::kHost);
 }
 
+/// Tables of features where graph.features_on says; those of the host go.
+inline std::vector<FeatureStoreOn<Cuda>> place_features(const Job& job, const DeviceGrid& grid,
+                                                        std::vector<FeatureStore> on_host) {
+  const Cuda& gpu = *job.device.gpu;
+  std::vector<FeatureStoreOn<Cuda>> placed;
+  for (const auto& store : on_host)
+    placed.push_back(to_device(gpu, grid, store,
+                               features_on_device(job) ? Placement::kDevice : Placement::kHost,
+                               gpu.precision() == Precision::kBf16));
+  return placed;
+}
+
 }  // namespace espalier
 
 #endif

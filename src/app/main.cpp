@@ -165,6 +165,8 @@ void add_partition(CLI::App& app, PartitionArguments& a, Action& action) {
                    "of what is left to chance")
       ->capture_default_str();
   partition->add_flag("--fast", a.fast, "one attempt and one refinement: sooner done, more edges cut");
+  partition->add_flag("--ignore-types", a.ignore_types,
+                      "parts are even in all vertices, not in those of each type: fewer edges cut");
   add_stall_option(*partition, a.stall_minutes);
   partition->add_flag("--overwrite", a.overwrite, "replace a file that exists");
   partition->callback(

@@ -23,15 +23,36 @@ std::string in_words(const std::array<double, kBalanceNames.size()>& balances) {
   return words;
 }
 
+// A line for each type; balances: [parts][2 types].
+void show_types(const std::vector<std::string>& types, const std::vector<int>& parts,
+                const std::vector<std::vector<double>>& balances) {
+  if (types.empty() || parts.empty()) return;
+  std::string head;
+  for (const int of : parts) head += fmt::format("{:>11} parts", of);
+  log::info("\nlargest part over the mean, vertices and edges of each type:\n\n{:<20}{}", "type", head);
+  for (std::size_t type = 0; type < types.size(); ++type) {
+    std::string line;
+    for (const auto& of : balances) line += fmt::format("{:>11.3f}{:>6.3f}", of[2 * type], of[2 * type + 1]);
+    log::info("{:<20}{}", excerpt(types[type]), line);
+  }
+}
+
 }  // namespace
 
-void show_quality(const std::vector<PartsQuality>& qualities) {
+void show_quality(const std::vector<PartsQuality>& qualities, const std::vector<std::string>& types) {
   if (qualities.empty()) return;
   log::info("\n{:>6} {:>8} {:>12}   largest part over the mean, of", "parts", "cut", "replication");
   log::info("{:>6} {:>8} {:>12}   {}", "", "", "", names_of_balances());
   for (const auto& quality : qualities)
     log::info("{:>6} {:>8.4f} {:>12.3f}   {}", quality.parts, quality.cut, quality.replication,
               in_words(quality.balances));
+  std::vector<int> parts;
+  std::vector<std::vector<double>> balances;
+  for (const auto& quality : qualities) {
+    parts.push_back(quality.parts);
+    balances.push_back(quality.type_balances);
+  }
+  show_types(types, parts, balances);
 }
 
 // The attribute format stands near the beginning. HDF5 is not asked: what it makes of a damaged
@@ -60,7 +81,11 @@ void show_order(const Communicator& world, const std::string& path) {
   log::info("\nlargest part over the mean, cut into so many parts:\n\n{:>6}   {}", "parts",
             names_of_balances());
   for (const int parts : shown_parts(info.clusters()))
-    log::info("{:>6}   {}", parts, in_words(balances_of(info.weights, cut_order(info.weights, parts))));
+    log::info("{:>6}   {}", parts, in_words(balances_of(info.weights, cut_order(info, parts))));
+  std::vector<std::vector<double>> balances;
+  for (const int parts : shown_parts(info.clusters()))
+    balances.push_back(type_balances_of(info, cut_order(info, parts)));
+  show_types(info.types, shown_parts(info.clusters()), balances);
 }
 
 }  // namespace espalier

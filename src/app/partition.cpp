@@ -46,6 +46,10 @@ const OrderMethod& method_of(const PartitionArguments& arguments, const GraphInf
     usage_error("--seed {}: --method {} leaves nothing to chance; leave it out", arguments.seed, method.name);
   if (arguments.fast && !method.uses_fast)
     usage_error("--fast: --method {} has no attempts to save; leave it out", method.name);
+  if (arguments.ignore_types && info.schema.types().size() == 1)
+    usage_error("--ignore-types: {} has no vertex types; leave it out", arguments.file);
+  if (arguments.ignore_types && !method.balances_types)
+    usage_error("--ignore-types: --method {} balances no types; leave it out", method.name);
   return method;
 }
 
@@ -67,7 +71,24 @@ std::vector<ClusterWeights> read_weights(const GraphFile& file, const OrderTask&
   return weights;
 }
 
-OrderTask task_of(const Communicator& world, const GraphFile& file, const PartitionArguments& arguments) {
+// Where the types end that parts are to have evenly; empty: none.
+std::vector<std::int64_t> balanced_types(const GraphInfo& info, const OrderMethod& method,
+                                         const PartitionArguments& arguments) {
+  constexpr std::size_t kMostTypes = 16;
+  const auto& types = info.schema.types();
+  std::vector<std::int64_t> ends;
+  if (types.size() == 1 || !method.balances_types || arguments.ignore_types) return ends;
+  if (types.size() > kMostTypes) {
+    log::warning("{} vertex types: METIS balances up to {}, so parts are even in all vertices alone",
+                 types.size(), kMostTypes);
+    return ends;
+  }
+  for (const auto& type : types) ends.push_back(type.end);
+  return ends;
+}
+
+OrderTask task_of(const Communicator& world, const GraphFile& file, const OrderMethod& method,
+                  const PartitionArguments& arguments) {
   const auto& info = file.info();
   OrderTask task{.world = world,
                  .nodes = info.nodes,
@@ -80,6 +101,7 @@ OrderTask task_of(const Communicator& world, const GraphFile& file, const Partit
                    return file.read_rows<std::int64_t>(begin, end);
                  }};
   task.weights = read_weights(file, task);
+  task.type_ends = balanced_types(info, method, arguments);
   return task;
 }
 
@@ -108,12 +130,15 @@ void partition_command(const Communicator& world, const PartitionArguments& argu
   clusters_of(arguments, file.info().nodes);
   // 2. The order.
   note_activity("reading the graph");
-  const auto task = task_of(world, file, arguments);
+  const auto task = task_of(world, file, method, arguments);
   log::info("graph      {}: {} vertices, {} edges", excerpt(arguments.file), task.nodes, task.edges);
   note_activity("making clusters");
   const auto mine = method.clusters(task);
-  const OrderInfo order{task.nodes, method.name, pattern_digest(file.content()),
-                        weights_of_clusters(task, mine)};
+  OrderInfo order{task.nodes, method.name, pattern_digest(file.content()), weights_of_clusters(task, mine)};
+  if (!task.type_ends.empty()) {
+    for (const auto& type : file.info().schema.types()) order.types.push_back(type.name);
+    order.type_weights = type_weights_of_clusters(task, mine, order.clusters());
+  }
   note_activity("writing the order");
   write_order(world, output, order, mine);
   std::error_code unknown;  // to ranks that do not see the file yet; rank 0 speaks
@@ -122,7 +147,7 @@ void partition_command(const Communicator& world, const PartitionArguments& argu
   // 3. How good it is.
   note_activity("judging the order");
   note_consequence("the order is written, but not judged");
-  show_quality(quality_of(task, mine, order.weights, shown_parts(order.clusters())));
+  show_quality(quality_of(task, mine, order, shown_parts(order.clusters())), order.types);
 }
 
 }  // namespace espalier

@@ -63,10 +63,10 @@ bool is_plan(const std::string& text) {
 void check_training_data(const GraphInfo& graph, const Config& config) {
   const auto& path = config.graph.file;
   check_labels(graph, path, config.train.task, "; `--sampling` plans `espalier sample`");
-  if (graph.features == 0)
+  if (input_tables(graph, config.model.embedding).empty())
     input_error(
         "{}: the graph has no features (/nodes/features), so there is nothing to train on; `--sampling` "
-        "plans `espalier sample`",
+        "plans `espalier sample`, model.embedding = 64 learns a row for each vertex",
         path);
 }
 
@@ -79,6 +79,12 @@ std::int64_t checked_replication(const JobSize& job) {
   return replication;
 }
 
+std::vector<HeldTypes> held_by(const std::vector<InputTable>& tables) {
+  std::vector<HeldTypes> held;
+  for (const auto& table : tables) held.push_back(table.held);
+  return held;
+}
+
 // The config's "auto"s as `sample` and `train` will resolve them (open_job).
 Plan resolve(const PlanArguments& arguments, const Config& config, const GraphInfo& graph,
              const std::optional<Order>& order) {
@@ -88,7 +94,7 @@ Plan resolve(const PlanArguments& arguments, const Config& config, const GraphIn
   job.graph = graph;
   job.config = config;
   job.ranks = arguments.ranks;
-  if (order) job.clusters = order->info.weights;
+  if (order) job.order = order->info;
   job.training = !arguments.sampling;
   std::tie(job.host_memory, plan.memory_source) = memory_of_rank(arguments, config, plan.machine);
   job.gpu = computes_on_gpu(config, plan.machine);
@@ -114,7 +120,10 @@ Plan resolve(const PlanArguments& arguments, const Config& config, const GraphIn
                 .batches_per_step = std::min(*job.config.train.batches_per_step.value, batches),
                 .bulk = *job.config.sampler.bulk.value,
                 .seed = static_cast<std::uint64_t>(config.train.seed),
-                .fetched = types_with_features(graph)};
+                .tables = held_by(input_tables(job.graph, job.config.model.embedding))};
+  const auto& run = plan.job.config.run;
+  plan.epoch.learns_rows = network_shape(graph, plan.job.config).input_gradient;
+  plan.epoch.steps_late = run.overlap ? std::max<std::int64_t>(1, run.prefetch_steps - 1) : 0;
   return plan;
 }
 
@@ -140,15 +149,20 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
     plan.judged[static_cast<std::size_t>(split)] =
         count_judged(file.read_split(split), blocks, plan.epoch.replication);
+  // A relation that is left out is so in all layers.
+  const auto& fanouts = plan.epoch.shape.relation_fanout;
+  const std::span<const std::int64_t> left_out =
+      fanouts.empty() ? std::span<const std::int64_t>() : std::span(fanouts[0]);
   for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer) {
     note_activity("counting an evaluation");
     const auto step = chunk_rows(plan.job, plan.epoch.replication, layer);
-    const bool as_before = layer > 2 || (layer == 2 && plan.epoch.fetched.all() &&
-                                         step == chunk_rows(plan.job, plan.epoch.replication, 1));
-    plan.evaluations.push_back(as_before ? plan.evaluations.back()
-                                         : count_evaluation(a.local, blocks, plan.epoch.replication, step,
-                                                            a.columns.leaf(),
-                                                            layer == 1 ? plan.epoch.fetched : HeldTypes()));
+    const bool as_before =
+        layer > 2 || (layer == 2 && plan.epoch.tables.size() == 1 && plan.epoch.tables[0].all() &&
+                      step == chunk_rows(plan.job, plan.epoch.replication, 1));
+    plan.evaluations.push_back(
+        as_before ? plan.evaluations.back()
+                  : count_evaluation(a.local, blocks, plan.epoch.replication, step, a.columns.leaf(),
+                                     layer == 1 ? plan.epoch.tables : std::vector{HeldTypes()}, left_out));
   }
 }
 
@@ -169,11 +183,18 @@ std::vector<std::int64_t> read_degrees(const GraphFile& file, bool self_loops) {
 std::vector<EvaluationWork> estimate_evaluations(const Plan& plan, std::int64_t replication) {
   std::vector<EvaluationWork> layers;
   const auto& graph = plan.job.graph;
-  for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer)
+  for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer) {
     layers.push_back(estimate_evaluation(static_cast<double>(graph.nodes), static_cast<double>(graph.edges),
                                          static_cast<int>(plan.job.ranks / replication),
                                          static_cast<int>(replication),
                                          chunk_rows(plan.job, replication, layer)));
+    if (layer > 1) continue;
+    auto& first = layers.back();
+    first.table_shares.clear();  // as if types were met in proportion to their vertices
+    for (const auto& table : plan.epoch.tables)
+      first.table_shares.push_back(static_cast<double>(table.count(graph.nodes)) /
+                                   static_cast<double>(std::max<std::int64_t>(1, graph.nodes)));
+  }
   return layers;
 }
 
@@ -210,6 +231,7 @@ std::vector<EvaluationWork> evaluations_with(const Plan& plan, std::int64_t repl
     correct(layers[k].most_remote_rows, counted.most_remote_rows, own[k].most_remote_rows);
     correct(layers[k].largest_input, counted.largest_input, own[k].largest_input);
     correct(layers[k].largest_entries, counted.largest_entries, own[k].largest_entries);
+    layers[k].table_shares = counted.table_shares;
   }
   return layers;
 }

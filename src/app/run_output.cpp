@@ -6,6 +6,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/result_file.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/train/checkpoint.hpp"
 #include "espalier/train/task.hpp"
 
 namespace espalier {
@@ -72,7 +73,7 @@ void start_output(Job& job) {
     make_folder(job);
     write_file(path_of(job, "config.toml"), to_toml(job.config));
     std::error_code error;
-    for (const char* of_another_run : {"report.json", "metrics.csv"})
+    for (const char* of_another_run : {"report.json", "metrics.csv", "mllog.txt"})
       std::filesystem::remove(path_of(job, of_another_run), error);
     job.metrics = std::make_unique<MetricsFile>(GrowingFile(path_of(job, "metrics.csv")));
   });
@@ -106,15 +107,41 @@ void write_report(const Job& job, const RunReport& report) {
 
 void remove_weights(const Job& job) {
   std::error_code error;
-  if (is_writer(job)) std::filesystem::remove(path_of(job, kWeights), error);
+  if (!is_writer(job)) return;
+  std::filesystem::remove(path_of(job, kWeights), error);
+  std::filesystem::remove(path_of(job, kEmbeddingsFile), error);
+}
+
+// Collective.
+static void write_embeddings(const Job& job, const TrainedWeights& weights) {
+  if (weights.embeddings.empty()) return;
+  const auto& world = job.grid->world();
+  const auto path = path_of(job, kEmbeddingsFile), under_way = path + ".partial";
+  try {
+    write_checkpoint(world, embeddings_of(weights, world.size()), under_way);
+    agree(world, [&] {
+      std::error_code error;
+      if (is_writer(job)) std::filesystem::rename(under_way, path, error);
+      if (error) usage_error("{}", error.message());
+    });
+  } catch (const UserError& error) {  // on every rank
+    std::error_code ignored;
+    if (!is_writer(job)) return;
+    std::filesystem::remove(under_way, ignored);
+    log::warning("cannot write {}: {}; a checkpoint holds the same embeddings, where one was saved", path,
+                 error.what());
+    return;
+  }
+  if (is_writer(job)) log::info("embeddings: {}", path);
 }
 
 void write_weights(const Job& job, TrainedWeights weights) {
-  if (!is_writer(job)) return;
+  if (is_writer(job)) make_folder(job);
   weights.config = to_toml(job.config);
   weights.graph = job.graph;
   weights.standardization = job.standardization;
-  make_folder(job);
+  write_embeddings(job, weights);
+  if (!is_writer(job)) return;
   const auto path = path_of(job, kWeights);
   const auto problem = replace_file(path, weights_bytes(weights));
   if (!problem.empty())

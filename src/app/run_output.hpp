@@ -1,5 +1,5 @@
 // What a run writes to output.dir while it holds the folder: config.toml, metrics.csv, report.json,
-// weights.h5.
+// weights.h5; mllog.txt see mllog.hpp.
 //
 // Nothing is begun where the folder cannot be written to. Later a disk that is full, or gone, ends
 // no run: lines of metrics.csv are kept and tried again after every epoch, with one warning and one
@@ -34,11 +34,12 @@ void append_metrics(const Job& job, const EpochReport& epoch);
 /// Throws UserError(kUsage) when it could not; the report is on standard output then.
 void write_report(const Job& job, const RunReport& report);
 
-/// Rank 0 removes weights.h5: those of another run are none of this one. Local.
+/// Rank 0 removes weights.h5 and embeddings.h5: those of another run are none of this one. Local.
 void remove_weights(const Job& job);
 
-/// Rank 0 writes weights.h5; the config, the graph and the features' mean and deviation in it are
-/// the job's. Where it cannot be written, there is a warning. Local.
+/// Collective. Rank 0 writes weights.h5, all ranks embeddings.h5 where the network has embeddings;
+/// the config, the graph and the features' mean and deviation in them are the job's. Where one
+/// cannot be written, there is a warning.
 void write_weights(const Job& job, TrainedWeights weights);
 
 }  // namespace espalier

@@ -12,6 +12,7 @@
 #include "espalier/train/network_tensors.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
+#include "mllog.hpp"
 #include "run_output.hpp"
 #include "terminal.hpp"
 
@@ -58,6 +59,16 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
       "{}",
       config.model.layers, config.model.kind, config.model.hidden, parameters, sampler_in_words(config),
       config.sampler.batch_size, job.batches_per_step(), job.bulk(), schedules_in_words(job, schedules));
+  if (const auto tables = tables_of(job); tables.back().learnt) {
+    std::int64_t rows = 0;
+    std::string types;
+    for (const auto& type : embedded_types(tables.back().held, job.graph.schema)) {
+      rows += type.end - type.begin;
+      types += (types.empty() ? "" : ", ") + type.name;
+    }
+    log::info("learnt  {} rows of {} numbers, by {}: {}", rows, tables.back().width,
+              config.train.embedding_optimizer, types);
+  }
   warn_of_surprises(job);
 }
 
@@ -87,33 +98,39 @@ const char* where_to_go_on(const Job& job) {
 // Trains on a space with what was set up there, and reports.
 template <class Space>
 void train(Job& job, std::optional<Restart>& restart, const Space& space, const GridOn<Space>& grid,
-           SamplerOn<Space>& sampler, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
+           SamplerOn<Space>& sampler, SamplerOn<Space>& whole_rows, const InputStoresOn<Space>& input,
            const Targets& targets) {
   note_activity("setting up the training");
   const auto& kind = task_kind_of(job.config.train.task);
   const auto& metric = metric_of(job.config.train);
   const auto task = make_task(space, *job.grid, targets, job.config.train);
-  const EvaluatorOn<Space> evaluator(grid, whole_rows, features, job.owners.blocks, *task, job.graph.edges,
+  const EvaluatorOn<Space> evaluator(grid, whole_rows, input, job.owners.blocks, *task, job.graph.edges,
                                      evaluation_memory(job));
   start_output(job);
   if (!restart) remove_weights(job);
   TrainerOn<Space> trainer(
-      space, {grid, job.config, sampler, features, *task, evaluator, job.bulk(), job.batches_per_step(),
+      space, {grid, job.config, sampler, input, *task, evaluator, job.bulk(), job.batches_per_step(),
               job.sampling_grid.get(), input_of(job), job.owners.groups.get()});
   auto report = start_report(job, "train", sampler.schedules());
   describe(job, report, sampler.schedules(), trainer.network().parameter_count());
   if (restart) go_on_from(*restart, job, trainer, report);
+  MlLog mllog(job, report);
   note_activity("training");
   note_consequence(where_to_go_on(job));
   const StepsUnderWay steps_under_way;  // a signal to stop waits for the end of a step
   JobCheckpoints checkpoints(job, restart);
   bool stopping = false;
-  const auto result = trainer.train({.on_step = show_step,
+  const auto result = trainer.train({.on_step =
+                                         [&](std::int64_t epoch, std::int64_t step, std::int64_t steps) {
+                                           show_step(epoch, step, steps);
+                                           mllog.note_step(step, steps);
+                                         },
                                      .on_epoch =
                                          [&](const EpochReport& epoch) {
                                            report.epochs.push_back(epoch);
                                            show_epoch(epoch, metric);
                                            append_metrics(job, epoch);
+                                           mllog.add(epoch, metric);
                                          },
                                      .next =
                                          [&](const Cursor& cursor, std::int64_t steps, bool last) {
@@ -134,6 +151,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
                                            stopping = !checkpoints.goes_on();
                                            return !stopping;
                                          }});
+  mllog.stop(result.interrupted ? "aborted" : "success");
   if (result.interrupted) checkpoints.leave_interrupted(*result.interrupted);
 
   checkpoints.report(report);
@@ -155,7 +173,9 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
   if (result.test)
     log::info("test {}, with the weights of epoch {}", scores_in_words(kind, *result.test),
               result.best_epoch);
-  write_weights(job, {.tensors = trained_tensors(space, trainer.network()), .epoch = result.best_epoch});
+  write_weights(job, {.tensors = trained_tensors(space, trainer.network()),
+                      .embeddings = trainer.embeddings(),
+                      .epoch = result.best_epoch});
   write_report(job, report);
 }
 
@@ -163,23 +183,21 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
 // The same on GPUs: matrix and features move to where kernels read them.
 template <class Index>
 void train_on_gpu(Job& job, std::optional<Restart>& restart, const DistCsr<Index>& a,
-                  std::optional<FeatureStore> host_features, const Targets& targets) {
+                  std::vector<FeatureStore> host_features, const Targets& targets) {
   const Cuda& gpu = *job.device.gpu;
   const DeviceGrid grid(gpu, *job.grid);
   std::optional<DeviceGrid> beside;
   if (job.sampling_grid) beside.emplace(gpu, *job.sampling_grid, Transport::kHost);
   const auto matrix = place_matrix(job, beside ? *beside : grid, a);
-  const auto features =
-      to_device(gpu, grid, *host_features, features_on_device(job) ? Placement::kDevice : Placement::kHost,
-                gpu.precision() == Precision::kBf16);
-  host_features.reset();
+  const InputStoresOn<Cuda> input(place_features(job, grid, std::move(host_features)),
+                                  make_embeddings(job, gpu, grid));
   const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
   const auto sampler = make_sampler(gpu, job.config.sampler.kind, matrix, shape);
   const auto whole_rows = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape, "evaluate"));
   if (job.grid->ranks() > 1)
     log::info("GPUs exchange by {}{}", grid.transport(),
               beside && matrix.parts() > 1 ? fmt::format(", samples by {}", beside->transport()) : "");
-  train(job, restart, gpu, grid, *sampler, *whole_rows, features, targets);
+  train(job, restart, gpu, grid, *sampler, *whole_rows, input, targets);
 }
 #endif
 
@@ -189,12 +207,9 @@ void run(Job& job, std::optional<Restart>& restart) {
   const auto a = read_model_matrix<Index>(job);
   note_activity("reading labels and splits");
   const auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config.train.task);
-  note_activity("reading the features");
-  std::optional<FeatureStore> features =
-      read_feature_store(*job.grid, *job.file, job.owners.blocks, job.config.graph.feature_norm);
-  job.standardization = features->standardization();
+  auto features = read_job_features(job);
+  if (!features.empty()) job.standardization = features[0].standardization();
   if (restart) check_same_content(job, job.file->content(), *restart);
-  share_features(job, *features);
 #ifdef ESPALIER_WITH_CUDA
   if (job.device.gpu) return train_on_gpu(job, restart, a, std::move(features), *targets);
 #endif
@@ -206,7 +221,8 @@ void run(Job& job, std::optional<Restart>& restart) {
   const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape, "evaluate"));
 
   // 3. Train and report.
-  train(job, restart, job.cpu, *job.grid, *sampler, *whole_rows, *features, *targets);
+  const InputStores input(std::move(features), make_embeddings(job, job.cpu, *job.grid));
+  train(job, restart, job.cpu, *job.grid, *sampler, *whole_rows, input, *targets);
 }
 
 }  // namespace

@@ -27,27 +27,41 @@ void repeat(const Cuda&, const std::vector<std::int64_t>& counts, std::span<cons
 void take(const Cpu&, const std::int64_t* from, const Array<Cpu, std::int64_t>& order, std::int64_t* to);
 void take(const Cuda&, const std::int64_t* from, const Array<Cuda, std::int64_t>& order, std::int64_t* to);
 
-// Row id - first_row of the block takes that of `pushed`, for all of them in the order of (id,
-// batch, place in `pushed`).
+// The order of (id, batch, place in `pushed`), for rows id - first_row of a block of `rows`.
 template <class Id>
-void place_rows(const Cpu&, const PushedRows<Id, Cpu>& pushed, std::int64_t first_row, Push push,
+void order_pushed(const Cpu&, const PushedRows<Id, Cpu>& pushed, std::int64_t first_row, std::int64_t rows,
+                  PushOrder<Cpu>& order);
+template <class Id>
+void order_pushed(const Cuda&, const PushedRows<Id, Cuda>& pushed, std::int64_t first_row, std::int64_t rows,
+                  PushOrder<Cuda>& order);
+
+// Rows of the block take those of `pushed`, or are added to, in that order.
+void place_rows(const Cpu&, const PushOrder<Cpu>& order, ConstMatrixView<float> pushed, Push push,
                 MatrixView<float> block);
-template <class Id>
-void place_rows(const Cuda&, const PushedRows<Id, Cuda>& pushed, std::int64_t first_row, Push push,
+void place_rows(const Cuda&, const PushOrder<Cuda>& order, ConstMatrixView<float, Cuda> pushed, Push push,
                 MatrixView<float, Cuda> block);
 
 // -------------------------------------------------------------------------------------------------
+
+// grouped = `pushed` in the order of its groups.
+template <class From, class Id, class Space>
+void regroup(const Space& space, const PushedRows<From, Space>& pushed, const OwnerGroups<Id, Space>& groups,
+             PushedRows<Id, Space>& grouped) {
+  grouped.resize(pushed.size(), pushed.rows.columns);
+  copy_within(space, groups.ids.data(), pushed.size(), grouped.ids.data());
+  take(space, pushed.batches.data(), groups.order, grouped.batches.data());
+  copy_rows<float>(space, pushed.rows, groups.order.data(), 0, grouped.rows);
+}
 
 // All lists one after another, and then by owner.
 template <class Id, class Space>
 void group_pushed(const Space& space, const OwnersOn<Space>& owners, IdLists lists,
                   std::span<const std::int64_t> batches, std::span<const Matrix<float, Space>> rows,
                   std::int64_t width, PushMemory<Id, Space>& memory) {
-  auto& [listed, groups, grouped, arrived, shared] = memory;
+  auto& listed = memory.listed;
   std::vector<std::int64_t> sizes;
   for (const auto& list : lists) sizes.push_back(std::ssize(list));
   listed.resize(total(sizes), width);
-  grouped.resize(total(sizes), width);
   concatenate(space, lists, listed.ids.data());
   repeat(space, sizes, batches, listed.batches.data());
   std::int64_t at = 0;
@@ -55,10 +69,8 @@ void group_pushed(const Space& space, const OwnersOn<Space>& owners, IdLists lis
     copy_within(space, rows[m].data.data(), sizes[m] * width, listed.rows.row(at));
     at += sizes[m];
   }
-  group_by_owner(space, listed.ids.data(), listed.size(), owners, groups);
-  copy_within(space, groups.ids.data(), listed.size(), grouped.ids.data());
-  take(space, listed.batches.data(), groups.order, grouped.batches.data());
-  copy_rows<float>(space, listed.rows, groups.order.data(), 0, grouped.rows);
+  group_by_owner(space, listed.ids.data(), listed.size(), owners, memory.groups);
+  regroup(space, listed, memory.groups, memory.grouped);
 }
 
 // Collective over the column. What its ranks have for me; counts: of mine for each of them.
@@ -115,10 +127,22 @@ void RowStoreOn<Space>::push(const Space& space, IdLists lists, std::span<const 
     if (!alone) share_with_copies<Id, Space>(row, memory.arrived, memory.shared, label);
     auto& pushed = alone ? memory.arrived : memory.shared;
     const auto first = to_places(space, owners(space), grid_->row(), pushed.ids.data(), pushed.size());
-    place_rows<Id>(space, pushed, first, push, block);
+    auto& order = memory.order;
+    order_pushed<Id>(space, pushed, first, block.rows, order);
+    place_rows(space, order, pushed.rows, push, block);
+    note_changes(space, order.rows);
     predict_push(column.host(), row.host(), label, ownership_.rows(), memory.grouped.size(),
                  block.columns * std::int64_t{sizeof(float)});
   });
+}
+
+template <class Space>
+void RowStoreOn<Space>::note_changes(const Space& space, const Array<Space, std::int64_t>& places) {
+  if (changed_.empty()) {
+    changed_.resize(rows_to_change().rows);
+    fill_zero(space, changed_);
+  }
+  mark_changed(space, places, ++version_, changed_);
 }
 
 template <class Space>

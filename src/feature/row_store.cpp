@@ -26,6 +26,34 @@ void take(const Cpu&, const std::int64_t* from, const Buffer<std::int64_t>& orde
   for (const auto place : order) *to++ = from[place];
 }
 
+template <class Id>
+void count_changed(const Cpu&, const Id* asked, std::int64_t count, std::int64_t first,
+                   const Buffer<std::int32_t>& changed, std::int32_t version, Buffer<std::int64_t>& before) {
+  before.resize(static_cast<std::size_t>(count) + 1);
+  before[0] = 0;
+  for (std::int64_t k = 0; k < count; ++k) before[k + 1] = before[k] + (changed[asked[k] - first] > version);
+}
+
+template <class Id>
+void take_changed(const Cpu&, const Id* asked, std::int64_t count, const std::int64_t* before, Id* numbers,
+                  Id* rows) {
+  for (std::int64_t k = 0; k < count; ++k) {
+    if (before[k + 1] == before[k]) continue;
+    *numbers++ = static_cast<Id>(k);
+    *rows++ = asked[k];
+  }
+}
+
+template <class Id>
+void put_rows(const Cpu&, ConstMatrixView<float> from, const Id* places, MatrixView<float> to) {
+  for (std::int64_t k = 0; k < from.rows; ++k) std::copy_n(from.row(k), from.columns, to.row(places[k]));
+}
+
+void mark_changed(const Cpu&, const Buffer<std::int64_t>& places, std::int32_t version,
+                  Buffer<std::int32_t>& changed) {
+  for (const auto place : places) changed[place] = version;
+}
+
 namespace {
 
 struct PlacedRow {
@@ -33,36 +61,48 @@ struct PlacedRow {
   friend auto operator<=>(const PlacedRow&, const PlacedRow&) = default;
 };
 
+}  // namespace
+
 template <class Id>
-std::vector<PlacedRow> in_order(const PushedRows<Id, Cpu>& pushed, std::int64_t first_row) {
+void order_pushed(const Cpu&, const PushedRows<Id, Cpu>& pushed, std::int64_t first_row, std::int64_t,
+                  PushOrder<Cpu>& order) {
   std::vector<PlacedRow> rows;
   rows.reserve(static_cast<std::size_t>(pushed.size()));
   for (std::int64_t k = 0; k < pushed.size(); ++k)
     rows.push_back({pushed.ids[k] - first_row, pushed.batches[k], k});
   std::ranges::sort(rows);
-  return rows;
+  order.rows.clear();
+  order.begins.clear();
+  order.order.clear();
+  for (const auto& row : rows) {
+    if (order.rows.empty() || order.rows.back() != row.row) {
+      order.rows.push_back(row.row);
+      order.begins.push_back(std::ssize(order.order));
+    }
+    order.order.push_back(row.place);
+  }
+  order.begins.push_back(std::ssize(order.order));
 }
 
-}  // namespace
-
-// A thread for all of one row: the first of them looks for the others.
-template <class Id>
-void place_rows(const Cpu& cpu, const PushedRows<Id, Cpu>& pushed, std::int64_t first_row, Push push,
+void place_rows(const Cpu& cpu, const PushOrder<Cpu>& order, ConstMatrixView<float> pushed, Push push,
                 MatrixView<float> block) {
-  const auto rows = in_order(pushed, first_row);
-  const auto count = std::ssize(rows);
+  const auto count = std::ssize(order.rows);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
-  for (std::int64_t first = 0; first < count; ++first) {
-    const auto row = rows[first].row;
-    if (first > 0 && rows[first - 1].row == row) continue;
-    auto* const to = block.row(row);
-    for (auto k = first; k < count && rows[k].row == row; ++k) {
-      const auto* const from = pushed.rows.row(rows[k].place);
+  for (std::int64_t row = 0; row < count; ++row) {
+    auto* const to = block.row(order.rows[row]);
+    for (auto k = order.begins[row]; k < order.begins[row + 1]; ++k) {
+      const auto* const from = pushed.row(order.order[k]);
       for (std::int64_t j = 0; j < block.columns; ++j) to[j] = push == Push::kAdd ? to[j] + from[j] : from[j];
     }
   }
 }
 
+template void put_rows(const Cpu&, ConstMatrixView<float>, const std::int32_t*, MatrixView<float>);
+template void order_pushed(const Cpu&, const PushedRows<std::int32_t, Cpu>&, std::int64_t, std::int64_t,
+                           PushOrder<Cpu>&);
+template void put_rows(const Cpu&, ConstMatrixView<float>, const std::int64_t*, MatrixView<float>);
+template void order_pushed(const Cpu&, const PushedRows<std::int64_t, Cpu>&, std::int64_t, std::int64_t,
+                           PushOrder<Cpu>&);
 template class RowStoreOn<Cpu>;
 
 }  // namespace espalier

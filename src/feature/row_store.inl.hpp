@@ -12,6 +12,7 @@
 #include <numeric>
 #include <utility>
 
+#include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/dense/gather.hpp"
@@ -37,6 +38,36 @@ void find_sources(const Cuda&, const OwnerGroups<Id, Cuda>& groups, std::int64_t
                   std::int64_t first_row, std::int64_t* source);
 
 // -------------------------------------------------------------------------------------------------
+
+// before[k] = how many of asked[0 .. k) are rows that have changed after `version`, k = 0 .. count;
+// asked[k] - first: the row's place in the block.
+template <class Id>
+void count_changed(const Cpu&, const Id* asked, std::int64_t count, std::int64_t first,
+                   const Buffer<std::int32_t>& changed, std::int32_t version, Buffer<std::int64_t>& before);
+template <class Id>
+void count_changed(const Cuda&, const Id* asked, std::int64_t count, std::int64_t first,
+                   const DeviceArray<std::int32_t>& changed, std::int32_t version,
+                   DeviceArray<std::int64_t>& before);
+
+// Of asked[0 .. count) those that were counted, in order: their numbers, and themselves.
+template <class Id>
+void take_changed(const Cpu&, const Id* asked, std::int64_t count, const std::int64_t* before, Id* numbers,
+                  Id* rows);
+template <class Id>
+void take_changed(const Cuda&, const Id* asked, std::int64_t count, const std::int64_t* before, Id* numbers,
+                  Id* rows);
+
+// to[places[k]] = from[k]; places are distinct.
+template <class Id>
+void put_rows(const Cpu&, ConstMatrixView<float> from, const Id* places, MatrixView<float> to);
+template <class Id>
+void put_rows(const Cuda&, ConstMatrixView<float, Cuda> from, const Id* places, MatrixView<float, Cuda> to);
+
+// changed[places[k]] = version.
+void mark_changed(const Cpu&, const Buffer<std::int64_t>& places, std::int32_t version,
+                  Buffer<std::int32_t>& changed);
+void mark_changed(const Cuda&, const DeviceArray<std::int64_t>& places, std::int32_t version,
+                  DeviceArray<std::int32_t>& changed);
 
 inline std::int64_t total(std::span<const std::int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -182,7 +213,61 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
   fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(fetch.asked_counts_, row_bytes),
                                               fetch.arrived_.data(), times(wanted.counts, row_bytes), label);
   predict_fetch(column.host(), label, ownership_.rows(), wanted.size(), row_bytes, reached_parts_);
+  fetch.version_ = version_;
   fetch.done_ = FetchMove::kRows;
+}
+
+// Rows that change are as wide in memory as on the wire: float32.
+template <class Space>
+void RowStoreOn<Space>::correct(const Space& space, PendingFetchOn<Space>& fetch,
+                                std::string_view label) const {
+  if (all_local() || fetch.version_ == version_) return;
+  fetch.exchange_.finish();
+  with_index_type(ownership_.rows(),
+                  [&]<class Id>(Id) { send_changed<Id>(space, std::get<0>(block_), fetch, label); });
+}
+
+template <class Space>
+template <class Id>
+void RowStoreOn<Space>::send_changed(const Space& space, ConstMatrixView<float, Space> own,
+                                     PendingFetchOn<Space>& fetch, std::string_view label) const {
+  auto& [wanted, asked] = fetch.template question<Id>();
+  const auto& column = grid_->column_comm();
+  const auto ranks = fetch.asked_counts_.size();
+  // asked holds places already, but for what to_places has subtracted.
+  const auto first = owners(space).is_map() ? 0 : ownership_.ranges().begin(grid_->row());
+  Array<Space, std::int64_t> before;
+  count_changed(space, asked.data(), std::ssize(asked), first, changed_, fetch.version_, before);
+  std::vector<std::int64_t> ends = {0};
+  for (const auto count : fetch.asked_counts_) ends.push_back(ends.back() + count);
+  const auto counted = read_at(space, before.data(), ends);
+  std::vector<std::int64_t> counts;
+  for (std::size_t r = 0; r < ranks; ++r) counts.push_back(counted[r + 1] - counted[r]);
+  Array<Space, Id> numbers(counted.back()), rows(counted.back());
+  for (std::size_t r = 0; r < ranks; ++r)
+    take_changed(space, asked.data() + ends[r], fetch.asked_counts_[r], before.data() + ends[r],
+                 numbers.data() + counted[r], rows.data() + counted[r]);
+  Matrix<float, Space> changed(counted.back(), own.columns);
+  copy_rows<float>(space, own, rows.data(), first, changed);
+
+  const auto arriving = column.host().exchange_counts(counts, label);
+  Array<Space, Id> places(total(arriving));
+  Matrix<float, Space> arrived(total(arriving), own.columns);
+  column.all_to_all_v(numbers.data(), counts, places.data(), arriving, label);
+  column.all_to_all_v(changed.data.data(), times(counts, own.columns), arrived.data.data(),
+                      times(arriving, own.columns), label);
+  auto* to = reinterpret_cast<float*>(fetch.arrived_.data());
+  std::int64_t at = 0;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const auto of_rank = wanted.counts[r];
+    put_rows(space, ConstMatrixView<float, Space>(arriving[r], own.columns, arrived.row(at)),
+             places.data() + at, MatrixView<float, Space>(of_rank, own.columns, to));
+    at += arriving[r];
+    to += of_rank * own.columns;
+  }
+  predict_correction(column.host(), label, ownership_.rows(), counted.back(),
+                     own.columns * std::int64_t{sizeof(float)});
+  fetch.version_ = version_;
 }
 
 template <class Space>

@@ -35,7 +35,7 @@ LayerwisePassOn<Space>::LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Spa
 // One layer of my share into the sink; false: given up.
 template <class Space>
 bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<float, Space>& network,
-                                           int layer, const FeatureStoreOn<Space>& input, Scratch& scratch,
+                                           int layer, const InputStoresOn<Space>& input, Scratch& scratch,
                                            RowSinkOn<Space>& sink, const GoesOn& goes_on) const {
   const int me = grid_.world().rank();
   const auto step = evaluation_chunk_rows(mean_degree_, input.width(), chunk_bytes_);
@@ -48,19 +48,12 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
     for (auto k = from; k < to; ++k) vertices.push_back(shares_.vertex(me, k));
     const SeedBatch batch = {0, vertices};
     const auto sampled = whole_rows_.sample(space, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
-    std::vector<std::span<const std::int64_t>> lists;
-    Array<Space, std::int64_t> numbers;
+    input.fetch(space, sampled, scratch.rows, label_);
     for (const auto& minibatch : sampled) {
-      if (input.held().all()) {
-        lists.emplace_back(minibatch.vertices);
-        continue;
-      }
-      numbers_of(space, input.held(), minibatch.blocks[0].runs, minibatch.vertices, numbers);
-      lists.emplace_back(numbers.data(), numbers.size());
-    }
-    input.fetch(space, lists, scratch.rows, label_);
-    for (const auto& minibatch : sampled) {
-      network.evaluate_layer(space, layer, minibatch.blocks[0], scratch.rows[0], scratch.layer, output);
+      std::vector<const Matrix<float, Space>*> rows;
+      for (const auto& table : scratch.rows) rows.push_back(&table[0]);
+      network.evaluate_layer(space, layer, minibatch.blocks[0], InputRows<float, Space>(std::move(rows)),
+                             scratch.layer, output);
       sink.take(space, from, output);
     }
     if (goes_on && !goes_on()) return false;
@@ -108,12 +101,12 @@ class JumpSink final : public RowSinkOn<Space> {
   RowSinkOn<Space>* also_ = nullptr;
 };
 
-// `hidden` holds the input of the layer under way: nothing before the first, or the features
-// themselves, which the second then replaces.
+// `hidden` holds the input of the layer under way: nothing before the first, or its input itself,
+// which that of the second then replaces.
 template <class Space>
 bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<float, Space>& network,
-                                            const FeatureStoreOn<Space>& features,
-                                            std::optional<FeatureStoreOn<Space>>& hidden,
+                                            const InputStoresOn<Space>& input,
+                                            std::optional<InputStoresOn<Space>>& hidden,
                                             std::span<RowSinkOn<Space>* const> sinks,
                                             const GoesOn& goes_on) const {
   const int stages = static_cast<int>(sinks.size());
@@ -128,12 +121,13 @@ bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<fl
   Scratch scratch;
   for (int layer = 1; layer < last; ++layer) {
     KeptRowsOn<Space> kept(rows(), network.output_width(layer), sink_of(layer));
-    const auto& input = layer == 1 ? features : *hidden;
-    if (!compute_layer(space, network, layer, input, scratch, kept, goes_on)) return false;
+    if (!compute_layer(space, network, layer, layer == 1 ? input : *hidden, scratch, kept, goes_on))
+      return false;
     auto block = gathered(kept.release());
-    hidden.emplace(collectives_, ownership_, std::move(block));
+    hidden.emplace(FeatureStoreOn<Space>(collectives_, ownership_, std::move(block)));
+    if (layer == 1) scratch.rows.resize(1);
   }
-  if (!compute_layer(space, network, last, last == 1 ? features : *hidden, scratch, *sink_of(last), goes_on))
+  if (!compute_layer(space, network, last, last == 1 ? input : *hidden, scratch, *sink_of(last), goes_on))
     return false;
   if (!jump) return true;
   Matrix<float, Space> logits;
@@ -144,17 +138,17 @@ bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<fl
 
 template <class Space>
 bool LayerwisePassOn<Space>::run(const Space& space, const Network<float, Space>& network,
-                                 const FeatureStoreOn<Space>& features,
-                                 std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const {
-  std::optional<FeatureStoreOn<Space>> hidden;
-  return compute_layers(space, network, features, hidden, sinks, goes_on);
+                                 const InputStoresOn<Space>& input, std::span<RowSinkOn<Space>* const> sinks,
+                                 const GoesOn& goes_on) const {
+  std::optional<InputStoresOn<Space>> hidden;
+  return compute_layers(space, network, input, hidden, sinks, goes_on);
 }
 
 template <class Space>
 bool LayerwisePassOn<Space>::run(const Space& space, const Network<float, Space>& network,
-                                 FeatureStoreOn<Space>&& features, std::span<RowSinkOn<Space>* const> sinks,
+                                 InputStoresOn<Space>&& input, std::span<RowSinkOn<Space>* const> sinks,
                                  const GoesOn& goes_on) const {
-  std::optional<FeatureStoreOn<Space>> hidden(std::move(features));
+  std::optional<InputStoresOn<Space>> hidden(std::move(input));
   return compute_layers(space, network, *hidden, hidden, sinks, goes_on);
 }
 

@@ -138,6 +138,7 @@ inline constexpr LayerKind kGat = {
     .drops_input = true,
     .activation = "elu",
     .takes_heads = true,
+    .drops_attention = true,
     .takes_aggregator = false,
     .multiplies_block = false,
     .takes_relations = false,

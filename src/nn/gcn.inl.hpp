@@ -111,6 +111,7 @@ inline constexpr LayerKind kGcn = {
     .drops_input = true,
     .activation = "relu",
     .takes_heads = false,
+    .drops_attention = false,
     .takes_aggregator = false,
     .multiplies_block = true,
     .takes_relations = false,

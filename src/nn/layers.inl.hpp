@@ -7,6 +7,8 @@
 #include "gat.inl.hpp"
 #include "gcn.inl.hpp"
 #include "gin.inl.hpp"
+#include "hgt.inl.hpp"
+#include "rgat.inl.hpp"
 #include "rgcn.inl.hpp"
 #include "sage.inl.hpp"
 
@@ -17,7 +19,9 @@
   layer(kGcn,  GcnLayer) \
   layer(kGat,  GatLayer) \
   layer(kGin,  GinLayer) \
-  layer(kRgcn, RgcnLayer)
+  layer(kRgcn, RgcnLayer) \
+  layer(kRgat, RgatLayer) \
+  layer(kHgt,  HgtLayer)
 // clang-format on
 
 namespace espalier {

@@ -105,8 +105,9 @@ std::int64_t Network<T, Space>::output_width(int layer) const {
 }
 
 template <class T, class Space>
-std::int64_t Network<T, Space>::input_rows(std::span<const TypeRun> runs, std::int64_t vertices) const {
-  return typed_input_ ? typed_input_->rows(runs) : vertices;
+std::int64_t Network<T, Space>::input_rows(std::span<const TypeRun> runs, std::int64_t vertices,
+                                           int table) const {
+  return typed_input_ ? typed_input_->rows(runs, table) : vertices;
 }
 
 template <class T, class Space>
@@ -115,19 +116,19 @@ Matrix<T, Space>& Network<T, Space>::output_of(int layer) {
 }
 
 template <class T, class Space>
-const Matrix<T, Space>& Network<T, Space>::input_of(int layer, const M& input) {
+const Matrix<T, Space>& Network<T, Space>::input_of(int layer, const InputRows<T, Space>& input) {
   if (layer > 1) return output_of(layer - 1);
-  return shape_.input_dropout > 0 ? dropped_input_ : typed_input_ ? projected_ : input;
+  return shape_.input_dropout > 0 ? dropped_input_ : typed_input_ ? projected_ : input.only();
 }
 
 /// H[0].
 template <class T, class Space>
 const Matrix<T, Space>& Network<T, Space>::begin_with(const Space& space, const BlockView<Space>& first_block,
-                                                      const M& input, const Pass& pass) {
+                                                      const InputRows<T, Space>& input, const Pass& pass) {
   if (typed_input_) typed_input_->forward(space, first_block.runs, input, parameters_, projected_);
   if (shape_.input_dropout > 0)
     dropout<T>(space, mask_of(pass, Purpose::kDropout, 0), shape_.input_dropout,
-               typed_input_ ? projected_ : input, dropped_input_);
+               typed_input_ ? projected_ : input.only(), dropped_input_);
   return input_of(1, input);
 }
 
@@ -160,17 +161,19 @@ bool Network<T, Space>::aggregates_input(const BlockView<Space>& first_block) co
 
 template <class T, class Space>
 const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
-                                                   std::span<const BlockView<Space>> blocks, const M& input,
-                                                   const Pass& pass, InputForm form) {
+                                                   std::span<const BlockView<Space>> blocks,
+                                                   const InputRows<T, Space>& input, const Pass& pass,
+                                                   InputForm form) {
   ESPALIER_CHECK(static_cast<int>(blocks.size()) == shape_.layers, "{} blocks for {} layers", blocks.size(),
                  shape_.layers);
-  ESPALIER_CHECK(input.columns == shape_.inputs, "input has {} columns, not {}", input.columns,
-                 shape_.inputs);
+  if (!typed_input_)
+    ESPALIER_CHECK(input.only().columns == shape_.inputs, "input has {} columns, not {}",
+                   input.only().columns, shape_.inputs);
   if (form == InputForm::kAggregated)
     ESPALIER_CHECK(aggregates_input(blocks[0]) && input_aggregate().rows == blocks[0].rows &&
-                       input.rows >= blocks[0].rows,
-                   "a product of {} rows and an input of {} for {} rows", input_aggregate().rows, input.rows,
-                   blocks[0].rows);
+                       input.only().rows >= blocks[0].rows,
+                   "a product of {} rows and an input of {} for {} rows", input_aggregate().rows,
+                   input.only().rows, blocks[0].rows);
   begin_with(space, blocks[0], input, pass);
   for (int layer = 1; layer <= shape_.layers; ++layer) {
     auto& kept = kept_of(layer);
@@ -266,8 +269,9 @@ void Network<T, Space>::add_gradient_of_jump(const Space& space, int layer, M& g
 // ---- backward ----
 
 template <class T, class Space>
-void Network<T, Space>::backward(const Space& space, std::span<const BlockView<Space>> blocks, const M& input,
-                                 const Pass& pass, const M& dlogits, std::vector<M>& gradients, M* dinput) {
+void Network<T, Space>::backward(const Space& space, std::span<const BlockView<Space>> blocks,
+                                 const InputRows<T, Space>& input, const Pass& pass, const M& dlogits,
+                                 std::vector<M>& gradients, const InputGradients<T, Space>& dinput) {
   gradients.resize(parameters_.size());
   for (std::size_t k = 0; k < parameters_.size(); ++k)
     gradients[k].resize(parameters_[k].value.rows, parameters_[k].value.columns);
@@ -285,7 +289,7 @@ void Network<T, Space>::backward(const Space& space, std::span<const BlockView<S
       sum_rows<T>(space, dlogits, bias_of(layer, gradients));
     const M& dz = activates ? gradient_ : dlogits;
     const M& x = input_of(layer, input);
-    M* const dx = layer > 1 ? &next_gradient_ : typed_input_ ? &dprojected_ : dinput;
+    M* const dx = layer > 1 ? &next_gradient_ : typed_input_ ? &dprojected_ : dinput.only();
     kept_of(layer).layer->backward(space, blocks[layer - 1], x, tensors_of(layer), dz, scratch_,
                                    gradients_of(layer, gradients), dx);
     backward_of_input(space, layer, blocks[layer - 1].rows, x, dz, gradients, dx);
@@ -296,9 +300,9 @@ void Network<T, Space>::backward(const Space& space, std::span<const BlockView<S
 
 template <class T, class Space>
 void Network<T, Space>::backward_of_begin(const Space& space, const BlockView<Space>& first_block,
-                                          const M& input, const Pass& pass, std::vector<M>& gradients,
-                                          M* dinput) {
-  M* const dh = typed_input_ ? &dprojected_ : dinput;
+                                          const InputRows<T, Space>& input, const Pass& pass,
+                                          std::vector<M>& gradients, const InputGradients<T, Space>& dinput) {
+  M* const dh = typed_input_ ? &dprojected_ : dinput.only();
   if (dh == nullptr) return;
   if (shape_.input_dropout > 0)
     dropout<T>(space, mask_of(pass, Purpose::kDropout, 0), shape_.input_dropout, *dh, *dh);
@@ -348,8 +352,9 @@ void Network<T, Space>::backward_of_activation(const Space& space, int layer, co
 
 template <class T, class Space>
 void Network<T, Space>::evaluate_layer(const Space& space, int layer, const BlockView<Space>& block,
-                                       const M& input, LayerScratch<T, Space>& scratch, M& output) const {
-  const M* x = &input;
+                                       const InputRows<T, Space>& input, LayerScratch<T, Space>& scratch,
+                                       M& output) const {
+  const M* x = &input.only();
   if (layer == 1 && typed_input_) {
     typed_input_->forward(space, block.runs, input, parameters_, scratch.input);
     x = &scratch.input;

@@ -1,44 +1,55 @@
 #include "espalier/nn/network_shape.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "espalier/base/error.hpp"
+#include "espalier/feature/input_tables.hpp"
 #include "espalier/nn/activation.hpp"
 #include "espalier/nn/jumping.hpp"
 
 namespace espalier {
 
-InputShape input_shape(const GraphInfo& graph, bool apart) {
+InputShape input_shape(const GraphInfo& graph, bool apart, std::int64_t embedding) {
   InputShape input;
-  input.width = graph.features;
-  for (const auto& type : graph.types) input.width = std::max(input.width, type.features);
+  const auto tables = input_tables(graph, embedding);
+  for (const auto& table : tables) {
+    input.width = std::max(input.width, table.width);
+    input.learnt |= table.learnt;
+  }
   if (apart) input.relations = std::ssize(graph.schema.relations());
   const auto& types = graph.schema.types();
-  for (std::size_t t = 0; t < types.size() && types.size() > 1; ++t)
-    input.types.push_back({types[t].name, graph.types[t].features > 0});
+  for (int t = 0; t < std::ssize(types) && types.size() > 1; ++t) {
+    auto& type = input.types.emplace_back(types[static_cast<std::size_t>(t)].name, -1);
+    for (int k = 0; k < std::ssize(tables); ++k)
+      if (tables[static_cast<std::size_t>(k)].held.holds_type(t))
+        std::tie(type.table, type.width) = std::tuple(k, tables[static_cast<std::size_t>(k)].width);
+  }
   return input;
 }
 
 NetworkShape network_shape(const ModelConfig& model, const InputShape& input, std::int64_t classes) {
   const auto& kind = layer_kind_of(model.kind);
-  return {.kind = model.kind,
-          .layers = static_cast<int>(model.layers),
-          .inputs = input.width,
-          .hidden = model.hidden,
-          .classes = classes,
-          .dropout = model.dropout,
-          .input_dropout = model.input_dropout.value.value_or(kind.drops_input ? model.dropout : 0.0),
-          .normalize = model.normalize,
-          .activation = model.activation == "auto" ? std::string(kind.activation) : model.activation,
-          .heads = model.heads,
-          .output_heads = model.output_heads,
-          .attention_dropout = model.attention_dropout.value.value_or(kind.takes_heads ? model.dropout : 0.0),
-          .aggregator = model.aggregator,
-          .residual = model.residual,
-          .jumping = model.jumping,
-          .types = input.types,
-          .relations = input.relations,
-          .bases = std::min(model.bases, input.relations)};
+  return {
+      .kind = model.kind,
+      .layers = static_cast<int>(model.layers),
+      .inputs = input.width,
+      .hidden = model.hidden,
+      .classes = classes,
+      .dropout = model.dropout,
+      .input_dropout = model.input_dropout.value.value_or(kind.drops_input ? model.dropout : 0.0),
+      .normalize = model.normalize,
+      .activation = model.activation == "auto" ? std::string(kind.activation) : model.activation,
+      .heads = model.heads,
+      .output_heads = model.output_heads,
+      .attention_dropout = model.attention_dropout.value.value_or(kind.drops_attention ? model.dropout : 0.0),
+      .aggregator = model.aggregator,
+      .residual = model.residual,
+      .jumping = model.jumping,
+      .input_gradient = input.learnt,
+      .types = input.types,
+      .relations = input.relations,
+      .bases = std::min(model.bases, input.relations)};
 }
 
 MatrixForm matrix_form(const ModelConfig& model) {
@@ -67,7 +78,7 @@ void check_model_keys(const Config& config) {
                 kind.multiplies_block ? "aggregator = max" : fmt::format("kind = {}", kind.name));
   const bool of_hidden = model.layers > 1 || model.jumping != "none",
              of_input = kind.drops_input && !model.input_dropout.value,
-             of_attention = kind.takes_heads && !model.attention_dropout.value;
+             of_attention = kind.drops_attention && !model.attention_dropout.value;
   if (model.dropout != defaults.dropout && !of_hidden && !of_input && !of_attention)
     usage_error("model.dropout has no meaning with model.layers = 1 and model.kind = {}; leave it out",
                 kind.name);
@@ -121,6 +132,7 @@ NetworkLayer graph_layer(const NetworkShape& s, const LayerKind& kind, int numbe
                 .averages_heads = last,
                 .aggregator = s.aggregator,
                 .attention_dropout = s.attention_dropout,
+                .types = std::max<std::int64_t>(1, std::ssize(s.types)),
                 .relations = s.relations,
                 .bases = s.bases};
   made.activates = !last;
@@ -156,8 +168,11 @@ std::vector<InputTensor> input_tensors(const NetworkShape& shape) {
   std::vector<InputTensor> tensors;
   for (int t = 0; t < std::ssize(shape.types); ++t) {
     const auto& type = shape.types[t];
-    if (type.has_features)
-      tensors.push_back({"input.weight." + type.name, {"weight", shape.inputs, shape.hidden}, t, false});
+    if (type.table >= 0)
+      tensors.push_back({"input.weight." + type.name,
+                         {"weight", type.width > 0 ? type.width : shape.inputs, shape.hidden},
+                         t,
+                         false});
     tensors.push_back({"input.bias." + type.name, {"bias", 1, shape.hidden, Start::kZero}, t, true});
   }
   return tensors;

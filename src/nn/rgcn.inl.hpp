@@ -109,6 +109,7 @@ inline constexpr LayerKind kRgcn = {
     .drops_input = false,
     .activation = "relu",
     .takes_heads = false,
+    .drops_attention = false,
     .takes_aggregator = false,
     .multiplies_block = false,
     .takes_relations = true,

@@ -164,6 +164,7 @@ inline constexpr LayerKind kSage = {
     .drops_input = false,
     .activation = "relu",
     .takes_heads = false,
+    .drops_attention = false,
     .takes_aggregator = true,
     .multiplies_block = true,
     .takes_relations = false,

@@ -20,13 +20,25 @@ namespace {
 
 constexpr std::size_t kKinds = kBalanceNames.size();
 constexpr std::array<double, kKinds> kSlack = {1, 2.5, 1, 2.5, 2.5};
+constexpr std::array<double, 2> kSlackOfType = {1, 4};
 
 class Cutter {
  public:
-  Cutter(std::span<const ClusterWeights> weights, int parts)
-      : count_(std::ssize(weights)), parts_(parts), prefix_(weights.size() + 1) {
-    for (std::size_t i = 0; i < weights.size(); ++i)
-      for (std::size_t k = 0; k < kKinds; ++k) prefix_[i + 1][k] = prefix_[i][k] + weights[i][k];
+  Cutter(const ClusterContents& contents, int parts)
+      : count_(std::ssize(contents.weights)),
+        parts_(parts),
+        slack_(kSlack.begin(), kSlack.end()),
+        prefix_(contents.weights.size() + 1) {
+    const auto of_types = contents.type_kinds();
+    for (std::size_t k = 0; k < of_types; ++k) slack_.push_back(kSlackOfType[k % 2]);
+    prefix_[0].assign(slack_.size(), 0);
+    heaviest_.assign(slack_.size(), 0);
+    for (std::size_t i = 0; i < contents.weights.size(); ++i) {
+      prefix_[i + 1] = prefix_[i];
+      for (std::size_t k = 0; k < kKinds; ++k) prefix_[i + 1][k] += contents.weights[i][k];
+      for (std::size_t k = 0; k < of_types; ++k)
+        add_of_type(i, kKinds + k, contents.of_types[i * of_types + k]);
+    }
   }
 
   RowPartition cut() const {
@@ -44,15 +56,20 @@ class Cutter {
   }
 
  private:
+  void add_of_type(std::size_t cluster, std::size_t kind, std::int64_t weight) {
+    prefix_[cluster + 1][kind] += weight;
+    heaviest_[kind] = std::max(heaviest_[kind], weight);
+  }
+
   // The excess of a part with clusters [begin, end).
   double excess_of(std::int64_t begin, std::int64_t end) const {
     double excess = -1;
-    for (std::size_t k = 0; k < kKinds; ++k) {
+    for (std::size_t k = 0; k < slack_.size(); ++k) {
       const auto total = prefix_.back()[k];
       if (total == 0) continue;
-      const auto mean = static_cast<double>(total) / parts_;
+      const auto mean = std::max(static_cast<double>(total) / parts_, static_cast<double>(heaviest_[k]));
       const auto weight = static_cast<double>(prefix_[end][k] - prefix_[begin][k]);
-      excess = std::max(excess, (weight / mean - 1) / kSlack[k]);
+      excess = std::max(excess, (weight / mean - 1) / slack_[k]);
     }
     return excess;
   }
@@ -131,13 +148,36 @@ class Cutter {
 
   std::int64_t count_;
   int parts_;
-  std::vector<ClusterWeights> prefix_;  // [clusters + 1] what is before each
+  std::vector<std::int64_t> heaviest_;             // [kinds] the most that a cluster has, of a
+                                                   // type's; else 0
+  std::vector<double> slack_;                      // [kinds]
+  std::vector<std::vector<std::int64_t>> prefix_;  // [clusters + 1] [kinds] what is before each
 };
 
 }  // namespace
 
-RowPartition cut_order(std::span<const ClusterWeights> weights, int parts) {
-  return Cutter(weights, parts).cut();
+RowPartition cut_order(const ClusterContents& contents, int parts) {
+  return Cutter(contents, parts).cut();
+}
+
+std::vector<double> type_balances_of(const ClusterContents& contents, const RowPartition& cuts) {
+  const auto kinds = contents.type_kinds();
+  std::vector<std::int64_t> total(kinds, 0), largest(kinds, 0);
+  for (int part = 0; part < cuts.parts(); ++part) {
+    std::vector<std::int64_t> sum(kinds, 0);
+    for (auto i = cuts.begin(part); i < cuts.end(part); ++i)
+      for (std::size_t k = 0; k < kinds; ++k)
+        sum[k] += contents.of_types[static_cast<std::size_t>(i) * kinds + k];
+    for (std::size_t k = 0; k < kinds; ++k) {
+      total[k] += sum[k];
+      largest[k] = std::max(largest[k], sum[k]);
+    }
+  }
+  std::vector<double> balances(kinds, 1);
+  for (std::size_t k = 0; k < kinds; ++k)
+    if (total[k] > 0)
+      balances[k] = static_cast<double>(largest[k]) * cuts.parts() / static_cast<double>(total[k]);
+  return balances;
 }
 
 std::array<double, kBalanceNames.size()> balances_of(std::span<const ClusterWeights> weights,
@@ -168,7 +208,7 @@ RowPartition cut_training(std::span<const ClusterWeights> weights, int groups) {
 
 Ownership own_by(const Order& order, int parts) {
   if (parts == 1) return block_partition(order.info.nodes, 1);
-  const auto cuts = cut_order(order.info.weights, parts);
+  const auto cuts = cut_order(order.info, parts);
   std::vector<int> part_of;
   for (int cluster = 0; cluster < order.info.clusters(); ++cluster) part_of.push_back(cuts.owner(cluster));
   return Ownership(std::make_shared<const OwnerMap>(

@@ -18,6 +18,13 @@ int HeldTypes::type_of(std::int64_t vertex) const {
   return static_cast<int>(std::ranges::upper_bound(types_, vertex, {}, &Type::end) - types_.begin());
 }
 
+std::int64_t HeldTypes::vertex(std::int64_t number) const {
+  if (all()) return number;
+  return number + std::ranges::find_if(types_, [=](const Type& type) {
+                    return type.held && number < type.end - type.shift;
+                  })->shift;
+}
+
 Ownership HeldTypes::owners(const Ownership& vertices) const {
   if (all()) return vertices;
   if (vertices.parts() == 1) return block_partition(count_, 1);
@@ -26,12 +33,6 @@ Ownership HeldTypes::owners(const Ownership& vertices) const {
     while (!type->held || number + type->shift >= type->end) ++type;
     return vertices.owner(number + type->shift);
   }));
-}
-
-HeldTypes types_with_features(const GraphInfo& graph) {
-  std::vector<bool> held;
-  for (const auto& type : graph.types) held.push_back(type.features > 0);
-  return graph.types.size() > 1 ? HeldTypes(graph.schema, held) : HeldTypes();
 }
 
 void numbers_of(const Cpu&, const HeldTypes& held, std::span<const TypeRun> runs,

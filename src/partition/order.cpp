@@ -21,6 +21,7 @@ constexpr const char* kLabel = "order";
 constexpr const char* kFormat = "espalier-order";
 constexpr std::int64_t kVersion = 1;
 constexpr auto kKinds = static_cast<std::int64_t>(kBalanceNames.size());
+constexpr std::size_t kMostTypes = 256;
 constexpr std::int64_t kMostWeight = std::int64_t{1} << 46;  // so sums over clusters fit
 
 std::span<const std::int64_t> numbers_of(const std::vector<ClusterWeights>& weights) {
@@ -53,6 +54,12 @@ void write_rows(hdf5::Output& output, const char* name, const std::vector<std::i
   output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string all;
+  for (const auto& name : names) all += (all.empty() ? "" : ",") + name;
+  return all;
+}
+
 }  // namespace
 
 void write_order(const Communicator& comm, const OutputFile& output_file, const OrderInfo& info,
@@ -64,10 +71,15 @@ void write_order(const Communicator& comm, const OutputFile& output_file, const 
   // The weights are the same on every rank; rank 0 writes them.
   const auto weights = comm.rank() == 0 ? numbers_of(info.weights) : std::span<const std::int64_t>();
   write_rows<std::int64_t>(output, "/weights", {info.clusters(), kKinds}, kKinds, 0, weights);
+  if (const auto kinds = 2 * std::ssize(info.types); kinds > 0)
+    write_rows<std::int64_t>(
+        output, "/type_weights", {info.clusters(), kinds}, kinds, 0,
+        comm.rank() == 0 ? std::span(info.type_weights) : std::span<const std::int64_t>());
   const auto& root = output.file();
   bool good = hdf5::write_text_attribute(root, "format", kFormat);
   good = hdf5::write_integer_attribute(root, "version", kVersion) && good;
   good = hdf5::write_text_attribute(root, "method", info.method) && good;
+  if (!info.types.empty()) good = hdf5::write_text_attribute(root, "types", joined(info.types)) && good;
   if (info.pattern) good = hdf5::write_text_attribute(root, "pattern", hex(*info.pattern)) && good;
   output.require(good, "an attribute");
   output.commit();
@@ -119,13 +131,15 @@ class OrderReader {
   std::string open(OrderInfo& info) {
     file_ = hdf5::open_file_unlocked(path_);
     if (!file_.valid()) return fmt::format("is not an HDF5 file, or is cut off ({})", hdf5::reason());
-    for (const char* name : {"format", "method", "pattern"})
+    for (const char* name : {"format", "method", "pattern", "types"})
       if (!hdf5::text_attribute_is_sound(file_, name))
         return fmt::format("its attribute {} is damaged", name);
     if (auto wrong = read_attributes(info); !wrong.empty()) return wrong;
     cluster_ = hdf5::open_dataset(file_, "/cluster");
     weights_ = hdf5::open_dataset(file_, "/weights");
-    return check_shapes(info);
+    if (auto wrong = check_shapes(info); !wrong.empty() || info.types.empty()) return wrong;
+    type_weights_ = hdf5::open_dataset(file_, "/type_weights");
+    return check_type_weights(info);
   }
 
   std::string read_attributes(OrderInfo& info) {
@@ -141,9 +155,36 @@ class OrderReader {
     if (version != kVersion)
       return fmt::format("has format version {}; this program reads version {}", version, kVersion);
     if (!hdf5::read_text_attribute(file_, "method", info.method)) return "has no attribute method";
+    if (auto wrong = read_types(info); !wrong.empty()) return wrong;
     if (!hdf5::read_text_attribute(file_, "pattern", pattern)) return "";
     info.pattern = digest_from_hex(pattern);
     return info.pattern ? "" : fmt::format("its attribute pattern is \"{}\", not 16 hex digits", pattern);
+  }
+
+  std::string read_types(OrderInfo& info) {
+    std::string names;
+    if (!hdf5::read_text_attribute(file_, "types", names)) return "";
+    for (std::size_t begin = 0; begin <= names.size();) {
+      const auto comma = std::min(names.find(',', begin), names.size());
+      info.types.push_back(names.substr(begin, comma - begin));
+      begin = comma + 1;
+    }
+    return info.types.size() > kMostTypes
+               ? fmt::format("has {} types; {} are possible", info.types.size(), kMostTypes)
+               : "";
+  }
+
+  std::string check_type_weights(OrderInfo& info) {
+    const auto kinds = 2 * std::ssize(info.types);
+    if (!type_weights_.exists()) return "has types, but there is no dataset /type_weights";
+    if (!hdf5::text_attribute_is_sound(type_weights_.handle, "digest"))
+      return "the attribute digest of /type_weights is damaged";
+    if (!type_weights_.is_integer() || type_weights_.shape.size() != 2 || type_weights_.columns() != kinds ||
+        type_weights_.type_size != 8 || type_weights_.rows() != info.clusters())
+      return fmt::format("/type_weights is not int64 [{}, {}]", info.clusters(), kinds);
+    if (info.clusters() * kinds * 8 > size_) return "is cut off, or compressed";
+    info.type_weights.resize(info.weights.size() * 2 * info.types.size());
+    return "";
   }
 
   std::string check_shapes(OrderInfo& info) {
@@ -173,6 +214,8 @@ class OrderReader {
     std::span numbers(order.info.weights[0].data(), order.info.weights.size() * kBalanceNames.size());
     read_array(cluster_, std::span(order.cluster), 1);
     read_array(weights_, numbers, kKinds);
+    if (!order.info.types.empty())
+      read_array(type_weights_, std::span(order.info.type_weights), 2 * std::ssize(order.info.types));
   }
 
   template <class T>
@@ -202,12 +245,15 @@ class OrderReader {
       if (std::ranges::any_of(weights, [](auto weight) { return weight < 0 || weight > kMostWeight; }))
         fail(fmt::format("the weights of cluster {} are out of range", k));
     }
+    if (std::ranges::any_of(order.info.type_weights,
+                            [](auto weight) { return weight < 0 || weight > kMostWeight; }))
+      fail("weights of types are out of range");
   }
 
   std::string path_;
   std::int64_t size_ = 0;
   hdf5::Handle file_;
-  hdf5::Dataset cluster_, weights_;
+  hdf5::Dataset cluster_, weights_, type_weights_;
 };
 
 // Collective. What rank 0 has, on every rank.
@@ -222,6 +268,12 @@ void share(const Communicator& comm, Order& order) {
   info.weights.resize(static_cast<std::size_t>(head[1]));
   order.cluster.resize(static_cast<std::size_t>(head[0]));
   comm.broadcast(std::span(info.weights), 0, kLabel);
+  auto types = static_cast<std::int64_t>(info.types.size());
+  comm.broadcast(&types, 1, 0, kLabel);
+  info.types.resize(static_cast<std::size_t>(types));
+  for (auto& name : info.types) name = comm.broadcast_text(name, 0, kLabel);
+  info.type_weights.resize(info.weights.size() * 2 * info.types.size());
+  if (types > 0) comm.broadcast(std::span(info.type_weights), 0, kLabel);
   comm.broadcast(std::span(order.cluster), 0, kLabel);
 }
 

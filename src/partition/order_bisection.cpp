@@ -105,19 +105,34 @@ class Bisections {
       if (side[i] == 1) first_[part.vertices[i]] = static_cast<std::uint16_t>(first + wanted.first);
   }
 
+  // Of all kinds.
+  std::vector<std::int32_t> weights_of(std::int32_t v) const {
+    const auto& ends = graph_.type_ends;
+    std::vector<std::int32_t> weights(graph_.weights[v].begin(), graph_.weights[v].end());
+    weights.resize(kBalanceNames.size() + 2 * ends.size(), 0);
+    if (ends.empty()) return weights;
+    const auto type = kBalanceNames.size() + 2 * (std::ranges::upper_bound(ends, v) - ends.begin());
+    weights[type] = weights[0];
+    weights[type + 1] = weights[1];
+    return weights;
+  }
+
   // The vertices and the edges among them: neighbours that know the same `first`.
   SubGraph take(std::vector<std::int32_t> vertices, int first) {
     SubGraph part;
     part.vertices = std::move(vertices);
     part.indptr.reserve(part.vertices.size() + 1);
     part.indptr.push_back(0);
-    part.weights.reserve(part.vertices.size() * kBalanceNames.size());
+    part.kinds = kBalanceNames.size() + 2 * graph_.type_ends.size();
+    part.weights.assign(part.vertices.size() * part.kinds, 0);
     for (std::int32_t i = 0; i < part.size(); ++i) place_[part.vertices[i]] = i;
+    std::ptrdiff_t at = 0;
     for (const auto v : part.vertices) {
       for (const auto u : graph_.row(v))
         if (first_[u] == first) part.indices.push_back(place_[u]);
       part.indptr.push_back(static_cast<std::int32_t>(part.indices.size()));
-      for (const auto weight : graph_.weights[v]) part.weights.push_back(static_cast<std::int32_t>(weight));
+      std::ranges::copy(weights_of(v), part.weights.begin() + at);
+      at += static_cast<std::ptrdiff_t>(part.kinds);
     }
     return part;
   }

@@ -35,8 +35,8 @@ namespace {
 
 static_assert(sizeof(idx_t) >= sizeof(std::int32_t));
 
-constexpr std::size_t kKinds = kBalanceNames.size();
 constexpr real_t kTolerance = 1.01f, kLaterTolerance = 1.03f;  // of each kind, at each bisection
+constexpr real_t kMoreForEdges = 0.05f;                        // of a type
 constexpr int kBeginnings = 4, kAttempts = 2, kDecisiveRounds = 5;
 enum Code { kGood = 0, kFailed = 1, kNoMemory = 2 };
 
@@ -44,15 +44,44 @@ struct MetisFailure {
   Code code;
 };
 
-// The weights of those kinds that the part has at all: METIS divides by their sums.
-std::vector<idx_t> weights_of(const SubGraph& part, idx_t& kinds) {
-  std::array<std::int64_t, kKinds> sums{};
-  for (std::size_t i = 0; i < part.weights.size(); ++i) sums[i % kKinds] += part.weights[i];
+// The kinds that are balanced: those that the part has at all, as METIS divides by their sums. What
+// a type has only where it is many vertices', and no vertex has half of the edges: where METIS
+// cannot balance a kind it gives up on all. Vertices of types stand for all vertices.
+std::vector<std::size_t> balanced_kinds(const SubGraph& part) {
+  constexpr std::size_t kFirst = kBalanceNames.size();
+  constexpr std::int64_t kFewestVertices = 50;
+  std::vector<std::int64_t> sums(part.kinds, 0), heaviest(part.kinds, 0);
+  for (std::size_t i = 0; i < part.weights.size(); ++i) {
+    const auto kind = i % part.kinds;
+    sums[kind] += part.weights[i];
+    heaviest[kind] = std::max<std::int64_t>(heaviest[kind], part.weights[i]);
+  }
+  bool all_types = part.kinds > kFirst;
+  std::vector<std::size_t> kinds;
+  for (auto vertices = kFirst; vertices < part.kinds; vertices += 2) {
+    const auto edges = vertices + 1;
+    const bool many = sums[vertices] >= kFewestVertices;
+    if (many) kinds.push_back(vertices);
+    if (many && sums[edges] > 0 && sums[edges] >= 2 * heaviest[edges]) kinds.push_back(edges);
+    all_types = all_types && (many || sums[vertices] == 0);
+  }
+  for (std::size_t kind = 0; kind < kFirst; ++kind)
+    if (sums[kind] > 0 && !(kind == 0 && all_types)) kinds.push_back(kind);
+  std::ranges::sort(kinds);
+  return kinds;
+}
+
+std::vector<idx_t> weights_of(const SubGraph& part, const std::vector<std::size_t>& kinds) {
   std::vector<idx_t> weights;
-  for (std::size_t i = 0; i < part.weights.size(); ++i)
-    if (sums[i % kKinds] > 0) weights.push_back(part.weights[i]);
-  kinds = static_cast<idx_t>(std::ranges::count_if(sums, [](auto sum) { return sum > 0; }));
+  for (std::size_t first = 0; first < part.weights.size(); first += part.kinds)
+    for (const auto kind : kinds) weights.push_back(part.weights[first + kind]);
   return weights;
+}
+
+// A part over its share, at most. The edges of a type may be few, and of few vertices.
+real_t tolerance_of(std::size_t kind, bool decisive) {
+  const bool of_edges_of_type = kind >= kBalanceNames.size() && (kind - kBalanceNames.size()) % 2 == 1;
+  return (decisive ? kTolerance : kLaterTolerance) + (of_edges_of_type ? kMoreForEdges : 0.0f);
 }
 
 // As METIS's ids, in `room` where those are wider.
@@ -69,10 +98,11 @@ std::vector<std::int32_t> bisect_by_metis(SubGraph& part, const Split& split, bo
   options[METIS_OPTION_SEED] = static_cast<idx_t>(split.key >> 33);
   options[METIS_OPTION_NCUTS] = decisive && !fast ? kAttempts : 1;
   if (fast) options[METIS_OPTION_NITER] = 1;
-  idx_t vertices = part.size(), kinds = 0, parts = 2, cut = 0;
-  auto weights = weights_of(part, kinds);
-  std::vector<real_t> shares,
-      tolerances(static_cast<std::size_t>(kinds), decisive ? kTolerance : kLaterTolerance);
+  const auto balanced = balanced_kinds(part);
+  idx_t vertices = part.size(), kinds = static_cast<idx_t>(balanced.size()), parts = 2, cut = 0;
+  auto weights = weights_of(part, balanced);
+  std::vector<real_t> shares, tolerances;
+  for (const auto kind : balanced) tolerances.push_back(tolerance_of(kind, decisive));
   for (const int clusters : {split.first, split.second})
     shares.insert(shares.end(), static_cast<std::size_t>(kinds),
                   static_cast<real_t>(clusters) / static_cast<real_t>(split.first + split.second));

@@ -1,5 +1,7 @@
 #include "espalier/partition/order_methods.hpp"
 
+#include <algorithm>
+
 #include "espalier/base/error.hpp"
 #include "espalier/base/nearest.hpp"
 #include "order_by.hpp"
@@ -14,7 +16,8 @@ std::span<const OrderMethod> order_methods() {
        .check = check_metis,
        .uses_seed = true,
        .uses_fast = true,
-       .needs_metis = true},
+       .needs_metis = true,
+       .balances_types = true},
       {.name = "multilevel",
        .about = "our own coarsening, spread over the ranks; METIS cuts the coarsest graph alone",
        .clusters = order_by_multilevel,
@@ -70,6 +73,22 @@ std::vector<ClusterWeights> weights_of_clusters(const OrderTask& task, std::span
   task.world.all_reduce(std::span(sums[0].data(), sums.size() * kBalanceNames.size()), Reduction::kSum,
                         "order");
   while (sums.size() > 1 && sums.back()[0] == 0) sums.pop_back();
+  return sums;
+}
+
+std::vector<std::int64_t> type_weights_of_clusters(const OrderTask& task, std::span<const std::uint16_t> mine,
+                                                   int clusters) {
+  const auto& ends = task.type_ends;
+  const auto kinds = 2 * ends.size();
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(clusters) * kinds, 0);
+  if (kinds == 0) return sums;
+  for (std::size_t v = 0; v < mine.size(); ++v) {
+    const auto id = task.mine().begin + static_cast<std::int64_t>(v);
+    const auto at = mine[v] * kinds + 2 * (std::ranges::upper_bound(ends, id) - ends.begin());
+    sums[at] += task.weights[v][0];
+    sums[at + 1] += task.weights[v][1];
+  }
+  task.world.all_reduce(std::span(sums), Reduction::kSum, "order");
   return sums;
 }
 

@@ -57,6 +57,7 @@ WholePattern gather_pattern(const OrderTask& task, const Csr<std::int64_t>& mine
   whole.indptr[0] = 0;
   std::inclusive_scan(all_sizes.begin(), all_sizes.end(), whole.indptr.begin() + 1);
   whole.weights = gather_weights(task, {0, task.nodes});
+  whole.type_ends = task.type_ends;
   return whole;
 }
 

@@ -23,6 +23,7 @@ struct WholePattern {
   Buffer<std::int64_t> indptr;  ///< [n + 1]
   Buffer<std::int32_t> indices;
   std::vector<ClusterWeights> weights;  ///< [n]
+  std::vector<std::int64_t> type_ends;  ///< as OrderTask's
 
   std::int32_t nodes() const { return static_cast<std::int32_t>(weights.size()); }
   std::span<const std::int32_t> row(std::int64_t v) const {

@@ -11,8 +11,9 @@ constexpr std::int64_t kEdgesPerPiece = std::int64_t{1} << 24;
 // What the edges say of the cuts into one number of parts.
 class Count {
  public:
-  Count(std::span<const ClusterWeights> weights, int parts) : cuts_(cut_order(weights, parts)) {
-    for (int cluster = 0; cluster < std::ssize(weights); ++cluster) part_of_.push_back(cuts_.owner(cluster));
+  Count(const ClusterContents& contents, int parts) : cuts_(cut_order(contents, parts)) {
+    for (int cluster = 0; cluster < std::ssize(contents.weights); ++cluster)
+      part_of_.push_back(cuts_.owner(cluster));
     seen_in_.assign(static_cast<std::size_t>(parts), -1);
   }
 
@@ -54,10 +55,10 @@ std::vector<int> shown_parts(int clusters) {
 }
 
 std::vector<PartsQuality> quality_of(const OrderTask& task, std::span<const std::uint16_t> mine,
-                                     std::span<const ClusterWeights> weights, std::span<const int> parts) {
+                                     const ClusterContents& contents, std::span<const int> parts) {
   const auto cluster = task.world.all_gather_v(mine, "order");
   std::vector<Count> counts;
-  for (const int p : parts) counts.emplace_back(weights, p);
+  for (const int p : parts) counts.emplace_back(contents, p);
   const auto pieces = 1 + task.edges / task.world.size() / kEdgesPerPiece;
   std::int64_t loops = 0;
   for (std::int64_t piece = 0; piece < pieces; ++piece) {
@@ -75,7 +76,8 @@ std::vector<PartsQuality> quality_of(const OrderTask& task, std::span<const std:
     task.world.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "order");
     found.push_back({parts[k], edges == 0 ? 0 : static_cast<double>(sums[0]) / static_cast<double>(edges),
                      static_cast<double>(sums[1]) / static_cast<double>(task.nodes),
-                     balances_of(weights, counts[k].cuts())});
+                     balances_of(contents.weights, counts[k].cuts()),
+                     type_balances_of(contents, counts[k].cuts())});
   }
   return found;
 }

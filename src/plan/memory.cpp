@@ -11,6 +11,7 @@
 #include <string>
 
 #include "espalier/base/error.hpp"
+#include "espalier/feature/input_tables.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 
@@ -65,6 +66,18 @@ double feature_bytes(const GraphInfo& graph) {
   return sum;
 }
 
+double embedding_bytes(const GraphInfo& graph, const Config& config, double share, std::int64_t replication,
+                       bool training) {
+  const auto tables = input_tables(graph, config.model.embedding);
+  if (tables.empty() || !tables.back().learnt) return 0;
+  const double rows = static_cast<double>(tables.back().held.count(graph.nodes)) * share;
+  const double of_rows = 4 * rows * static_cast<double>(tables.back().width);
+  if (!training) return of_rows;
+  // When each row changed; of the shard its best and the optimiser's state.
+  const double moments = config.train.embedding_optimizer == "adam" ? 2 : 1;
+  return of_rows + 4 * rows + ((1 + moments) * of_rows + 4 * rows) / static_cast<double>(replication);
+}
+
 std::string bytes_in_words(double bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   int unit = 0;
@@ -73,8 +86,8 @@ std::string bytes_in_words(double bytes) {
 }
 
 NetworkShape network_shape(const GraphInfo& graph, const Config& config) {
-  return network_shape(config.model, input_shape(graph, layer_kind_of(config.model.kind).takes_relations),
-                       graph.classes);
+  const bool apart = layer_kind_of(config.model.kind).takes_relations;
+  return network_shape(config.model, input_shape(graph, apart, config.model.embedding), graph.classes);
 }
 
 MatrixForm matrix_form(const Config& config) {
@@ -110,6 +123,7 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
     memory.exchange = memory.topology;
   if (!training) return memory;
   memory.features = feature_bytes(graph) * share;
+  memory.embeddings = embedding_bytes(graph, config, share, replication, true);
   const bool jumps = config.model.jumping != "none";
   const auto hidden = static_cast<double>(config.model.layers > 1 || jumps ? config.model.hidden : 0);
   const double widest = std::max(hidden, static_cast<double>(graph.classes));
@@ -126,7 +140,9 @@ ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, st
   auto memory = resident_memory(graph, config, ranks, replication, false, part);
   const double block_rows = static_cast<double>(graph.nodes) * part.vertices *
                             static_cast<double>(replication) / static_cast<double>(ranks);
-  memory.features = block_rows * static_cast<double>(graph.features) * (graph.half_features ? 2 : 4);
+  const double share = block_rows / static_cast<double>(std::max<std::int64_t>(1, graph.nodes));
+  memory.features = feature_bytes(graph) * share;
+  memory.embeddings = embedding_bytes(graph, config, share, replication, false);
   const double hidden = 4 * block_rows * static_cast<double>(config.model.hidden);
   // My share of the rows, and where others have some, too, the block that they are gathered in.
   const double kept = replication > 1 ? hidden * (1 + 1 / static_cast<double>(replication)) : hidden;
@@ -137,9 +153,9 @@ ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, st
 }
 
 LargestPart largest_part(const JobSize& job, std::int64_t replication) {
-  if (job.clusters.empty()) return {};
+  if (job.order.clusters() == 0) return {};
   const auto parts = static_cast<int>(job.ranks / replication);
-  const auto balances = balances_of(job.clusters, cut_order(job.clusters, parts));
+  const auto balances = balances_of(job.order.weights, cut_order(job.order, parts));
   return {balances[0], balances[1]};
 }
 
@@ -166,7 +182,8 @@ double room_on_device(const JobSize& job, std::int64_t replication) {
 double bytes_on_device(const JobSize& job, std::int64_t replication) {
   const auto memory = resident(job, replication);
   const double narrow = job.config.train.precision == "bf16" && !job.graph.half_features ? 0.5 : 1.0;
-  return memory.evaluation + memory.model + (features_on_device(job) ? narrow * memory.features : 0);
+  return memory.evaluation + memory.model + memory.embeddings +
+         (features_on_device(job) ? narrow * memory.features : 0);
 }
 
 bool topology_fits_device(const JobSize& job, std::int64_t replication) {
@@ -233,7 +250,9 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   const auto block_rows = job.config.grid.topology == "replicated" ? 1 : job.ranks / replication;
   auto shape = sampler_shape(job.config, job.graph.schema, job.ranks);
   const bool layer_wise = sampler_kind_of(sampler.kind).layer_wise;
-  if (layer_kind_of(job.config.model.kind).takes_relations && !layer_wise)
+  if (layer_wise)
+    for (std::size_t k = 0; k < shape.fanout.size(); ++k) shape.fanout[k] = most_of_layer(shape, k);
+  else if (layer_kind_of(job.config.model.kind).takes_relations)
     shape.fanout = picks_of_rows(shape, job.graph);
   return automatic_bulk(shape, layer_wise, sampler.batch_size, batches, static_cast<int>(job.ranks),
                         static_cast<int>(block_rows), job.graph.nodes, job.graph.edges,
@@ -242,16 +261,20 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
 
 namespace {
 
+std::string embeddings_in_words(const ResidentMemory& memory) {
+  return memory.embeddings > 0 ? fmt::format("embeddings {}, ", bytes_in_words(memory.embeddings)) : "";
+}
+
 void check_device_memory(const JobSize& job, std::int64_t replication) {
   const double needed = bytes_on_device(job, replication);
   if (needed <= static_cast<double>(job.device_memory)) return;
   const auto memory = resident(job, replication);
   memory_error(
-      "each rank needs {} of its GPU (features {}, evaluation {}, model {}) and has {}; use more GPUs, a "
+      "each rank needs {} of its GPU (features {}, {}evaluation {}, model {}) and has {}; use more GPUs, a "
       "smaller "
       "model.hidden{}{}",
       bytes_in_words(needed), bytes_in_words(features_on_device(job) ? memory.features : 0),
-      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
+      embeddings_in_words(memory), bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
       bytes_in_words(static_cast<double>(job.device_memory)),
       features_on_device(job) ? ", graph.features_on = \"host\"" : "",
       replication > 1 ? fmt::format(", a grid.replication below {}", replication) : "");
@@ -269,9 +292,9 @@ void check_memory(const JobSize& job, std::int64_t replication) {
   if (job.config.grid.topology == "replicated") cures += ", grid.topology = \"partitioned\"";
   if (job.training) cures += ", a smaller model.hidden";
   memory_error(
-      "each rank needs {} (graph {}, features {}, evaluation {}, model {}), but run.memory_limit is {}; {}",
+      "each rank needs {} (graph {}, features {}, {}evaluation {}, model {}), but run.memory_limit is {}; {}",
       bytes_in_words(needed), bytes_in_words(memory.topology), bytes_in_words(memory.features),
-      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
+      embeddings_in_words(memory), bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
       bytes_in_words(static_cast<double>(job.host_memory)), cures);
 }
 

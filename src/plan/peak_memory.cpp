@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "espalier/base/index_type.hpp"
+#include "espalier/feature/input_tables.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/task.hpp"
@@ -23,6 +24,7 @@ struct Estimate {
   const std::vector<EvaluationWork>& evaluations;
   int threads;
   LargestPart part;
+  std::vector<InputTable> tables = input_tables(job.graph, job.config.model.embedding);
 
   double n() const { return static_cast<double>(job.graph.nodes); }
   double block_rows() const { return n() / epoch.rows() * part.vertices; }
@@ -35,13 +37,26 @@ struct Estimate {
   std::size_t layers() const { return job.config.sampler.fanout.size(); }
   double relations() const { return static_cast<double>(network().relations); }
   NetworkShape network() const { return network_shape(job.graph, job.config); }
-  double width(std::size_t layer) const {  // of H[layer]
-    if (layer == 0) return static_cast<double>(job.graph.features);
+  double width(std::size_t layer) const {  // of H[layer], where all vertices have rows of it
     return static_cast<double>(network_layers(network())[layer - 1].layer.out);
   }
-  double stored_row() const {
-    return static_cast<double>(job.graph.features) * (job.graph.half_features ? 2 : 4);
+  /// The share of a minibatch's vertices that have rows in a table.
+  double share(std::size_t table) const {
+    return work.mean.rows[0] > 0 ? work.mean.fetched[table] / work.mean.rows[0] : 0;
   }
+  /// Columns of the rows of an input vertex, of all tables, and bytes as they are stored.
+  double input_width() const {
+    double width = 0;
+    for (std::size_t k = 0; k < tables.size(); ++k) width += share(k) * static_cast<double>(tables[k].width);
+    return width;
+  }
+  double stored_row() const {
+    double bytes = 0;
+    for (std::size_t k = 0; k < tables.size(); ++k)
+      bytes += share(k) * static_cast<double>(tables[k].row_bytes());
+    return bytes;
+  }
+  bool learns_rows() const { return !tables.empty() && tables.back().learnt; }
   double minibatches_per_step() const {
     const auto per_step = std::min(epoch.batches_per_step, work.batches);
     return static_cast<double>((per_step + epoch.ranks - 1) / epoch.ranks);
@@ -153,8 +168,8 @@ Arrays sampling(const Estimate& e) {
   if (sampler_kind_of(e.job.config.sampler.kind).spreads_weights) {
     // fastgcn.cpp: points, intervals, those taken, the axis without them
     double picks = 0;
-    for (const auto fanout : e.job.config.sampler.fanout)
-      picks += std::max<double>(0, static_cast<double>(fanout));
+    for (std::size_t k = 0; k < e.layers(); ++k)
+      picks += static_cast<double>(drawn_of_layer(e.epoch.shape, k));
     most.add(96 * picks, static_cast<double>(e.work.stacked));
   }
   return most + Arrays().add(e.n() / 8, 2 * e.threads).add(4 * e.work.largest.rows[0], e.threads);
@@ -181,20 +196,34 @@ Arrays fetch(const Estimate& e, double lists, double rows, double remote, double
   return arrays.add(e.id() * remote).add(stored * remote, 2);
 }
 
-Arrays input_rows(const Estimate& e) {
-  const double lists = e.minibatches_per_step(),
-               rows = gathers(e) ? e.work.largest.rows[1] : e.work.largest.fetched;
-  return fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), e.width(0));
+Arrays input_rows(const Estimate& e, bool as_floats = true) {
+  const double lists = e.minibatches_per_step();
+  Arrays arrays;
+  for (std::size_t k = 0; k < e.tables.size(); ++k) {
+    const double rows = gathers(e) ? e.work.largest.rows[1] : e.work.largest.fetched[k],
+                 width = static_cast<double>(e.tables[k].width);
+    arrays += fetch(e, lists, rows, lists * rows * e.remote(), static_cast<double>(e.tables[k].row_bytes()),
+                    as_floats ? width : 0);
+  }
+  return arrays;
+}
+
+// feature/embedding_store.inl.hpp: gradients of the minibatches of a step; listed, by owner, come
+// down the column, and with copies those along the row; their order.
+Arrays embedding_update(const Estimate& e) {
+  if (!e.learns_rows()) return {};
+  const double lists = e.minibatches_per_step(), rows = e.work.largest.fetched.back(),
+               row = 4 * static_cast<double>(e.tables.back().width);
+  auto arrays = Arrays().add(rows * row, lists);
+  const double all = lists * rows;
+  return arrays.add(all * row, e.epoch.replication > 1 ? 4 : 3).add(8 * all, 10);
 }
 
 // train/step_pipeline.inl.hpp: what the steps hold that are under way beyond the next one.
 Arrays steps_ahead(const Estimate& e) {
   const auto& run = e.job.config.run;
   const double more = run.overlap && run.prefetch_steps > 1 ? static_cast<double>(run.prefetch_steps) : 0;
-  const double lists = e.minibatches_per_step(),
-               rows = gathers(e) ? e.work.largest.rows[1] : e.work.largest.fetched;
-  const auto step = fetch(e, lists, rows, lists * rows * e.remote(), e.stored_row(), 0) +
-                    minibatches(e, e.work.mean, lists);
+  const auto step = input_rows(e, false) + minibatches(e, e.work.mean, e.minibatches_per_step());
   return {more * step.heap, more * step.mapped};
 }
 
@@ -207,7 +236,7 @@ Arrays activations(const Estimate& e) {
   Arrays arrays;
   double transposed_rows = 0, transposed_entries = 0, position_bytes = 0;
   std::array<double, 2> gradients = {0, 0};
-  std::array<double, 5> scratch = {};
+  std::array<double, kMostLayerArrays> scratch = {};
   for (const auto& made : network_layers(network)) {
     const auto layer = static_cast<std::size_t>(made.layer.number);
     const double in = static_cast<double>(made.layer.in), out = static_cast<double>(made.layer.out);
@@ -231,7 +260,7 @@ Arrays activations(const Estimate& e) {
   }
   for (const double gradient : gradients) arrays.add(4 * gradient);
   for (const double numbers : scratch) arrays.add(4 * numbers);
-  const double first = network.types.empty() ? e.width(0) : static_cast<double>(network.hidden);
+  const double first = network.types.empty() ? e.input_width() : static_cast<double>(network.hidden);
   // By their linear maps, and back.
   if (!network.types.empty()) arrays.add(4 * size.rows[0] * first, 2);
   if (network.input_dropout > 0) arrays.add(4 * size.rows[0] * first);
@@ -263,10 +292,10 @@ Arrays evaluation(const Estimate& e) {
   const auto network = e.network();
   const auto layers = network_layers(network);
   double widest_rows = 0;
-  std::array<double, 5> widest = {};
+  std::array<double, kMostLayerArrays> widest = {};
   for (std::size_t layer = 1; layer <= e.layers(); ++layer) {
     const auto& chunk = e.evaluations[layer - 1];
-    const double in = e.width(layer - 1), out = e.width(layer);
+    const double in = layer == 1 ? e.input_width() : e.width(layer - 1), out = e.width(layer);
     const double rows = std::min(static_cast<double>(chunk_rows(e.job, e.epoch.replication, layer)), share);
     const double remote = chunk.most_remote_rows / std::max<double>(1, static_cast<double>(chunk.chunks));
     // Memory that all layers use: what a wider one has outgrown stays behind.
@@ -321,7 +350,10 @@ double labels_bytes(const Estimate& e) {
 }
 
 double sampler_bytes(const Estimate& e) {
-  return sampler_kind_of(e.job.config.sampler.kind).spreads_weights ? 8 * e.n() / e.epoch.parts() : 0;
+  // A weight for each column.
+  return sampler_kind_of(e.job.config.sampler.kind).spreads_weights
+             ? 8 * static_cast<double>(e.job.graph.columns) / e.epoch.parts()
+             : 0;
 }
 
 // The phases of a job, each with what lives in it.
@@ -353,7 +385,10 @@ class Phases {
 std::int64_t chunk_rows(const JobSize& job, std::int64_t replication, std::size_t layer) {
   const double degree =
       static_cast<double>(job.graph.edges) / static_cast<double>(std::max<std::int64_t>(1, job.graph.nodes));
-  return evaluation_chunk_rows(degree, layer == 1 ? job.graph.features : job.config.model.hidden,
+  std::int64_t widest = 0;
+  for (const auto& table : input_tables(job.graph, job.config.model.embedding))
+    widest = std::max(widest, table.width);
+  return evaluation_chunk_rows(degree, layer == 1 ? widest : job.config.model.hidden,
                                evaluation_memory(job, replication));
 }
 
@@ -383,11 +418,12 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
   phases.keep("labels, splits", Arrays().add(labels_bytes(e)).add(sampler_bytes(e)));
   if (job.training) {
     phases.keep("features", Arrays().add(resident.features));
+    phases.keep("embeddings", Arrays().add(resident.embeddings));
     phases.keep("network and optimiser", network(e));
   }
   const bool on_host = !job.gpu, network_on_host = on_host && job.training;
   const auto of_window = on_host ? window(e) : nothing, of_sampling = on_host ? sampling(e) : nothing;
-  const auto of_step = network_on_host ? input_rows(e) : nothing;
+  const auto of_step = network_on_host ? input_rows(e) + embedding_update(e) : nothing;
   const auto of_network = network_on_host ? activations(e) : nothing;
   const auto of_ahead = network_on_host ? steps_ahead(e) : nothing;
   // Arrays of a step grow with the largest minibatch so far, an eighth at a time, and leave what

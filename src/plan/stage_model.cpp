@@ -7,6 +7,7 @@
 #include "espalier/base/index_type.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "espalier/feature/fetch_model.hpp"
+#include "espalier/feature/input_tables.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
@@ -23,8 +24,8 @@ double id_bytes(const StageInput& in) {
   return index_bytes(in.job.graph.nodes);
 }
 
-double stored_row_bytes(const GraphInfo& graph) {
-  return static_cast<double>(graph.features) * (graph.half_features ? 2 : 4);
+std::vector<InputTable> tables_of(const StageInput& in) {
+  return input_tables(in.job.graph, in.job.config.model.embedding);
 }
 
 Cost all_reduce_cost(double bytes, int ranks) {
@@ -38,22 +39,46 @@ NetworkShape network_of(const StageInput& in) {
   return network_shape(in.job.graph, in.job.config);
 }
 
-double width_of(const StageInput& in, std::size_t layer) {  // of H[layer]
-  if (layer == 0) return static_cast<double>(in.job.graph.features);
+double width_of(const StageInput& in, std::size_t layer) {  // of H[layer]; of 0 on average
+  double width = 0;
+  const auto tables = tables_of(in);
+  for (std::size_t k = 0; layer == 0 && k < tables.size(); ++k)
+    width +=
+        in.work.mean.fetched[k] / std::max(1.0, in.work.mean.rows[0]) * static_cast<double>(tables[k].width);
+  if (layer == 0) return width;
   return static_cast<double>(network_layers(network_of(in))[layer - 1].layer.out);
 }
 
-// train/trainer.hpp: every step asks once, for the rows of its minibatches.
+// feature/embedding_store.hpp, of a rank in a step: gradients of rows on their way to the shards,
+// rows that changed on their way to the copies; row_store.hpp: those that were fetched too early.
+Cost update_cost(const StageInput& in, const InputTable& table, double sent) {
+  const int rows = in.epoch.rows(), c = in.epoch.replication;
+  const double id = id_bytes(in), row = static_cast<double>(table.row_bytes()), ranks = in.epoch.ranks;
+  auto cost = row_update_cost(rows, c, sent, in.work.changed_rows / ranks, id, row);
+  if (in.epoch.steps_late > 0)
+    cost += row_correction_cost(rows, in.work.corrected_rows * crossing(rows) / ranks, id, row);
+  return cost;
+}
+
+// train/trainer.hpp: every step asks once for the rows of its minibatches, of each table.
 std::vector<Cost> fetch_costs(const StageInput& in) {
   const int rows = in.epoch.rows();
   std::vector<Cost> costs(in.epoch.ranks);
-  if (rows == 1) return costs;
-  const auto empty = feature_fetch_cost(rows, 0, 0, 0);
-  for (std::size_t rank = 0; rank < costs.size(); ++rank) {
-    costs[rank] = steps_of(in) * empty;
-    const auto full = feature_fetch_cost(rows, in.work.remote_input_rows[rank] / crossing(rows), id_bytes(in),
-                                         stored_row_bytes(in.job.graph));
-    costs[rank].bytes += full.bytes - empty.bytes;
+  const auto tables = tables_of(in);
+  for (std::size_t k = 0; k < tables.size(); ++k) {
+    if (tables[k].learnt && in.epoch.ranks > 1) {
+      const double steps = steps_of(in),
+                   sent = in.work.mean.fetched[k] * static_cast<double>(in.work.batches) / in.epoch.ranks;
+      for (auto& cost : costs) cost += steps * update_cost(in, tables[k], sent / steps);
+    }
+    if (rows == 1) continue;
+    const auto empty = feature_fetch_cost(rows, 0, 0, 0);
+    for (std::size_t rank = 0; rank < costs.size(); ++rank) {
+      costs[rank] += steps_of(in) * empty;
+      const auto full = feature_fetch_cost(rows, in.work.remote_input_rows[k][rank] / crossing(rows),
+                                           id_bytes(in), static_cast<double>(tables[k].row_bytes()));
+      costs[rank].bytes += full.bytes - empty.bytes;
+    }
   }
   return costs;
 }
@@ -87,9 +112,12 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
       same += chunks * Cost{1.0 * (rows - 1), 8.0 * (rows - 1),
                             matrix_has_values(in.job.graph, in.job.config) ? 5.0 : 4.0};
     if (rows > 1) {
-      const double row = layer == 1 ? stored_row_bytes(in.job.graph) : 4 * width_of(in, layer - 1);
+      const auto tables = tables_of(in);
+      double row = layer == 1 ? 0 : 4 * width_of(in, layer - 1);
+      for (std::size_t k = 0; layer == 1 && k < tables.size(); ++k)
+        row += work.table_shares[k] * static_cast<double>(tables[k].row_bytes());
       const auto empty = feature_fetch_cost(rows, 0, 0, 0);
-      same += chunks * empty;
+      same += static_cast<double>(layer == 1 ? tables.size() : 1) * chunks * empty;
       const auto bytes = [&](double remote) {
         return feature_fetch_cost(rows, remote / crossing(rows), id_bytes(in), row).bytes - empty.bytes;
       };

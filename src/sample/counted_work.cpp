@@ -98,7 +98,12 @@ class EpochCount {
     work_.batches = plan_.batches();
     work_.mean = work_.largest = {std::vector<double>(layers_ + 1, 0), std::vector<double>(layers_ + 1, 0)};
     work_.scanned.assign(layers_ + 1, 0);
-    work_.remote_input_rows.assign(job_.ranks, 0);
+    const auto tables = job_.tables.size();
+    work_.remote_input_rows.assign(tables, std::vector<double>(static_cast<std::size_t>(job_.ranks), 0));
+    work_.mean.fetched = work_.largest.fetched = std::vector<double>(tables, 0);
+    fetched_rows_.resize(tables);
+    if (job_.learns_rows)
+      times_read_.assign(static_cast<std::size_t>(job_.tables.back().count(a_.rows())), 0);
     work_.distinct.assign(layers_, 0);
     work_.distinct_entries.assign(layers_, 0);
     work_.row_entries.assign(layers_, 0);
@@ -196,16 +201,21 @@ class EpochCount {
       work_.scanned[layer] += scanned;
     }
     const int row = rank / job_.replication;
-    std::int64_t remote = 0, fetched = 0;
-    for (const auto v : minibatch.vertices) {
-      if (!job_.fetched.holds(v)) continue;
-      ++fetched;
-      remote += blocks_.owner(v) != row;
+    for (std::size_t table = 0; table < job_.tables.size(); ++table) {
+      std::int64_t remote = 0, fetched = 0;
+      for (const auto v : minibatch.vertices) {
+        if (!job_.tables[table].holds(v)) continue;
+        ++fetched;
+        if (job_.learns_rows && table + 1 == job_.tables.size())
+          ++times_read_[static_cast<std::size_t>(job_.tables[table].number(v))];
+        remote += blocks_.owner(v) != row;
+      }
+      work_.remote_input_rows[table][static_cast<std::size_t>(rank)] += static_cast<double>(remote);
+      auto& largest = work_.largest.fetched[table];
+      largest = std::max(largest, static_cast<double>(fetched));
+      work_.mean.fetched[table] += static_cast<double>(fetched);
+      fetched_rows_[table].add(static_cast<double>(fetched));
     }
-    work_.remote_input_rows[rank] += static_cast<double>(remote);
-    work_.mean.fetched += static_cast<double>(fetched);
-    work_.largest.fetched = std::max(work_.largest.fetched, static_cast<double>(fetched));
-    fetched_rows_.add(static_cast<double>(fetched));
     input_rows_.add(static_cast<double>(std::ssize(minibatch.vertices)));
   }
 
@@ -244,13 +254,13 @@ class EpochCount {
       together.remote_entries += remote ? entries : 0;
     }
     if (!kind_.layer_wise) return;
-    count.picks += count_picks(block, job_.shape.fanout[k]);
+    count.picks += count_picks(block, k);
     if (kind_.sums_rows) count_sums(minibatch, block.rows, row, column, count);
   }
 
   // Columns that were picked: with a sum of rows each of them meets a row of the frontier.
-  double count_picks(const BlockView<Cpu>& block, std::int64_t fanout) {
-    if (draws_) return static_cast<double>(draws_->takes_all(fanout) ? draws_->support() : fanout);
+  double count_picks(const BlockView<Cpu>& block, std::size_t k) {
+    if (draws_) return static_cast<double>(draws_->picks_of_layer(k));
     std::vector<bool> met(block.columns, false);
     for (std::int64_t row = 0; row < block.rows; ++row)
       for (const auto column : block.row_indices(row)) met[column] = true;
@@ -293,7 +303,7 @@ class EpochCount {
                          .purpose = Purpose::kSample,
                          .epoch = job_.epoch,
                          .batch = static_cast<std::uint64_t>(batch)});
-    draws_->begin(cpu_, streams, job_.shape.fanout);
+    draws_->begin(cpu_, streams);
     points_ += static_cast<double>(draws_->points());
     most_rounds_ = std::max(most_rounds_, draws_->rounds());
   }
@@ -351,13 +361,15 @@ class EpochCount {
       for (double* number :
            {&count.rows, &count.entries, &count.results, &count.picks, &count.sums, &count.served_sums})
         *number /= static_cast<double>(draw);
-    std::ranges::fill(work_.remote_input_rows, 0.0);
-    const double remote = job_.rows() > 1 ? crossing(job_.rows()) * fetched_rows_.mean() : 0;
+    for (auto& of_table : work_.remote_input_rows) std::ranges::fill(of_table, 0.0);
+    const double remote = job_.rows() > 1 ? crossing(job_.rows()) : 0;
     for (std::int64_t window = 0; window < windows(); ++window)
       for (int rank = 0; rank < job_.ranks; ++rank) {
         const auto kept = std::ssize(batches_of(window, rank));
         const auto r = static_cast<std::size_t>(rank);
-        work_.remote_input_rows[r] += remote * static_cast<double>(kept);
+        for (std::size_t table = 0; table < job_.tables.size(); ++table)
+          work_.remote_input_rows[table][r] +=
+              remote * fetched_rows_[table].mean() * static_cast<double>(kept);
         for (std::size_t k = 0; k < layers_ && job_.parts() > 1; ++k)
           book(rank, k, expected_work_of(static_cast<double>(kept), k));
         if (kept > work_.stacked) remember_expected_stack(kept);
@@ -407,8 +419,9 @@ class EpochCount {
     work_.drawn = totals_.batches;
     const double drawn = std::max<double>(1, static_cast<double>(totals_.batches));
     const double all = static_cast<double>(work_.batches), scale = all / drawn;
-    for (auto* sizes : {&work_.mean.rows, &work_.mean.entries, &work_.scanned})
+    for (auto* sizes : {&work_.mean.rows, &work_.mean.entries, &work_.mean.fetched, &work_.scanned})
       for (auto& size : *sizes) size /= drawn;
+    for (const auto times : times_read_) expect_changes(times / drawn, job_, work_);
     work_.sampled_edges = static_cast<double>(totals_.sampled_edges) * scale;
     work_.input_rows = static_cast<double>(totals_.input_rows) * scale;
     if (totals_.batches == work_.batches) work_.digest = totals_.digest;
@@ -446,7 +459,9 @@ class EpochCount {
   double points_ = 0;
   std::int64_t most_rounds_ = 0;
   SampleCounts totals_;
-  Moments input_rows_, fetched_rows_;
+  Moments input_rows_;
+  std::vector<Moments> fetched_rows_;     // of each table
+  std::vector<std::int32_t> times_read_;  // of each row that is learnt
   EpochWork work_;
 };
 

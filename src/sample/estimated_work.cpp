@@ -113,8 +113,11 @@ ProductWork expected_layer(std::vector<DegreeClass>& classes, double fanout, dou
 std::vector<ProductWork> expected_layers(std::vector<DegreeClass> classes, double batches,
                                          const PlannedEpoch& job, double* input_rows) {
   std::vector<ProductWork> layers;
-  for (const auto fanout : job.shape.fanout)
+  const bool layer_wise = sampler_kind_of(job.sampler).layer_wise;
+  for (std::size_t k = 0; k < job.shape.fanout.size(); ++k) {
+    const auto fanout = layer_wise ? most_of_layer(job.shape, k) : job.shape.fanout[k];
     layers.push_back(expected_layer(classes, static_cast<double>(fanout), batches, job));
+  }
   *input_rows = sum_over(classes, [](const auto& of) { return of.included; });
   return layers;
 }
@@ -155,13 +158,21 @@ EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes,
   work.input_rows = all * work.mean.rows[0];
   // As if types were met in proportion to their vertices.
   const auto n = std::ssize(degrees);
-  const double share =
-      static_cast<double>(job.fetched.count(n)) / static_cast<double>(std::max<std::int64_t>(n, 1));
-  work.mean.fetched = work.largest.fetched = share * work.mean.rows[0];
+  for (const auto& table : job.tables) {
+    const double share =
+        static_cast<double>(table.count(n)) / static_cast<double>(std::max<std::int64_t>(n, 1));
+    work.mean.fetched.push_back(share * work.mean.rows[0]);
+    work.remote_input_rows.emplace_back(
+        static_cast<std::size_t>(job.ranks),
+        job.rows() > 1 ? share * work.input_rows * crossing(job.rows()) / job.ranks : 0);
+  }
+  work.largest.fetched = work.mean.fetched;
+  if (job.learns_rows) {
+    const auto rows = job.tables.back().count(n);
+    expect_changes(work.mean.fetched.back() / static_cast<double>(std::max<std::int64_t>(rows, 1)), job, work,
+                   static_cast<double>(rows));
+  }
   for (const auto entries : work.mean.entries) work.sampled_edges += all * entries;
-  work.remote_input_rows.assign(
-      static_cast<std::size_t>(job.ranks),
-      job.rows() > 1 ? share * work.input_rows * crossing(job.rows()) / job.ranks : 0);
 
   const auto windows = static_cast<double>(count_batches(work.batches, job.bulk));
   work.stacked = count_batches(std::min(job.bulk, work.batches), job.ranks);
@@ -186,7 +197,8 @@ EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes,
   }
   if (sampler_kind_of(job.sampler).spreads_weights && job.parts() > 1) {
     double points = 0;
-    for (const auto fanout : job.shape.fanout) points += std::max<double>(0, static_cast<double>(fanout));
+    for (std::size_t k = 0; k < job.shape.fanout.size(); ++k)
+      points += static_cast<double>(drawn_of_layer(job.shape, k));
     work.draws = find_cost(job.parts(), points * all / job.ranks);
   }
   return work;

@@ -48,13 +48,16 @@ DegreeMoments degree_moments(const DistCsr<Index>& a, const SamplerShape& shape)
     return shape.relation_fanout.empty() ? fanout[k] : shape.relation_fanout[k][relation];
   };
   // Integers: every process column gets the same sums, so every rank chooses the same schedules.
-  std::vector<std::uint64_t> sums(3 + 2 * fanout.size(), 0);
+  const auto relations = shape.relation_fanout.empty() ? 0 : static_cast<std::size_t>(a.columns.relations());
+  const auto first_relation = 3 + 2 * fanout.size();
+  std::vector<std::uint64_t> sums(first_relation + relations, 0);
   for (std::int64_t row = 0; row < a.local.rows; ++row) {
     const auto degree = static_cast<std::uint64_t>(a.local.row_size(row));
     sums[0] += 1;
     sums[1] += degree;
     sums[2] += degree * degree;
     for_each_part(a.columns.leaf(), a.local.row_indices(row), [&](std::uint64_t entries, int relation) {
+      if (relations > 0) sums[first_relation + static_cast<std::size_t>(relation)] += entries;
       for (std::size_t k = 0; k < fanout.size(); ++k) {
         const auto most = fanout_of(k, relation);
         const auto picks = most < 0 ? entries : std::min(static_cast<std::uint64_t>(most), entries);
@@ -67,11 +70,12 @@ DegreeMoments degree_moments(const DistCsr<Index>& a, const SamplerShape& shape)
     a.grid->column_comm().all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "setup");
   const auto sum = [&](std::size_t k) { return static_cast<double>(sums[k]); };
   const double rows = std::max(sum(0), 1.0), ends = std::max(sum(1), 1.0);
-  DegreeMoments moments = {sum(0), sum(1), sum(1) / rows, sum(2) / ends, {}, {}};
+  DegreeMoments moments = {sum(0), sum(1), sum(1) / rows, sum(2) / ends, {}, {}, {}};
   for (std::size_t k = 0; k < fanout.size(); ++k) {
     moments.picks.push_back(sum(3 + 2 * k) / rows);
     moments.neighbour_picks.push_back(sum(4 + 2 * k) / ends);
   }
+  for (std::size_t r = 0; r < relations; ++r) moments.of_relations.push_back(sum(first_relation + r));
   return moments;
 }
 
@@ -91,14 +95,33 @@ std::vector<ProductWork> node_wise_work(const DegreeMoments& degrees, const Samp
   return layers;
 }
 
+namespace {
+
+// The columns that a batch draws in layer k from a support of all, or from each relation's, in
+// proportion to its entries.
+double picks_of_layer(const DegreeMoments& degrees, const SamplerShape& shape, std::size_t k,
+                      double support) {
+  const auto at_most = [](std::int64_t fanout, double of) {
+    return fanout < 0 ? of : std::min(static_cast<double>(fanout), of);
+  };
+  if (degrees.of_relations.empty()) return at_most(most_of_layer(shape, k), support);
+  double picks = 0;
+  for (std::size_t r = 0; r < degrees.of_relations.size(); ++r)
+    picks += at_most(shape.relation_fanout[k][r],
+                     support * degrees.of_relations[r] / std::max(degrees.entries, 1.0));
+  return picks;
+}
+
+}  // namespace
+
 std::vector<ProductWork> layer_wise_work(const DegreeMoments& degrees, const SamplerShape& shape, int parts,
                                          bool sums) {
   std::vector<ProductWork> layers;
   double frontier = static_cast<double>(shape.batch_size), degree = degrees.mean;
-  for (const auto fanout : shape.fanout) {
+  for (std::size_t k = 0; k < shape.fanout.size(); ++k) {
     auto work = rows_of(frontier, degree, degrees, shape);
     const double support = sums ? distinct(frontier * degree, degrees.rows) : degrees.rows;
-    const double picks = fanout < 0 ? support : std::min(static_cast<double>(fanout), support);
+    const double picks = picks_of_layer(degrees, shape, k, support);
     if (sums) work.sums = work.batches * parts * distinct(frontier * degree / parts, degrees.rows);
     work.picks = work.batches * picks;
     work.results = work.row_entries * std::min(1.0, picks / std::max(support, 1.0));

@@ -16,6 +16,8 @@ namespace espalier {
 struct DegreeMoments {
   double rows = 0, entries = 0, mean = 0, neighbour = 0;
   std::vector<double> picks, neighbour_picks;
+  std::vector<double> of_relations = {};  ///< the entries of each, where each has a fanout
+                                          ///< of its own
 };
 
 /// Collective over the process column.

@@ -14,7 +14,8 @@
 // a vertex that was hit before in the round is dropped. That is the law of drawing with replacement
 // and dropping duplicates, and each round brings at least one pick per batch. Points are words of
 // the batch's stream in order, so the picks do not depend on the grid. A support of at most s is
-// taken whole.
+// taken whole. With a fanout for each relation the columns of each are such a distribution, a part
+// of the axis with a total of its own.
 #include "fastgcn.hpp"
 
 #include <algorithm>
@@ -69,16 +70,18 @@ void take_roots(std::vector<std::uint64_t>& squares, std::int64_t vertices) {
 // The draws of one list.
 class ListDraws {
  public:
-  ListDraws(const RandomStream& stream, std::int64_t picks) : words_(stream), missing_(picks) {}
+  ListDraws(const RandomStream& stream, std::int64_t picks, const AxisPart& part)
+      : words_(stream), missing_(picks), part_(part) {}
 
   std::int64_t missing() const { return missing_; }
   const std::vector<Interval>& in_order() const { return in_order_; }
+  std::uint64_t total() const { return part_.total; }
 
-  // One point for each missing pick on the axis 0 .. total without the removed intervals, as points
-  // of the whole axis.
-  void next_points(std::uint64_t total, std::uint64_t* points) {
+  // One point for each missing pick on the part without the removed intervals, as points of the
+  // whole axis.
+  void next_points(std::uint64_t* points) {
     for (std::int64_t k = 0; k < missing_; ++k)
-      points[k] = axis_.on_whole_axis(mulhi(words_.next(), total - axis_.removed()));
+      points[k] = part_.begin + axis_.on_whole_axis(mulhi(words_.next(), part_.total - axis_.removed()));
   }
 
   // Takes the vertices that the points of a round hit, in the order of the points.
@@ -97,15 +100,16 @@ class ListDraws {
     std::sort(removed_.begin() + middle, removed_.end(), before);
     std::inplace_merge(removed_.begin(), removed_.begin() + middle, removed_.end(), before);
     axis_.clear();
-    for (const auto& interval : removed_) axis_.cut(interval.start, interval.weight);
+    for (const auto& interval : removed_) axis_.cut(interval.start - part_.begin, interval.weight);
   }
 
  private:
   RandomWords words_;
   std::int64_t missing_;
+  AxisPart part_;
   std::vector<Interval> in_order_;
   std::vector<Interval> removed_;  // ascending: what earlier rounds took
-  CutAxis axis_;                   // without them
+  CutAxis axis_;                   // the part without them
 };
 
 // Appends the columns of draws made in this order, ascending, and their factors.
@@ -131,7 +135,6 @@ std::vector<double> factors_of(std::span<const Interval> in_order, SamplerMode m
 }  // namespace
 
 struct DrawRoundsOn<Cpu>::State {
-  std::uint64_t total;
   SharedList<std::int64_t> offsets;
   std::vector<ListDraws> lists;
   std::vector<std::int64_t> begins;  // [lists + 1] of the points of a round
@@ -143,10 +146,11 @@ struct DrawRoundsOn<Cpu>::State {
 };
 
 DrawRoundsOn<Cpu>::DrawRoundsOn(const Cpu&, std::span<const RandomStream> streams,
-                                const SharedList<std::int64_t>& offsets, std::uint64_t total, std::int64_t)
-    : state_(new State{total, offsets, {}, {}}) {
+                                const SharedList<std::int64_t>& offsets, const std::vector<AxisPart>& parts,
+                                std::int64_t)
+    : state_(new State{offsets, {}, {}}) {
   for (std::int64_t k = 0; k < std::ssize(streams); ++k)
-    state_->lists.emplace_back(streams[k], offsets[k + 1] - offsets[k]);
+    state_->lists.emplace_back(streams[k], offsets[k + 1] - offsets[k], parts[k % std::ssize(parts)]);
   state_->begin_round();
 }
 DrawRoundsOn<Cpu>::~DrawRoundsOn() = default;
@@ -159,7 +163,7 @@ Buffer<std::uint64_t> DrawRoundsOn<Cpu>::next_points(const Cpu& cpu) {
   Buffer<std::uint64_t> points(missing());
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1)
   for (std::int64_t k = 0; k < std::ssize(state_->lists); ++k)
-    state_->lists[k].next_points(state_->total, points.data() + state_->begins[k]);
+    state_->lists[k].next_points(points.data() + state_->begins[k]);
   return points;
 }
 
@@ -174,7 +178,7 @@ template <class Index>
 LayerPicks<Index, Cpu> DrawRoundsOn<Cpu>::picks(const Cpu&, SamplerMode mode) const {
   LayerPicks<Index, Cpu> picks = {state_->offsets, {}, {}};
   for (const auto& list : state_->lists)
-    add_picks<Index>(list.in_order(), factors_of(list.in_order(), mode, state_->total), picks);
+    add_picks<Index>(list.in_order(), factors_of(list.in_order(), mode, list.total()), picks);
   return picks;
 }
 
@@ -186,13 +190,20 @@ std::vector<std::uint64_t> fastgcn_weights(const DistCsr<Index>& m, SamplerMode 
 }
 
 template <class Index>
-LayerPicks<Index> whole_support(std::span<const Interval> all, SamplerMode mode, std::uint64_t total) {
-  LayerPicks<Index> picks;
+void add_whole_support(std::span<const Interval> all, SamplerMode mode, std::uint64_t total,
+                       LayerPicks<Index>& picks) {
   add_picks<Index>(
       all,
       mode == SamplerMode::kDebiased ? std::vector<double>(all.size(), 1.0) : factors_of(all, mode, total),
       picks);
-  return picks;
+}
+
+template <class T>
+void copy_lists(const Cpu&, const Buffer<T>& from, const SharedList<std::int64_t>& sources,
+                const SharedList<std::int64_t>& offsets, Buffer<T>& to) {
+  to.resize(offsets.back());
+  for (std::int64_t list = 0; list < sources.size(); ++list)
+    std::copy_n(from.data() + sources[list], offsets[list + 1] - offsets[list], to.data() + offsets[list]);
 }
 
 template <class Index>
@@ -201,10 +212,19 @@ std::unique_ptr<Sampler> make_fastgcn(const Cpu& cpu, const DistCsr<Index>& m, c
                                      std::make_unique<FastGcnDistribution<Index, Cpu>>(cpu, m, shape));
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                                \
-  template LayerPicks<Index, Cpu> DrawRoundsOn<Cpu>::picks(const Cpu&, SamplerMode) const;         \
-  template std::vector<std::uint64_t> fastgcn_weights(const DistCsr<Index>&, SamplerMode);         \
-  template LayerPicks<Index> whole_support(std::span<const Interval>, SamplerMode, std::uint64_t); \
+#define ESPALIER_INSTANTIATE_COPY(T)                                                      \
+  template void copy_lists(const Cpu&, const Buffer<T>&, const SharedList<std::int64_t>&, \
+                           const SharedList<std::int64_t>&, Buffer<T>&);
+ESPALIER_INSTANTIATE_COPY(std::int32_t)
+ESPALIER_INSTANTIATE_COPY(std::int64_t)
+ESPALIER_INSTANTIATE_COPY(double)
+#undef ESPALIER_INSTANTIATE_COPY
+
+#define ESPALIER_INSTANTIATE(Index)                                                        \
+  template LayerPicks<Index, Cpu> DrawRoundsOn<Cpu>::picks(const Cpu&, SamplerMode) const; \
+  template std::vector<std::uint64_t> fastgcn_weights(const DistCsr<Index>&, SamplerMode); \
+  template void add_whole_support(std::span<const Interval>, SamplerMode, std::uint64_t,   \
+                                  LayerPicks<Index>&);                                     \
   template std::unique_ptr<Sampler> make_fastgcn(const Cpu&, const DistCsr<Index>&, const SamplerShape&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "each_batch.hpp"
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/base/search.hpp"
@@ -28,9 +29,11 @@ struct DrawLists {
   const std::int64_t* begin;    // [count + 1] slots
   const RandomStream* streams;  // [count]
   std::int64_t count;
-  std::uint64_t total;  // of all weights
+  const AxisPart* parts;  // [part_count] that the lists draw from, one after another
+  std::int64_t part_count;
 
   __device__ std::int64_t of(std::int64_t slot) const { return segment_of(begin, count, slot); }
+  __device__ const AxisPart& part(std::int64_t list) const { return parts[list % part_count]; }
 };
 
 // What is cut out of the axis of each list: [slots], from where the list begins, ascending. CutAxis
@@ -64,7 +67,8 @@ void draw_points(const Cuda& cuda, DrawLists lists, CutIntervals cut, const std:
                open = k - open_begin[list];
     const auto word = random64(lists.streams[list], words_used[list] + static_cast<std::uint64_t>(open));
     const auto removed = taken[list] == 0 ? 0 : cut.width_to[begin + taken[list] - 1];
-    to[k] = on_whole_axis(cut, begin, taken[list], mulhi(word, lists.total - removed));
+    const auto& part = lists.part(list);
+    to[k] = part.begin + on_whole_axis(cut, begin, taken[list], mulhi(word, part.total - removed));
   });
 }
 
@@ -106,11 +110,11 @@ void compact(const Cuda& cuda, DrawLists lists, const std::int64_t* numbers, con
              const std::uint64_t* width, const std::int64_t* before_slot, std::int64_t slots,
              const Interval* drawn, Interval* kept, std::uint64_t* shortened_start, std::uint64_t* width_to) {
   for_each(cuda, "fastgcn_compact", slots, [=] __device__(std::int64_t p) {
-    const auto begin = lists.begin[lists.of(p)];
+    const auto list = lists.of(p), begin = lists.begin[list];
     if (before_slot[p + 1] > before_slot[p]) kept[begin + before_slot[p] - before_slot[begin]] = drawn[p];
     if (before[p + 1] == before[p]) return;
     const auto place = begin + before[p] - before[begin];
-    shortened_start[place] = drawn[numbers[p]].start - (width[p] - width[begin]);
+    shortened_start[place] = drawn[numbers[p]].start - lists.part(list).begin - (width[p] - width[begin]);
     width_to[place] = width[p + 1] - width[begin];
   });
 }
@@ -138,9 +142,9 @@ void value_picks(const Cuda& cuda, SamplerMode mode, DrawLists lists, const std:
   for_each(cuda, "fastgcn_values", slots, [=] __device__(std::int64_t p) {
     const auto list = lists.of(p), begin = lists.begin[list], picks = lists.begin[list + 1] - begin,
                slot = numbers[p];
-    const auto left = lists.total - (before[slot] - before[begin]);
+    const auto total = lists.part(list).total, left = total - (before[slot] - before[begin]);
     columns[p] = static_cast<Index>(drawn[slot].vertex);
-    factors[p] = pick_factor(mode, lists.total, left, drawn[slot].weight, slot - begin + 1, picks,
+    factors[p] = pick_factor(mode, total, left, drawn[slot].weight, slot - begin + 1, picks,
                              static_cast<double>(picks));
   });
 }
@@ -149,7 +153,7 @@ void value_picks(const Cuda& cuda, SamplerMode mode, DrawLists lists, const std:
 
 struct DrawRoundsOn<Cuda>::State {
   SharedList<std::int64_t, Cuda> offsets;
-  std::uint64_t total;
+  DeviceArray<AxisPart> parts;
   std::int64_t missing;
   int vertex_bits, key_bits;  // of the sort's keys
   DeviceArray<RandomStream> streams;
@@ -158,13 +162,15 @@ struct DrawRoundsOn<Cuda>::State {
       before_slot;
   DeviceArray<std::uint64_t> words_used, shortened_start, width_to, keys, sorted, widths, width_before;
 
-  DrawLists lists() const { return {offsets.data(), streams.data(), std::ssize(taken), total}; }
+  DrawLists lists() const {
+    return {offsets.data(), streams.data(), std::ssize(taken), parts.data(), std::ssize(parts)};
+  }
   std::int64_t slots() const { return offsets.back(); }
 };
 
 DrawRoundsOn<Cuda>::DrawRoundsOn(const Cuda& cuda, std::span<const RandomStream> streams,
-                                 const SharedList<std::int64_t, Cuda>& offsets, std::uint64_t total,
-                                 std::int64_t vertices)
+                                 const SharedList<std::int64_t, Cuda>& offsets,
+                                 const std::vector<AxisPart>& parts, std::int64_t vertices)
     : state_(std::make_unique<State>()) {
   auto& s = *state_;
   const auto slots = offsets.back(), lists = std::ssize(streams);
@@ -173,7 +179,7 @@ DrawRoundsOn<Cuda>::DrawRoundsOn(const Cuda& cuda, std::span<const RandomStream>
   ESPALIER_CHECK(s.key_bits <= 64, "{} batches and layers of {} vertices in a call; take fewer", lists,
                  vertices);
   s.offsets = offsets;
-  s.total = total;
+  s.parts = copy_to(cuda, std::span<const AxisPart>(parts));
   s.missing = slots;
   s.streams = copy_to(cuda, streams);
   for (auto* array : {&s.taken, &s.open}) array->resize(lists);
@@ -237,12 +243,33 @@ LayerPicks<Index, Cuda> DrawRoundsOn<Cuda>::picks(const Cuda& cuda, SamplerMode 
   return picks;
 }
 
+template <class T>
+void copy_lists(const Cuda& cuda, const DeviceArray<T>& from, const SharedList<std::int64_t, Cuda>& sources,
+                const SharedList<std::int64_t, Cuda>& offsets, DeviceArray<T>& to) {
+  to.resize(offsets.back());
+  auto* const copies = to.data();
+  const auto* const numbers = from.data();
+  const auto *const first = sources.data(), *const begins = offsets.data();
+  for_each_in_batches(cuda, "fastgcn_copy", {0, sources.size()}, offsets,
+                      [=] __device__(std::int64_t list, std::int64_t k) {
+                        copies[k] = numbers[first[list] + k - begins[list]];
+                      });
+}
+
 template <class Index>
 std::unique_ptr<SamplerOn<Cuda>> make_fastgcn(const Cuda& cuda, const DistCsr<Index, Cuda>& m,
                                               const SamplerShape& shape) {
   return make_layer_wise<Index, Cuda>(m, shape,
                                       std::make_unique<FastGcnDistribution<Index, Cuda>>(cuda, m, shape));
 }
+
+#define ESPALIER_INSTANTIATE_COPY(T)                                                                  \
+  template void copy_lists(const Cuda&, const DeviceArray<T>&, const SharedList<std::int64_t, Cuda>&, \
+                           const SharedList<std::int64_t, Cuda>&, DeviceArray<T>&);
+ESPALIER_INSTANTIATE_COPY(std::int32_t)
+ESPALIER_INSTANTIATE_COPY(std::int64_t)
+ESPALIER_INSTANTIATE_COPY(double)
+#undef ESPALIER_INSTANTIATE_COPY
 
 #define ESPALIER_INSTANTIATE(Index)                                                                \
   template LayerPicks<Index, Cuda> DrawRoundsOn<Cuda>::picks(const Cuda&, SamplerMode) const;      \

@@ -1,6 +1,6 @@
 // FastGCN for every space (fastgcn.cpp says what is drawn). Picks do not depend on frontiers, so
 // those of all batches and layers of a bulk are drawn together, in rounds. A *list* is the draws of
-// one batch and layer.
+// one batch and layer, or of one relation of these, from one part of the axis of weights.
 #pragma once
 
 #include <memory>
@@ -22,10 +22,10 @@ class DrawRoundsOn;
 template <>
 class DrawRoundsOn<Cpu> {
  public:
-  /// List k draws offsets[k+1] - offsets[k] of so many vertices, with the words of streams[k];
-  /// their weights sum to `total`.
+  /// List k draws offsets[k+1] - offsets[k] of so many vertices, with the words of streams[k], from
+  /// parts[k % parts.size()] of the axis.
   DrawRoundsOn(const Cpu& cpu, std::span<const RandomStream> streams, const SharedList<std::int64_t>& offsets,
-               std::uint64_t total, std::int64_t vertices);
+               const std::vector<AxisPart>& parts, std::int64_t vertices);
   ~DrawRoundsOn();
   /// How many picks are missing.
   std::int64_t missing() const;
@@ -47,7 +47,8 @@ template <>
 class DrawRoundsOn<Cuda> {
  public:
   DrawRoundsOn(const Cuda& cuda, std::span<const RandomStream> streams,
-               const SharedList<std::int64_t, Cuda>& offsets, std::uint64_t total, std::int64_t vertices);
+               const SharedList<std::int64_t, Cuda>& offsets, const std::vector<AxisPart>& parts,
+               std::int64_t vertices);
   ~DrawRoundsOn();
   std::int64_t missing() const;
   DeviceArray<std::uint64_t> next_points(const Cuda& cuda);
@@ -65,9 +66,19 @@ class DrawRoundsOn<Cuda> {
 template <class Index>
 std::vector<std::uint64_t> fastgcn_weights(const DistCsr<Index>& m, SamplerMode mode);
 
-/// The picks of a support that is taken whole, the same for every batch.
+/// Appends the picks of a support that is taken whole, the same for every batch.
 template <class Index>
-LayerPicks<Index> whole_support(std::span<const Interval> all, SamplerMode mode, std::uint64_t total);
+void add_whole_support(std::span<const Interval> all, SamplerMode mode, std::uint64_t total,
+                       LayerPicks<Index>& picks);
+
+/// to[offsets[l] + k] = from[sources[l] + k] for the offsets[l+1] - offsets[l] numbers of
+/// each list.
+template <class T>
+void copy_lists(const Cpu& cpu, const Buffer<T>& from, const SharedList<std::int64_t>& sources,
+                const SharedList<std::int64_t>& offsets, Buffer<T>& to);
+template <class T>
+void copy_lists(const Cuda& cuda, const DeviceArray<T>& from, const SharedList<std::int64_t, Cuda>& sources,
+                const SharedList<std::int64_t, Cuda>& offsets, DeviceArray<T>& to);
 
 template <class Index, class Space>
 class FastGcnDistribution final : public LayerDistribution<Index, Space> {
@@ -75,40 +86,65 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
   /// Collective over the grid.
   FastGcnDistribution(const Space& space, const DistCsr<Index, Space>& m, const SamplerShape& shape)
       : m_(m),
-        mode_(shape.mode),
+        shape_(shape),
         label_(shape.label + "/draws"),
-        weights_(space, m, fastgcn_weights(m.on_host(), shape.mode)) {
-    for (const auto fanout : shape.fanout)
-      if (takes_all(fanout) && all_.empty()) all_ = weights_.all(space, "setup");
+        weights_(space, m, fastgcn_weights(m.on_host(), shape.mode), cuts_of(m.on_host(), shape)) {
+    LayerPicks<Index> whole;
+    for (std::size_t part = 0; part < weights_.parts().size(); ++part) {
+      whole_begins_.push_back(std::ssize(whole.columns));
+      if (is_taken_whole(part))
+        add_whole_support<Index>(weights_.all(space, part, "setup"), shape.mode, weights_.parts()[part].total,
+                                 whole);
+    }
+    whole_columns_ = copy_to(space, std::span<const Index>(whole.columns));
+    whole_factors_ = copy_to(space, std::span<const double>(whole.factors));
   }
 
   /// Draws for all layers of a bulk.
-  void begin(const Space& space, std::span<const RandomStream> streams,
-             std::span<const std::int64_t> fanout) override {
-    const auto layers = std::ssize(fanout);
+  void begin(const Space& space, std::span<const RandomStream> streams) override {
+    const auto layers = shape_.fanout.size(), parts = weights_.parts().size();
     std::vector<RandomStream> keyed;
     std::vector<std::int64_t> begins = {0};
-    for (std::int64_t layer = 1; layer <= layers; ++layer) {
-      const auto of_layer = fanout[layers - layer];
-      for (auto stream : streams) {
-        stream.layer = static_cast<std::uint64_t>(layer);
-        keyed.push_back(stream);
-        begins.push_back(begins.back() + (takes_all(of_layer) ? 0 : of_layer));
-      }
-    }
-    DrawRoundsOn<Space> draws(space, keyed, {space, std::move(begins)}, weights_.total(), m_.local.columns);
+    for (std::size_t layer = 1; layer <= layers; ++layer)
+      for (auto stream : streams)
+        for (std::size_t part = 0; part < parts; ++part) {
+          stream.layer = layer_of_relation(layer, static_cast<std::int64_t>(part));
+          keyed.push_back(stream);
+          begins.push_back(begins.back() +
+                           (takes_all(layers - layer, part) ? 0 : fanout_of(layers - layer, part)));
+        }
+    DrawRoundsOn<Space> draws(space, keyed, {space, std::move(begins)}, weights_.parts(), m_.local.columns);
     points_ = rounds_ = 0;
     while (draw_round(space, draws)) {
     }
-    picks_ = draws.template picks<Index>(space, mode_);
+    picks_ = draws.template picks<Index>(space, shape_.mode);
+    if (whole_columns_.size() == 0) return;
+    append(space, whole_columns_, picks_.columns);
+    append(space, whole_factors_, picks_.factors);
   }
 
   LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>&,
                                 const LayerInputOn<Space>& input) override {
     const auto batches = input.frontier.batches();
-    if (takes_all(input.fanout)) return take_all(space, batches);
-    const auto first = static_cast<std::int64_t>(input.stream.layer - 1) * batches;
-    return copy_lists_of_picks(space, first, batches);
+    const auto parts = weights_.parts().size();
+    const auto layer = static_cast<std::size_t>(input.stream.layer);
+    std::vector<std::int64_t> sources, begins = {0}, batch_begins = {0};
+    for (std::int64_t b = 0; b < batches; ++b) {
+      for (std::size_t part = 0; part < parts; ++part) {
+        const bool whole = takes_all(shape_.fanout.size() - layer, part);
+        const auto list =
+            ((static_cast<std::int64_t>(layer) - 1) * batches + b) * std::ssize(weights_.parts()) +
+            static_cast<std::int64_t>(part);
+        sources.push_back(whole ? picks_.offsets.back() + whole_begins_[part] : picks_.offsets[list]);
+        begins.push_back(begins.back() + picks_of_list(shape_.fanout.size() - layer, part));
+      }
+      batch_begins.push_back(begins.back());
+    }
+    LayerPicks<Index, Space> picks = {{space, std::move(batch_begins)}, {}, {}};
+    const SharedList<std::int64_t, Space> from(space, std::move(sources)), to(space, std::move(begins));
+    copy_lists(space, picks_.columns, from, to, picks.columns);
+    copy_lists(space, picks_.factors, from, to, picks.factors);
+    return picks;
   }
 
   bool normalizes_rows() const override { return false; }
@@ -117,11 +153,37 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
   /// How many points begin() had to resolve for this rank's batches, and in how many rounds.
   std::int64_t points() const { return points_; }
   std::int64_t rounds() const { return rounds_; }
-  std::int64_t support() const { return weights_.support(); }
-  /// Is the support taken whole? Then every batch has the same picks.
-  bool takes_all(std::int64_t fanout) const { return fanout < 0 || weights_.support() <= fanout; }
+  /// How many columns a batch picks in layer k (first: next to the batch).
+  std::int64_t picks_of_layer(std::size_t k) const {
+    std::int64_t picks = 0;
+    for (std::size_t part = 0; part < weights_.parts().size(); ++part) picks += picks_of_list(k, part);
+    return picks;
+  }
 
  private:
+  // Part of the axis: all columns, or those of each relation.
+  static std::vector<std::int64_t> cuts_of(const DistCsr<Index>& m, const SamplerShape& shape) {
+    const auto begins = m.columns.begins.host();
+    if (shape.relation_fanout.empty() || begins.empty()) return {0, m.local.columns};
+    return {begins.begin(), begins.end()};
+  }
+
+  std::int64_t fanout_of(std::size_t k, std::size_t part) const {
+    return shape_.relation_fanout.empty() ? shape_.fanout[k] : shape_.relation_fanout[k][part];
+  }
+  // Is the support taken whole? Then every batch has the same picks.
+  bool takes_all(std::size_t k, std::size_t part) const {
+    return fanout_of(k, part) < 0 || weights_.parts()[part].support <= fanout_of(k, part);
+  }
+  bool is_taken_whole(std::size_t part) const {
+    bool whole = false;
+    for (std::size_t k = 0; k < shape_.fanout.size(); ++k) whole |= takes_all(k, part);
+    return whole;
+  }
+  std::int64_t picks_of_list(std::size_t k, std::size_t part) const {
+    return takes_all(k, part) ? weights_.parts()[part].support : fanout_of(k, part);
+  }
+
   // One round for every batch and layer; false when nothing was missing anywhere. Collective over
   // the process column.
   bool draw_round(const Space& space, DrawRoundsOn<Space>& draws) {
@@ -137,38 +199,25 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
     return true;
   }
 
-  LayerPicks<Index, Space> take_all(const Space& space, std::int64_t batches) const {
-    const auto whole = whole_support<Index>(all_, mode_, weights_.total());
-    std::vector<Array<Space, Index>> columns;
-    std::vector<Array<Space, double>> factors;
-    std::vector<std::int64_t> begins = {0};
-    for (std::int64_t b = 0; b < batches; ++b) {
-      columns.push_back(copy_to(space, std::span<const Index>(whole.columns)));
-      factors.push_back(copy_to(space, std::span<const double>(whole.factors)));
-      begins.push_back(begins.back() + std::ssize(whole.columns));
-    }
-    return {{space, std::move(begins)}, join(space, std::move(columns)), join(space, std::move(factors))};
-  }
-
-  // The lists first .. first + count - 1 of picks_.
-  LayerPicks<Index, Space> copy_lists_of_picks(const Space& space, std::int64_t first,
-                                               std::int64_t count) const {
-    const auto from = picks_.offsets[first];
-    std::vector<std::int64_t> begins;
-    for (std::int64_t b = 0; b <= count; ++b) begins.push_back(picks_.offsets[first + b] - from);
-    LayerPicks<Index, Space> picks = {{space, std::move(begins)}, {}, {}};
-    copy_part(space, picks_.columns, from, picks.offsets.back(), picks.columns);
-    copy_part(space, picks_.factors, from, picks.offsets.back(), picks.factors);
-    return picks;
+  template <class Numbers>
+  static void append(const Space& space, const Numbers& more, Numbers& to) {
+    std::vector<Numbers> pieces(2);
+    pieces[0] = std::move(to);
+    copy_part(space, more, 0, static_cast<std::int64_t>(more.size()), pieces[1]);
+    to = join(space, std::move(pieces));
   }
 
   const DistCsr<Index, Space>& m_;
-  SamplerMode mode_;
+  SamplerShape shape_;
   std::string label_;
   SpreadWeightsOn<Space> weights_;
-  std::vector<Interval> all_;  // the whole support, where a layer takes it
   std::int64_t points_ = 0, rounds_ = 0;
-  LayerPicks<Index, Space> picks_;  // of the current bulk: [layers][batches], layer 1 first
+  // The supports of the parts that a layer takes whole; part k's begins at whole_begins_[k].
+  std::vector<std::int64_t> whole_begins_;
+  Array<Space, Index> whole_columns_;
+  Array<Space, double> whole_factors_;
+  LayerPicks<Index, Space> picks_;  // of the current bulk: [layers][batches][parts], layer 1 first;
+                                    // behind them the supports
 };
 
 }  // namespace espalier

@@ -18,6 +18,8 @@
 //                                      was drawn before (Des Raj; Chen et al. 2023): E[B H] = M H;
 //                                      1 when the support is taken whole
 //
+// With a fanout for each relation P is cut into the columns of each, and each part is
+// drawn from so.
 // A frontier without neighbours has an empty support and yields only itself.
 #include "ladies.inl.hpp"
 
@@ -126,17 +128,52 @@ std::vector<std::uint64_t> ladies_prefix(const SparseSum<Index>& sum, SamplerMod
 template std::vector<std::uint64_t> ladies_prefix(const SparseSum<std::int32_t>&, SamplerMode);
 template std::vector<std::uint64_t> ladies_prefix(const SparseSum<std::int64_t>&, SamplerMode);
 
+namespace {
+
+// A list of a batch, from the sums of its columns.
 template <class Index>
-GroupPicks<Index, Cpu> draw_from_sums(const Cpu&, SamplerMode mode, const LayerInputOn<Cpu>& input,
-                                      std::int64_t batch, SparseSum<Index>& sum) {
+Picks<Index> draw_list(SamplerMode mode, const LayerInputOn<Cpu>& input, std::int64_t batch,
+                       std::int64_t list, const SparseSum<Index>& sum) {
   const auto prefix = ladies_prefix(sum, mode);
   auto stream = input.stream;
   stream.batch = static_cast<std::uint64_t>(input.frontier.numbers[batch]);
-  auto picks = draw(mode, sum, prefix, stream, input.fanout);
+  stream.layer = layer_of_relation(stream.layer, list);
+  auto picks = draw(mode, sum, prefix, stream, input.fanout.of_list(list));
   if (mode == SamplerMode::kReference)
     add_seeds({input.frontier.vertices.data() + input.frontier.begin(batch),
                static_cast<std::size_t>(input.seeds[batch])},
               sum, prefix, picks);
+  return picks;
+}
+
+// The lists of relations one after another, as their columns stand.
+template <class Index>
+Picks<Index> draw_relations(SamplerMode mode, const LayerInputOn<Cpu>& input, std::int64_t batch,
+                            const SparseSum<Index>& sum) {
+  Picks<Index> all;
+  SparseSum<Index> of_relation;
+  auto from = sum.columns.begin();
+  for (std::int64_t relation = 0; relation < input.fanout.lists(); ++relation) {
+    const auto end = std::lower_bound(from, sum.columns.end(),
+                                      static_cast<Index>(input.fanout.columns.begins[relation + 1]));
+    of_relation.columns.assign(from, end);
+    of_relation.sums.assign(sum.sums.begin() + (from - sum.columns.begin()),
+                            sum.sums.begin() + (end - sum.columns.begin()));
+    const auto picks = draw_list(mode, input, batch, relation, of_relation);
+    all.columns.insert(all.columns.end(), picks.columns.begin(), picks.columns.end());
+    all.factors.insert(all.factors.end(), picks.factors.begin(), picks.factors.end());
+    from = end;
+  }
+  return all;
+}
+
+}  // namespace
+
+template <class Index>
+GroupPicks<Index, Cpu> draw_from_sums(const Cpu&, SamplerMode mode, const LayerInputOn<Cpu>& input,
+                                      std::int64_t batch, SparseSum<Index>& sum) {
+  auto picks = input.fanout.lists() == 1 ? draw_list(mode, input, batch, 0, sum)
+                                         : draw_relations(mode, input, batch, sum);
   return {{std::ssize(picks.columns)}, std::move(picks.columns), std::move(picks.factors)};
 }
 

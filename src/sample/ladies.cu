@@ -4,8 +4,8 @@
 //     columns, weights   where the sum of the frontier's rows is positive
 //     prefix             [support of all + 1] sums of weights over the whole group, wrapping: a
 //                        batch's own are differences
-//     nodes              a WeightTree for every batch that draws; one thread of a warp
-//                        draws for a batch
+//     nodes              a WeightTree for every list that draws (a batch, or a relation of one);
+//                        one thread of a warp draws for a list
 //     factors            0 where a column is not picked, else its factor, which is always positive
 //
 // and the columns with a factor are the picks, ascending.
@@ -20,63 +20,94 @@ namespace espalier {
 
 namespace {
 
-// The supports of a group of batches, as kernels see them.
+// The supports of the lists of a group of batches, as kernels see them: one of each batch, or one
+// of each of its relations.
 struct Supports {
-  const std::int64_t* offsets;  // [batches + 1]
-  std::int64_t batches;
-  const std::uint64_t* prefix;  // [offsets[batches] + 1]
+  const std::int64_t* offsets;  // [count + 1]
+  std::int64_t count, of_batch;
+  std::int64_t of_all;               // the fanout,
+  const std::int64_t* of_relations;  // or [of_batch]
+  const std::uint64_t* prefix;       // [offsets[count] + 1]
 
-  __device__ std::int64_t size(std::int64_t batch) const { return offsets[batch + 1] - offsets[batch]; }
-  __device__ std::int64_t batch_of(std::int64_t k) const { return segment_of(offsets, batches, k); }
+  __device__ std::int64_t size(std::int64_t list) const { return offsets[list + 1] - offsets[list]; }
+  __device__ std::int64_t list_of(std::int64_t k) const { return segment_of(offsets, count, k); }
+  __device__ std::int64_t fanout(std::int64_t list) const {
+    return of_relations == nullptr ? of_all : of_relations[list % of_batch];
+  }
   __device__ std::uint64_t weight(std::int64_t k) const { return prefix[k + 1] - prefix[k]; }
-  // Of all weights of a batch.
-  __device__ std::uint64_t total(std::int64_t batch) const {
-    return prefix[offsets[batch + 1]] - prefix[offsets[batch]];
+  // Of all weights of a list.
+  __device__ std::uint64_t total(std::int64_t list) const {
+    return prefix[offsets[list + 1]] - prefix[offsets[list]];
   }
   // Without drawing?
-  __device__ bool takes_all(std::int64_t batch, std::int64_t fanout) const {
-    return fanout < 0 || size(batch) <= fanout;
+  __device__ bool takes_all(std::int64_t list) const {
+    return fanout(list) < 0 || size(list) <= fanout(list);
   }
 };
 
+// Where the columns of each batch and relation begin; [batches x relations + 1].
+template <class Index>
+DeviceArray<std::int64_t> cut_by_relation(const Cuda& cuda, const ColumnsOf& columns,
+                                          const Sums<Index, Cuda>& sums) {
+  const auto batches = sums.lists();
+  const std::int64_t relations = columns.relations;
+  DeviceArray<std::int64_t> cuts(batches * relations + 1);
+  auto* const to = cuts.data();
+  const auto* const offsets = sums.offsets.data();
+  const auto* const ids = sums.columns.data();
+  for_each(cuda, "ladies_cut", batches * relations + 1, [=] __device__(std::int64_t list) {
+    const auto batch = list / relations;
+    if (batch == batches) {
+      to[list] = offsets[batches];
+      return;
+    }
+    const auto* const begin = ids + offsets[batch];
+    to[list] = std::lower_bound(begin, ids + offsets[batch + 1],
+                                static_cast<Index>(columns.begins[list % relations])) -
+               ids;
+  });
+  return cuts;
+}
+
 // sums: in, the columns' sums; out, their weights. overflow[b] (0 before) becomes 1 where one
 // does not fit.
-void weigh(const Cuda& cuda, SamplerMode mode, const std::int64_t* offsets, std::int64_t batches,
-           std::uint64_t* sums, std::int64_t count, std::int32_t* overflow) {
+void weigh(const Cuda& cuda, SamplerMode mode, Supports supports, std::uint64_t* sums, std::int64_t count,
+           std::int32_t* overflow) {
   for_each(cuda, "ladies_weigh", count, [=] __device__(std::int64_t k) {
     bool too_large = false;
     sums[k] = ladies_weight(sums[k], mode, &too_large);
-    if (too_large) overflow[segment_of(offsets, batches, k)] = 1;
+    if (too_large) overflow[supports.list_of(k)] = 1;
   });
 }
 
-// For every column: does the sum of its batch's weights wrap there? Of batches that are taken whole
+// For every column: does the sum of its list's weights wrap there? Of lists that are taken whole
 // the factor, of others 0 and the node of the tree.
-void prepare(const Cuda& cuda, SamplerMode mode, Supports supports, std::int64_t count, std::int64_t fanout,
-             std::uint64_t* nodes, double* factors, std::int32_t* overflow) {
+void prepare(const Cuda& cuda, SamplerMode mode, Supports supports, std::int64_t count, std::uint64_t* nodes,
+             double* factors, std::int32_t* overflow) {
   for_each(cuda, "ladies_prepare", count, [=] __device__(std::int64_t k) {
-    const auto batch = supports.batch_of(k), begin = supports.offsets[batch];
+    const auto list = supports.list_of(k), begin = supports.offsets[list];
     const auto weight = supports.weight(k);
     // Sums up to k that do not wrap are exact, so the first that does is less than what was added.
-    if (supports.prefix[k + 1] - supports.prefix[begin] < weight) overflow[batch] = 1;
-    const bool whole = supports.takes_all(batch, fanout);
+    if (supports.prefix[k + 1] - supports.prefix[begin] < weight) overflow[list] = 1;
+    const bool whole = supports.takes_all(list);
     if (!whole) nodes[k] = WeightTree::node(supports.prefix + begin, k - begin + 1);
     factors[k] = !whole                            ? 0.0
-                 : mode == SamplerMode::kReference ? inverse_probability(supports.total(batch), weight)
+                 : mode == SamplerMode::kReference ? inverse_probability(supports.total(list), weight)
                                                    : 1.0;
   });
 }
 
-// A warp for each batch, of which one thread draws: what a draw finds depends on all before it.
+// A warp for each list, of which one thread draws: what a draw finds depends on all before it.
 __global__ void __launch_bounds__(kWarp)
     ladies_draw(SamplerMode mode, Supports supports, RandomStream stream, const std::int64_t* numbers,
-                std::int64_t fanout, const std::int32_t* overflow, std::uint64_t* nodes, double* factors) {
-  const auto batch = static_cast<std::int64_t>(blockIdx.x);
-  if (threadIdx.x > 0 || supports.takes_all(batch, fanout) || overflow[batch] != 0) return;
-  stream.batch = static_cast<std::uint64_t>(numbers[batch]);
+                const std::int32_t* overflow, std::uint64_t* nodes, double* factors) {
+  const auto list = static_cast<std::int64_t>(blockIdx.x);
+  if (threadIdx.x > 0 || supports.takes_all(list) || overflow[list] != 0) return;
+  stream.batch = static_cast<std::uint64_t>(numbers[list / supports.of_batch]);
+  stream.layer = layer_of_relation(stream.layer, list % supports.of_batch);
   RandomWords words(stream);
-  const auto begin = supports.offsets[batch];
-  WeightTree tree(supports.prefix + begin, supports.size(batch), nodes + begin);
+  const auto begin = supports.offsets[list], fanout = supports.fanout(list);
+  WeightTree tree(supports.prefix + begin, supports.size(list), nodes + begin);
   const auto total = tree.left();
   for (std::int64_t j = 1; j <= fanout; ++j) {
     const auto left = tree.left();
@@ -87,7 +118,8 @@ __global__ void __launch_bounds__(kWarp)
   }
 }
 
-// The batches' own vertices join the picks. A warp's worth of threads for each batch.
+// The batches' own vertices join the picks, of one list each. A warp's worth of threads for
+// each batch.
 template <class Index>
 __global__ void __launch_bounds__(kBlockThreads)
     ladies_add_seeds(Supports supports, const Index* columns, const std::int64_t* vertices,
@@ -109,10 +141,13 @@ void flag_picks(const Cuda& cuda, const double* factors, std::int64_t count, std
 }
 
 // status: [batches] where the picks of a batch end, or -1 where its weights did not fit.
-void report(const Cuda& cuda, const std::int64_t* places, const std::int64_t* offsets, std::int64_t batches,
-            const std::int32_t* overflow, std::int64_t* status) {
-  for_each(cuda, "ladies_report", batches, [=] __device__(std::int64_t batch) {
-    status[batch] = overflow[batch] != 0 ? -1 : places[offsets[batch + 1]];
+void report(const Cuda& cuda, const std::int64_t* places, Supports supports, const std::int32_t* overflow,
+            std::int64_t* status) {
+  for_each(cuda, "ladies_report", supports.count / supports.of_batch, [=] __device__(std::int64_t batch) {
+    const auto first = batch * supports.of_batch, end = first + supports.of_batch;
+    status[batch] = places[supports.offsets[end]];
+    for (auto list = first; list < end; ++list)
+      if (overflow[list] != 0) status[batch] = -1;
   });
 }
 
@@ -128,13 +163,13 @@ void take_picks(const Cuda& cuda, const Index* columns, const double* factors, c
 
 // The columns with a factor.
 template <class Index>
-GroupPicks<Index, Cuda> take(const Cuda& cuda, const Sums<Index, Cuda>& sums,
+GroupPicks<Index, Cuda> take(const Cuda& cuda, const Sums<Index, Cuda>& sums, Supports supports,
                              const DeviceArray<double>& factors, const DeviceArray<std::int32_t>& overflow) {
   const auto count = sums.offsets.back();
-  DeviceArray<std::int64_t> picked(count), places(count + 1), status(overflow.size());
+  DeviceArray<std::int64_t> picked(count), places(count + 1), status(sums.lists());
   flag_picks(cuda, factors.data(), count, picked.data());
   exclusive_sum(cuda, picked.data(), places.data(), count);
-  report(cuda, places.data(), sums.offsets.data(), sums.lists(), overflow.data(), status.data());
+  report(cuda, places.data(), supports, overflow.data(), status.data());
   GroupPicks<Index, Cuda> picks;
   std::int64_t end = 0;
   for (const auto end_of_batch : download(cuda, status)) {
@@ -154,23 +189,29 @@ GroupPicks<Index, Cuda> take(const Cuda& cuda, const Sums<Index, Cuda>& sums,
 template <class Index>
 GroupPicks<Index, Cuda> draw_from_sums(const Cuda& cuda, SamplerMode mode, const LayerInputOn<Cuda>& input,
                                        std::int64_t first, Sums<Index, Cuda>& sums) {
-  const auto batches = sums.lists(), count = sums.offsets.back();
-  DeviceArray<std::int32_t> overflow(batches);
-  fill_zero(cuda, overflow);
-  weigh(cuda, mode, sums.offsets.data(), batches, sums.sums.data(), count, overflow.data());
+  const auto batches = sums.lists(), count = sums.offsets.back(), lists = batches * input.fanout.lists();
+  DeviceArray<std::int64_t> cuts;
+  if (lists > batches) cuts = cut_by_relation(cuda, input.fanout.columns, sums);
   DeviceArray<std::uint64_t> prefix(count + 1), nodes(count);
+  const Supports supports = {lists > batches ? cuts.data() : sums.offsets.data(),
+                             lists,
+                             input.fanout.lists(),
+                             input.fanout.of_all,
+                             input.fanout.of_relations.data(),
+                             prefix.data()};
+  DeviceArray<std::int32_t> overflow(lists);
+  fill_zero(cuda, overflow);
+  weigh(cuda, mode, supports, sums.sums.data(), count, overflow.data());
   exclusive_sum(cuda, sums.sums.data(), prefix.data(), count);
-  const Supports supports = {sums.offsets.data(), batches, prefix.data()};
   DeviceArray<double> factors(count);
-  prepare(cuda, mode, supports, count, input.fanout, nodes.data(), factors.data(), overflow.data());
-  launch(cuda, "ladies_draw", ladies_draw, dim3(static_cast<unsigned>(batches)), dim3(kWarp), mode, supports,
-         input.stream, input.frontier.numbers.data() + first, input.fanout, overflow.data(), nodes.data(),
-         factors.data());
+  prepare(cuda, mode, supports, count, nodes.data(), factors.data(), overflow.data());
+  launch(cuda, "ladies_draw", ladies_draw, dim3(static_cast<unsigned>(lists)), dim3(kWarp), mode, supports,
+         input.stream, input.frontier.numbers.data() + first, overflow.data(), nodes.data(), factors.data());
   if (mode == SamplerMode::kReference)
     launch(cuda, "ladies_add_seeds", ladies_add_seeds<Index>, dim3(static_cast<unsigned>(batches)),
            dim3(kBlockThreads), supports, sums.columns.data(), input.frontier.vertices.data(),
            input.frontier.offsets.data() + first, input.seeds.data() + first, factors.data());
-  return take(cuda, sums, factors, overflow);
+  return take(cuda, sums, supports, factors, overflow);
 }
 
 template <class Index>

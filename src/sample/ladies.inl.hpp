@@ -30,7 +30,7 @@ class LadiesDistribution final : public LayerDistribution<Index, Space> {
   LadiesDistribution(const DistCsr<Index, Space>& m, SamplerMode mode)
       : mode_(mode), weight_(ladies_entry_weight(m.on_host(), mode)) {}
 
-  void begin(const Space&, std::span<const RandomStream>, std::span<const std::int64_t>) override {}
+  void begin(const Space&, std::span<const RandomStream>) override {}
 
   LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>& product,
                                 const LayerInputOn<Space>& input) override {

@@ -5,12 +5,17 @@
 //                                        diagonal over batches), each times its column's factor
 //     F[l-1]  = F[l] followed by the new vertices in ascending id
 //
+// With a fanout for each relation the columns of each are drawn by themselves, with a total of
+// their own and the stream of layer | relation << 16: the block is then an estimate of each
+// relation's part of M, as it is of M without.
+//
 // M is the matrix that the block stands for (DistCsr with values): the row-normalised A of a mean,
 // the symmetrically normalised A + I of a GCN, the row-normalised A + I of mode `reference`.
 // Nothing as long as a row of M is wide is ever held per batch on the CPU: memory is O(entries of
 // the frontier + k s).
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -18,6 +23,7 @@
 #include "espalier/product/product.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/sampler.hpp"
+#include "row_rules.hpp"
 
 namespace espalier {
 
@@ -29,15 +35,29 @@ struct LayerPicks {
   Array<Space, double> factors;  ///< beside columns: of each column's entries
 };
 
+/// How many columns a batch draws in a layer: of all of them, or of each relation's (which stand
+/// together) so many, as if these were all. What is drawn from in one go is a *list* of the batch.
+template <class Space>
+struct LayerFanoutOn {
+  std::int64_t of_all = 0;                       ///< -1: all columns
+  SharedList<std::int64_t, Space> of_relations;  ///< [relations] instead; or empty
+  ColumnsOf columns = {};                        ///< memory of the space
+
+  std::int64_t lists() const { return std::max<std::int64_t>(1, of_relations.size()); }
+  std::int64_t of_list(std::int64_t list) const {
+    return of_relations.size() == 0 ? of_all : of_relations[list];
+  }
+};
+
 /// What the picks of a layer are made from.
 template <class Space>
 struct LayerInputOn {
   const FrontierOn<Space>& frontier;             ///< F[layer]; a batch's seeds are the first
                                                  ///< of its list
   const SharedList<std::int64_t, Space>& seeds;  ///< [batches] how many
-  RandomStream stream;                           ///< keyed by seed, epoch and layer; the batch
-                                                 ///< is to be set
-  std::int64_t fanout;
+  RandomStream stream;                           ///< keyed by seed, epoch and layer; the batch,
+                                                 ///< and the relation of a list, are to be set
+  const LayerFanoutOn<Space>& fanout;
 };
 
 /// Where the picks of a layer come from.
@@ -48,8 +68,7 @@ class LayerDistribution {
 
   /// Before the layers of a bulk: `streams[b]` is keyed by seed, epoch and batch. Collective
   /// over the grid.
-  virtual void begin(const Space& space, std::span<const RandomStream> streams,
-                     std::span<const std::int64_t> fanout) = 0;
+  virtual void begin(const Space& space, std::span<const RandomStream> streams) = 0;
 
   /// The picks of every batch in the layer of input.stream (counting down); `product`: of the
   /// frontier and M. Collective over the grid.

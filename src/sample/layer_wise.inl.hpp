@@ -62,10 +62,11 @@ class LayerWise final : public SamplerOn<Space> {
       streams.back().batch = static_cast<std::uint64_t>(batch.number);
     }
     const SharedList<std::int64_t, Space> seed_counts(space, std::move(seeds));
-    distribution_->begin(space, streams, shape_.fanout);
+    if (fanouts_.empty()) read_fanouts(space);
+    distribution_->begin(space, streams);
     for (std::size_t k = 0; k < layers; ++k) {
       stream.layer = layers - k;
-      sample_layer(space, {window.frontier(), seed_counts, stream, shape_.fanout[k]}, schedules_[k], window);
+      sample_layer(space, {window.frontier(), seed_counts, stream, fanouts_[k]}, schedules_[k], window);
     }
     auto minibatches = window.take_minibatches();
     add_type_runs(space, m_.type_ends, batches, minibatches);
@@ -75,6 +76,13 @@ class LayerWise final : public SamplerOn<Space> {
   const std::vector<Schedule>& schedules() const override { return schedules_; }
 
  private:
+  void read_fanouts(const Space& space) {
+    for (std::size_t k = 0; k < shape_.fanout.size(); ++k) {
+      fanouts_.push_back({shape_.fanout[k], {}, m_.columns.leaf()});
+      if (!shape_.relation_fanout.empty()) fanouts_[k].of_relations = {space, shape_.relation_fanout[k]};
+    }
+  }
+
   void sample_layer(const Space& space, const LayerInputOn<Space>& input, Schedule schedule,
                     WindowOn<Space>& window) const {
     const auto& frontier = window.frontier();
@@ -101,6 +109,7 @@ class LayerWise final : public SamplerOn<Space> {
 
   const DistCsr<Index, Space>& m_;
   SamplerShape shape_;
+  std::vector<LayerFanoutOn<Space>> fanouts_;  // [layers]; made once
   std::unique_ptr<LayerDistribution<Index, Space>> distribution_;
   std::vector<Schedule> schedules_;
 };

@@ -45,7 +45,8 @@ class RowDraw {
   virtual ~RowDraw() = default;
   /// Are values written beside the picks? If not, they are 1 / |picked|.
   virtual bool has_values() const = 0;
-  /// Are the picks of a row of no more entries than its fanout all of them, without values?
+  /// Are the picks of a row of no more entries than its fanout all of them, those of a longer one
+  /// as many as the fanout, and all without values?
   virtual bool keeps_small_rows() const { return false; }
   /// The picks of each of rows [count], ascending. On the CPU they are appended to `out`, and
   /// several threads call at once; on a GPU they are all of it, and the host may wait for

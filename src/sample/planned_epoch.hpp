@@ -1,9 +1,12 @@
 // What counting an epoch (counted_work.cpp) and estimating one (estimated_work.cpp) share.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "espalier/sample/counted_work.hpp"
+#include "espalier/sample/epoch_plan.hpp"
 #include "expected_work.hpp"
 
 namespace espalier {
@@ -32,6 +35,29 @@ inline std::vector<ProductWork> expected_work(const DegreeMoments& degrees, cons
 inline void size_products(EpochWork& work, const PlannedEpoch& job) {
   for (auto& of_schedule : work.products)
     of_schedule.assign(job.shape.fanout.size(), std::vector<Cost>(job.ranks));
+}
+
+/// `rows` rows that are learnt, which each minibatch reads with this probability, and what becomes
+/// of them in a step.
+inline void expect_changes(double probability, const PlannedEpoch& job, EpochWork& work, double rows = 1) {
+  const auto one_of = [&](double minibatches) {
+    return -std::expm1(minibatches * std::log1p(-std::min(probability, 1 - 1e-12)));
+  };
+  const auto size = std::min(job.batches_per_step, work.batches), steps = count_batches(work.batches, size),
+             late = std::min(job.steps_late, steps);
+  const auto per_step = static_cast<double>(size),
+             last = static_cast<double>(work.batches - (steps - 1) * size), all = static_cast<double>(steps);
+  work.changed_rows += rows * ((all - 1) * one_of(per_step) + one_of(last)) / all;
+  // Minibatches of an epoch after those that changed the row; before its first steps
+  // there are less.
+  double corrected = 0;
+  for (std::int64_t before = 1; before < late; ++before)
+    corrected += per_step * one_of(per_step * static_cast<double>(before));
+  if (steps > late) {
+    const auto minibatches = static_cast<double>(steps - late - 1) * per_step + last;
+    corrected += minibatches * one_of(per_step * static_cast<double>(late));
+  }
+  work.corrected_rows += rows * probability * corrected / all;
 }
 
 }  // namespace espalier

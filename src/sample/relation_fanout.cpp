@@ -1,6 +1,7 @@
 // sampler.relation_fanout.
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <set>
 
 #include "espalier/base/error.hpp"
@@ -62,6 +63,23 @@ std::vector<std::vector<std::int64_t>> relation_fanouts(const std::vector<std::s
     for (std::size_t k = 0; k < fanout.size(); ++k) fanouts[k][relation] = numbers[k];
   }
   return fanouts;
+}
+
+static std::vector<std::int64_t> fanouts_of_layer(const SamplerShape& shape, std::size_t k) {
+  return shape.relation_fanout.empty() ? std::vector<std::int64_t>{shape.fanout[k]}
+                                       : shape.relation_fanout[k];
+}
+
+std::int64_t most_of_layer(const SamplerShape& shape, std::size_t k) {
+  const auto fanouts = fanouts_of_layer(shape, k);
+  return std::ranges::min(fanouts) < 0 ? -1
+                                       : std::accumulate(fanouts.begin(), fanouts.end(), std::int64_t{0});
+}
+
+std::int64_t drawn_of_layer(const SamplerShape& shape, std::size_t k) {
+  std::int64_t drawn = 0;
+  for (const auto fanout : fanouts_of_layer(shape, k)) drawn += std::max<std::int64_t>(0, fanout);
+  return drawn;
 }
 
 }  // namespace espalier

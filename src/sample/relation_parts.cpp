@@ -1,78 +1,30 @@
 #include "relation_parts.hpp"
 
+#include <array>
+
+#include "few_numbers.hpp"
+#include "long_parts.hpp"
+
 namespace espalier {
 
 namespace {
 
-// The place after the last entry of [begin, size) whose column lies before `end`. Most parts are
-// short: columns are compared sixteen at a time, which takes no branch that depends on them; what
-// is left of a long one is searched.
+// Parts of rows that are drawn from.
 template <class Index>
-std::int64_t end_of_part(const RowView<Index>& row, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t kTogether = 16, kMost = 4 * kTogether;
-  const auto bound = static_cast<Index>(end);
-  const auto last = std::min(row.size, begin + kMost);
-  auto at = begin;
-  for (; at + kTogether <= last; at += kTogether) {
-    Index before = 0;
-    for (std::int64_t k = 0; k < kTogether; ++k) before += row.indices[at + k] < bound;
-    if (before < kTogether) return at + before;
-  }
-  while (at < last && row.indices[at] < bound) ++at;
-  if (at < last || last == row.size) return at;
-  return std::lower_bound(row.indices + at, row.indices + row.size, bound) - row.indices;
-}
-
-// Calls use(relation, begin, end) for each part of a row.
-template <class Index, class Use>
-void for_each_part(const ColumnsOf& columns, const RowView<Index>& row, Use use) {
-  int relation = 0;
-  for (std::int64_t begin = 0; begin < row.size;) {
-    while (columns.begins[relation + 1] <= row.indices[begin]) ++relation;
-    const auto end = end_of_part(row, begin, columns.begins[relation + 1]);
-    use(relation, begin, end);
-    begin = end;
-  }
-}
-
-// Rows as pieces one after another: entries that are picked as they stand, and parts of which some
-// are drawn.
-template <class Index>
-struct Pieces {
-  struct Piece {
-    const Index* kept;   // or null: the next of drawn_rows
-    std::int64_t count;  // of kept
-  };
-  std::vector<Piece> pieces;
-  std::vector<std::int64_t> of_row;  // [rows + 1] the pieces of each row
-  std::vector<RowView<Index>> drawn_rows;
-  std::vector<RowKey> drawn_keys;
-  std::int64_t kept_entries = 0;
+struct Parts {
+  std::vector<RowView<Index>> rows;
+  std::vector<RowKey> keys;
+  std::vector<std::int64_t> places;  // where their picks go
 
   void clear() {
-    kept_entries = 0;
-    pieces.clear();
-    of_row.assign(1, 0);
-    drawn_rows.clear();
-    drawn_keys.clear();
+    rows.clear();
+    keys.clear();
+    places.clear();
   }
-  // Parts that are kept and stand together are one piece.
-  void keep(const RowView<Index>& row, std::int64_t begin, std::int64_t end) {
-    const bool goes_on = std::ssize(pieces) > of_row.back() && pieces.back().kept != nullptr &&
-                         pieces.back().kept + pieces.back().count == row.indices + begin;
-    kept_entries += end - begin;
-    if (goes_on)
-      pieces.back().count += end - begin;
-    else
-      pieces.push_back({row.indices + begin, end - begin});
+  void add(const RowView<Index>& row, const RowKey& key, int relation, std::int64_t begin, std::int64_t end) {
+    rows.push_back({row.indices + begin, row.values == nullptr ? nullptr : row.values + begin, end - begin});
+    keys.push_back({key.vertex, key.batch, relation});
   }
-  void draw(const RowView<Index>& row, const RowKey& key, std::int64_t begin, std::int64_t end) {
-    pieces.push_back({nullptr, 0});
-    drawn_rows.push_back(
-        {row.indices + begin, row.values == nullptr ? nullptr : row.values + begin, end - begin});
-    drawn_keys.push_back(key);
-  }
-  void end_row() { of_row.push_back(std::ssize(pieces)); }
 };
 
 // Asks for the entries of a row, which lie anywhere in memory, while others are looked at.
@@ -83,31 +35,76 @@ void prefetch(const RowView<Index>& row) {
     __builtin_prefetch(row.indices + k);
 }
 
-template <class Index>
-void cut_by_relation(const RowDraw<Index>& draw, const LayerDraw& layer, const ColumnsOf& columns,
-                     const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
-                     Pieces<Index>& pieces) {
-  pieces.clear();
-  const bool keeps = draw.keeps_small_rows();
+// Calls visit(r) for each row, whose entries are then on their way.
+template <class Index, class Visit>
+void for_each_row(const RowView<Index>* rows, std::int64_t count, const Visit& visit) {
   constexpr std::int64_t kAhead = 8;
   for (std::int64_t r = 0; r < std::min(kAhead, count); ++r) prefetch(rows[r]);
   for (std::int64_t r = 0; r < count; ++r) {
     if (r + kAhead < count) prefetch(rows[r + kAhead]);
-    const auto& row = rows[r];
-    if (keeps && row.size > 0 && (layer.least < 0 || row.size <= layer.least)) {
-      pieces.keep(row, 0, row.size);  // whichever relations they are of
-    } else {
-      for_each_part(columns, row, [&](int relation, std::int64_t begin, std::int64_t end) {
-        const RowKey key = {keys[r].vertex, keys[r].batch, relation};
-        const auto fanout = layer.fanout_of(key);
-        if (keeps && (fanout < 0 || end - begin <= fanout))
-          pieces.keep(row, begin, end);
-        else if (!keeps || fanout > 0)
-          pieces.draw(row, key, begin, end);
-      });
-    }
-    pieces.end_row();
+    visit(r);
   }
+}
+
+// The most entries that may be picked of rows.
+template <class Index>
+std::int64_t most_picks(const LayerDraw& layer, const ColumnsOf& columns, const RowView<Index>* rows,
+                        std::int64_t count) {
+  std::int64_t most = 0;
+  for (std::int64_t r = 0; r < count; ++r) {
+    const auto size = rows[r].size;
+    most += layer.fanout < 0 ? size : std::min(size, columns.relations * std::min(size, layer.fanout));
+  }
+  return most;
+}
+
+// A draw that takes parts of no more entries than their fanout whole, without values: what is not
+// drawn from goes to its place at once.
+template <class Index>
+void draw_long_parts(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDraw& layer,
+                     const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
+                     std::int64_t count, Parts<Index>& parts, Entries<Index>& drawn, Entries<Index>& out) {
+  const LongParts<Index> long_parts(layer, columns);
+  out.ids.resize(out.entries() + most_picks(layer, columns, rows, count));
+  auto* const ids = out.ids.data();
+  auto* to = ids + out.offsets.back();
+  for_each_row(rows, count, [&](std::int64_t r) {
+    const auto& row = rows[r];
+    std::int64_t rest = 0;
+    if (layer.least >= 0 && row.size > layer.least)
+      long_parts.for_each(row, [&](int relation, std::int64_t begin, std::int64_t end, std::int64_t fanout) {
+        to = copy_few(row.indices + rest, begin - rest, to);
+        rest = end;
+        if (fanout == 0) return;
+        parts.add(row, keys[r], relation, begin, end);
+        parts.places.push_back(to - ids);
+        to += fanout;
+      });
+    to = copy_few(row.indices + rest, row.size - rest, to);
+    out.offsets.push_back(to - ids);
+  });
+  out.ids.resize(to - ids);
+  draw.draw(cpu, layer, parts.rows.data(), parts.keys.data(), std::ssize(parts.rows), drawn);
+  for (std::int64_t part = 0; part < drawn.rows(); ++part)
+    copy_few(drawn.ids.data() + drawn.begin(part), drawn.size(part), ids + parts.places[part]);
+}
+
+// Any other: from all parts.
+template <class Index>
+void draw_all_parts(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDraw& layer,
+                    const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
+                    std::int64_t count, Parts<Index>& parts, Entries<Index>& drawn, Entries<Index>& out) {
+  for_each_row(rows, count, [&](std::int64_t r) {
+    for_each_part(columns, rows[r], [&](int relation, std::int64_t begin, std::int64_t end) {
+      parts.add(rows[r], keys[r], relation, begin, end);
+    });
+    parts.places.push_back(std::ssize(parts.rows));
+  });
+  draw.draw(cpu, layer, parts.rows.data(), parts.keys.data(), std::ssize(parts.rows), drawn);
+  const auto before = out.entries();
+  out.ids.insert(out.ids.end(), drawn.ids.begin(), drawn.ids.end());
+  out.values.insert(out.values.end(), drawn.values.begin(), drawn.values.end());
+  for (const auto end : parts.places) out.offsets.push_back(before + drawn.offsets[end]);
 }
 
 }  // namespace
@@ -116,34 +113,99 @@ template <class Index>
 void draw_by_relation(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDraw& layer,
                       const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
                       std::int64_t count, Entries<Index>& out) {
-  thread_local Pieces<Index> pieces;
+  thread_local Parts<Index> parts;
   thread_local Entries<Index> drawn;
-  cut_by_relation(draw, layer, columns, rows, keys, count, pieces);
+  parts.clear();
   drawn.clear();
-  draw.draw(cpu, layer, pieces.drawn_rows.data(), pieces.drawn_keys.data(), std::ssize(pieces.drawn_rows),
-            drawn);
-  // In the order of the rows.
-  const auto before = out.entries(), picks = pieces.kept_entries + drawn.entries();
-  out.ids.resize(before + picks);
-  if (!drawn.values.empty()) out.values.resize(before + picks);
-  auto* to = out.ids.data() + before;
-  auto* const values = drawn.values.empty() ? nullptr : out.values.data();
-  std::int64_t part = 0;
-  for (std::int64_t r = 0; r < count; ++r) {
-    for (auto p = pieces.of_row[r]; p < pieces.of_row[r + 1]; ++p) {
-      const auto& piece = pieces.pieces[p];
-      if (piece.kept != nullptr) {
-        for (std::int64_t k = 0; k < piece.count; ++k) *to++ = piece.kept[k];
-        continue;
-      }
-      const auto first = drawn.offsets[part], last = drawn.offsets[++part];
-      if (values != nullptr)
-        std::copy(drawn.values.begin() + first, drawn.values.begin() + last, values + (to - out.ids.data()));
-      for (auto k = first; k < last; ++k) *to++ = drawn.ids[k];
-    }
-    out.offsets.push_back(to - out.ids.data());
-  }
+  if (draw.keeps_small_rows())
+    draw_long_parts(cpu, draw, layer, columns, rows, keys, count, parts, drawn, out);
+  else
+    draw_all_parts(cpu, draw, layer, columns, rows, keys, count, parts, drawn, out);
 }
+
+namespace {
+
+// The relations of the first columns of [count]: 64 at a time are compared with where relations
+// begin, which counts the relations before theirs. Returns how many columns are done.
+template <class Index>
+std::int64_t read_by_lanes(const ColumnsOf& columns, const Index* picks, std::int64_t count,
+                           std::uint8_t* relations) {
+  typedef Index Lanes __attribute__((vector_size(16 * sizeof(Index))));
+  typedef std::uint8_t Bytes __attribute__((vector_size(16)));
+  std::int64_t k = 0;
+  for (; k + 64 <= count; k += 64) {
+    Lanes column[4], relation[4] = {};
+    __builtin_memcpy(column, picks + k, sizeof column);
+    for (int r = 1; r < columns.relations; ++r)
+      for (int j = 0; j < 4; ++j) relation[j] -= column[j] >= static_cast<Index>(columns.begins[r]);
+    for (int j = 0; j < 4; ++j) {
+      const auto bytes = __builtin_convertvector(relation[j], Bytes);
+      __builtin_memcpy(relations + k + 16 * j, &bytes, sizeof bytes);
+    }
+  }
+  return k;
+}
+
+// Vertices and relations of columns in any order.
+template <class Index>
+void read_each(const ColumnsOf& columns, const Index* picks, std::int64_t count, Index* vertices,
+               std::uint8_t* relations) {
+  constexpr int kFewRelations = 48;  // with more of them a search is faster
+  auto k = columns.relations <= kFewRelations ? read_by_lanes(columns, picks, count, relations) : 0;
+  for (; k < count; ++k) relations[k] = static_cast<std::uint8_t>(columns.relation(picks[k]));
+  for (k = 0; k < count; ++k) vertices[k] = static_cast<Index>(picks[k] + columns.shifts[relations[k]]);
+}
+
+// Bit k: is relations[k] another than relations[k - 1]? For k < 64.
+std::uint64_t changes(const std::uint8_t* relations) {
+#if defined(__AVX512BW__)
+  return _mm512_cmpneq_epi8_mask(_mm512_loadu_si512(relations), _mm512_loadu_si512(relations - 1));
+#else
+  std::uint64_t bits = 0;
+  for (int k = 0; k < 64; ++k) bits |= std::uint64_t{relations[k] != relations[k - 1]} << k;
+  return bits;
+#endif
+}
+
+// means[k] of the entries of rows whose relations are known: 1 / entries of its relation in
+// its row.
+class PartMeans {
+ public:
+  PartMeans() {
+    for (std::int64_t count = 1; count < std::ssize(few_); ++count) few_[count] = mean_value(count);
+  }
+  // offsets [rows + 1]; relations and means are those of entry offsets[0] on.
+  void write(const std::int64_t* offsets, std::int64_t rows, const std::uint8_t* relations, float* means) {
+    const auto first = offsets[0], count = offsets[rows] - first;
+    starts_.assign(count / 64 + 1, 0);
+    for (std::int64_t r = 0; r <= rows; ++r) {
+      const auto at = offsets[r] - first;
+      starts_[at / 64] |= std::uint64_t{1} << at % 64;
+    }
+    std::int64_t begin = 0;
+    for (std::int64_t word = 0; word < std::ssize(starts_); ++word) {
+      auto bits = starts_[word];
+      if (word > 0 && 64 * word + 64 <= count)
+        bits |= changes(relations + 64 * word);
+      else
+        for (auto k = std::max<std::int64_t>(64 * word, 1); k < std::min(count, 64 * word + 64); ++k)
+          bits |= std::uint64_t{relations[k] != relations[k - 1]} << k % 64;
+      for (; bits != 0; bits &= bits - 1) {
+        const auto end = 64 * word + std::countr_zero(bits);
+        fill_few(means + begin, end - begin, of(end - begin));
+        begin = end;
+      }
+    }
+  }
+
+ private:
+  float of(std::int64_t count) const { return count < std::ssize(few_) ? few_[count] : mean_value(count); }
+
+  std::array<float, 64> few_ = {};
+  std::vector<std::uint64_t> starts_;  // a bit for each entry that begins a part, and for the end
+};
+
+}  // namespace
 
 template <class Index>
 void read_columns(const Cpu& cpu, const ColumnsOf& columns, const Buffer<std::int64_t>& offsets,
@@ -152,19 +214,16 @@ void read_columns(const Cpu& cpu, const ColumnsOf& columns, const Buffer<std::in
   vertices.resize(picks.size());
   relations.resize(picks.size());
   if (means != nullptr) means->resize(picks.size());
+  const auto rows = std::ssize(offsets) - 1;
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
-  for (std::int64_t r = 0; r < std::ssize(offsets) - 1; ++r) {
-    int relation = 0;
-    for (auto k = offsets[r]; k < offsets[r + 1];) {
-      while (columns.begins[relation + 1] <= picks[k]) ++relation;
-      const auto shift = columns.shifts[relation], bound = columns.begins[relation + 1];
-      const auto begin = k;
-      for (; k < offsets[r + 1] && picks[k] < bound; ++k) {
-        vertices[k] = static_cast<Index>(picks[k] + shift);
-        relations[k] = static_cast<std::uint8_t>(relation);
-      }
-      if (means != nullptr) std::fill(means->begin() + begin, means->begin() + k, mean_value(k - begin));
-    }
+  for (std::int64_t piece = 0; piece < cpu.threads; ++piece) {
+    const auto first = rows * piece / cpu.threads, last = rows * (piece + 1) / cpu.threads;
+    const auto begin = offsets[first];
+    read_each(columns, picks.data() + begin, offsets[last] - begin, vertices.data() + begin,
+              relations.data() + begin);
+    thread_local PartMeans part_means;
+    if (means != nullptr)
+      part_means.write(offsets.data() + first, last - first, relations.data() + begin, means->data() + begin);
   }
 }
 

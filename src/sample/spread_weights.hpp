@@ -7,6 +7,7 @@
 // offsets, a message to that rank, and a binary search there.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -26,6 +27,13 @@ struct Interval {
   std::int64_t vertex;
   std::uint64_t start;
   std::uint64_t weight;
+};
+
+/// The weights of consecutive vertices: where they begin on the axis, their sum, and how many of
+/// them are positive.
+struct AxisPart {
+  std::uint64_t begin = 0, total = 0;
+  std::int64_t support = 0;
 };
 
 /// What a rank of a process column of so many parts receives when it has `points` resolved that are
@@ -64,18 +72,17 @@ void put(const Cuda& cuda, const Interval* from, const std::int64_t* order, std:
 template <class Space>
 class SpreadWeightsOn {
  public:
-  /// `mine`: the weights of the vertices of my range. Their sum over all rows must stay below
-  /// 2^64. Collective over the process column.
+  /// `mine`: the weights of the vertices of my range. Their sum over all rows must stay below 2^64.
+  /// Part k of the axis has the vertices cuts[k] .. cuts[k+1]; the last cut is behind them all.
+  /// Collective over the process column.
   template <class Index>
-  SpreadWeightsOn(const Space& space, const DistCsr<Index, Space>& a, const std::vector<std::uint64_t>& mine)
-      : column_(a.parts() > 1 ? &a.grid->column_comm() : nullptr) {
+  SpreadWeightsOn(const Space& space, const DistCsr<Index, Space>& a, const std::vector<std::uint64_t>& mine,
+                  std::vector<std::int64_t> cuts)
+      : column_(a.parts() > 1 ? &a.grid->column_comm() : nullptr), cuts_(std::move(cuts)) {
     const auto sum = std::accumulate(mine.begin(), mine.end(), std::uint64_t{0});
-    support_ = std::ssize(mine) - std::ranges::count(mine, std::uint64_t{0});
     std::vector<std::uint64_t> sums = {sum};
-    if (column_ != nullptr) {
-      sums = column_->host().all_gather(sum, "setup");
-      support_ = column_->host().all_reduce(support_, Reduction::kSum, "setup");
-    }
+    if (column_ != nullptr) sums = column_->host().all_gather(sum, "setup");
+    sum_parts(mine, weight_ranges(a).begin(a.part), std::reduce(sums.begin(), sums.end(), std::uint64_t{0}));
     std::vector<std::uint64_t> ends(sums.size() + 1, 0);
     std::inclusive_scan(sums.begin(), sums.end(), ends.begin() + 1);
     std::vector<std::uint64_t> prefix = {ends[a.part]};
@@ -84,9 +91,7 @@ class SpreadWeightsOn {
     offsets_ = {space, std::move(ends)};
   }
 
-  std::uint64_t total() const { return offsets_.back(); }
-  /// How many vertices have a positive weight, everywhere.
-  std::int64_t support() const { return support_; }
+  const std::vector<AxisPart>& parts() const { return parts_; }
 
   /// The interval of each point (< total). Collective over the process column.
   Array<Space, Interval> find(const Space& space, const Array<Space, std::uint64_t>& points,
@@ -113,12 +118,13 @@ class SpreadWeightsOn {
     return found;
   }
 
-  /// All vertices of positive weight, ascending, to every rank: O(support), on the host. Collective
-  /// over the process column.
-  std::vector<Interval> all(const Space& space, const std::string& label) const {
+  /// All vertices of positive weight of a part, ascending, to every rank: O(support), on the host.
+  /// Collective over the process column.
+  std::vector<Interval> all(const Space& space, std::size_t part, const std::string& label) const {
     const auto prefix = copy_from(space, axis_.prefix);
+    const auto [begin, end] = mine_of(part, axis_.first_vertex, std::ssize(prefix) - 1);
     std::vector<Interval> mine;
-    for (std::int64_t v = 0; v + 1 < std::ssize(prefix); ++v)
+    for (auto v = begin; v < end; ++v)
       if (prefix[v + 1] > prefix[v])
         mine.push_back({axis_.first_vertex + v, prefix[v], prefix[v + 1] - prefix[v]});
     if (column_ == nullptr) return mine;
@@ -127,10 +133,40 @@ class SpreadWeightsOn {
   }
 
  private:
+  // Which of my `count` weights, the first of which is vertex `first`'s, are a part's.
+  std::pair<std::int64_t, std::int64_t> mine_of(std::size_t part, std::int64_t first,
+                                                std::int64_t count) const {
+    return {std::clamp<std::int64_t>(cuts_[part] - first, 0, count),
+            std::clamp<std::int64_t>(cuts_[part + 1] - first, 0, count)};
+  }
+
+  void sum_parts(const std::vector<std::uint64_t>& mine, std::int64_t first, std::uint64_t all) {
+    const auto parts = cuts_.size() - 1;
+    std::vector<std::uint64_t> supports(parts), totals(parts);
+    for (std::size_t part = 0; part < parts; ++part) {
+      const auto [begin, end] = mine_of(part, first, std::ssize(mine));
+      for (auto k = begin; k < end; ++k) {
+        totals[part] += mine[k];
+        supports[part] += mine[k] > 0;
+      }
+    }
+    if (column_ != nullptr)
+      column_->host().all_reduce(std::span<std::uint64_t>(supports), Reduction::kSum, "setup");
+    if (column_ != nullptr && parts > 1)
+      column_->host().all_reduce(std::span<std::uint64_t>(totals), Reduction::kSum, "setup");
+    if (parts == 1) totals[0] = all;
+    std::uint64_t begin = 0;
+    for (std::size_t part = 0; part < parts; ++part) {
+      parts_.push_back({begin, totals[part], static_cast<std::int64_t>(supports[part])});
+      begin += totals[part];
+    }
+  }
+
   const CommunicatorOn<Space>* column_ = nullptr;  // null: all weights are mine
-  SharedList<std::uint64_t, Space> offsets_;       // [parts + 1] of the axis
+  std::vector<std::int64_t> cuts_;
+  std::vector<AxisPart> parts_;
+  SharedList<std::uint64_t, Space> offsets_;  // [parts + 1] of the axis
   WeightAxisOn<Space> axis_;
-  std::int64_t support_ = 0;
 };
 
 }  // namespace espalier

@@ -9,8 +9,10 @@ namespace espalier {
 
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
-                                std::int64_t step, const ColumnsOf& columns, const HeldTypes& fetched) {
+                                std::int64_t step, const ColumnsOf& columns,
+                                const std::vector<HeldTypes>& tables, std::span<const std::int64_t> fanouts) {
   EvaluationWork work;
+  work.table_shares.assign(tables.size(), 0);
   const auto shares = blocks.cut(replication);
   // The last chunk that had it.
   std::vector<std::int64_t> seen(static_cast<std::size_t>(a.rows), -1);
@@ -24,11 +26,17 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
       for (auto k = from; k < to; ++k) seen[shares.vertex(rank, k)] = chunk;
       for (auto k = from; k < to; ++k)
         for (const auto column : a.row_indices(shares.vertex(rank, k))) {
+          if (!fanouts.empty() && fanouts[columns.relation(column)] == 0) continue;
           const auto u = columns.vertex(column);
           ++entries;
           if (std::exchange(seen[u], chunk) == chunk) continue;
           ++input;
-          remote += fetched.holds(u) && blocks.owner(u) != rank / replication;
+          if (blocks.owner(u) == rank / replication) continue;
+          for (std::size_t table = 0; table < tables.size(); ++table) {
+            if (!tables[table].holds(u)) continue;
+            ++remote;
+            ++work.table_shares[table];
+          }
         }
       work.largest_input = std::max(work.largest_input, static_cast<double>(input));
       work.largest_entries = std::max(work.largest_entries, static_cast<double>(entries));
@@ -36,13 +44,16 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
     work.remote_rows += remote;
     work.most_remote_rows = std::max(work.most_remote_rows, remote);
   }
+  for (auto& share : work.table_shares) share /= std::max(1.0, work.remote_rows);
   return work;
 }
 
 template EvaluationWork count_evaluation(const Csr<std::int32_t>&, const Ownership&, int, std::int64_t,
-                                         const ColumnsOf&, const HeldTypes&);
+                                         const ColumnsOf&, const std::vector<HeldTypes>&,
+                                         std::span<const std::int64_t>);
 template EvaluationWork count_evaluation(const Csr<std::int64_t>&, const Ownership&, int, std::int64_t,
-                                         const ColumnsOf&, const HeldTypes&);
+                                         const ColumnsOf&, const std::vector<HeldTypes>&,
+                                         std::span<const std::int64_t>);
 
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
                                    std::int64_t step) {

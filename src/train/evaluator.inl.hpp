@@ -10,9 +10,9 @@ namespace espalier {
 
 template <class Space>
 EvaluatorOn<Space>::EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
-                                const FeatureStoreOn<Space>& features, const Ownership& ownership,
+                                const InputStoresOn<Space>& input, const Ownership& ownership,
                                 const TaskOn<Space>& task, std::int64_t edges, std::int64_t chunk_bytes)
-    : features_(features), task_(task), pass_(grid, whole_rows, ownership, edges, chunk_bytes) {}
+    : input_(input), task_(task), pass_(grid, whole_rows, ownership, edges, chunk_bytes) {}
 
 template <class Space>
 std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,
@@ -21,7 +21,7 @@ std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,
   KeptRowsOn<Space> logits(pass_.rows(), network.output_width(network.stages()));
   std::vector<RowSinkOn<Space>*> sinks(static_cast<std::size_t>(network.stages()), nullptr);
   sinks.back() = &logits;
-  if (!pass_.run(space, network, features_, sinks, goes_on)) return {};
+  if (!pass_.run(space, network, input_, sinks, goes_on)) return {};
   return task_.judge(space, logits.release());
 }
 

@@ -63,16 +63,17 @@ void StepPipelineOn<Space>::booked_to(const Epoch* epoch, Work work) {
 }
 
 template <class Space>
-TrainingStepOn<Space> StepPipelineOn<Space>::next(std::vector<Matrix<float, Space>>& rows) {
+TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows) {
   if (begun_.empty()) begin_step();
   auto begun = std::move(begun_.front());
   begun_.pop_front();
   {
     const typename StageClock<Space>::Scope waiting(clock_, kFetch);
-    job_.features.advance(space_, *begun.fetch, FetchMove::kRows, kFetch);
-    job_.features.finish_fetch(space_, *begun.fetch, rows);
-    begun.step.remote_rows = begun.fetch->remote_rows();
-    idle_.push_back(std::move(begun.fetch));
+    job_.input.advance(space_, begun.pending, FetchMove::kRows, kFetch);
+    job_.input.finish(space_, begun.pending, rows, kFetch);
+    begun.step.remote_rows = begun.pending.remote_rows();
+    begun.step.embedded = std::move(begun.pending.embedded);
+    idle_.push_back(std::move(begun.pending));
   }
   look_ahead();
   return std::move(begun.step);
@@ -86,8 +87,8 @@ void StepPipelineOn<Space>::look_ahead() {
   const typename StageClock<Space>::Scope time(clock_, kFetch);
   for (std::int64_t ahead = 1; ahead <= std::min(k, std::ssize(begun_)); ++ahead)
     booked_to(begun_[ahead - 1].epoch, [&] {
-      job_.features.advance(space_, *begun_[ahead - 1].fetch,
-                            ahead < k || k == 1 ? FetchMove::kRows : FetchMove::kIds, kFetch);
+      job_.input.advance(space_, begun_[ahead - 1].pending,
+                         ahead < k || k == 1 ? FetchMove::kRows : FetchMove::kIds, kFetch);
     });
 }
 
@@ -120,22 +121,13 @@ bool StepPipelineOn<Space>::begin_step() {
     if (ahead_) sample_ahead(*epoch);
   }
   const typename StageClock<Space>::Scope time(clock_, kFetch);
-  std::vector<std::span<const std::int64_t>> lists;
-  const auto& held = job_.features.held();
-  std::vector<Array<Space, std::int64_t>> numbers(held.all() ? 0 : minibatches.size());
-  for (std::size_t m = 0; m < minibatches.size(); ++m) {
-    const auto& minibatch = minibatches[m];
-    if (!held.all()) numbers_of(space_, held, minibatch.blocks[0].runs, minibatch.vertices, numbers[m]);
-    lists.push_back(held.all() ? minibatch.vertices.first(rows_to_fetch_(minibatch))
-                               : std::span<const std::int64_t>(numbers[m].data(), numbers[m].size()));
-  }
-  auto fetch = std::make_unique<PendingFetchOn<Space>>();
+  PendingInputOn<Space> pending;
   if (!idle_.empty()) {
-    fetch = std::move(idle_.back());
+    pending = std::move(idle_.back());
     idle_.pop_back();
   }
-  booked_to(epoch, [&] { job_.features.begin_counts(space_, lists, *fetch, kFetch); });
-  begun_.push_back({epoch, {std::move(minibatches)}, std::move(fetch)});
+  booked_to(epoch, [&] { job_.input.begin_counts(space_, minibatches, rows_to_fetch_, pending, kFetch); });
+  begun_.push_back({epoch, {std::move(minibatches)}, std::move(pending)});
   return true;
 }
 
@@ -154,7 +146,7 @@ void StepPipelineOn<Space>::sample_ahead(Epoch& epoch) {
 template <class Space>
 void StepPipelineOn<Space>::progress() {
   const typename StageClock<Space>::Scope time(clock_, kFetch);
-  for (auto& begun : begun_) begun.fetch->progress();
+  for (auto& begun : begun_) begun.pending.progress();
 }
 
 template <class Space>

@@ -41,14 +41,19 @@ inline OptimizerOptions optimizer_of(const TrainConfig& train) {
           .weight_decay_on = train.weight_decay_on};
 }
 
-inline LearningRateSchedule schedule_of(const TrainConfig& train) {
+inline LearningRateSchedule schedule_of(const TrainConfig& train, double base) {
   return {.kind = train.lr_schedule,
-          .base = train.learning_rate,
+          .base = base,
           .epochs = train.epochs,
           .warmup = train.lr_warmup,
           .every = train.lr_step,
           .factor = train.lr_decay};
 }
+
+// The stage of an epoch that changes weights, embeddings too.
+inline constexpr const char* kOptimizer = "optimizer";
+// What the change of embeddings moves is booked beside what brought them.
+inline constexpr const char* kUpdate = "fetch/update";
 
 // How many batches of an epoch a rank keeps.
 inline std::int64_t batches_of(const EpochPlan& plan, int rank) {
@@ -78,7 +83,7 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
       grid_(job.grid.host()),
       network_(space,
                network_shape(job.config.model,
-                             job.input.types.empty() ? InputShape(job.features.width()) : job.input,
+                             job.input_shape.width == 0 ? InputShape(job.input.width()) : job.input_shape,
                              job.task.outputs()),
                static_cast<std::uint64_t>(job.config.train.seed)),
       optimizer_(space, optimizer_of(job.config.train), network_.parameters()),
@@ -140,12 +145,11 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
 
   pipeline_.enter(cursor_);
   const auto& plan = pipeline_.plan();
-  const double rate = learning_rate(schedule_of(config.train), cursor_.epoch - 1);
   take_up_losses(plan);
   while (cursor_.step < plan.steps()) {
     note_step(cursor_.epoch, cursor_.step + 1, plan.steps());
     const auto step = pipeline_.next(inputs_);
-    train_step(plan, cursor_.step, step.minibatches, rate);
+    train_step(plan, cursor_.step, step);
     note_work(step);
     ++cursor_.step;
     if (progress.on_step) progress.on_step(cursor_.epoch, cursor_.step, plan.steps());
@@ -195,17 +199,15 @@ bool TrainerOn<Space>::goes_on(const TrainingProgress& progress, std::int64_t st
 // are fetched.
 template <class Space>
 bool TrainerOn<Space>::gathers_by_itself(const MinibatchOn<Space>& minibatch) const {
-  return job_.features.all_local() && job_.features.rows_are_near() &&
-         network_.aggregates_input(minibatch.blocks[0]);
+  return job_.input.all_near() && network_.aggregates_input(minibatch.blocks[0]);
 }
 
 template <class Space>
 void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
-                                  const std::vector<MinibatchOn<Space>>& minibatches, double rate) {
+                                  const TrainingStepOn<Space>& work) {
   const auto begin = plan.step_begin(step), end = plan.step_end(step);
   const double weight = job_.task.weight(plan, begin, end), scale = weight > 0 ? 1.0 / weight : 0.0;
-  for (std::size_t m = 0; m < minibatches.size(); ++m)
-    run_minibatch(minibatches[m], inputs_[m], plan, scale, end - begin);
+  for (std::size_t m = 0; m < work.minibatches.size(); ++m) run_minibatch(work, m, plan, scale, end - begin);
   {
     const typename StageClock<Space>::Scope time(clock_, "reduce");
     reduction_.finish(end - begin, pointers_to<Matrix<float, Space>>(gradients_));
@@ -214,20 +216,51 @@ void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
   }
   if (note_divergence(space_, gradients_, diverged_.data()))  // on every rank
     refuse_divergence(plan.epoch(), job_.config.train);
-  const typename StageClock<Space>::Scope time(clock_, "optimizer");
-  optimizer_.step(space_, rate, gradients_, network_.parameters());
-  if (!mean_statistics_.empty()) network_.update_running_statistics(space_, mean_statistics_);
+  const auto& train = job_.config.train;
+  const auto rate = [&](double base) { return learning_rate(schedule_of(train, base), cursor_.epoch - 1); };
+  {
+    const typename StageClock<Space>::Scope time(clock_, kOptimizer);
+    optimizer_.step(space_, rate(train.learning_rate), gradients_, network_.parameters());
+    if (!mean_statistics_.empty()) network_.update_running_statistics(space_, mean_statistics_);
+  }
+  if (job_.input.embeddings() != nullptr) update_embeddings(work, rate(train.embedding_rate));
 }
 
 template <class Space>
-void TrainerOn<Space>::run_minibatch(const MinibatchOn<Space>& minibatch, const Matrix<float, Space>& input,
+void TrainerOn<Space>::update_embeddings(const TrainingStepOn<Space>& work, double rate) {
+  const typename StageClock<Space>::Scope time(clock_, kOptimizer);
+  std::vector<std::span<const std::int64_t>> lists;
+  std::vector<std::int64_t> batches;
+  for (std::size_t m = 0; m < work.minibatches.size(); ++m) {
+    const auto& minibatch = work.minibatches[m];
+    batches.push_back(minibatch.number);
+    if (work.embedded.empty())
+      lists.push_back(minibatch.vertices);
+    else
+      lists.emplace_back(work.embedded[m].data(), work.embedded[m].size());
+  }
+  job_.input.embeddings()->update(space_, rate, lists, batches, embedding_gradients_, kUpdate);
+}
+
+template <class Space>
+void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::size_t number,
                                      const EpochPlan& plan, double scale, std::int64_t batches) {
+  const auto& minibatch = work.minibatches[number];
+  std::vector<const Matrix<float, Space>*> rows;
+  for (const auto& table : inputs_) rows.push_back(&table[number]);
+  std::vector<Matrix<float, Space>*> row_gradients(rows.size(), nullptr);
+  if (job_.input.embeddings() != nullptr) {
+    if (embedding_gradients_.size() <= number) embedding_gradients_.resize(number + 1);
+    row_gradients.back() = &embedding_gradients_[number];
+  }
+  const InputRows<float, Space> input(std::move(rows));
   const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
   {
     const typename StageClock<Space>::Scope time(clock_, "forward");
     const bool gathers = gathers_by_itself(minibatch);
     if (gathers)
-      job_.features.aggregate(space_, minibatch.blocks[0], minibatch.vertices, network_.input_aggregate());
+      job_.input.table(0).aggregate(space_, minibatch.blocks[0], minibatch.vertices,
+                                    network_.input_aggregate());
     const auto& logits = network_.forward(space_, minibatch.blocks, input, pass,
                                           gathers ? InputForm::kAggregated : InputForm::kRows);
     job_.task.loss(space_, plan, minibatch.number, logits, scale, loss_gradient_,
@@ -236,7 +269,8 @@ void TrainerOn<Space>::run_minibatch(const MinibatchOn<Space>& minibatch, const 
   pipeline_.progress();  // many MPI libraries move messages only when they are called
   {
     const typename StageClock<Space>::Scope time(clock_, "backward");
-    network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_);
+    network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_,
+                      InputGradients<float, Space>(std::move(row_gradients)));
     reduction_.add(pointers_to<const Matrix<float, Space>>(std::as_const(gradients_)));
     if (!mean_statistics_.empty())
       statistics_.add(pointers_to<const Matrix<float, Space>>(network_.batch_statistics()),
@@ -284,12 +318,22 @@ std::vector<std::int64_t> TrainerOn<Space>::whole_confusion(std::string_view lab
 
 template <class Space>
 std::uint64_t TrainerOn<Space>::weights_digest() const {
-  return espalier::weights_digest(space_, network_);
+  return espalier::weights_digest(space_, network_, job_.input.embeddings());
+}
+
+template <class Space>
+std::vector<StateTensor> TrainerOn<Space>::embeddings() const {
+  if (job_.input.embeddings() == nullptr) return {};
+  auto tensors = job_.input.embeddings()->state(space_);
+  std::erase_if(tensors, [](const StateTensor& tensor) { return !tensor.name.starts_with("weights/"); });
+  return tensors;
 }
 
 // Each rank keeps the rows that it saves.
 template <class Space>
 void TrainerOn<Space>::keep_best() {
+  if (const auto* const embeddings = job_.input.embeddings())
+    best_embeddings_ = embeddings->kept_rows(space_);
   best_.clear();
   for (const auto& place : weights_and_statistics()) {
     const auto& tensor = *place.tensor;
@@ -308,6 +352,8 @@ void TrainerOn<Space>::restore_best() {
     const auto all = grid_.world().all_gather_v(std::span<const float>(*from++), "best weights");
     to_space<float>(space_, all, place.tensor->data);
   }
+  if (auto* const embeddings = job_.input.embeddings())
+    embeddings->put_back(space_, best_embeddings_, "best weights");
 }
 
 }  // namespace espalier

@@ -71,6 +71,11 @@ TrainingState TrainerOn<Space>::state(bool within_epoch) {
   for (const auto& place : places) state.tensors.push_back(state_of(place));
   for (std::size_t k = 0; k < best_.size(); ++k) state.tensors.push_back(state_of_best(places[k], k));
   for (const auto& place : optimizer_state()) state.tensors.push_back(state_of(place));
+  if (const auto* const embeddings = job_.input.embeddings()) {
+    std::ranges::move(embeddings->state(space_), std::back_inserter(state.tensors));
+    if (!best_.empty())
+      std::ranges::move(embeddings->state_of_kept(best_embeddings_), std::back_inserter(state.tensors));
+  }
   state.optimizer_steps = optimizer_.steps();
   state.best_metric = best_metric_;
   state.best_epoch = result_.best_epoch;
@@ -121,19 +126,21 @@ template <class Space>
 void TrainerOn<Space>::restore_tensors(const TrainingState& state) {
   std::map<std::string_view, const StateTensor*> tensors;
   for (const auto& tensor : state.tensors) tensors.emplace(tensor.name, &tensor);
-  const auto find = [&](const std::string& prefix, const TensorPlace& place) -> const StateTensor& {
-    const auto name = prefix + place.name;
-    const auto& shape = *place.tensor;
+  const auto find_tensor = [&](const std::string& name, std::int64_t rows, std::int64_t columns,
+                               const std::string& former_name = {}) -> const StateTensor& {
     auto found = tensors.find(name);
-    if (found == tensors.end() && !place.former_name.empty())
-      found = tensors.find(prefix + place.former_name);
+    if (found == tensors.end() && !former_name.empty()) found = tensors.find(former_name);
     if (found == tensors.end())
       input_error("the checkpoint has no {}; it is of another kind of network", name);
     const auto& tensor = *found->second;
-    if (tensor.rows != shape.rows || tensor.columns != shape.columns)
+    if (tensor.rows != rows || tensor.columns != columns)
       input_error("{} is {} x {} in the checkpoint and {} x {} in this network", name, tensor.rows,
-                  tensor.columns, shape.rows, shape.columns);
+                  tensor.columns, rows, columns);
     return tensor;
+  };
+  const auto find = [&](const std::string& prefix, const TensorPlace& place) -> const StateTensor& {
+    return find_tensor(prefix + place.name, place.tensor->rows, place.tensor->columns,
+                       place.former_name.empty() ? std::string() : prefix + place.former_name);
   };
   auto places = weights_and_statistics();
   best_.clear();
@@ -146,6 +153,14 @@ void TrainerOn<Space>::restore_tensors(const TrainingState& state) {
     }
   for (auto& place : optimizer_state()) places.push_back(place);
   for (const auto& place : places) to_space<float>(space_, find("", place).all(), place.tensor->data);
+  if (auto* const embeddings = job_.input.embeddings()) {
+    const auto find_rows = [&](const std::string& name, std::int64_t rows,
+                               std::int64_t columns) -> const StateTensor& {
+      return find_tensor(name, rows, columns);
+    };
+    embeddings->restore(space_, find_rows);
+    if (state.best_epoch > 0) best_embeddings_ = embeddings->restore_kept(find_rows);
+  }
 }
 
 template <class Space>

@@ -1,5 +1,6 @@
 #include "espalier/train/weights_file.hpp"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "espalier/base/ranged_file.hpp"
@@ -16,7 +17,8 @@ namespace {
 constexpr const char* kTitle = "espalier-weights 1";
 constexpr const char* kMean = "features/mean";
 constexpr const char* kDeviation = "features/deviation";
-constexpr std::string_view kWeights = "weights/", kStatistics = "statistics/", kBest = "best/";
+constexpr std::string_view kWeights = "weights/", kStatistics = "statistics/", kBest = "best/",
+                           kEmbedding = "weights/embedding.";
 
 bool is_trained(std::string_view name) {
   return name.starts_with(kWeights) || name.starts_with(kStatistics);
@@ -82,6 +84,21 @@ void check_standardization(const TrainedWeights& weights, const std::string& pat
     input_error("{}: {} has {} columns, {} has {}", path, kMean, mean.size(), kDeviation, deviation.size());
 }
 
+// Collective. The embeddings beside a weights.h5.
+void read_embeddings(const Communicator& world, const std::string& path, TrainedWeights& weights) {
+  const auto beside = (std::filesystem::path(path).parent_path() / kEmbeddingsFile).string();
+  bool is_there = false;
+  agree(world, [&] {
+    std::error_code error;
+    is_there = std::filesystem::exists(beside, error);
+  });
+  if (!is_there) return;
+  auto checkpoint = read_checkpoint(world, beside);
+  // Another network's may lie there; what misses its own says so.
+  if (checkpoint.state.best_epoch == weights.epoch && checkpoint.config == weights.config)
+    weights.embeddings = std::move(checkpoint.state.tensors);
+}
+
 // Collective. All rows of a tensor of which each rank can give some.
 Buffer<float> whole_of(const Communicator& world, const StateTensor& tensor) {
   Buffer<float> mine;
@@ -96,6 +113,17 @@ Buffer<float> whole_of(const Communicator& world, const StateTensor& tensor) {
   return {all.begin(), all.end()};
 }
 
+// Collective. A tensor of a state.
+void take(const Communicator& world, const StateTensor& tensor, const std::string& name,
+          TrainedWeights& weights) {
+  if (name.starts_with(kEmbedding)) {
+    weights.embeddings.push_back(tensor);
+    weights.embeddings.back().name = name;
+  } else {
+    weights.tensors.push_back({name_of_today(name), tensor.rows, tensor.columns, whole_of(world, tensor)});
+  }
+}
+
 }  // namespace
 
 TrainedWeights weights_of(const Communicator& world, const TrainingState& state) {
@@ -105,10 +133,20 @@ TrainedWeights weights_of(const Communicator& world, const TrainingState& state)
   for (const auto& tensor : state.tensors) {
     const bool of_best = tensor.name.starts_with(kBest);
     const auto name = of_best ? tensor.name.substr(kBest.size()) : tensor.name;
-    if (of_best == weights.best && is_trained(name))
-      weights.tensors.push_back({name_of_today(name), tensor.rows, tensor.columns, whole_of(world, tensor)});
+    if (of_best == weights.best && is_trained(name)) take(world, tensor, name, weights);
   }
   return weights;
+}
+
+Checkpoint embeddings_of(const TrainedWeights& weights, int ranks) {
+  Checkpoint checkpoint;
+  checkpoint.state.tensors = weights.embeddings;
+  checkpoint.state.best_epoch = weights.epoch;
+  checkpoint.config = weights.config;
+  checkpoint.graph = weights.graph;
+  checkpoint.standardization = weights.standardization;
+  checkpoint.ranks = ranks;
+  return checkpoint;
 }
 
 std::string weights_bytes(const TrainedWeights& weights) {
@@ -146,7 +184,11 @@ TrainedWeights read_weights(const Communicator& world, const std::string& path) 
     if (world.rank() == 0 && is_weights_file(path)) bytes = bytes_of_file(path);
   });
   bytes = world.broadcast_text(std::move(bytes), 0, "setup");
-  if (!bytes.empty()) return weights_from(bytes, path);
+  if (!bytes.empty()) {
+    auto from_file = weights_from(bytes, path);
+    read_embeddings(world, path, from_file);
+    return from_file;
+  }
   auto weights = from_checkpoint(world, path);
   check_standardization(weights, path);
   return weights;

@@ -40,7 +40,7 @@ class GpuTest(ProgramTest):
 
     def test_samples_and_losses_are_those_of_the_cpu(self):
         for sampler in SAMPLERS + [("sampler.weighted=true",), ("sampler.fanout=[-1,-1]",)]:
-            for ranks in (1, 3):
+            for ranks in (1, 3) if LONG or sampler in SAMPLERS[::3] else (3,):
                 with self.subTest(sampler=sampler, ranks=ranks):
                     job = (*sampler, "train.epochs=2")
                     cpu, _ = self.run_job("train", *job, "run.device=cpu", ranks=ranks)
@@ -64,7 +64,7 @@ class GpuTest(ProgramTest):
             self.assertNotIn("CPU", output)
 
     def test_layer_wise_samplers_by_every_schedule(self):
-        for ranks, schedule in ((1, "pull"), (2, "push"), (3, "staged"), (4, "staged-oblivious"), (6, "staged"), (6, "pull")):
+        for ranks, schedule in ((2, "push"), (3, "staged"), (4, "staged-oblivious"), (6, "pull")):
             for sampler in LAYER_WISE:
                 self.same_layer_wise_samples(ranks, schedule, sampler)
 

@@ -9,9 +9,10 @@ import os
 import unittest
 
 import h5py
+import numpy as np
 
 from tests.app.gpu_test import PROGRAM as EMULATED
-from tests.app.program import ProgramTest
+from tests.app.program import ProgramTest, espalier
 
 CONFIG = """
 [graph]
@@ -40,6 +41,10 @@ TYPES = ("--types", "paper=1500:12,author=900,field=5",
          "--relations", "author.writes.paper=4000,paper.cites.paper=6000,paper.about.field=1500", "--classes", 5)
 SAMPLERS = [("sampler.kind=graphsage",), ("sampler.kind=labor",),
             ("sampler.kind=ladies", "sampler.fanout=[200,300]"), ("sampler.kind=fastgcn", "sampler.fanout=[300,300]")]
+# Numbers of their own for some relations: of others 30 and 40, of one all of its columns.
+OF_RELATIONS = ("sampler.fanout=[30,40]", 'sampler.relation_fanout=["writes=60,90", "cites=0", "rev_cites=80", "about=-1,2"]')
+SAMPLERS += [("sampler.kind=ladies", *OF_RELATIONS), ("sampler.kind=fastgcn", *OF_RELATIONS)]
+ATTENTION = [(f"model.kind={kind}", "model.bases=8", "model.heads=2", "model.output_heads=3") for kind in ("rgat", "hgt")]
 GRIDS = ((1, 1), (2, 1), (3, 1), (4, 2), (4, 4), (6, 2), (8, 1))
 
 
@@ -60,15 +65,106 @@ class TypedTest(ProgramTest):
 
     def test_one_history_on_every_grid_by_every_schedule(self):
         schedules = ("auto", "push", "pull", "staged", "staged-oblivious")
-        for sampler in SAMPLERS:
+        # One sampler on all grids, the others on half of them; sample/typed_sampler_test takes each to all.
+        for first, sampler in enumerate(SAMPLERS):
             expected = None
             for k, (ranks, copies) in enumerate(GRIDS):
+                if 0 < k and 0 < first and k % 2 == first % 2:
+                    continue
                 with self.subTest(sampler=sampler, ranks=ranks, copies=copies):
                     found = self.history(self.train(*sampler, f"grid.replication={copies}",
                                                     f"grid.schedule={schedules[k % 5]}", f"run.overlap={str(k % 2 == 1).lower()}",
                                                     ranks=ranks))
                     expected = expected or found
                     self.assertEqual(found, expected)
+
+    def test_every_kind_that_sees_relations(self):
+        """One history on grids, restarts included, and one row for each vertex wherever it is inferred."""
+        for kind in ATTENTION:
+            with self.subTest(kind=kind[0]):
+                expected = self.history(self.train(*kind))
+                self.assertEqual(self.history(self.train(*kind, "grid.replication=2", "run.threads=2", ranks=6)), expected)
+                logits = []
+                for ranks in (1, 3):
+                    to = self.folder / f"logits{ranks}.h5"
+                    self.succeed("-q", "infer", self.output / "config.toml", "--checkpoint", self.output / "weights.h5", "-o", to,
+                                 "--overwrite", "grid.replication=1", ranks=ranks)
+                    with h5py.File(to) as file:
+                        logits.append(file["logits"][:].tobytes())
+                self.assertEqual(logits[0], logits[1])
+                self.train(*kind, "train.epochs=1", "run.checkpoint_every=1", ranks=3)
+                self.succeed("-q", "train", self.config, *kind, ranks=4)
+                self.assertEqual(self.history(self.report(self.output)), expected)
+
+    def test_embeddings_on_every_grid(self):
+        """One history and one set of rows, fetched ahead or not, gone on from on another grid; infer reads what was written."""
+        for optimizer in ("adam", "adagrad"):
+            job = ("model.embedding=6", f"train.embedding_optimizer={optimizer}", "train.epochs=3")
+            expected = None
+            for k, (ranks, copies) in enumerate(GRIDS if optimizer == "adam" else GRIDS[:5:4]):
+                with self.subTest(optimizer=optimizer, ranks=ranks, copies=copies):
+                    found = self.history(self.train(*job, f"grid.replication={copies}", f"run.overlap={str(k % 2 == 1).lower()}",
+                                                    *((f"run.prefetch_steps={k}",) if k % 2 else ()), ranks=ranks))
+                    expected = expected or found
+                    self.assertEqual(found, expected)
+            self.train(*job, "run.checkpoint_every=1", "train.epochs=2", "grid.replication=3", ranks=3)
+            self.succeed("-q", "train", self.config, *job, "grid.replication=2", ranks=4)
+            self.assertEqual(self.history(self.report(self.output)), expected)
+        self.assertNotEqual(expected[-2], self.train("train.epochs=3")["weights_digest"])
+
+    def test_embeddings_in_the_middle_of_an_epoch(self):
+        job = ("model.embedding=6", "train.epochs=2", "train.batches_per_step=2")
+        expected = self.history(self.train(*job))
+        code, output = espalier("-q", "train", self.config, *job, "run.restart=never", "run.max_minutes=0.0001", ranks=3)
+        self.assertEqual(code, 5, output)
+        self.succeed("-q", "train", self.config, *job, "run.overlap=true", ranks=2)
+        self.assertEqual(self.history(self.report(self.output)), expected)
+
+    def test_infer_reads_embeddings(self):
+        report = self.train("model.embedding=6", ranks=3)
+        logits = []
+        for ranks, weights in ((1, "weights.h5"), (4, "weights.h5")):
+            to = self.folder / f"logits{ranks}.h5"
+            self.succeed("-q", "infer", self.output / "config.toml", "--checkpoint", self.output / weights, "-o", to, "--metrics",
+                         ranks=ranks)
+            with h5py.File(to) as file:
+                logits.append(file["logits"][:].tobytes())
+                self.assertEqual(file.attrs["weights_digest"].decode(), report["weights_digest"])
+                self.assertEqual(file.attrs["test_accuracy"], report["test"]["accuracy"])
+        self.assertEqual(logits[0], logits[1])
+        (self.output / "embeddings.h5").unlink()
+        self.fail_with(3, ["weights/embedding.author", "weights.h5"], "infer", self.output / "config.toml", "--checkpoint",
+                       self.output / "weights.h5", "-o", self.folder / "other.h5")
+
+    def test_features_of_several_widths_and_embeddings(self):
+        self.succeed("-q", "generate", "planted", "--types", "paper=1000:12,author=500:5,field=40",
+                     "--relations", "author.writes.paper=3000,paper.cites.paper=2000,paper.about.field=1000", "--classes", 3,
+                     "-o", self.graph, "--overwrite")
+        for job in ((), ("model.embedding=4",), ("model.kind=sage", "model.bases=8", "model.embedding=4")):
+            expected = self.history(self.train(*job))
+            self.assertEqual(self.history(self.train(*job, "grid.replication=2", "run.overlap=true", ranks=4)), expected, job)
+            self.assertEqual(self.history(self.train(*job, "graph.share_features=true", ranks=3)), expected, job)
+        self.succeed("-q", "generate", "planted", "--types", "paper=100:3,author=50:5", "--relations", "author.writes.paper=300",
+                     "-o", self.folder / "all.h5")
+        self.fail_with(2, ["model.embedding", "all.h5", "all have features"], "train", self.config, "model.embedding=4",
+                       f"graph.file={self.folder / 'all.h5'}", "run.restart=never")
+        self.fail_with(2, ["standard", "2 types with features"], "train", self.config, "graph.feature_norm=standard", "run.restart=never")
+
+    def test_a_graph_without_features_learns_rows(self):
+        types = ("--relations", "author.writes.paper=6000,paper.cites.paper=8000", "--classes", 3, "-o", self.graph, "--overwrite")
+        self.succeed("-q", "generate", "planted", "--types", "paper=1000,author=500", *types)
+        job = ("model.embedding=8", "train.epochs=12", "model.dropout=0", "train.embedding_rate=0.05")
+        expected = self.history(self.train(*job))
+        found = self.train(*job, ranks=3)
+        self.assertEqual(self.history(found), expected)
+        self.assertGreater(found["test"]["accuracy"], 0.5, "a third is chance")
+        as_they_began = self.train(*job[:3], "train.embedding_rate=0")
+        self.assertLess(found["epochs"][-1]["loss"], 0.8 * as_they_began["epochs"][-1]["loss"])
+        self.succeed("-q", "generate", "planted", "--nodes", 1000, "--degree", 8, "--features", 0, "--classes", 3, "-o", self.graph, "--overwrite")
+        for kind in ("sage", "gcn"):
+            expected = self.history(self.train(*job, f"model.kind={kind}", "model.bases=8"))
+            for more in (("grid.replication=2",), ("grid.topology=replicated", "run.overlap=true")):
+                self.assertEqual(self.history(self.train(*job, *more, f"model.kind={kind}", "model.bases=8", ranks=4)), expected)
 
     def test_models_that_ignore_types_too(self):
         for kind in ("sage", "gcn", "gat"):
@@ -86,6 +182,42 @@ class TypedTest(ProgramTest):
         self.train("run.checkpoint_every=1", ranks=3)
         self.succeed("-q", "train", self.config, "train.epochs=3", "grid.replication=2", ranks=4)
         self.assertEqual(self.history(self.report(self.output)), expected)
+
+    def test_an_order_balances_types_and_moves_no_bit(self):
+        expected = self.history(self.train())
+        order = self.folder / "graph.order.h5"
+        output = self.succeed("partition", self.graph, "--clusters", 64, "-o", order, ranks=2)
+        for name in ("paper", "author"):
+            self.assertRegex(output, rf"\n{name} +1\.0")
+        self.assertRegex(output, r"\nfield +1\.200")  # of five vertices
+        with h5py.File(order) as file, h5py.File(self.graph) as graph:
+            clusters, offsets = file["cluster"][:], graph["types/offset"][:]
+            # Edges of several relations between two vertices are one.
+            rows = np.repeat(np.arange(offsets[-1]), np.diff(graph["graph/indptr"][:]))
+            merged = np.unique(rows * offsets[-1] + graph["graph/indices"][:]) // offsets[-1]
+            entries, weights = np.bincount(merged, minlength=offsets[-1]), file["type_weights"][:]
+            for kind in range(3):
+                own = slice(offsets[kind], offsets[kind + 1])
+                for column, amount in ((2 * kind, None), (2 * kind + 1, entries[own])):
+                    counted = np.bincount(clusters[own], weights=amount, minlength=len(weights))
+                    np.testing.assert_array_equal(weights[:, column], counted)
+        self.assertIn("\nauthor ", self.succeed("info", order))
+        for ranks, copies in ((3, 1), (4, 2), (8, 1)):
+            with self.subTest(ranks=ranks, copies=copies):
+                job = (f"graph.order={order}", f"grid.replication={copies}")
+                self.assertEqual(self.history(self.train(*job, ranks=ranks)), expected)
+
+    def test_orders_that_balance_no_types(self):
+        order = self.folder / "graph.order.h5"
+        partition = ("partition", self.graph, "--clusters", 64, "-o", order, "--overwrite")
+        for options in (("--ignore-types",), ("--method", "multilevel"), ("--method", "random")):
+            with self.subTest(options=options):
+                self.assertNotIn("author", self.succeed(*partition, *options))
+                with h5py.File(order) as file:
+                    self.assertEqual(sorted(file), ["cluster", "weights"])
+        self.fail_with(2, ["--ignore-types", "random", "balances no types"], *partition, "--ignore-types", "--method", "random")
+        self.succeed("-q", "generate", "planted", "--nodes", 500, "-o", self.graph, "--overwrite")
+        self.fail_with(2, ["--ignore-types", "no vertex types"], *partition, "--ignore-types")
 
     def test_infer_on_another_grid(self):
         self.train("train.epochs=1")
@@ -108,17 +240,20 @@ class TypedTest(ProgramTest):
         self.fail_with(3, ["no vertex type has features"], "train", self.config, "run.restart=never")
 
     def test_plan_foretells_the_bytes(self):
-        report = self.train("train.epochs=1", ranks=4)
-        self.succeed("-q", "plan", self.config, "--ranks", 4)
-        plan = json.loads((self.output / "plan.json").read_text())
-        measured = report["epochs"][0]["bytes"]
-        for label in ("sample", "fetch", "evaluate"):
-            self.assertAlmostEqual(plan["epochs"][0]["bytes"][label]["total"] / measured[label]["total"], 1, delta=0.01, msg=label)
+        embeddings = [("model.embedding=32", f"grid.replication={c}", f"run.overlap={ahead}") for c, ahead in ((1, "true"), (2, "false"))]
+        for sampler in ((), ('sampler.relation_fanout=["cites=0"]',), *SAMPLERS[2:], *embeddings):
+            report = self.train("train.epochs=1", *sampler, ranks=4)
+            self.succeed("-q", "plan", self.config, *sampler, "--ranks", 4)
+            plan = json.loads((self.output / "plan.json").read_text())
+            measured = report["epochs"][0]["bytes"]
+            for label in ("sample", "fetch", "evaluate"):
+                with self.subTest(sampler=sampler, label=label):
+                    self.assertAlmostEqual(plan["epochs"][0]["bytes"][label]["total"] / measured[label]["total"], 1, delta=0.01)
 
     def test_one_type_and_one_relation_is_a_graph_without_types(self):
         self.succeed("-q", "generate", "planted", "--types", "vertex=1500:12", "--relations", "vertex.edge.vertex=6000",
                      "--no-inverse", "--classes", 5, "-o", self.graph, "--overwrite")
-        typed = {kind: self.history(self.train(f"model.kind={kind}", "model.bases=8", ranks=2)) for kind in ("sage", "rgcn")}
+        typed = {kind: self.history(self.train(f"model.kind={kind}", "model.bases=8", ranks=2)) for kind in ("sage", "rgcn", "rgat", "hgt")}
         plain = self.folder / "plain.h5"
         with h5py.File(self.graph) as old, h5py.File(plain, "w") as new:
             for name, value in old.attrs.items():
@@ -138,8 +273,9 @@ class TypedTest(ProgramTest):
     @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
     def test_the_emulated_gpu_draws_the_same_samples(self):
         for sampler in SAMPLERS:
-            for ranks in (1, 3):
-                job = (self.config, *sampler, "run.restart=never")
+            for ranks in (1, 3) if sampler == SAMPLERS[0] else (3,):
+                model = dict(zip(SAMPLERS[1:], ATTENTION)).get(sampler, ())
+                job = (self.config, *sampler, *model, "run.restart=never")
                 env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
                 reports = []
                 for device in ("cpu", "cuda"):
@@ -164,8 +300,11 @@ class TypedTest(ProgramTest):
         refuse(2, ["left out of all layers"], 'sampler.relation_fanout=["writes=3,0"]')
         refuse(2, ["model.kind = sage"], "model.kind=sage", "model.bases=8", 'sampler.relation_fanout=["writes=3"]')
         refuse(2, ["model.bases", "rgcn"], "model.kind=sage")
+        refuse(2, ["train.embedding_rate", "model.embedding", "above 0"], "train.embedding_rate=0.1")
+        refuse(2, ["train.embedding_optimizer", "sgd", "adagrad"], "model.embedding=4", "train.embedding_optimizer=sgd")
+        for kind in ("rgat", "hgt"):
+            refuse(2, ["model.bases", "rgcn"], f"model.kind={kind}")
         ladies = ("sampler.kind=ladies", "sampler.fanout=[50, 50]")
-        refuse(2, ["ladies", "all relations together"], *ladies, 'sampler.relation_fanout=["writes=3"]')
         refuse(2, ["reference", "self loops"], *ladies, "sampler.mode=reference")
 
 

@@ -57,6 +57,7 @@ normalize = "batch"
 activation = "elu"
 aggregator = "max"
 bases = 3
+embedding = 24
 heads = 3
 output_heads = 2
 attention_dropout = 0.3
@@ -67,6 +68,8 @@ task = "labels"
 metric = "macro_f1"
 class_weights = "balanced"
 label_smoothing = 0.1
+embedding_optimizer = "adagrad"
+embedding_rate = 0.02
 epochs = 3
 optimizer = "sgd"
 learning_rate = 1e-5
@@ -97,6 +100,7 @@ max_minutes = 60.0
 stall_minutes = 2.5
 [output]
 dir = "there"
+mllog = true
 )";
 
 TEST(Config, TheDefaultsReadBackToThemselves) {

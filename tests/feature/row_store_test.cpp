@@ -1,8 +1,8 @@
 // ranks: 1 2 3 4 6
 // Laws of a RowStore: rows pushed from any ranks are there as one loop over all minibatches, by
 // their numbers, would have left them, to the last bit, on every grid, in every copy and whoever
-// owns which vertex; what is then fetched are these; evenly spread ids move what the model expects;
-// features cannot be pushed to.
+// owns which vertex; what is then fetched are these, by a fetch that was under way too; evenly
+// spread ids move what the model expects; features cannot be pushed to.
 #include "espalier/feature/row_store.hpp"
 
 #include <gtest/gtest.h>
@@ -29,17 +29,28 @@ void push(RowStore& store, const std::vector<PushedBatch>& batches, Push mode, i
   store.push(Cpu{threads}, lists, numbers, rows, mode, "push");
 }
 
+// All of them, backwards: what expect_rows asks for.
+std::vector<std::int64_t> all_ids(const Matrix<float>& rows) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(rows.rows));
+  std::iota(ids.rbegin(), ids.rend(), std::int64_t{0});
+  return ids;
+}
+
+void expect_fetched(const std::vector<std::int64_t>& ids, const Matrix<float>& fetched,
+                    const Matrix<float>& expected) {
+  for (std::size_t k = 0; k < ids.size(); ++k)
+    EXPECT_TRUE(std::equal(expected.row(ids[k]), expected.row(ids[k]) + expected.columns,
+                           fetched.row(static_cast<std::int64_t>(k))));
+}
+
 void expect_rows(const Grid& grid, const RowStore& store, const Matrix<float>& expected) {
   const auto own = rows_of_part(expected, store.ownership(), grid.row());
   EXPECT_EQ(std::get<Matrix<float>>(store.block()).data, own.data) << "in every copy";
-  std::vector<std::int64_t> ids(static_cast<std::size_t>(expected.rows));
-  std::iota(ids.rbegin(), ids.rend(), std::int64_t{0});
+  const auto ids = all_ids(expected);
   const std::vector<std::span<const std::int64_t>> lists = {ids};
   std::vector<Matrix<float>> fetched;
   store.fetch(Cpu{1}, lists, fetched, "fetch");
-  for (std::size_t k = 0; k < ids.size(); ++k)
-    EXPECT_TRUE(std::equal(expected.row(ids[k]), expected.row(ids[k]) + expected.columns,
-                           fetched[0].row(static_cast<std::int64_t>(k))));
+  expect_fetched(ids, fetched[0], expected);
 }
 
 void expect_pushes(const Grid& grid, Owned owned, std::int64_t vertices, std::int64_t width) {
@@ -51,10 +62,18 @@ void expect_pushes(const Grid& grid, Owned owned, std::int64_t vertices, std::in
     SCOPED_TRACE(fmt::format("seed {} round {}", seed, round));
     const auto batches = random_batches(seed + round, round == 2 ? 0 : 11, vertices, width);
     const auto mode = round == 1 ? Push::kOverwrite : Push::kAdd;
+    const auto ids = all_ids(expected);
+    const std::vector<std::span<const std::int64_t>> lists = {ids};
+    PendingFetch under_way;
+    store.begin_fetch(Cpu{1}, lists, under_way, "fetch");
     push(store, of_rank(batches, test_world().rank(), test_world().size()), mode,
          static_cast<int>(round) + 1);
     push_in_a_loop(batches, mode, expected);
     expect_rows(grid, store, expected);
+    store.correct(Cpu{1}, under_way, "fetch");
+    std::vector<Matrix<float>> fetched;
+    store.finish_fetch(Cpu{1}, under_way, fetched);
+    expect_fetched(ids, fetched[0], expected);
   }
 }
 

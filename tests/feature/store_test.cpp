@@ -2,7 +2,7 @@
 // Laws of the feature store: fetched rows are H's rows, bit for bit, on every grid; each distinct
 // row of a minibatch travels once, and evenly spread ids move what the model expects; normalisation
 // does not depend on the grid and equals the direct formula.
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/input_stores.hpp"
 
 #include <gtest/gtest.h>
 
@@ -401,8 +401,9 @@ void expect_fetch_from_file(const std::string& path, std::int64_t n) {
   const GraphFile file(world, path);
   for (const int c : divisors(world.size())) {
     const Grid grid(world, c);
-    const auto rows = fetch_all(
-        grid, read_feature_store(grid, file, block_partition(file.info().nodes, grid.rows()), "none"));
+    const auto rows =
+        fetch_all(grid, read_features(grid, file, block_partition(file.info().nodes, grid.rows()),
+                                      input_tables(file.info(), 0), "none")[0]);
     for (std::int64_t i = 0; i < n; ++i)
       for (std::int64_t j = 0; j < kWidth; ++j)
         EXPECT_EQ(rows(i, j), (std::is_same_v<T, Half> ? to_float(to_half(entry(i, j))) : entry(i, j)));

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 8
+// long ranks: 4 6
 // Laws: a generated graph depends on its options and seed, not on the number of ranks; R-MAT's
 // quadrants, the planted degree and homophily, and the splits are as asked; features alone are a
 // poor guide to the class, neighbourhoods a good one.

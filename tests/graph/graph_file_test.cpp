@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 8
+// long ranks: 4 6
 // Laws: what was written, in whatever ranges, is what is read, in whatever ranges; a damaged value
 // that one rank meets is the error of all ranks, with its place in the file.
 #include "espalier/graph/graph_file.hpp"

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 8
+// long ranks: 4 6
 // Laws: a generated graph with types depends on its options and seed, not on the number of ranks;
 // relations have their edges and their homophily, inverses are transposes; neighbours of any type
 // say what a vertex's class is; the first type is what it would be without types.

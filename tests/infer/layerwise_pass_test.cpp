@@ -62,12 +62,12 @@ Found all_layers(const Grid& grid, const SmallProblem& problem, const Network<fl
                  std::int64_t chunk_bytes, Topology topology) {
   const auto kind = network.shape().kind;
   const SmallJob job(grid, problem, kind, {1}, 1, topology);
-  const LayerwisePass pass(grid, *job.whole_rows, job.features.ownership(), problem.graph.entries(),
+  const LayerwisePass pass(grid, *job.whole_rows, job.input.table(0).ownership(), problem.graph.entries(),
                            chunk_bytes);
   std::vector<Listener> listeners(network.shape().layers);
   std::vector<RowSink*> sinks;
   for (auto& listener : listeners) sinks.push_back(&listener);
-  EXPECT_TRUE(pass.run(Cpu{1}, network, small_features(grid, problem), sinks, {}));
+  EXPECT_TRUE(pass.run(Cpu{1}, network, InputStores(small_features(grid, problem)), sinks, {}));
   Found found{{}, listeners[0].chunks.size()};
   for (int layer = 1; layer <= network.shape().layers; ++layer)
     found.layers.push_back(all_rows(pass, listeners[layer - 1], network.output_width(layer)));
@@ -76,7 +76,7 @@ Found all_layers(const Grid& grid, const SmallProblem& problem, const Network<fl
   Listener last;
   std::ranges::fill(sinks, nullptr);
   sinks.back() = &last;
-  EXPECT_TRUE(pass.run(Cpu{1}, network, job.features, sinks, {}));
+  EXPECT_TRUE(pass.run(Cpu{1}, network, job.input, sinks, {}));
   EXPECT_EQ(all_rows(pass, last, network.shape().classes).data, found.layers.back().data);
   return found;
 }
@@ -133,10 +133,10 @@ TEST(LayerwisePass, GivenUpItEndsBeforeTheNextChunk) {
   const auto network = network_of({"sage", 2, 7, 3, 4, 0, 0, "none"}, random);
   const Grid grid(test_world(), 1);
   const SmallJob job(grid, problem, "sage", {1}, 1);
-  const LayerwisePass pass(grid, *job.whole_rows, job.features.ownership(), problem.graph.entries(), 1);
+  const LayerwisePass pass(grid, *job.whole_rows, job.input.table(0).ownership(), problem.graph.entries(), 1);
   Listener listener, last;
   int asked = 0;
-  EXPECT_FALSE(pass.run(Cpu{1}, network, job.features, std::vector<RowSink*>{&listener, &last},
+  EXPECT_FALSE(pass.run(Cpu{1}, network, job.input, std::vector<RowSink*>{&listener, &last},
                         [&] { return ++asked < 2; }));
   EXPECT_EQ(asked, 2);
   EXPECT_LE(listener.chunks.size(), 2u);

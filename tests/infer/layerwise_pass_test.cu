@@ -26,7 +26,7 @@ std::vector<Matrix<float>> share_of_layers(const Space& space, const GridOn<Spac
     kept.emplace_back(pass.rows(), network.output_width(layer));
   std::vector<RowSinkOn<Space>*> sinks;
   for (auto& one : kept) sinks.push_back(&one);
-  EXPECT_TRUE(pass.run(space, network, std::move(features), sinks, {}));
+  EXPECT_TRUE(pass.run(space, network, InputStoresOn<Space>(std::move(features)), sinks, {}));
   std::vector<Matrix<float>> layers;
   for (auto& one : kept) {
     const auto rows = one.release();
@@ -58,9 +58,9 @@ TEST_F(LayerwisePassOnGpu, IsThatOfTheCpuOnEveryGridInAnyChunks) {
         const auto a = to_device(gpu(), grid, job.a, Placement::kDevice);
         const auto whole_rows = make_sampler(gpu(), "graphsage", a, small_shape(kind, {-1}, "evaluate"));
         host.traffic().clear();
-        const auto found = share_of_layers(gpu(), grid, *whole_rows,
-                                           to_device(gpu(), grid, job.features, Placement::kDevice), on_gpu,
-                                           edges, chunk_bytes);
+        const auto found = share_of_layers(
+            gpu(), grid, *whole_rows, to_device(gpu(), grid, job.input.features()[0], Placement::kDevice),
+            on_gpu, edges, chunk_bytes);
         EXPECT_EQ(host.traffic().of_stage("evaluate").bytes_received, bytes);
         for (std::size_t layer = 0; layer < 2; ++layer) {
           const auto &ours = found[layer], &theirs = expected[layer];

@@ -129,7 +129,7 @@ TEST(LayerCosts, AreWhatTheLayerDoes) {
     for (const auto* aggregator : {"mean", "max", "sum"})
       for (const bool gives_dx : {false, true})
         for (const bool averages : {false, true})
-          for (const auto& [in, out] : {std::pair{40, 6}, {6, 12}})
+          for (const auto& [in, out] : {std::pair{40, 6}, {6, 12}, {12, 12}})
             for (const auto& [columns, rows, most] : {std::array{61, 53, 2}, {200, 30, 30}}) {
               if (std::string_view(aggregator) != "mean" && !kind.takes_aggregator) continue;
               if (averages && !kind.takes_heads) continue;

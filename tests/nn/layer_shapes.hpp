@@ -14,7 +14,7 @@ namespace espalier {
 inline std::vector<NetworkShape> layer_shapes(const std::vector<double>& rates) {
   std::vector<NetworkShape> all;
   for (const double rate : rates)
-    for (const char* kind : {"sage", "gcn", "gat", "gin", "rgcn"}) {
+    for (const char* kind : {"sage", "gcn", "gat", "gin", "rgcn", "rgat", "hgt"}) {
       NetworkShape shape{.kind = kind,
                          .layers = 2,
                          .inputs = 7,
@@ -22,7 +22,8 @@ inline std::vector<NetworkShape> layer_shapes(const std::vector<double>& rates) 
                          .classes = 4,
                          .dropout = rate,
                          .input_dropout = rate};
-      const bool attends = shape.kind == "gat";
+      const bool relational = shape.kind == "rgat" || shape.kind == "hgt",
+                 attends = relational || shape.kind == "gat";
       if (attends) shape.heads = 3, shape.output_heads = 2, shape.attention_dropout = rate;
       all.push_back(shape);
       if (shape.kind == "sage") {
@@ -36,9 +37,13 @@ inline std::vector<NetworkShape> layer_shapes(const std::vector<double>& rates) 
           all.push_back(shape);
         }
       }
-      if (shape.kind == "rgcn" || shape.kind == "sage") {
+      if (relational) {
+        shape.relations = shape.kind == "hgt" ? 3 : 5;
         all.push_back(shape);
-        all.back().types = {{"a"}, {"b", false}, {"c"}};
+      }
+      if (relational || shape.kind == "rgcn" || shape.kind == "sage") {
+        all.push_back(shape);
+        all.back().types = {{"a"}, {"b", -1}, {"c"}};
         all.push_back(all.back());
         all.back().residual = true;
         all.back().normalize = "layer";

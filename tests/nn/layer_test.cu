@@ -5,6 +5,8 @@
 // from outside.
 #include "espalier/nn/layer.hpp"
 
+#include "../../src/nn/segment_products.hpp"
+
 #include "espalier/dense/spmm.hpp"
 #include "mpi_test.hpp"
 #include "nn/device_case.hpp"
@@ -90,6 +92,23 @@ TEST_F(LayerCuda, TwoRunsHaveTheSameBits) {
     const auto first = c.on_gpu();
     expect_same_bits(c.on_gpu(), first);
     expect_same_bits(other.on_gpu(), first);
+  }
+}
+
+// More than are stacked at once.
+TEST_F(LayerCuda, RelationsOfManyRowsAreEvaluatedAStackAtATime) {
+  for (const char* kind : {"rgat", "hgt"}) {
+    const NetworkShape shape{
+        .kind = kind, .layers = 1, .inputs = 5, .hidden = 1, .classes = 3, .output_heads = 2};
+    const std::int64_t rows = 4 * kStackedSegments<Cuda> / 3;  // four in five have entries
+    DeviceCase c(gpu(), shape, {rows + 20, rows}, 4);
+    Matrix<float> expected;
+    Matrix<float, Cuda> result;
+    LayerScratch<float> scratch;
+    LayerScratch<float, Cuda> device_scratch;
+    c.weights.evaluate_layer(Cpu{1}, 1, c.blocks[0], c.input, scratch, expected);
+    c.network.evaluate_layer(gpu(), 1, c.device_blocks[0], c.device_input, device_scratch, result);
+    EXPECT_LT(largest_difference(to_host(gpu(), result), expected), 1e-4) << kind;
   }
 }
 

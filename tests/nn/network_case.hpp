@@ -85,7 +85,7 @@ inline std::vector<std::int64_t> places_with_rows(const NetworkShape& shape, int
     return places;
   }
   for (const auto& run : block.runs)
-    for (auto k = run.begin; k < run.end && shape.types[static_cast<std::size_t>(run.type)].has_features; ++k)
+    for (auto k = run.begin; k < run.end && shape.types[static_cast<std::size_t>(run.type)].table >= 0; ++k)
       places.push_back(k);
   return places;
 }

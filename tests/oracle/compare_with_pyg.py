@@ -6,7 +6,8 @@
 
 For each graph and case it trains two epochs, turns weights.h5 into a state dict by scripts/to_pytorch.py,
 which a network of SAGEConv, GCNConv, GATConv or GINConv loads strictly, and compares the logits of all
-vertices: full graph, evaluation mode. One line per case:
+vertices: full graph, evaluation mode. A graph with types has the cases rgcn*, of RGCNConv, others have
+the others. One line per case:
 
     GRAPH CASE DIFFERENCE SCALED LOGIT
 
@@ -17,7 +18,7 @@ Laws: SCALED is at most 1e-4. (Sums over the thousands of neighbours of a hub gi
 1e-4 is less than float32 can tell.) Most vertices' logits are different: a dead network shows nothing.
 The graph should have no edge from a vertex to itself: GCNConv counts it once, the program (A + I) twice.
 
-With --relations it compares RGCNConv (num_bases) instead with every case of layers.json that has relations, which
+With --relations it compares RGCNConv (num_bases), for rgat a GATConv for each relation, and HGTConv, instead with every case of layers.json that has relations, which
 tests/nn/layer_oracle_test.cpp holds the program to, in float64 within 1e-11: the same blocks, input and weights, logits
 and gradients by weights and input. One line per case: largest difference in float64, at most 1e-10, and in float32, at
 most 1e-5, both divided by the largest of the tensor where that is over 1.
@@ -41,7 +42,7 @@ try:
     import numpy as np
     import torch
     from torch import nn
-    from torch_geometric.nn import (BatchNorm, GATConv, GCNConv, GINConv, JumpingKnowledge, LayerNorm, RGCNConv,
+    from torch_geometric.nn import (BatchNorm, GATConv, GCNConv, GINConv, HGTConv, JumpingKnowledge, LayerNorm, RGCNConv,
                                     SAGEConv)
     from torch_geometric.nn.resolver import activation_resolver
 except ImportError as missing:
@@ -79,12 +80,22 @@ CASES = {
     "gin": ("model.kind=gin",),
     "gin-batch": ("model.kind=gin", "model.normalize=batch", "model.residual=true"),
     "gin-jumping": ("model.kind=gin", "model.normalize=layer", "model.jumping=max"),
+    "rgcn": ("model.kind=rgcn", "model.bases=3"),
+    "rgcn-jumping": ("model.kind=rgcn", "model.bases=2", "model.layers=3", "model.jumping=concat",
+                     "model.residual=true", "model.normalize=batch"),
 }
 
 
-def convolution(model, inputs, outputs, is_last):
+def is_typed(graph):
+    with h5py.File(graph) as file:
+        return "relations" in file
+
+
+def convolution(model, inputs, outputs, is_last, relations):
     """PyTorch Geometric's own module of a layer."""
     kind = model["kind"]
+    if kind == "rgcn":
+        return RGCNConv(inputs, outputs, relations, num_bases=model["bases"])
     if kind == "sage":
         return SAGEConv(inputs, outputs, aggr=model["aggregator"])
     if kind == "gcn":
@@ -106,14 +117,19 @@ def normalization(name, width):
 class Network(nn.Module):
     """The network that model.* of a config describe."""
 
-    def __init__(self, model, inputs, classes):
+    def __init__(self, model, graph, classes):
         super().__init__()
+        inputs = model["hidden"] if graph.is_typed else graph.features
+        if graph.is_typed:
+            self.inputs = nn.ModuleDict({name: nn.Linear(len(x[0]), inputs) for name, x in graph.pieces if len(x[0])})
+            self.vectors = nn.ParameterDict({name: nn.Parameter(torch.empty(inputs))
+                                             for name, x in graph.pieces if not len(x[0])})
         hidden, layers, jumping = model["hidden"], model["layers"], model["jumping"]
         self.jumps = jumping != "none"
         widths = [inputs] + [hidden] * (layers - 1) + [hidden if self.jumps else classes]
         steps = list(zip(widths[:-1], widths[1:]))
         active = layers if self.jumps else layers - 1  # layers with normalisation and activation
-        self.convs = nn.ModuleList(convolution(model, *step, number == active)
+        self.convs = nn.ModuleList(convolution(model, *step, number == active, graph.relations)
                                    for number, step in enumerate(steps))
         self.norms = nn.ModuleList(normalization(model["normalize"], hidden) for _ in range(active))
         self.residuals = nn.ModuleList(nn.Linear(*step, bias=False) if step[0] != step[1] else nn.Identity()
@@ -123,10 +139,17 @@ class Network(nn.Module):
             self.jk = JumpingKnowledge({"concat": "cat"}.get(jumping, jumping))
             self.lin = nn.Linear(hidden * (layers if jumping == "concat" else 1), classes)
 
-    def forward(self, x, edges):
-        results = []
+    def begin(self, graph):
+        """H[0]."""
+        if not graph.is_typed:
+            return graph.pieces[0][1].float()
+        return torch.cat([self.inputs[name](x.float()) if name in self.inputs else self.vectors[name].expand(len(x), -1)
+                          for name, x in graph.pieces])
+
+    def forward(self, graph):
+        x, results = self.begin(graph), []
         for number, conv in enumerate(self.convs):
-            z = conv(x, edges)
+            z = conv(x, *graph.edges)
             if self.residuals:
                 z = z + self.residuals[number](x)
             x = self.activation(self.norms[number](z)) if number < len(self.norms) else z
@@ -134,28 +157,47 @@ class Network(nn.Module):
         return self.lin(self.jk(results)) if self.jumps else x
 
 
-def read_graph(path, weights):
-    """(features as the network reads them, float64 [n, f], edges [2, m]: source, target)"""
-    with h5py.File(path) as file:
-        x, sources = file["nodes/features"][:].astype(np.float64), file["graph/indices"][:].astype(np.int64)
-        degrees = np.diff(file["graph/indptr"][:])
+def features_of(x, weights):
+    """As the network reads them, float64 [n, f]."""
+    x = x.astype(np.float64)
     if config_of(weights)["graph"]["feature_norm"] == "row":
         sums = np.abs(x).sum(1, keepdims=True)
         x /= np.where(sums == 0, 1, sums)
     if standardization(weights) is not None:
         mean, deviation = standardization(weights)
         x = (x - mean) / deviation
-    edges = np.stack([sources, np.repeat(np.arange(len(degrees)), degrees)])
-    return torch.from_numpy(x), torch.from_numpy(edges)
+    return torch.from_numpy(x)
+
+
+class Graph:
+    """pieces: (type, features) in the order of ids, of width 0 for a type without; edges: [2, m] source and target,
+    with types also the relation of each."""
+
+    def __init__(self, path, weights):
+        self.is_typed = is_typed(path)
+        with h5py.File(path) as file:
+            sources, degrees = file["graph/indices"][:].astype(np.int64), np.diff(file["graph/indptr"][:])
+            edges = torch.from_numpy(np.stack([sources, np.repeat(np.arange(len(degrees)), degrees)]))
+            if not self.is_typed:
+                self.pieces, self.edges, self.relations = [("", features_of(file["nodes/features"][:], weights))], [edges], 1
+                self.features = self.pieces[0][1].shape[1]
+                return
+            runs = np.diff(np.append(file["graph/segment_begin"][:], len(sources)))
+            relation = np.repeat(file["graph/segment_relation"][:].astype(np.int64), runs)
+            self.edges, self.relations = [edges, torch.from_numpy(relation)], len(file["relations/name"])
+            offset, names = file["types/offset"][:], [name.decode() for name in file["types/name"]]
+            self.pieces = [(name, features_of(file[f"nodes/{name}/features"][:], weights)
+                            if f"nodes/{name}/features" in file else torch.empty(last - first, 0))
+                           for name, first, last in zip(names, offset, offset[1:])]
 
 
 def logits_of(state, graph, weights, classes):
     """The logits of PyTorch Geometric, computed in float32, as float64 [n, classes]."""
-    x, edges = read_graph(graph, weights)
-    network = Network(config_of(weights)["model"], x.shape[1], classes)
+    graph = Graph(graph, weights)
+    network = Network(config_of(weights)["model"], graph, classes)
     network.load_state_dict(torch.load(state), strict=True)
     with torch.no_grad():
-        return network.eval()(x.float(), edges).double().numpy()
+        return network.eval()(graph).double().numpy()
 
 
 def run(*command):
@@ -206,7 +248,7 @@ def tensor_of(matrix, dtype):
 
 
 class Relations:
-    """A case of layers.json by RGCNConv; `tensors` and `input` have gradients afterwards."""
+    """A case of layers.json by PyG's modules; `tensors` and `input` have gradients afterwards."""
 
     def __init__(self, case, dtype):
         self.case, self.shape = case, case["shape"]
@@ -216,17 +258,90 @@ class Relations:
         labels = torch.tensor(case["labels"])
         nn.functional.cross_entropy(self.logits, labels, reduction="sum").backward()
 
-    def convolution(self, layer, block, x):
-        own = {name: self.tensors[f"layer{layer}.{name}"] for name in ("self", "basis", "coefficient", "bias")}
+    def rgcn(self, own, x, rows, edges, relations):
         inputs, outputs = own["self"].shape
         conv = RGCNConv((inputs, inputs), outputs, self.shape["relations"], num_bases=self.shape["bases"])
         for parameter in ("weight", "comp", "root", "bias"):
             delattr(conv, parameter)
         conv.weight, conv.comp = own["basis"].reshape(-1, inputs, outputs), own["coefficient"]
         conv.root, conv.bias = own["self"], own["bias"][0]
+        return conv((x, x[:rows]), edges, relations)
+
+    def rgat(self, own, x, rows, edges, relations):
+        inputs, outputs = own["self"].shape
+        heads, width = len(own["source"]) // self.shape["relations"], own["source"].shape[1]
+        z = x[:rows] @ own["self"] + own["bias"]
+        for relation in range(self.shape["relations"]):
+            def part(name):
+                return own[name].reshape(self.shape["relations"], heads, -1, width)[relation]
+            conv = GATConv(inputs, width, heads, concat=heads * width == outputs, add_self_loops=False, bias=False)
+            for module, parameter in ((conv, "att_src"), (conv, "att_dst"), (conv.lin, "weight")):
+                delattr(module, parameter)
+            conv.lin.weight = part("weight").transpose(1, 2).reshape(heads * width, inputs)
+            conv.att_src, conv.att_dst = part("source").reshape(1, heads, width), part("target").reshape(1, heads, width)
+            z = z + conv((x, x[:rows]), edges[:, relations == relation])
+        return z
+
+    def hgt(self, own, x, rows, edges, relations):
+        """HGTConv knows no block: it is given all columns as destinations, and all pairs of types as relations."""
+        kinds = torch.tensor(self.case["blocks"][0].get("types"))[:len(x)]
+        types, count = len(own["key_bias"]), self.shape["relations"]
+        inputs, (_, outputs), width = x.shape[1], own["bias"].shape, own["key_bias"].shape[1]
+        heads = own["prior"].shape[1]
+        triples = [(f"t{s}", f"r{r}", f"t{t}") for r in range(count) for s in range(types) for t in range(types)]
+        names = [f"t{t}" for t in range(types)]
+        conv = HGTConv({name: inputs for name in names}, width, (names, triples), heads).to(x.dtype)
+        maps = [own[name].reshape(types, inputs, width) for name in ("key", "query", "value")]
+        biases = [own[f"{name}_bias"] for name in ("key", "query", "value")]
+
+        def set_parameter(module, name, value):
+            delattr(module, name)
+            setattr(module, name, value)
+        for t, name in enumerate(names):
+            lin = conv.kqv_lin.lins[name]
+            set_parameter(lin, "weight", torch.cat([each[t] for each in maps], 1).T)
+            set_parameter(lin, "bias", torch.cat([each[t] for each in biases]))
+            if inputs == outputs:
+                out = conv.out_lin.lins[name]
+                set_parameter(out, "weight", own["output"].reshape(types, width, outputs)[t].T)
+                set_parameter(out, "bias", own["output_bias"][t])
+        # HGTConv's output is `width` wide; where that is no layer's width only what is summed is taken of it.
+        mapped = {}
+        for name in names:
+            conv.out_lin.lins[name].register_forward_hook(
+                lambda module, given, result, name=name: mapped.__setitem__(name, given[0]))
+        head = width // heads
+        for name, tensor in (("k_rel", own["attention"]), ("v_rel", own["message"])):
+            of_parts = tensor.reshape(count, heads, head, head).repeat_interleave(types * types, 0)
+            set_parameter(getattr(conv, name), "weight", of_parts.transpose(0, 1).reshape(-1, head, head))
+        set_parameter(conv, "p_rel", {triple: own["prior"][number // types**2].reshape(1, heads)
+                                      for number, triple in enumerate(triples)})
+        if inputs == outputs:
+            set_parameter(conv, "skip", {name: own["skip"][t] for t, name in enumerate(names)})
+        places = [torch.nonzero(kinds == t)[:, 0] for t in range(types)]
+        number_of = torch.empty(len(x), dtype=torch.long)
+        for of_type in places:
+            number_of[of_type] = torch.arange(len(of_type))
+        joined = {}
+        for r, (s, t) in ((r, st) for r in range(count) for st in np.ndindex(types, types)):
+            chosen = (relations == r) & (kinds[edges[0]] == s) & (kinds[edges[1]] == t)
+            joined[(f"t{s}", f"r{r}", f"t{t}")] = number_of[edges[:, chosen]]
+        given = conv({name: x[place] for name, place in zip(names, places)}, joined)
+        z = torch.zeros((len(x), outputs), dtype=x.dtype)
+        for t, (name, place) in enumerate(zip(names, places)):
+            if inputs == outputs and width == outputs:
+                z = z.index_copy(0, place, given[name])
+            else:
+                weight = own["output"].reshape(types, width, outputs)[t]
+                z = z.index_copy(0, place, mapped[name] @ weight + own["output_bias"][t])
+        return z[:rows] + own["bias"]
+
+    def convolution(self, layer, block, x):
+        prefix = f"layer{layer}."
+        own = {name.removeprefix(prefix): tensor for name, tensor in self.tensors.items() if name.startswith(prefix)}
         rows = np.repeat(np.arange(block["rows"]), np.diff(block["indptr"]))
         edges = torch.tensor(np.stack([block["indices"], rows]).astype(np.int64))
-        return conv((x, x[:block["rows"]]), edges, torch.tensor(block["relations"]))
+        return getattr(self, self.shape["kind"])(own, x, block["rows"], edges, torch.tensor(block["relations"]))
 
     def begin(self):
         """H[0]."""
@@ -250,6 +365,9 @@ class Relations:
             if shape["normalize"] == "batch" and layer <= active:
                 scale, shift = self.tensors[f"layer{layer}.scale"][0], self.tensors[f"layer{layer}.shift"][0]
                 z = nn.functional.batch_norm(z, None, None, scale, shift, training=True)
+            elif shape["normalize"] == "layer" and layer <= active:
+                scale, shift = self.tensors[f"layer{layer}.scale"][0], self.tensors[f"layer{layer}.shift"][0]
+                z = nn.functional.layer_norm(z, z.shape[1:], scale, shift)
             x = activation(z) if layer <= active else z
             results.append(x)
         if shape["jumping"] == "none":
@@ -273,12 +391,13 @@ def compare_relations():
     """Are all within the tolerances? Prints their lines."""
     cases = json.loads((ROOT / "tests/oracle/layers.json").read_text())
     within = []
-    for case in (case for case in cases if case["shape"]["kind"] == "rgcn"):
+    for case in (case for case in cases if "relations" in case["shape"]):
         differences = [Relations(case, dtype).difference() for dtype in (torch.float64, torch.float32)]
         within.append(differences[0] <= 1e-10 and differences[1] <= 1e-5)  # NaN is neither
-        words = " ".join(f"{key} {case['shape'][key]}" for key in ("layers", "relations", "bases"))
+        shape = case["shape"]
+        words = " ".join(f"{key} {shape[key]}" for key in ("layers", "relations", "bases", "heads") if shape.get(key, 1) > 1)
         problem = "" if within[-1] else "LARGER THAN ALLOWED"
-        print(f"rgcn {words:<32} {differences[0]:.1e} {differences[1]:.1e}  {problem}")
+        print(f"{shape['kind']} {words:<32} {differences[0]:.1e} {differences[1]:.1e}  {problem}")
     return bool(within) and all(within)
 
 
@@ -302,7 +421,8 @@ def main():
     for place in (*options.graphs, options.espalier):
         if not place.exists():
             parser.error(f"{place} is not there")
-    within = [compare(options, graph.resolve(), case) for graph in options.graphs for case in options.cases]
+    within = [compare(options, graph.resolve(), case) for graph in options.graphs for case in options.cases
+              if case.startswith("rgcn") == is_typed(graph)]
     sys.exit(0 if all(within) else 1)
 
 

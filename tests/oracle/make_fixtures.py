@@ -155,6 +155,26 @@ def optimizers():
             optimizer_case("sgd", 0.03, "all", {"momentum": 0.9})]
 
 
+def row_optimizer_case(kind):
+    """Six steps of SparseAdam, or of Adagrad on sparse gradients, that touch every row; gradients from 1e-5 to 10."""
+    torch.manual_seed(5)
+    rows, width, rate = 46, 5, 0.05
+    table = torch.nn.Parameter(torch.randn(rows, width, dtype=torch.float64) * 0.3)
+    initial = matrix(table)
+    optimizer = torch.optim.SparseAdam([table], lr=rate) if kind == "adam" else torch.optim.Adagrad([table], lr=rate)
+    steps = []
+    for _ in range(6):
+        gradient = torch.randn(rows, width, dtype=torch.float64) * 10 ** (6 * torch.rand(rows, 1, dtype=torch.float64) - 5)
+        table.grad = torch.sparse_coo_tensor(torch.arange(rows)[None], gradient, (rows, width))
+        optimizer.step()
+        steps.append({"gradient": matrix(gradient), "rows": matrix(table)})
+    return {"kind": kind, "rate": rate, "initial": initial, "steps": steps}
+
+
+def row_optimizers():
+    return [row_optimizer_case("adam"), row_optimizer_case("adagrad")]
+
+
 def rates(scheduler_of, epochs):
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
     scheduler, result = scheduler_of(optimizer), []
@@ -283,7 +303,7 @@ def main():
     options.add_argument("--only")
     options = options.parse_args()
     torch.manual_seed(2024)
-    for make in (networks, losses, optimizers, schedules, metrics, task_losses, label_metrics):
+    for make in (networks, losses, optimizers, schedules, metrics, task_losses, label_metrics, row_optimizers):
         if options.only in (None, make.__name__):
             (options.folder / f"{make.__name__}.json").write_text(json.dumps(make(), separators=(",", ":")) + "\n")
 

@@ -58,6 +58,11 @@ def runs_of_types(frontiers, types):
     return runs
 
 
+def types_of(runs, columns):
+    """Of a block's columns, one type where there are no runs."""
+    return ([kind for begin, end, kind in runs for _ in range(begin, end)] or [0] * columns)[:columns]
+
+
 def counts(block):
     """How often each entry is there [rows, columns]."""
     return dense({**block, "values": [1.0] * len(block["indices"])})
@@ -135,8 +140,74 @@ def rgcn(shape, block, x, tensor, last):
     return result
 
 
+def rgat_shapes(shape, inputs, outputs, last):
+    heads = shape["output_heads"] if last else shape["heads"]
+    width, parts = outputs if last else outputs // heads, heads * shape["relations"]
+    return {"self": (inputs, outputs), "weight": (parts * inputs, width), "source": (parts, width),
+            "target": (parts, width), "bias": (1, outputs)}
+
+
+def rgat(shape, block, x, tensor, last):
+    rows, (parts, width) = block["rows"], tensor("source").shape
+    weight = tensor("weight").reshape(parts, x.shape[1], width)
+    heads = parts // shape["relations"]
+    results = [0] * heads
+    for part in range(parts):
+        relation, head = divmod(part, heads)
+        there = dense({**block, "values": [float(of == relation) for of in block["relations"]]})
+        p = x @ weight[part]
+        scores = (p[:rows] @ tensor("target")[part]).unsqueeze(1) + (p @ tensor("source")[part]).unsqueeze(0)
+        weights = there * torch.exp(functional.leaky_relu(scores, 0.2))
+        results[head] = results[head] + weights / weights.sum(1, keepdim=True).clamp(min=1e-300) @ p
+    together = torch.stack(results).mean(0) if last else torch.cat(results, 1)
+    return x[:rows] @ tensor("self") + together + tensor("bias")
+
+
+def hgt_width(shape, inputs, outputs, last):
+    heads = shape["output_heads"] if last else shape["heads"]
+    return heads, -(-inputs // heads) * heads if last else outputs
+
+
+def hgt_shapes(shape, inputs, outputs, last):
+    heads, width = hgt_width(shape, inputs, outputs, last)
+    types, parts, head = len(shape.get("types", [0])), heads * shape["relations"], width // heads
+    maps = {name: size for map_ in ("key", "value", "query")
+            for name, size in ((map_, (types * inputs, width)), (f"{map_}_bias", (types, width)))}
+    skip = {"skip": (types, 1)} if inputs == outputs else {}
+    return {**maps, "attention": (parts * head, head), "message": (parts * head, head),
+            "prior": (shape["relations"], heads), "output": (types * width, outputs), "output_bias": (types, outputs),
+            **skip, "bias": (1, outputs)}
+
+
+def hgt(shape, block, x, tensor, last):
+    rows, kinds = block["rows"], torch.tensor(block.get("types", [0] * len(x)))
+    heads, width = hgt_width(shape, x.shape[1], tensor("bias").shape[1], last)
+    head = width // heads
+
+    def mapped(name, x, kinds):
+        each = tensor(name).reshape(-1, x.shape[1], tensor(name).shape[1])[kinds]
+        return (x.unsqueeze(1) @ each).squeeze(1) + tensor(name + "_bias")[kinds]
+    key, value, query = (mapped(name, x, kinds).reshape(-1, heads, head) for name in ("key", "value", "query"))
+    results = []
+    for h in range(heads):
+        weights, messages = 0, []
+        for relation in range(shape["relations"]):
+            part = relation * heads + h
+            there = dense({**block, "values": [float(of == relation) for of in block["relations"]]})
+            turned = key[:, h] @ tensor("attention")[part * head:(part + 1) * head]
+            scores = query[:rows, h] @ turned.T * tensor("prior")[relation, h] / head ** 0.5
+            messages.append((there * torch.exp(scores), value[:, h] @ tensor("message")[part * head:(part + 1) * head]))
+            weights = weights + messages[-1][0].sum(1, keepdim=True)
+        results.append(sum(there @ message for there, message in messages) / weights.clamp(min=1e-300))
+    y = mapped("output", functional.gelu(torch.cat(results, 1)), kinds[:rows])
+    if x.shape[1] == y.shape[1]:
+        gate = torch.sigmoid(tensor("skip"))[kinds[:rows]]
+        y = gate * y + (1 - gate) * x[:rows]
+    return y + tensor("bias")
+
+
 LAYERS = {"sage": (sage_shapes, sage), "gcn": (gcn_shapes, gcn), "gat": (gat_shapes, gat), "gin": (gin_shapes, gin),
-          "rgcn": (rgcn_shapes, rgcn)}
+          "rgcn": (rgcn_shapes, rgcn), "rgat": (rgat_shapes, rgat), "hgt": (hgt_shapes, hgt)}
 
 
 # ---- networks
@@ -165,7 +236,8 @@ def tensors_of(shape):
     for name, has_features in shape.get("types", ()):
         shapes |= {f"input.weight.{name}": (shape["inputs"], shape["hidden"])} if has_features else {}
         shapes[f"input.bias.{name}"] = (1, shape["hidden"])
-    return {name: torch.randn(size).requires_grad_() for name, size in shapes.items()}
+    scale = 0.5 if shape["kind"] == "hgt" else 1  # products of three matrices in an exponent
+    return {name: (scale * torch.randn(size)).requires_grad_() for name, size in shapes.items()}
 
 
 def of_one_width(shape, x, tensors, runs):
@@ -213,9 +285,11 @@ def network_case(kind, frontiers, **chosen):
              "output_heads": 1, "aggregator": "mean", "activation": "relu", "normalize": "none", "residual": False,
              "jumping": "none", **chosen}
     sizes = list(zip(frontiers[1:], frontiers))
-    blocks = ([block_of_relations(*size, shape["relations"]) for size in sizes] if kind == "rgcn"
+    blocks = ([block_of_relations(*size, shape["relations"]) for size in sizes] if "relations" in shape
               else [block_with_own_entries(*size, 4) for size in sizes])
     runs = runs_of_types(frontiers, len(shape["types"])) if "types" in shape else []
+    for block in blocks if kind == "hgt" else ():
+        block["types"] = types_of(runs, block["columns"])
     x = torch.randn(frontiers[0], shape["inputs"]).requires_grad_()
     labels = torch.randint(0, shape["classes"], (frontiers[-1],))
     tensors = tensors_of(shape)
@@ -254,7 +328,18 @@ def layers():
             network_case("rgcn", [18, 13, 8, 5], relations=6, bases=3, normalize="batch", residual=True),
             network_case("rgcn", [20, 12, 7], relations=4, bases=1, jumping="concat",
                          types=[["a", True], ["b", False], ["c", True]]),
-            network_case("sage", [17, 11, 6], residual=True, types=[["a", False], ["b", True]])]
+            network_case("sage", [17, 11, 6], residual=True, types=[["a", False], ["b", True]]),
+            network_case("rgat", [16, 9], relations=3, output_heads=2),
+            network_case("rgat", [19, 12, 6], relations=5, heads=3, hidden=9, activation="elu"),
+            network_case("rgat", [18, 13, 8, 5], relations=6, heads=2, output_heads=3, normalize="layer", residual=True),
+            network_case("rgat", [20, 12, 7], relations=4, heads=2, jumping="concat", normalize="layer",
+                         types=[["a", True], ["b", False], ["c", True]]),
+            network_case("hgt", [16, 9], relations=3, output_heads=2),
+            network_case("hgt", [17, 12, 6], relations=5, heads=3, inputs=9, hidden=9, normalize="layer"),
+            network_case("hgt", [18, 13, 8, 5], relations=4, heads=2, output_heads=3, normalize="layer", residual=True,
+                         types=[["a", True], ["b", True]]),
+            network_case("hgt", [20, 12, 7], relations=4, heads=2, jumping="concat", normalize="layer",
+                         types=[["a", True], ["b", False], ["c", True]])]
 
 
 def main():

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 8
+// long ranks: 4 6
 // Laws: a contraction is P^T A P, added up entry by entry here; what it leaves and what became
 // inner is all weight there was, for edges and for every kind of vertex weight. Labels keep their
 // limits exactly, are vertices, join neighbours or two of a kind, and shrink stars. A symmetric

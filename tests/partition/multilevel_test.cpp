@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 8
+// long ranks: 4 6
 // Laws: the tree of clusters halves them; the price of a clustering is the sum of the cuts of all
 // scales, counted here edge by edge; refinement never raises it, keeps every limit that held, and
 // empties parts that are too full; all weight is there on every level; planted blocks are found,

@@ -177,6 +177,54 @@ TEST(OrderMethods, MetisFindsCommunities) {
   EXPECT_GT(cut_of(graph, "random", 64, 8), 0.8);
 }
 
+// Two types of as many vertices, each a community: the best cut has one on each side.
+Graph communities_of_types() {
+  constexpr std::int64_t kOfType = 480;
+  std::set<std::pair<std::int64_t, std::int64_t>> edges;
+  const auto join = [&](std::int64_t u, std::int64_t v) {
+    edges.insert({u, v});
+    edges.insert({v, u});
+  };
+  for (std::int64_t v = 0; v < 2 * kOfType; ++v) {
+    const auto first = v / kOfType * kOfType;
+    for (std::int64_t k = 0; k < 5; ++k) {
+      const auto u = first + static_cast<std::int64_t>(mix(static_cast<std::uint64_t>(64 * v + k)) % kOfType);
+      if (u != v) join(u, v);
+    }
+    if (v % 10 == 0) join(v, (v + kOfType + 1) % (2 * kOfType));
+  }
+  return of_edges(2 * kOfType, edges);
+}
+
+TEST(OrderMethods, MetisBalancesEachType) {
+  if (!has_metis()) GTEST_SKIP() << "built without METIS";
+  const auto graph = communities_of_types();
+  const auto worst = [&](bool balanced) {
+    auto task = task_of(test_world(), graph, 64, 3);
+    if (balanced) task.type_ends = {480, 960};
+    OrderInfo order;
+    const auto mine = order_method("metis").clusters(task);
+    task.type_ends = {480, 960};
+    order.weights = weights_of_clusters(task, mine);
+    order.type_weights = type_weights_of_clusters(task, mine, order.clusters());
+    std::int64_t vertices = 0, entries = 0;
+    for (std::size_t k = 0; k < order.type_weights.size(); k += 2) {
+      vertices += order.type_weights[k];
+      entries += order.type_weights[k + 1];
+    }
+    EXPECT_EQ(vertices, graph.rows);
+    EXPECT_EQ(entries, graph.entries());
+    const std::vector<int> parts = {2, 4};
+    std::array<double, 2> largest = {};
+    for (const auto& quality : quality_of(task, mine, order, parts))
+      for (std::size_t k = 0; k < 4; ++k) largest[k % 2] = std::max(largest[k % 2], quality.type_balances[k]);
+    return largest;
+  };
+  EXPECT_GT(worst(false)[0], 1.8);
+  EXPECT_LE(worst(true)[0], 1.05);
+  EXPECT_LE(worst(true)[1], 1.2);
+}
+
 // In a few buffers, of which each sees what the others before it hold.
 TEST(OrderMethods, StreamingFindsMuchOfThem) {
   const auto graph = communities(16);

@@ -51,6 +51,8 @@ void expect_equal(const Order& a, const Order& b) {
   EXPECT_EQ(a.info.method, b.info.method);
   EXPECT_EQ(a.info.pattern, b.info.pattern);
   EXPECT_EQ(a.info.weights, b.info.weights);
+  EXPECT_EQ(a.info.types, b.info.types);
+  EXPECT_EQ(a.info.type_weights, b.info.type_weights);
   EXPECT_EQ(a.cluster, b.cluster);
 }
 
@@ -59,6 +61,9 @@ TEST(Order, IsReadAsItWasWritten) {
   for (const auto& [nodes, clusters] : {std::pair<std::int64_t, int>{1, 1}, {23, 5}, {70'000, 65'536}}) {
     auto order = random_order(nodes, clusters, 3);
     if (nodes == 23) order.info.pattern.reset();
+    if (nodes > 1) order.info.types = {"paper", "author-of", "field_3"};
+    for (std::size_t k = 0; k < 6 * order.info.weights.size() && nodes > 1; ++k)
+      order.info.type_weights.push_back(static_cast<std::int64_t>(7 * k % 101));
     const auto path = fmt::format("{}/{}.h5", folder, nodes);
     write_order(test_world(), path, order.info, mine_of(order, test_world()));
     expect_equal(read_order(test_world(), path), order);
@@ -199,35 +204,43 @@ TEST(Order, KnowsTheGraphByBothArrays) {
 
 // ---- cuts ----
 
-double excess_of(std::span<const ClusterWeights> weights, std::span<const std::int64_t> ends, int parts) {
+double excess_of(const ClusterContents& contents, std::span<const std::int64_t> ends, int parts) {
   constexpr std::array<double, kKinds> kSlack = {1, 2.5, 1, 2.5, 2.5};
+  const auto count = std::ssize(contents.weights),
+             of_types = static_cast<std::int64_t>(contents.type_kinds());
   double worst = -1;
   for (int part = 0; part < parts; ++part)
-    for (std::int64_t k = 0; k < kKinds; ++k) {
-      std::int64_t total = 0, sum = 0;
-      for (std::int64_t i = 0; i < std::ssize(weights); ++i) {
-        total += weights[i][k];
-        if (i >= ends[part] && i < ends[part + 1]) sum += weights[i][k];
+    for (std::int64_t k = 0; k < kKinds + of_types; ++k) {
+      std::int64_t total = 0, sum = 0, heaviest = 0;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto weight =
+            k < kKinds ? contents.weights[i][k] : contents.of_types[i * of_types + k - kKinds];
+        total += weight;
+        heaviest = std::max(heaviest, weight);
+        if (i >= ends[part] && i < ends[part + 1]) sum += weight;
       }
-      if (total > 0)
-        worst =
-            std::max(worst, (static_cast<double>(sum) * parts / static_cast<double>(total) - 1) / kSlack[k]);
+      const double mean = static_cast<double>(total) / parts,
+                   even = k < kKinds ? mean : std::max(mean, static_cast<double>(heaviest)),
+                   slack = k < kKinds              ? kSlack[k]
+                           : (k - kKinds) % 2 == 0 ? 1
+                                                   : 4;
+      if (total > 0) worst = std::max(worst, (static_cast<double>(sum) / even - 1) / slack);
     }
   return worst;
 }
 
 // The least over all ascending ends.
-double best_excess(std::span<const ClusterWeights> weights, int parts) {
+double best_excess(const ClusterContents& weights, int parts) {
   double best = 1e9;
   std::vector<std::int64_t> ends = {0};
   const std::function<void()> extend = [&] {
     if (std::ssize(ends) == parts) {
-      ends.push_back(std::ssize(weights));
+      ends.push_back(std::ssize(weights.weights));
       best = std::min(best, excess_of(weights, ends, parts));
       ends.pop_back();
       return;
     }
-    for (auto end = ends.back(); end <= std::ssize(weights); ++end) {
+    for (auto end = ends.back(); end <= std::ssize(weights.weights); ++end) {
       ends.push_back(end);
       extend();
       ends.pop_back();
@@ -252,9 +265,14 @@ TEST(CutOrder, NoCutHasLessExcess) {
   const auto seed = test_seed(11);
   SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={}", seed));
   for (std::uint64_t trial = 0; trial < 150; ++trial) {
-    const auto weights = random_weights(1 + static_cast<int>(trial % 9), seed + trial);
+    OrderInfo order;
+    const auto& weights = order.weights = random_weights(1 + static_cast<int>(trial % 9), seed + trial);
+    // Every other one has two types.
+    for (std::uint64_t k = 0; k < 4 * weights.size() && trial % 2 == 1; ++k)
+      order.type_weights.push_back(static_cast<std::int64_t>(
+          random_below({.seed = seed + trial, .row = 1}, k, k % 2 == 0 ? 4 : 90) / (k % 2 == 0 ? 3 : 30)));
     for (int parts = 1; parts <= 5; ++parts) {
-      const auto cuts = cut_order(weights, parts);
+      const auto cuts = cut_order(order, parts);
       ASSERT_EQ(cuts.parts(), parts);
       std::vector<std::int64_t> ends = {0};
       for (int i = 0; i < parts; ++i) {
@@ -263,8 +281,7 @@ TEST(CutOrder, NoCutHasLessExcess) {
         ends.push_back(cuts.end(i));
       }
       ASSERT_EQ(ends.back(), std::ssize(weights));
-      EXPECT_NEAR(excess_of(weights, ends, parts), best_excess(weights, parts), 1e-12)
-          << trial << " " << parts;
+      EXPECT_NEAR(excess_of(order, ends, parts), best_excess(order, parts), 1e-12) << trial << " " << parts;
       if (parts <= std::ssize(weights))
         for (int i = 0; i < parts; ++i) EXPECT_GT(cuts.size(i), 0) << trial << " " << parts << " " << i;
     }
@@ -285,6 +302,13 @@ TEST(CutOrder, IsEvenAlsoWhereOneClusterIsLarge) {
     most = std::max(most, cuts.size(i));
   }
   EXPECT_LE(most - least, 2);
+}
+
+TEST(CutOrder, BalancesOfTypesAreLargestOverMean) {
+  OrderInfo order;
+  order.weights.resize(3);
+  order.type_weights = {1, 0, 5, 7, 2, 0, 5, 0, 3, 0, 0, 0};
+  EXPECT_EQ(type_balances_of(order, RowPartition({0, 1, 3})), (std::vector<double>{10.0 / 6, 1, 1, 2}));
 }
 
 TEST(CutOrder, BalancesAreLargestOverMean) {

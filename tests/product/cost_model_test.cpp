@@ -1,4 +1,5 @@
-// ranks: 4 6 8
+// ranks: 6 8
+// long ranks: 4
 // Laws of the alpha-beta model: where ids are spread evenly over the block rows, what a schedule
 // books as expected under each label, and what product_cost says of the measured work, lie within 5
 // % of what was counted. The choice of a schedule follows from hand-made extremes.

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "espalier/sample/block_value.hpp"
@@ -16,6 +17,7 @@
 #include "espalier/sample/epoch_sampler.hpp"
 #include "mpi_test.hpp"
 #include "partition/owned.hpp"
+#include "sample/sampling_laws.hpp"
 #include "typed_graph.hpp"
 
 namespace espalier {
@@ -40,6 +42,22 @@ const std::vector<Case>& cases() {
       {"labor", false, {.fanout = {4, -1}}},
       {"ladies", true, {.fanout = {20, 30}}},
       {"fastgcn", false, {.fanout = {40, 1000}}},
+      {"ladies",
+       true,
+       {.fanout = {20, 30}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {9, 5, 100, 7, 8, 1, 0}}}},
+      {"ladies",
+       false,
+       {.fanout = {20, 30},
+        .relation_fanout = {{4, 1, 5, 2, 6, 3, 2}, {9, 5, 100, 7, 8, 1, 1}},
+        .mode = SamplerMode::kPaper}},
+      {"fastgcn",
+       true,
+       {.fanout = {20, 30}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {9, 5, 100, 7, 8, 1, 0}}}},
+      {"fastgcn",
+       false,
+       {.fanout = {20, 30},
+        .relation_fanout = {{4, 1, 5, 2, 6, 3, 2}, {9, 5, 10, 7, 8, 1, 1}},
+        .mode = SamplerMode::kPaper}},
       {"labor",
        false,
        {.fanout = {2, 2}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {1, 2, 2, 2, 3, 1, 1}}}},
@@ -84,7 +102,8 @@ TEST(TypedSampler, MakesTheSameMinibatchesOnEveryGridByEverySchedule) {
 }
 
 // What the law says of a row's part: its picks, by brute force.
-std::set<std::int64_t> drawn(std::span<const std::int32_t> part, std::int64_t fanout, RandomStream stream) {
+template <class Index>
+std::set<std::int64_t> drawn(std::span<const Index> part, std::int64_t fanout, RandomStream stream) {
   const auto size = std::ssize(part);
   std::vector<std::int64_t> places(size);
   for (std::int64_t k = 0; k < size; ++k) places[k] = k;
@@ -109,8 +128,9 @@ void expect_runs(const Schema& schema, const Minibatch& minibatch) {
   }
 }
 
-void expect_drawn_by_relation(const Schema& schema, const Csr<std::int32_t>& whole,
-                              const Minibatch& minibatch, const SamplerShape& shape) {
+template <class Index>
+void expect_drawn_by_relation(const Schema& schema, const Csr<Index>& whole, const Minibatch& minibatch,
+                              const SamplerShape& shape) {
   for (std::size_t l = 0; l < minibatch.blocks.size(); ++l) {
     const auto& block = minibatch.blocks[l];
     const auto k = shape.fanout.size() - 1 - l;
@@ -136,7 +156,8 @@ void expect_drawn_by_relation(const Schema& schema, const Csr<std::int32_t>& who
                                      static_cast<std::uint64_t>(minibatch.number),
                                      (l + 1) | static_cast<std::uint64_t>(r) << 16,
                                      static_cast<std::uint64_t>(v)};
-        EXPECT_EQ(picks[r], drawn({first, last}, fanout, stream)) << "vertex " << v << ", relation " << r;
+        EXPECT_EQ(picks[r], drawn<Index>({first, last}, fanout, stream))
+            << "vertex " << v << ", relation " << r;
       }
       for (auto e = block.row_begin(row); e < block.row_end(row); ++e)
         EXPECT_EQ(block.values[e], mean_value(std::ssize(picks[block.relations[e]])));
@@ -159,6 +180,62 @@ TEST(TypedSampler, DrawsEachRelationsPartAsARow) {
   }
 }
 
+// One type; rows of no entry to several hundred, half of a row's in one relation.
+template <class Index>
+Csr<Index> graph_of_relations(const Schema& schema) {
+  constexpr std::int64_t kSizes[] = {0, 3, 15, 16, 17, 40, 64, 65, 130, 257, 520};
+  const auto n = schema.nodes();
+  Csr<Index> a;
+  a.rows = n;
+  a.columns = schema.columns();
+  for (std::int64_t v = 0; v < n; ++v) {
+    const RandomStream stream = {.seed = 5, .row = static_cast<std::uint64_t>(v)};
+    std::uint64_t word = 0;
+    const auto below = [&](std::int64_t bound) {
+      return static_cast<std::int64_t>(random_below(stream, word++, static_cast<std::uint64_t>(bound)));
+    };
+    const auto of_one = schema.begin(static_cast<int>(below(std::ssize(schema.relations()))));
+    std::set<std::int64_t> columns;
+    for (auto k = kSizes[v % std::ssize(kSizes)]; k > 0; --k)
+      columns.insert(k % 2 == 0 ? below(a.columns) : of_one + below(n));
+    a.indices.insert(a.indices.end(), columns.begin(), columns.end());
+    a.indptr.push_back(std::ssize(a.indices));
+  }
+  return a;
+}
+
+template <class Index>
+void expect_drawn_of(int relations) {
+  SCOPED_TRACE(testing::Message() << relations << " relations");
+  constexpr std::int64_t kVertices = 311;
+  std::vector<Relation> list;
+  std::vector<std::int64_t> fanouts;
+  for (int r = 0; r < relations; ++r) {
+    list.push_back({fmt::format("r{}", r), 0, 0, -1});
+    fanouts.push_back(r % 7 - 1);
+  }
+  const Schema schema({{"vertex", 0, kVertices}}, list);
+  const auto whole = graph_of_relations<Index>(schema);
+  const Grid grid(test_world(), 1);
+  const auto a = typed_matrix(grid, schema, whole, block_partition(kVertices, grid.rows()));
+  std::vector<std::int64_t> seeds(40);
+  std::iota(seeds.begin(), seeds.end(), 3);
+  const SeedBatch batch = {test_world().rank() + 4, seeds};
+  for (const SamplerShape& shape : {SamplerShape{.fanout = {3, 2}}, SamplerShape{.fanout = {20, -1}},
+                                    SamplerShape{.fanout = {3, 2}, .relation_fanout = {fanouts, fanouts}}}) {
+    const auto minibatches = make_sampler("graphsage", a, shape)->sample({1}, {&batch, 1}, kSeed, kEpoch);
+    expect_drawn_by_relation(schema, whole, minibatches[0], shape);
+  }
+}
+
+// Few relations are looked at all at once, and so are the entries of short rows.
+TEST(TypedSampler, DrawsFromPartsOfAnyLengthAndNumber) {
+  for (const int relations : {2, 15, 16, 17, 31, 32, 33, 48, 49, 256}) {
+    expect_drawn_of<std::int32_t>(relations);
+    expect_drawn_of<std::int64_t>(relations);
+  }
+}
+
 // Of each relation alone: a row of the block is an unbiased estimate of the mean over the relation.
 TEST(TypedSampler, LayerWiseBlocksEstimateTheMeanOfEachRelation) {
   const auto schema = typed_schema(60);
@@ -169,8 +246,13 @@ TEST(TypedSampler, LayerWiseBlocksEstimateTheMeanOfEachRelation) {
                                 false, false);
   const std::vector<std::int64_t> seeds = {0, 5, 3, 9};
   constexpr std::int64_t kBatches = 20000;
-  for (const char* kind : {"ladies", "fastgcn"}) {
-    const auto sampler = make_sampler(kind, m, {.fanout = {12}});
+  for (const auto& [kind, shape] : std::vector<std::pair<const char*, SamplerShape>>{
+           {"ladies", {.fanout = {12}}},
+           {"fastgcn", {.fanout = {12}}},
+           {"ladies", {.fanout = {12}, .relation_fanout = {{3, 2, 4, -1, 9, 1, 2}}}},
+           {"fastgcn", {.fanout = {12}, .relation_fanout = {{3, 2, 4, -1, 9, 1, 2}}}}}) {
+    SCOPED_TRACE(shape.relation_fanout.empty() ? "of all relations" : "of each relation");
+    const auto sampler = make_sampler(kind, m, shape);
     // By seed and column.
     std::map<std::pair<std::int64_t, std::int64_t>, std::pair<double, double>> sums;
     for (std::int64_t first = 0; first < kBatches; first += 500) {
@@ -197,6 +279,94 @@ TEST(TypedSampler, LayerWiseBlocksEstimateTheMeanOfEachRelation) {
   }
 }
 
+// Two relations of one type; only the rows of vertices 0 and 1 have entries, so that every column
+// of the support shows. Row by row and relation by relation, as exact in binary.
+Csr<std::int32_t> graph_of_two_rows(const Schema& schema) {
+  Csr<std::int32_t> a;
+  a.rows = schema.nodes();
+  a.columns = schema.columns();
+  const auto add = [&](int relation, std::vector<std::pair<std::int64_t, float>> entries) {
+    for (const auto& [u, value] : entries) {
+      a.indices.push_back(static_cast<std::int32_t>(schema.column(relation, u)));
+      a.values.push_back(value);
+    }
+  };
+  add(0, {{0, 0.5f}, {2, 0.25f}, {5, 0.75f}});
+  add(1, {{0, 1.0f}, {1, 0.25f}, {2, 0.5f}});
+  a.indptr.push_back(std::ssize(a.indices));
+  add(0, {{2, 0.5f}, {4, 1.0f}});
+  add(1, {{3, 0.5f}, {5, 0.125f}, {6, 0.75f}});
+  while (std::ssize(a.indptr) <= a.rows) a.indptr.push_back(std::ssize(a.indices));
+  return a;
+}
+
+// What the columns of each relation weigh: the sums of squares.
+std::vector<Weights> weights_of_relations(const Schema& schema, const Csr<std::int32_t>& a) {
+  std::vector<Weights> weights(schema.relations().size());
+  for (std::int64_t k = 0; k < a.entries(); ++k)
+    weights[schema.relation_of(a.indices[k])][a.indices[k]] += static_cast<double>(a.values[k]) * a.values[k];
+  return weights;
+}
+
+// What a minibatch of one layer multiplied the columns of each relation by.
+std::vector<Weights> factors_of_relations(const Schema& schema, const Csr<std::int32_t>& a,
+                                          const Minibatch& minibatch) {
+  std::vector<Weights> factors(schema.relations().size());
+  const auto& block = minibatch.blocks[0];
+  for (std::int64_t row = 0; row < block.rows; ++row)
+    for (auto e = block.row_begin(row); e < block.row_end(row); ++e) {
+      const auto column = schema.column(block.relations[e], minibatch.vertices[block.indices[e]]);
+      const auto columns = a.row_indices(minibatch.vertices[row]);
+      const auto found = std::ranges::find(columns, column);
+      if (found == columns.end()) {
+        ADD_FAILURE() << "row " << row << " has no column " << column;
+        continue;
+      }
+      const auto entry = a.values[a.row_begin(minibatch.vertices[row]) + (found - columns.begin())];
+      factors[block.relations[e]][column] = static_cast<double>(block.values[e]) / entry;
+    }
+  return factors;
+}
+
+// The draws of each relation, told by their factors, come as often as the enumerated law says,
+// those of one whatever the other's; and no other comes. Exact: of that law the mean factor of
+// every column is 1, so the estimate of each relation is unbiased.
+TEST(TypedSampler, LayerWiseDrawsOfEachRelationFollowItsOwnLaw) {
+  const Grid grid(test_world(), 1);
+  if (test_world().size() > 1) GTEST_SKIP() << "a law of one rank";
+  const Schema schema({{"vertex", 0, 8}}, {{"first", 0, 0, -1}, {"second", 0, 0, -1}});
+  const auto whole = graph_of_two_rows(schema);
+  const auto m = typed_matrix(grid, schema, whole, block_partition(8, 1));
+  const auto weights = weights_of_relations(schema, whole);
+  const std::vector<std::vector<Outcome>> laws = {law_of(weights[0], 2), law_of(weights[1], 3)};
+  std::map<std::pair<std::int64_t, std::int64_t>, double> law;
+  for (std::size_t first = 0; first < laws[0].size(); ++first)
+    for (std::size_t second = 0; second < laws[1].size(); ++second)
+      law[{first, second}] = laws[0][first].probability * laws[1][second].probability;
+  for (int r = 0; r < 2; ++r) {
+    Weights mean;
+    for (const auto& outcome : laws[r])
+      for (const auto& [u, factor] : outcome.factors) mean[u] += outcome.probability * factor;
+    for (const auto& [u, weight] : weights[r]) EXPECT_NEAR(mean[u], 1, 1e-12) << "column " << u;
+  }
+  for (const char* kind : {"ladies", "fastgcn"}) {
+    SCOPED_TRACE(kind);
+    const auto sampler = make_sampler(kind, m, {.fanout = {7}, .relation_fanout = {{2, 3}}});
+    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> seen;
+    sample_batches(*sampler, {0, 1}, 40000, kSeed, [&](const Minibatch& minibatch) {
+      const auto factors = factors_of_relations(schema, whole, minibatch);
+      std::int64_t outcomes[2];
+      for (int r = 0; r < 2; ++r)
+        outcomes[r] =
+            std::ranges::find_if(
+                laws[r], [&](const Outcome& outcome) { return alike(outcome.factors, factors[r], 1e-6); }) -
+            laws[r].begin();
+      ++seen[{outcomes[0], outcomes[1]}];
+    });
+    expect_law(law, seen);
+  }
+}
+
 TEST(TypedSampler, OfOneTypeAndRelationIsAPlainOne) {
   const Grid grid(test_world(), 1);
   const auto whole = random_graph<std::int32_t>(kNodes, 9, false, 11);
@@ -206,14 +376,19 @@ TEST(TypedSampler, OfOneTypeAndRelationIsAPlainOne) {
                       {{"edge", 0, 0, -1}, {"no", 1, 0, -1}});
   auto typed = plain;
   typed.columns = {Cpu{}, schema};
-  for (const char* kind : {"graphsage", "labor"}) {
-    const std::vector<std::int64_t> seeds = {0, 5, 1, 33, 8, 2};
-    const SeedBatch batch = {test_world().rank() + 4, seeds};
-    const SamplerShape shape = {.fanout = {4, 3}};
-    const auto one = make_sampler(kind, plain, shape)->sample({1}, {&batch, 1}, kSeed, kEpoch),
-               other = make_sampler(kind, typed, shape)->sample({1}, {&batch, 1}, kSeed, kEpoch);
-    EXPECT_EQ(sample_digest(one[0]), sample_digest(other[0]));
-    EXPECT_TRUE(std::ranges::equal(one[0].vertices, other[0].vertices));
+  // Relation 0 draws as a plain graph does.
+  const SamplerShape shape = {.fanout = {4, 3}},
+                     by_relation = {.fanout = {4, 3}, .relation_fanout = {{4, 2}, {3, -1}}};
+  const std::vector<std::int64_t> seeds = {0, 5, 1, 33, 8, 2};
+  const SeedBatch batch = {test_world().rank() + 4, seeds};
+  for (const auto& kind : sampler_kinds()) {
+    const auto one = make_sampler(kind.name, plain, shape)->sample({1}, {&batch, 1}, kSeed, kEpoch);
+    for (const auto& other_shape : {shape, by_relation}) {
+      SCOPED_TRACE(kind.name);
+      const auto other = make_sampler(kind.name, typed, other_shape)->sample({1}, {&batch, 1}, kSeed, kEpoch);
+      EXPECT_EQ(sample_digest(one[0]), sample_digest(other[0]));
+      EXPECT_TRUE(std::ranges::equal(one[0].vertices, other[0].vertices));
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 """scripts/to_pytorch.py and from_pytorch.py: weights.h5 to a state dict of PyTorch and back.
 
-Laws: a forward pass that is written in the names, shapes and formulas of PyTorch Geometric gives the logits of `espalier infer`; there
-and back again the same bits come; torch's own modules of those names take the state dict as it is, and PyTorch Geometric's give the
+Laws: a forward pass that is written in the names, shapes and formulas of PyTorch Geometric gives the logits of `espalier infer`, with
+types and relations too; there and back again the same bits come; torch's own modules of those names take the state dict as it is, and PyTorch Geometric's give the
 same logits; what is something else is refused.
 """
 
@@ -13,7 +13,7 @@ import unittest
 import h5py
 import numpy as np
 
-from tests.app.infer_test import CONFIG, VERTICES, make_graph
+from tests.app.infer_test import CLASSES, CONFIG, FEATURES, VERTICES, make_graph
 from tests.app.program import PROGRAM, ROOT, ProgramTest, write_graph
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -174,6 +174,78 @@ class PyTorchTest(ProgramTest):
                 # The graph is the one of the training: its own mean and deviation are the same.
                 self.script("from_pytorch.py", there, "--config", self.resolved, "-o", back)
                 self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
+
+    def typed(self, *overrides):
+        """(weights.h5, logits of every vertex by `infer`) of a network of relations."""
+        self.succeed("-q", "generate", "planted", "--types", f"paper=300:{FEATURES},author=200,field=5", "--relations",
+                     "author.writes.paper=900,paper.cites.paper=1200,paper.about.field=300", "--classes", CLASSES, "-o", self.graph,
+                     "--overwrite")
+        config, folder = self.folder / "typed.toml", self.folder / "typed"
+        config.write_text(CONFIG.format(graph=self.graph, output=folder))
+        self.succeed("-q", "train", config, "model.kind=rgcn", "model.bases=2", "run.restart=never", *overrides)
+        self.resolved = folder / "config.toml"
+        return folder / "weights.h5", self.infer(folder / "weights.h5")
+
+    def forward_typed(self, state, weights):
+        """RGCNConv in PyTorch Geometric's words: the mean over each relation by itself."""
+        with h5py.File(self.graph) as file, h5py.File(weights) as trained:
+            offset, names = file["types/offset"][:], [name.decode() for name in file["types/name"]]
+            features = (file["nodes/paper/features"][:] - trained["features/mean"][:]) / trained["features/deviation"][:]
+            indptr, indices, begin = file["graph/indptr"][:], file["graph/indices"][:], file["graph/segment_begin"][:]
+            relation = np.repeat(file["graph/segment_relation"][:], np.diff([*begin, len(indices)]))
+        x = np.zeros((offset[-1], 8))
+        for name, first, last in zip(names, offset, offset[1:]):
+            rows = features if name == "paper" else state.get(f"embeddings.{name}.weight")
+            x[first:last] = (state[f"vectors.{name}"] if rows is None else
+                             rows @ state[f"inputs.{name}.weight"].T + state[f"inputs.{name}.bias"])
+        for layer in (0, 1):
+            conv = below(state, f"convs.{layer}.")
+            matrices = np.einsum("rb,bio->rio", conv["comp"], conv["weight"])
+            z = x @ conv["root"] + conv["bias"]
+            for v in range(len(x)):
+                row = slice(indptr[v], indptr[v + 1])
+                for r in set(relation[row]):
+                    z[v] += x[indices[row][relation[row] == r]].mean(0) @ matrices[r]
+            x = np.maximum(normalized(below(state, "norms.0."), z), 0) if layer == 0 else z
+        return x
+
+    def test_relations_there_and_back(self):
+        for normalize in ("none", "batch"):
+            with self.subTest(normalize):
+                weights, logits = self.typed(f"model.normalize={normalize}")
+                there, back = self.folder / "state.npz", self.folder / "back.h5"
+                said = self.script("to_pytorch.py", weights, "-o", there)
+                self.assertIn("convs.0.weight                   [2, 8, 8]", said)
+                with np.load(there) as file:
+                    state = dict(file)
+                np.testing.assert_allclose(self.forward_typed(state, weights), logits, rtol=1e-4, atol=1e-4)
+                self.assertGreater(len(np.unique(logits[:300], axis=0)), 200, "a dead network shows nothing")
+                self.script("from_pytorch.py", there, "--like", weights, "-o", back)
+                self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
+                self.script("from_pytorch.py", there, "--config", self.resolved, "-o", back)
+                self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
+
+    def test_embeddings(self):
+        weights, logits = self.typed("model.embedding=6")
+        there, beside = self.folder / "state.npz", weights.parent / "embeddings.h5"
+        self.assertIn("embeddings.author.weight         [200, 6]", self.script("to_pytorch.py", weights, "-o", there))
+        with np.load(there) as file:
+            np.testing.assert_allclose(self.forward_typed(dict(file), weights), logits, rtol=1e-4, atol=1e-4)
+        self.assertIn("embeddings.author.weight", self.script("from_pytorch.py", there, "--like", weights, "-o", self.folder / "back.h5",
+                                                              code=3))
+        whole = beside.read_bytes()
+        beside.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        self.assertIn("is damaged", self.script("to_pytorch.py", weights, "-o", there, code=3))
+        beside.unlink()
+        self.assertIn("embeddings.h5", self.script("to_pytorch.py", weights, "-o", there, code=3))
+
+    @unittest.skipUnless(importlib.util.find_spec("torch_geometric"), "no PyTorch Geometric here")
+    def test_rgcnconv_of_pytorch_geometric_gives_the_same_logits(self):
+        self.typed()
+        done = subprocess.run([sys.executable, ROOT / "tests/oracle/compare_with_pyg.py", self.graph, "--espalier", PROGRAM, "--hidden", "8"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(len(done.stdout.splitlines()), 2)
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "no PyTorch here")
     def test_modules_of_torch_take_it(self):

@@ -233,25 +233,29 @@ class FakeProgram(Studies):
         self.assertNotIn("failed:", self.page())
 
     def test_a_damaged_report_is_a_failure_with_a_reason(self):
-        for cut in (100, 0):
-            with self.subTest(cut=cut):
-                shutil.rmtree(self.study, ignore_errors=True)
-                self.behave(p2={"cut": cut})
-                code, out, _ = scaling(*self.words())
-                self.assertEqual((code, "report.json is damaged" in out, "report.json is damaged" in self.page()), (1, True, True), out)
-        self.behave(p2={"silent": True})  # the old report does not stand for a run that wrote none
-        self.assertIn("no report.json was written", scaling(*self.words("--retry"))[1])
+        words = self.words("--retry", ranks="1,2,4,8")
+        self.behave(p2={"cut": 100}, p4={"cut": 0})
+        code, out, _ = scaling(*words)
+        self.assertEqual((code, "2 complete, 2 failed" in out), (1, True), out)
+        for ranks in (2, 4):
+            self.assertRegex(out, rf"p {ranks} .* FAILED: report.json is damaged")
+            self.assertIn(f"p{ranks}-c1-partitioned-run1 failed: report.json is damaged", self.page())
+        # The old report does not stand for a run that wrote none.
+        self.behave(p2={"silent": True})
+        self.assertRegex(scaling(*words)[1], "p 2 .* FAILED: no report.json was written")
         self.behave()
-        self.assertEqual(scaling(*self.words("--retry"))[0], GOOD)
+        self.assertEqual(scaling(*words)[0], GOOD)
         # Damaged later, or by a report of another grid, or emptied of epochs: seen as well, by `report` alone too.
-        path = self.study / "cases" / "p1-c1-partitioned-run1" / "report.json"
-        good = json.loads(path.read_text())
-        for bad, reason in (({**good, "ranks": 7}, "of 7 ranks"), ({**good, "epochs": []}, "no epoch"), ([], "lacks"),
-                            ({key: good[key] for key in good if key != "epochs"}, "lacks")):
-            path.write_text(json.dumps(bad))
-            code, out, _ = scaling("report", self.study)
-            self.assertEqual((code, "1 failed" in out), (1, True), out)
-            self.assertIn(reason, self.page())
+        reasons = {1: "of 7 ranks", 2: "no epoch", 4: "lacks", 8: "lacks"}
+        for ranks in reasons:
+            path = self.study / "cases" / f"p{ranks}-c1-partitioned-run1" / "report.json"
+            good = json.loads(path.read_text())
+            path.write_text(json.dumps({1: {**good, "ranks": 7}, 2: {**good, "epochs": []}, 4: [],
+                                        8: {key: good[key] for key in good if key != "epochs"}}[ranks]))
+        code, out, _ = scaling("report", self.study)
+        self.assertEqual((code, "4 failed" in out), (1, True), out)
+        for ranks, reason in reasons.items():
+            self.assertRegex(self.page(), f"p{ranks}-c1-partitioned-run1 failed: [^<]*{reason}")
 
     def test_an_interrupted_study_goes_on_where_it_stopped(self):
         self.behave(p2={"sleep": 60})

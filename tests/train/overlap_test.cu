@@ -64,7 +64,7 @@ GpuRun train_on_gpu(const SmallProblem& problem, const Config& config, const Lay
   const Grid* sampling_grid = beside ? &*beside : nullptr;
   const SmallGpuJob job(own_gpu(), grid, problem, config, layout.topology, Placement::kDevice, sampling_grid);
   WatchedSampler sampler(*job.sampler, full);
-  TrainerOn<Cuda> trainer(own_gpu(), {job.grid, config, sampler, job.features, *job.task, job.evaluator,
+  TrainerOn<Cuda> trainer(own_gpu(), {job.grid, config, sampler, job.input, *job.task, job.evaluator,
                                       layout.bulk, layout.batches_per_step, sampling_grid});
   GpuRun run;
   trainer.train({nullptr, [&](const EpochReport& epoch) { run.epochs.push_back(epoch); }});

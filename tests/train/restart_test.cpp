@@ -69,7 +69,7 @@ void train_leg(const Communicator& ranks, const Training& training, const Layout
   const Grid* sampling_grid = beside ? &*beside : nullptr;
   const SmallJob job(grid, training.problem, config.model.kind, config.sampler.fanout, 1 << 20,
                      layout.topology, sampling_grid);
-  Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.features, *job.task, job.evaluator, layout.bulk,
+  Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.input, *job.task, job.evaluator, layout.bulk,
                            training.batches_per_step, sampling_grid});
   auto& epochs = leg.outcome.epochs;
   std::int64_t resumed_step = 0;
@@ -418,7 +418,7 @@ Weights<float> restored(const Training& training, const Config& config,
   const SmallJob job(grid, training.problem, training.config.model.kind, training.config.sampler.fanout,
                      1 << 20);
   Trainer trainer(Cpu{1},
-                  {grid, training.config, *job.sampler, job.features, *job.task, job.evaluator, 5, kStep});
+                  {grid, training.config, *job.sampler, job.input, *job.task, job.evaluator, 5, kStep});
   trainer.restore(state);
   return weights_of(trainer.network());
 }

@@ -14,7 +14,7 @@ struct SmallGpuJob {
   DeviceGrid grid;
   std::optional<DeviceGrid> beside;  // of a sampling grid
   DistCsr<std::int32_t, Cuda> a;
-  FeatureStoreOn<Cuda> features;
+  InputStoresOn<Cuda> input;
   std::unique_ptr<SamplerOn<Cuda>> sampler, whole_rows;
   std::unique_ptr<TaskOn<Cuda>> task;
   EvaluatorOn<Cuda> evaluator;
@@ -26,12 +26,13 @@ struct SmallGpuJob {
         grid(gpu, grid_),
         beside(grid_beside(gpu, sampling_grid)),
         a(to_device(gpu, beside ? *beside : grid, host.a, placement)),
-        features(to_device(gpu, grid, host.features, placement)),
+        input(to_device(gpu, grid, host.input.features()[0], placement)),
         sampler(make_sampler(gpu, config.sampler.kind, a,
                              small_shape(config.model.kind, config.sampler.fanout, "sample"))),
         whole_rows(make_sampler(gpu, "graphsage", a, small_shape(config.model.kind, {-1}, "evaluate"))),
         task(make_task(gpu, grid_, *host.targets, config.train)),
-        evaluator(grid, *whole_rows, features, features.ownership(), *task, problem.graph.entries(), 4096) {}
+        evaluator(grid, *whole_rows, input, input.table(0).ownership(), *task, problem.graph.entries(),
+                  4096) {}
   SmallGpuJob(const SmallGpuJob&) = delete;
 
  private:

@@ -114,7 +114,7 @@ inline SamplerShape small_shape(const std::string& kind, std::vector<std::int64_
 /// where it is.
 struct SmallJob {
   DistCsr<std::int32_t> a;
-  FeatureStore features;
+  InputStores input;
   std::unique_ptr<Targets> targets;
   std::unique_ptr<Task> task;
   std::unique_ptr<Sampler> sampler, whole_rows;
@@ -125,12 +125,12 @@ struct SmallJob {
            Topology topology = Topology::kPartitioned, const Grid* sampling_grid = nullptr,
            const TrainConfig& train = {})
       : a(small_matrix(sampling_grid != nullptr ? *sampling_grid : grid, problem, kind, topology)),
-        features(small_features(grid, problem)),
+        input(small_features(grid, problem)),
         targets(small_targets(grid, problem, train.task)),
         task(make_task(Cpu{}, grid, *targets, train)),
         sampler(make_sampler("graphsage", a, small_shape(kind, fanout, "sample"))),
         whole_rows(make_sampler("graphsage", a, small_shape(kind, {-1}, "evaluate"))),
-        evaluator(grid, *whole_rows, features, features.ownership(), *task, problem.graph.entries(),
+        evaluator(grid, *whole_rows, input, input.table(0).ownership(), *task, problem.graph.entries(),
                   chunk_bytes) {}
   SmallJob(const SmallJob&) = delete;
 };

@@ -59,7 +59,7 @@ inline Run train(const Grid& grid, const SmallProblem& problem, const Config& co
   const Grid* sampling_grid = beside ? &*beside : nullptr;
   const SmallJob job(grid, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology,
                      sampling_grid, config.train);
-  Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.features, *job.task, job.evaluator, bulk,
+  Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.input, *job.task, job.evaluator, bulk,
                            batches_per_step, sampling_grid});
   Run run;
   run.result = trainer.train({nullptr, [&](const EpochReport& epoch) {

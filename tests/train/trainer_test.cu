@@ -26,7 +26,7 @@ GpuRun train_on_gpu(const Cuda& gpu, const Grid& grid, const SmallProblem& probl
                     Topology topology, Placement placement = Placement::kDevice) {
   const SmallGpuJob job(gpu, grid, problem, config, topology, placement);
   TrainerOn<Cuda> trainer(
-      gpu, {job.grid, config, *job.sampler, job.features, *job.task, job.evaluator, 5, kStep, nullptr});
+      gpu, {job.grid, config, *job.sampler, job.input, *job.task, job.evaluator, 5, kStep, nullptr});
   GpuRun run;
   trainer.train({nullptr, [&](const EpochReport& epoch) { run.epochs.push_back(epoch); }});
   for (const auto& parameter : trainer.network().parameters())
@@ -50,6 +50,8 @@ TEST_F(TrainerOnGpu, SamplesTheSameAndLearnsTheSameAsTheCpu) {
                                           {"layer", "classes"},
                                           {"none", "labels"},
                                           {"layer", "labels"}}) {
+      // On one rank both kinds learn by every way; on several each way is that of one kind.
+      if (test_world().size() > 1 && (kind == "sage") != (normalize == "none")) continue;
       SCOPED_TRACE(kind + " " + normalize + " " + task);
       auto config = config_of(kind, normalize);
       config.train.task = task;

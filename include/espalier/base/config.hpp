@@ -64,6 +64,7 @@ struct ModelConfig {
   std::string activation = "auto";
   std::string aggregator = "mean";
   std::int64_t bases = 8;  ///< of rgcn
+  std::int64_t embedding = 0;
   std::int64_t heads = 4;
   std::int64_t output_heads = 1;
   AutoNumber attention_dropout{};
@@ -76,6 +77,8 @@ struct TrainConfig {
   std::string metric = "auto";
   std::string class_weights = "none";
   double label_smoothing = 0;
+  std::string embedding_optimizer = "adam";
+  double embedding_rate = 0.001;
   std::int64_t epochs = 10;
   std::string optimizer = "adam";
   double learning_rate = 0.003;
@@ -110,6 +113,7 @@ struct RunConfig {
 
 struct OutputConfig {
   std::string dir = "output";
+  bool mllog = false;
 };
 
 struct Config {

@@ -32,6 +32,7 @@ enum class Purpose : std::uint64_t {
   kGenerateLabels = 7,
   kGenerateSplit = 8,
   kAttention = 9,
+  kInitialEmbeddings = 10,
   kOrder = 12,
   kTest = 255
 };

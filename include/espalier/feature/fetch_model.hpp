@@ -27,6 +27,21 @@ inline void predict_fetch(const Communicator& column, std::string_view label, st
   column.traffic().predict(label, cost.messages, cost.bytes);
 }
 
+/// What a rank of a process column of so many parts receives where every rank sends `sent` rows
+/// once more: how many each of the others sends, then a number and a row each.
+inline Cost row_correction_cost(int parts, double sent, double id_bytes, double row_bytes) {
+  const double others = parts - 1;
+  return {3 * others, 8 * others + sent * (id_bytes + row_bytes), parts > 1 ? 3.0 : 0.0};
+}
+
+/// Books it.
+inline void predict_correction(const Communicator& column, std::string_view label, std::int64_t vertices,
+                               std::int64_t sent, std::int64_t row_bytes) {
+  const auto cost = row_correction_cost(column.size(), static_cast<double>(sent), index_bytes(vertices),
+                                        static_cast<double>(row_bytes));
+  column.traffic().predict(label, cost.messages, cost.bytes);
+}
+
 /// What a rank receives in a push where every rank pushes `pushed` rows of `row_bytes`: down a
 /// process column of so many parts how many each of the others has, then an id, the number of a
 /// minibatch and a row for each that lies there; along a process row of so many copies the same of
@@ -35,6 +50,18 @@ inline Cost row_push_cost(int parts, int copies, double pushed, double id_bytes,
   const double peers = parts - 1, fellows = copies - 1, entry = id_bytes + 8 + row_bytes;
   return {4 * (peers + fellows), 8 * (peers + fellows) + pushed * (crossing(parts) + fellows) * entry,
           4.0 * ((parts > 1) + (copies > 1))};
+}
+
+/// What a rank receives where every rank sends `sent` rows with their minibatches to the shards
+/// that they are of, down a process column of so many parts and along a process row of so many
+/// copies, and then `changed` rows of its shard to the copies.
+inline Cost row_update_cost(int parts, int copies, double sent, double changed, double id_bytes,
+                            double row_bytes) {
+  const double peers = parts - 1, fellows = copies - 1, entry = id_bytes + 8 + row_bytes;
+  return {4 * (peers + fellows) + 3 * fellows,
+          8 * (peers + 2 * fellows) + sent * (crossing(parts) + crossing(copies)) * entry +
+              fellows * changed * (8 + row_bytes),
+          4.0 * (parts > 1) + 7.0 * (copies > 1)};
 }
 
 /// Books it: the rows of so many vertices lie evenly over the block rows.

@@ -15,6 +15,9 @@
 // the other copies along the process row. There they take effect in the order of the number of
 // their minibatch, and of the list within one, so bits depend neither on who pushed them nor on the
 // grid, and all copies of a block row stay the same.
+//
+// A fetch may be under way while rows change. Those that were sent before are sent once more when
+// the fetch ends (`correct`), so what it gives are the rows of that moment, however early it began.
 #pragma once
 
 #include <memory>
@@ -30,6 +33,7 @@
 #include "espalier/dense/matrix.hpp"
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/partition/group_by_owner.hpp"
+#include "espalier/partition/held_types.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
@@ -80,6 +84,7 @@ class PendingFetchOn {
   }
 
   FetchMove done_ = FetchMove::kRows;
+  std::int32_t version_ = 0;         // of the store when rows were sent
   std::vector<std::int64_t> sizes_;  // rows of each list
   std::int64_t remote_rows_ = 0;
   Buffer<std::int64_t> asked_counts_;  // rows that each rank of the process column wants of me
@@ -108,6 +113,15 @@ struct PushedRows {
   }
 };
 
+/// Pushed rows in the order in which they take effect: those for rows[k] of a block are numbers
+/// order[begins[k]] .. order[begins[k + 1]] of what was pushed.
+template <class Space>
+struct PushOrder {
+  Array<Space, std::int64_t> rows;    ///< [changed] distinct, ascending
+  Array<Space, std::int64_t> begins;  ///< [changed + 1]
+  Array<Space, std::int64_t> order;   ///< [pushed]
+};
+
 /// What a push needs, kept for the next one: all lists one after another, the same by owner, what
 /// came down the column, and what all copies have.
 template <class Id, class Space>
@@ -115,6 +129,7 @@ struct PushMemory {
   PushedRows<std::int64_t, Space> listed;
   OwnerGroups<Id, Space> groups;
   PushedRows<Id, Space> grouped, arrived, shared;
+  PushOrder<Space> order;
 };
 
 /// What a push does with a row: it takes the place of the one that is there, or is added to it.
@@ -129,6 +144,9 @@ class RowStoreOn {
 
   std::int64_t width() const;
   const Ownership& ownership() const { return ownership_; }
+  /// The vertices that have rows here; what the store is asked for are their numbers.
+  const HeldTypes& held() const { return held_; }
+  void hold(HeldTypes held) { held_ = std::move(held); }
   /// Of the block on this rank.
   std::int64_t bytes() const;
   /// My rows of H.
@@ -158,6 +176,10 @@ class RowStoreOn {
   void advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
                std::string_view label) const;
 
+  /// Collective over the process column, between the last move of a fetch and its end: rows that a
+  /// push has changed since they were sent are sent once more. Nothing where none was pushed.
+  void correct(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
+
   /// Waits for the rows of a begun fetch and writes them to `rows`, as above. Not collective; every
   /// rank must do it.
   void finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
@@ -186,9 +208,15 @@ class RowStoreOn {
   void restore(const Space& space, const StateTensor& saved);
 
  protected:
+  Matrix<float, Space>& rows_to_change();
+  const OwnersOn<Space>& owners(const Space& space) const;
+  /// Rows of my block, by their places, have changed; every rank of the grid says so as often.
+  void note_changes(const Space& space, const Array<Space, std::int64_t>& places);
+
   const GridOn<Space>* grid_;
   Ownership ownership_;
   StoredRows<Space> block_;  ///< my rows of H; when they are shared, none
+  HeldTypes held_;
   /// Of whom a rank asks which row: `ownership_`, but those that it reads where they lie are its
   /// own.
   Ownership reach_;
@@ -208,11 +236,14 @@ class RowStoreOn {
   template <class T, class Id>
   void send_rows(const Space& space, ConstMatrixView<T, Space> own, PendingFetchOn<Space>& fetch,
                  std::string_view label) const;
-
-  Matrix<float, Space>& rows_to_change();
-  const OwnersOn<Space>& owners(const Space& space) const;
+  template <class Id>
+  void send_changed(const Space& space, ConstMatrixView<float, Space> own, PendingFetchOn<Space>& fetch,
+                    std::string_view label) const;
 
   mutable PendingFetchOn<Space> fetch_;  ///< of fetch(), for its memory
+  std::int32_t version_ = 0;             ///< how often rows have changed
+  Array<Space, std::int32_t> changed_;   ///< [my rows] the version since which each is as it is;
+                                         ///< empty while none has changed
   std::variant<PushMemory<std::int32_t, Space>, PushMemory<std::int64_t, Space>> push_;
 };
 using RowStore = RowStoreOn<Cpu>;

@@ -5,7 +5,6 @@
 
 #include "espalier/feature/row_store.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/partition/held_types.hpp"
 
 namespace espalier {
 
@@ -32,13 +31,14 @@ class FeatureStoreOn : private RowStoreOn<Space> {
   using Rows::bytes;
   using Rows::fetch;
   using Rows::finish_fetch;
+  using Rows::held;
+  using Rows::hold;
   using Rows::ownership;
   using Rows::rows_are_near;
   using Rows::width;
 
-  /// The vertices that have rows here; what the store is asked for are their numbers.
-  const HeldTypes& held() const { return held_; }
-  void hold(HeldTypes held) { held_ = std::move(held); }
+  /// What may be read, as of any store.
+  const RowStoreOn<Space>& rows() const { return *this; }
 
   /// Divides each row by the sum of its absolute values (Kipf and Welling 2017); zero rows stay.
   /// Local.
@@ -72,17 +72,8 @@ class FeatureStoreOn : private RowStoreOn<Space> {
   using Rows::shared_;
 
   Standardization standardization_;
-  HeldTypes held_;
 };
 using FeatureStore = FeatureStoreOn<Cpu>;
-
-/// Collective over the grid. Reads the file's features, whose rows part grid.row() owns, in their
-/// stored type and applies
-/// `feature_norm` ("none" | "row" | "standard"); `standard`: the mean and deviation that the last
-/// goes by, where they are not those of this graph. Throws UserError(kInput) when the file has no
-/// features.
-FeatureStore read_feature_store(const Grid& grid, const GraphFile& file, const Ownership& ownership,
-                                const std::string& feature_norm, const Standardization& standard = {});
 
 /// A copy of `host` for the GPU; the host's may go afterwards. `narrow`: float32 rows are kept as
 /// bfloat16. Local.

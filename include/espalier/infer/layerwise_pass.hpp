@@ -1,6 +1,6 @@
 // A network over the whole graph, layer by layer, without sampling: rows in, chunks, rows out.
 //
-//     H[0] = X                       a feature store
+//     H[0] = X                       stores of features and embeddings
 //     H[l] = layer l of H[l-1]       all neighbours of every vertex
 //     logits = H[L], or with jumping knowledge a linear layer of all H[l], as a stage of its own
 //
@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "espalier/base/execution.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/input_stores.hpp"
 #include "espalier/infer/row_sink.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/sampler.hpp"
@@ -58,28 +58,28 @@ class LayerwisePassOn {
   std::int64_t rows() const { return shares_.size(grid_.world().rank()); }
 
   /// Collective over the grid. Stages 1, 2, .. of the network (Network::stages) over H[0] =
-  /// `features`, as many as there are sinks: sinks[l - 1] takes the rows of stage l, or is null;
+  /// `input`, as many as there are sinks: sinks[l - 1] takes the rows of stage l, or is null;
   /// the last is not.
   /// `goes_on` may be empty; it is asked when a chunk of a layer is done, on all ranks together:
   /// where it says false, on all of them, the pass is given up, and so says the result.
-  bool run(const Space& space, const Network<float, Space>& network, const FeatureStoreOn<Space>& features,
+  bool run(const Space& space, const Network<float, Space>& network, const InputStoresOn<Space>& input,
            std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const;
-  /// The same with features that are given away: their memory is free after the first layer.
-  bool run(const Space& space, const Network<float, Space>& network, FeatureStoreOn<Space>&& features,
+  /// The same with rows that are given away: their memory is free after the first layer.
+  bool run(const Space& space, const Network<float, Space>& network, InputStoresOn<Space>&& input,
            std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const;
 
  private:
   /// Memory that the layers of one pass use one after another.
   struct Scratch {
-    std::vector<Matrix<float, Space>> rows;
+    InputMatrices<Space> rows;
     LayerScratch<float, Space> layer;
   };
 
   bool compute_layer(const Space& space, const Network<float, Space>& network, int layer,
-                     const FeatureStoreOn<Space>& input, Scratch& scratch, RowSinkOn<Space>& sink,
+                     const InputStoresOn<Space>& input, Scratch& scratch, RowSinkOn<Space>& sink,
                      const GoesOn& goes_on) const;
   bool compute_layers(const Space& space, const Network<float, Space>& network,
-                      const FeatureStoreOn<Space>& features, std::optional<FeatureStoreOn<Space>>& hidden,
+                      const InputStoresOn<Space>& input, std::optional<InputStoresOn<Space>>& hidden,
                       std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const;
   Matrix<float, Space> gathered(Matrix<float, Space> mine) const;
 

@@ -23,6 +23,7 @@
 #include "espalier/nn/convolution.hpp"
 #include "espalier/nn/parameter.hpp"
 #include "espalier/sparse/csr.hpp"
+#include "espalier/sparse/relation_segments.hpp"
 
 namespace espalier {
 
@@ -44,6 +45,7 @@ struct LayerShape {
   bool averages_heads = false;      ///< or concatenates them, out / heads wide each
   std::string aggregator = "mean";  ///< "mean" | "max" | "sum"
   double attention_dropout = 0;     ///< probability that an edge's weight is dropped, in [0, 1)
+  std::int64_t types = 1;           ///< of the graph's vertices
   std::int64_t relations = 1;       ///< of the graph
   std::int64_t bases = 1;           ///< that relations share, at most `relations`
 };
@@ -63,6 +65,9 @@ struct TensorShape {
   std::int64_t parts = 1;  ///< matrices one under the other, each of which begins so
   double numbers() const { return static_cast<double>(rows) * static_cast<double>(columns); }
 };
+
+/// The most arrays that a layer works in at once.
+inline constexpr int kMostLayerArrays = 16;
 
 /// Multiply-adds of dense products count 2 flops; numbers that sparse products gather; numbers that
 /// pass by elementwise work.
@@ -89,6 +94,7 @@ struct LayerKind {
   bool drops_input;             ///< model.input_dropout = auto is model.dropout, not 0
   std::string_view activation;  ///< what model.activation = auto stands for
   bool takes_heads;             ///< knows model.heads, output_heads and attention_dropout
+  bool drops_attention;         ///< model.attention_dropout = auto is model.dropout, not 0
   bool takes_aggregator;        ///< knows model.aggregator
   bool multiplies_block;        ///< calls dense/spmm, but with model.aggregator = max
   bool takes_relations;         ///< knows the relations of a typed graph; others see one relation
@@ -108,11 +114,13 @@ const LayerKind& layer_kind_of(std::string_view name);
 template <class T, class Space = Cpu>
 struct LayerScratch {
   std::array<Matrix<T, Space>, 5> matrices;
+  std::array<Matrix<T, Space>, 7> more;  ///< of layers that need many
   Csr<std::int32_t, Space> transposed;
   Array<Space, std::int64_t> positions;  ///< of the transposed entries in the block
   Array<Space, std::int32_t> winners;    ///< of dense/gather_max.hpp; numbers of
                                          ///< dense/relation_sums.hpp
-  Matrix<T, Space> input;                ///< of several types, by their linear maps
+  RelationSegmentsOn<Space> segments;
+  Matrix<T, Space> input;  ///< of several types, by their linear maps
 };
 
 /// What a layer is given of X.

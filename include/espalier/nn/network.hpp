@@ -18,7 +18,8 @@
 // bit, for any number of threads. A row of evaluate_layer depends on the rows it needs only, so
 // evaluation does not depend on how rows are spread over ranks; on a GPU that holds but for the
 // rounding of products (dense/gemm.hpp). There all work is put on the stream, and the host
-// waits for none.
+// waits for none, but where attention over relations asks where a block's segments begin
+// (sparse/relation_segments.hpp).
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,31 @@ struct Pass {
   std::uint64_t seed = 0, epoch = 0, batch = 0;
 };
 
+/// The rows of X of the input frontier, table after table (InputShape): one [vertices, inputs]
+/// where there are no types; of several types, table k has a row for each vertex of a type that is
+/// its, in their order.
+template <class T, class Space = Cpu>
+struct InputRows {
+  std::vector<const Matrix<T, Space>*> tables;
+
+  InputRows(const Matrix<T, Space>& only) : tables{&only} {}
+  explicit InputRows(std::vector<const Matrix<T, Space>*> tables_) : tables(std::move(tables_)) {}
+  const Matrix<T, Space>& only() const { return *tables[0]; }
+};
+
+/// Where the derivatives by them go, resized; null: nowhere.
+template <class T, class Space = Cpu>
+struct InputGradients {
+  std::vector<Matrix<T, Space>*> tables;
+
+  InputGradients(Matrix<T, Space>* only = nullptr) : tables{only} {}
+  explicit InputGradients(std::vector<Matrix<T, Space>*> tables_) : tables(std::move(tables_)) {}
+  Matrix<T, Space>* only() const { return tables[0]; }
+  Matrix<T, Space>* of(int table) const {
+    return table < static_cast<int>(tables.size()) ? tables[static_cast<std::size_t>(table)] : nullptr;
+  }
+};
+
 template <class T, class Space>
 class TypedInput;
 
@@ -66,9 +92,8 @@ class Network {
   std::int64_t input_width(int layer) const;
   std::int64_t output_width(int layer) const;
 
-  /// How many rows of X go with a list of so many vertices, of these runs: of several types, those
-  /// of vertices whose type has features.
-  std::int64_t input_rows(std::span<const TypeRun> runs, std::int64_t vertices) const;
+  /// How many rows of a table go with a list of so many vertices, of these runs.
+  std::int64_t input_rows(std::span<const TypeRun> runs, std::int64_t vertices, int table = 0) const;
 
   /// What evaluation goes through: layers 1 .. L, and with jumping knowledge the one that makes the
   /// logits of them.
@@ -82,27 +107,27 @@ class Network {
   Matrix<T, Space>& input_aggregate() { return *layers_[0].layer->aggregate(); }
 
   /// The training forward pass. blocks[0] belongs to layer 1 (input side), blocks[L-1] to the
-  /// seeds; blocks[l].columns == blocks[l-1].rows; input [blocks[0].columns, inputs], or of
-  /// several types [input_rows, inputs]. Returns logits [blocks[L-1].rows, classes], valid until
-  /// the next forward.
+  /// seeds; blocks[l].columns == blocks[l-1].rows; the rows of blocks[0].columns vertices. Returns
+  /// logits [blocks[L-1].rows, classes], valid until the next forward.
   const Matrix<T, Space>& forward(const Space&, std::span<const BlockView<Space>> blocks,
-                                  const Matrix<T, Space>& input, const Pass& pass,
+                                  const InputRows<T, Space>& input, const Pass& pass,
                                   InputForm form = InputForm::kRows);
 
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the
   /// order of parameters(), overwritten. Everything else must be as in the forward pass just
   /// before: it reads the activations that pass has kept.
-  /// `dinput`, unless null, becomes the derivative by X [blocks[0].columns, inputs], whichever form
-  /// the input had.
-  void backward(const Space&, std::span<const BlockView<Space>> blocks, const Matrix<T, Space>& input,
+  /// `dinput` become the derivatives by X, whichever form the input had.
+  void backward(const Space&, std::span<const BlockView<Space>> blocks, const InputRows<T, Space>& input,
                 const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients,
-                Matrix<T, Space>* dinput = nullptr);
+                const InputGradients<T, Space>& dinput = {});
 
-  /// Layer 1 .. L without dropout, with running statistics: what follows it included. input
-  /// [block.columns, input_width(layer)]; output becomes [block.rows, output_width(layer)]; no two
-  /// may be the same matrix. `scratch` is memory to work in, which the next layer may use again.
-  void evaluate_layer(const Space&, int layer, const BlockView<Space>& block, const Matrix<T, Space>& input,
-                      LayerScratch<T, Space>& scratch, Matrix<T, Space>& output) const;
+  /// Layer 1 .. L without dropout, with running statistics: what follows it included. input: of
+  /// layer 1 rows of X, of the others one [block.columns, input_width(layer)]; output becomes
+  /// [block.rows, output_width(layer)]; no two may be the same matrix. `scratch` is memory to work
+  /// in, which the next layer may use again.
+  void evaluate_layer(const Space&, int layer, const BlockView<Space>& block,
+                      const InputRows<T, Space>& input, LayerScratch<T, Space>& scratch,
+                      Matrix<T, Space>& output) const;
 
   /// With jumping knowledge: does evaluation go on with the results of all layers?
   bool jumps() const { return jumping_ != Jumping::kNone; }
@@ -147,10 +172,11 @@ class Network {
   const NetworkLayer& shape_of(int layer) const { return shapes_[layer - 1]; }
   Kept& kept_of(int layer) { return layers_[layer - 1]; }
   M& output_of(int layer);
-  const M& input_of(int layer, const M& input);
-  const M& begin_with(const Space&, const BlockView<Space>& first_block, const M& input, const Pass& pass);
-  void backward_of_begin(const Space&, const BlockView<Space>& first_block, const M& input, const Pass& pass,
-                         std::vector<M>& gradients, M* dinput);
+  const M& input_of(int layer, const InputRows<T, Space>& input);
+  const M& begin_with(const Space&, const BlockView<Space>& first_block, const InputRows<T, Space>& input,
+                      const Pass& pass);
+  void backward_of_begin(const Space&, const BlockView<Space>& first_block, const InputRows<T, Space>& input,
+                         const Pass& pass, std::vector<M>& gradients, const InputGradients<T, Space>& dinput);
   /// The tensors of a layer, and a gradient beside each.
   std::span<const Parameter<T, Space>> tensors_of(int layer) const;
   std::span<M> gradients_of(int layer, std::vector<M>& gradients) const;

@@ -15,19 +15,21 @@ namespace espalier {
 /// What a network reads of a graph: rows of one width, of one type of vertices and one relation; or
 /// of several.
 struct InputShape {
-  std::int64_t width = 0;
+  std::int64_t width = 0;  ///< of the widest rows
   struct Type {
     std::string name;
-    bool has_features = true;  ///< else its rows are not looked at
+    int table = 0;           ///< whose rows are its (feature/input_tables.hpp); -1: it has none
+    std::int64_t width = 0;  ///< of its rows; 0: that of the widest
   };
   std::vector<Type> types = {};  ///< of a graph with several types, in order
   std::int64_t relations = 1;
+  bool learnt = false;  ///< are there embeddings among the rows?
 
   InputShape() = default;
   InputShape(std::int64_t width_) : width(width_) {}
 };
-/// Of a graph; `apart`: are its relations seen?
-InputShape input_shape(const GraphInfo& graph, bool apart);
+/// Of a graph; `apart`: are its relations seen? `embedding`: input_tables.
+InputShape input_shape(const GraphInfo& graph, bool apart, std::int64_t embedding);
 
 struct NetworkShape {
   std::string kind = "sage";  ///< of its layers: a name of layer_kinds()
@@ -85,7 +87,7 @@ struct NetworkLayer {
 std::vector<NetworkLayer> network_layers(const NetworkShape& shape);
 
 /// The tensors of the linear maps of several types, which follow those of the layers: for each type
-/// "input.weight.TYPE", where it has features, and "input.bias.TYPE".
+/// "input.weight.TYPE", where it has rows, and "input.bias.TYPE".
 struct InputTensor {
   std::string name;
   TensorShape shape;

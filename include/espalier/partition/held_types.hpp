@@ -29,6 +29,8 @@ class HeldTypes {
     return all() ? vertex : vertex - types_[type_of(vertex)].shift;
   }
   std::int64_t shift(int type) const { return all() ? 0 : types_[type].shift; }
+  /// The vertex of a number.
+  std::int64_t vertex(std::int64_t number) const;
   /// A part owns the numbers of the vertices that it owns.
   Ownership owners(const Ownership& vertices) const;
 
@@ -45,9 +47,6 @@ class HeldTypes {
   std::vector<Type> types_;
   std::int64_t count_ = 0;
 };
-
-/// Of a graph: the types that have features.
-HeldTypes types_with_features(const GraphInfo& graph);
 
 /// The numbers of those vertices of a list that are held, in order. The runs cover it; memory of
 /// the space.

@@ -11,7 +11,13 @@
 //   /cluster   uint16 [n]            the cluster of each vertex
 //   /weights   int64 [clusters, 5]   what is in each, in the order of kBalanceNames
 //
-// Both have an attribute digest (graph/content_digest.hpp), which another program may leave out.
+// and, of a graph of several vertex types,
+//
+//   /               attribute types: their names, with commas between them
+//   /type_weights   int64 [clusters, 2 types]   of each type its vertices, and the entries of their
+//                                               rows
+//
+// All have an attribute digest (graph/content_digest.hpp), which another program may leave out.
 // Orders of the same graph by the same method, options and seed are the same bytes.
 #pragma once
 
@@ -37,9 +43,12 @@ inline constexpr std::int64_t kMostClusters = 1 << 16;
 
 struct OrderInfo {
   std::int64_t nodes = 0;
-  std::string method;                    ///< how it was made
-  std::optional<std::uint64_t> pattern;  ///< digest of the graph's edges, where known
-  std::vector<ClusterWeights> weights;   ///< [clusters]
+  std::string method;                           ///< how it was made
+  std::optional<std::uint64_t> pattern;         ///< digest of the graph's edges, where known
+  std::vector<ClusterWeights> weights;          ///< [clusters]
+  std::vector<std::string> types = {};          ///< the names of several vertex types; else empty
+  std::vector<std::int64_t> type_weights = {};  ///< [clusters, 2 types] vertices and
+                                                ///< entries of each
 
   int clusters() const { return static_cast<int>(weights.size()); }
 };
@@ -61,12 +70,26 @@ void write_order(const Communicator& comm, const OutputFile& output, const Order
 /// none, or in which clusters are missing.
 Order read_order(const Communicator& comm, const std::string& path);
 
-/// Cuts the sequence of clusters into `parts` stretches: part i has the clusters from
-/// cuts.begin(i) to cuts.end(i). Of all cuts one whose largest excess is least; the excess of a
-/// part is max over kinds of (weight parts / total - 1) / slack, where slack is 1 for vertices and
-/// train, 2.5 for the others. Among these its cuts are near where even parts would end. Parts are
-/// empty only when there are more than clusters.
-RowPartition cut_order(std::span<const ClusterWeights> weights, int parts);
+/// What is in the clusters of a sequence, as OrderInfo says it. The arrays must stay.
+struct ClusterContents {
+  std::span<const ClusterWeights> weights;
+  std::span<const std::int64_t> of_types;
+
+  ClusterContents(const std::vector<ClusterWeights>& all) : weights(all) {}
+  ClusterContents(std::span<const ClusterWeights> all) : weights(all) {}
+  ClusterContents(const OrderInfo& order) : weights(order.weights), of_types(order.type_weights) {}
+
+  /// Two of each type; 0: one type.
+  std::size_t type_kinds() const { return weights.empty() ? 0 : of_types.size() / weights.size(); }
+};
+
+/// Cuts the sequence of clusters into `parts` stretches: part i has the clusters from cuts.begin(i)
+/// to cuts.end(i). Of all cuts one whose largest excess is least; the excess of a part is max over
+/// kinds of (weight parts / total - 1) / slack, where slack is 1 for vertices, train and the
+/// vertices of a type, 4 for the edges of a type, 2.5 for the others; of a type, in place of the
+/// mean total / parts, what is in the heaviest cluster where that is more. Among these its cuts are
+/// near where even parts would end. Parts are empty only when there are more than clusters.
+RowPartition cut_order(const ClusterContents& contents, int parts);
 
 /// Cuts it into `groups` stretches whose training vertices are as even as clusters allow.
 RowPartition cut_training(std::span<const ClusterWeights> weights, int groups);
@@ -74,6 +97,9 @@ RowPartition cut_training(std::span<const ClusterWeights> weights, int groups);
 /// For each kind: the largest part over the mean part. 1 where there is nothing of a kind.
 std::array<double, kBalanceNames.size()> balances_of(std::span<const ClusterWeights> weights,
                                                      const RowPartition& cuts);
+
+/// The same of the vertices and the edges of each type, [2 types].
+std::vector<double> type_balances_of(const ClusterContents& contents, const RowPartition& cuts);
 
 /// Who owns which vertex of an order on a grid of so many block rows.
 Ownership own_by(const Order& order, int parts);

@@ -26,8 +26,10 @@ struct OrderTask {
   bool fast = false;  ///< fewer attempts, more edges cut
   /// Of rows that `streaming` has in memory at once, about; more find better clusters.
   std::int64_t entries_per_buffer = std::int64_t{1} << 24;
-  std::vector<ClusterWeights> weights;  ///< [mine] of each vertex: 1, its entries, is it in
-                                        ///< each split
+  std::vector<ClusterWeights> weights;       ///< [mine] of each vertex: 1, its entries, is it in
+                                             ///< each split
+  std::vector<std::int64_t> type_ends = {};  ///< where the vertices of each type end;
+                                             ///< empty: one type
   /// Collective; every rank its own range, perhaps empty. The graph's rows [begin, end), columns
   /// ascending.
   std::function<Csr<std::int64_t>(std::int64_t begin, std::int64_t end)> read_rows;
@@ -46,6 +48,7 @@ struct OrderMethod {
   /// `entries`: of all rows. Null: always.
   void (*check)(std::int64_t nodes, std::int64_t entries) = nullptr;
   bool uses_seed = false, uses_fast = false, needs_metis = false;
+  bool balances_types = false;  ///< looks at OrderTask::type_ends
 };
 
 std::span<const OrderMethod> order_methods();
@@ -64,5 +67,8 @@ bool fits_metis(std::int64_t nodes, std::int64_t entries);
 
 /// Collective. What is in each cluster that there is; `mine`: the clusters of my vertices.
 std::vector<ClusterWeights> weights_of_clusters(const OrderTask& task, std::span<const std::uint16_t> mine);
+/// Collective. The vertices and entries of each type in so many clusters, [clusters, 2 types].
+std::vector<std::int64_t> type_weights_of_clusters(const OrderTask& task, std::span<const std::uint16_t> mine,
+                                                   int clusters);
 
 }  // namespace espalier

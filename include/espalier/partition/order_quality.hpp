@@ -16,6 +16,7 @@ struct PartsQuality {
   /// symmetric graph, the parts that read it or own it.
   double replication = 1;
   std::array<double, kBalanceNames.size()> balances{};
+  std::vector<double> type_balances = {};  ///< [2 types] as type_balances_of
 };
 
 /// 2, 4, 8, ... parts: as far as there are clusters, and 64.
@@ -24,6 +25,6 @@ std::vector<int> shown_parts(int clusters);
 /// Collective. Reads the task's graph once more, in pieces of bounded size. `mine`: the clusters of
 /// my vertices; 2 bytes per vertex of the graph are taken on every rank.
 std::vector<PartsQuality> quality_of(const OrderTask& task, std::span<const std::uint16_t> mine,
-                                     std::span<const ClusterWeights> weights, std::span<const int> parts);
+                                     const ClusterContents& contents, std::span<const int> parts);
 
 }  // namespace espalier

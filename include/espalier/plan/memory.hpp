@@ -23,6 +23,11 @@ std::int64_t node_memory();
 double topology_bytes(const GraphInfo& graph, bool with_values);
 double feature_bytes(const GraphInfo& graph);
 
+/// Of a rank that holds `share` of the vertices in so many copies: embeddings with what training
+/// keeps beside them (feature/embedding_store.hpp). 0 where none are learnt.
+double embedding_bytes(const GraphInfo& graph, const Config& config, double share, std::int64_t replication,
+                       bool training);
+
 /// "512 B", "1.5 GiB".
 std::string bytes_in_words(double bytes);
 
@@ -51,6 +56,7 @@ struct ResidentMemory {
   double owners = 0;  ///< who owns which vertex, with graph.order
   double topology = 0;
   double features = 0;
+  double embeddings = 0;
   double evaluation = 0;  ///< blocks of hidden layers: input, own share and result of one layer
   double model = 0;       ///< weights, gradients, optimiser state, best weights
   double loading = 0;     ///< the matrix as read beside the one with self-loops, before the
@@ -58,7 +64,8 @@ struct ResidentMemory {
   double exchange = 0;    ///< staged-oblivious: a foreign block row, or a copy of one's own on
                           ///< its way out
   double total() const {
-    return owners + std::max(topology + features + evaluation + model + exchange, topology + loading);
+    return owners +
+           std::max(topology + features + embeddings + evaluation + model + exchange, topology + loading);
   }
 };
 
@@ -78,12 +85,12 @@ struct JobSize {
   Config config;
   std::int64_t ranks = 1;
   bool training = true;
-  bool inference = false;                     ///< a network is computed once over the whole graph
-  std::int64_t host_memory = 0;               ///< bytes per rank
-  bool gpu = false;                           ///< does a GPU compute?
-  std::int64_t device_memory = 0;             ///< bytes per rank of its memory
-  bool samples_ahead = false;                 ///< are two windows of minibatches in memory?
-  std::vector<ClusterWeights> clusters = {};  ///< of graph.order, with one
+  bool inference = false;          ///< a network is computed once over the whole graph
+  std::int64_t host_memory = 0;    ///< bytes per rank
+  bool gpu = false;                ///< does a GPU compute?
+  std::int64_t device_memory = 0;  ///< bytes per rank of its memory
+  bool samples_ahead = false;      ///< are two windows of minibatches in memory?
+  OrderInfo order = {};            ///< graph.order, with one
 };
 
 LargestPart largest_part(const JobSize& job, std::int64_t replication);

@@ -40,9 +40,12 @@ struct PlannedEpoch {
   std::int64_t bulk = 1;
   std::uint64_t seed = 0, epoch = 1;
   std::shared_ptr<const BatchGroups> groups = {};  ///< of the batches, with local ones
-  Ownership map = {};      ///< who owns which vertex, by block rows, where an order says so;
-                           ///< else ranges
-  HeldTypes fetched = {};  ///< whose rows a step fetches
+  Ownership map = {};  ///< who owns which vertex, by block rows, where an order says so;
+                       ///< else ranges
+  std::vector<HeldTypes> tables = {HeldTypes()};  ///< whose rows a step fetches, from each table
+  bool learns_rows = false;                       ///< of the last table
+  std::int64_t steps_late = 0;                    ///< how many steps after a row was sent
+                                                  ///< it is used
 
   int rows() const { return ranks / replication; }
   /// Parts of the matrix.
@@ -58,22 +61,26 @@ struct PlannedEpoch {
 
 /// Of one minibatch, on average or the largest; index l stands for layer l.
 struct MinibatchSize {
-  std::vector<double> rows;     ///< |F[l]|, l = 0 .. L
-  std::vector<double> entries;  ///< of B[l], l = 1 .. L (entry 0 is unused)
-  double fetched = 0;           ///< of F[0], those that have features
+  std::vector<double> rows;          ///< |F[l]|, l = 0 .. L
+  std::vector<double> entries;       ///< of B[l], l = 1 .. L (entry 0 is unused)
+  std::vector<double> fetched = {};  ///< of F[0], those that have rows in each table
 };
 
 struct EpochWork {
-  std::int64_t batches = 0;               ///< of the epoch
-  std::int64_t drawn = 0;                 ///< of them; 0: estimated from degrees
-  double relative_error = 0;              ///< of input_rows: one standard error, from those that
-                                          ///< were drawn
-  std::uint64_t digest = 0;               ///< of the epoch's sample, when all was drawn
-  double sampled_edges = 0;               ///< of the epoch, over all ranks
-  double input_rows = 0;                  ///< |F[0]|, the same
-  std::vector<double> remote_input_rows;  ///< [ranks]: of each rank's F[0], those of other
-                                          ///< block rows
+  std::int64_t batches = 0;                            ///< of the epoch
+  std::int64_t drawn = 0;                              ///< of them; 0: estimated from degrees
+  double relative_error = 0;                           ///< of input_rows: one standard error, from
+                                                       ///< those that were drawn
+  std::uint64_t digest = 0;                            ///< of the epoch's sample, when
+                                                       ///< all was drawn
+  double sampled_edges = 0;                            ///< of the epoch, over all ranks
+  double input_rows = 0;                               ///< |F[0]|, the same
+  std::vector<std::vector<double>> remote_input_rows;  ///< [table][ranks]: of each rank's F[0],
+                                                       ///< those of other block rows
   MinibatchSize mean, largest;
+  // Where the rows of the last table are learnt, in a step on average, over all ranks:
+  double changed_rows = 0;      ///< different rows that its minibatches read
+  double corrected_rows = 0;    ///< rows read that one of the steps_late before it has changed
   std::vector<double> scanned;  ///< entries of the matrix in the rows F[l], l = 1 .. L, of a
                                 ///< minibatch on average
 

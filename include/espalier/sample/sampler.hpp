@@ -43,6 +43,8 @@ struct SamplerShape {
   std::vector<std::vector<std::int64_t>> relation_fanout = {};  ///< [layers][relations] instead, of
                                                                 ///< a matrix of several relations;
                                                                 ///< empty: `fanout` for each
+                                                                ///< (node-wise) or of all
+                                                                ///< together (layer-wise)
   /// Draw in proportion to A's entries.
   bool weighted = false;
   Aggregation aggregation = Aggregation::kMean;
@@ -63,6 +65,12 @@ struct SamplerShape {
 std::vector<std::vector<std::int64_t>> relation_fanouts(const std::vector<std::string>& keys,
                                                         const std::vector<std::int64_t>& fanout,
                                                         const Schema& schema);
+
+/// How many columns a layer-wise sampler draws at most in layer k (first: next to the batch), of
+/// all relations; -1: any number, of some.
+std::int64_t most_of_layer(const SamplerShape& shape, std::size_t k);
+/// The same of those it draws one by one: 0 of those of which it takes all.
+std::int64_t drawn_of_layer(const SamplerShape& shape, std::size_t k);
 
 /// On a GPU minibatches are made and stay there; the numbers are the same.
 template <class Space>

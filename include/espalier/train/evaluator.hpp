@@ -21,7 +21,7 @@ template <class Space>
 class EvaluatorOn {
  public:
   /// What the pass is made of; all must outlive it. `ownership`: of the vertices.
-  EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const FeatureStoreOn<Space>& features,
+  EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const InputStoresOn<Space>& input,
               const Ownership& ownership, const TaskOn<Space>& task, std::int64_t edges,
               std::int64_t chunk_bytes);
 
@@ -35,7 +35,7 @@ class EvaluatorOn {
   }
 
  private:
-  const FeatureStoreOn<Space>& features_;
+  const InputStoresOn<Space>& input_;
   const TaskOn<Space>& task_;
   LayerwisePassOn<Space> pass_;
 };

@@ -10,6 +10,7 @@
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/feature/embedding_store.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/train/weights_file.hpp"
 
@@ -68,6 +69,14 @@ std::uint64_t weights_digest(const Space& space, const Network<float, Space>& ne
     for (const float x : copy_from(space, parameter.value.data))
       digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * 0x100000001b3u;
   return digest;
+}
+
+/// Collective. The same of a network with embeddings, or without (null).
+template <class Space>
+std::uint64_t weights_digest(const Space& space, const Network<float, Space>& network,
+                             const EmbeddingStoreOn<Space>* embeddings) {
+  const auto digest = weights_digest(space, network);
+  return embeddings == nullptr ? digest : (digest ^ embeddings->digest(space)) * 0x100000001b3u;
 }
 
 }  // namespace espalier

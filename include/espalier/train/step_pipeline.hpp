@@ -29,13 +29,14 @@ template <class Space>
 struct TrainingStepOn {
   std::vector<MinibatchOn<Space>> minibatches;
   std::int64_t remote_rows = 0;
+  /// Which embeddings each minibatch reads; of all vertices: empty.
+  std::vector<Array<Space, std::int64_t>> embedded = {};
 };
 
 template <class Space>
 class StepPipelineOn {
  public:
-  /// How many of a minibatch's vertices must be fetched: the first so many.
-  using RowsToFetch = std::function<std::int64_t(const MinibatchOn<Space>&)>;
+  using RowsToFetch = typename InputStoresOn<Space>::RowsToFetch;
 
   /// Everything must outlive it.
   StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job, RowsToFetch rows_to_fetch,
@@ -47,9 +48,8 @@ class StepPipelineOn {
   /// The batches of the epoch that was entered.
   const EpochPlan& plan() const { return epoch_->plan; }
 
-  /// Collective. The next step of the epoch, whose rows it waits for: rows[m] become those of
-  /// minibatch m. Then begins what follows.
-  TrainingStepOn<Space> next(std::vector<Matrix<float, Space>>& rows);
+  /// Collective. The next step of the epoch, whose rows it waits for. Then begins what follows.
+  TrainingStepOn<Space> next(InputMatrices<Space>& rows);
 
   /// Gives what is under way an opportunity to move.
   void progress();
@@ -71,7 +71,7 @@ class StepPipelineOn {
   struct BegunStep {
     const Epoch* epoch;
     TrainingStepOn<Space> step;
-    std::unique_ptr<PendingFetchOn<Space>> fetch;
+    PendingInputOn<Space> pending;
   };
 
   template <class Work>
@@ -92,10 +92,10 @@ class StepPipelineOn {
   std::unique_ptr<Epoch> epoch_, next_epoch_;
   /// To begin, of the epoch that is being begun.
   std::int64_t next_step_ = 0;
-  bool begins_next_epoch_ = false;                            ///< is that the next one?
-  Traffic of_next_epoch_;                                     ///< what was booked for it
-  std::deque<BegunStep> begun_;                               ///< in order
-  std::vector<std::unique_ptr<PendingFetchOn<Space>>> idle_;  ///< their memory is kept
+  bool begins_next_epoch_ = false;           ///< is that the next one?
+  Traffic of_next_epoch_;                    ///< what was booked for it
+  std::deque<BegunStep> begun_;              ///< in order
+  std::vector<PendingInputOn<Space>> idle_;  ///< their memory is kept
 };
 
 }  // namespace espalier

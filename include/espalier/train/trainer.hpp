@@ -19,7 +19,6 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/base/stage_clock.hpp"
-#include "espalier/feature/store.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluator.hpp"
@@ -78,8 +77,10 @@ class TrainerOn {
   TrainingResult train(const TrainingProgress& progress);
 
   Network<float, Space>& network() { return network_; }
+  /// "weights/embedding.TYPE", as they are; read from where they lie.
+  std::vector<StateTensor> embeddings() const;
   const StageTimers& timers() const { return timers_; }
-  /// FNV-1a over the bits of all parameters in order.
+  /// Collective. FNV-1a over the bits of all parameters in order, and of embeddings.
   std::uint64_t weights_digest() const;
 
  private:
@@ -90,12 +91,12 @@ class TrainerOn {
   TrainingState state(bool within_epoch);
   SampleCounts counts_of_done();
   std::vector<double> losses_of_done(const EpochPlan& plan);
-  void train_step(const EpochPlan& plan, std::int64_t step,
-                  const std::vector<MinibatchOn<Space>>& minibatches, double learning_rate);
+  void train_step(const EpochPlan& plan, std::int64_t step, const TrainingStepOn<Space>& work);
+  void update_embeddings(const TrainingStepOn<Space>& work, double learning_rate);
   void note_work(const TrainingStepOn<Space>& step);
   bool gathers_by_itself(const MinibatchOn<Space>& minibatch) const;
-  void run_minibatch(const MinibatchOn<Space>& minibatch, const Matrix<float, Space>& input,
-                     const EpochPlan& plan, double scale, std::int64_t batches);
+  void run_minibatch(const TrainingStepOn<Space>& work, std::size_t number, const EpochPlan& plan,
+                     double scale, std::int64_t batches);
   bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
   void save_unevaluated(const TrainingProgress& progress, const EpochReport& report);
   /// The trained tensors of the network, and the optimiser's, with their names in a checkpoint.
@@ -122,8 +123,10 @@ class TrainerOn {
   GradientReductionOn<Space> reduction_;
   GradientReductionOn<Space> statistics_;
   std::vector<Matrix<float, Space>> gradients_, mean_statistics_;
-  Matrix<float, Space> loss_gradient_;        ///< by the logits of the minibatch under way
-  std::vector<Matrix<float, Space>> inputs_;  ///< of the step that computes
+  /// By the logits of the minibatch under way.
+  Matrix<float, Space> loss_gradient_;
+  InputMatrices<Space> inputs_;                            ///< of the step that computes
+  std::vector<Matrix<float, Space>> embedding_gradients_;  ///< of its minibatches
   /// Of this run in the epoch: mine.
   std::int64_t edges_done_ = 0, rows_done_ = 0, remote_rows_done_ = 0;
   Array<Space, double> losses_;  ///< of this rank's minibatches of the epoch, sums
@@ -132,6 +135,7 @@ class TrainerOn {
   Array<Space, int> diverged_;           ///< [1] was a gradient not finite?
   std::vector<Buffer<float>> best_;      ///< of weights_and_statistics(), the rows that this rank
                                          ///< saves, host memory
+  Buffer<float> best_embeddings_;        ///< the same of embeddings
   std::vector<std::int64_t> confusion_;  ///< this rank's share, with the best weights
   std::int64_t evaluations_without_gain_ = 0;
   double best_metric_ = -1;

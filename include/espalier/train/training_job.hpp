@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "espalier/base/config.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/input_stores.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/task.hpp"
@@ -17,7 +17,7 @@ struct TrainingJobOn {
   const GridOn<Space>& grid;
   const Config& config;
   SamplerOn<Space>& sampler;
-  const FeatureStoreOn<Space>& features;
+  const InputStoresOn<Space>& input;
   TaskOn<Space>& task;
   const EvaluatorOn<Space>& evaluator;
   std::int64_t bulk = 1;              ///< resolved from sampler.bulk
@@ -26,7 +26,7 @@ struct TrainingJobOn {
   /// beside `grid`: with run.overlap a thread samples ahead on it, on GPUs by Transport::kHost.
   /// Null: they are made over `grid`, and windows are sampled when needed.
   const Grid* sampling_grid = nullptr;
-  InputShape input = {};                ///< of the network; of features alone: their width
+  InputShape input_shape = {};          ///< of the network; none: that of one table of features
   const BatchGroups* groups = nullptr;  ///< of the batches, with sampler.batches = "local"
 };
 

@@ -10,6 +10,10 @@
 //     /statistics/NAME    the same, of batch normalisation
 //     /features/mean, /features/deviation   float64 [1, columns], with
 //                         graph.feature_norm = "standard"
+//
+// Embeddings may be larger than the memory of a rank: all ranks write them, and read what they
+// need, in embeddings.h5 beside it, a checkpoint (checkpoint.hpp) whose only tensors are
+// /weights/embedding.TYPE, of the same epoch and config.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +26,11 @@
 
 namespace espalier {
 
+struct Checkpoint;
+
+/// Its name beside weights.h5.
+inline constexpr const char* kEmbeddingsFile = "embeddings.h5";
+
 struct NamedTensor {
   std::string name;  ///< "weights/layer1.bias"
   std::int64_t rows = 0, columns = 0;
@@ -29,21 +38,26 @@ struct NamedTensor {
 };
 
 struct TrainedWeights {
-  std::vector<NamedTensor> tensors;      ///< weights/ and statistics/ (network_tensors.hpp)
-  std::int64_t epoch = 0;                ///< after which they were these
-  bool best = true;                      ///< by validation; false: of a checkpoint that was saved
-                                         ///< before any evaluation
-  std::string config = {};               ///< the resolved config of the run, TOML
-  GraphInfo graph = {};                  ///< its numbers and the digests of its data sets, as far
-                                         ///< as they are known
-  Standardization standardization = {};  ///< of the features that the weights belong to
+  std::vector<NamedTensor> tensors;          ///< weights/ and statistics/ (network_tensors.hpp)
+  std::vector<StateTensor> embeddings = {};  ///< weights/embedding.TYPE, read from where they lie
+  std::int64_t epoch = 0;                    ///< after which they were these
+  bool best = true;                          ///< by validation; false: of a checkpoint that was
+                                             ///< saved before any evaluation
+  std::string config = {};                   ///< the resolved config of the run, TOML
+  GraphInfo graph = {};                      ///< its numbers and the digests of its data sets, as
+                                             ///< far as they are known
+  Standardization standardization = {};      ///< of the features that the weights belong to
 };
 
 /// Collective. The best weights in the state of a training, the same on every rank; those of its
 /// moment where none was evaluated. Only tensors, epoch and best are set.
 TrainedWeights weights_of(const Communicator& world, const TrainingState& state);
 
-/// The bytes of a weights.h5. Throws UserError(kInternal) when HDF5 cannot make them.
+/// The checkpoint of embeddings beside a weights.h5.
+Checkpoint embeddings_of(const TrainedWeights& weights, int ranks);
+
+/// The bytes of a weights.h5, without embeddings. Throws UserError(kInternal) when HDF5 cannot
+/// make them.
 std::string weights_bytes(const TrainedWeights& weights);
 
 /// Is it a weights.h5, whole or damaged, rather than a checkpoint or another file? Throws
@@ -53,7 +67,8 @@ bool is_weights_file(const std::string& path);
 /// What the bytes of a weights.h5 say. Throws UserError(kInput), naming `path` and the damage.
 TrainedWeights weights_from(const std::string& bytes, const std::string& path);
 
-/// Collective. What a weights.h5 or a checkpoint says, the same on every rank. Throws
+/// Collective. What a weights.h5, with embeddings.h5 where the network has embeddings, or a
+/// checkpoint says, the same on every rank; embeddings stay in the file, which is kept open. Throws
 /// UserError(kInput) on every rank, naming `path` and the damage, for a file that is neither.
 TrainedWeights read_weights(const Communicator& world, const std::string& path);
 

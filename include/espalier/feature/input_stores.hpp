@@ -1,0 +1,177 @@
+// The stores that the rows of a network's input come from, one for each table (input_tables.hpp):
+// features first, embeddings last. What is asked of them together: the rows of minibatches.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "espalier/feature/embedding_store.hpp"
+#include "espalier/feature/input_tables.hpp"
+#include "espalier/feature/store.hpp"
+#include "espalier/sample/minibatch.hpp"
+
+namespace espalier {
+
+/// The rows of a step on their way: a fetch from each store. Its memory is kept for the next one.
+template <class Space>
+struct PendingInputOn {
+  std::vector<std::unique_ptr<PendingFetchOn<Space>>> fetches;
+  /// Which embeddings each minibatch reads.
+  std::vector<Array<Space, std::int64_t>> embedded;
+
+  void progress() {
+    for (auto& fetch : fetches) fetch->progress();
+  }
+  /// Rows that were asked of other ranks.
+  std::int64_t remote_rows() const {
+    std::int64_t rows = 0;
+    for (const auto& fetch : fetches) rows += fetch->remote_rows();
+    return rows;
+  }
+};
+
+/// Rows of several minibatches: of table k and minibatch m rows[k][m].
+template <class Space>
+using InputMatrices = std::vector<std::vector<Matrix<float, Space>>>;
+
+template <class Space>
+class InputStoresOn {
+ public:
+  /// How many of a minibatch's vertices must be fetched, where there is one table of all of them:
+  /// the first so many.
+  using RowsToFetch = std::function<std::int64_t(const MinibatchOn<Space>&)>;
+
+  explicit InputStoresOn(FeatureStoreOn<Space> only) { features_.push_back(std::move(only)); }
+  explicit InputStoresOn(std::vector<FeatureStoreOn<Space>> features,
+                         std::unique_ptr<EmbeddingStoreOn<Space>> embeddings = nullptr)
+      : features_(std::move(features)), embeddings_(std::move(embeddings)) {}
+
+  const std::vector<FeatureStoreOn<Space>>& features() const { return features_; }
+  std::vector<FeatureStoreOn<Space>>& features() { return features_; }
+  /// Null where none are learnt.
+  EmbeddingStoreOn<Space>* embeddings() const { return embeddings_.get(); }
+
+  std::size_t tables() const { return features_.size() + (embeddings_ != nullptr); }
+  const RowStoreOn<Space>& table(std::size_t k) const {
+    return k < features_.size() ? features_[k].rows() : embeddings_->rows();
+  }
+  /// Of the widest rows.
+  std::int64_t width() const;
+
+  /// Is there one table, of all vertices, whose rows are read where they lie as cheaply as a copy
+  /// of them (RowStoreOn::aggregate)?
+  bool all_near() const;
+
+  /// Collective over the process column. The rows of the vertices of minibatches.
+  void fetch(const Space& space, std::span<const MinibatchOn<Space>> minibatches, InputMatrices<Space>& rows,
+             std::string_view label) const;
+
+  /// The same move by move (RowStoreOn); `minibatches` are not used after the call.
+  void begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
+                    const RowsToFetch& rows_to_fetch, PendingInputOn<Space>& pending,
+                    std::string_view label) const;
+  void advance(const Space& space, PendingInputOn<Space>& pending, FetchMove move,
+               std::string_view label) const;
+  /// Collective over the process column: rows are those of this moment.
+  void finish(const Space& space, PendingInputOn<Space>& pending, InputMatrices<Space>& rows,
+              std::string_view label) const;
+
+ private:
+  /// Calls use(lists) with what table k is asked for; `numbers` is memory for it.
+  template <class Use>
+  void with_lists(const Space& space, std::size_t k, std::span<const MinibatchOn<Space>> minibatches,
+                  const RowsToFetch& rows_to_fetch, std::vector<Array<Space, std::int64_t>>& numbers,
+                  const Use& use) const;
+
+  std::vector<FeatureStoreOn<Space>> features_;
+  std::unique_ptr<EmbeddingStoreOn<Space>> embeddings_;
+};
+using InputStores = InputStoresOn<Cpu>;
+
+/// Collective over the grid. Reads the features that part grid.row() owns, in their stored types,
+/// and applies `feature_norm` ("none" | "row" | "standard"; `standard`: the mean and deviation that
+/// the last goes by, where they are not those of this graph). Throws UserError(kInput) where the
+/// input has no rows at all, kUsage where columns of several types would be standardised together.
+std::vector<FeatureStore> read_features(const Grid& grid, const GraphFile& file, const Ownership& ownership,
+                                        std::span<const InputTable> tables, const std::string& feature_norm,
+                                        const Standardization& standard = {});
+
+// ---- definitions ----
+
+template <class Space>
+std::int64_t InputStoresOn<Space>::width() const {
+  std::int64_t widest = 0;
+  for (std::size_t k = 0; k < tables(); ++k) widest = std::max(widest, table(k).width());
+  return widest;
+}
+
+template <class Space>
+bool InputStoresOn<Space>::all_near() const {
+  return tables() == 1 && table(0).held().all() && table(0).all_local() && table(0).rows_are_near();
+}
+
+template <class Space>
+template <class Use>
+void InputStoresOn<Space>::with_lists(const Space& space, std::size_t k,
+                                      std::span<const MinibatchOn<Space>> minibatches,
+                                      const RowsToFetch& rows_to_fetch,
+                                      std::vector<Array<Space, std::int64_t>>& numbers,
+                                      const Use& use) const {
+  const auto& held = table(k).held();
+  numbers.resize(held.all() ? 0 : minibatches.size());
+  std::vector<std::span<const std::int64_t>> lists;
+  for (std::size_t m = 0; m < minibatches.size(); ++m) {
+    const auto& minibatch = minibatches[m];
+    if (held.all()) {
+      lists.push_back(rows_to_fetch ? minibatch.vertices.first(rows_to_fetch(minibatch))
+                                    : minibatch.vertices);
+      continue;
+    }
+    numbers_of(space, held, minibatch.blocks[0].runs, minibatch.vertices, numbers[m]);
+    lists.emplace_back(numbers[m].data(), numbers[m].size());
+  }
+  use(lists);
+}
+
+template <class Space>
+void InputStoresOn<Space>::fetch(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
+                                 InputMatrices<Space>& rows, std::string_view label) const {
+  rows.resize(tables());
+  std::vector<Array<Space, std::int64_t>> numbers;
+  for (std::size_t k = 0; k < tables(); ++k)
+    with_lists(space, k, minibatches, {}, numbers,
+               [&](IdLists lists) { table(k).fetch(space, lists, rows[k], label); });
+}
+
+template <class Space>
+void InputStoresOn<Space>::begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
+                                        const RowsToFetch& rows_to_fetch, PendingInputOn<Space>& pending,
+                                        std::string_view label) const {
+  while (pending.fetches.size() < tables())
+    pending.fetches.push_back(std::make_unique<PendingFetchOn<Space>>());
+  std::vector<Array<Space, std::int64_t>> of_features;
+  for (std::size_t k = 0; k < tables(); ++k)
+    with_lists(space, k, minibatches, rows_to_fetch, k < features_.size() ? of_features : pending.embedded,
+               [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label); });
+}
+
+template <class Space>
+void InputStoresOn<Space>::advance(const Space& space, PendingInputOn<Space>& pending, FetchMove move,
+                                   std::string_view label) const {
+  for (std::size_t k = 0; k < tables(); ++k) table(k).advance(space, *pending.fetches[k], move, label);
+}
+
+template <class Space>
+void InputStoresOn<Space>::finish(const Space& space, PendingInputOn<Space>& pending,
+                                  InputMatrices<Space>& rows, std::string_view label) const {
+  rows.resize(tables());
+  for (std::size_t k = 0; k < tables(); ++k) {
+    table(k).correct(space, *pending.fetches[k], label);
+    table(k).finish_fetch(space, *pending.fetches[k], rows[k]);
+  }
+}
+
+}  // namespace espalier

@@ -1,0 +1,26 @@
+// What the rows of a network's input are: tables of one width each, which a store of its own holds
+// (input_stores.hpp). Types with features of the same width share a table; types without features
+// share one of embeddings, rows that are learnt, where those are asked for.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "espalier/partition/held_types.hpp"
+
+namespace espalier {
+
+struct InputTable {
+  std::int64_t width = 0;  ///< columns
+  bool half = false;       ///< are the rows Half in the file, and so in memory and on the wire?
+  bool learnt = false;     ///< embeddings, which begin as random numbers; else features
+  HeldTypes held = {};     ///< whose rows these are
+
+  std::int64_t row_bytes() const { return width * (half ? 2 : 4); }
+};
+
+/// Of a graph: features in the order of the first type that has each width, embeddings last.
+/// `embedding`: their width (model.embedding); 0: types without features have no rows.
+std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding);
+
+}  // namespace espalier

@@ -1,0 +1,47 @@
+#include "espalier/feature/input_tables.hpp"
+
+#include <algorithm>
+
+namespace espalier {
+
+namespace {
+
+// Of a graph with one type.
+std::vector<InputTable> only_table(const GraphInfo& graph, std::int64_t embedding) {
+  if (graph.features > 0) return {{.width = graph.features, .half = graph.half_features}};
+  if (embedding > 0) return {{.width = embedding, .learnt = true}};
+  return {};
+}
+
+HeldTypes types_where(const GraphInfo& graph, auto holds) {
+  std::vector<bool> held;
+  for (const auto& type : graph.types) held.push_back(holds(type));
+  return HeldTypes(graph.schema, held);
+}
+
+}  // namespace
+
+std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding) {
+  if (graph.types.size() <= 1) return only_table(graph, embedding);
+  std::vector<InputTable> tables;
+  bool some_without = false;
+  for (const auto& type : graph.types) {
+    some_without |= type.features == 0;
+    if (type.features == 0) continue;
+    auto table = std::ranges::find(tables, type.features, &InputTable::width);
+    if (table == tables.end()) {
+      tables.push_back({.width = type.features, .half = true});
+      table = tables.end() - 1;
+    }
+    table->half = table->half && type.half_features;
+  }
+  for (auto& table : tables)
+    table.held = types_where(graph, [&](const auto& type) { return type.features == table.width; });
+  if (some_without && embedding > 0)
+    tables.push_back({.width = embedding, .learnt = true, .held = types_where(graph, [](const auto& type) {
+                                                            return type.features == 0;
+                                                          })});
+  return tables;
+}
+
+}  // namespace espalier

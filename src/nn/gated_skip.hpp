@@ -1,0 +1,42 @@
+// A mean of two rows, weighed by a gate that is learned: z_i = g y_i + (1 - g) x_i, g = sigmoid(s).
+#pragma once
+
+#include <cmath>
+
+#include "espalier/base/execution.hpp"
+#include "espalier/base/host_device.hpp"
+#include "espalier/dense/matrix.hpp"
+
+namespace espalier {
+
+template <class T>
+ESPALIER_HD inline T gate_of(T s) {
+  return T{1} / (T{1} + std::exp(-s));
+}
+
+/// z += g y + (1 - g) x, all of one shape; the gate's s is row `gate` of skip [gates, 1].
+template <class T>
+void add_mixed_rows(const Cpu&, const Matrix<T>& skip, std::int64_t gate, ConstMatrixView<T> x,
+                    ConstMatrixView<T> y, MatrixView<T> z);
+template <class T>
+void add_mixed_rows(const Cuda&, const Matrix<T, Cuda>& skip, std::int64_t gate, ConstMatrixView<T, Cuda> x,
+                    ConstMatrixView<T, Cuda> y, MatrixView<T, Cuda> z);
+
+/// dy = g dz, and row `gate` of dskip += the sum of g (1 - g) (y - x) . dz, added in double.
+template <class T>
+void mixed_rows_backward(const Cpu&, const Matrix<T>& skip, std::int64_t gate, ConstMatrixView<T> x,
+                         ConstMatrixView<T> y, ConstMatrixView<T> dz, MatrixView<T> dy, Matrix<T>& dskip);
+template <class T>
+void mixed_rows_backward(const Cuda&, const Matrix<T, Cuda>& skip, std::int64_t gate,
+                         ConstMatrixView<T, Cuda> x, ConstMatrixView<T, Cuda> y, ConstMatrixView<T, Cuda> dz,
+                         MatrixView<T, Cuda> dy, Matrix<T, Cuda>& dskip);
+
+/// dx += (1 - g) dz.
+template <class T>
+void add_past_gate(const Cpu&, const Matrix<T>& skip, std::int64_t gate, ConstMatrixView<T> dz,
+                   MatrixView<T> dx);
+template <class T>
+void add_past_gate(const Cuda&, const Matrix<T, Cuda>& skip, std::int64_t gate, ConstMatrixView<T, Cuda> dz,
+                   MatrixView<T, Cuda> dx);
+
+}  // namespace espalier

@@ -1,0 +1,141 @@
+"""output.mllog: a training run in the lines that MLPerf's tools read.
+
+Laws: mllog.txt passes the compliance checker of MLPerf Training for its benchmark of graph networks, open division, whatever the graph
+and the grid; the checker refuses it when a line is wrong or missing. What the lines say is what report.json says. A run that goes on
+from a checkpoint begins a file of its own, with the epochs that it did.
+"""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import unittest
+
+from tests.app.job_test import JobTest
+from tests.app.program import espalier
+
+HAS_CHECKER = importlib.util.find_spec("mlperf_logging") is not None
+NO_CHECKER = "this python3 has no mlperf_logging (pip install mlperf-logging)"
+RULES = ("5.1.0", "5.0.0")  # from 6.0.0 on no benchmark is of graphs
+
+
+class MlLogTest(JobTest):
+    def train(self, *overrides, **options):
+        self.succeed("-q", "train", self.config, "output.mllog=true", *overrides, **options)
+        return self.events()
+
+    @property
+    def file(self):
+        return self.output / "mllog.txt"
+
+    def events(self):
+        lines = self.file.read_text().splitlines()
+        for line in lines:
+            self.assertTrue(line.startswith(":::MLLOG {"), line)
+        return [json.loads(line.removeprefix(":::MLLOG ")) for line in lines]
+
+    def values(self, events):
+        return {event["key"]: event["value"] for event in events}
+
+
+class Lines(MlLogTest):
+    def test_they_say_what_the_report_says(self):
+        events = self.train("train.eval_every=2", "train.learning_rate=0.01", "train.seed=7", ranks=3)
+        report = self.report(self.output)
+        evaluated = [epoch for epoch in report["epochs"] if "valid" in epoch]
+        found = [(event["metadata"]["epoch_num"], event["value"]) for event in events if event["key"] == "eval_accuracy"]
+        self.assertEqual(found, [(epoch["epoch"], epoch["valid"]["accuracy"]) for epoch in evaluated])
+        for key, epochs in (("epoch_start", report["epochs"]), ("epoch_stop", report["epochs"]), ("eval_start", evaluated),
+                            ("eval_stop", evaluated)):
+            self.assertEqual([event["metadata"]["epoch_num"] for event in events if event["key"] == key],
+                             [epoch["epoch"] for epoch in epochs], key)
+        values = self.values(events)
+        for key, value in (("global_batch_size", 20), ("gradient_accumulation_steps", 2), ("train_samples", 21), ("eval_samples", 9),
+                           ("opt_name", "adam"), ("opt_base_learning_rate", 0.01), ("seed", 7), ("submission_division", "open"),
+                           ("submission_benchmark", "rgat"), ("cache_clear", False)):
+            self.assertEqual(values[key], value, key)
+        self.assertEqual(events[-1]["key"], "run_stop")
+        self.assertEqual(events[-1]["metadata"]["status"], "success")
+
+    def test_times_are_in_order_and_are_those_of_the_run(self):
+        events = self.train("train.epochs=3")
+        times = [event["time_ms"] for event in events if not event["key"].startswith("submission_")]
+        self.assertEqual(times, sorted(times))
+        at = {event["key"]: event["time_ms"] for event in events}
+        seconds = sum(epoch["seconds"]["total"] for epoch in self.report(self.output)["epochs"])
+        self.assertGreaterEqual(at["run_stop"] - at["run_start"] + 5, 1e3 * seconds)
+        self.assertEqual({event["event_type"] for event in events}, {"POINT_IN_TIME", "INTERVAL_START", "INTERVAL_END"})
+
+    def test_a_run_that_goes_on_begins_a_file_of_its_own(self):
+        job = ("train", self.config, "output.mllog=true", "train.epochs=2")
+        code, output = espalier(*job, "run.max_minutes=1e-9", ranks=2)
+        self.assertEqual(code, 5, output)
+        events = self.events()
+        self.assertEqual((events[-1]["key"], events[-1]["metadata"]["status"]), ("run_stop", "aborted"))
+        self.assertNotIn("eval_accuracy", self.values(events))
+        self.succeed(*job, ranks=3)
+        events = self.events()
+        self.assertEqual([event["key"] for event in events].count("run_start"), 1)
+        start = next(event for event in events if event["key"] == "run_start")
+        self.assertEqual((start["metadata"]["resumed_epoch"], start["metadata"]["resumed_step"]), (1, 1))
+        self.succeed("-q", *job[:2], "train.epochs=3")
+        self.assertFalse(self.file.exists(), "the lines of another run are none of this one")
+
+
+@unittest.skipUnless(HAS_CHECKER, NO_CHECKER)
+class Checked(MlLogTest):
+    def check(self, text=None, rules=RULES[0]):
+        """Whether the checker passes it, and its words."""
+        path = self.folder / "checked.txt"
+        path.write_text(self.file.read_text() if text is None else text)
+        done = subprocess.run([sys.executable, "-m", "mlperf_logging.compliance_checker", "--usage", "training", "--ruleset", rules,
+                               "--werror", "--log_output", self.folder / "checker.log", path],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
+        return done.returncode == 0, done.stdout
+
+    def changed(self, name, /, **changes):
+        lines = self.events()
+        for event in lines:
+            if event["key"] == name:
+                event.update(changes)
+        return "".join(f":::MLLOG {json.dumps(event)}\n" for event in lines)
+
+    def test_a_run_passes_on_every_grid(self):
+        for ranks, overrides in ((1, ()), (4, ("grid.replication=2", "train.optimizer=sgd")), (3, ("run.overlap=true", "train.eval_every=2"))):
+            self.train("train.epochs=2", "run.restart=never", *overrides, ranks=ranks)
+            for rules in RULES:
+                passes, words = self.check(rules=rules)
+                self.assertTrue(passes, words)
+
+    def test_a_run_that_went_on_passes(self):
+        code, output = espalier("train", self.config, "output.mllog=true", "run.max_minutes=1e-9", ranks=2)
+        self.assertEqual(code, 5, output)
+        self.train(ranks=3)
+        passes, words = self.check()
+        self.assertTrue(passes, words)
+
+    def test_what_is_wrong_is_refused(self):
+        self.train("train.epochs=2")
+        for key, changes in (("eval_accuracy", {"metadata": {}}), ("eval_accuracy", {"value": 1.5}), ("run_stop", {"metadata": {}}),
+                             ("run_start", {"key": "run_starts"}), ("train_samples", {"value": ""}), ("init_stop", {"time_ms": 9e15}),
+                             ("submission_org", {"value": ""}), ("epoch_start", {"metadata": {}})):
+            passes, words = self.check(self.changed(key, **changes))
+            self.assertFalse(passes, (key, changes))
+            self.assertIn("FAILED", words)
+
+    def test_the_closed_division_asks_for_its_accuracy_and_for_nothing_that_is_not_there(self):
+        self.train("train.epochs=2")
+        lines = self.file.read_text().replace('"value":"open"', '"value":"closed"')
+        best = max(event["value"] for event in self.events() if event["key"] == "eval_accuracy")
+        passes, words = self.check(lines)
+        self.assertEqual(passes, 0.72 <= best < 1, words)
+        self.file.write_text(lines)
+        passes, words = self.check(self.changed("eval_accuracy", value=0.73))
+        self.assertTrue(passes, words)
+        passes, words = self.check(self.changed("eval_accuracy", value=0.7))
+        self.assertIn("Failed checks for eval_accuracy", words)
+        self.assertFalse(passes)
+
+
+if __name__ == "__main__":
+    unittest.main()

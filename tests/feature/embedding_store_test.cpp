@@ -1,0 +1,158 @@
+// ranks: 1 2 3 4 6
+// Laws of embeddings: rows are those that one loop over all minibatches, by their numbers, would
+// have made of them, to the last bit, on every grid, in every copy and whoever owns which vertex;
+// rows that no minibatch has read stay; a fetch gives the rows of the moment in which it ends,
+// however early it began; a state that one grid gives another one goes on from; six steps of all
+// rows are those of PyTorch's SparseAdam and Adagrad.
+#include "espalier/feature/embedding_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include "embedding_store_cases.hpp"
+#include "mpi_test.hpp"
+#include "oracle/fixture.hpp"
+
+namespace espalier {
+namespace {
+
+const std::vector<EmbeddingOptions> kOptimizers = {{.optimizer = "adam", .seed = 3},
+                                                   {.optimizer = "adagrad", .seed = 4}};
+
+void expect_updates(const Grid& grid, Owned owned, const EmbeddingOptions& options) {
+  const auto seed = test_seed(11);
+  constexpr std::int64_t kWidth = 7;
+  LoopedEmbeddings expected(kWidth, options);
+  TestedEmbeddings<Cpu> tested(Cpu{2}, grid, owned, kWidth, options);
+  const auto& block = std::get<Matrix<float>>(tested.store.rows().block());
+  std::optional<std::uint64_t> digest;
+  for (std::uint64_t round = 0; round < 5; ++round) {
+    SCOPED_TRACE(fmt::format("{} seed {} round {}", options.optimizer, seed, round));
+    EXPECT_EQ(block.data, rows_of_part(expected.rows, tested.store.rows().ownership(), grid.row()).data);
+    EXPECT_NE(tested.store.digest(Cpu{1}), digest);
+    digest = tested.store.digest(Cpu{1});
+    const auto batches = random_batches(seed + round, round == 2 ? 1 : 9, kEmbedded, kWidth);
+    const double rate = round == 3 ? 0.001 : 0.01;
+    // Before the update one fetch has made each of its moves, and one was there a step earlier.
+    std::vector<PendingFetch> fetches(3);
+    for (std::size_t move = 0; move < 3; ++move) tested.begin(fetches[move], static_cast<FetchMove>(move));
+    tested.update(rate, batches);
+    expected.update(static_cast<float>(rate), batches);
+    for (auto& fetch : fetches) EXPECT_EQ(tested.finish(fetch).data, expected.rows.data);
+  }
+}
+
+TEST(Embeddings, AreThoseOfOneLoop) {
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    for (const auto owned : kAllOwned)
+      for (const auto& options : kOptimizers) expect_updates(grid, owned, options);
+  }
+}
+
+TEST(Embeddings, AFetchOutlivesSeveralSteps) {
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    LoopedEmbeddings expected(5, kOptimizers[0]);
+    TestedEmbeddings<Cpu> tested(Cpu{1}, grid, Owned::kAtRandom, 5, kOptimizers[0]);
+    PendingFetch early, late;
+    tested.begin(early, FetchMove::kRows);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      const auto batches = random_batches(step, 5, kEmbedded, 5);
+      tested.update(0.1, batches);
+      expected.update(0.1f, batches);
+      if (step == 1) tested.begin(late, FetchMove::kRows);
+    }
+    EXPECT_EQ(tested.finish(early).data, expected.rows.data);
+    EXPECT_EQ(tested.finish(late).data, expected.rows.data);
+  }
+}
+
+// What is sent once more is what has changed: nothing where nothing has.
+TEST(Embeddings, OnlyWhatHasChangedIsSentOnceMore) {
+  const Grid grid(test_world(), 1);
+  TestedEmbeddings<Cpu> tested(Cpu{1}, grid, Owned::kInRanges, 8, kOptimizers[0]);
+  const auto received = [&](const std::vector<PushedBatch>& batches) {
+    PendingFetch fetch;
+    tested.begin(fetch, FetchMove::kRows);
+    tested.update(0.1, batches);
+    const auto before = test_world().traffic().of("fetch").bytes_received;
+    tested.finish(fetch);
+    return test_world().all_reduce(test_world().traffic().of("fetch").bytes_received - before,
+                                   Reduction::kSum, "test");
+  };
+  const std::int64_t p = test_world().size(), counts = 8 * p * (p - 1);
+  EXPECT_EQ(received({{0, {}, Matrix<float>(0, 8)}}), counts);
+  Matrix<float> two(2, 8);
+  std::ranges::fill(two.data, 1.0f);
+  // Two rows, for each rank that is not their owner: a number and 8 floats.
+  EXPECT_EQ(received({{0, {7, 40}, two}}), counts + 2 * (p - 1) * (4 + 8 * 4));
+}
+
+TEST(Embeddings, AnotherGridGoesOnFromTheState) {
+  for (const auto& options : kOptimizers) {
+    LoopedEmbeddings expected(6, options);
+    const Grid first(test_world(), 1);
+    TestedEmbeddings<Cpu> before(Cpu{1}, first, Owned::kAtRandom, 6, options);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      const auto batches = random_batches(step, 6, kEmbedded, 6);
+      before.update(0.02, batches);
+      expected.update(0.02f, batches);
+    }
+    const auto kept = before.store.kept_rows(Cpu{1});
+    const auto rows_then = expected.rows.data;
+    auto tensors = before.store.state(Cpu{1});
+    std::ranges::move(before.store.state_of_kept(kept), std::back_inserter(tensors));
+    const auto whole = whole_tensors(test_world(), tensors);
+    const auto next = random_batches(17, 8, kEmbedded, 6);
+    expected.update(0.03f, next);
+    for (const int c : divisors(test_world().size())) {
+      const Grid grid(test_world(), c);
+      TestedEmbeddings<Cpu> after(Cpu{1}, grid, Owned::kInRanges, 6,
+                                  {.optimizer = options.optimizer, .seed = 99});
+      after.store.restore(Cpu{1}, finder(whole));
+      after.update(0.03, next);
+      PendingFetch fetch;
+      after.begin(fetch, FetchMove::kRows);
+      EXPECT_EQ(after.finish(fetch).data, expected.rows.data) << options.optimizer << " c " << c;
+      after.store.put_back(Cpu{1}, after.store.restore_kept(finder(whole)), "test");
+      after.begin(fetch, FetchMove::kRows);
+      EXPECT_EQ(after.finish(fetch).data, rows_then) << "what was kept";
+    }
+  }
+}
+
+// PyTorch counts the steps of all rows together: every row is read in every step.
+TEST(Embeddings, AgreeWithPyTorch) {
+  for (const auto& json : read_fixture("row_optimizers")) {
+    SCOPED_TRACE(json.at("kind").get<std::string>());
+    const auto initial = to_matrix<float>(json.at("initial"));
+    const Grid grid(test_world(), test_world().size());
+    const EmbeddingOptions options = {.optimizer = json.at("kind")};
+    TestedEmbeddings<Cpu> tested(Cpu{1}, grid, Owned::kInRanges, initial.columns, options);
+    ASSERT_EQ(initial.rows, kEmbedded);
+    // Its rows, by way of a checkpoint.
+    const auto from = [&](const std::string& name, std::int64_t begin, std::int64_t rows) {
+      return StateTensor{name, rows, initial.columns, {}, [&initial, begin](RowRange range, float* to) {
+                           std::copy_n(initial.row(begin + range.begin), range.size() * initial.columns, to);
+                         }};
+    };
+    const std::vector<StateTensor> tensors = {from("weights/embedding.a", 0, 5),
+                                              from("weights/embedding.c", 5, 41)};
+    tested.store.restore(Cpu{1}, finder(tensors), /*with_state=*/false);
+    for (const auto& step : json.at("steps")) {
+      PushedBatch all;
+      all.ids.resize(kEmbedded);
+      std::iota(all.ids.begin(), all.ids.end(), std::int64_t{0});
+      all.rows = to_matrix<float>(step.at("gradient"));
+      tested.update(json.at("rate"), {all});
+      PendingFetch fetch;
+      tested.begin(fetch, FetchMove::kRows);
+      const auto found = tested.finish(fetch), expected = to_matrix<float>(step.at("rows"));
+      for (std::size_t k = 0; k < found.data.size(); ++k)
+        ASSERT_NEAR(found.data[k], expected.data[k], 1e-6) << "number " << k;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier
