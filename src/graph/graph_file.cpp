@@ -170,6 +170,13 @@ void open_types(OpenGraphFile& h) {
   }
 }
 
+void open_relations(OpenGraphFile& h) {
+  for (int r = 0; r < std::ssize(h.info.schema.relations()); ++r) {
+    const auto in = h.info.typed ? h.info.schema.full_name(r) + "/" : std::string();
+    h.relations.push_back({hdf5::open_dataset(h.file, "/edges/" + in + "features")});
+  }
+}
+
 // A list of whole numbers, which must be there.
 void describe_list(const hdf5::Dataset& dataset, const Describer& describe) {
   describe.require(dataset);
@@ -267,6 +274,22 @@ void describe_types(OpenGraphFile& h, const Describer& describe) {
   }
 }
 
+void describe_relations(OpenGraphFile& h, const Describer& describe) {
+  const bool one = h.relations.size() == 1;
+  for (auto& [features, info] : h.relations) {
+    if (features.exists()) {
+      describe.check_dimensions(features, 2, 2);
+      describe.check_numbers(features);
+      if (one) describe.check_length(features, h.info.edges, "edges");
+      if (features.rows() > h.info.edges)
+        describe.fail("{} has {} rows, but all relations together have {} edges", features.name,
+                      features.rows(), h.info.edges);
+      if (features.columns() > 0) info = {features.rows(), features.columns(), features.is_half()};
+    }
+    h.info.edge_features.push_back(one || h.view.apart ? info : EdgeInfo{});
+  }
+}
+
 // ---- digests ----
 
 // The digest that stands beside a data set or in `/`.
@@ -336,11 +359,13 @@ void describe_file(OpenGraphFile& h) {
   read_digests(h, describe);
 }
 
-// The vertices, type by type.
-void describe_vertices_of_types(OpenGraphFile& h) {
+// The vertices, type by type, and the edges, relation by relation.
+void describe_contents(OpenGraphFile& h) {
   const Describer describe(h.path);
   open_types(h);
   describe_types(h, describe);
+  open_relations(h);
+  describe_relations(h, describe);
   read_digests(h, describe);
 }
 
@@ -412,7 +437,7 @@ GraphFile::GraphFile(const Communicator& comm, const std::string& path, const Gr
   });
   agree(comm, [&] { describe_file(h); });
   h.info.schema = h.info.typed ? read_schema(h) : Schema(h.info.nodes);
-  agree(comm, [&] { describe_vertices_of_types(h); });
+  agree(comm, [&] { describe_contents(h); });
   for (std::size_t t = 0; t < h.types.size(); ++t) find_classes(h, h.types[t].labels, h.info.types[t]);
   agree(comm, [&] {
     check_file_digest(h);

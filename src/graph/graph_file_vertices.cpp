@@ -1,4 +1,4 @@
-// Reading what a file knows of vertices: features, labels, splits.
+// Reading what a file knows of vertices, features, labels and splits, and the features of edges.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -49,19 +49,11 @@ Buffer<Stored> read_finite(OpenGraphFile& h, const hdf5::Dataset& features, cons
                               }});
 }
 
-}  // namespace
-
+// Collective. A slab of a data set that holds float16, or does not, as T.
 template <class T>
-Matrix<T> GraphFile::read_features(std::int64_t begin, std::int64_t end, int type) const {
-  auto& h = *open_;
-  check_range(h, begin, end);
-  const auto& of = h.info.schema.types()[type];
-  const auto& features = h.types[type].features;
-  ESPALIER_CHECK(of.begin <= begin && end <= of.end, "vertices [{}, {}) of type {}", begin, end, of.name);
-  if (!features.exists()) input_error("graph file {}: has no {}", h.path, features.name);
-  const hdf5::Slab slab{begin - of.begin, end - of.begin, h.info.types[type].features};
-  Matrix<T> rows(end - begin, slab.columns);
-  if (std::is_same_v<T, Half> == h.info.types[type].half_features) {
+Matrix<T> read_matrix(OpenGraphFile& h, const hdf5::Dataset& features, const hdf5::Slab& slab, bool half) {
+  Matrix<T> rows(slab.end - slab.begin, slab.columns);
+  if (std::is_same_v<T, Half> == half) {
     rows.data = read_finite<T>(h, features, slab);
   } else if constexpr (std::is_same_v<T, Half>) {
     const auto stored = read_finite<float>(h, features, slab);
@@ -76,8 +68,35 @@ Matrix<T> GraphFile::read_features(std::int64_t begin, std::int64_t end, int typ
   return rows;
 }
 
+}  // namespace
+
+template <class T>
+Matrix<T> GraphFile::read_features(std::int64_t begin, std::int64_t end, int type) const {
+  auto& h = *open_;
+  check_range(h, begin, end);
+  const auto& of = h.info.schema.types()[type];
+  const auto& features = h.types[type].features;
+  ESPALIER_CHECK(of.begin <= begin && end <= of.end, "vertices [{}, {}) of type {}", begin, end, of.name);
+  if (!features.exists()) input_error("graph file {}: has no {}", h.path, features.name);
+  const hdf5::Slab slab{begin - of.begin, end - of.begin, h.info.types[type].features};
+  return read_matrix<T>(h, features, slab, h.info.types[type].half_features);
+}
+
 template Matrix<float> GraphFile::read_features(std::int64_t, std::int64_t, int) const;
 template Matrix<Half> GraphFile::read_features(std::int64_t, std::int64_t, int) const;
+
+template <class T>
+Matrix<T> GraphFile::read_edge_features(int relation, std::int64_t begin, std::int64_t end) const {
+  auto& h = *open_;
+  const auto& [features, info] = h.relations[relation];
+  if (!features.exists()) input_error("graph file {}: has no {}", h.path, features.name);
+  ESPALIER_CHECK(0 <= begin && begin <= end && end <= info.entries, "entries [{}, {}) of {}", begin, end,
+                 info.entries);
+  return read_matrix<T>(h, features, {begin, end, info.features}, info.half);
+}
+
+template Matrix<float> GraphFile::read_edge_features(int, std::int64_t, std::int64_t) const;
+template Matrix<Half> GraphFile::read_edge_features(int, std::int64_t, std::int64_t) const;
 
 // ---- labels and splits ----
 
@@ -214,6 +233,17 @@ void check_splits(const Communicator& comm, const GraphFile& file) {
   for (int type = 0; type < std::ssize(file.info().types); ++type) check_splits_of(comm, file, type);
 }
 
+void check_edge_features(const GraphFile& file, std::span<const std::int64_t> entries) {
+  const auto& info = file.info();
+  ESPALIER_CHECK(entries.size() == info.edge_features.size(), "entries of {} relations", entries.size());
+  for (int r = 0; r < std::ssize(info.edge_features); ++r) {
+    const auto& of = info.edge_features[r];
+    if (of.has() && of.entries != entries[r])
+      input_error("graph file {}: /edges/{}/features has {} rows, but the relation has {} edges; {}",
+                  file.path(), info.schema.full_name(r), of.entries, entries[r], kWriteAgain);
+  }
+}
+
 void read_everything(const Communicator& comm, const GraphFile& file) {
   constexpr std::int64_t kValuesPerPart = std::int64_t{1} << 26;
   const auto& info = file.info();
@@ -226,8 +256,15 @@ void read_everything(const Communicator& comm, const GraphFile& file) {
       read(of.begin + mine.begin + rows.begin, of.begin + mine.begin + rows.end);
     }
   };
-  in_parts({0, info.nodes}, info.edges,
-           [&](auto begin, auto end) { file.read_rows<std::int64_t>(begin, end); });
+  const bool apart = file.view().apart || info.edge_features.size() == 1;
+  std::vector<std::int64_t> entries(info.edge_features.size(), 0);
+  in_parts({0, info.nodes}, info.edges, [&](auto begin, auto end) {
+    const auto rows = file.read_rows<std::int64_t>(begin, end);
+    if (!apart) return;
+    for (const auto column : rows.indices) ++entries[info.schema.relation_of(column)];
+  });
+  comm.all_reduce(std::span(entries), Reduction::kSum, "graph file");
+  if (apart) check_edge_features(file, entries);
   for (int type = 0; type < std::ssize(info.types); ++type) {
     const auto& of = info.types[type];
     const RowRange vertices{info.schema.types()[type].begin, info.schema.types()[type].end};
@@ -242,6 +279,14 @@ void read_everything(const Communicator& comm, const GraphFile& file) {
                        : void(file.read_labels(begin, end, type));
       });
     for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) file.read_split(split, type);
+  }
+  for (int r = 0; r < std::ssize(file.open_->relations); ++r) {
+    const auto& of = file.open_->relations[r].info;
+    if (of.has())
+      in_parts({0, of.entries}, of.entries * of.features, [&](auto begin, auto end) {
+        of.half ? void(file.read_edge_features<Half>(r, begin, end))
+                : void(file.read_edge_features<float>(r, begin, end));
+      });
   }
 }
 

@@ -21,6 +21,9 @@ struct GraphWriter::State {
   std::string path(const char* folder, int type, const std::string& name) const {
     return fmt::format("/{}/{}{}", folder, typed ? schema.types()[type].name + "/" : "", name);
   }
+  std::string edge_path(int relation) const {
+    return fmt::format("/edges/{}features", typed ? schema.full_name(relation) + "/" : "");
+  }
 };
 
 namespace {
@@ -195,21 +198,32 @@ template void GraphWriter::write_adjacency(const Csr<std::int32_t>&);
 template void GraphWriter::write_adjacency(const Csr<std::int64_t>&);
 
 template <class T>
-void GraphWriter::write_features(const Matrix<T>& rows, int type) {
+void GraphWriter::write_matrix(const std::string& name, const Matrix<T>& rows) {
   const auto place = place_of(state_->comm(), static_cast<std::size_t>(rows.rows));
   const auto columns = columns_of(state_->comm(), rows, place.total);
-  write<T>(state_->path("nodes", type, "features"), place.total, columns, place.begin, rows.data);
+  write<T>(name, place.total, columns, place.begin, rows.data);
+}
+
+template <class T>
+void GraphWriter::write_features(const Matrix<T>& rows, int type) {
+  write_matrix(state_->path("nodes", type, "features"), rows);
+}
+
+template <class T>
+void GraphWriter::write_edge_features(const Matrix<T>& rows, int relation) {
+  write_matrix(state_->edge_path(relation), rows);
 }
 
 template void GraphWriter::write_features(const Matrix<float>&, int);
 template void GraphWriter::write_features(const Matrix<Half>&, int);
+template void GraphWriter::write_edge_features(const Matrix<float>&, int);
+template void GraphWriter::write_edge_features(const Matrix<Half>&, int);
 
 template <class T>
-void GraphWriter::write_features(std::int64_t rows, std::int64_t columns,
-                                 const std::function<void(Matrix<T>&)>& read, int type) {
+void GraphWriter::write_pieces(const std::string& name, std::int64_t rows, std::int64_t columns,
+                               const std::function<void(Matrix<T>&)>& read) {
   constexpr std::int64_t kPieceBytes = 16 << 20;
   const auto& comm = state_->comm();
-  const auto name = state_->path("nodes", type, "features");
   const auto dataset =
       hdf5::create_dataset(state_->output.file(), name, hdf5::file_type<T>(), {rows, columns});
   state_->output.require(dataset.exists(), name);
@@ -233,10 +247,26 @@ void GraphWriter::write_features(std::int64_t rows, std::int64_t columns,
   state_->written.push_back({name, {rows, columns}, digest});
 }
 
+template <class T>
+void GraphWriter::write_features(std::int64_t rows, std::int64_t columns,
+                                 const std::function<void(Matrix<T>&)>& read, int type) {
+  write_pieces(state_->path("nodes", type, "features"), rows, columns, read);
+}
+
+template <class T>
+void GraphWriter::write_edge_features(std::int64_t rows, std::int64_t columns,
+                                      const std::function<void(Matrix<T>&)>& read, int relation) {
+  write_pieces(state_->edge_path(relation), rows, columns, read);
+}
+
 template void GraphWriter::write_features(std::int64_t, std::int64_t,
                                           const std::function<void(Matrix<float>&)>&, int);
 template void GraphWriter::write_features(std::int64_t, std::int64_t,
                                           const std::function<void(Matrix<Half>&)>&, int);
+template void GraphWriter::write_edge_features(std::int64_t, std::int64_t,
+                                               const std::function<void(Matrix<float>&)>&, int);
+template void GraphWriter::write_edge_features(std::int64_t, std::int64_t,
+                                               const std::function<void(Matrix<Half>&)>&, int);
 
 void GraphWriter::write_labels(std::span<const std::int32_t> labels, int type) {
   const auto& comm = state_->comm();

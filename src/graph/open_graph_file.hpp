@@ -30,6 +30,12 @@ struct OpenType {
   std::array<hdf5::Dataset, 3> splits;
 };
 
+/// The data set of one relation.
+struct OpenRelation {
+  hdf5::Dataset features;
+  EdgeInfo info = {};  ///< what is in it, in whatever view
+};
+
 struct OpenGraphFile {
   OpenGraphFile(const Communicator& comm_, std::string path_, GraphView view_)
       : comm(comm_), path(std::move(path_)), view(std::move(view_)) {}
@@ -43,7 +49,8 @@ struct OpenGraphFile {
   hdf5::Dataset type_name, type_offset;  // of version 2
   hdf5::Dataset relation_name, relation_source, relation_target, relation_inverse;
   hdf5::Dataset segment_ptr, segment_relation, segment_begin;
-  std::vector<OpenType> types = {};  ///< [types]
+  std::vector<OpenType> types = {};          ///< [types]
+  std::vector<OpenRelation> relations = {};  ///< [relations]
   bool has_digest = false;
   std::map<std::string, ContentCheck> contents = {};  ///< of the data sets that exist, by name
 
@@ -57,6 +64,7 @@ struct OpenGraphFile {
       for (const auto* dataset :
            {&type.features, &type.labels, &type.splits[0], &type.splits[1], &type.splits[2]})
         all.push_back(dataset);
+    for (const auto& relation : relations) all.push_back(&relation.features);
     std::erase_if(all, [](const auto* dataset) { return !dataset->exists(); });
     return all;
   }

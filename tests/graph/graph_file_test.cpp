@@ -24,6 +24,7 @@ struct Whole {
   Matrix<float> features;
   Buffer<std::int32_t> labels;
   Buffer<std::int64_t> train, valid;
+  Matrix<float> edge_features;  // of the weighted ones; no column: none
 };
 
 // Vertex 0 has every other vertex as neighbour (degree n-1), every fifth vertex is isolated, every
@@ -47,6 +48,8 @@ Whole<Index> make_graph(std::int64_t n, std::uint64_t seed, bool weighted) {
   }
   g.features.resize(n, 3);
   for (auto& x : g.features.data) x = to_float(to_half(static_cast<float>(random() % 100) / 7));
+  g.edge_features.resize(g.a.entries(), weighted ? 2 : 0);
+  for (auto& x : g.edge_features.data) x = to_float(to_half(static_cast<float>(random() % 100) / 7));
   return g;
 }
 
@@ -94,6 +97,8 @@ void write_graph(const Whole<Index>& g, const std::vector<std::int64_t>& cuts, c
   const bool first = world.rank() == 0;  // one rank may hold a whole split
   writer.write_split(Split::kTrain, first ? g.train : Buffer<std::int64_t>());
   writer.write_split(Split::kValid, first ? g.valid : Buffer<std::int64_t>());
+  if (g.edge_features.columns > 0)
+    writer.write_edge_features(rows_of<Feature>(g.edge_features, g.a.row_begin(begin), g.a.row_begin(end)));
   writer.commit({"test", "made by a test", true});
 }
 
@@ -156,6 +161,17 @@ void round_trip(std::int64_t n, bool weighted) {
       for (std::size_t i = 0; i < half.data.size(); ++i) EXPECT_EQ(half.data[i].bits, wanted.data[i].bits);
       EXPECT_EQ(file.read_labels(begin, end), part(g.labels, begin, end));
     }
+    ASSERT_EQ(file.info().edge_features.size(), 1u);
+    EXPECT_EQ(file.info().edge_features[0].has(), weighted);
+    EXPECT_EQ(file.info().edge_features[0].entries, weighted ? g.a.entries() : 0);
+    EXPECT_EQ(file.info().edge_features[0].half, weighted && sizeof(Feature) == 2);
+    if (weighted)
+      for (const auto& cuts : awkward_cuts(g.a.entries())) {
+        const auto begin = cuts[static_cast<std::size_t>(world.rank())],
+                   end = cuts[static_cast<std::size_t>(world.rank()) + 1];
+        EXPECT_EQ(file.read_edge_features<float>(0, begin, end).data,
+                  rows_of<float>(g.edge_features, begin, end).data);
+      }
     EXPECT_EQ(file.read_split(Split::kTrain), g.train);
     EXPECT_EQ(file.read_split(Split::kValid), g.valid);
     EXPECT_TRUE(file.read_split(Split::kTest).empty());

@@ -32,6 +32,7 @@ struct Whole {
   std::map<std::array<std::int64_t, 3>, float> edges;  // (row, relation, source): weight
   bool weighted = false;
   std::vector<Vertices> vertices;  // [types]
+  std::vector<int> edge_columns;   // [relations] of the features of edges, -1: none; empty: none
 };
 
 // The first column of each relation: sizes of source types, added up here.
@@ -99,7 +100,7 @@ Vertices make_vertices(const VertexType& type, int features, int labels, std::mt
 Whole make_graph(const Schema& schema, const std::vector<std::pair<int, int>>& vertices, bool weighted,
                  std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  Whole g{schema, {}, weighted, {}};
+  Whole g{schema, {}, weighted, {}, {}};
   for (int r = 0; r < std::ssize(schema.relations()); ++r) {
     const auto& relation = schema.relations()[r];
     if (relation.name.starts_with("no")) continue;
@@ -126,6 +127,30 @@ Whole small_graph(bool weighted) {
                        {"knows", 0, 1},
                        {"extends", 2, 2}});
   return make_graph(schema, {{2, 0}, {3, 0}, {3, 4}, {0, 0}}, weighted, test_seed(5));
+}
+
+// A number of an edge that few others have, a float16 too.
+float edge_number(const std::array<std::int64_t, 3>& edge, std::int64_t column) {
+  return static_cast<float>((((edge[0] * 31 + edge[1]) * 37 + edge[2]) * 7 + column) % 2039) - 1000;
+}
+
+// Those of a relation with targets among rows [begin, end), in the order of the edges.
+template <class T>
+Matrix<T> edge_features_of(const Whole& g, int relation, std::int64_t begin, std::int64_t end) {
+  Buffer<T> numbers;
+  std::int64_t rows = 0;
+  for (const auto& [edge, weight] : g.edges) {
+    if (edge[0] < begin || edge[0] >= end || edge[1] != relation) continue;
+    ++rows;
+    for (int k = 0; k < g.edge_columns[relation]; ++k)
+      if constexpr (std::is_same_v<T, Half>)
+        numbers.push_back(to_half(edge_number(edge, k)));
+      else
+        numbers.push_back(edge_number(edge, k));
+  }
+  Matrix<T> matrix(rows, rows == 0 ? 0 : g.edge_columns[relation]);
+  matrix.data = numbers;
+  return matrix;
 }
 
 // ---- writing and reading in ranges ----
@@ -190,6 +215,11 @@ void write_graph(const Communicator& comm, const Whole& g, int how, const std::s
   writer.write_adjacency(rows_of(apart<Index>(g), rows.begin, rows.end));
   for (int t = 0; t < std::ssize(g.vertices); ++t)
     write_vertices(comm, writer, g.vertices[t], g.schema.types()[t].size(), t, how);
+  for (int r = 0; r < std::ssize(g.edge_columns); ++r)
+    if (g.edge_columns[r] >= 0) {
+      r % 2 == 0 ? writer.write_edge_features(edge_features_of<float>(g, r, rows.begin, rows.end), r)
+                 : writer.write_edge_features(edge_features_of<Half>(g, r, rows.begin, rows.end), r);
+    }
   writer.commit({"typed", "made by a test", true});
 }
 
@@ -250,6 +280,44 @@ void expect_vertices(const GraphFile& file, const Whole& g, int t, int how) {
   }
 }
 
+// Collective. Of every relation, in ranges of its own entries.
+void expect_edge_features(const GraphFile& file, const Whole& g, bool separate, int how) {
+  const auto& info = file.info();
+  const auto relations = g.schema.relations().size();
+  ASSERT_EQ(info.edge_features.size(), relations);
+  for (int r = 0; r < static_cast<int>(relations); ++r) {
+    const auto& of = info.edge_features[r];
+    const bool some = !g.edge_columns.empty() && g.edge_columns[r] > 0;
+    const auto all = some ? edge_features_of<float>(g, r, 0, g.schema.nodes()) : Matrix<float>();
+    const bool shown = (separate || relations == 1) && all.rows > 0;
+    EXPECT_EQ(of.has(), shown) << r;
+    EXPECT_EQ(of.entries, shown ? all.rows : 0) << r;
+    EXPECT_EQ(of.features, shown ? all.columns : 0) << r;
+    EXPECT_EQ(of.half, shown && r % 2 == 1) << r;
+    if (!shown) continue;
+    const auto mine = range_of(all.rows, how);
+    const auto numbers = file.read_edge_features<float>(r, mine.begin, mine.end);
+    EXPECT_EQ(numbers.rows, mine.size());
+    EXPECT_EQ(numbers.columns, all.columns);
+    EXPECT_EQ(numbers.data, rows_of(all, mine.begin, mine.end).data) << r;
+    const auto half = file.read_edge_features<Half>(r, mine.begin, mine.end);
+    ASSERT_EQ(half.data.size(), numbers.data.size());
+    for (std::size_t i = 0; i < half.data.size(); ++i)
+      ASSERT_EQ(to_float(half.data[i]), to_float(to_half(numbers.data[i])));
+  }
+}
+
+void expect_error(const std::string& words, auto run) {
+  try {
+    run();
+    ADD_FAILURE() << "no error, wanted: " << words;
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kInput);
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos)
+        << error.what() << "\nlacks: " << words;
+  }
+}
+
 // Collective. Writes in ranges of each kind; reads in ranges of each kind, in either width.
 template <class Index, class Other>
 void round_trip(const Whole& g) {
@@ -276,16 +344,21 @@ void round_trip(const Whole& g) {
         expect_rows(file.read_rows<Index>(mine.begin, mine.end), rows_of(a, mine.begin, mine.end));
         expect_rows(file.read_rows<Other>(mine.begin, mine.end), rows_of(b, mine.begin, mine.end));
         for (int t = 0; t < std::ssize(g.vertices); ++t) expect_vertices(file, g, t, read);
+        expect_edge_features(file, g, separate, read);
       }
       check_splits(world, file);
       EXPECT_EQ(file.content().file, info.content.file);
       EXPECT_EQ(file.content().datasets, info.content.datasets);
       digests.insert(hex(*file.content().file));
     }
-    const GraphFile again(world, path, Verify::kRenew);
-    EXPECT_FALSE(again.content().file);
-    read_everything(world, again);
-    digests.insert(hex(again.content().file.value_or(0)));
+    for (const bool separate : {true, false}) {
+      auto view = view_of(separate);
+      view.verify = Verify::kRenew;
+      const GraphFile again(world, path, view);
+      EXPECT_FALSE(again.content().file);
+      read_everything(world, again);
+      digests.insert(hex(again.content().file.value_or(0)));
+    }
   }
   // One rank alone writes what all write together.
   const auto alone = world.split(world.rank(), 0);
@@ -305,6 +378,13 @@ TEST(TypedFile, RoundTripWeighted) {
 }
 TEST(TypedFile, RoundTripWideIndices) {
   round_trip<std::int64_t, std::int32_t>(small_graph(true));
+}
+
+// Of relations with inverse and without, at both ends of the list; of a relation without an edge.
+TEST(TypedFile, RoundTripOfFeaturesOfEdges) {
+  auto g = small_graph(true);
+  g.edge_columns = {3, 1, -1, -1, 2, 4, -1, 5};
+  round_trip<std::int32_t, std::int64_t>(g);
 }
 
 // Fewer vertices than ranks; types without vertices at both ends.
@@ -359,6 +439,48 @@ TEST(TypedFile, OneTypeAndOneRelationAreAGraphWithoutTypes) {
                 plain.read_rows<std::int32_t>(mine.begin, mine.end));
     for (const char* name : {"/graph/indptr", "/graph/indices", "/graph/weights"})
       EXPECT_EQ(typed.info().content.datasets.at(name), plain.info().content.datasets.at(name)) << name;
+  }
+}
+
+// One relation: it has its features in either view.
+TEST(TypedFile, RoundTripOfFeaturesOfTheOnlyRelation) {
+  auto g = make_graph(Schema({{"page", 0, 13}}, {{"links", 0, 0}}), {{3, 2}}, false, 4);
+  g.edge_columns = {2};
+  round_trip<std::int32_t, std::int64_t>(g);
+}
+
+// Collective. The features of relation r are those of one edge less, or more.
+void write_wrong_edge_features(const Whole& g, int r, int more, const std::string& path) {
+  const auto& world = test_world();
+  const auto rows = range_of(g.schema.nodes(), 0);
+  const auto wanted = edge_features_of<float>(g, r, 0, g.schema.nodes());
+  GraphWriter writer(world, {path, true});
+  writer.write_schema(g.schema);
+  writer.write_adjacency(rows_of(apart<std::int32_t>(g), rows.begin, rows.end));
+  writer.write_edge_features(Matrix<float>(world.rank() == 0 ? wanted.rows + more : 0, wanted.columns), r);
+  writer.commit({"typed", "made by a test", true});
+}
+
+TEST(TypedFile, FeaturesOfEdgesAreThoseOfAllEntries) {
+  const auto path = test_folder("typed-file") + "/graph.h5";
+  auto g = small_graph(false);
+  g.edge_columns.assign(g.schema.relations().size(), 2);
+  for (const int r : {0, 1, 7})
+    for (const int more : {-1, 1}) {
+      write_wrong_edge_features(g, r, more, path);
+      const GraphFile file(test_world(), path, view_of(true));
+      const auto entries = edge_features_of<float>(g, r, 0, 18).rows;
+      const auto words = fmt::format("/edges/{}/features has {} rows, but the relation has {} edges",
+                                     g.schema.full_name(r), entries + more, entries);
+      expect_error(words, [&] { read_everything(test_world(), file); });
+    }
+  auto one = make_graph(Schema({{"page", 0, 13}}, {{"links", 0, 0}}), {}, false, 4);
+  one.edge_columns = {1};
+  for (const int more : {-1, 1}) {
+    write_wrong_edge_features(one, 0, more, path);
+    expect_error(fmt::format("/edges/page.links.page/features has {} rows, but the graph has {} edges",
+                             std::ssize(one.edges) + more, one.edges.size()),
+                 [&] { GraphFile(test_world(), path); });
   }
 }
 
@@ -418,17 +540,6 @@ TEST(TypedFile, TheOnlyTypeWithLabelsIsTheTarget) {
   const GraphFile none(test_world(), path);
   EXPECT_EQ(none.info().target, -1);
   EXPECT_FALSE(none.info().has_labels);
-}
-
-void expect_error(const std::string& words, auto run) {
-  try {
-    run();
-    ADD_FAILURE() << "no error, wanted: " << words;
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.code(), ExitCode::kInput);
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos)
-        << error.what() << "\nlacks: " << words;
-  }
 }
 
 TEST(TypedFile, ATargetMustBeNamedWhereSeveralCouldBeMeant) {

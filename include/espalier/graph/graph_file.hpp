@@ -11,6 +11,7 @@
 //   /nodes/labels     int32 [n] or [n, 1], classes from 0, -1 = none; or uint8 [n, C] for
 //                     multi-label, 0 or 1, 255 = unknown; attribute classes (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
+//   /edges/features   float32 or float16 [m, f]   optional; row k is of entry k of /graph/indices
 //
 // A graph with types (schema.hpp), where m edges of R relations have q segments, the runs of one
 // relation in a row; none is empty:
@@ -27,6 +28,12 @@
 //   /graph/segment_begin     int64 [q]        the segment's first entry
 //   /nodes/TYPE/features, labels              as above, of the type's vertices; optional
 //   /split/TYPE/train, valid, test            as above, ids counted within the type
+//   /edges/RELATION/features float32 or float16 [m_r, f_r]   optional; RELATION is the full name,
+//                                             "author.writes.paper", which one relation has; row k
+//                                             is of the k-th of the relation's m_r entries, row by
+//                                             row of the matrix, so by (target, source)
+//
+// An inverse relation has rows of its own, in its own order.
 //
 // Numbers of other widths are converted when they are read. Features and weights may be integers or
 // truth values: each becomes the nearest float32, as numpy's astype makes it.
@@ -39,6 +46,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,6 +69,15 @@ struct VertexInfo {
   std::int64_t train = 0, valid = 0, test = 0;  ///< sizes of the splits
 };
 
+/// What a file knows of the edges of one relation.
+struct EdgeInfo {
+  std::int64_t entries = 0;   ///< rows of the features; 0 when there are none
+  std::int64_t features = 0;  ///< f; 0 when there are none
+  bool half = false;          ///< they are float16
+
+  bool has() const { return features > 0; }
+};
+
 /// As a VertexInfo it is that of the target type.
 struct GraphInfo : VertexInfo {
   std::string name;
@@ -74,11 +91,13 @@ struct GraphInfo : VertexInfo {
   bool wide_indices = false;  ///< /graph/indices is int64
   bool typed = false;         ///< version 2
   Schema schema;
-  std::vector<VertexInfo> types;  ///< of each type of the schema
-  int target = 0;                 ///< the type whose labels and splits count; -1: several have
-                                  ///< some, and none was named
-  ContentDigests content;         ///< those that stand in the file; GraphFile::content() knows more
-                                  ///< when it was read
+  std::vector<VertexInfo> types;        ///< of each type of the schema
+  std::vector<EdgeInfo> edge_features;  ///< of each relation of the schema; where several relations
+                                        ///< are merged no edge has any, as an entry is of several
+  int target = 0;                       ///< the type whose labels and splits count; -1: several
+                                        ///< have some, and none was named
+  ContentDigests content;               ///< those that stand in the file; GraphFile::content()
+                                        ///< knows more when it was read
 };
 
 /// Of several labels one that nobody knows; a file of signed integers may also say -1.
@@ -140,6 +159,12 @@ class GraphFile {
   template <class T>
   Matrix<T> read_features(std::int64_t begin, std::int64_t end, int type = 0) const;
 
+  /// Collective; every rank its own range (may be empty). Features of the relation's entries
+  /// [begin, end), counted by (target, source), as stored values converted to T (float or Half).
+  /// Checks: finite. That there is a row for each entry is check_edge_features()'s.
+  template <class T>
+  Matrix<T> read_edge_features(int relation, std::int64_t begin, std::int64_t end) const;
+
   /// Collective. Labels of [begin, end); -1 = none, as all vertices of other types have. Only where
   /// a vertex has one.
   Buffer<std::int32_t> read_labels(std::int64_t begin, std::int64_t end, int type = kTarget) const;
@@ -156,6 +181,8 @@ class GraphFile {
   static constexpr int kTarget = -1;  ///< the target type
 
  private:
+  friend void read_everything(const Communicator& comm, const GraphFile& file);
+
   std::unique_ptr<OpenGraphFile> open_;
 };
 
@@ -163,8 +190,13 @@ class GraphFile {
 /// labelled vertices only. Reads labels in row ranges. Throws UserError(kInput) on every rank.
 void check_splits(const Communicator& comm, const GraphFile& file);
 
+/// Throws UserError(kInput) where a relation has features for another number of entries than it
+/// has: entries[r], which whoever read the matrix has counted over all ranks. Of a file with one
+/// relation the constructor has done it.
+void check_edge_features(const GraphFile& file, std::span<const std::int64_t> entries);
+
 /// Collective. Reads all of a file, in parts of bounded size, and forgets it: every check of a read
-/// is made, and content() knows everything.
+/// is made, that of edge features too where relations are apart, and content() knows everything.
 void read_everything(const Communicator& comm, const GraphFile& file);
 
 }  // namespace espalier

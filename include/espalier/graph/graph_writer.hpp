@@ -65,6 +65,17 @@ class GraphWriter {
   void write_features(std::int64_t rows, std::int64_t columns, const std::function<void(Matrix<T>&)>& read,
                       int type = 0);
 
+  /// Collective. Features (float or Half) of my entries of a relation, row by row of my rows, so
+  /// that the parts in rank order are in the order of graph_file.hpp. Ranks without entries may
+  /// pass an empty matrix of any width.
+  template <class T>
+  void write_edge_features(const Matrix<T>& rows, int relation = 0);
+
+  /// Collective. Features of a relation's entries that rank 0 has, piece by piece, as above.
+  template <class T>
+  void write_edge_features(std::int64_t rows, std::int64_t columns,
+                           const std::function<void(Matrix<T>&)>& read, int relation = 0);
+
   /// Collective. -1 = no label. Stores the number of classes beside them.
   void write_labels(std::span<const std::int32_t> labels, int type = 0);
 
@@ -86,6 +97,11 @@ class GraphWriter {
   void write(const std::string& name, std::int64_t total, std::int64_t columns, std::int64_t begin,
              std::span<const T> values);
 
+  template <class T>
+  void write_matrix(const std::string& name, const Matrix<T>& rows);
+  template <class T>
+  void write_pieces(const std::string& name, std::int64_t rows, std::int64_t columns,
+                    const std::function<void(Matrix<T>&)>& read);
   template <class T>
   void write_list(const std::string& name, const std::vector<T>& values);
   void write_names(const std::string& name, const std::vector<std::string>& names);
