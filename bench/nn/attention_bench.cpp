@@ -119,10 +119,12 @@ struct Attention {
   double of_head() const { return 4 * static_cast<double>(heads); }
   double of_row() const { return 4 * static_cast<double>(f()); }
 
-  void softmax(int threads) { edge_softmax<float>(Cpu{threads}, block, source, target, mask, rate, weights); }
+  void softmax(int threads) {
+    edge_softmax<float>(Cpu{threads}, block, source, target, nullptr, mask, rate, weights);
+  }
   void sum(int threads) { attend<float>(Cpu{threads}, block, weights, rate, p, z); }
   void softmax_backward(int threads) {
-    edge_softmax_backward<float>(Cpu{threads}, block, weights, rate, source, target, p, dz, dweights,
+    edge_softmax_backward<float>(Cpu{threads}, block, weights, rate, source, target, nullptr, p, dz, dweights,
                                  dtarget);
   }
   void sum_backward(int threads) {

@@ -263,12 +263,15 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
 // The same on GPUs: matrix, features and weights move to where kernels read them.
 template <class Index>
 void infer_on_gpu(const Job& job, const Inference& inference, const DistCsr<Index>& a,
-                  std::vector<FeatureStore> host_features, const SamplerShape& shape) {
+                  std::vector<FeatureStore> host_features, std::shared_ptr<const EdgeStore> host_edges,
+                  const SamplerShape& shape) {
   const Cuda& gpu = *job.device.gpu;
   const DeviceGrid grid(gpu, *job.grid);
   const auto matrix = place_matrix(job, grid, a);
   InputStoresOn<Cuda> input(place_features(job, grid, std::move(host_features)),
-                            trained_embeddings(job, inference, gpu, grid));
+                            trained_embeddings(job, inference, gpu, grid),
+                            place_edges(job, grid, host_edges));
+  host_edges.reset();
   const auto whole_rows = make_sampler(gpu, "graphsage", matrix, shape);
   Network<float, Cuda> network(gpu, inference.network.shape(), 0);
   copy_weights(gpu, inference.network, network);
@@ -281,16 +284,18 @@ void run(Job& job, Inference& inference) {
   // 1. The matrix on the grid, features as the network was trained on them, what to judge by.
   const auto a = read_model_matrix<Index>(job);
   auto features = read_job_features(job, inference.weights.standardization);
+  auto edges = read_job_edges(job);
   if (inference.arguments.metrics) inference.targets = targets_of(job, inference.arguments.checkpoint);
   warn_of_another_graph(job, inference);
   const auto shape = whole_rows_shape(sampler_shape(job.config, job.graph.schema, job.grid->ranks()), kLabel);
 
   // 2. The layers, on the space of the job.
 #ifdef ESPALIER_WITH_CUDA
-  if (job.device.gpu) return infer_on_gpu(job, inference, a, std::move(features), shape);
+  if (job.device.gpu) return infer_on_gpu(job, inference, a, std::move(features), std::move(edges), shape);
 #endif
   const auto whole_rows = make_sampler("graphsage", a, shape);
-  InputStores input(std::move(features), trained_embeddings(job, inference, job.cpu, *job.grid));
+  InputStores input(std::move(features), trained_embeddings(job, inference, job.cpu, *job.grid),
+                    std::move(edges));
   infer(job, inference, job.cpu, *job.grid, *whole_rows, std::move(input), inference.network);
 }
 

@@ -53,6 +53,20 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   return config;
 }
 
+// Throws UserError(kUsage, kInput) where features of edges are asked for that are not there.
+static void check_edge_features(const GraphInfo& graph, const Config& config) {
+  if (!config.model.edge_features || edge_table(graph).width > 0) return;
+  if (graph.schema.relations().size() > 1 && !sees_relations(config))
+    usage_error(
+        "model.edge_features = true: model.kind = {} takes edges of several relations for one, which then "
+        "have no features; use rgat or hgt for {}",
+        config.model.kind, config.graph.file);
+  input_error(
+      "model.edge_features = true, but {} has no features of edges (/edges); import the graph with some, or "
+      "use false",
+      config.graph.file);
+}
+
 // Of a graph with types.
 static void check_types(const GraphInfo& graph, const Config& config) {
   if (graph.target < 0)
@@ -185,6 +199,12 @@ std::vector<FeatureStore> read_job_features(const Job& job, const Standardizatio
   return stores;
 }
 
+std::shared_ptr<const EdgeStore> read_job_edges(const Job& job) {
+  if (!job.config.model.edge_features) return nullptr;
+  note_activity("reading the features of edges");
+  return std::make_shared<const EdgeStore>(read_edges(*job.grid, *job.file, job.owners.blocks));
+}
+
 std::int64_t evaluation_memory(const Job& job) {
   return evaluation_memory(size_of(job, job.grid->ranks()), job.grid->replication());
 }
@@ -210,6 +230,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   job.graph = job.file->info();
   if (classes) job.graph.classes = *classes;
   if (kind != JobKind::kInfer) check_graph(job.graph, config);
+  check_edge_features(job.graph, config);
   const auto order = read_job_order(world, config, *job.file);
   if (order) job.owners.order = order->info;
   const auto replication =

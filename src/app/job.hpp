@@ -172,6 +172,9 @@ bool features_on_device(const Job& job);
 /// `standard`: as for read_features.
 std::vector<FeatureStore> read_job_features(const Job& job, const Standardization& standard = {});
 
+/// Collective. Features of edges, where the network reads them, or null.
+std::shared_ptr<const EdgeStore> read_job_edges(const Job& job);
+
 /// The table of embeddings as it begins, or null. Not collective.
 template <class Space>
 std::unique_ptr<EmbeddingStoreOn<Space>> make_embeddings(const Job& job, const Space& space,

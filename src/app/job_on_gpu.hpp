@@ -37,6 +37,15 @@ inline std::vector<FeatureStoreOn<Cuda>> place_features(const Job& job, const De
   return placed;
 }
 
+/// Features of edges, where those of vertices are; null stays null.
+inline std::shared_ptr<const EdgeStoreOn<Cuda>> place_edges(const Job& job, const DeviceGrid& grid,
+                                                            const std::shared_ptr<const EdgeStore>& on_host) {
+  if (!on_host) return nullptr;
+  return std::make_shared<const EdgeStoreOn<Cuda>>(
+      to_device(*job.device.gpu, grid, *on_host, job.graph.schema,
+                features_on_device(job) ? Placement::kDevice : Placement::kHost));
+}
+
 }  // namespace espalier
 
 #endif

@@ -183,14 +183,16 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
 // The same on GPUs: matrix and features move to where kernels read them.
 template <class Index>
 void train_on_gpu(Job& job, std::optional<Restart>& restart, const DistCsr<Index>& a,
-                  std::vector<FeatureStore> host_features, const Targets& targets) {
+                  std::vector<FeatureStore> host_features, std::shared_ptr<const EdgeStore> host_edges,
+                  const Targets& targets) {
   const Cuda& gpu = *job.device.gpu;
   const DeviceGrid grid(gpu, *job.grid);
   std::optional<DeviceGrid> beside;
   if (job.sampling_grid) beside.emplace(gpu, *job.sampling_grid, Transport::kHost);
   const auto matrix = place_matrix(job, beside ? *beside : grid, a);
   const InputStoresOn<Cuda> input(place_features(job, grid, std::move(host_features)),
-                                  make_embeddings(job, gpu, grid));
+                                  make_embeddings(job, gpu, grid), place_edges(job, grid, host_edges));
+  host_edges.reset();
   const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
   const auto sampler = make_sampler(gpu, job.config.sampler.kind, matrix, shape);
   const auto whole_rows = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape, "evaluate"));
@@ -208,10 +210,11 @@ void run(Job& job, std::optional<Restart>& restart) {
   note_activity("reading labels and splits");
   const auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config.train.task);
   auto features = read_job_features(job);
+  auto edges = read_job_edges(job);
   if (!features.empty()) job.standardization = features[0].standardization();
   if (restart) check_same_content(job, job.file->content(), *restart);
 #ifdef ESPALIER_WITH_CUDA
-  if (job.device.gpu) return train_on_gpu(job, restart, a, std::move(features), *targets);
+  if (job.device.gpu) return train_on_gpu(job, restart, a, std::move(features), std::move(edges), *targets);
 #endif
 
   // 2. Samplers: minibatches for training, whole rows for evaluation.
@@ -221,7 +224,7 @@ void run(Job& job, std::optional<Restart>& restart) {
   const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape, "evaluate"));
 
   // 3. Train and report.
-  const InputStores input(std::move(features), make_embeddings(job, job.cpu, *job.grid));
+  const InputStores input(std::move(features), make_embeddings(job, job.cpu, *job.grid), std::move(edges));
   train(job, restart, job.cpu, *job.grid, *sampler, *whole_rows, input, *targets);
 }
 

@@ -144,6 +144,8 @@ std::vector<Key> bind_keys(Config& c) {
        {},
        1,
        256},
+      {"model.edge_features", &c.model.edge_features,
+       "attention (gat, rgat, hgt) reads the features of edges, too"},
       {"model.embedding",
        &c.model.embedding,
        "width of a learnt row for each vertex of types without features; 0: one row for all of a type",

@@ -84,6 +84,13 @@ RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, St
     : grid_(&grid), ownership_(std::move(ownership)), block_(std::move(block)), reach_(ownership_) {}
 
 template <class Space>
+RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, EntryIndexOn<Space> entries,
+                              StoredRows<Space> block)
+    : RowStoreOn(grid, std::move(ownership), std::move(block)) {
+  entries_ = std::make_shared<const EntryIndexOn<Space>>(std::move(entries));
+}
+
+template <class Space>
 template <class Visit>
 void RowStoreOn<Space>::with_own_rows(Visit visit) const {
   std::visit(
@@ -100,6 +107,27 @@ template <class Space>
 const OwnersOn<Space>& RowStoreOn<Space>::owners(const Space& space) const {
   if (!owners_) owners_.emplace(space, reach_, all_local() ? 0 : grid_->row());
   return *owners_;
+}
+
+template <class Space>
+template <class Id>
+void RowStoreOn<Space>::group(const Space& space, const Array<Space, std::int64_t>& ids,
+                              OwnerGroups<Id, Space>& groups) const {
+  const auto count = std::ssize(ids);
+  if (!entries_) return group_by_owner(space, ids.data(), count, owners(space), groups, grid_->row());
+  Array<Space, std::int64_t> rows(count);
+  rows_of_entries(space, ids.data(), count, entries_->columns(), rows.data());
+  group_by_owner(space, rows.data(), count, owners(space), groups, grid_->row());
+  put_entries(space, ids.data(), groups.order, groups.ids);
+}
+
+template <class Space>
+template <class Id>
+std::int64_t RowStoreOn<Space>::to_rows(const Space& space, Id* ids, std::int64_t count) const {
+  const auto& owned = owners(space);
+  if (!entries_) return to_places(space, owned, grid_->row(), ids, count);
+  find_entries(space, *entries_, owned.my_places.leaf, ids, count);
+  return 0;
 }
 
 template <class Space>
@@ -141,25 +169,47 @@ void RowStoreOn<Space>::begin_counts(const Space& space, IdLists lists, PendingF
                                      std::string_view label) const {
   fetch.counts_exchange_.finish();  // of a fetch that was given up: its arrays are written anew
   fetch.exchange_.finish();
+  take_up(space, lists, fetch);
   fetch.done_ = FetchMove::kCounts;
+  const auto rows = std::ssize(fetch.source_);
+  grid_->traffic().count(MemoryStep::kGroupFeatures, {.rows = rows, .bytes = index_bytes(ids()) * rows});
+  if (!all_local())
+    return with_index_type(ids(), [&]<class Id>(Id) { send_counts<Id>(space, fetch, label); });
+  // Where all rows are local, their ids are their sources.
+  if (entries_) to_rows(space, fetch.source_.data(), rows);
+}
+
+template <class Space>
+void RowStoreOn<Space>::take_up(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch) const {
   fetch.sizes_.clear();
   for (const auto& list : lists) fetch.sizes_.push_back(std::ssize(list));
   fetch.remote_rows_ = 0;
   fetch.source_.resize(total(fetch.sizes_));
-  // Where all rows are local, that is their sources.
   concatenate(space, lists, fetch.source_.data());
-  const auto rows = std::ssize(fetch.source_);
-  grid_->traffic().count(MemoryStep::kGroupFeatures,
-                         {.rows = rows, .bytes = index_bytes(ownership_.rows()) * rows});
-  if (!all_local())
-    with_index_type(ownership_.rows(), [&]<class Id>(Id) { send_counts<Id>(space, fetch, label); });
+}
+
+template <class Space>
+void RowStoreOn<Space>::read_own(const Space& space, IdLists lists,
+                                 std::vector<Matrix<float, Space>>& rows) const {
+  ESPALIER_CHECK(entries_ != nullptr, "rows of {} lists, not of entries", lists.size());
+  take_up(space, lists, fetch_);
+  to_rows(space, fetch_.source_.data(), std::ssize(fetch_.source_));
+  if (rows.size() < lists.size()) rows.resize(lists.size());
+  with_own_rows([&]<class T>(ConstMatrixView<T, Space> own) {
+    const auto* source = fetch_.source_.data();
+    for (std::size_t m = 0; m < lists.size(); ++m) {
+      rows[m].resize(fetch_.sizes_[m], own.columns);
+      gather_rows<T>(space, own, own, source, rows[m]);
+      source += rows[m].rows;
+    }
+  });
 }
 
 template <class Space>
 void RowStoreOn<Space>::advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
                                 std::string_view label) const {
   if (all_local()) fetch.done_ = FetchMove::kRows;
-  with_index_type(ownership_.rows(), [&]<class Id>(Id) {
+  with_index_type(ids(), [&]<class Id>(Id) {
     if (fetch.done_ == FetchMove::kCounts && move != FetchMove::kCounts) send_ids<Id>(fetch, label);
     if (fetch.done_ == FetchMove::kIds && move == FetchMove::kRows)
       with_own_rows(
@@ -173,10 +223,9 @@ template <class Id>
 void RowStoreOn<Space>::send_counts(const Space& space, PendingFetchOn<Space>& fetch,
                                     std::string_view label) const {
   auto& wanted = fetch.template question<Id>().wanted;
-  const int me = grid_->row();
-  group_by_owner(space, fetch.source_.data(), std::ssize(fetch.source_), owners(space), wanted, me);
+  group(space, fetch.source_, wanted);
   const auto others = fetch.remote_rows_ = total(wanted.counts);
-  const auto first = to_places(space, owners(space), me, wanted.ids.data() + others, wanted.size() - others);
+  const auto first = to_rows(space, wanted.ids.data() + others, wanted.size() - others);
   find_sources(space, wanted, others, first, fetch.source_.data());
   const auto& column = grid_->column_comm().host();
   const std::vector<std::int64_t> one_each(column.size(), 1);
@@ -203,7 +252,7 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
   fetch.exchange_.finish();
   const auto row_bytes = own.columns * std::int64_t{sizeof(T)};
   fetch.reply_.resize(asked.size() * row_bytes);
-  const auto first = to_places(space, owners(space), grid_->row(), asked.data(), std::ssize(asked));
+  const auto first = to_rows(space, asked.data(), std::ssize(asked));
   copy_rows<T>(space, own, asked.data(), first,
                {std::ssize(asked), own.columns, reinterpret_cast<T*>(fetch.reply_.data())});
   grid_->traffic().count(MemoryStep::kReplyFeatures,
@@ -212,7 +261,7 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
   const auto& column = grid_->column_comm();
   fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(fetch.asked_counts_, row_bytes),
                                               fetch.arrived_.data(), times(wanted.counts, row_bytes), label);
-  predict_fetch(column.host(), label, ownership_.rows(), wanted.size(), row_bytes, reached_parts_);
+  predict_fetch(column.host(), label, ids(), wanted.size(), row_bytes, reached_parts_);
   fetch.version_ = version_;
   fetch.done_ = FetchMove::kRows;
 }

@@ -1,5 +1,7 @@
-// The copy of a host's features on a GPU.
+// The copy of a host's features on a GPU, those of vertices and those of edges.
 #include "espalier/feature/store.hpp"
+
+#include "espalier/feature/edge_store.hpp"
 
 namespace espalier {
 
@@ -22,21 +24,33 @@ Buffer<BFloat16> narrowed(const Buffer<float>& data) {
   return narrow;
 }
 
-}  // namespace
-
-FeatureStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const FeatureStore& host,
-                               Placement placement, bool narrow) {
-  const DevicePurpose purpose("the features");
-  auto block = std::visit(
+StoredRows<Cuda> on_device(const Cuda& cuda, const StoredRows<Cpu>& block, Placement placement, bool narrow) {
+  return std::visit(
       [&]<class T>(const Matrix<T>& own) -> StoredRows<Cuda> {
         if constexpr (std::is_same_v<T, float>)
           if (narrow) return on_device(cuda, own.rows, own.columns, narrowed(own.data), placement);
         return on_device(cuda, own.rows, own.columns, own.data, placement);
       },
-      host.block());
-  FeatureStoreOn<Cuda> store(grid, host.ownership(), std::move(block));
+      block);
+}
+
+}  // namespace
+
+FeatureStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const FeatureStore& host,
+                               Placement placement, bool narrow) {
+  const DevicePurpose purpose("the features");
+  FeatureStoreOn<Cuda> store(grid, host.ownership(), on_device(cuda, host.block(), placement, narrow));
   store.hold(host.held());
   return store;
+}
+
+EdgeStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const EdgeStore& host,
+                            const Schema& schema, Placement placement) {
+  const DevicePurpose purpose("features of edges");
+  const auto& rows = host.rows();
+  return {RowStoreOn<Cuda>(grid, rows.ownership(), to_device(cuda, *rows.entries()),
+                           on_device(cuda, rows.block(), placement, false)),
+          EdgeColumnsOn<Cuda>(cuda, schema, host.held()), schema.columns()};
 }
 
 }  // namespace espalier

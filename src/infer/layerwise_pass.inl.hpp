@@ -47,8 +47,9 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
     std::vector<std::int64_t> vertices;
     for (auto k = from; k < to; ++k) vertices.push_back(shares_.vertex(me, k));
     const SeedBatch batch = {0, vertices};
-    const auto sampled = whole_rows_.sample(space, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
+    auto sampled = whole_rows_.sample(space, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
     input.fetch(space, sampled, scratch.rows, label_);
+    if (scratch.edge_store) scratch.edge_store->read(space, sampled, scratch.edges);
     for (const auto& minibatch : sampled) {
       std::vector<const Matrix<float, Space>*> rows;
       for (const auto& table : scratch.rows) rows.push_back(&table[0]);
@@ -119,6 +120,7 @@ bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<fl
     return jump ? jump->of_layer(layer, sinks[layer - 1]) : sinks[layer - 1];
   };
   Scratch scratch;
+  scratch.edge_store = input.edges();
   for (int layer = 1; layer < last; ++layer) {
     KeptRowsOn<Space> kept(rows(), network.output_width(layer), sink_of(layer));
     if (!compute_layer(space, network, layer, layer == 1 ? input : *hidden, scratch, kept, goes_on))

@@ -50,7 +50,8 @@ void head_scores(const Cpu& cpu, ConstMatrixView<T> p, const Matrix<T>& a, Matri
 
 template <class T>
 void edge_softmax(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>& source,
-                  const Matrix<T>& target, const RandomStream& mask, double rate, Matrix<T>& weights) {
+                  const Matrix<T>& target, const Matrix<T>* terms, const RandomStream& mask, double rate,
+                  Matrix<T>& weights) {
   const std::int64_t heads = source.columns;
   const std::uint32_t threshold = dropout_threshold(rate);
   weights.resize(block.entries() + block.rows, heads);
@@ -66,7 +67,9 @@ void edge_softmax(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>& 
       const auto is_own_entry = [&](std::int64_t k) { return k + 1 < count && columns[k] == i; };
       for (std::int64_t k = 0; k < count; ++k) {
         const T* const of_source = source.row(k + 1 < count ? columns[k] : i);
-        for (std::int64_t h = 0; h < heads; ++h) row[k * heads + h] = leaky(of_source[h] + target(i, h));
+        const T* const of_edge = terms == nullptr ? nullptr : terms->row(first_weight(block, i) + k);
+        for (std::int64_t h = 0; h < heads; ++h)
+          row[k * heads + h] = leaky(score_of(of_source[h], target(i, h), of_edge, h));
       }
       largest_scores(row, count, heads, most);
       for (std::int64_t k = 0; k < count; ++k)
@@ -109,8 +112,9 @@ void attend(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>& weight
 
 template <class T>
 void edge_softmax_backward(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>& weights, double rate,
-                           const Matrix<T>& source, const Matrix<T>& target, ConstMatrixView<T> p,
-                           ConstMatrixView<T> dz, Matrix<T>& dweights, Matrix<T>& dtarget) {
+                           const Matrix<T>& source, const Matrix<T>& target, const Matrix<T>* terms,
+                           ConstMatrixView<T> p, ConstMatrixView<T> dz, Matrix<T>& dweights,
+                           Matrix<T>& dtarget) {
   const std::int64_t heads = weights.columns, width = p.columns / heads;
   const T scale = keep_scale<T>(rate);
   dweights.resize(weights.rows, heads);
@@ -141,7 +145,9 @@ void edge_softmax_backward(const Cpu& cpu, const BlockView<Cpu>& block, const Ma
       for (std::int64_t k = 0; k < count; ++k)
         for (std::int64_t h = 0; h < heads; ++h) {
           const T by_score = weight_of(row[k * heads + h]) * (gradient[k * heads + h] - mean[h]);
-          const T before = by_score * leaky_gradient(source(source_of(k), h) + target(i, h));
+          const T* const of_edge = terms == nullptr ? nullptr : terms->row(first + k);
+          const T before =
+              by_score * leaky_gradient(score_of(source(source_of(k), h), target(i, h), of_edge, h));
           gradient[k * heads + h] = before;
           dtarget(i, h) += before;
         }
@@ -218,12 +224,12 @@ void average_heads_backward(const Cpu& cpu, ConstMatrixView<T> dz, Matrix<T>& da
 #define ESPALIER_INSTANTIATE(T)                                                                            \
   template void head_scores<T>(const Cpu&, ConstMatrixView<T>, const Matrix<T>&, MatrixView<T>);           \
   template void edge_softmax<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, const Matrix<T>&,     \
-                                const RandomStream&, double, Matrix<T>&);                                  \
+                                const Matrix<T>*, const RandomStream&, double, Matrix<T>&);                \
   template void attend<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, double, ConstMatrixView<T>, \
                           MatrixView<T>, Update);                                                          \
   template void edge_softmax_backward<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, double,      \
-                                         const Matrix<T>&, const Matrix<T>&, ConstMatrixView<T>,           \
-                                         ConstMatrixView<T>, Matrix<T>&, Matrix<T>&);                      \
+                                         const Matrix<T>&, const Matrix<T>&, const Matrix<T>*,             \
+                                         ConstMatrixView<T>, ConstMatrixView<T>, Matrix<T>&, Matrix<T>&);  \
   template void attend_backward<T>(const Cpu&, const BlockView<Cpu>&, const Buffer<std::int64_t>&,         \
                                    const Matrix<T>&, double, const Matrix<T>&, const Matrix<T>&,           \
                                    const BlockView<Cpu>&, ConstMatrixView<T>, const Matrix<T>&,            \

@@ -63,13 +63,14 @@ void head_scores(const Cuda& cuda, ConstMatrixView<T, Cuda> p, const Matrix<T, C
 
 template <class T>
 void edge_softmax(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T, Cuda>& source,
-                  const Matrix<T, Cuda>& target, const RandomStream& mask, double rate,
-                  Matrix<T, Cuda>& weights) {
+                  const Matrix<T, Cuda>& target, const Matrix<T, Cuda>* terms, const RandomStream& mask,
+                  double rate, Matrix<T, Cuda>& weights) {
   const std::int64_t heads = source.columns;
   weights.resize(block.entries() + block.rows, heads);
   const Neighbours near(block);
   const Marks marks{mask, dropout_threshold(rate), rate};
   const T *const from = source.data.data(), *const to = target.data.data();
+  const T* const of_edges = terms == nullptr ? nullptr : terms->data.data();
   T* const result = weights.data.data();
   for_each_in_rows(cuda, "edge_softmax", block.rows, heads, [=] __device__(std::int64_t i, std::int64_t h) {
     const std::int64_t count = near.count(i);
@@ -77,7 +78,8 @@ void edge_softmax(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T
     const T of_target = to[i * heads + h];
     T most = leaky(from[i * heads + h] + of_target), sum = 0;
     for (std::int64_t k = 0; k < count; ++k) {
-      const T score = leaky(from[near.source(i, k) * heads + h] + of_target);
+      const T* const of_edge = of_edges == nullptr ? nullptr : of_edges + (near.first_weight(i) + k) * heads;
+      const T score = leaky(score_of(from[near.source(i, k) * heads + h], of_target, of_edge, h));
       row[k * heads] = score;
       most = score > most ? score : most;
     }
@@ -111,14 +113,15 @@ void attend(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T, Cuda
 template <class T>
 void edge_softmax_backward(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T, Cuda>& weights,
                            double rate, const Matrix<T, Cuda>& source, const Matrix<T, Cuda>& target,
-                           ConstMatrixView<T, Cuda> p, ConstMatrixView<T, Cuda> dz, Matrix<T, Cuda>& dweights,
-                           Matrix<T, Cuda>& dtarget) {
+                           const Matrix<T, Cuda>* terms, ConstMatrixView<T, Cuda> p,
+                           ConstMatrixView<T, Cuda> dz, Matrix<T, Cuda>& dweights, Matrix<T, Cuda>& dtarget) {
   const std::int64_t heads = weights.columns, width = p.columns / heads;
   const T scale = keep_scale<T>(rate);
   dweights.resize(weights.rows, heads);
   dtarget.resize(block.rows, heads);
   const Neighbours near(block);
   const T *const by = weights.data.data(), *const from = source.data.data(), *const to = target.data.data();
+  const T* const of_edges = terms == nullptr ? nullptr : terms->data.data();
   T *const gradients = dweights.data.data(), *const sums = dtarget.data.data();
   for_each_in_rows(
       cuda, "edge_softmax_backward", block.rows, heads, [=] __device__(std::int64_t i, std::int64_t h) {
@@ -135,8 +138,11 @@ void edge_softmax_backward(const Cuda& cuda, const BlockView<Cuda>& block, const
           mean += weight_of(weight) * by_weight;
         }
         for (std::int64_t k = 0; k < count; ++k) {
-          const T before = weight_of(row[k * heads]) * (gradient[k * heads] - mean) *
-                           leaky_gradient(from[near.source(i, k) * heads + h] + to[i * heads + h]);
+          const T* const of_edge =
+              of_edges == nullptr ? nullptr : of_edges + (near.first_weight(i) + k) * heads;
+          const T before =
+              weight_of(row[k * heads]) * (gradient[k * heads] - mean) *
+              leaky_gradient(score_of(from[near.source(i, k) * heads + h], to[i * heads + h], of_edge, h));
           gradient[k * heads] = before;
           sum += before;
         }
@@ -229,14 +235,15 @@ void average_heads_backward(const Cuda& cuda, ConstMatrixView<T, Cuda> dz, Matri
 template void head_scores<float>(const Cuda&, ConstMatrixView<float, Cuda>, const Matrix<float, Cuda>&,
                                  MatrixView<float, Cuda>);
 template void edge_softmax<float>(const Cuda&, const BlockView<Cuda>&, const Matrix<float, Cuda>&,
-                                  const Matrix<float, Cuda>&, const RandomStream&, double,
-                                  Matrix<float, Cuda>&);
+                                  const Matrix<float, Cuda>&, const Matrix<float, Cuda>*, const RandomStream&,
+                                  double, Matrix<float, Cuda>&);
 template void attend<float>(const Cuda&, const BlockView<Cuda>&, const Matrix<float, Cuda>&, double,
                             ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>, Update);
 template void edge_softmax_backward<float>(const Cuda&, const BlockView<Cuda>&, const Matrix<float, Cuda>&,
                                            double, const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
-                                           ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
-                                           Matrix<float, Cuda>&, Matrix<float, Cuda>&);
+                                           const Matrix<float, Cuda>*, ConstMatrixView<float, Cuda>,
+                                           ConstMatrixView<float, Cuda>, Matrix<float, Cuda>&,
+                                           Matrix<float, Cuda>&);
 template void attend_backward<float>(const Cuda&, const BlockView<Cuda>&, const DeviceArray<std::int64_t>&,
                                      const Matrix<float, Cuda>&, double, const Matrix<float, Cuda>&,
                                      const Matrix<float, Cuda>&, const BlockView<Cuda>&,

@@ -20,6 +20,12 @@ ESPALIER_HD inline T leaky_gradient(T x) {
   return x > 0 ? T{1} : static_cast<T>(kLeakySlope);
 }
 
+/// What stands before the leaky ReLU, of a head; `terms`: what features of the edge add, or null.
+template <class T>
+ESPALIER_HD inline T score_of(T source, T target, const T* terms, std::int64_t head) {
+  return terms == nullptr ? source + target : (source + target) + terms[head];
+}
+
 /// A weight with what dropout says of it in its sign.
 template <class T>
 ESPALIER_HD inline T marked(T weight, bool kept) {

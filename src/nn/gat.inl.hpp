@@ -2,13 +2,17 @@
 // itself is nn/edge_softmax.hpp.
 //
 //     P = X W [columns, heads * width]          part h of a row belongs to head h
-//     w = softmax over u in N(v) and v of leaky_relu(a_source_h . p_uh + a_target_h . p_vh)
+//     w = softmax over u in N(v) and v of leaky_relu(a_source_h . p_uh + a_target_h . p_vh + c_uvh)
 //     z_vh = sum_u dropout(w_uv) p_uh
 //     Z = [z_v1 .. z_vH] + b, or their mean over the heads, + b
 //
-// The block's values are not read: attention is over the picks, whichever sampler drew them.
+// c is what features of edges add (src/nn/edge_terms.hpp): nothing for v itself, and nothing where
+// there are none. The block's values are not read: attention is over the picks, whichever sampler
+// drew them.
 #pragma once
 
+#include "edge_terms.hpp"
+#include "espalier/base/arrays.hpp"
 #include "espalier/dense/gemm.hpp"
 #include "espalier/nn/edge_softmax.hpp"
 #include "espalier/nn/layer.hpp"
@@ -33,7 +37,7 @@ class GatLayer final : public Layer<T, Space> {
   void forward(const Space& space, const BlockView<Space>& block, InputForm, ConstMatrixView<T, Space> x,
                Tensors weights, const RandomStream& attention, M& z) override {
     run(space, block, x, weights, attention, shape_.attention_dropout,
-        {projected_, source_, target_, weights_, all_}, z);
+        {projected_, source_, target_, weights_, all_, terms_}, z);
   }
 
   void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -46,8 +50,10 @@ class GatLayer final : public Layer<T, Space> {
       average_heads_backward<T>(space, dz, all_);
       dall = all_;
     }
-    edge_softmax_backward<T>(space, block, weights_, rate, source_, target_, projected_, dall, dweights,
-                             dtarget);
+    edge_softmax_backward<T>(space, block, weights_, rate, source_, target_,
+                             reads_edges() ? &terms_ : nullptr, projected_, dall, dweights, dtarget);
+    if (reads_edges())
+      edge_terms_backward<T>(space, block, dweights, EntryNumbers::kWithOwn, gradients[kEdge]);
     transpose(space, block, scratch.transposed, &scratch.positions);
     attend_backward<T>(space, scratch.transposed, scratch.positions, weights_, rate, dweights, dtarget, block,
                        dall, weights[kSource].value, weights[kTarget].value, dsource, dprojected);
@@ -62,15 +68,18 @@ class GatLayer final : public Layer<T, Space> {
   void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                 Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
     auto& [projected, source, target, of_edges, all] = scratch.matrices;
-    run(space, block, x, weights, {}, 0, {projected, source, target, of_edges, all}, z);
+    run(space, block, x, weights, {}, 0, {projected, source, target, of_edges, all, scratch.more[0]}, z);
   }
 
  private:
-  static constexpr int kWeight = 0, kSource = 1, kTarget = 2, kBias = 3;
+  static constexpr int kWeight = 0, kSource = 1, kTarget = 2, kEdge = 3;
+  bool reads_edges() const { return shape_.edge_features > 0; }
+  int bias() const { return kEdge + reads_edges(); }
 
   /// What is computed on the way.
   struct Kept {
     M &projected, &source, &target, &weights, &all;
+    M& terms;  ///< c, where the weights will be
   };
 
   void run(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x, Tensors tensors,
@@ -83,20 +92,28 @@ class GatLayer final : public Layer<T, Space> {
     kept.target.resize(block.rows, heads);
     head_scores<T>(space, projected, tensors[kSource].value, kept.source);
     head_scores<T>(space, projected.first_rows(block.rows), tensors[kTarget].value, kept.target);
-    edge_softmax<T>(space, block, kept.source, kept.target, attention, rate, kept.weights);
+    if (reads_edges()) {
+      check_edges(shape_, block);
+      kept.terms.resize(block.entries() + block.rows, heads);
+      fill_zero(space, kept.terms.data);
+      add_edge_terms<T>(space, block, tensors[kEdge].value, EntryNumbers::kWithOwn, kept.terms);
+    }
+    edge_softmax<T>(space, block, kept.source, kept.target, reads_edges() ? &kept.terms : nullptr, attention,
+                    rate, kept.weights);
     z.resize(block.rows, shape_.out);
     if (shape_.averages_heads) {
       kept.all.resize(block.rows, projected.columns);
       attend<T>(space, block, kept.weights, rate, projected, kept.all);
-      average_heads<T>(space, kept.all, tensors[kBias].value, z);
+      average_heads<T>(space, kept.all, tensors[bias()].value, z);
     } else {
-      fill_rows<T>(space, tensors[kBias].value, z);
+      fill_rows<T>(space, tensors[bias()].value, z);
       attend<T>(space, block, kept.weights, rate, projected, z, Update::kAccumulate);
     }
   }
 
   LayerShape shape_;
   M projected_, source_, target_, weights_;
+  M terms_;
   M all_;  ///< of all heads, where they are averaged; then its gradient
 };
 
@@ -106,10 +123,12 @@ inline MatrixForm gat_matrix(std::string_view) {
 
 inline std::vector<TensorShape> gat_tensors(const LayerShape& s) {
   const std::int64_t width = head_width(s);
-  return {{"weight", s.in, s.heads * width},
-          {"source", s.heads, width},
-          {"target", s.heads, width},
-          {"bias", 1, s.out, Start::kZero}};
+  std::vector<TensorShape> tensors = {{"weight", s.in, s.heads * width},
+                                      {"source", s.heads, width},
+                                      {"target", s.heads, width},
+                                      {"bias", 1, s.out, Start::kZero}};
+  add_edge_tensor(s, tensors);
+  return tensors;
 }
 
 inline LayerCosts gat_costs(const LayerShape& s, const BlockSize& b) {
@@ -121,6 +140,7 @@ inline LayerCosts gat_costs(const LayerShape& s, const BlockSize& b) {
   const LayerWork forward = {product, edges * all, 4 * edges * heads + b.columns * all};
   std::vector<double> arrays = {b.columns * all, b.columns * heads, b.rows * heads, edges * heads};
   if (s.averages_heads) arrays.push_back(b.rows * all);
+  if (s.edge_features > 0) arrays.push_back(edges * heads);
   return {.forward = forward,
           .backward = {product * (first ? 1 : 2), 2 * edges * all, 8 * edges * heads + 2 * b.columns * all},
           .evaluation = forward,
@@ -139,6 +159,7 @@ inline constexpr LayerKind kGat = {
     .activation = "elu",
     .takes_heads = true,
     .drops_attention = true,
+    .takes_edges = true,
     .takes_aggregator = false,
     .multiplies_block = false,
     .takes_relations = false,

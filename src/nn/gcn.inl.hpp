@@ -112,6 +112,7 @@ inline constexpr LayerKind kGcn = {
     .activation = "relu",
     .takes_heads = false,
     .drops_attention = false,
+    .takes_edges = false,
     .takes_aggregator = false,
     .multiplies_block = true,
     .takes_relations = false,

@@ -113,6 +113,7 @@ inline constexpr LayerKind kGin = {
     .activation = "relu",
     .takes_heads = false,
     .drops_attention = false,
+    .takes_edges = false,
     .takes_aggregator = false,
     .multiplies_block = true,
     .takes_relations = false,

@@ -3,6 +3,7 @@
 //
 //     k_j = x_j K_s + k_s,  q_i = x_i Q_t + q_t,  v_j = x_j V_s + v_s      heads side by side
 //     e_ij = (q_i^h . k_j^h W_att^rh) mu_rh / sqrt(d)
+//            + what features of the edge add (src/nn/edge_terms.hpp), which is not the paper's
 //     w_ij = softmax of e_ij over all entries of row i, whatever their relations
 //     a_i^h = sum over j of dropout(w_ij) v_j^h W_msg^rh
 //     y_i  = gelu(a_i) A_t + b_t
@@ -22,6 +23,7 @@
 
 #include <cmath>
 
+#include "edge_terms.hpp"
 #include "entry_softmax.hpp"
 #include "espalier/base/arrays.hpp"
 #include "espalier/dense/gemm.hpp"
@@ -81,6 +83,8 @@ class HgtLayer final : public Layer<T, Space> {
     for (std::int64_t r = 0; r < shape_.relations; ++r) messages_backward(space, block, r, tensors, back);
     entry_softmax_backward<T>(space, block, kOver, scores_, weights_, shape_.attention_dropout,
                               back.of_entries);
+    if (reads_edges())
+      edge_terms_backward<T>(space, block, back.of_entries, EntryNumbers::kAlone, gradients[bias() - 1]);
     back.dattention.resize(parts() * head_width_, head_width_);
     for (std::int64_t r = 0; r < shape_.relations; ++r) scores_backward(space, block, r, back);
     scale_matrices_backward<T>(space, tensors[kAttention].value, tensors[kPrior].value, factor(),
@@ -103,7 +107,8 @@ class HgtLayer final : public Layer<T, Space> {
   static constexpr int kKey = 0, kValue = 2, kQuery = 4, kAttention = 6, kMessage = 7, kPrior = 8,
                        kOutput = 9, kSkip = 11;  // the bias of a map follows it
   static constexpr SoftmaxOver kOver = {};
-  int bias() const { return hgt_skips(shape_) ? kSkip + 1 : kSkip; }
+  bool reads_edges() const { return shape_.edge_features > 0; }
+  int bias() const { return kSkip + hgt_skips(shape_) + reads_edges(); }
 
   /// What is computed on the way.
   struct Kept {
@@ -163,6 +168,10 @@ class HgtLayer final : public Layer<T, Space> {
     for (M* stack : {&kept.first, &kept.second}) stack->resize(at_once, head_width_);
     scale_matrices<T>(space, tensors[kAttention].value, tensors[kPrior].value, factor(), kept.scaled);
     score(space, block, kept);
+    if (reads_edges()) {
+      check_edges(shape_, block);
+      add_edge_terms<T>(space, block, tensors[bias() - 1].value, EntryNumbers::kAlone, kept.scores);
+    }
     entry_softmax<T>(space, block, kOver, kept.scores, attention, rate, kept.weights);
     aggregate(space, block, tensors, rate, kept);
     gelu<T>(space, kept.aggregated, kept.activated);
@@ -321,6 +330,7 @@ inline std::vector<TensorShape> hgt_tensors(const LayerShape& s) {
                                       {"output_bias", s.types, s.out, Start::kZero}};
   if (hgt_skips(s)) tensors.push_back({"skip", s.types, 1, Start::kOne});
   tensors.push_back({"bias", 1, s.out, Start::kZero});
+  add_edge_tensor(s, tensors);
   return tensors;
 }
 
@@ -362,6 +372,7 @@ inline constexpr LayerKind kHgt = {
     .activation = "relu",
     .takes_heads = true,
     .drops_attention = false,
+    .takes_edges = true,
     .takes_aggregator = false,
     .multiplies_block = false,
     .takes_relations = true,

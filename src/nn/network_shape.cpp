@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "espalier/base/error.hpp"
+#include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/nn/activation.hpp"
 #include "espalier/nn/jumping.hpp"
@@ -17,6 +18,7 @@ InputShape input_shape(const GraphInfo& graph, bool apart, std::int64_t embeddin
     input.width = std::max(input.width, table.width);
     input.learnt |= table.learnt;
   }
+  input.edge_features = edge_table(graph).width;
   if (apart) input.relations = std::ssize(graph.schema.relations());
   const auto& types = graph.schema.types();
   for (int t = 0; t < std::ssize(types) && types.size() > 1; ++t) {
@@ -49,7 +51,8 @@ NetworkShape network_shape(const ModelConfig& model, const InputShape& input, st
       .input_gradient = input.learnt,
       .types = input.types,
       .relations = input.relations,
-      .bases = std::min(model.bases, input.relations)};
+      .bases = std::min(model.bases, input.relations),
+      .edge_features = model.edge_features ? input.edge_features : 0};
 }
 
 MatrixForm matrix_form(const ModelConfig& model) {
@@ -71,6 +74,7 @@ void check_model_keys(const Config& config) {
   needs("heads", model.heads != defaults.heads, &LayerKind::takes_heads);
   needs("output_heads", model.output_heads != defaults.output_heads, &LayerKind::takes_heads);
   needs("attention_dropout", model.attention_dropout.value.has_value(), &LayerKind::takes_heads);
+  needs("edge_features", model.edge_features, &LayerKind::takes_edges);
   needs("bases", model.bases != defaults.bases, &LayerKind::takes_bases);
   needs("aggregator", model.aggregator != defaults.aggregator, &LayerKind::takes_aggregator);
   if (config.train.sparse_products != "own" && (!kind.multiplies_block || model.aggregator == "max"))
@@ -134,6 +138,7 @@ NetworkLayer graph_layer(const NetworkShape& s, const LayerKind& kind, int numbe
                 .attention_dropout = s.attention_dropout,
                 .types = std::max<std::int64_t>(1, std::ssize(s.types)),
                 .relations = s.relations,
+                .edge_features = s.edge_features,
                 .bases = s.bases};
   made.activates = !last;
   made.normalizes = !last && s.normalize != "none";

@@ -5,7 +5,8 @@
 // signal. Of relation r and head h, whose parts of the result stand side by side (in the last
 // layer: their mean):
 //
-//     e_ij  = leaky_relu(a_source^rh . x_j W_rh + a_target^rh . x_i W_rh)
+//     e_ij  = leaky_relu(a_source^rh . x_j W_rh + a_target^rh . x_i W_rh + what features of the edge
+//                        add (src/nn/edge_terms.hpp))
 //     w_ij  = softmax of e_ij over the picks j of relation r in row i
 //     Z_i,h = (X W_self)_i,h + sum over r, j of dropout(w_ij) x_j W_rh + bias
 //
@@ -20,6 +21,7 @@
 // The block's values are not read: attention is over the picks, whichever sampler drew them.
 #pragma once
 
+#include "edge_terms.hpp"
 #include "entry_softmax.hpp"
 #include "espalier/base/arrays.hpp"
 #include "espalier/dense/gemm.hpp"
@@ -64,6 +66,8 @@ class RgatLayer final : public Layer<T, Space> {
     for (std::int64_t r = 0; r < shape_.relations; ++r)
       messages_backward(space, block, r, x, weights, dz, scratch, gradients, dx);
     entry_softmax_backward<T>(space, block, kOver, scores_, weights_, shape_.attention_dropout, of_entries);
+    if (reads_edges())
+      edge_terms_backward<T>(space, block, of_entries, EntryNumbers::kAlone, gradients[kEdge]);
     of_vectors.resize(2 * parts(), shape_.in);
     for (std::int64_t r = 0; r < shape_.relations; ++r)
       scores_backward(space, block, r, x, {of_entries.data.data(), shape_.heads}, scratch, of_vectors, dx);
@@ -81,7 +85,9 @@ class RgatLayer final : public Layer<T, Space> {
   }
 
  private:
-  static constexpr int kSelf = 0, kWeight = 1, kSource = 2, kTarget = 3, kBias = 4;
+  static constexpr int kSelf = 0, kWeight = 1, kSource = 2, kTarget = 3, kEdge = 4;
+  bool reads_edges() const { return shape_.edge_features > 0; }
+  int bias() const { return kEdge + reads_edges(); }
   static constexpr SoftmaxOver kOver = {.relations = true, .slope = kLeakySlope};
 
   /// What is computed on the way.
@@ -125,7 +131,7 @@ class RgatLayer final : public Layer<T, Space> {
     find_segments(space, block, shape_.relations, kept.segments);
     weigh(space, block, x, tensors, attention, rate, kept);
     z.resize(block.rows, shape_.out);
-    gemm_plus_row<T>(space, tensors[kBias].value, x.first_rows(block.rows), tensors[kSelf].value, z);
+    gemm_plus_row<T>(space, tensors[bias()].value, x.first_rows(block.rows), tensors[kSelf].value, z);
     const auto at_once = std::min(block.rows, kStackedSegments<Space>);
     kept.summed.resize(shape_.heads * at_once, shape_.in);
     kept.messages.resize(stacked_messages() * at_once, width_);
@@ -152,6 +158,10 @@ class RgatLayer final : public Layer<T, Space> {
     for (std::int64_t r = 0; r < shape_.relations; ++r)
       segment_dots<T>(space, block, kept.segments.of(r), vectors_of(kept.vectors, 0, r),
                       vectors_of(kept.vectors, 1, r), x, kept.scores);
+    if (reads_edges()) {
+      check_edges(shape_, block);
+      add_edge_terms<T>(space, block, tensors[kEdge].value, EntryNumbers::kAlone, kept.scores);
+    }
     entry_softmax<T>(space, block, kOver, kept.scores, attention, rate, kept.weights);
   }
 
@@ -203,11 +213,13 @@ inline MatrixForm rgat_matrix(std::string_view) {
 inline std::vector<TensorShape> rgat_tensors(const LayerShape& s) {
   const std::int64_t width = head_width(s), parts = s.relations * s.heads;
   // What relations give is added up: together they begin as one matrix [R in, width] for each head.
-  return {{"self", s.in, s.out},
-          {"weight", parts * s.in, width, Start::kGlorot, s.heads},
-          {"source", parts, width, Start::kGlorot, s.relations},
-          {"target", parts, width, Start::kGlorot, s.relations},
-          {"bias", 1, s.out, Start::kZero}};
+  std::vector<TensorShape> tensors = {{"self", s.in, s.out},
+                                      {"weight", parts * s.in, width, Start::kGlorot, s.heads},
+                                      {"source", parts, width, Start::kGlorot, s.relations},
+                                      {"target", parts, width, Start::kGlorot, s.relations},
+                                      {"bias", 1, s.out, Start::kZero}};
+  add_edge_tensor(s, tensors);
+  return tensors;
 }
 
 inline LayerCosts rgat_costs(const LayerShape& s, const BlockSize& b) {
@@ -251,6 +263,7 @@ inline constexpr LayerKind kRgat = {
     .activation = "relu",
     .takes_heads = true,
     .drops_attention = false,
+    .takes_edges = true,
     .takes_aggregator = false,
     .multiplies_block = false,
     .takes_relations = true,

@@ -110,6 +110,7 @@ inline constexpr LayerKind kRgcn = {
     .activation = "relu",
     .takes_heads = false,
     .drops_attention = false,
+    .takes_edges = false,
     .takes_aggregator = false,
     .multiplies_block = false,
     .takes_relations = true,

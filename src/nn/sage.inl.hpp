@@ -165,6 +165,7 @@ inline constexpr LayerKind kSage = {
     .activation = "relu",
     .takes_heads = false,
     .drops_attention = false,
+    .takes_edges = false,
     .takes_aggregator = true,
     .multiplies_block = true,
     .takes_relations = false,

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "espalier/base/error.hpp"
+
 namespace espalier {
 
 namespace {
@@ -157,6 +159,125 @@ Matrix<T> OwnedReader::features(const HeldTypes& held, std::int64_t width) const
   return mine;
 }
 
+// Edges of one range of rows after another, with their features. Each relation's features stand in
+// the file in the order of its entries, so a range begins where those before it have ended: ranges
+// of the ranks of a column follow one another, and those of a later call follow all of these.
+template <class Index, class T>
+class OwnedReader::EdgePieces {
+ public:
+  EdgePieces(const Communicator& column, const GraphFile& file, const std::vector<std::uint8_t>& held,
+             std::int64_t width, bool in_turn)
+      : column_(column),
+        file_(file),
+        held_(held),
+        width_(width),
+        in_turn_(in_turn),
+        before_(held.size(), 0) {}
+
+  // Collective over the column; in turn: ranges follow one another by rank. Else all have all rows.
+  OwnedEdges<Index, T> read(std::int64_t begin, std::int64_t end) {
+    const auto rows = file_.read_rows<Index>(begin, end);
+    const auto& schema = file_.info().schema;
+    OwnedEdges<Index, T> piece;
+    piece.entries.rows = rows.rows;
+    piece.entries.columns = rows.columns;
+    std::vector<std::int64_t> counts(held_.size(), 0);
+    std::vector<std::uint8_t> relations;
+    for (std::int64_t k = 0; k < rows.rows; ++k) {
+      for (const auto column : rows.row_indices(k)) {
+        const int relation = schema.relation_of(column);
+        if (held_[relation] == 0) continue;
+        piece.entries.indices.push_back(column);
+        relations.push_back(static_cast<std::uint8_t>(relation));
+        ++counts[relation];
+      }
+      piece.entries.indptr.push_back(piece.entries.entries());
+    }
+    piece.rows.resize(std::ssize(relations), width_);
+    std::fill(piece.rows.data.begin(), piece.rows.data.end(), T{});
+    auto first = first_of_mine(counts);
+    for (int r = 0; r < std::ssize(held_); ++r)
+      if (held_[r] != 0) place(r, first[r], counts[r], relations, piece.rows);
+    return piece;
+  }
+
+  // When all was read.
+  void check_counts() const {
+    for (int r = 0; r < std::ssize(held_); ++r)
+      if (held_[r] != 0 && before_[r] != file_.info().edge_features[r].entries)
+        input_error("{}: relation {} has {} edges and features for {} of them; import the graph again",
+                    file_.path(), file_.info().schema.full_name(r), before_[r],
+                    file_.info().edge_features[r].entries);
+  }
+
+ private:
+  // Of each relation the first of my entries among all; those of this call are behind it then.
+  std::vector<std::int64_t> first_of_mine(const std::vector<std::int64_t>& counts) {
+    auto first = before_;
+    Buffer<std::int64_t> all;
+    const std::span<const std::int64_t> mine(counts);
+    if (in_turn_)
+      all = column_.all_gather_v(mine, kLabel);
+    else
+      all.assign(counts.begin(), counts.end());
+    const auto relations = std::ssize(counts);
+    for (std::int64_t at = 0; at < std::ssize(all); ++at) {
+      if (in_turn_ && at / relations < column_.rank()) first[at % relations] += all[at];
+      before_[at % relations] += all[at];
+    }
+    for (int r = 0; r < relations; ++r)
+      if (held_[r] != 0 && before_[r] > file_.info().edge_features[r].entries) check_counts();
+    return first;
+  }
+  void place(int relation, std::int64_t first, std::int64_t count, const std::vector<std::uint8_t>& relations,
+             Matrix<T>& rows) const {
+    const auto read = file_.read_edge_features<T>(relation, first, first + count);
+    std::int64_t at = 0;
+    for (std::int64_t e = 0; e < rows.rows; ++e)
+      if (relations[e] == relation) std::copy_n(read.row(at++), read.columns, rows.row(e));
+  }
+
+  const Communicator& column_;
+  const GraphFile& file_;
+  const std::vector<std::uint8_t>& held_;
+  std::int64_t width_;
+  bool in_turn_;
+  std::vector<std::int64_t> before_;  // [relations] entries that were read, by all
+};
+
+template <class Index, class T>
+OwnedEdges<Index, T> OwnedReader::edges(const std::vector<std::uint8_t>& held, std::int64_t width) const {
+  EdgePieces<Index, T> pieces(grid_.column_comm(), file_, held, width, ownership_.parts() > 1);
+  OwnedEdges<Index, T> mine;
+  if (!ownership_.is_map()) {
+    mine = pieces.read(ownership_.ranges().begin(part_), ownership_.ranges().end(part_));
+  } else {
+    mine.entries.rows = ownership_.size(part_);
+    mine.entries.columns = file_.info().columns;
+    mine.rows.columns = width;
+    std::int64_t rows = 0;
+    for (const auto& edges : file_.info().edge_features) rows += edges.entries;
+    each_piece(rows * width * std::int64_t{sizeof(T)},
+               [&](const Deal& deal, std::int64_t begin, std::int64_t end) {
+                 const auto piece = pieces.read(begin, end);
+                 Buffer<std::int64_t> sizes(piece.entries.rows), starts(piece.entries.rows + 1);
+                 for (std::int64_t k = 0; k < piece.entries.rows; ++k) sizes[k] = piece.entries.row_size(k);
+                 for (std::int64_t k = 0; k <= piece.entries.rows; ++k)
+                   starts[k] = piece.entries.indptr[k] * width;
+                 auto entries = mine.entries.entries();
+                 for (const auto size : deal.send(sizes.data(), 1))
+                   mine.entries.indptr.push_back(entries += size);
+                 append(mine.entries.indices, deal.send(piece.entries.indptr, piece.entries.indices));
+                 append(mine.rows.data, deal.send(starts, piece.rows.data));
+               });
+  }
+  pieces.check_counts();
+  mine.rows.rows = mine.entries.entries() + 1;
+  mine.rows.data.resize(mine.rows.rows * width);
+  std::fill_n(mine.rows.row(mine.rows.rows - 1), width, T{});
+  return mine;
+}
+
 template <class T, class Read>
 Buffer<T> OwnedReader::collect_share(std::int64_t width, Read read) const {
   const auto shares = ownership_.cut(grid_.replication());
@@ -186,5 +307,13 @@ template Matrix<float> OwnedReader::features() const;
 template Matrix<Half> OwnedReader::features() const;
 template Matrix<float> OwnedReader::features(const HeldTypes&, std::int64_t) const;
 template Matrix<Half> OwnedReader::features(const HeldTypes&, std::int64_t) const;
+template OwnedEdges<std::int32_t, float> OwnedReader::edges(const std::vector<std::uint8_t>&,
+                                                            std::int64_t) const;
+template OwnedEdges<std::int32_t, Half> OwnedReader::edges(const std::vector<std::uint8_t>&,
+                                                           std::int64_t) const;
+template OwnedEdges<std::int64_t, float> OwnedReader::edges(const std::vector<std::uint8_t>&,
+                                                            std::int64_t) const;
+template OwnedEdges<std::int64_t, Half> OwnedReader::edges(const std::vector<std::uint8_t>&,
+                                                           std::int64_t) const;
 
 }  // namespace espalier

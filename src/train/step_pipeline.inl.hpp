@@ -63,14 +63,14 @@ void StepPipelineOn<Space>::booked_to(const Epoch* epoch, Work work) {
 }
 
 template <class Space>
-TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows) {
+TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, EdgesOn<Space>& edges) {
   if (begun_.empty()) begin_step();
   auto begun = std::move(begun_.front());
   begun_.pop_front();
   {
     const typename StageClock<Space>::Scope waiting(clock_, kFetch);
     job_.input.advance(space_, begun.pending, FetchMove::kRows, kFetch);
-    job_.input.finish(space_, begun.pending, rows, kFetch);
+    job_.input.finish(space_, begun.pending, begun.step.minibatches, rows, edges, kFetch);
     begun.step.remote_rows = begun.pending.remote_rows();
     begun.step.embedded = std::move(begun.pending.embedded);
     idle_.push_back(std::move(begun.pending));

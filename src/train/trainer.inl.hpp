@@ -148,7 +148,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   take_up_losses(plan);
   while (cursor_.step < plan.steps()) {
     note_step(cursor_.epoch, cursor_.step + 1, plan.steps());
-    const auto step = pipeline_.next(inputs_);
+    const auto step = pipeline_.next(inputs_, edges_);
     train_step(plan, cursor_.step, step);
     note_work(step);
     ++cursor_.step;

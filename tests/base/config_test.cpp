@@ -57,6 +57,7 @@ normalize = "batch"
 activation = "elu"
 aggregator = "max"
 bases = 3
+edge_features = true
 embedding = 24
 heads = 3
 output_heads = 2

@@ -55,10 +55,10 @@ struct AttentionCase {
     const Cpu cpu{threads};
     head_scores<T>(cpu, p, a_source, source);
     head_scores<T>(cpu, ConstMatrixView<T>(p).first_rows(block.rows), a_target, target);
-    edge_softmax<T>(cpu, view, source, target, mask, rate, weights);
+    edge_softmax<T>(cpu, view, source, target, nullptr, mask, rate, weights);
     z.resize(block.rows, heads * width);
     attend<T>(cpu, view, weights, rate, p, z);
-    edge_softmax_backward<T>(cpu, view, weights, rate, source, target, p, dz, dweights, dtarget);
+    edge_softmax_backward<T>(cpu, view, weights, rate, source, target, nullptr, p, dz, dweights, dtarget);
     Block transposed;
     Buffer<std::int64_t> positions;
     transpose(cpu, view, transposed, &positions);

@@ -40,7 +40,7 @@ void expect_near(const Matrix<double>& a, const Matrix<double>& b) {
 TEST(EdgeSoftmax, HandChecked) {
   const auto source = matrix(3, 1, {kLn2, -5 * kLn2, 0}), target = matrix(2, 1, {0, 3});
   Matrix<double> weights, dweights, dtarget, dsource, dp;
-  edge_softmax<double>(Cpu{1}, small_block(), source, target, {}, 0, weights);
+  edge_softmax<double>(Cpu{1}, small_block(), source, target, nullptr, {}, 0, weights);
   expect_near(weights, matrix(5, 1, {1 / 7.0, 0, 2 / 7.0, 4 / 7.0, 1}));
   const auto p = matrix(3, 2, {7, 14, 21, 0, 0, -7});
   Matrix<double> z(2, 2);
@@ -51,7 +51,8 @@ TEST(EdgeSoftmax, HandChecked) {
   // dw = p_j . dz_i = 21, 0, 7; their weighted mean 3 + 4 = 7. For vertex 2 (score 0) the slope is
   // that of negative ones.
   const auto dz = matrix(2, 2, {1, 0, 1, 0});
-  edge_softmax_backward<double>(Cpu{1}, small_block(), weights, 0, source, target, p, dz, dweights, dtarget);
+  edge_softmax_backward<double>(Cpu{1}, small_block(), weights, 0, source, target, nullptr, p, dz, dweights,
+                                dtarget);
   expect_near(dweights, matrix(5, 1, {0.2 * 14 / 7, 0, 0.2 * -14 / 7, 0, 0}));
   expect_near(dtarget, matrix(2, 1, {0, 0}));
   Block transposed;

@@ -45,7 +45,7 @@ class EdgeSoftmaxCuda : public CudaTest {
     head_scores<float>(gpu(), ConstMatrixView<float, Cuda>(p).first_rows(c.block.rows), a_target, target);
     expect_bits(source, c.source, "scores of sources");
     expect_bits(target, c.target, "scores of targets");
-    edge_softmax<float>(gpu(), block, source, target, c.mask, c.rate, weights);
+    edge_softmax<float>(gpu(), block, source, target, nullptr, c.mask, c.rate, weights);
     expect_near(weights, c.weights);
 
     weights = up(c.weights);
@@ -56,7 +56,8 @@ class EdgeSoftmaxCuda : public CudaTest {
     attend<float>(gpu(), block, weights, c.rate, p, z, Update::kAccumulate);
     attend<float>(Cpu{1}, c.block, c.weights, c.rate, c.p, c.z, Update::kAccumulate);
     expect_bits(z, c.z, "Z, twice");
-    edge_softmax_backward<float>(gpu(), block, weights, c.rate, source, target, p, dz, dweights, dtarget);
+    edge_softmax_backward<float>(gpu(), block, weights, c.rate, source, target, nullptr, p, dz, dweights,
+                                 dtarget);
     expect_bits(dweights, c.dweights, "gradient of the weights");
     expect_bits(dtarget, c.dtarget, "gradient of the targets");
     Csr<std::int32_t, Cuda> transposed;

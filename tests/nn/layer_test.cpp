@@ -263,7 +263,7 @@ TEST(Layer, AttentionsMaskIsKeyedByThePassAndTheLayer) {
                         target);
     const RandomStream mask{
         c.pass.seed, Purpose::kAttention, c.pass.epoch, c.pass.batch, static_cast<std::uint64_t>(layer), 0};
-    edge_softmax<double>(cpu, block, source, target, mask, 0.5, weights);
+    edge_softmax<double>(cpu, block, source, target, nullptr, mask, 0.5, weights);
     z.resize(block.rows, 6);
     fill_rows<double>(cpu, tensors[3].value, z);
     attend<double>(cpu, block, weights, 0.5, projected, z, Update::kAccumulate);

@@ -64,6 +64,7 @@ struct ModelConfig {
   std::string activation = "auto";
   std::string aggregator = "mean";
   std::int64_t bases = 8;  ///< of rgcn
+  bool edge_features = false;
   std::int64_t embedding = 0;
   std::int64_t heads = 4;
   std::int64_t output_heads = 1;

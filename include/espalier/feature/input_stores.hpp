@@ -1,5 +1,6 @@
 // The stores that the rows of a network's input come from, one for each table (input_tables.hpp):
-// features first, embeddings last. What is asked of them together: the rows of minibatches.
+// features first, embeddings last; and features of edges, where the network reads them. What is
+// asked of them together: the rows of minibatches.
 #pragma once
 
 #include <functional>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/embedding_store.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/feature/store.hpp"
@@ -21,9 +23,11 @@ struct PendingInputOn {
   std::vector<std::unique_ptr<PendingFetchOn<Space>>> fetches;
   /// Which embeddings each minibatch reads.
   std::vector<Array<Space, std::int64_t>> embedded;
+  PendingEdgesOn<Space> edges;
 
   void progress() {
     for (auto& fetch : fetches) fetch->progress();
+    edges.fetch.progress();
   }
   /// Rows that were asked of other ranks.
   std::int64_t remote_rows() const {
@@ -46,13 +50,16 @@ class InputStoresOn {
 
   explicit InputStoresOn(FeatureStoreOn<Space> only) { features_.push_back(std::move(only)); }
   explicit InputStoresOn(std::vector<FeatureStoreOn<Space>> features,
-                         std::unique_ptr<EmbeddingStoreOn<Space>> embeddings = nullptr)
-      : features_(std::move(features)), embeddings_(std::move(embeddings)) {}
+                         std::unique_ptr<EmbeddingStoreOn<Space>> embeddings = nullptr,
+                         std::shared_ptr<const EdgeStoreOn<Space>> edges = nullptr)
+      : features_(std::move(features)), embeddings_(std::move(embeddings)), edges_(std::move(edges)) {}
 
   const std::vector<FeatureStoreOn<Space>>& features() const { return features_; }
   std::vector<FeatureStoreOn<Space>>& features() { return features_; }
   /// Null where none are learnt.
   EmbeddingStoreOn<Space>* embeddings() const { return embeddings_.get(); }
+  /// Features of edges, or null.
+  const std::shared_ptr<const EdgeStoreOn<Space>>& edges() const { return edges_; }
 
   std::size_t tables() const { return features_.size() + (embeddings_ != nullptr); }
   const RowStoreOn<Space>& table(std::size_t k) const {
@@ -65,7 +72,7 @@ class InputStoresOn {
   /// of them (RowStoreOn::aggregate)?
   bool all_near() const;
 
-  /// Collective over the process column. The rows of the vertices of minibatches.
+  /// Collective over the process column. The rows of the vertices of minibatches; not of edges.
   void fetch(const Space& space, std::span<const MinibatchOn<Space>> minibatches, InputMatrices<Space>& rows,
              std::string_view label) const;
 
@@ -75,9 +82,10 @@ class InputStoresOn {
                     std::string_view label) const;
   void advance(const Space& space, PendingInputOn<Space>& pending, FetchMove move,
                std::string_view label) const;
-  /// Collective over the process column: rows are those of this moment.
-  void finish(const Space& space, PendingInputOn<Space>& pending, InputMatrices<Space>& rows,
-              std::string_view label) const;
+  /// Collective over the process column: rows are those of this moment. The blocks of the
+  /// `minibatches` that were asked for point to what is in `edges`.
+  void finish(const Space& space, PendingInputOn<Space>& pending, std::span<MinibatchOn<Space>> minibatches,
+              InputMatrices<Space>& rows, EdgesOn<Space>& edges, std::string_view label) const;
 
  private:
   /// Calls use(lists) with what table k is asked for; `numbers` is memory for it.
@@ -88,6 +96,7 @@ class InputStoresOn {
 
   std::vector<FeatureStoreOn<Space>> features_;
   std::unique_ptr<EmbeddingStoreOn<Space>> embeddings_;
+  std::shared_ptr<const EdgeStoreOn<Space>> edges_;
 };
 using InputStores = InputStoresOn<Cpu>;
 
@@ -156,22 +165,26 @@ void InputStoresOn<Space>::begin_counts(const Space& space, std::span<const Mini
   for (std::size_t k = 0; k < tables(); ++k)
     with_lists(space, k, minibatches, rows_to_fetch, k < features_.size() ? of_features : pending.embedded,
                [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label); });
+  if (edges_) edges_->begin_counts(space, minibatches, pending.edges, label);
 }
 
 template <class Space>
 void InputStoresOn<Space>::advance(const Space& space, PendingInputOn<Space>& pending, FetchMove move,
                                    std::string_view label) const {
   for (std::size_t k = 0; k < tables(); ++k) table(k).advance(space, *pending.fetches[k], move, label);
+  if (edges_) edges_->advance(space, pending.edges, move, label);
 }
 
 template <class Space>
 void InputStoresOn<Space>::finish(const Space& space, PendingInputOn<Space>& pending,
-                                  InputMatrices<Space>& rows, std::string_view label) const {
+                                  std::span<MinibatchOn<Space>> minibatches, InputMatrices<Space>& rows,
+                                  EdgesOn<Space>& edges, std::string_view label) const {
   rows.resize(tables());
   for (std::size_t k = 0; k < tables(); ++k) {
     table(k).correct(space, *pending.fetches[k], label);
     table(k).finish_fetch(space, *pending.fetches[k], rows[k]);
   }
+  if (edges_) edges_->finish(space, pending.edges, minibatches, edges);
 }
 
 }  // namespace espalier

@@ -16,6 +16,8 @@
 // their minibatch, and of the list within one, so bits depend neither on who pushed them nor on the
 // grid, and all copies of a block row stay the same.
 //
+// Rows may be those of entries of a matrix (feature/entry_index.hpp): an entry is where its row is.
+//
 // A fetch may be under way while rows change. Those that were sent before are sent once more when
 // the fetch ends (`correct`), so what it gives are the rows of that moment, however early it began.
 #pragma once
@@ -31,6 +33,7 @@
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/comm/node_memory.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/feature/entry_index.hpp"
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/partition/group_by_owner.hpp"
 #include "espalier/partition/held_types.hpp"
@@ -141,9 +144,15 @@ class RowStoreOn {
   /// `block`: this rank's rows, ownership.size(grid.row()) x f: row k is that of
   /// ownership.vertex(grid.row(), k). The grid must stay.
   RowStoreOn(const GridOn<Space>& grid, Ownership ownership, StoredRows<Space> block);
+  /// Rows of entries: `ownership` is of the matrix' rows, `block` has a row for each entry of
+  /// `entries`, and one of zeros. It is asked for numbers of entries, and only read.
+  RowStoreOn(const GridOn<Space>& grid, Ownership ownership, EntryIndexOn<Space> entries,
+             StoredRows<Space> block);
 
   std::int64_t width() const;
   const Ownership& ownership() const { return ownership_; }
+  /// Of a store of entries which there are; else null.
+  const EntryIndexOn<Space>* entries() const { return entries_.get(); }
   /// The vertices that have rows here; what the store is asked for are their numbers.
   const HeldTypes& held() const { return held_; }
   void hold(HeldTypes held) { held_ = std::move(held); }
@@ -184,6 +193,9 @@ class RowStoreOn {
   /// rank must do it.
   void finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
                     std::vector<Matrix<float, Space>>& rows) const;
+
+  /// The same of entries in rows that my part owns. Not collective, and nothing is sent.
+  void read_own(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows) const;
 
   /// Y = B H[ids]: aggregation fused with the gather of the rows, where all_local(). `block` has a
   /// column for each of `ids`; y becomes [block.rows, f]. The bits are those of fetching the rows
@@ -226,6 +238,15 @@ class RowStoreOn {
   mutable std::optional<OwnersOn<Space>> owners_;  ///< of reach_, when they were asked for
 
  private:
+  /// What the store is asked for lies in [0, ids()).
+  std::int64_t ids() const { return entries_ ? ownership_.rows() * entries_->columns() : ownership_.rows(); }
+  template <class Id>
+  void group(const Space& space, const Array<Space, std::int64_t>& ids, OwnerGroups<Id, Space>& groups) const;
+  /// ids[0 .. count) of part `part`, mine but where all are local, become rows of my block, but for
+  /// what is returned.
+  template <class Id>
+  std::int64_t to_rows(const Space& space, Id* ids, std::int64_t count) const;
+  void take_up(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch) const;
   /// visit(rows): those that I read where they lie.
   template <class Visit>
   void with_own_rows(Visit visit) const;
@@ -240,10 +261,11 @@ class RowStoreOn {
   void send_changed(const Space& space, ConstMatrixView<float, Space> own, PendingFetchOn<Space>& fetch,
                     std::string_view label) const;
 
-  mutable PendingFetchOn<Space> fetch_;  ///< of fetch(), for its memory
-  std::int32_t version_ = 0;             ///< how often rows have changed
-  Array<Space, std::int32_t> changed_;   ///< [my rows] the version since which each is as it is;
-                                         ///< empty while none has changed
+  std::shared_ptr<const EntryIndexOn<Space>> entries_;  ///< of rows of entries, or null
+  mutable PendingFetchOn<Space> fetch_;                 ///< of fetch(), for its memory
+  std::int32_t version_ = 0;                            ///< how often rows have changed
+  Array<Space, std::int32_t> changed_;  ///< [my rows] the version since which each is as it is;
+                                        ///< empty while none has changed
   std::variant<PushMemory<std::int32_t, Space>, PushMemory<std::int64_t, Space>> push_;
 };
 using RowStore = RowStoreOn<Cpu>;

@@ -72,6 +72,8 @@ class LayerwisePassOn {
   /// Memory that the layers of one pass use one after another.
   struct Scratch {
     InputMatrices<Space> rows;
+    EdgesOn<Space> edges;
+    std::shared_ptr<const EdgeStoreOn<Space>> edge_store;  ///< that every layer reads, or null
     LayerScratch<float, Space> layer;
   };
 

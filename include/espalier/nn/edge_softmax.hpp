@@ -1,7 +1,8 @@
 // Attention over the entries of a block (Velickovic et al., Graph Attention Networks, ICLR 2018),
 // head by head:
 //
-//     e_ij = leaky_relu(s_j + t_i)             s = P a_source, t = P a_target, slope 0.2
+//     e_ij = leaky_relu(s_j + t_i + c_ij)      s = P a_source, t = P a_target, slope 0.2; c: what
+//                                              features of the edge add (src/nn/edge_terms.hpp)
 //     w_ij = exp(e_ij) / sum_k exp(e_ik)       over the entries of row i and the vertex i itself
 //     z_i  = sum_j d(w_ij) p_j                 d: dropout of weights
 //
@@ -37,14 +38,14 @@ void head_scores(const Cuda&, ConstMatrixView<T, Cuda> p, const Matrix<T, Cuda>&
 
 /// Of s and t as above the weights [entries + rows, heads], resized; source [columns, heads],
 /// target [rows, heads]. `mask`: what is dropped is drawn from it, row by row; nothing
-/// with rate 0.
+/// with rate 0. `terms`: c, where the weights will be; null: 0.
 template <class T>
 void edge_softmax(const Cpu&, const BlockView<Cpu>& block, const Matrix<T>& source, const Matrix<T>& target,
-                  const RandomStream& mask, double rate, Matrix<T>& weights);
+                  const Matrix<T>* terms, const RandomStream& mask, double rate, Matrix<T>& weights);
 template <class T>
 void edge_softmax(const Cuda&, const BlockView<Cuda>& block, const Matrix<T, Cuda>& source,
-                  const Matrix<T, Cuda>& target, const RandomStream& mask, double rate,
-                  Matrix<T, Cuda>& weights);
+                  const Matrix<T, Cuda>& target, const Matrix<T, Cuda>* terms, const RandomStream& mask,
+                  double rate, Matrix<T, Cuda>& weights);
 
 /// Z [rows, heads * width] = sum of weighted rows of P [columns, heads * width], or += it.
 template <class T>
@@ -58,13 +59,14 @@ void attend(const Cuda&, const BlockView<Cuda>& block, const Matrix<T, Cuda>& we
 /// [rows, heads], for dZ [rows, heads * width].
 template <class T>
 void edge_softmax_backward(const Cpu&, const BlockView<Cpu>& block, const Matrix<T>& weights, double rate,
-                           const Matrix<T>& source, const Matrix<T>& target, ConstMatrixView<T> p,
-                           ConstMatrixView<T> dz, Matrix<T>& dweights, Matrix<T>& dtarget);
+                           const Matrix<T>& source, const Matrix<T>& target, const Matrix<T>* terms,
+                           ConstMatrixView<T> p, ConstMatrixView<T> dz, Matrix<T>& dweights,
+                           Matrix<T>& dtarget);
 template <class T>
 void edge_softmax_backward(const Cuda&, const BlockView<Cuda>& block, const Matrix<T, Cuda>& weights,
                            double rate, const Matrix<T, Cuda>& source, const Matrix<T, Cuda>& target,
-                           ConstMatrixView<T, Cuda> p, ConstMatrixView<T, Cuda> dz, Matrix<T, Cuda>& dweights,
-                           Matrix<T, Cuda>& dtarget);
+                           const Matrix<T, Cuda>* terms, ConstMatrixView<T, Cuda> p,
+                           ConstMatrixView<T, Cuda> dz, Matrix<T, Cuda>& dweights, Matrix<T, Cuda>& dtarget);
 
 /// What the sources get: dsource [columns, heads], and dP [columns, heads * width], with what comes
 /// by way of the scores: dp_j = sum_i d(w_ij) dz_i + ds_j a_source + (if j is a destination) dt_j

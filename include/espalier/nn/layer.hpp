@@ -47,6 +47,7 @@ struct LayerShape {
   double attention_dropout = 0;     ///< probability that an edge's weight is dropped, in [0, 1)
   std::int64_t types = 1;           ///< of the graph's vertices
   std::int64_t relations = 1;       ///< of the graph
+  std::int64_t edge_features = 0;   ///< numbers that entries of a block bring (BlockView::edges)
   std::int64_t bases = 1;           ///< that relations share, at most `relations`
 };
 
@@ -95,6 +96,7 @@ struct LayerKind {
   std::string_view activation;  ///< what model.activation = auto stands for
   bool takes_heads;             ///< knows model.heads, output_heads and attention_dropout
   bool drops_attention;         ///< model.attention_dropout = auto is model.dropout, not 0
+  bool takes_edges;             ///< knows features of edges (model.edge_features)
   bool takes_aggregator;        ///< knows model.aggregator
   bool multiplies_block;        ///< calls dense/spmm, but with model.aggregator = max
   bool takes_relations;         ///< knows the relations of a typed graph; others see one relation

@@ -23,7 +23,8 @@ struct InputShape {
   };
   std::vector<Type> types = {};  ///< of a graph with several types, in order
   std::int64_t relations = 1;
-  bool learnt = false;  ///< are there embeddings among the rows?
+  bool learnt = false;             ///< are there embeddings among the rows?
+  std::int64_t edge_features = 0;  ///< of edges, as wide as the relation with most
 
   InputShape() = default;
   InputShape(std::int64_t width_) : width(width_) {}
@@ -50,6 +51,7 @@ struct NetworkShape {
   std::vector<InputShape::Type> types = {};  ///< where there are several, the rows of each go
                                              ///< through a linear map of its own to `hidden`
   std::int64_t relations = 1, bases = 1;
+  std::int64_t edge_features = 0;  ///< numbers that edges bring
 };
 
 /// Of a config, with what "auto" stands for in it.

@@ -16,6 +16,13 @@
 
 namespace espalier {
 
+/// Features of edges, and whose they are.
+template <class Index, class T>
+struct OwnedEdges {
+  Csr<Index> entries;  ///< of my rows of the matrix, those whose relation has features
+  Matrix<T> rows;      ///< beside them, and one row of zeros
+};
+
 class OwnedReader {
  public:
   /// For the rows of part grid.row(), or of the one part that there is. `piece_bytes`: about as
@@ -34,12 +41,19 @@ class OwnedReader {
   /// rows of `width` numbers.
   template <class T>
   Matrix<T> features(const HeldTypes& held, std::int64_t width) const;
+  /// Of the edges into the part's vertices, whose relations are held: rows of `width` numbers,
+  /// zeros behind those of a narrower relation. Throws UserError(kInput) where a relation has
+  /// another number of features than of entries.
+  template <class Index, class T>
+  OwnedEdges<Index, T> edges(const std::vector<std::uint8_t>& held, std::int64_t width) const;
   /// Of my share of the part: piece grid.column() of grid.replication(), as Ownership::cut cuts it.
   Buffer<std::int32_t> labels() const;
   Matrix<std::uint8_t> multi_labels() const;
 
  private:
   struct Deal;
+  template <class Index, class T>
+  class EdgePieces;
   template <class Read>
   void each_piece(std::int64_t bytes, Read read) const;
   template <class T, class Read>

@@ -79,6 +79,14 @@ struct TypeRun {
   int type = 0;
 };
 
+/// Features of some of a block's entries, as feature/edge_store.hpp fetches them: row k belongs to
+/// entry entries[k]. Memory of the space. Small: copied into kernels.
+struct EdgeRows {
+  std::int64_t count = 0, width = 0;
+  const std::int32_t* entries = nullptr;  ///< [count] counted from the block's first, ascending
+  const float* rows = nullptr;            ///< [count, width]
+};
+
 /// A block that lies elsewhere, in the memory of the space: a whole Csr, or a part of arrays that
 /// the blocks of many minibatches share. Row i has the entries indptr[i] .. indptr[i + 1] of
 /// indices and values; indptr[0] need not be 0, so indptr[rows] is not the number of entries.
@@ -93,6 +101,7 @@ struct BlockView {
   const std::uint8_t* relations = nullptr;  ///< beside indices, ascending in a row; or null: one
   std::span<const TypeRun> runs = {};       ///< of the columns' vertices, in order, memory of the
                                             ///< host; none: one type
+  EdgeRows edges = {};                      ///< of entries, where a model reads features of edges
 
   BlockView() = default;
   BlockView(std::int64_t rows_, std::int64_t columns_, std::int64_t entries_, const std::int64_t* indptr_,

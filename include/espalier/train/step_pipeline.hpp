@@ -48,8 +48,9 @@ class StepPipelineOn {
   /// The batches of the epoch that was entered.
   const EpochPlan& plan() const { return epoch_->plan; }
 
-  /// Collective. The next step of the epoch, whose rows it waits for. Then begins what follows.
-  TrainingStepOn<Space> next(InputMatrices<Space>& rows);
+  /// Collective. The next step of the epoch, whose rows it waits for. Then begins what follows. The
+  /// step's blocks point to what is in `edges`.
+  TrainingStepOn<Space> next(InputMatrices<Space>& rows, EdgesOn<Space>& edges);
 
   /// Gives what is under way an opportunity to move.
   void progress();

@@ -1,0 +1,66 @@
+// Which entries of a matrix have rows in a store, and where. A store of such rows is asked for
+// numbers of entries: entry (v, u) of a matrix with N columns is v N + u.
+//
+//     my rows of the matrix     v0: u3 u7      v1: -      v2: u1      columns of entries with rows
+//     rows of the store             0  1                      2       and one of zeros, 3
+//
+// An entry that is not there has the row of zeros: self loops that a matrix was given, and entries
+// of relations without features.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "espalier/partition/ownership.hpp"
+#include "espalier/sparse/csr.hpp"
+
+namespace espalier {
+
+template <class Space>
+struct EntryIndexOn {
+  /// Of my rows of the matrix, the entries that have rows; columns ascend.
+  std::variant<Csr<std::int32_t, Space>, Csr<std::int64_t, Space>> entries;
+
+  std::int64_t columns() const {
+    return std::visit([](const auto& rows) { return rows.columns; }, entries);
+  }
+  std::int64_t count() const {
+    return std::visit([](const auto& rows) { return rows.entries(); }, entries);
+  }
+  /// Of this rank's memory.
+  std::int64_t bytes() const {
+    return std::visit(
+        []<class Index>(const Csr<Index, Space>& rows) {
+          return rows.entries() * std::int64_t{sizeof(Index)} + (rows.rows + 1) * std::int64_t{8};
+        },
+        entries);
+  }
+};
+using EntryIndex = EntryIndexOn<Cpu>;
+
+/// A copy in the memory of the GPU.
+EntryIndexOn<Cuda> to_device(const Cuda& cuda, const EntryIndex& index);
+
+/// rows[k] = numbers[k] / columns: the rows that entries lie in.
+void rows_of_entries(const Cpu&, const std::int64_t* numbers, std::int64_t count, std::int64_t columns,
+                     std::int64_t* rows);
+void rows_of_entries(const Cuda&, const std::int64_t* numbers, std::int64_t count, std::int64_t columns,
+                     std::int64_t* rows);
+
+/// ids[j] = numbers[order[j]], where a list was grouped by owner. Id: int32_t or int64_t.
+template <class Id>
+void put_entries(const Cpu&, const std::int64_t* numbers, const Buffer<std::int64_t>& order, Buffer<Id>& ids);
+template <class Id>
+void put_entries(const Cuda&, const std::int64_t* numbers, const DeviceArray<std::int64_t>& order,
+                 DeviceArray<Id>& ids);
+
+/// ids[0 .. count), numbers of entries of my rows, become rows of the store. `place`: of a row of
+/// the matrix among mine.
+template <class Id>
+void find_entries(const Cpu&, const EntryIndexOn<Cpu>& index, const PlaceOf& place, Id* ids,
+                  std::int64_t count);
+template <class Id>
+void find_entries(const Cuda&, const EntryIndexOn<Cuda>& index, const PlaceOf& place, Id* ids,
+                  std::int64_t count);
+
+}  // namespace espalier

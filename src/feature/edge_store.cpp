@@ -1,0 +1,57 @@
+#include "espalier/feature/edge_store.hpp"
+
+#include <algorithm>
+
+#include "espalier/base/index_type.hpp"
+
+namespace espalier {
+
+EdgeTable edge_table(const GraphInfo& graph) {
+  EdgeTable table;
+  table.half = true;
+  for (const auto& edges : graph.edge_features) {
+    table.held.push_back(edges.has());
+    table.rows += edges.entries;
+    table.width = std::max(table.width, edges.features);
+    table.half &= !edges.has() || edges.half;
+  }
+  table.half &= table.width > 0;
+  return table;
+}
+
+namespace {
+
+template <class Index, class T>
+EdgeStore read_edges_as(const Grid& grid, const GraphFile& file, const Ownership& ownership,
+                        const EdgeTable& table) {
+  auto [entries, rows] = OwnedReader(grid, file, ownership).template edges<Index, T>(table.held, table.width);
+  const auto& schema = file.info().schema;
+  return {RowStore(grid, ownership, EntryIndex{std::move(entries)}, StoredRows<Cpu>(std::move(rows))),
+          EdgeColumnsOn<Cpu>(Cpu{}, schema, table.held), schema.columns()};
+}
+
+}  // namespace
+
+EdgeStore read_edges(const Grid& grid, const GraphFile& file, const Ownership& ownership) {
+  const auto table = edge_table(file.info());
+  return with_index_type(file.info().columns, [&]<class Index>(Index) {
+    return table.half ? read_edges_as<Index, Half>(grid, file, ownership, table)
+                      : read_edges_as<Index, float>(grid, file, ownership, table);
+  });
+}
+
+std::int64_t list_edges(const Cpu&, const BlockView<Cpu>& block, const std::int64_t* vertices,
+                        const EdgeColumnsOn<Cpu>& columns, std::int64_t all_columns, std::int64_t* numbers,
+                        std::int32_t* entries) {
+  std::int64_t listed = 0;
+  for (std::int64_t row = 0; row < block.rows; ++row)
+    for (auto e = block.row_begin(row); e < block.row_end(row); ++e) {
+      const int relation = block.relations == nullptr ? 0 : block.relations[e];
+      if (columns.held[relation] == 0) continue;
+      numbers[listed] = vertices[row] * all_columns + vertices[block.indices[e]] - columns.shifts[relation];
+      entries[listed++] = static_cast<std::int32_t>(e - block.indptr[0]);
+    }
+  return listed;
+}
+
+}  // namespace espalier

@@ -1,0 +1,40 @@
+#include "espalier/base/arrays.hpp"
+#include "espalier/base/device_algorithms.hpp"
+#include "espalier/base/launch.hpp"
+#include "espalier/base/search.hpp"
+#include "espalier/feature/edge_store.hpp"
+#include "espalier/feature/store.hpp"
+
+namespace espalier {
+
+std::int64_t list_edges(const Cuda& cuda, const BlockView<Cuda>& block, const std::int64_t* vertices,
+                        const EdgeColumnsOn<Cuda>& columns, std::int64_t all_columns, std::int64_t* numbers,
+                        std::int32_t* entries) {
+  const auto count = block.entries(), rows = block.rows;
+  const auto *const indptr = block.indptr, *const shifts = columns.shifts.data();
+  const auto* const indices = block.indices;
+  const auto *const relations = block.relations, *const held = columns.held.data();
+  const auto put = [=] __device__(std::int64_t e, std::int64_t to) {
+    const std::int64_t entry = indptr[0] + e, row = segment_of(indptr, rows, entry);
+    const int relation = relations == nullptr ? 0 : relations[entry];
+    numbers[to] = vertices[row] * all_columns + vertices[indices[entry]] - shifts[relation];
+    entries[to] = static_cast<std::int32_t>(e);
+  };
+  if (columns.all_held()) {
+    for_each(cuda, "list_edges", count, [=] __device__(std::int64_t e) { put(e, e); });
+    return count;
+  }
+  DeviceArray<std::int64_t> counted(count), before(count + 1);
+  auto *const has = counted.data(), *const place = before.data();
+  for_each(cuda, "count_edges", count, [=] __device__(std::int64_t e) {
+    has[e] = held[relations == nullptr ? 0 : relations[indptr[0] + e]];
+  });
+  exclusive_sum(cuda, has, place, count);
+  for_each(cuda, "list_edges", count, [=] __device__(std::int64_t e) {
+    if (has[e] != 0) put(e, place[e]);
+  });
+  const std::int64_t end = count;
+  return read_at(cuda, place, {&end, 1})[0];
+}
+
+}  // namespace espalier

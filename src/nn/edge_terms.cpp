@@ -1,0 +1,72 @@
+#include "edge_terms.hpp"
+
+#include "edge_softmax_rules.hpp"
+#include "espalier/base/search.hpp"
+#include "espalier/base/workspace.hpp"
+#include "espalier/dense/column_sums.hpp"
+
+namespace espalier {
+
+namespace {
+
+std::int64_t relation_of(const BlockView<Cpu>& block, std::int64_t entry) {
+  return block.relations == nullptr ? 0 : block.relations[block.indptr[0] + entry];
+}
+
+/// The row of the numbers of an entry.
+std::int64_t numbers_at(const BlockView<Cpu>& block, std::int64_t entry, EntryNumbers form) {
+  if (form == EntryNumbers::kAlone) return entry;
+  return entry + segment_of(block.indptr, block.rows, block.indptr[0] + entry);
+}
+
+template <class T>
+T product_with_features(const float* features, const T* u, std::int64_t width) {
+  T sum = 0;
+  for (std::int64_t j = 0; j < width; ++j) sum += static_cast<T>(features[j]) * u[j];
+  return sum;
+}
+
+}  // namespace
+
+template <class T>
+void add_edge_terms(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>& u, EntryNumbers form,
+                    Matrix<T>& scores) {
+  const auto& edges = block.edges;
+  const auto heads = scores.columns;
+#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (edges.count > 1024)
+  for (std::int64_t k = 0; k < edges.count; ++k) {
+    const std::int64_t entry = edges.entries[k];
+    T* const to = scores.row(numbers_at(block, entry, form));
+    const auto first = relation_of(block, entry) * heads;
+    for (std::int64_t h = 0; h < heads; ++h)
+      to[h] += product_with_features(edges.rows + k * edges.width, u.row(first + h), edges.width);
+  }
+}
+
+template <class T>
+void edge_terms_backward(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>& dscores,
+                         EntryNumbers form, Matrix<T>& du) {
+  const auto& edges = block.edges;
+  const auto heads = dscores.columns;
+  const auto sums = workspace<struct EdgeTermSums, double>(du.data.size());
+  sum_over_rows(cpu, edges.count, sums, [&](std::int64_t k, double* sum) {
+    const std::int64_t entry = edges.entries[k];
+    const T* const by = dscores.row(numbers_at(block, entry, form));
+    double* const to = sum + relation_of(block, entry) * heads * edges.width;
+    const float* const features = edges.rows + k * edges.width;
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t j = 0; j < edges.width; ++j)
+        to[h * edges.width + j] += static_cast<double>(by[h]) * static_cast<double>(features[j]);
+  });
+  for (std::size_t e = 0; e < sums.size(); ++e) du.data[e] = static_cast<T>(sums[e]);
+}
+
+#define ESPALIER_INSTANTIATE(T)                                                                           \
+  template void add_edge_terms<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, EntryNumbers,      \
+                                  Matrix<T>&);                                                            \
+  template void edge_terms_backward<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, EntryNumbers, \
+                                       Matrix<T>&);
+ESPALIER_INSTANTIATE(float)
+ESPALIER_INSTANTIATE(double)
+
+}  // namespace espalier

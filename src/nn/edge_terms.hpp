@@ -1,0 +1,56 @@
+// What features of edges add to attention's scores: a number for each head, by a vector of the
+// relation and the head,
+//
+//     e_kh += f_k . u_rh                f_k: the features of entry k, of relation r
+//
+// GATConv of PyTorch Geometric has f_k W_edge, of all heads, times a_edge^h in its place: with
+// u_h = W_edge^h a_edge^h that is the same number, and there is no other use of W_edge, so u is
+// what is learnt here. Entries without features get nothing added.
+#pragma once
+
+#include "espalier/base/execution.hpp"
+#include "espalier/dense/matrix.hpp"
+#include "espalier/nn/layer.hpp"
+#include "espalier/sparse/csr.hpp"
+
+namespace espalier {
+
+/// Where the numbers of an entry stand in a matrix [.., heads].
+enum class EntryNumbers {
+  kAlone,    ///< entry k has row k
+  kWithOwn,  ///< behind those of each row of the block stand those of the vertex itself
+             ///< (nn/edge_softmax.hpp)
+};
+
+/// scores [.., heads] += what block.edges say; u [relations * heads, block.edges.width].
+template <class T>
+void add_edge_terms(const Cpu&, const BlockView<Cpu>& block, const Matrix<T>& u, EntryNumbers form,
+                    Matrix<T>& scores);
+template <class T>
+void add_edge_terms(const Cuda&, const BlockView<Cuda>& block, const Matrix<T, Cuda>& u, EntryNumbers form,
+                    Matrix<T, Cuda>& scores);
+
+/// du, shaped like u: the sums over the entries of dscores times features, added in double in an
+/// order that does not know the threads.
+template <class T>
+void edge_terms_backward(const Cpu&, const BlockView<Cpu>& block, const Matrix<T>& dscores, EntryNumbers form,
+                         Matrix<T>& du);
+template <class T>
+void edge_terms_backward(const Cuda&, const BlockView<Cuda>& block, const Matrix<T, Cuda>& dscores,
+                         EntryNumbers form, Matrix<T, Cuda>& du);
+
+/// The tensor u, where edges have features; before the bias of a layer.
+inline void add_edge_tensor(const LayerShape& s, std::vector<TensorShape>& tensors) {
+  if (s.edge_features > 0)
+    tensors.insert(tensors.end() - 1,
+                   {"edge", s.relations * s.heads, s.edge_features, Start::kGlorot, s.relations});
+}
+
+/// Of a block that must have features where the layer knows some.
+template <class Space>
+void check_edges(const LayerShape& s, const BlockView<Space>& block) {
+  ESPALIER_CHECK(block.edges.count == 0 || block.edges.width == s.edge_features,
+                 "edges have {} features, not {}", block.edges.width, s.edge_features);
+}
+
+}  // namespace espalier
