@@ -122,6 +122,7 @@ Plan resolve(const PlanArguments& arguments, const Config& config, const GraphIn
                 .seed = static_cast<std::uint64_t>(config.train.seed),
                 .tables = held_by(input_tables(job.graph, job.config.model.embedding))};
   const auto& run = plan.job.config.run;
+  if (job.training && config.model.edge_features) plan.epoch.edges = edge_table(graph).held;
   plan.epoch.learns_rows = network_shape(graph, plan.job.config).input_gradient;
   plan.epoch.steps_late = run.overlap ? std::max<std::int64_t>(1, run.prefetch_steps - 1) : 0;
   return plan;

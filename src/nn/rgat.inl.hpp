@@ -5,8 +5,8 @@
 // signal. Of relation r and head h, whose parts of the result stand side by side (in the last
 // layer: their mean):
 //
-//     e_ij  = leaky_relu(a_source^rh . x_j W_rh + a_target^rh . x_i W_rh + what features of the edge
-//                        add (src/nn/edge_terms.hpp))
+//     e_ij  = leaky_relu(a_source^rh . x_j W_rh + a_target^rh . x_i W_rh + what features of
+//                        the edge add (src/nn/edge_terms.hpp))
 //     w_ij  = softmax of e_ij over the picks j of relation r in row i
 //     Z_i,h = (X W_self)_i,h + sum over r, j of dropout(w_ij) x_j W_rh + bias
 //

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/index_type.hpp"
+#include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
@@ -78,6 +80,14 @@ double embedding_bytes(const GraphInfo& graph, const Config& config, double shar
   return of_rows + 4 * rows + ((1 + moments) * of_rows + 4 * rows) / static_cast<double>(replication);
 }
 
+double edge_bytes(const GraphInfo& graph, const Config& config, double share) {
+  if (!config.model.edge_features) return 0;
+  const auto table = edge_table(graph);
+  return share * (static_cast<double>(table.rows) *
+                      static_cast<double>(table.row_bytes() + index_bytes(graph.columns)) +
+                  8.0 * static_cast<double>(graph.nodes));
+}
+
 std::string bytes_in_words(double bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   int unit = 0;
@@ -122,7 +132,7 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   if (config.grid.schedule == "staged-oblivious" && config.grid.topology == "partitioned")
     memory.exchange = memory.topology;
   if (!training) return memory;
-  memory.features = feature_bytes(graph) * share;
+  memory.features = feature_bytes(graph) * share + edge_bytes(graph, config, even * part.edges);
   memory.embeddings = embedding_bytes(graph, config, share, replication, true);
   const bool jumps = config.model.jumping != "none";
   const auto hidden = static_cast<double>(config.model.layers > 1 || jumps ? config.model.hidden : 0);
@@ -141,7 +151,7 @@ ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, st
   const double block_rows = static_cast<double>(graph.nodes) * part.vertices *
                             static_cast<double>(replication) / static_cast<double>(ranks);
   const double share = block_rows / static_cast<double>(std::max<std::int64_t>(1, graph.nodes));
-  memory.features = feature_bytes(graph) * share;
+  memory.features = feature_bytes(graph) * share + edge_bytes(graph, config, share);
   memory.embeddings = embedding_bytes(graph, config, share, replication, false);
   const double hidden = 4 * block_rows * static_cast<double>(config.model.hidden);
   // My share of the rows, and where others have some, too, the block that they are gathered in.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "espalier/base/index_type.hpp"
+#include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
@@ -196,6 +197,15 @@ Arrays fetch(const Estimate& e, double lists, double rows, double remote, double
   return arrays.add(e.id() * remote).add(stored * remote, 2);
 }
 
+// feature/edge_store.hpp: the same of `count` entries, whose numbers are made first, and which
+// entries they are of.
+Arrays edges_of(const Estimate& e, double lists, double count, double remote, bool as_floats) {
+  const auto table = edge_table(e.job.graph);
+  auto arrays = fetch(e, lists, count, remote, static_cast<double>(table.row_bytes()),
+                      as_floats ? static_cast<double>(table.width) : 0);
+  return arrays.add(8 * count, lists).add(4 * count, lists);
+}
+
 Arrays input_rows(const Estimate& e, bool as_floats = true) {
   const double lists = e.minibatches_per_step();
   Arrays arrays;
@@ -205,6 +215,8 @@ Arrays input_rows(const Estimate& e, bool as_floats = true) {
     arrays += fetch(e, lists, rows, lists * rows * e.remote(), static_cast<double>(e.tables[k].row_bytes()),
                     as_floats ? width : 0);
   }
+  if (!e.epoch.edges.empty())
+    arrays += edges_of(e, lists, e.work.largest.edges, lists * e.work.largest.edges * e.remote(), as_floats);
   return arrays;
 }
 
@@ -322,6 +334,7 @@ Arrays evaluation(const Estimate& e) {
       block.add(chunk.largest_entries);
       picks.add(e.id() * chunk.largest_entries).add(chunk.largest_entries);
     }
+    if (!e.epoch.edges.empty()) block += edges_of(e, 1, chunk.largest_entries, 0, true);
     auto result = Arrays().add(4 * share * out);
     if (chunk.chunks > 1) result.add(4 * rows * out);
     auto gathered = Arrays();

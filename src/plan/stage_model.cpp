@@ -6,6 +6,7 @@
 
 #include "espalier/base/index_type.hpp"
 #include "espalier/comm/volumes.hpp"
+#include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/nn/network_shape.hpp"
@@ -79,6 +80,18 @@ std::vector<Cost> fetch_costs(const StageInput& in) {
                                            id_bytes(in), static_cast<double>(tables[k].row_bytes()));
       costs[rank].bytes += full.bytes - empty.bytes;
     }
+  }
+  if (in.epoch.edges.empty() || rows == 1) return costs;
+  // feature/edge_store.hpp: and once for the features of their edges.
+  const auto& graph = in.job.graph;
+  const double number = index_bytes(graph.nodes * graph.columns),
+               row = static_cast<double>(edge_table(graph).row_bytes());
+  const auto empty = feature_fetch_cost(rows, 0, 0, 0);
+  for (std::size_t rank = 0; rank < costs.size(); ++rank) {
+    costs[rank] += steps_of(in) * empty;
+    costs[rank].bytes +=
+        feature_fetch_cost(rows, in.work.remote_edges[rank] / crossing(rows), number, row).bytes -
+        empty.bytes;
   }
   return costs;
 }

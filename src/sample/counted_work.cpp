@@ -102,6 +102,7 @@ class EpochCount {
     work_.remote_input_rows.assign(tables, std::vector<double>(static_cast<std::size_t>(job_.ranks), 0));
     work_.mean.fetched = work_.largest.fetched = std::vector<double>(tables, 0);
     fetched_rows_.resize(tables);
+    work_.remote_edges.assign(static_cast<std::size_t>(job_.ranks), 0);
     if (job_.learns_rows)
       times_read_.assign(static_cast<std::size_t>(job_.tables.back().count(a_.rows())), 0);
     work_.distinct.assign(layers_, 0);
@@ -217,6 +218,22 @@ class EpochCount {
       fetched_rows_[table].add(static_cast<double>(fetched));
     }
     input_rows_.add(static_cast<double>(std::ssize(minibatch.vertices)));
+    if (!job_.edges.empty()) note_edges(minibatch, rank);
+  }
+
+  void note_edges(const Minibatch& minibatch, int rank) {
+    double all = 0, remote = 0;
+    for (const auto& block : minibatch.blocks)
+      for (std::int64_t row = 0; row < block.rows; ++row) {
+        double read = 0;
+        for (auto e = block.row_begin(row); e < block.row_end(row); ++e)
+          read += job_.edges[block.relations == nullptr ? 0 : block.relations[e]];
+        all += read;
+        if (blocks_.owner(minibatch.vertices[row]) != rank / job_.replication) remote += read;
+      }
+    work_.remote_edges[static_cast<std::size_t>(rank)] += remote;
+    work_.mean.edges += all;
+    work_.largest.edges = std::max(work_.largest.edges, all);
   }
 
   // Product number k (first: next to the batch) of one minibatch.
@@ -362,6 +379,8 @@ class EpochCount {
            {&count.rows, &count.entries, &count.results, &count.picks, &count.sums, &count.served_sums})
         *number /= static_cast<double>(draw);
     for (auto& of_table : work_.remote_input_rows) std::ranges::fill(of_table, 0.0);
+    std::ranges::fill(work_.remote_edges, 0.0);
+    const double edges = work_.mean.edges / static_cast<double>(draw);
     const double remote = job_.rows() > 1 ? crossing(job_.rows()) : 0;
     for (std::int64_t window = 0; window < windows(); ++window)
       for (int rank = 0; rank < job_.ranks; ++rank) {
@@ -370,6 +389,7 @@ class EpochCount {
         for (std::size_t table = 0; table < job_.tables.size(); ++table)
           work_.remote_input_rows[table][r] +=
               remote * fetched_rows_[table].mean() * static_cast<double>(kept);
+        work_.remote_edges[r] += remote * edges * static_cast<double>(kept);
         for (std::size_t k = 0; k < layers_ && job_.parts() > 1; ++k)
           book(rank, k, expected_work_of(static_cast<double>(kept), k));
         if (kept > work_.stacked) remember_expected_stack(kept);
@@ -421,6 +441,7 @@ class EpochCount {
     const double all = static_cast<double>(work_.batches), scale = all / drawn;
     for (auto* sizes : {&work_.mean.rows, &work_.mean.entries, &work_.mean.fetched, &work_.scanned})
       for (auto& size : *sizes) size /= drawn;
+    work_.mean.edges /= drawn;
     for (const auto times : times_read_) expect_changes(times / drawn, job_, work_);
     work_.sampled_edges = static_cast<double>(totals_.sampled_edges) * scale;
     work_.input_rows = static_cast<double>(totals_.input_rows) * scale;

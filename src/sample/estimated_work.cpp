@@ -173,6 +173,17 @@ EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes,
                    static_cast<double>(rows));
   }
   for (const auto entries : work.mean.entries) work.sampled_edges += all * entries;
+  // As if relations were met alike.
+  if (!job.edges.empty()) {
+    double read = 0;
+    for (const auto one : job.edges) read += one;
+    read /= static_cast<double>(job.edges.size());
+    for (const auto entries : work.mean.entries) work.mean.edges += read * entries;
+    work.largest.edges = work.mean.edges;
+    work.remote_edges.assign(
+        static_cast<std::size_t>(job.ranks),
+        job.rows() > 1 ? read * work.sampled_edges * crossing(job.rows()) / job.ranks : 0);
+  }
 
   const auto windows = static_cast<double>(count_batches(work.batches, job.bulk));
   work.stacked = count_batches(std::min(job.bulk, work.batches), job.ranks);

@@ -2,9 +2,9 @@
 // the entry's row lies. A layer of attention reads them beside the entries of its block
 // (sparse/csr.hpp, EdgeRows).
 //
-//     block of a minibatch     (row, source) of each entry     which picks, whoever drew them
-//     number of the entry      v N + column                    asked of the owner of row v, who finds
-//                                                              it in his rows (feature/entry_index.hpp)
+//     block of a minibatch     (row, source) of each entry    picks, whoever drew them
+//     number of the entry      v N + column                   asked of the owner of v, who finds
+//                                                             it (entry_index.hpp)
 //     block.edges              features, and whose they are
 //
 // No sampler and no exchange of picks knows that edges have features, so samples are those of the
@@ -104,6 +104,8 @@ struct EdgeTable {
   std::int64_t width = 0, rows = 0;
   bool half = false;
   std::vector<std::uint8_t> held;  ///< [relations] 1: has features
+
+  std::int64_t row_bytes() const { return width * (half ? 2 : 4); }
 };
 EdgeTable edge_table(const GraphInfo& graph);
 

@@ -23,6 +23,10 @@ std::int64_t node_memory();
 double topology_bytes(const GraphInfo& graph, bool with_values);
 double feature_bytes(const GraphInfo& graph);
 
+/// Of a rank that holds `share` of the edges: features of edges, where the model reads them
+/// (feature/edge_store.hpp).
+double edge_bytes(const GraphInfo& graph, const Config& config, double share);
+
 /// Of a rank that holds `share` of the vertices in so many copies: embeddings with what training
 /// keeps beside them (feature/embedding_store.hpp). 0 where none are learnt.
 double embedding_bytes(const GraphInfo& graph, const Config& config, double share, std::int64_t replication,

@@ -44,6 +44,8 @@ struct PlannedEpoch {
                        ///< else ranges
   std::vector<HeldTypes> tables = {HeldTypes()};  ///< whose rows a step fetches, from each table
   bool learns_rows = false;                       ///< of the last table
+  std::vector<std::uint8_t> edges = {};           ///< [relations] 1: a step fetches features of its
+                                                  ///< entries, too; empty: of none
   std::int64_t steps_late = 0;                    ///< how many steps after a row was sent
                                                   ///< it is used
 
@@ -64,6 +66,7 @@ struct MinibatchSize {
   std::vector<double> rows;          ///< |F[l]|, l = 0 .. L
   std::vector<double> entries;       ///< of B[l], l = 1 .. L (entry 0 is unused)
   std::vector<double> fetched = {};  ///< of F[0], those that have rows in each table
+  double edges = 0;                  ///< of all blocks' entries, those with features that are read
 };
 
 struct EpochWork {
@@ -77,6 +80,8 @@ struct EpochWork {
   double input_rows = 0;                               ///< |F[0]|, the same
   std::vector<std::vector<double>> remote_input_rows;  ///< [table][ranks]: of each rank's F[0],
                                                        ///< those of other block rows
+  std::vector<double> remote_edges;  ///< [ranks]: of each rank's entries with features, those in
+                                     ///< rows of other block rows
   MinibatchSize mean, largest;
   // Where the rows of the last table are learnt, in a step on average, over all ranks:
   double changed_rows = 0;      ///< different rows that its minibatches read
