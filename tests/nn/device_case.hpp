@@ -5,6 +5,7 @@
 #include "dense/device_matrices.hpp"
 #include "dense/eigen_oracle.hpp"
 #include "dense/relation_blocks.hpp"
+#include "edges_beside.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
@@ -29,9 +30,12 @@ struct DeviceCase {
   Network<double> exact;
   std::vector<Block> storage;
   RelationsAndTypes beside;
+  EdgesBeside edges;
   std::vector<BlockView<>> blocks;
   std::vector<SharedDeviceBlock> device_storage;
   std::vector<DeviceArray<std::uint8_t>> device_relations;
+  std::vector<DeviceArray<std::int32_t>> device_entries;  ///< those with features of edges
+  std::vector<DeviceArray<float>> device_edges;
   std::vector<BlockView<Cuda>> device_blocks;
   Matrix<float> input;
   Matrix<float, Cuda> device_input;
@@ -60,6 +64,8 @@ struct DeviceCase {
     device_labels = upload(gpu, labels);
     beside = {storage, frontiers, shape.relations, static_cast<int>(shape.types.size()), random};
     show_beside();
+    edges = {storage, shape.edge_features, random};
+    show_edges();
     input = random_matrix<float>(exact.input_rows(blocks[0].runs, frontiers.front()), shape.inputs, random);
     device_input = to_device(gpu, input);
   }
@@ -69,6 +75,16 @@ struct DeviceCase {
     for (std::size_t l = 0; l < beside.relations.size(); ++l) {
       device_relations.push_back(upload(gpu, behind(5, beside.relations[l])));
       device_blocks[l].relations = device_relations.back().data();
+    }
+  }
+  void show_edges() {
+    edges.show(blocks);
+    for (std::size_t l = 0; l < edges.entries.size(); ++l) {
+      device_entries.push_back(upload(gpu, edges.entries[l]));
+      device_edges.push_back(upload(gpu, edges.rows[l]));
+      device_blocks[l].edges = edges.of(l);
+      device_blocks[l].edges.entries = device_entries.back().data();
+      device_blocks[l].edges.rows = device_edges.back().data();
     }
   }
 

@@ -41,6 +41,10 @@ inline std::vector<NetworkShape> layer_shapes(const std::vector<double>& rates) 
         shape.relations = shape.kind == "hgt" ? 3 : 5;
         all.push_back(shape);
       }
+      if (attends) {
+        all.push_back(shape);
+        all.back().edge_features = 3;
+      }
       if (relational || shape.kind == "rgcn" || shape.kind == "sage") {
         all.push_back(shape);
         all.back().types = {{"a"}, {"b", -1}, {"c"}};
@@ -72,9 +76,9 @@ inline std::vector<NetworkShape> layer_shapes(const std::vector<double>& rates) 
 inline std::string in_words(const NetworkShape& s) {
   return fmt::format(
       "{} {} layers {} dropout {} normalize {} activation {} residual {} jumping {}, {} relations, {} bases, "
-      "{} types",
+      "{} types, edges of {}",
       s.kind, s.aggregator, s.layers, s.dropout, s.normalize, s.activation, s.residual, s.jumping,
-      s.relations, s.bases, s.types.size());
+      s.relations, s.bases, s.types.size(), s.edge_features);
 }
 
 /// The last of `sizes` that a network of this many layers has: input side first.

@@ -288,9 +288,10 @@ TEST(Layer, PlacesOfBlocksInCommonArraysDoNotMatter) {
     std::vector<Buffer<std::uint8_t>> relations(c.storage.size());
     for (std::size_t l = 0; l < c.storage.size(); ++l) {
       const auto before = 333 + 10 * static_cast<std::int64_t>(l);
-      const auto runs = c.blocks[l].runs;
+      const auto shown = c.blocks[l];
       c.blocks[l] = shared.emplace_back(c.storage[l], before).block;
-      c.blocks[l].runs = runs;
+      c.blocks[l].runs = shown.runs;
+      c.blocks[l].edges = shown.edges;
       if (shape.relations == 1) continue;
       relations[l] = behind(before, c.beside.relations[l]);
       c.blocks[l].relations = relations[l].data();

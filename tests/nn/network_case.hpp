@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dense/relation_blocks.hpp"
+#include "edges_beside.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
 
@@ -17,6 +18,7 @@ struct NetworkCase {
   Network<T> network;
   std::vector<Block> storage;
   RelationsAndTypes beside;
+  EdgesBeside edges;
   std::vector<BlockView<>> blocks;
   Matrix<T> input;
   std::vector<std::int32_t> labels;
@@ -35,6 +37,8 @@ struct NetworkCase {
         for (T& x : parameter.value.data) x += static_cast<T>(0.3) * random_matrix<T>(1, 1, random).data[0];
     beside = {storage, frontiers, shape.relations, static_cast<int>(shape.types.size()), random};
     beside.show(blocks);
+    edges = {storage, shape.edge_features, random};
+    edges.show(blocks);
     input = random_matrix<T>(network.input_rows(blocks[0].runs, frontiers.front()), shape.inputs, random);
   }
   NetworkCase(const NetworkCase&) = delete;  // blocks are views
@@ -95,10 +99,14 @@ struct LoneRow {
   Block block;
   std::vector<TypeRun> runs;
   const std::uint8_t* relations = nullptr;
+  std::vector<std::int32_t> edges;  ///< entries with features, which stand beside
+  EdgeRows of_edges;
 
   BlockView<> view() const {
     auto view = with_relations<Cpu>(block, relations);
     view.runs = runs;
+    view.edges = of_edges;
+    view.edges.entries = edges.data();
     return view;
   }
 };
@@ -123,6 +131,14 @@ inline LoneRow row_alone(const BlockView<>& block, std::int64_t i, std::vector<s
   row.columns = static_cast<std::int64_t>(needed.size());
   row.indptr.push_back(row.entries());
   if (block.relations != nullptr) alone.relations = block.relations + block.row_begin(i);
+  alone.of_edges = {0, block.edges.width, nullptr, block.edges.rows};
+  for (std::int64_t k = 0; k < block.edges.count; ++k) {
+    const auto at = block.indptr[0] + block.edges.entries[k];
+    if (at < block.row_begin(i)) alone.of_edges.rows += block.edges.width;
+    if (at < block.row_begin(i) || at >= block.row_end(i)) continue;
+    alone.edges.push_back(static_cast<std::int32_t>(at - block.row_begin(i)));
+    ++alone.of_edges.count;
+  }
   for (std::int64_t k = 0; k < row.columns && !block.runs.empty(); ++k)
     alone.runs.push_back({k, k + 1, type_at(block.runs, needed[static_cast<std::size_t>(k)])});
   return alone;
