@@ -225,7 +225,8 @@ void TypedImport::write_edge_features(const WideEdges<Index>* edges, const Csr<I
                           return places;
                         }});
     const auto columns = import_edge_features(comm_, std::move(edge_rows_[r]), options_.half, into, *writer_);
-    if (columns > 0) log::info("edges of   {}: {} features", schema_->full_name(r), columns);
+    if (columns > 0)
+      log::info("edges of   {}: {} of each", schema_->full_name(r), counted(columns, "feature", "features"));
   }
 }
 

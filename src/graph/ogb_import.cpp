@@ -142,7 +142,7 @@ bool import_edges(const Communicator& comm, const std::optional<OgbFolder>& fold
   writer.write_adjacency(edges.rows);
   const auto columns = import_edge_features(comm, std::move(edges.features), options.half,
                                             {{0, [&] { return edges.first; }}}, writer);
-  if (columns > 0) log::info("edges      {} features", columns);
+  if (columns > 0) log::info("edges      {} of each", counted(columns, "feature", "features"));
   return directed;
 }
 

@@ -72,7 +72,7 @@ class Typed(TypedFolder):
             self.assertEqual(file["edges/paper.rev_writes.author/features"][()].tolist(), [[1, 2.5], [5, 6], [7, 8], [3, -4]])
             self.assertEqual(file["edges/author.writes.paper/features"].dtype, np.float32)
             self.assertEqual(sorted(file["edges"]), ["author.writes.paper", "paper.rev_writes.author"])
-        self.assertIn("edges of   author.writes.paper: 2 features\n", self.said)
+        self.assertIn("edges of   author.writes.paper: 2 features of each\n", self.said)
         self.assertIn("edge features paper.rev_writes.author: 4 x 2 float32, from -4 to 8, 100.0 % not zero\n",
                       self.succeed("info", self.output, ranks=3))
 
