@@ -10,7 +10,7 @@ namespace {
 
 // All rows but those of dropped edges.
 template <class T>
-Matrix<T> read_kept(EdgeRows& from) {
+Matrix<T> read_kept(GivenFeatures& from) {
   Matrix<T> kept(from.edges - std::ssize(from.dropped), from.rows->columns());
   std::vector<double> row(static_cast<std::size_t>(kept.columns));
   auto dropped = from.dropped.begin();
@@ -29,7 +29,7 @@ Matrix<T> read_kept(EdgeRows& from) {
 }
 
 template <class T>
-void write_edge_rows(const Communicator& comm, EdgeRows& from, std::int64_t columns,
+void write_edge_rows(const Communicator& comm, GivenFeatures& from, std::int64_t columns,
                      const std::vector<EntriesOfEdges>& into, GraphWriter& writer) {
   Matrix<T> kept;
   on_first_rank(comm, [&] { kept = read_kept<T>(from); });
@@ -50,7 +50,7 @@ void write_edge_rows(const Communicator& comm, EdgeRows& from, std::int64_t colu
 
 }  // namespace
 
-std::int64_t import_edge_features(const Communicator& comm, EdgeRows from, bool half,
+std::int64_t import_edge_features(const Communicator& comm, GivenFeatures from, bool half,
                                   const std::vector<EntriesOfEdges>& into, GraphWriter& writer) {
   on_first_rank(comm, [&] {
     // A file without a line has no column either.

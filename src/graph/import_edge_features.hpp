@@ -14,7 +14,7 @@
 namespace espalier {
 
 /// What rank 0 knows of the features of one relation's edges; the other ranks nothing.
-struct EdgeRows {
+struct GivenFeatures {
   std::unique_ptr<FeatureRows> rows;       ///< null: there are none
   std::int64_t edges = 0;                  ///< so many rows there are
   std::vector<std::int64_t> dropped = {};  ///< those of edges that were left out, ascending
@@ -29,7 +29,7 @@ struct EntriesOfEdges {
 
 /// Collective. Writes what there is; returns the number of columns, 0 where there is nothing.
 /// `half`: as float16 also what is not.
-std::int64_t import_edge_features(const Communicator& comm, EdgeRows from, bool half,
+std::int64_t import_edge_features(const Communicator& comm, GivenFeatures from, bool half,
                                   const std::vector<EntriesOfEdges>& into, GraphWriter& writer);
 
 /// The features without one column, a weight; null where it is the only one.

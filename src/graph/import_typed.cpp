@@ -132,7 +132,7 @@ class TypedImport {
   template <class Index>
   void open_edge_features(const WideEdges<Index>& edges);
   bool has_edge_features() const {
-    return std::ranges::any_of(edge_rows_, [](const EdgeRows& of) { return of.rows != nullptr; });
+    return std::ranges::any_of(edge_rows_, [](const GivenFeatures& of) { return of.rows != nullptr; });
   }
   template <class Index>
   void write_edge_features(const WideEdges<Index>* edges, const Csr<Index>& rows,
@@ -145,8 +145,8 @@ class TypedImport {
 
   const Communicator& comm_;
   const TypedOptions& options_;
-  std::unique_ptr<TypedFolder> folder_;  // rank 0
-  std::vector<EdgeRows> edge_rows_;      // [triplets]
+  std::unique_ptr<TypedFolder> folder_;   // rank 0
+  std::vector<GivenFeatures> edge_rows_;  // [triplets]
   GraphDescription description_;
   std::optional<Schema> schema_;
   int triplets_ = 0;  // the first relations of the schema

@@ -99,7 +99,7 @@ template <class Index>
 struct Edges {
   Csr<Index> rows;
   EdgeCounts counts;
-  EdgeRows features;
+  GivenFeatures features;
   Buffer<std::int64_t> first;
 };
 
