@@ -96,6 +96,73 @@ class TypedTest(ProgramTest):
                 self.succeed("-q", "train", self.config, *kind, ranks=4)
                 self.assertEqual(self.history(self.report(self.output)), expected)
 
+    def make_edge_features(self, *types):
+        self.succeed("-q", "generate", "planted", *(types or TYPES), "--edge-features", 3, "--homophily", 0.4, "-o", self.graph, "--overwrite")
+
+    def test_features_of_edges(self):
+        """Attention learns from them, samples are as without, one history wherever rows lie, and infer and plan know them."""
+        self.make_edge_features()
+        for kind in ATTENTION:
+            with self.subTest(kind=kind[0]):
+                job = (*kind, "model.edge_features=true")
+                expected = self.history(self.train(*job))
+                without = self.history(self.train(*kind))
+                self.assertEqual(without[0][0], expected[0][0], "samples")
+                self.assertNotEqual(without[-2], expected[-2], "weights")
+                for ranks, copies, more in ((2, 1, ()), (3, 1, ("run.overlap=true", "run.prefetch_steps=3")), (4, 2, ("run.threads=2",)),
+                                            (4, 1, ("grid.topology=replicated",)), (8, 1, ("grid.schedule=pull",))):
+                    found = self.train(*job, f"grid.replication={copies}", *more, ranks=ranks)
+                    self.assertEqual(self.history(found), expected, (ranks, copies, more))
+                    if more:
+                        continue
+                    self.succeed("-q", "plan", self.config, *job, "--ranks", ranks)
+                    plan = json.loads((self.output / "plan.json").read_text())
+                    self.assertAlmostEqual(plan["epochs"][0]["bytes"]["fetch"]["total"] / found["epochs"][0]["bytes"]["fetch"]["total"],
+                                           1, delta=0.01)
+                logits = []
+                for ranks in (1, 3):
+                    to = self.folder / f"logits{ranks}.h5"
+                    self.succeed("-q", "infer", self.output / "config.toml", "--checkpoint", self.output / "weights.h5", "-o", to,
+                                 "--overwrite", "--metrics", "grid.schedule=auto", ranks=ranks)
+                    with h5py.File(to) as file:
+                        logits.append(file["logits"][:].tobytes())
+                        self.assertEqual(file.attrs["test_accuracy"], expected[-1]["accuracy"])
+                self.assertEqual(logits[0], logits[1])
+                self.train(*job, "train.epochs=1", "run.checkpoint_every=1", ranks=3)
+                self.succeed("-q", "train", self.config, *job, ranks=4)
+                self.assertEqual(self.history(self.report(self.output)), expected)
+
+    def test_features_of_edges_are_learnt_from(self):
+        self.make_edge_features()
+        job = (*ATTENTION[0], "train.epochs=15", "model.dropout=0")
+        self.assertGreater(self.train(*job, "model.edge_features=true")["test"]["accuracy"],
+                           self.train(*job)["test"]["accuracy"] + 0.05)
+
+    def test_features_of_edges_of_a_plain_graph(self):
+        self.make_edge_features("--nodes", 1500, "--degree", 6, "--features", 8, "--classes", 4)
+        job = ("model.kind=gat", "model.bases=8", "model.heads=2", "model.edge_features=true")
+        expected = self.history(self.train(*job))
+        order = self.folder / "graph.order.h5"
+        self.succeed("-q", "partition", self.graph, "--clusters", 64, "-o", order)
+        for ranks, more in ((3, ()), (4, ("grid.replication=2", f"graph.order={order}"))):
+            self.assertEqual(self.history(self.train(*job, *more, ranks=ranks)), expected, more)
+        self.assertNotEqual(expected[-2], self.train(*job[:-1])["weights_digest"])
+
+    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    def test_features_of_edges_on_the_emulated_gpu(self):
+        self.make_edge_features()
+        env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
+        for kind, more in zip(ATTENTION, ((), ("graph.features_on=host",))):
+            reports = []
+            for device in ("cpu", "cuda"):
+                self.succeed("-q", "train", self.config, *kind, *(more if device == "cuda" else ()), "model.edge_features=true",
+                             "run.restart=never", f"run.device={device}", ranks=3, env=env, program=EMULATED)
+                reports.append(self.report(self.output))
+            cpu, gpu = reports
+            for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
+                self.assertEqual(ours["bytes"]["fetch"], theirs["bytes"]["fetch"])
+                self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-4 * theirs["loss"])
+
     def test_embeddings_on_every_grid(self):
         """One history and one set of rows, fetched ahead or not, gone on from on another grid; infer reads what was written."""
         for optimizer in ("adam", "adagrad"):
@@ -304,6 +371,9 @@ class TypedTest(ProgramTest):
         refuse(2, ["train.embedding_optimizer", "sgd", "adagrad"], "model.embedding=4", "train.embedding_optimizer=sgd")
         for kind in ("rgat", "hgt"):
             refuse(2, ["model.bases", "rgcn"], f"model.kind={kind}")
+        refuse(2, ["model.edge_features", "gat or rgat or hgt"], "model.edge_features=true")
+        refuse(2, ["model.edge_features", "gat", "several relations"], "model.edge_features=true", "model.kind=gat", "model.bases=8")
+        refuse(3, ["model.edge_features", "graph.h5", "/edges"], "model.edge_features=true", *ATTENTION[0])
         ladies = ("sampler.kind=ladies", "sampler.fanout=[50, 50]")
         refuse(2, ["reference", "self loops"], *ladies, "sampler.mode=reference")
 
