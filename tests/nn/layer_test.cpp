@@ -276,6 +276,54 @@ TEST(Layer, AttentionsMaskIsKeyedByThePassAndTheLayer) {
   EXPECT_TRUE(same_bits(c.network.forward(cpu, c.blocks, c.input, c.pass), logits));
 }
 
+// A feature that lowers an entry's score without end takes the entry away: the logits are those of
+// blocks without it. The first entry of a relation in a row stays, as a softmax over nothing but
+// such entries would weigh them alike.
+TEST(Layer, FeaturesOfEdgesTakeEntriesAway) {
+  for (auto shape : layer_shapes({0.0})) {
+    if (shape.edge_features == 0) continue;
+    shape.edge_features = 1;
+    NetworkCase<double> c(shape, frontiers_of(shape, {600, 300, 140, 80}), 4);
+    for (auto& parameter : c.network.parameters())
+      if (parameter.name.ends_with(".edge")) std::ranges::fill(parameter.value.data, -1e6);
+    std::vector<Block> fewer(c.storage.size());
+    std::vector<Buffer<std::uint8_t>> relations(c.storage.size());
+    std::vector<std::vector<std::int32_t>> entries(c.storage.size());
+    std::vector<std::vector<float>> rows(c.storage.size());
+    std::int64_t taken = 0;
+    auto without = c.blocks;
+    for (std::size_t l = 0; l < c.blocks.size(); ++l) {
+      auto& block = c.blocks[l];
+      fewer[l].rows = block.rows;
+      fewer[l].columns = block.columns;
+      const auto relation = [&](std::int64_t e) {
+        return block.relations == nullptr ? 0 : block.relations[e];
+      };
+      for (std::int64_t i = 0; i < block.rows; ++i) {
+        for (auto e = block.row_begin(i); e < block.row_end(i); ++e) {
+          const bool first = e == block.row_begin(i) || relation(e) != relation(e - 1);
+          const bool goes = !first && (i + e) % 2 == 0;
+          taken += goes;
+          entries[l].push_back(static_cast<std::int32_t>(e));
+          rows[l].push_back(goes ? 1.0f : 0.0f);
+          if (goes) continue;
+          fewer[l].indices.push_back(block.indices[e]);
+          relations[l].push_back(static_cast<std::uint8_t>(relation(e)));
+        }
+        fewer[l].indptr.push_back(fewer[l].entries());
+      }
+      block.edges = {std::ssize(entries[l]), 1, entries[l].data(), rows[l].data()};
+      without[l] = fewer[l];
+      without[l].runs = block.runs;
+      if (block.relations != nullptr) without[l].relations = relations[l].data();
+    }
+    EXPECT_GT(taken, 30);
+    const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
+    const auto expected = c.network.forward(Cpu{1}, without, c.input, c.pass);
+    EXPECT_LT(largest_difference(logits, expected), 1e-12) << in_words(shape);
+  }
+}
+
 TEST(Layer, PlacesOfBlocksInCommonArraysDoNotMatter) {
   for (auto shape : layer_shapes({0.5})) {
     NetworkCase<float> c(shape, frontiers_of(shape, {300, 140, 80, 50}), 3);
