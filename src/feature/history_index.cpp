@@ -23,6 +23,12 @@ auto going(const IndexedWrite& write) {
 
 }  // namespace
 
+void keep_lowest(std::vector<IndexedWrite>& writes) {
+  std::ranges::sort(writes, {}, [](const IndexedWrite& write) { return std::pair(write.key, write.batch); });
+  const auto repeated = std::ranges::unique(writes, {}, &IndexedWrite::key);
+  writes.erase(repeated.begin(), repeated.end());
+}
+
 // ---- Keys ---------------------------------------------------------------------------------------
 
 std::size_t HistoryIndex::home_of(std::int64_t key) const {
@@ -111,9 +117,7 @@ void HistoryIndex::commit(std::int64_t step, std::span<const std::int64_t> evict
     const auto slot = find(key);
     if (slot >= 0 && slots_[slot].stamp <= seen) remove(slot);
   }
-  std::ranges::sort(writes, {}, [](const IndexedWrite& write) { return std::pair(write.key, write.batch); });
-  const auto repeated = std::ranges::unique(writes, {}, &IndexedWrite::key);
-  writes.erase(repeated.begin(), repeated.end());
+  keep_lowest(writes);
   if (step < oldest) writes.clear();
   for (const auto& write : writes)
     if (const auto slot = find(write.key); slot >= 0) remove(slot);

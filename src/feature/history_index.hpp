@@ -37,6 +37,9 @@ struct IndexedWrite {
   std::int64_t source = 0;
 };
 
+/// Of each key the write of the lowest batch; ascending by key.
+void keep_lowest(std::vector<IndexedWrite>& writes);
+
 /// Row `source` of a step goes to row `slot` of the cache.
 struct PlacedRow {
   std::int64_t source, slot;

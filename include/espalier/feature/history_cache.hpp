@@ -96,7 +96,7 @@ struct HistoryState {
     std::uint64_t score = 0;
     friend bool operator==(const Entry&, const Entry&) = default;
   };
-  /// A step that has not committed. Writes ascend by (layer, vertex, batch).
+  /// A step that has not committed: the writes that will take effect, and evictions.
   struct Step {
     std::vector<Entry> writes;          ///< stamped with the step
     std::vector<std::int64_t> batches;  ///< of each write
