@@ -1,0 +1,120 @@
+// A minibatch without what history makes needless (FreshGNN, algorithm 1 and section 5).
+//
+// Where a row of H[l] comes from a cache of embeddings (a *hit*), nothing below need be computed
+// for its sake. From the seeds down, over positions of the lists F[l]:
+//
+//     N[L] = F[L]                                          computed: all seeds
+//     D[l] = N[l+1] and the sources of those rows of B[l+1]     needed, l = L-1 .. 0
+//     C[l] = the hits among D[l]; N[l] = D[l] without them      read from the cache; computed
+//     C[0] is empty: N[0] = D[0] are the input vertices
+//
+// So each needed row is computed or cached, once, and a hit that nobody needs is not read.
+//
+// Two forms of the result, both functions of (minibatch, hits) only:
+//
+//   compact   B'[l]: the rows N[l] of B[l], each whole and its entries in their order, with columns
+//             D[l-1]. Rows leave the dense products too. N[l] and C[l] are in the order of F[l];
+//             D[l-1] = N[l], then the rest in the order of F[l-1], so the rows of a block are its
+//             first columns, as in a Minibatch. But the rows of H[l-1] then come from two places
+//             (`place`), as a row that is computed at l may be a hit at l-1.
+//   in place  two offsets per row of B[l] instead of one (the paper's CSR2): a row that is not
+//             computed ends where it starts. No row moves, no list changes.
+//
+// Without hits the compact form has the lists, blocks and runs of the minibatch, as long as each
+// column of a block is one of its rows or has an entry (which samplers see to).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "espalier/sample/minibatch.hpp"
+
+namespace espalier {
+
+/// hits[l-1][i] != 0: row i of H[l] (vertex vertices[i]) comes from the cache, i < |F[l]|, for l =
+/// 1 .. L-1; memory of the space. An empty span: no hit in that layer; no spans: none at all.
+using HistoryHits = std::span<const std::span<const std::uint8_t>>;
+
+/// What becomes of a row of H[l].
+enum class RowState : std::uint8_t { kUnneeded, kComputed, kCached };
+
+/// Some rows of H[l], each once: arrays of the space with an element for each.
+struct PrunedRows {
+  std::span<const std::int64_t> vertices;   ///< global ids
+  std::span<const std::int64_t> positions;  ///< in F[l]; ascending, but for the input vertices
+  std::span<const std::int64_t> columns;    ///< in D[l]: which column of B'[l+1] it is
+
+  std::int64_t size() const { return std::ssize(vertices); }
+};
+
+/// The rows of H[l] that layer l+1 reads, l = 0 .. L-1.
+struct PrunedLayer {
+  std::span<const std::int64_t> place;  ///< [|D[l]|] memory of the space: k >= 0 is row k of N[l],
+                                        ///< ~j is row j of C[l]: as gather_rows (dense/gather.hpp)
+                                        ///< takes it
+  PrunedRows computed;                  ///< N[l]; for l = 0 the input vertices, in the
+                                        ///< order of D[0]
+  PrunedRows cached;                    ///< C[l]
+  bool in_order = false;                ///< place[k] is k for all k: H[l] needs no gather. Always
+                                        ///< so for l = 0
+
+  /// |D[l]|
+  std::int64_t needed() const { return std::ssize(place); }
+};
+
+/// What a minibatch costs: the rows of features that are fetched, the rows of all H[l] with l > 0
+/// that are computed, the entries of all blocks.
+struct MinibatchSize {
+  std::int64_t inputs = 0, rows = 0, entries = 0;
+};
+
+/// The compact form. Its arrays are memory of the space, its own; copies share them.
+template <class Space>
+struct PrunedMinibatchOn {
+  std::int64_t number = 0;               ///< which batch of the epoch
+  std::vector<BlockView<Space>> blocks;  ///< [L] blocks[l-1] is B'[l]: |N[l]| x |D[l-1]|, with the
+                                         ///< runs of types of its columns where there are types
+  std::vector<PrunedLayer> layers;       ///< [L] layers[l] is of H[l]
+  MinibatchSize before, after;
+  std::shared_ptr<const void> memory;  ///< keeps what the others point to
+
+  /// D[0]: whose features are needed, in the order of the columns of B'[1].
+  std::span<const std::int64_t> inputs() const { return layers.front().computed.vertices; }
+  std::int64_t seeds() const { return blocks.back().rows; }
+};
+
+/// Not collective. On a GPU the host waits once, whatever the number of layers, for the sizes.
+/// Fails where there are hits for another number of layers or rows than the minibatch has.
+template <class Space>
+PrunedMinibatchOn<Space> prune(const Space& space, const MinibatchOn<Space>& minibatch, HistoryHits hits);
+
+/// A block as it was, whose row i has the entries start[i] .. end[i] only.
+template <class Space>
+struct Csr2View {
+  std::int64_t rows = 0, columns = 0;
+  const std::int64_t* start = nullptr;      ///< [rows]; may be used as [rows + 1]: the
+                                            ///< indptr it was
+  const std::int64_t* end = nullptr;        ///< [rows] end[i] = start[i] unless row i is computed
+  const std::int32_t* indices = nullptr;    ///< these four: as in the block
+  const float* values = nullptr;            ///< or null
+  const std::uint8_t* relations = nullptr;  ///< or null
+  std::span<const TypeRun> runs = {};
+};
+
+/// The form in place. Shares the minibatch's arrays but for `end` and the states.
+template <class Space>
+struct Csr2MinibatchOn {
+  std::vector<Csr2View<Space>> blocks;            ///< [L]
+  std::vector<std::span<const RowState>> states;  ///< [L] states[l] [|F[l]|]: of the rows of H[l];
+                                                  ///< memory of the space
+  std::shared_ptr<const void> memory;
+};
+
+/// Not collective; the host does not wait. Fails as `prune` does.
+template <class Space>
+Csr2MinibatchOn<Space> prune_in_place(const Space& space, const MinibatchOn<Space>& minibatch,
+                                      HistoryHits hits);
+
+}  // namespace espalier

@@ -1,0 +1,165 @@
+#include "history_index.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "espalier/base/error.hpp"
+
+namespace espalier {
+
+namespace {
+
+/// How many of the entries a shard may hold.
+std::int64_t quota_of(std::int64_t entries, int shard) {
+  if (entries == 0) return std::numeric_limits<std::int64_t>::max();
+  return entries / kHistoryShards + (shard < entries % kHistoryShards);
+}
+
+// Those that go first come first.
+auto going(const IndexedWrite& write) {
+  return std::tuple(history_shard(vertex_of(write.key)), ~write.score, write.key);
+}
+
+}  // namespace
+
+void keep_lowest(std::vector<IndexedWrite>& writes) {
+  std::ranges::sort(writes, {}, [](const IndexedWrite& write) { return std::pair(write.key, write.batch); });
+  const auto repeated = std::ranges::unique(writes, {}, &IndexedWrite::key);
+  writes.erase(repeated.begin(), repeated.end());
+}
+
+// ---- Keys ---------------------------------------------------------------------------------------
+
+std::size_t HistoryIndex::home_of(std::int64_t key) const {
+  return mix(static_cast<std::uint64_t>(key)) & (table_.size() - 1);
+}
+
+std::int64_t HistoryIndex::find(std::int64_t key) const {
+  if (table_.empty()) return -1;
+  for (auto at = home_of(key);; at = (at + 1) & (table_.size() - 1)) {
+    const auto slot = table_[at];
+    if (slot < 0 || slots_[slot].key == key) return slot;
+  }
+}
+
+void HistoryIndex::insert(std::int64_t key, std::int64_t slot) {
+  auto at = home_of(key);
+  while (table_[at] >= 0) at = (at + 1) & (table_.size() - 1);
+  table_[at] = slot;
+}
+
+void HistoryIndex::grow() {
+  table_.assign(std::max<std::size_t>(16, 2 * table_.size()), -1);
+  for (std::int64_t slot = 0; slot < slots(); ++slot)
+    if (slots_[slot].key >= 0) insert(slots_[slot].key, slot);
+}
+
+std::int64_t HistoryIndex::take_slot(const Entry& entry) {
+  if (2 * static_cast<std::size_t>(size_ + 1) > table_.size()) grow();
+  auto slot = slots();
+  if (free_.empty()) {
+    slots_.push_back(entry);
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+    slots_[slot] = entry;
+  }
+  insert(entry.key, slot);
+  ++size_;
+  ++shards_[history_shard(vertex_of(entry.key))].held;
+  return slot;
+}
+
+// What stands behind moves up where its home allows, so that no search ends too early.
+void HistoryIndex::remove(std::int64_t slot) {
+  const auto mask = table_.size() - 1;
+  auto hole = home_of(slots_[slot].key);
+  while (table_[hole] != slot) hole = (hole + 1) & mask;
+  for (auto at = (hole + 1) & mask; table_[at] >= 0; at = (at + 1) & mask) {
+    const auto home = home_of(slots_[table_[at]].key);
+    if (((at - home) & mask) < ((at - hole) & mask)) continue;
+    table_[hole] = table_[at];
+    hole = at;
+  }
+  table_[hole] = -1;
+  --shards_[history_shard(vertex_of(slots_[slot].key))].held;
+  --size_;
+  slots_[slot] = {};
+  free_.push_back(slot);
+}
+
+// ---- Steps --------------------------------------------------------------------------------------
+
+bool HistoryIndex::is_held(const Queued& queued) const {
+  const auto slot = find(queued.key);
+  return slot >= 0 && slots_[slot].stamp == queued.stamp;
+}
+
+void HistoryIndex::make_room(Shard& shard, std::int64_t oldest, std::int64_t room) {
+  auto& queue = shard.queue;
+  while (!queue.empty() && (queue.front().stamp < oldest || shard.held > room)) {
+    if (is_held(queue.front())) remove(find(queue.front().key));
+    queue.pop_front();
+  }
+}
+
+void HistoryIndex::sweep(Shard& shard) {
+  constexpr std::int64_t kFew = 64;
+  if (std::ssize(shard.queue) <= 2 * shard.held + kFew) return;
+  std::erase_if(shard.queue, [&](const Queued& queued) { return !is_held(queued); });
+}
+
+void HistoryIndex::commit(std::int64_t step, std::span<const std::int64_t> evictions, std::int64_t seen,
+                          std::vector<IndexedWrite> writes, std::int64_t oldest,
+                          std::vector<PlacedRow>& placed) {
+  for (const auto key : evictions) {
+    const auto slot = find(key);
+    if (slot >= 0 && slots_[slot].stamp <= seen) remove(slot);
+  }
+  keep_lowest(writes);
+  if (step < oldest) writes.clear();
+  for (const auto& write : writes)
+    if (const auto slot = find(write.key); slot >= 0) remove(slot);
+  std::ranges::sort(writes, {}, going);
+
+  // New keys are the last to go, so old ones make room for them; of too many new ones the first go.
+  placed.clear();
+  auto next = writes.begin();
+  for (int s = 0; s < kHistoryShards; ++s) {
+    const auto first = next;
+    while (next != writes.end() && history_shard(vertex_of(next->key)) == s) ++next;
+    auto& shard = shards_[s];
+    const auto quota = quota_of(entries_, s);
+    const auto kept = std::min<std::int64_t>(next - first, quota);
+    make_room(shard, oldest, quota - kept);
+    for (auto write = next - kept; write != next; ++write) {
+      placed.push_back({write->source, take_slot({write->key, step, write->score})});
+      shard.queue.push_back({write->key, step});
+    }
+    sweep(shard);
+  }
+}
+
+std::vector<std::int64_t> HistoryIndex::sorted() const {
+  std::vector<std::int64_t> held;
+  for (std::int64_t slot = 0; slot < slots(); ++slot)
+    if (slots_[slot].key >= 0) held.push_back(slot);
+  std::ranges::sort(held, {}, [&](std::int64_t slot) { return slots_[slot].key; });
+  return held;
+}
+
+void HistoryIndex::restore(std::vector<Entry> entries) {
+  *this = HistoryIndex(entries_);
+  for (const auto& entry : entries) {
+    ESPALIER_CHECK(find(entry.key) < 0, "vertex {} of layer {} twice", vertex_of(entry.key),
+                   layer_of(entry.key));
+    take_slot(entry);
+  }
+  std::ranges::sort(entries, {},
+                    [](const Entry& entry) { return std::tuple(entry.stamp, ~entry.score, entry.key); });
+  for (const auto& entry : entries)
+    shards_[history_shard(vertex_of(entry.key))].queue.push_back({entry.key, entry.stamp});
+}
+
+}  // namespace espalier

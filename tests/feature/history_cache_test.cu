@@ -1,0 +1,26 @@
+// ranks: 1
+// Law: a cache of history on a GPU is as a loop over a map makes it, and holds the words that the
+// CPU's holds, at every precision.
+#include "espalier/feature/history_cache.hpp"
+
+#include "cuda_test.hpp"
+#include "feature/history_cases.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+class HistoryCacheOnGpu : public CudaTest {};
+
+TEST_F(HistoryCacheOnGpu, HoldsTheWordsOfTheCpu) {
+  const auto seed = test_seed(31);
+  for (const auto& shape : history_shapes()) {
+    SCOPED_TRACE(fmt::format("seed {} {}", seed, name_of(shape)));
+    const auto state = expect_as_a_map(gpu(), shape, 60, 12, seed);
+    EXPECT_EQ(state, expect_as_a_map(Cpu{1}, shape, 60, 12, seed));
+    EXPECT_GT(state.entries.size() + state.uncommitted.size(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace espalier
