@@ -25,6 +25,7 @@ struct ImportArguments {
   bool drop_self_loops = false;
   bool half = false;               ///< store features as float16
   std::string duplicates = "sum";  ///< sum, max, first or refuse
+  bool no_edge_features = false;   ///< leave them out
   bool overwrite = false;          ///< may `output` be replaced?
   double stall_minutes = 0;
 };
@@ -48,6 +49,7 @@ struct GenerateArguments {
   std::int64_t nodes = 10000;
   double degree = 10;
   double homophily = 0.8;
+  std::int64_t edge_features = 0;
   bool typed = false;            ///< types and relations were given
   std::string types, relations;  ///< as TypedOptions has them
   bool no_inverse = false;

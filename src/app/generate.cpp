@@ -21,8 +21,9 @@ void generate_command(const Communicator& world, const GenerateArguments& argume
       "use more ranks on more nodes, fewer --features or --half, or a smaller graph (--scale, --edge-factor, "
       "--nodes, --degree, --types, --relations)");
   const OutputFile output(arguments.output, arguments.overwrite);
-  const VertexOptions vertices{arguments.features, arguments.classes,
-                               static_cast<std::uint64_t>(arguments.seed), arguments.half, arguments.labels};
+  const VertexOptions vertices{
+      arguments.features, arguments.classes, static_cast<std::uint64_t>(arguments.seed),
+      arguments.half,     arguments.labels,  arguments.edge_features};
   if (arguments.kind == "rmat")
     generate_rmat(world,
                   {arguments.scale, arguments.edge_factor, arguments.symmetrize, arguments.drop_self_loops},

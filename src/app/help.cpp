@@ -53,6 +53,9 @@ const std::map<std::string, Words>& words() {
         "Of a "
         "triplet HEAD,\n"
         "RELATION, TAIL the tail is the row, and TAIL,rev_RELATION,HEAD is added (--no-inverse: is not).\n\n"
+        "Features of edges, edge-feat.csv(.gz) beside edge.csv, or edge_feat.npz, come along "
+        "(--no-edge-features: do not); the inverse\n"
+        "of an edge has the same, and edges that become one have those of the first.\n\n"
         "Edges that are listed more than once become one (--duplicates). With --symmetrize a line u,v stands "
         "for "
         "both\n"
@@ -70,6 +73,7 @@ const std::map<std::string, Words>& words() {
         "  /nodes/labels    int32 [n] or [n, 1]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per "
         "label, 255 = unknown\n"
         "  /split/train, /split/valid, /split/test   int64, ascending ids\n"
+        "  /edges/features  float32 or float16 [m, f], optional: row k is of entry k of /graph/indices\n"
         "With types version = 2, and for T types, R relations and q runs of one relation in a row:\n"
         "  /types/name, /types/offset     fixed-length text [T]; int64 [T+1]: the vertices of type t are "
         "offset[t] .. offset[t+1]\n"
@@ -82,6 +86,10 @@ const std::map<std::string, Words>& words() {
         "segment_begin[k]\n"
         "  /nodes/TYPE/..., /split/TYPE/...   as above, ids counted within the type; what a type has not is "
         "left out\n"
+        "  /edges/SOURCE.RELATION.TARGET/features   float32 or float16 [m_r, f_r], optional: row k is of the "
+        "relation's k-th\n"
+        "                                 entry, row by row of the matrix; an inverse has its own, in its "
+        "order\n"
         "`espalier digest FILE --write` then adds the digests by which damage and changes are noticed."}},
       {"generate",
        {"make a graph file from a random model",
@@ -91,6 +99,7 @@ const std::map<std::string, Words>& words() {
         "  mpirun -np 4 espalier generate rmat --scale 16 --edge-factor 16 --features 32 --classes 8 --seed "
         "1 -o rmat.h5\n"
         "  espalier generate planted --nodes 20000 --classes 8 --labels 5 -o labels.h5\n"
+        "  espalier generate planted --nodes 20000 --edge-features 4 -o edges.h5\n"
         "  espalier generate planted --types paper=20000:32,author=12000,field=300:8 \\\n"
         "    --relations author.writes.paper=60000,paper.cites.paper=90000,paper.about.field=40000 -o "
         "typed.h5\n\n"
@@ -100,7 +109,10 @@ const std::map<std::string, Words>& words() {
         "type "
         "has the labels\nand the splits; vertices of all types have a class, and --homophily is the fraction "
         "of "
-        "a relation's edges that join\nvertices of one class."}},
+        "a relation's edges that join\nvertices of one class.\n\n"
+        "Of --edge-features numbers the first is about 1 where an edge joins vertices of one class, about -1 "
+        "where it does not,\nthe others are about 0; deviation 1. Both directions of an edge have the "
+        "same."}},
       {"digest",
        {"check the digests of a graph file, or write them into one that another program made",
         "Examples:\n  espalier digest planted.h5\n  espalier digest made_by_h5py.h5 --write"}},

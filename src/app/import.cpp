@@ -41,7 +41,7 @@ void import_folder(const Communicator& world, const ImportArguments& a) {
   else
     import_ogb(world,
                {a.folder, a.split, weight_column(a.edge_weight), a.symmetrize, a.drop_self_loops, a.half,
-                duplicates, !a.no_inverse},
+                duplicates, !a.no_inverse, !a.no_edge_features},
                output);
 }
 
@@ -62,7 +62,8 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   set_memory_advice(
       "import reads the edges, then the features, on one rank, so more ranks are no help: use a node with "
       "more "
-      "memory, and --half where the features take it");
+      "memory, --half where the features take it, and --no-edge-features where those of edges are not "
+      "needed");
 
   // 1. Read the folder, write the graph file.
   note_activity("importing");

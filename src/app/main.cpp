@@ -89,7 +89,8 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
                   "which split: a folder below DIR/split; may be left out when there is one");
   ogb->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
   ogb->add_option("--edge-weight", a.edge_weight,
-                  "the column of edge-feat.csv.gz (from 0) that becomes the weights");
+                  "the column of edge-feat.csv.gz (from 0) that becomes the weights, and no feature");
+  ogb->add_flag("--no-edge-features", a.no_edge_features, "leave the features of edges out");
   add_import_options(*ogb, a, action);
   auto* mag240m = import->add_subcommand("mag240m", "the folder of OGB-LSC's MAG240M");
   mag240m->add_option("DIR", a.folder, "the folder that holds processed/")->required();
@@ -133,6 +134,9 @@ void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
       add_number(*planted, "--degree", a.degree, {0, static_cast<double>(kMostNodes)}, "expected degree")
           ->capture_default_str();
   add_number(*planted, "--homophily", a.homophily, {0, 1}, "fraction of edges inside a class")
+      ->capture_default_str();
+  add_whole_number(*planted, "--edge-features", a.edge_features, {0, kMostFeatures},
+                   "numbers of each edge; the first tells whether its ends are of one class")
       ->capture_default_str();
   for (auto* kind : {rmat, planted}) add_generator_options(*kind, a);
   auto* types =

@@ -134,7 +134,7 @@ std::string target_in_words(const GraphInfo& info) {
   return info.schema.types()[info.target].name;
 }
 
-// Those of each type that has some, in words.
+// Those of each type and relation that has some, in words.
 void show_contents(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   for (int t = 0; t < std::ssize(info.types); ++t) {
@@ -142,6 +142,9 @@ void show_contents(const Communicator& world, const GraphFile& file) {
     if (info.types[t].features > 0) line("features", name + ": " + features_in_words(world, file, t));
     if (info.types[t].has_labels) line("labels", name + ": " + labels_in_words(world, file, t));
   }
+  for (int r = 0; r < std::ssize(info.edge_features); ++r)
+    if (info.edge_features[r].has())
+      line("edge features", info.schema.full_name(r) + ": " + edge_features_in_words(world, file, r));
 }
 
 }  // namespace
@@ -150,6 +153,7 @@ void show_typed_graph(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   note_activity("reading the edges");
   const auto facts = read_edges(world, file);
+  check_edge_features(file, facts.entries);
   line("vertices", fmt::format("{}, of {} types", info.nodes, info.types.size()));
   line("edges", fmt::format("{}, of {} relations, {}, {}-bit ids", info.edges, info.schema.relations().size(),
                             info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));

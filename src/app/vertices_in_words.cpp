@@ -63,21 +63,20 @@ std::string labels_in_words(const Communicator& world, const GraphFile& file, in
   return fmt::format("{} classes, {} of {} vertices labelled; {}", info.classes, total, vertices, range);
 }
 
-std::string features_in_words(const Communicator& world, const GraphFile& file, int type) {
+namespace {
+
+// Collective. What the numbers of a matrix are: read(begin, end) reads rows, of which this rank
+// reads `mine`, of `values` numbers over all ranks.
+template <class Read>
+std::string numbers_in_words(const Communicator& world, const RowRange& mine, std::int64_t values,
+                             Read read) {
   constexpr std::int64_t kValuesPerPart = std::int64_t{1} << 26;
-  const auto& info = file.info().types[type];
-  const auto values = file.info().schema.types()[type].size() * info.features;
-  const auto* kind = info.half_features ? "float16" : "float32";
-  if (info.features == 0) return "none";
-  if (values == 0) return fmt::format("{} x {}, of no vertex", info.features, kind);
-  const auto mine = my_vertices(world, file, type);
   const auto parts = 1 + values / world.size() / kValuesPerPart;
   float least = std::numeric_limits<float>::max(), most = std::numeric_limits<float>::lowest();
   std::int64_t nonzero = 0;
   for (std::int64_t part = 0; part < parts; ++part) {
     const auto rows = even_range(mine.size(), parts, part);
-    for (const float x :
-         file.read_features<float>(mine.begin + rows.begin, mine.begin + rows.end, type).data) {
+    for (const float x : read(mine.begin + rows.begin, mine.begin + rows.end).data) {
       least = std::min(least, x);
       most = std::max(most, x);
       nonzero += x != 0;
@@ -86,8 +85,33 @@ std::string features_in_words(const Communicator& world, const GraphFile& file, 
   least = world.all_reduce(least, Reduction::kMin, kLabel);
   most = world.all_reduce(most, Reduction::kMax, kLabel);
   nonzero = world.all_reduce(nonzero, Reduction::kSum, kLabel);
-  return fmt::format("{} x {}, from {:.4g} to {:.4g}, {:.1f} % not zero", info.features, kind, least, most,
+  return fmt::format("from {:.4g} to {:.4g}, {:.1f} % not zero", least, most,
                      100.0 * static_cast<double>(nonzero) / static_cast<double>(values));
+}
+
+}  // namespace
+
+std::string features_in_words(const Communicator& world, const GraphFile& file, int type) {
+  const auto& info = file.info().types[type];
+  const auto values = file.info().schema.types()[type].size() * info.features;
+  if (info.features == 0) return "none";
+  const auto words = fmt::format("{} x {}", info.features, info.half_features ? "float16" : "float32");
+  if (values == 0) return words + ", of no vertex";
+  return words + ", " +
+         numbers_in_words(world, my_vertices(world, file, type), values,
+                          [&](auto begin, auto end) { return file.read_features<float>(begin, end, type); });
+}
+
+std::string edge_features_in_words(const Communicator& world, const GraphFile& file, int relation) {
+  const auto& info = file.info().edge_features[relation];
+  const auto words =
+      fmt::format("{} x {} {}", info.entries, info.features, info.half ? "float16" : "float32");
+  if (info.entries == 0) return words;
+  const auto mine = even_range(info.entries, world.size(), world.rank());
+  return words + ", " +
+         numbers_in_words(world, mine, info.entries * info.features, [&](auto begin, auto end) {
+           return file.read_edge_features<float>(relation, begin, end);
+         });
 }
 
 }  // namespace espalier

@@ -18,10 +18,10 @@ std::string in_words(const NpyArray& array) {
 }
 
 // Throws where a row-wise array of so many rows is expected.
-void check_rows(const NpyArray& array, std::int64_t vertices) {
-  if (array.shape()[0] != vertices)
-    input_error("{}: is {}, but there are {} vertices; is the download complete?", array.name(),
-                in_words(array), vertices);
+void check_rows(const NpyArray& array, std::int64_t count, const char* things = "vertices") {
+  if (array.shape()[0] != count)
+    input_error("{}: is {}, but there are {} {}; is the download complete?", array.name(), in_words(array),
+                count, things);
   if (array.by_columns() && array.columns() > 1)
     input_error("{}: is stored by columns (Fortran's order); write numpy.ascontiguousarray of it",
                 array.name());
@@ -107,8 +107,9 @@ class FeatureArray : public FeatureRows {
 
 }  // namespace
 
-std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array, std::int64_t vertices) {
-  check_rows(*array, vertices);
+std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array, std::int64_t count,
+                                                const char* things) {
+  check_rows(*array, count, things);
   return std::make_unique<FeatureArray>(std::move(array));
 }
 

@@ -25,8 +25,9 @@ std::int64_t count_edges(const NpyArray& array);
 /// "ARRAY: edge 5", for messages.
 std::string edge_of_array(const std::string& array, std::int64_t edge);
 
-/// [n, f], or [n] of one column.
-std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array, std::int64_t vertices);
+/// [n, f], or [n] of one column, of n things.
+std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array, std::int64_t count,
+                                                const char* things = "vertices");
 
 /// [n] or [n, 1] of classes, nan for none; [n, C] of 0 and 1, nan for unknown.
 OgbLabels read_label_array(NpyArray& array, std::int64_t vertices);

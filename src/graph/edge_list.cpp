@@ -218,6 +218,26 @@ Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_
   return matrix;
 }
 
+template <class Index>
+Buffer<std::int64_t> first_edges(const EdgeList<Index>& edges, const RowRange& range,
+                                 const EdgeOptions& options, const Csr<Index>& matrix) {
+  Buffer<std::int64_t> first(matrix.indices.size(), -1);
+  const auto* begin = matrix.indices.data();
+  for (const bool backward : {false, true}) {
+    if (backward && !options.symmetrize) break;
+    for_each_entry(edges, range, options,
+                   [&](std::size_t row, Index column, std::size_t edge, bool reversed) {
+                     if (reversed != backward) return;
+                     const auto v = static_cast<std::int64_t>(row);
+                     const auto* place =
+                         std::lower_bound(begin + matrix.row_begin(v), begin + matrix.row_end(v), column);
+                     auto& found = first[place - begin];
+                     if (found < 0) found = static_cast<std::int64_t>(edge);
+                   });
+  }
+  return first;
+}
+
 // As v ascends, the entries (u, v) of row u are met from left to right: one cursor per row says
 // which is next.
 template <class Index>
@@ -238,6 +258,10 @@ template Csr<std::int32_t> build_rows(EdgeList<std::int32_t>&, const RowRange&, 
                                       const EdgeOptions&, EdgeCounts&);
 template Csr<std::int64_t> build_rows(EdgeList<std::int64_t>&, const RowRange&, std::int64_t,
                                       const EdgeOptions&, EdgeCounts&);
+template Buffer<std::int64_t> first_edges(const EdgeList<std::int32_t>&, const RowRange&, const EdgeOptions&,
+                                          const Csr<std::int32_t>&);
+template Buffer<std::int64_t> first_edges(const EdgeList<std::int64_t>&, const RowRange&, const EdgeOptions&,
+                                          const Csr<std::int64_t>&);
 template std::int64_t count_one_way(const Csr<std::int32_t>&);
 template std::int64_t count_one_way(const Csr<std::int64_t>&);
 

@@ -10,7 +10,8 @@ namespace espalier {
 
 namespace {
 
-constexpr std::uint64_t kNoise = 0, kCentroid = 1;  // layers of the feature stream, | type << 16
+// Layers of the feature stream, | type << 16, and kEdge | relation << 16.
+constexpr std::uint64_t kNoise = 0, kCentroid = 1, kEdge = 2;
 
 // Approximately normal, mean 0, deviation 1: the sum of a word's four 16-bit parts (Irwin-Hall).
 // Integer arithmetic and one product, so the same bits on every machine, which no library's log and
@@ -63,6 +64,8 @@ void check_vertex_options(const VertexOptions& options) {
   if (options.labels != 0 && (options.labels < 2 || options.labels > kMostClasses))
     usage_error("--labels {}: give a number from 2 to {}, or 0 for one class per vertex", options.labels,
                 kMostClasses);
+  if (options.edge_features < 0 || options.edge_features > kMostFeatures)
+    usage_error("--edge-features {}: give a number from 0 to {}", options.edge_features, kMostFeatures);
   if (options.classes < 1 || options.classes > kMostClasses)
     usage_error("--classes {}: give a number from 1 to {}", options.classes, kMostClasses);
 }
@@ -124,6 +127,19 @@ template Matrix<float> generate_features(const RowRange&, std::span<const std::i
                                          int);
 template Matrix<Half> generate_features(const RowRange&, std::span<const std::int32_t>, const VertexOptions&,
                                         int);
+
+template <class T>
+void generate_edge_features(std::uint64_t seed, int relation, std::int64_t row, std::int64_t column,
+                            bool one_class, std::span<T> features) {
+  auto stream = feature_stream(seed, kEdge, relation, row);
+  stream.batch = static_cast<std::uint64_t>(column);
+  for_each_normal(stream, std::ssize(features), [&](std::int64_t k, double normal) {
+    store(k > 0 ? normal : one_class ? normal + 1 : normal - 1, features[k]);
+  });
+}
+
+template void generate_edge_features(std::uint64_t, int, std::int64_t, std::int64_t, bool, std::span<float>);
+template void generate_edge_features(std::uint64_t, int, std::int64_t, std::int64_t, bool, std::span<Half>);
 
 std::array<Buffer<std::int64_t>, 3> generate_splits(const RowRange& range, std::uint64_t seed) {
   std::array<Buffer<std::int64_t>, 3> splits;

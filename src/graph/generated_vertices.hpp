@@ -1,8 +1,10 @@
-// Labels, features and splits of generated vertices, each a function of (seed, vertex).
+// Labels, features and splits of generated vertices, each a function of (seed, vertex), and
+// features of edges, of (seed, relation, row, column).
 #pragma once
 
 #include <array>
 #include <functional>
+#include <span>
 
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/generate.hpp"
@@ -29,6 +31,11 @@ Matrix<std::uint8_t> generate_several_labels(const RowRange& range, std::span<co
 template <class T>
 Matrix<T> generate_features(const RowRange& range, std::span<const std::int32_t> labels,
                             const VertexOptions& options, int type = 0);
+
+/// The features of the edge (row, column) of a relation: generate.hpp says what they are.
+template <class T>
+void generate_edge_features(std::uint64_t seed, int relation, std::int64_t row, std::int64_t column,
+                            bool one_class, std::span<T> features);
 
 /// The ids of `range` in train, valid, test: 60, 20, 20 %.
 std::array<Buffer<std::int64_t>, 3> generate_splits(const RowRange& range, std::uint64_t seed);

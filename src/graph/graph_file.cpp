@@ -274,7 +274,19 @@ void describe_types(OpenGraphFile& h, const Describer& describe) {
   }
 }
 
+// Features of a relation that the file has not would be overlooked.
+void check_names_of_relations(const OpenGraphFile& h, const Describer& describe) {
+  if (!hdf5::has_link(h.file, "edges")) return;
+  for (const auto& name : hdf5::dataset_names(h.file))
+    if (name.starts_with("edges/") &&
+        std::ranges::none_of(h.relations, [&](const auto& of) { return of.features.name == "/" + name; }))
+      describe.fail("there is a dataset /{}, but features of edges are called {}", name,
+                    h.info.typed ? "/edges/SOURCE.RELATION.TARGET/features, of a relation of the file"
+                                 : "/edges/features");
+}
+
 void describe_relations(OpenGraphFile& h, const Describer& describe) {
+  check_names_of_relations(h, describe);
   const bool one = h.relations.size() == 1;
   for (auto& [features, info] : h.relations) {
     if (features.exists()) {

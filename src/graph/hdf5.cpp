@@ -450,6 +450,10 @@ bool read_texts(const Dataset& dataset, std::vector<std::string>& texts) {
   return true;
 }
 
+bool has_link(const Handle& file, const char* name) {
+  return H5Lexists(file.id(), name, H5P_DEFAULT) > 0;
+}
+
 std::vector<std::string> dataset_names(const Handle& file) {
   std::vector<std::string> names;
   const auto one = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {

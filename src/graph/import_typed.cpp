@@ -1,5 +1,6 @@
 #include "import_typed.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <sstream>
@@ -7,6 +8,7 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "first_rank.hpp"
+#include "import_edge_features.hpp"
 #include "wide_edges.hpp"
 
 namespace espalier {
@@ -71,6 +73,21 @@ void report_relations(const Schema& schema, const WideEdges<Index>& edges, const
   }
 }
 
+// For each entry of a relation, in the order of the matrix, the place in the list of edges.
+template <class Index>
+Buffer<std::int64_t> edges_of_entries(const Schema& schema, const Csr<Index>& rows, int relation,
+                                      const Buffer<std::int64_t>& edges) {
+  Buffer<std::int64_t> of_relation;
+  const auto& target = schema.types()[schema.relations()[relation].target];
+  for (auto row = target.begin; row < target.end; ++row) {
+    const auto columns = rows.row_indices(row);
+    auto e = std::ranges::lower_bound(columns, schema.begin(relation)) - columns.begin();
+    for (; e < std::ssize(columns) && columns[e] < schema.begin(relation + 1); ++e)
+      of_relation.push_back(edges[rows.row_begin(row) + e]);
+  }
+  return of_relation;
+}
+
 // ---- all of it ----
 
 class TypedImport {
@@ -85,6 +102,9 @@ class TypedImport {
     });
     if (schema_) text_ = as_text(*schema_);
     schema_ = from_text(comm.broadcast_text(text_, 0, "import"));
+    // Inverses stand behind them.
+    triplets_ = static_cast<int>(schema_->relations().size()) / (options.inverses ? 2 : 1);
+    edge_rows_.resize(triplets_);
     writer_.emplace(comm, output);
     writer_->write_schema(*schema_);
   }
@@ -109,6 +129,14 @@ class TypedImport {
   void read_edges(WideEdges<Index>& edges) const;
   template <class Index>
   Csr<Index> build(WideEdges<Index>& edges) const;
+  template <class Index>
+  void open_edge_features(const WideEdges<Index>& edges);
+  bool has_edge_features() const {
+    return std::ranges::any_of(edge_rows_, [](const EdgeRows& of) { return of.rows != nullptr; });
+  }
+  template <class Index>
+  void write_edge_features(const WideEdges<Index>* edges, const Csr<Index>& rows,
+                           const Buffer<std::int64_t>& first);
   std::int64_t import_features(int type);
   template <class T>
   void write_features(int type, std::int64_t columns, FeatureRows* rows);
@@ -118,19 +146,20 @@ class TypedImport {
   const Communicator& comm_;
   const TypedOptions& options_;
   std::unique_ptr<TypedFolder> folder_;  // rank 0
+  std::vector<EdgeRows> edge_rows_;      // [triplets]
   GraphDescription description_;
   std::optional<Schema> schema_;
+  int triplets_ = 0;  // the first relations of the schema
   std::string text_;
   std::optional<GraphWriter> writer_;
 };
 
 template <class Index>
 void TypedImport::read_edges(WideEdges<Index>& edges) const {
-  const auto triplets = static_cast<int>(folder_->triplets().size());
   std::int64_t announced = 0;
-  for (int r = 0; r < triplets; ++r) announced += folder_->announced_edges(r);
+  for (int r = 0; r < triplets_; ++r) announced += folder_->announced_edges(r);
   edges.reserve(announced * (options_.inverses ? 2 : 1));
-  for (int r = 0; r < triplets; ++r) {
+  for (int r = 0; r < triplets_; ++r) {
     edges.begin(r);
     folder_->read_edges(r, edges);
     edges.end(options_.drop_self_loops);
@@ -153,20 +182,52 @@ Csr<Index> TypedImport::build(WideEdges<Index>& edges) const {
   }
 }
 
+// What the edges of each triplet have; their numbers are known now.
+template <class Index>
+void TypedImport::open_edge_features(const WideEdges<Index>& edges) {
+  for (int r = 0; r < triplets_; ++r)
+    edge_rows_[r] = {options_.edge_features ? folder_->open_edge_features(r, edges.given(r)) : nullptr,
+                     edges.given(r), edges.dropped_edges(r)};
+}
+
 template <class Index>
 void TypedImport::edges_of() {
   Csr<Index> rows;
+  std::optional<WideEdges<Index>> edges;  // rank 0
+  Buffer<std::int64_t> first;             // for each entry its edge, where edges have features
   on_first_rank(comm_, [&] {
     const double start = now();
-    const auto triplets = static_cast<int>(folder_->triplets().size());
-    WideEdges<Index> edges(*schema_, triplets);
-    read_edges(edges);
-    rows = build(edges);
+    edges.emplace(*schema_, triplets_);
+    read_edges(*edges);
+    open_edge_features(*edges);
+    const auto copy = has_edge_features() ? edges->list() : EdgeList<Index>();
+    rows = build(*edges);
+    if (has_edge_features()) first = first_edges(copy, {0, schema_->nodes()}, {}, rows);
     log::info("edges      {} entries in {} relations, in {:.1f} s", rows.entries(),
               schema_->relations().size(), now() - start);
-    report_relations(*schema_, edges, rows, triplets);
+    report_relations(*schema_, *edges, rows, triplets_);
   });
   writer_->write_adjacency(rows);
+  write_edge_features(edges ? &*edges : nullptr, rows, first);
+}
+
+// Relation by relation, so that features of one are in memory.
+template <class Index>
+void TypedImport::write_edge_features(const WideEdges<Index>* edges, const Csr<Index>& rows,
+                                      const Buffer<std::int64_t>& first) {
+  for (int r = 0; r < triplets_; ++r) {
+    std::vector<EntriesOfEdges> into;
+    for (const int relation : {r, schema_->relations()[r].inverse})
+      if (relation >= 0)
+        into.push_back({relation, [&, relation] {
+                          auto places = edges_of_entries(*schema_, rows, relation, first);
+                          for (auto& place : places) place = edges->place_in_relation(place);
+                          return places;
+                        }});
+    const auto columns = import_edge_features(comm_, std::move(edge_rows_[r]), options_.half, into, *writer_);
+    if (columns > 0)
+      log::info("edges of   {}: {} of each", schema_->full_name(r), counted(columns, "feature", "features"));
+  }
 }
 
 template <class T>

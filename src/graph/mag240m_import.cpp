@@ -45,6 +45,7 @@ class Mag240mFolder : public TypedFolder {
     const auto path = array_of(type, "node_feat");
     return fs::exists(path) ? open_feature_array(open_npy(path), types()[type].size()) : nullptr;
   }
+  std::unique_ptr<FeatureRows> open_edge_features(int, std::int64_t) const override { return nullptr; }
   OgbLabels read_labels(int type) const override {
     const auto path = array_of(type, "node_label");
     return fs::exists(path) ? read_label_array(*open_npy(path), types()[type].size()) : OgbLabels();

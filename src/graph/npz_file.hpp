@@ -17,6 +17,7 @@ class NpzFile {
   explicit NpzFile(const std::string& path);
   /// In the order of the archive.
   const std::vector<std::string>& names() const { return names_; }
+  const std::string& path() const { return path_; }
   bool has(const std::string& name) const;
   /// Throws UserError when there is none of this name. May outlive the NpzFile.
   std::unique_ptr<NpyArray> open(const std::string& name) const;

@@ -35,8 +35,13 @@ class OgbBinaryFolder : public TypedFolder {
         edges_((raw_ / "edge_index_dict.npz").string()) {
     read_types();
     read_triplets();
-    features_ = open_optional({"node_feat_dict.npz", "node_feat.npz"});
-    labels_ = open_optional({"node-label.npz"});
+    features_ = open_of_types({"node_feat_dict.npz", "node_feat.npz"});
+    labels_ = open_of_types({"node-label.npz"});
+    edge_features_ = open_optional({"edge_feat_dict.npz", "edge_feat.npz"});
+    for (const auto& triplet : edge_features_ ? edge_features_->names() : std::vector<std::string>())
+      if (!edges_.has(triplet))
+        input_error("{}: has features of {}, but {} has no such array", edge_features_->path(), triplet,
+                    edges_.path());
     splits_.emplace(*this, options.folder, options.split);
     for (const int type : splits_->types())
       if (!has(labels_, type))
@@ -60,6 +65,10 @@ class OgbBinaryFolder : public TypedFolder {
     if (!has(features_, type)) return nullptr;
     return open_feature_array(features_->open(name(type)), types()[type].size());
   }
+  std::unique_ptr<FeatureRows> open_edge_features(int triplet, std::int64_t edges) const override {
+    if (!edge_features_ || !edge_features_->has(joined(triplet))) return nullptr;
+    return open_feature_array(edge_features_->open(joined(triplet)), edges, "edges");
+  }
   OgbLabels read_labels(int type) const override {
     return has(labels_, type) ? read_label_array(*labels_->open(name(type)), types()[type].size())
                               : OgbLabels();
@@ -80,11 +89,12 @@ class OgbBinaryFolder : public TypedFolder {
   void read_types();
   void read_triplets();
   std::optional<NpzFile> open_optional(std::initializer_list<const char*> names) const;
+  std::optional<NpzFile> open_of_types(std::initializer_list<const char*> names) const;
 
   TypedOptions options_;
   fs::path raw_;
   NpzFile edges_;
-  std::optional<NpzFile> features_, labels_;
+  std::optional<NpzFile> features_, labels_, edge_features_;
   std::optional<OgbTypedSplits> splits_;
 };
 
@@ -118,15 +128,16 @@ void OgbBinaryFolder::read_triplets() {
 }
 
 std::optional<NpzFile> OgbBinaryFolder::open_optional(std::initializer_list<const char*> names) const {
-  for (const char* one : names) {
-    const auto path = raw_ / one;
-    if (!fs::exists(path)) continue;
-    NpzFile archive(path.string());
-    for (const auto& type : archive.names())
-      if (type_of(type) < 0) input_error("{}: there is no vertex type \"{}\"", path.string(), type);
-    return archive;
-  }
+  for (const char* one : names)
+    if (const auto path = raw_ / one; fs::exists(path)) return NpzFile(path.string());
   return std::nullopt;
+}
+
+std::optional<NpzFile> OgbBinaryFolder::open_of_types(std::initializer_list<const char*> names) const {
+  auto archive = open_optional(names);
+  for (const auto& type : archive ? archive->names() : std::vector<std::string>())
+    if (type_of(type) < 0) input_error("{}: there is no vertex type \"{}\"", archive->path(), type);
+  return archive;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 //   FOLDER/raw/num_nodes_dict.npz    by type: [1], its vertices
 //   FOLDER/raw/edge_index_dict.npz   by triplet: [2, m], heads, then tails
 //   FOLDER/raw/num_edges_dict.npz    by triplet: [1], its m
+//   FOLDER/raw/edge_feat_dict.npz    by triplet: [m, f]; edge_feat.npz is the same      optional
 //   FOLDER/raw/node_feat_dict.npz    by type: [n, f]; node_feat.npz is the same         optional
 //   FOLDER/raw/node-label.npz        by type: [n, 1] or [n, C]                          optional
 //   FOLDER/split/NAME                as in the csv layout (ogb_typed_folder.hpp)        optional

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "espalier/graph/csv.hpp"
+#include "import_edge_features.hpp"
 
 namespace espalier {
 
@@ -117,6 +118,13 @@ Matrix<T> OgbFolder::read_features() const {
 
 template Matrix<float> OgbFolder::read_features() const;
 template Matrix<Half> OgbFolder::read_features() const;
+
+std::unique_ptr<FeatureRows> OgbFolder::open_edge_features(std::int64_t edges) const {
+  const auto path = options_.edge_features ? find("edge-feat") : "";
+  if (path.empty()) return nullptr;
+  auto rows = open_feature_table(path, edges, "edges");
+  return options_.edge_weight ? without_column(std::move(rows), *options_.edge_weight) : std::move(rows);
+}
 
 OgbLabels OgbFolder::read_labels() const {
   const auto path = find("node-label");

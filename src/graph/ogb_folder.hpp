@@ -23,6 +23,8 @@ class OgbFolder {
   /// [n, f]; 0 x 0 when there is no node-feat.
   template <class T>
   Matrix<T> read_features() const;
+  /// Of so many edges, without the column of weights; null where there are none or none are wanted.
+  std::unique_ptr<FeatureRows> open_edge_features(std::int64_t edges) const;
   OgbLabels read_labels() const;
   /// train, valid, test, ascending; checks that they do not overlap and, with one label column,
   /// that ids are labelled.

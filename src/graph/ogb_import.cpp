@@ -9,6 +9,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "first_rank.hpp"
+#include "import_edge_features.hpp"
 #include "import_typed.hpp"
 #include "input_files.hpp"
 #include "ogb_binary_folder.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 // ---- edges: what became of them, in words ----
 
-const char* outcome(const OgbOptions& options) {
+const char* outcome_of_weights(const OgbOptions& options) {
   if (!options.edge_weight) return "no weights, so that each becomes one entry";
   return options.duplicates == Duplicates::kSum   ? "weights are summed"
          : options.duplicates == Duplicates::kMax ? "the largest weight stays"
@@ -30,7 +31,7 @@ const char* outcome(const OgbOptions& options) {
 }
 
 // Which edges met, and what came of it; nothing when none did.
-void report_duplicates(const EdgeCounts& counts, const OgbOptions& options) {
+void report_duplicates(const EdgeCounts& counts, const OgbOptions& options, bool featured) {
   std::string met;
   const auto add = [&](const std::string& what) { met += (met.empty() ? "" : ", ") + what; };
   if (counts.repeated > 0) add(counted(counts.repeated, "line repeats", "lines repeat") + " an earlier one");
@@ -39,7 +40,9 @@ void report_duplicates(const EdgeCounts& counts, const OgbOptions& options) {
         " listed in both directions");
   if (counts.loops > 0)
     add(counted(counts.loops, "self loop meets its", "self loops meet their") + " own reverse");
-  if (!met.empty()) log::info("duplicates {}; {}", met, outcome(options));
+  if (!met.empty())
+    log::info("duplicates {}; {}{}", met, outcome_of_weights(options),
+              featured ? ", with the features of the first" : "");
 }
 
 // Lines u,v and v,u may be two edges, or one that is written down twice: only the user knows.
@@ -91,35 +94,55 @@ void report_edges(const EdgeCounts& counts, std::int64_t entries, double seconds
               found.edge + 1, found.source, found.target, found.earlier + 1);
 }
 
+// The matrix; what its edges have as features, and where they do for each entry which edge it is.
 template <class Index>
-Csr<Index> read_rows(const OgbFolder& folder, const OgbOptions& options, EdgeCounts& counts) {
+struct Edges {
+  Csr<Index> rows;
+  EdgeCounts counts;
+  EdgeRows features;
+  Buffer<std::int64_t> first;
+};
+
+template <class Index>
+Edges<Index> read_rows(const OgbFolder& folder, const OgbOptions& options) {
+  Edges<Index> read;
   auto edges = folder.read_edges<Index>();
+  const auto given = std::ssize(edges.sources);
+  read.features = {folder.open_edge_features(given), given};
+  EdgeList<Index> copy;
+  if (read.features.rows) copy = {edges.sources, edges.targets, {}};
+  const RowRange all{0, folder.nodes()};
+  const EdgeOptions how{options.symmetrize, options.drop_self_loops, options.duplicates};
   try {
-    return build_rows(edges, {0, folder.nodes()}, folder.nodes(),
-                      {options.symmetrize, options.drop_self_loops, options.duplicates}, counts);
+    read.rows = build_rows(edges, all, folder.nodes(), how, read.counts);
   } catch (const DuplicateEdge& duplicate) {
     refuse_duplicate(folder.require("edge"), duplicate.found());
   }
+  if (read.features.rows) read.first = first_edges(copy, all, how, read.rows);
+  return read;
 }
 
 // Reads and writes the adjacency matrix; returns whether the graph is directed.
 template <class Index>
 bool import_edges(const Communicator& comm, const std::optional<OgbFolder>& folder, const OgbOptions& options,
                   GraphWriter& writer) {
-  Csr<Index> rows;
+  Edges<Index> edges;
   bool directed = false;
   on_first_rank(comm, [&] {
     const double start = now();
-    EdgeCounts counts;
-    rows = read_rows<Index>(*folder, options, counts);
-    const auto one_way = options.symmetrize ? 0 : count_one_way(rows);
+    edges = read_rows<Index>(*folder, options);
+    const auto one_way = options.symmetrize ? 0 : count_one_way(edges.rows);
+    const auto entries = edges.rows.entries();
     directed = one_way > 0;
-    report_edges(counts, rows.entries(), now() - start);
-    report_duplicates(counts, options);
-    if (options.symmetrize) report_symmetry(counts, options, rows.entries());
-    report_direction(one_way, rows.entries(), one_direction_by(options.folder));
+    report_edges(edges.counts, entries, now() - start);
+    report_duplicates(edges.counts, options, edges.features.rows != nullptr);
+    if (options.symmetrize) report_symmetry(edges.counts, options, entries);
+    report_direction(one_way, entries, one_direction_by(options.folder));
   });
-  writer.write_adjacency(rows);
+  writer.write_adjacency(edges.rows);
+  const auto columns = import_edge_features(comm, std::move(edges.features), options.half,
+                                            {{0, [&] { return edges.first; }}}, writer);
+  if (columns > 0) log::info("edges      {} of each", counted(columns, "feature", "features"));
   return directed;
 }
 
@@ -162,8 +185,8 @@ void import_typed_ogb(const Communicator& comm, const OgbOptions& options, const
         options.folder);
   if (options.edge_weight)
     usage_error("--edge-weight: edges of a graph with several types have no weights; leave it out");
-  const TypedOptions typed{options.folder,          options.split, options.inverses,
-                           options.drop_self_loops, options.half,  options.duplicates};
+  const TypedOptions typed{options.folder, options.split,      options.inverses,     options.drop_self_loops,
+                           options.half,   options.duplicates, options.edge_features};
   import_typed(comm, typed, output, [&] {
     return is_binary_ogb_folder(options.folder) ? open_binary_ogb_folder(typed)
                                                 : open_typed_ogb_folder(typed);

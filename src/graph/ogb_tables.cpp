@@ -42,13 +42,14 @@ namespace {
 
 class FeatureTable : public FeatureRows {
  public:
-  FeatureTable(const std::string& path, std::int64_t vertices) : csv_(path), vertices_(vertices) {
+  FeatureTable(const std::string& path, std::int64_t count, const std::string& things)
+      : csv_(path), count_(count), things_(things) {
     if (read_ahead()) columns_ = csv_.count_fields();
   }
   std::int64_t columns() const override { return columns_; }
   void next(std::span<double> row) override {
     if (row_ > 0) read_ahead();
-    if (!more_) check_lines(csv_, row_, vertices_, "vertices");
+    if (!more_) check_lines(csv_, row_, count_, things_);
     ++row_;
     for (auto& value : row) {
       if (!csv_.has_field()) refuse_width();
@@ -57,8 +58,8 @@ class FeatureTable : public FeatureRows {
     if (csv_.has_field()) refuse_width();
   }
   void finish() override {
-    if (vertices_ == 0 ? more_ : csv_.next_line())
-      csv_.fail("one line too many: the graph has {} vertices", vertices_);
+    if (count_ == 0 ? more_ : csv_.next_line())
+      csv_.fail("one line too many: the graph has {} {}", count_, things_);
   }
   std::string place() const override { return fmt::format("{}:{}", csv_.path(), csv_.line()); }
 
@@ -69,14 +70,16 @@ class FeatureTable : public FeatureRows {
   }
 
   CsvReader csv_;
-  std::int64_t vertices_, columns_ = 0, row_ = 0;
+  std::int64_t count_, columns_ = 0, row_ = 0;
+  std::string things_;
   bool more_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<FeatureRows> open_feature_table(const std::string& path, std::int64_t vertices) {
-  return std::make_unique<FeatureTable>(path, vertices);
+std::unique_ptr<FeatureRows> open_feature_table(const std::string& path, std::int64_t count,
+                                                const std::string& things) {
+  return std::make_unique<FeatureTable>(path, count, things);
 }
 
 // ---- labels ----

@@ -31,8 +31,9 @@ void check_lines(const CsvReader& csv, std::int64_t lines, std::int64_t wanted, 
 /// The next field as a vertex.
 std::int64_t read_vertex(CsvReader& csv, const TableVertices& vertices);
 
-/// Features, a line for each of `vertices`.
-std::unique_ptr<FeatureRows> open_feature_table(const std::string& path, std::int64_t vertices);
+/// Features, a line for each of so many things.
+std::unique_ptr<FeatureRows> open_feature_table(const std::string& path, std::int64_t count,
+                                                const std::string& things = "vertices");
 
 /// Labels, a line for each of `vertices`.
 OgbLabels read_label_table(const std::string& path, std::int64_t vertices);

@@ -43,6 +43,11 @@ class OgbTypedFolder : public TypedFolder {
     const auto path = find_table(raw_ / "node-feat" / name(type), "node-feat");
     return path.empty() ? nullptr : open_feature_table(path, types()[type].size());
   }
+  std::unique_ptr<FeatureRows> open_edge_features(int triplet, std::int64_t edges) const override {
+    const auto path = find_table(relation_folder(triplet), "edge-feat");
+    return path.empty() ? nullptr
+                        : open_feature_table(path, edges, "edges of " + triplets()[triplet].joined());
+  }
   OgbLabels read_labels(int type) const override {
     if (!labelled_.contains(type)) return {};
     return read_label_table(find_table(raw_ / "node-label" / name(type), "node-label"), types()[type].size());

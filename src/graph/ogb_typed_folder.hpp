@@ -4,6 +4,7 @@
 //   FOLDER/raw/triplet-type-list.csv.gz   head,relation,tail: a line for each triplet
 //   FOLDER/raw/relations/HEAD___RELATION___TAIL/edge.csv.gz            "head,tail" per line
 //   FOLDER/raw/relations/HEAD___RELATION___TAIL/num-edge-list.csv.gz   its lines       optional
+//   FOLDER/raw/relations/HEAD___RELATION___TAIL/edge-feat.csv.gz       a line per edge  optional
 //   FOLDER/raw/node-feat/TYPE/node-feat.csv.gz                                         optional
 //   FOLDER/raw/nodetype-has-label.csv.gz  types, then True or False for each           optional
 //   FOLDER/raw/node-label/TYPE/node-label.csv.gz

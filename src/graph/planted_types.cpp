@@ -8,6 +8,7 @@
 // ranks. Numbers of edges are made up for draws that fall on a pair already drawn (planted.cpp).
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "distinct_draws.hpp"
 #include "espalier/graph/generate.hpp"
@@ -127,6 +128,21 @@ class PlantedTypes {
                    : Edge{schema_.column(r, source), target};
   }
 
+  /// Of the entry (row, column) of relation r; an inverse has those of its relation.
+  template <class T>
+  void make_edge_features(std::uint64_t seed, int r, std::int64_t row, std::int64_t column,
+                          std::span<T> features) const {
+    auto target = row, source = schema_.vertex_of(column);
+    const auto& relation = schema_.relations()[r];
+    const bool one_class = class_of(relation.target, target - schema_.types()[relation.target].begin) ==
+                           class_of(relation.source, source - schema_.types()[relation.source].begin);
+    if (r >= std::ssize(pairs_)) {
+      std::swap(target, source);
+      r = relation.inverse;
+    }
+    generate_edge_features(seed, r, target, source, one_class, features);
+  }
+
   /// The class of a vertex, counted within its type.
   std::int64_t class_of(std::size_t type, std::int64_t v) const {
     return scrambles_[type].inverse(v) % classes_;
@@ -155,7 +171,7 @@ class PlantedTypes {
 // Collective.
 template <class Index>
 void write_edges_of(const Communicator& comm, const Schema& schema, const PlantedTypes& planted,
-                    GraphWriter& writer) {
+                    const VertexOptions& options, GraphWriter& writer) {
   const double start = now();
   const auto range = even_range(schema.nodes(), comm.size(), comm.rank());
   const auto entry = [&](std::int64_t draw) { return planted.entry(draw); };
@@ -164,6 +180,12 @@ void write_edges_of(const Communicator& comm, const Schema& schema, const Plante
   const auto rows = build_rows(edges, range, schema.columns(), {}, counts);
   report_edges(comm, planted.draws(), counts, rows.entries(), now() - start);
   writer.write_adjacency(rows);
+  for (int r = 0; r < std::ssize(schema.relations()); ++r) {
+    const auto make = [&](std::int64_t row, std::int64_t column, auto features) {
+      planted.make_edge_features(options.seed, r, row, column, features);
+    };
+    write_made_edge_features(options, rows, range, {schema.begin(r), schema.begin(r + 1)}, make, writer, r);
+  }
 }
 
 // Collective. The first type has labels and splits.
@@ -181,9 +203,10 @@ void write_vertices_of(const Communicator& comm, const TypedModel& model, const 
 
 std::string words_of(const TypedOptions& options, const VertexOptions& v) {
   return fmt::format(
-      "espalier generate planted --types {} --relations {}{} --homophily {} --classes {} --seed {}{}{}",
+      "espalier generate planted --types {} --relations {}{} --homophily {} --classes {} --seed {}{}{}{}",
       options.types, options.relations, options.inverses ? "" : " --no-inverse", options.homophily, v.classes,
-      v.seed, v.labels > 0 ? fmt::format(" --labels {}", v.labels) : "", v.half ? " --half" : "");
+      v.seed, v.labels > 0 ? fmt::format(" --labels {}", v.labels) : "", edge_feature_words(v),
+      v.half ? " --half" : "");
 }
 
 }  // namespace
@@ -198,9 +221,9 @@ void generate_planted_types(const Communicator& comm, const TypedOptions& option
   GraphWriter writer(comm, output);
   writer.write_schema(model.schema);
   if (std::max(model.schema.columns(), model.schema.nodes()) <= std::numeric_limits<std::int32_t>::max())
-    write_edges_of<std::int32_t>(comm, model.schema, planted, writer);
+    write_edges_of<std::int32_t>(comm, model.schema, planted, vertices, writer);
   else
-    write_edges_of<std::int64_t>(comm, model.schema, planted, writer);
+    write_edges_of<std::int64_t>(comm, model.schema, planted, vertices, writer);
   write_vertices_of(comm, model, planted, vertices, writer);
   writer.commit({fmt::format("planted-{}-types-{}", model.schema.types().size(), model.schema.nodes()),
                  words_of(options, vertices), !options.inverses});

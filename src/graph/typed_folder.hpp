@@ -56,6 +56,8 @@ class TypedFolder {
   virtual std::string edge_place(int triplet, std::int64_t edge) const = 0;
   /// Null where the type has no features.
   virtual std::unique_ptr<FeatureRows> open_features(int type) const = 0;
+  /// Null where the edges of the triplet, so many, have none.
+  virtual std::unique_ptr<FeatureRows> open_edge_features(int triplet, std::int64_t edges) const = 0;
   virtual OgbLabels read_labels(int type) const = 0;
   /// Has the type a split?
   virtual bool has_split(int type) const = 0;

@@ -43,12 +43,21 @@ class WideEdges : public EdgeSink {
     given_[relation_] = std::ssize(list_.sources) - first_.back();
     const auto& of = schema_.relations()[relation_];
     if (drop_self_loops && of.source == of.target) drop_loops();
+    given_total_ = std::ssize(list_.sources);
   }
   void add_inverses();
   EdgeList<Index>& list() { return list_; }
 
   std::int64_t given(int relation) const { return given_[relation]; }
   std::int64_t dropped(int relation) const { return std::ssize(dropped_[relation]); }
+  /// Which edges of the file they were, ascending.
+  const std::vector<std::int64_t>& dropped_edges(int relation) const { return dropped_[relation]; }
+  /// Of a place in the list, an inverse's too: the place of its edge among those of its file that
+  /// were not dropped.
+  std::int64_t place_in_relation(std::int64_t place) const {
+    if (place >= given_total_) place -= given_total_;
+    return place - *std::prev(std::upper_bound(first_.begin(), first_.end(), place));
+  }
   // Of a place in the list: its relation, and which edge of the file it was.
   std::pair<int, std::int64_t> origin(std::int64_t place) const {
     const auto after = std::upper_bound(first_.begin(), first_.end(), place);
@@ -67,6 +76,7 @@ class WideEdges : public EdgeSink {
   std::int64_t column_ = 0, row_ = 0;               // of the relation's first head and tail
   std::vector<std::int64_t> first_;                 // [relations] its first place in the list
   std::vector<std::int64_t> given_;                 // [relations]
+  std::int64_t given_total_ = 0;                    // in the list before the inverses
   std::vector<std::vector<std::int64_t>> dropped_;  // [relations] which edges of the file
 };
 

@@ -2,7 +2,9 @@
 // made and written.
 #pragma once
 
+#include <algorithm>
 #include <limits>
+#include <span>
 
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
@@ -37,16 +39,55 @@ inline void report_edges(const Communicator& comm, std::int64_t draws, EdgeCount
             seconds, sums[0], sums[1], sums[2]);
 }
 
+// Collective. The features of my entries of a relation, which stand in rows [range.begin, ...) of
+// its columns [columns.begin, columns.end): make(row, column, features) makes those of an entry.
+template <class T, class Index, class Make>
+void write_made_edge_features(const Csr<Index>& rows, const RowRange& range, const RowRange& columns,
+                              std::int64_t features, Make make, GraphWriter& writer, int relation) {
+  Matrix<T> made(0, features);
+  const auto in_columns = [&](std::int64_t row) {
+    const auto all = rows.row_indices(row);
+    const auto below = [](Index column, std::int64_t bound) { return column < bound; };
+    const auto first = std::lower_bound(all.begin(), all.end(), columns.begin, below);
+    return std::span(first, std::lower_bound(first, all.end(), columns.end, below));
+  };
+  std::int64_t entries = 0;
+  for (std::int64_t row = 0; row < rows.rows; ++row) entries += std::ssize(in_columns(row));
+  made.resize(entries, features);
+  entries = 0;
+  for (std::int64_t row = 0; row < rows.rows; ++row)
+    for (const auto column : in_columns(row))
+      make(range.begin + row, static_cast<std::int64_t>(column),
+           std::span<T>(made.row(entries++), static_cast<std::size_t>(features)));
+  writer.write_edge_features(made, relation);
+}
+
+// Collective. The same for options that say how many features there are, and how wide.
+template <class Index, class Make>
+void write_made_edge_features(const VertexOptions& options, const Csr<Index>& rows, const RowRange& range,
+                              const RowRange& columns, Make make, GraphWriter& writer, int relation = 0) {
+  if (options.edge_features == 0) return;
+  if (options.half)
+    write_made_edge_features<Half>(rows, range, columns, options.edge_features, make, writer, relation);
+  else
+    write_made_edge_features<float>(rows, range, columns, options.edge_features, make, writer, relation);
+}
+
 // Collective. My rows of the adjacency matrix, written and forgotten.
 template <class Index, class EdgeAt>
 void write_edges(const Communicator& comm, const Model<EdgeAt>& model, const RowRange& range,
-                 GraphWriter& writer) {
+                 const VertexOptions& options, GraphWriter& writer) {
   const double start = now();
   EdgeCounts counts;
   auto edges = exchange_edges<Index>(comm, model.nodes, model.draws, model.symmetrize, model.edge_at);
   const auto rows = build_rows(edges, range, model.nodes, {false, model.drop_self_loops}, counts);
   report_edges(comm, model.draws, counts, rows.entries(), now() - start);
   writer.write_adjacency(rows);
+  const auto make = [&](std::int64_t row, std::int64_t column, auto features) {
+    generate_edge_features(options.seed, 0, std::max(row, column), std::min(row, column),
+                           model.class_of(row) == model.class_of(column), features);
+  };
+  write_made_edge_features(options, rows, range, {0, model.nodes}, make, writer);
 }
 
 // Collective. Features of my range of the vertices of a type, where they have any.
@@ -76,18 +117,23 @@ void write_graph(const Communicator& comm, const Model<EdgeAt>& model, const Ver
   const auto range = even_range(model.nodes, comm.size(), comm.rank());
   GraphWriter writer(comm, output);
   if (model.nodes <= std::numeric_limits<std::int32_t>::max())
-    write_edges<std::int32_t>(comm, model, range, writer);
+    write_edges<std::int32_t>(comm, model, range, options, writer);
   else
-    write_edges<std::int64_t>(comm, model, range, writer);
+    write_edges<std::int64_t>(comm, model, range, options, writer);
   const auto classes = generate_labels(range, model.class_of);
   write_features(options, range, classes, writer);
   write_labels_and_splits(options, range, classes, writer);
   writer.commit(model.description);
 }
 
+inline std::string edge_feature_words(const VertexOptions& v) {
+  return v.edge_features > 0 ? fmt::format(" --edge-features {}", v.edge_features) : "";
+}
+
 inline std::string vertex_words(const VertexOptions& v) {
-  return fmt::format("--features {} --classes {} --seed {}{}{}", v.features, v.classes, v.seed,
-                     v.labels > 0 ? fmt::format(" --labels {}", v.labels) : "", v.half ? " --half" : "");
+  return fmt::format("--features {} --classes {} --seed {}{}{}{}", v.features, v.classes, v.seed,
+                     v.labels > 0 ? fmt::format(" --labels {}", v.labels) : "", edge_feature_words(v),
+                     v.half ? " --half" : "");
 }
 
 }  // namespace espalier

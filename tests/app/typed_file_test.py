@@ -41,6 +41,8 @@ def write_typed(path, **changed):
         "nodes/paper/features": np.arange(9, dtype=np.float16).reshape(3, 3), "nodes/paper/labels": np.array([1, 0, 1], np.int32),
         "nodes/journal/labels": np.array([[0, 1]], np.uint8),
         "split/paper/train": np.array([0, 2]), "split/paper/valid": np.array([1]),
+        "edges/author.writes.paper/features": np.arange(6, dtype=np.float32).reshape(3, 2) - 1,
+        "edges/paper.in.journal/features": np.array([[1], [0], [2]], np.float16),
     }
     attributes = {"format": "espalier-graph", "version": 2, "name": "typed", "source": "a test"}
     for name, value in changed.items():
@@ -125,6 +127,8 @@ class Info(TypedFile):
                            "author 2 2 x float32 none 0 0 0", "paper 3 3 x float16 2 classes 2 1 0", "editor 0 none none 0 0 0",
                            "journal 1 none 2 labels 0 0 0",
                            "author.writes.paper 3 1.000 2 paper.rev_writes.author", "paper.cites.paper 2 0.667 2 none",
+                           "edge features author.writes.paper: 3 x 2 float32, from -1 to 4, 83.3 % not zero",
+                           "edge features paper.in.journal: 3 x 1 float16, from 0 to 2, 66.7 % not zero",
                            "paper.rev_writes.author 3 1.500 2 author.writes.paper", "paper.in.journal 3 3.000 3 none",
                            "editor.edits.journal 0 0.000 0 none",
                            "target several types have labels: graph.target says which one is meant",
@@ -143,7 +147,8 @@ class Info(TypedFile):
     def test_vertices_without_any_edge(self):
         write_typed(self.graph, graph__indptr=np.array([0, 2, 3, 6, 8, 8, 8]), graph__indices=np.array([2, 3, 3, 0, 2, 3, 0, 1], np.int32),
                     graph__segment_ptr=np.array([0, 1, 2, 4, 5, 5, 5]), graph__segment_relation=np.array([2, 2, 0, 1, 0], np.uint8),
-                    graph__segment_begin=np.array([0, 2, 3, 4, 6]), graph__weights=None)
+                    graph__segment_begin=np.array([0, 2, 3, 4, 6]), graph__weights=None,
+                    **{"edges__paper.in.journal__features": None})
         for ranks in (1, 3):
             lines = self.lines(ranks=ranks)
             self.assertIn("isolated 2 vertices without any edge".split(), lines)
@@ -322,6 +327,26 @@ class Refuse(TypedFile):
         write_typed(self.graph, graph__segment_relation=but(SEGMENT_RELATION, 5, 4))
         self.refuse("/graph/indices: row 5 names vertex 2, but the source type of its relation has none")
 
+    def test_features_of_edges(self):
+        name, numbers = "edges__author.writes.paper__features", np.zeros((3, 2), np.float32)
+        holes = but(numbers, (1, 0), np.nan, np.float32)
+        called = "features of edges are called /edges/SOURCE.RELATION.TARGET/features"
+        cases = [({name: numbers[:2]}, "/edges/author.writes.paper/features has 2 rows, but the relation has 3 edges"),
+                 ({name: np.zeros((4, 2))}, "/edges/author.writes.paper/features has 4 rows, but the relation has 3 edges"),
+                 ({name: np.zeros((12, 2))}, "/edges/author.writes.paper/features has 12 rows, but all relations together have 11 edges"),
+                 ({name: numbers[:, 0]}, "/edges/author.writes.paper/features has 1 dimensions, expected 2"),
+                 ({name: np.full((3, 2), "a", "S1")}, "/edges/author.writes.paper/features does not hold numbers"),
+                 ({name: holes}, "/edges/author.writes.paper/features: row 1, column 0 is not a finite number"),
+                 ({"edges__writes__features": numbers}, "there is a dataset /edges/writes/features, but " + called),
+                 ({"edges__features": numbers}, "there is a dataset /edges/features, but " + called),
+                 ({"edges__author.owns.paper__features": numbers}, "there is a dataset /edges/author.owns.paper/features, but " + called)]
+        for changed, words in cases:
+            write_typed(self.graph, **changed)
+            self.refuse(words)
+            self.fail_with(3, [words], "info", self.graph, ranks=2)
+        write_typed(self.graph, **{name: np.zeros((3, 0), np.float32)})
+        self.assertNotIn("writes.paper: 3 x", self.succeed("info", self.graph))
+
     def test_vertices_of_types(self):
         features = np.zeros((3, 3), np.float32)
         features[2, 1] = np.inf
@@ -345,7 +370,8 @@ class Damage(TypedFile):
                "/graph/weights": (10, 0.125), "/graph/segment_ptr": (3, 3), "/graph/segment_relation": (5, 2),
                "/graph/segment_begin": (3, 5), "/nodes/author/features": ((1, 1), 0.5), "/nodes/paper/features": ((2, 0), 1),
                "/nodes/paper/labels": (0, 0), "/nodes/journal/labels": ((0, 0), 255), "/split/paper/train": (1, 1),
-               "/split/paper/valid": (0, 0)}
+               "/split/paper/valid": (0, 0), "/edges/author.writes.paper/features": ((2, 1), 3.5),
+               "/edges/paper.in.journal/features": ((1, 0), 0.25)}
 
     def test_one_changed_value_is_refused_by_name(self):
         write_typed(self.graph, types__name=np.array(["author", "paper", "editor", "journal"], "S9"),

@@ -123,6 +123,47 @@ EdgeList<std::int32_t> random_list(std::mt19937_64& random, std::int64_t n, std:
   return list;
 }
 
+TEST(EdgeList, AnEntryHasTheFeaturesOfItsFirstEdge) {
+  const auto edges = list<std::int32_t>({{2, 5}, {4, 5}, {2, 5}, {5, 4}, {6, 6}, {4, 5}, {6, 6}});
+  for (const bool symmetrize : {false, true}) {
+    auto copy = edges;
+    EdgeCounts counts;
+    const EdgeOptions options{symmetrize};
+    const RowRange rows = symmetrize ? RowRange{0, 8} : RowRange{4, 7};
+    const auto a = build_rows(copy, rows, 8, options, counts);
+    // By row: 2 <- 5; 4 <- 5; 5 <- 2, 4; 6 <- 6.
+    EXPECT_EQ(first_edges(edges, rows, options, a),
+              symmetrize ? Buffer<std::int64_t>({0, 3, 0, 1, 4}) : Buffer<std::int64_t>({3, 0, 1, 4}));
+  }
+}
+
+// The oracle looks at the whole list for each entry.
+TEST(EdgeList, FirstEdgesOfRandomLists) {
+  const auto seed = test_seed(41);
+  SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={}", seed));
+  std::mt19937_64 random(seed);
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto n = static_cast<std::int64_t>(1 + random() % 12);
+    const EdgeOptions options{random() % 2 == 0, random() % 2 == 0};
+    const auto edges = random_list(random, n, random() % 60, false);
+    auto copy = edges;
+    EdgeCounts counts;
+    const auto a = build_rows(copy, {0, n}, n, options, counts);
+    const auto first = first_edges(edges, {0, n}, options, a);
+    ASSERT_EQ(first.size(), a.indices.size());
+    const auto find = [&](std::int64_t u, std::int64_t v) {
+      std::int64_t e = 0;
+      while (e < std::ssize(edges.sources) && (edges.sources[e] != u || edges.targets[e] != v)) ++e;
+      return e;
+    };
+    for (std::int64_t v = 0; v < n; ++v)
+      for (auto e = a.row_begin(v); e < a.row_end(v); ++e) {
+        const auto given = find(a.indices[e], v), reversed = find(v, a.indices[e]);
+        EXPECT_EQ(first[e], given < std::ssize(edges.sources) ? given : reversed);
+      }
+  }
+}
+
 TEST(EdgeList, DuplicatesMergeAsAskedAndAreCountedByTheirReason) {
   const auto seed = test_seed(29);
   SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={}", seed));

@@ -83,6 +83,13 @@ template <class Index>
 Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_t n,
                       const EdgeOptions& options, EdgeCounts& counts);
 
+/// For each entry of what build_rows() makes of the edges, the edge that it has its features from:
+/// the first in the list from its column to its row; with symmetrize, where there is none, the
+/// first from its row to its column.
+template <class Index>
+Buffer<std::int64_t> first_edges(const EdgeList<Index>& edges, const RowRange& range,
+                                 const EdgeOptions& options, const Csr<Index>& matrix);
+
 /// How many entries (v,u) of a square matrix have no entry (u,v)? Rows ascending; weights are not
 /// looked at.
 template <class Index>

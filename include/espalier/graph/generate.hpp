@@ -15,6 +15,10 @@
 // of 0 or 1 instead: each class implies each label or not, by the toss of a coin; of a vertex's
 // labels one in ten is the opposite, and one in twenty unknown.
 //
+// Features of edges (planted partitions): number 0 is normal about 1 where both ends are of one
+// class and about -1 where they are not, the others are normal about 0; deviation 1. An edge has
+// the same numbers in both directions, and in the inverse of its relation.
+//
 // With types (schema.hpp): vertices of every type have a class; of each relation so many edges, a
 // fraction `homophily` of which joins a target to a source of its own class. The first type has the
 // labels and the splits.
@@ -37,8 +41,9 @@ struct VertexOptions {
   std::int64_t features = 16;  ///< 0: none
   std::int64_t classes = 8;
   std::uint64_t seed = 0;
-  bool half = false;        ///< store features as float16
-  std::int64_t labels = 0;  ///< 0: the class is the label; else 2 or more
+  bool half = false;               ///< store features as float16
+  std::int64_t labels = 0;         ///< 0: the class is the label; else 2 or more
+  std::int64_t edge_features = 0;  ///< of a planted partition's edges; 0: none
 };
 
 struct RmatOptions {

@@ -150,6 +150,9 @@ std::int64_t place_of(const Dataset& dataset);
 /// they lie.
 Handle open_file_unlocked(const std::string& path);
 
+/// Is there anything of this name below the root?
+bool has_link(const Handle& file, const char* name);
+
 /// The names of all data sets below the root, without the first slash.
 std::vector<std::string> dataset_names(const Handle& file);
 

@@ -5,7 +5,8 @@
 //   FOLDER/raw/edge.csv.gz            "u,v" per line, 0-based: an edge from u (source)
 //                                     to v (target)
 //   FOLDER/raw/num-edge-list.csv.gz   lines of edge.csv.gz                          optional
-//   FOLDER/raw/edge-feat.csv.gz       one line per edge; a column may be its weight  optional
+//   FOLDER/raw/edge-feat.csv.gz       one line per edge; a column may be its weight,
+//                                     the others are its features                    optional
 //   FOLDER/raw/node-feat.csv.gz       one line per vertex                           optional
 //   FOLDER/raw/node-label.csv.gz      one line per vertex; nan = none, unknown      optional
 //   FOLDER/split/NAME/{train,valid,test}.csv.gz   one vertex per line               optional
@@ -16,9 +17,10 @@
 // multi-labels; nan (an unknown task, as in ogbg sets) is kUnknownLabel there.
 //
 // Lines of edge.csv that meet in one entry of the matrix are merged as OgbOptions::duplicates says
-// (edge_list.hpp defines which meet); how many and how is printed. Warned of: a weighted graph with
-// edges listed in both directions whose weights --symmetrize adds up, and a graph of which
-// meta.json says that its edges have no direction while the file lists them in one only.
+// (edge_list.hpp defines which meet); how many and how is printed. The entry's features are those
+// of one line, the first of its direction. Warned of: a weighted graph with edges listed in both
+// directions whose weights --symmetrize adds up, and a graph of which meta.json says that its edges
+// have no direction while the file lists them in one only.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +41,8 @@ struct OgbOptions {
   bool drop_self_loops = false;
   bool half = false;  ///< store features as float16
   Duplicates duplicates = Duplicates::kSum;
-  bool inverses = true;  ///< of relations (typed_import.hpp); a graph without types has none
+  bool inverses = true;       ///< of relations (typed_import.hpp); a graph without types has none
+  bool edge_features = true;  ///< or leave those of the folder out
 };
 
 /// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the

@@ -4,7 +4,8 @@
 // its tails; the tail is the row. It gets an inverse rev_R from tail to head, unless that is
 // declined: a network whose vertices hear their in-neighbours would otherwise hear one side only.
 // Relations stand in the folder's order, then their inverses in that order. Within a relation,
-// lines that repeat an edge become one, and are counted; edges have no weights.
+// lines that repeat an edge become one, and are counted; edges have no weights. They may have
+// features: an edge that is repeated has those of its first line, its inverse the same.
 #pragma once
 
 #include <string>
@@ -22,6 +23,7 @@ struct TypedOptions {
   bool drop_self_loops = false;              ///< within a relation of one type
   bool half = false;                         ///< as float16 also features that are not
   Duplicates duplicates = Duplicates::kSum;  ///< kRefuse, or become one entry
+  bool edge_features = true;                 ///< or leave those of the folder out
 };
 
 }  // namespace espalier

@@ -1,0 +1,38 @@
+// Features of edges in an import: they stand in the order of the edges' file and go into the graph
+// file in the order of the matrix. Rank 0 keeps those of one relation while it picks the rows of
+// its entries from them, and then of its inverse's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "espalier/comm/communicator.hpp"
+#include "espalier/graph/graph_writer.hpp"
+#include "feature_rows.hpp"
+
+namespace espalier {
+
+/// What rank 0 knows of the features of one relation's edges; the other ranks nothing.
+struct EdgeRows {
+  std::unique_ptr<FeatureRows> rows;       ///< null: there are none
+  std::int64_t edges = 0;                  ///< so many rows there are
+  std::vector<std::int64_t> dropped = {};  ///< those of edges that were left out, ascending
+};
+
+/// A relation of the file that the features become those of, and on rank 0, for each of its entries
+/// in the order of the matrix, the place of its edge among those not dropped.
+struct EntriesOfEdges {
+  int relation = 0;
+  std::function<Buffer<std::int64_t>()> places;
+};
+
+/// Collective. Writes what there is; returns the number of columns, 0 where there is nothing.
+/// `half`: as float16 also what is not.
+std::int64_t import_edge_features(const Communicator& comm, EdgeRows from, bool half,
+                                  const std::vector<EntriesOfEdges>& into, GraphWriter& writer);
+
+/// The features without one column, a weight; null where it is the only one.
+std::unique_ptr<FeatureRows> without_column(std::unique_ptr<FeatureRows> rows, std::int64_t column);
+
+}  // namespace espalier

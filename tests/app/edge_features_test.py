@@ -1,0 +1,379 @@
+"""Features of edges in graph files: those of imports and of `generate planted --edge-features`.
+
+Laws: what the lines or arrays beside the edges say is what h5py finds in the graph file beside the entries, row by row of the
+matrix; an edge that is listed again has the features of its first line, the inverse of a relation and the other direction of
+--symmetrize those of the edge; the contents do not depend on ranks; every damage is one sentence that names the file, and leaves
+no file. Generated numbers are those of the edge in both directions, and the first tells whether the ends are of one class.
+"""
+
+import shutil
+import unittest
+
+import h5py
+import numpy as np
+
+from tests.app.import_test import OgbFolder
+from tests.app.import_typed_test import EDGES, TYPES, TypedFile, TypedFolder, contents, turned
+from tests.app.program import ProgramTest
+
+
+def lines(rows):
+    return "".join(",".join(map(repr, row)) + "\n" for row in np.asarray(rows).tolist())
+
+
+def typed_features(path):
+    """{relation: {(source, target): its numbers}} of a file of version 2, by h5py alone."""
+    graph, found = TypedFile(path), {}
+    with h5py.File(path) as file:
+        for relation, edges in graph.edges.items():
+            name = f"edges/{'.'.join(relation)}/features"
+            if name in file:
+                rows = file[name][()]
+                assert len(rows) == len(edges) and rows.ndim == 2, name
+                found[relation] = dict(zip(edges, map(tuple, rows.tolist())))
+    assert sum(name.startswith("edges/") for name in contents(path)) == len(found), "of relations of the file alone"
+    return found
+
+
+def first_of(edges, rows, dropped=lambda u, v: False):
+    """The oracle: the numbers of the first line of each edge."""
+    found = {}
+    for (u, v), row in zip(edges, np.asarray(rows, np.float32).tolist()):
+        if not dropped(u, v):
+            found.setdefault((u, v), tuple(row))
+    return found
+
+
+def difference(found, expected):
+    """In words; unittest's own takes minutes for large dictionaries. Empty: none."""
+    for key in [*expected, *(key for key in found if key not in expected)]:
+        if found.get(key) != expected.get(key):
+            if isinstance(found.get(key), dict) and isinstance(expected.get(key), dict):
+                return f"{key}: " + difference(found[key], expected[key])
+            return f"{key}: {str(found.get(key))[:200]}, wanted {str(expected.get(key))[:200]}"
+    return ""
+
+
+class Typed(TypedFolder):
+    def put_features(self, triplet, rows, name="edge-feat.csv.gz"):
+        self.put(f"raw/relations/{'___'.join(triplet)}/{name}", lines(rows))
+
+    def expect(self, edges, rows, *options, inverses=True, **more):
+        """The file has the features of `rows`, {triplet: rows}, and no others."""
+        self.imported(*options, **more)
+        loops = "--drop-self-loops" in options
+        expected = {}
+        for (head, name, tail), of in rows.items():
+            first = first_of(edges[head, name, tail], of, lambda u, v, one=head == tail: loops and one and u == v)
+            expected[head, name, tail] = first
+            if inverses:
+                expected[tail, "rev_" + name, head] = {(v, u): row for (u, v), row in first.items()}
+        self.assertEqual(difference(typed_features(self.output), expected), "")
+        self.succeed("digest", self.output)
+
+    def test_by_hand(self):
+        writes = [[1, 2.5], [3, -4], [5, 6], [7, 8]]
+        self.put_features(("author", "writes", "paper"), writes)
+        self.imported()
+        with h5py.File(self.output) as file:
+            # Papers 1 (authors 0 and 3), 0 (author 2), 5 (author 0).
+            self.assertEqual(file["edges/author.writes.paper/features"][()].tolist(), [[7, 8], [1, 2.5], [3, -4], [5, 6]])
+            # Authors 0 (papers 1 and 5), 2 (paper 0), 3 (paper 1).
+            self.assertEqual(file["edges/paper.rev_writes.author/features"][()].tolist(), [[1, 2.5], [5, 6], [7, 8], [3, -4]])
+            self.assertEqual(file["edges/author.writes.paper/features"].dtype, np.float32)
+            self.assertEqual(sorted(file["edges"]), ["author.writes.paper", "paper.rev_writes.author"])
+        self.assertIn("edges of   author.writes.paper: 2 features of each\n", self.said)
+        self.assertIn("edge features paper.rev_writes.author: 4 x 2 float32, from -4 to 8, 100.0 % not zero\n",
+                      self.succeed("info", self.output, ranks=3))
+
+    def random_graph(self, random):
+        types = {f"t{k}": int(size) for k, size in enumerate(random.integers(1, 25, random.integers(1, 4)))}
+        edges, rows = {}, {}
+        for k in range(random.integers(1, 6)):
+            head, tail = map(str, random.choice(list(types), 2))
+            count = int(random.integers(0, 90)) if k else 40
+            pairs = list(zip(random.integers(0, types[head], count).tolist(), random.integers(0, types[tail], count).tolist()))
+            edges[head, f"r{k}", tail] = pairs
+            if count and random.integers(0, 3):
+                rows[head, f"r{k}", tail] = random.normal(size=(count, random.integers(1, 6))).astype(np.float32)
+        shutil.rmtree(self.ogb)
+        self.put_graph(types, edges)
+        for number, (triplet, of) in enumerate(rows.items()):
+            self.put_features(triplet, of, ("edge-feat.csv.gz", "edge-feat.csv")[number % 2])
+        return edges, rows
+
+    def test_random_graphs(self):
+        random = np.random.default_rng(31)
+        for _ in range(6):
+            edges, rows = self.random_graph(random)
+            self.expect(edges, rows)
+            self.expect(edges, rows, "--drop-self-loops", "--no-inverse", inverses=False)
+            self.expect(edges, rows, "--drop-self-loops")
+
+    def test_the_same_contents_for_every_number_of_ranks(self):
+        edges, rows = self.random_graph(np.random.default_rng(5))
+        self.assertTrue(rows)
+        self.expect(edges, rows)
+        whole = contents(self.output)
+        for ranks in (1, 2, 3, 4):
+            self.expect(edges, rows, ranks=ranks)
+            self.assertEqual(difference(contents(self.output), whole), "", ranks)
+
+    def test_features_of_several_pieces(self):
+        random = np.random.default_rng(2)
+        edges = {("a", "to", "a"): random.integers(0, 4000, (15000, 2)).tolist()}
+        edges = {triplet: [tuple(pair) for pair in pairs] for triplet, pairs in edges.items()}
+        rows = {("a", "to", "a"): random.integers(0, 1000, (15000, 300)).astype(np.float32)}  # 16 MiB go at a time
+        shutil.rmtree(self.ogb)
+        self.put_graph({"a": 4000}, edges)
+        self.put_features(("a", "to", "a"), rows["a", "to", "a"].astype(int))
+        self.expect(edges, rows)
+
+    def test_half(self):
+        rows = [[1.1, 2], [3, 4], [5, 6], [7, 0.3]]
+        self.put_features(("author", "writes", "paper"), rows)
+        self.imported("--half")
+        with h5py.File(self.output) as file:
+            found = file["edges/author.writes.paper/features"]
+            self.assertEqual(found.dtype, np.float16)
+            np.testing.assert_array_equal(found[()], np.array(rows, np.float16)[[3, 0, 1, 2]])
+        self.put_features(("author", "writes", "paper"), [[1], [1e6], [1], [1]])
+        self.refuse(3, ["edge-feat.csv.gz:2: column 0 is 1000000, too large for float16"], "--half")
+
+    def test_left_out(self):
+        self.imported()
+        without = contents(self.output)
+        self.put_features(("author", "writes", "paper"), [[1], [2], ["x"], [4]])
+        self.imported("--no-edge-features")
+        self.assertEqual(difference(contents(self.output), without), "")
+
+    def test_damage(self):
+        place = "author___writes___paper/edge-feat.csv.gz"
+        for rows, words in (([[1], [2], [3]], [place + ": has 3 lines, but there are 4 edges of author___writes___paper"]),
+                            ([[1], [2], [3], [4], [5]], [place + ":5: one line too many"]),
+                            ([[1, 2], [1, 2], [1], [1, 2]], [place + ":3: has 1 fields, the first line has 2"]),
+                            ([[1, 2], [1, 2, 3], [1], [1, 2]], [place + ":2: has 3 fields, the first line has 2"]),
+                            ([[1, 2], [1, 2], [1, float("nan")], [1, 2]], [place + ":3: column 1 is nan, not a finite number"]),
+                            ([[1], [2], [3], [1e39]], [place + ":4: column 0 is 1e+39, not a finite number"]),
+                            ([], [place + ": has 0 lines, but there are 4 edges"])):
+            with self.subTest(words):
+                self.put(f"raw/relations/{place}", "".join(",".join(map(repr, row)) + "\n" for row in rows))
+                self.refuse(3, words)
+        self.put(f"raw/relations/{place}", "1\n2\nx\n4\n")
+        self.refuse(3, [place + ":3: 'x' is not a number"])
+        self.put_graph(TYPES, {**EDGES, ("author", "writes", "paper"): []})
+        self.put(f"raw/relations/{place}", "1\n")
+        self.refuse(3, [place, "one line too many"])
+        self.put(f"raw/relations/{place}", "")
+        self.imported()
+        self.assertEqual(typed_features(self.output), {})
+
+
+class Binary(TypedFolder):
+    """OGB's archives."""
+
+    def put_archives(self, features, name):
+        shutil.rmtree(self.ogb)
+        (self.ogb / "raw").mkdir(parents=True)
+        np.savez(self.ogb / "raw/num_nodes_dict.npz", **{of: np.array([size]) for of, size in TYPES.items()})
+        np.savez(self.ogb / "raw/edge_index_dict.npz", **{"___".join(of): np.array(pairs).T for of, pairs in EDGES.items()})
+        np.savez_compressed(self.ogb / "raw" / name, **{"___".join(of): rows for of, rows in features.items()})
+
+    def test_arrays(self):
+        random = np.random.default_rng(7)
+        writes, cites = ("author", "writes", "paper"), ("paper", "cites", "paper")
+        for name, kind in (("edge_feat.npz", np.float32), ("edge_feat_dict.npz", np.float16), ("edge_feat.npz", np.int64)):
+            rows = {writes: random.integers(-9, 9, (4, 3)).astype(kind), cites: random.integers(0, 9, 4).astype(kind)}
+            self.put_archives(rows, name)
+            self.imported()
+            found = typed_features(self.output)
+            self.assertEqual(len(found), 4)
+            for triplet, of in rows.items():
+                first = first_of(EDGES[triplet], of.reshape(4, -1))
+                self.assertEqual(found[triplet], first)
+                inverse = (triplet[2], "rev_" + triplet[1], triplet[0])
+                self.assertEqual(found[inverse], {(v, u): row for (u, v), row in first.items()})
+            with h5py.File(self.output) as file:
+                self.assertEqual(file["edges/author.writes.paper/features"].dtype, np.float16 if kind == np.float16 else np.float32)
+
+    def test_damage(self):
+        writes = ("author", "writes", "paper")
+        holes = np.ones((4, 2), np.float32)
+        holes[2, 1] = np.inf
+        for rows, words in (({writes: np.ones((3, 2))}, ["edge_feat.npz: author___writes___paper: is 3 x 2, but there are 4 edges"]),
+                            ({writes: holes}, ["edge_feat.npz: author___writes___paper: row 2: column 1 is inf"]),
+                            ({writes: np.asfortranarray(np.ones((4, 2)))}, ["numpy.ascontiguousarray"]),
+                            ({("author", "owns", "paper"): np.ones((4, 2))},
+                             ["edge_feat.npz: has features of author___owns___paper, but", "edge_index_dict.npz has no such array"])):
+            with self.subTest(words):
+                self.put_archives(rows, "edge_feat.npz")
+                self.refuse(3, words)
+
+
+class Untyped(OgbFolder):
+    def features(self):
+        """{(row, column): its numbers} of the graph file."""
+        with h5py.File(self.output) as file:
+            rows = file["edges/features"][()]
+            graph = np.repeat(np.arange(len(file["graph/indptr"]) - 1), np.diff(file["graph/indptr"])), file["graph/indices"][()]
+        self.assertEqual(len(rows), len(graph[0]))
+        return dict(zip(zip(*(ends.tolist() for ends in graph)), map(tuple, rows.tolist())))
+
+    def expected(self, edges, rows, symmetrize, drop):
+        """A line's own direction goes before the other one."""
+        found = {}
+        for given in (True, False) if symmetrize else (True,):
+            for (u, v), row in zip(edges, np.asarray(rows, np.float32).tolist()):
+                if not (drop and u == v):
+                    found.setdefault((v, u) if given else (u, v), tuple(row))
+        return found
+
+    def test_random_graphs(self):
+        random = np.random.default_rng(17)
+        for count, nodes, columns in ((150, 9, 3), (40, 30, 1), (300, 25, 4)):
+            edges = [tuple(pair) for pair in random.integers(0, nodes, (count, 2)).tolist()]
+            rows = random.normal(size=(count, columns)).astype(np.float32)
+            self.put_edges(edges, nodes=nodes)
+            self.put("raw/edge-feat.csv", lines(rows))
+            for symmetrize in (False, True):
+                for drop in (False, True):
+                    flags = ("--symmetrize",) * symmetrize + ("--drop-self-loops",) * drop
+                    self.succeed(*self.command(*flags))
+                    self.assertEqual(difference(self.features(), self.expected(edges, rows, symmetrize, drop)), "", flags)
+                    self.succeed("digest", self.output, ranks=2)
+
+    def test_a_weight_is_no_feature(self):
+        edges, rows = [(0, 1), (1, 2), (0, 1), (2, 1)], np.array([[1, 8, 3], [2, 4, 1], [5, 16, 0], [7, 32, 9]])
+        self.put_edges(edges)
+        self.put("raw/edge-feat.csv", lines(rows))
+        for column in range(3):
+            self.succeed(*self.command("--edge-weight", column, "--symmetrize"))
+            self.assertEqual(self.features(), self.expected(edges, np.delete(rows, column, 1), True, False))
+            self.assertEqual(self.entries()[1, 0], rows[0, column] + rows[2, column])
+        self.put_edges(edges, rows[:, 1])
+        self.succeed(*self.command("--edge-weight", 0))
+        with h5py.File(self.output) as file:
+            self.assertNotIn("edges", file)
+
+    def test_words(self):
+        self.put_edges([(0, 1), (1, 0), (0, 1)])
+        self.put("raw/edge-feat.csv", "1,2\n3,4\n5,6\n")
+        self.assertIn("with the features of the first", self.succeed(*self.command()))
+        self.assertIn("edge features 2 x 2 float32, from 1 to 4, 100.0 % not zero\n", self.succeed("info", self.output))
+        whole = {ranks: (self.succeed(*self.command(), ranks=ranks), contents(self.output))[1] for ranks in (1, 2, 3, 4)}
+        self.assertTrue(all(of == whole[1] for of in whole.values()))
+        output = self.succeed(*self.command("--no-edge-features"))
+        self.assertNotIn("features of the first", output)
+        without = contents(self.output)
+        (self.ogb / "raw/edge-feat.csv").unlink()
+        self.succeed(*self.command())
+        self.assertEqual(difference(contents(self.output), without), "")
+
+    def test_damage(self):
+        self.put_edges([(0, 1), (1, 0), (0, 1)])
+        for text, words in (("1\n2\n", ["edge-feat.csv: has 2 lines, but there are 3 edges"]),
+                            ("1\n2\n3\n4\n", ["edge-feat.csv:4: one line too many: the graph has 3 edges"]),
+                            ("1,2\n2\n3,1\n", ["edge-feat.csv:2: has 1 fields, the first line has 2"]),
+                            ("1\n2\nnan\n", ["edge-feat.csv:3: column 0 is nan, not a finite number"]),
+                            ("", ["edge-feat.csv: has 0 lines, but there are 3 edges"])):
+            self.put("raw/edge-feat.csv", text)
+            with self.subTest(words):
+                for ranks in (1, 2):
+                    self.fail_with(3, words, *self.command(), ranks=ranks)
+                self.assertEqual(list(self.folder.iterdir()), [self.ogb])
+
+    def test_files_of_h5py(self):
+        self.put_edges([(0, 1), (1, 0), (1, 2)])
+        self.put("raw/edge-feat.csv", "1\n2\n3\n")
+        self.succeed(*self.command())
+        for name, rows, words in (("edges/features", np.ones((2, 1)), "/edges/features has 2 rows, but the graph has 3 edges"),
+                                  ("edges/features", np.ones(3), "/edges/features has 1 dimensions, expected 2"),
+                                  ("edges/a.b.c/features", np.ones((3, 1)), "there is a dataset /edges/a.b.c/features, but")):
+            with h5py.File(self.output, "r+") as file:
+                del file["edges"]
+                del file.attrs["digest"]
+                file[name] = rows
+            self.fail_with(3, [words], "digest", self.output, ranks=2)
+            self.succeed(*self.command())
+        with h5py.File(self.output, "r+") as file:
+            file["edges/features"][1] += 1
+        for ranks in (1, 3):
+            self.fail_with(3, [": /edges/features does not hold what was written there"], "info", self.output, ranks=ranks)
+
+
+class Generated(ProgramTest):
+    TYPES = ("--types", "paper=400:6,author=300,field=40:3",
+             "--relations", "author.writes.paper=1500,paper.about.field=900,paper.cites.paper=2000")
+
+    def setUp(self):
+        super().setUp()
+        self.graph = self.folder / "graph.h5"
+
+    def generate(self, *options, ranks=1):
+        self.succeed("generate", "planted", *options, "-o", self.graph, "--overwrite", ranks=ranks)
+        return contents(self.graph)
+
+    def test_the_same_for_every_number_of_ranks(self):
+        for options in ((*self.TYPES, "--edge-features", 5), ("--nodes", 300, "--edge-features", 2, "--half")):
+            whole = self.generate(*options)
+            for ranks in (2, 3, 4):
+                self.assertEqual(difference(self.generate(*options, ranks=ranks), whole), "")
+            self.succeed("digest", self.graph, ranks=2)
+
+    def test_all_else_is_as_without(self):
+        for options in (self.TYPES, ("--nodes", 300)):
+            without = self.generate(*options)
+            found = self.generate(*options, "--edge-features", 3)
+            self.assertEqual(difference({name: of for name, of in found.items() if not name.startswith(("edges", "digests"))},
+                                        {name: of for name, of in without.items() if name != "digests"}), "")
+
+    def check_numbers(self, same, rows):
+        """Numbers of edges: the first is about 1 or -1, the others about 0; no two edges have one number."""
+        self.assertGreater(len(same), 500)
+        for inside, mean in ((True, 1), (False, -1)):
+            numbers = rows[same == inside]
+            self.assertGreater(len(numbers), 100)
+            expected = np.zeros(rows.shape[1])
+            expected[0] = mean
+            slack = 5 / np.sqrt(len(numbers))
+            np.testing.assert_allclose(numbers.mean(axis=0), expected, atol=slack)
+            np.testing.assert_allclose(numbers.std(axis=0), 1, atol=slack)
+        for column in rows.T[1:]:
+            self.assertGreater(len(np.unique(column)), 0.9 * len(column))
+
+    def test_numbers_of_a_graph_without_types(self):
+        self.generate("--nodes", 600, "--degree", 12, "--homophily", 0.6, "--edge-features", 6)
+        with h5py.File(self.graph) as file:
+            v = np.repeat(np.arange(600), np.diff(file["graph/indptr"]))
+            u, labels, rows = file["graph/indices"][()], file["nodes/labels"][()], file["edges/features"][()]
+        self.check_numbers((labels[u] == labels[v])[u < v], rows[u < v])
+        numbers = dict(zip(zip(u.tolist(), v.tolist()), map(tuple, rows.tolist())))
+        self.assertTrue(all(numbers[v, u] == row for (u, v), row in numbers.items()))
+
+    def test_numbers_of_relations(self):
+        self.generate(*self.TYPES, "--homophily", 0.6, "--edge-features", 4)
+        found = typed_features(self.graph)
+        self.assertEqual(len(found), 6)
+        for (head, name, tail), numbers in found.items():
+            if not name.startswith("rev_"):
+                inverse = found[tail, "rev_" + name, head]
+                self.assertEqual(difference(inverse, {(v, u): row for (u, v), row in numbers.items()}), "")
+        with h5py.File(self.graph) as file:
+            labels = file["nodes/paper/labels"][()]
+        edges = found["paper", "cites", "paper"]
+        self.check_numbers(np.array([labels[u] == labels[v] for u, v in edges]), np.array(list(edges.values())))
+        self.generate(*self.TYPES, "--homophily", 0.6, "--edge-features", 4, "--no-inverse")
+        self.assertEqual(difference(typed_features(self.graph), {of: found[of] for of in list(found)[:3]}), "")
+        self.generate(*self.TYPES, "--homophily", 0.6, "--edge-features", 4, "--half")
+        with h5py.File(self.graph) as file:
+            self.assertEqual(file["edges/paper.cites.paper/features"].dtype, np.float16)
+        exact = np.array(list(edges.values()), np.float16).tolist()
+        self.assertTrue(list(typed_features(self.graph)["paper", "cites", "paper"].values()) == list(map(tuple, exact)))
+
+    def test_options(self):
+        self.fail_with(2, ["--edge-features"], "generate", "planted", "--edge-features", -1, "-o", self.graph)
+        self.fail_with(2, ["--edge-features"], "generate", "rmat", "--edge-features", 3, "-o", self.graph)
+
+
+if __name__ == "__main__":
+    unittest.main()
