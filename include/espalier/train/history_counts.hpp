@@ -1,0 +1,25 @@
+// What history has spared (train/training_history.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include "espalier/comm/communicator.hpp"
+
+namespace espalier {
+
+/// Of some minibatches.
+struct HistoryCounts {
+  std::int64_t needed = 0;                       ///< rows of H[1] .. H[L-1] that layers read
+  std::int64_t hits = 0;                         ///< of them those that history had
+  std::int64_t inputs_before = 0;                ///< input rows of the sample
+  std::int64_t inputs = 0;                       ///< and when it is pruned
+  std::int64_t entries_before = 0, entries = 0;  ///< the same of edges
+  std::int64_t written = 0, evicted = 0;         ///< rows, as minibatches asked for
+
+  void add(const HistoryCounts& other);
+};
+
+/// Collective. The sum over all ranks.
+HistoryCounts sum_over_ranks(const HistoryCounts& mine, const Communicator& comm);
+
+}  // namespace espalier

@@ -1,0 +1,87 @@
+// History in training (FreshGNN): rows of H[l] that have stopped changing are read, not computed,
+// and what only they need leaves the minibatch.
+//
+//     begin     a step's minibatches, before their features are fetched: which rows hit; pruned
+//               minibatches, and the rows that they read                      (feature/grid_history.hpp)
+//     note      of a minibatch, when its backward pass is done: rows with small gradients are
+//               written, cached rows with large ones dropped                  (train/history_policy.hpp)
+//     end       all minibatches of the step are done
+//
+// Law: which rows hit, and with what bits, depends on (config, graph) only: step t reads what steps
+// up to t - 1 - lag have left, and steps are counted from the first of the job. So prefetching
+// changes no bit as long as no step begins more than `lag` steps early (check_history).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "espalier/base/config.hpp"
+#include "espalier/feature/grid_history.hpp"
+#include "espalier/nn/network.hpp"
+#include "espalier/sample/prune.hpp"
+#include "espalier/train/history_counts.hpp"
+#include "espalier/train/history_policy.hpp"
+
+namespace espalier {
+
+/// Throws UserError(kUsage) where history and other keys do not go together.
+void check_history(const Config& config);
+
+/// A minibatch that was pruned, and H[l] of the rows that it reads.
+template <class Space>
+struct PrunedStepOn {
+  std::vector<MinibatchOn<Space>> sampled;                ///< as they were
+  std::vector<PrunedMinibatchOn<Space>> pruned;           ///< of each
+  std::vector<std::vector<Matrix<float, Space>>> cached;  ///< [minibatch][L] before dropout
+
+  bool empty() const { return pruned.empty(); }
+};
+
+template <class Space>
+class TrainingHistoryOn {
+ public:
+  /// `config`: with history.kind other than "none". `batches_per_step`: resolved. Both must stay.
+  TrainingHistoryOn(const GridOn<Space>& grid, const Config& config, std::int64_t batches_per_step);
+
+  /// Is there anything to read or to write in a step of this number, from 0?
+  bool works(std::int64_t step) const { return can_hit_ && step >= history_.start; }
+
+  /// Collective over the grid. The minibatches of a step become their pruned forms, with the list
+  /// of input vertices in place of all; what they were is in `step`.
+  void begin(const Space& space, std::int64_t step, std::vector<MinibatchOn<Space>>& minibatches,
+             PrunedStepOn<Space>& pruned, std::string_view label);
+
+  /// Not collective: when the backward pass of minibatch m, of this number, is done.
+  void note(const Space& space, std::int64_t step, std::int64_t number,
+            const PrunedMinibatchOn<Space>& pruned, Network<float, Space>& network);
+
+  /// Collective over the grid.
+  void end(const Space& space, std::int64_t step, std::string_view label);
+
+  /// Mine since the last call.
+  HistoryCounts take_counts() { return std::exchange(counts_, {}); }
+
+ private:
+  /// One for each lane that this rank keeps, by number.
+  using Lanes = std::map<std::int64_t, HistoryCacheOn<Space>>;
+
+  HistoryCacheOn<Space>& lane_of(std::int64_t batch);
+  void count(const PrunedMinibatchOn<Space>& pruned);
+
+  const HistoryConfig& history_;
+  std::int64_t batches_per_step_;
+  HistoryShape shape_;
+  bool can_hit_;
+  std::uint64_t share_;
+  std::variant<Lanes, GridHistoryOn<Space>> cache_;
+  std::map<std::int64_t, std::vector<std::int64_t>> begun_;  ///< which lanes, of steps under way
+  HistoryCounts counts_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,71 @@
+#include "training_history.inl.hpp"
+
+#include <array>
+
+#include "espalier/base/error.hpp"
+
+namespace espalier {
+
+void check_history(const Config& config) {
+  const auto& history = config.history;
+  const auto& model = config.model;
+  if (history.kind == "none") return;
+  if (model.layers < 2)
+    usage_error("history.kind = \"{}\" keeps rows of hidden layers, and model.layers is 1; use \"none\"",
+                history.kind);
+  if (model.layers > 9 && history.scope == "grid")
+    usage_error(
+        "history.scope = \"grid\" keeps at most 8 hidden layers, and model.layers is {}; use \"lane\"",
+        model.layers);
+  if (model.normalize == "batch")
+    usage_error(
+        "model.normalize = \"batch\" with history.kind = \"{}\": statistics of a batch would be those of the "
+        "rows that are left; use \"layer\" or \"none\"",
+        history.kind);
+  if (model.jumping != "none")
+    usage_error("model.jumping with history.kind = \"{}\" needs rows that are not computed; use \"none\"",
+                history.kind);
+  if (model.edge_features)
+    usage_error("model.edge_features with history.kind = \"{}\" is not there yet; leave one out",
+                history.kind);
+  if (history.scope == "lane" && config.sampler.batches == "local")
+    usage_error(
+        "history.scope = \"lane\" with sampler.batches = \"local\": ranks keep other batches of a step from "
+        "step to step; use \"grid\"");
+  const auto ahead = config.run.prefetch_steps > 1 ? config.run.prefetch_steps + 1 : 1;
+  if (config.run.overlap && history.lag < ahead)
+    usage_error(
+        "history.lag = {}: with run.overlap and run.prefetch_steps = {} steps begin {} early; use "
+        "history.lag "
+        "= {}",
+        history.lag, config.run.prefetch_steps, ahead, ahead);
+}
+
+namespace {
+
+std::array<std::int64_t*, 8> numbers_of(HistoryCounts& counts) {
+  return {&counts.needed,         &counts.hits,    &counts.inputs_before, &counts.inputs,
+          &counts.entries_before, &counts.entries, &counts.written,       &counts.evicted};
+}
+
+}  // namespace
+
+void HistoryCounts::add(const HistoryCounts& other) {
+  auto more = other;
+  const auto to = numbers_of(*this), from = numbers_of(more);
+  for (std::size_t k = 0; k < to.size(); ++k) *to[k] += *from[k];
+}
+
+HistoryCounts sum_over_ranks(const HistoryCounts& mine, const Communicator& comm) {
+  auto sum = mine;
+  std::array<std::int64_t, 8> numbers;
+  const auto places = numbers_of(sum);
+  for (std::size_t k = 0; k < numbers.size(); ++k) numbers[k] = *places[k];
+  comm.all_reduce(std::span<std::int64_t>(numbers), Reduction::kSum, "report");
+  for (std::size_t k = 0; k < numbers.size(); ++k) *places[k] = numbers[k];
+  return sum;
+}
+
+template class TrainingHistoryOn<Cpu>;
+
+}  // namespace espalier

@@ -1,0 +1,7 @@
+#include "training_history.inl.hpp"
+
+namespace espalier {
+
+template class TrainingHistoryOn<Cuda>;
+
+}  // namespace espalier
