@@ -130,7 +130,7 @@ struct HostPruned {
   std::vector<Block> blocks;
   std::vector<Buffer<std::uint8_t>> relations;
   std::vector<std::vector<TypeRun>> runs;
-  MinibatchSize before, after;
+  PrunedSize before, after;
 
   std::int64_t vertex(std::size_t l, std::int64_t column) const {
     const auto place = layers[l].place[column];
@@ -229,7 +229,7 @@ inline std::vector<HostEntry> entries_of_row(const Block& block, const Buffer<st
 inline void expect_pruned(const PruneCase& of, const HostPruned& pruned) {
   const NeededSets sets(of);
   const auto layers = of.layers();
-  MinibatchSize after;
+  PrunedSize after;
   std::map<std::int64_t, int> type_of;
   for (const auto& run : of.typed.runs)
     for (auto k = run.begin; k < run.end; ++k) type_of[of.vertices[k]] = run.type;

@@ -66,7 +66,7 @@ struct PrunedLayer {
 
 /// What a minibatch costs: the rows of features that are fetched, the rows of all H[l] with l > 0
 /// that are computed, the entries of all blocks.
-struct MinibatchSize {
+struct PrunedSize {
   std::int64_t inputs = 0, rows = 0, entries = 0;
 };
 
@@ -77,7 +77,7 @@ struct PrunedMinibatchOn {
   std::vector<BlockView<Space>> blocks;  ///< [L] blocks[l-1] is B'[l]: |N[l]| x |D[l-1]|, with the
                                          ///< runs of types of its columns where there are types
   std::vector<PrunedLayer> layers;       ///< [L] layers[l] is of H[l]
-  MinibatchSize before, after;
+  PrunedSize before, after;
   std::shared_ptr<const void> memory;  ///< keeps what the others point to
 
   /// D[0]: whose features are needed, in the order of the columns of B'[1].
