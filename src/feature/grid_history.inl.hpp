@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "espalier/base/id_map.hpp"
 #include "espalier/feature/grid_history.hpp"
 #include "espalier/feature/history_model.hpp"
 #include "espalier/graph/row_range.hpp"
@@ -15,30 +16,30 @@ namespace espalier {
 
 /// Distinct keys, or vertices, as they travel to those who hold them.
 struct KeysByRank {
-  Buffer<std::int64_t> keys;          ///< distinct, rank after rank, ascending for each
-  std::vector<std::int64_t> counts;   ///< [ranks]
-  std::vector<std::int64_t> ordered;  ///< keys ascending, for `place`,
-  std::vector<std::int64_t> places;   ///< and where each stands in `keys`
+  IdMap numbers;                     ///< in the order in which keys came
+  std::vector<std::int64_t> places;  ///< of each number: where its key stands
+  Buffer<std::int64_t> keys;         ///< rank after rank
+  std::vector<std::int64_t> counts;  ///< [ranks]
 
   /// rank_of(key)
   template <class RankOf>
-  KeysByRank(std::vector<std::int64_t> wanted, int ranks, const RankOf& rank_of)
-      : counts(static_cast<std::size_t>(ranks), 0), ordered(std::move(wanted)) {
-    std::ranges::sort(ordered);
-    const auto repeated = std::ranges::unique(ordered);
-    ordered.erase(repeated.begin(), repeated.end());
-    for (const auto key : ordered) ++counts[rank_of(key)];
+  KeysByRank(std::span<const std::int64_t> wanted, int ranks, const RankOf& rank_of)
+      : numbers(std::ssize(wanted)), counts(static_cast<std::size_t>(ranks), 0) {
+    std::vector<std::int64_t> distinct;
+    for (const auto key : wanted) {
+      if (numbers.insert(key) < std::ssize(distinct)) continue;
+      distinct.push_back(key);
+      ++counts[rank_of(key)];
+    }
     std::vector<std::int64_t> next(counts.size(), 0);
     std::exclusive_scan(counts.begin(), counts.end(), next.begin(), std::int64_t{0});
-    keys.resize(ordered.size());
-    for (const auto key : ordered) {
+    keys.resize(distinct.size());
+    for (const auto key : distinct) {
       places.push_back(next[rank_of(key)]++);
       keys[places.back()] = key;
     }
   }
-  std::int64_t place(std::int64_t key) const {
-    return places[std::ranges::lower_bound(ordered, key) - ordered.begin()];
-  }
+  std::int64_t place(std::int64_t key) const { return places[numbers.find(key)]; }
 };
 
 /// What travels beside a written row.
@@ -94,7 +95,7 @@ void GridHistoryOn<Space>::find(const Space& space, std::span<const MinibatchOn<
     list = read_longest_list(space, shape(), minibatch);
     all.insert(all.end(), list.begin(), list.end());
   }
-  const KeysByRank asked(std::move(all), world.size(), [&](std::int64_t v) { return rank_of(v); });
+  const KeysByRank asked(all, world.size(), [&](std::int64_t v) { return rank_of(v); });
   const auto theirs = world.all_to_all_v(std::span<const std::int64_t>(asked.keys), asked.counts, label);
   Buffer<std::uint8_t> answers(theirs.data.size(), 0), masks;
   for (std::size_t k = 0; k < answers.size(); ++k)
@@ -127,8 +128,7 @@ void GridHistoryOn<Space>::read(const Space& space, std::span<const HistoryReadO
     for (auto& v : list) v = history_key(of.layer, v);
     all.insert(all.end(), list.begin(), list.end());
   }
-  const KeysByRank asked(std::move(all), world.size(),
-                         [&](std::int64_t key) { return rank_of(vertex_of(key)); });
+  const KeysByRank asked(all, world.size(), [&](std::int64_t key) { return rank_of(vertex_of(key)); });
   const auto theirs =
       world.host().all_to_all_v(std::span<const std::int64_t>(asked.keys), asked.counts, label);
   std::vector<std::int64_t> slots;
@@ -185,7 +185,7 @@ void GridHistoryOn<Space>::end(const Space& space, std::int64_t step, std::strin
   }
   Array<Space, std::uint32_t> rows(keys.size() * static_cast<std::size_t>(words));
   out.place(space, std::move(placed), words, rows.data());
-  const KeysByRank evicted(std::move(out.evictions), world.size(), to_rank);
+  const KeysByRank evicted(out.evictions, world.size(), to_rank);
 
   const auto theirs = world.host().all_to_all_v(std::span<const WrittenKey>(keys), counts, label);
   Array<Space, std::uint32_t> arrived(theirs.data.size() * static_cast<std::size_t>(words));

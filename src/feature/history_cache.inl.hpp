@@ -171,6 +171,7 @@ HistoryCacheOn<Space>::HistoryCacheOn(const HistoryShape& shape)
   ESPALIER_CHECK(shape.lag >= 0 && shape.t_stale >= 0 && shape.entries >= 0 && shape.width > 0,
                  "lag {}, t_stale {}, entries {}, width {}", shape.lag, shape.t_stale, shape.entries,
                  shape.width);
+  ESPALIER_CHECK(std::ranges::is_sorted(shape.layers), "layers of history in no order");
 }
 template <class Space>
 HistoryCacheOn<Space>::~HistoryCacheOn() = default;
@@ -221,7 +222,12 @@ void HistoryCacheOn<Space>::begin(const Space& space, std::int64_t step) {
 template <class Space>
 std::int64_t HistoryCacheOn<Space>::slot_of(int layer, std::int64_t vertex) const {
   const auto slot = kept_->index.find(history_key(layer, vertex));
-  return slot >= 0 && step_ - kept_->index.entry(slot).stamp <= shape_.t_stale ? slot : -1;
+  return slot >= 0 && age_of(slot) <= shape_.t_stale ? slot : -1;
+}
+
+template <class Space>
+std::int64_t HistoryCacheOn<Space>::age_of(std::int64_t slot) const {
+  return step_ - kept_->index.entry(slot).stamp;
 }
 
 template <class Space>

@@ -38,6 +38,7 @@ class MapOfHistory {
     for (auto s = committed_ + 1; s < step - shape_.lag; ++s) commit(s);
     step_ = step;
   }
+  std::int64_t age(const Row& row) const { return step_ - row.stamp; }
   const Row* hit(int layer, std::int64_t vertex) const {
     const auto found = held.find({layer, vertex});
     return found != held.end() && step_ - found->second.stamp <= shape_.t_stale ? &found->second : nullptr;
@@ -201,6 +202,9 @@ void expect_found(const Space& space, const HistoryCacheOn<Space>& cache, const 
       const bool expected = (cache.shape().seeds_hit || i >= lists.sizes.back()) &&
                             map.hit(layer, lists.vertices[i]) != nullptr;
       EXPECT_EQ(flags[i] != 0, expected);
+      if (expected)
+        EXPECT_EQ(cache.age_of(cache.slot_of(layer, lists.vertices[i])),
+                  map.age(*map.hit(layer, lists.vertices[i])));
       hits += expected;
       if (expected && random() % 3 > 0) positions.push_back(i);
     }

@@ -155,8 +155,9 @@ class HistoryCacheOn {
 
   // ---- For a grid of them, by key, on the host ------------------------------------------------
 
-  /// The slot of a row that step `begin` was called with hits, or -1.
+  /// The slot of a row that the step begun last hits, or -1; and how old that row is.
   std::int64_t slot_of(int layer, std::int64_t vertex) const;
+  std::int64_t age_of(std::int64_t slot) const;
   /// words [slots.size(), row_words()] of the space = the rows as they are kept.
   void copy_kept(const Space& space, std::span<const std::int64_t> slots, std::uint32_t* words) const;
   /// Rows as they are kept; those that `write` would make of a row of float32.
