@@ -13,6 +13,7 @@
 #include "espalier/sample/batch_groups.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/task.hpp"
+#include "espalier/train/training_history.hpp"
 
 namespace espalier {
 
@@ -37,6 +38,7 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   check_sampler_keys(sampler_kind_of(config.sampler.kind), config.sampler.weighted, config.sampler.mode,
                      has_own_weights(config.model));
   check_model_keys(config);
+  check_history(config);
   check_shape(network_shape(config.model, 1, 1));
   matrix_form(config);
   metric_of(config.train);

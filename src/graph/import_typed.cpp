@@ -145,8 +145,8 @@ class TypedImport {
 
   const Communicator& comm_;
   const TypedOptions& options_;
-  std::unique_ptr<TypedFolder> folder_;  // rank 0
-  std::vector<GivenFeatures> edge_rows_;      // [triplets]
+  std::unique_ptr<TypedFolder> folder_;   // rank 0
+  std::vector<GivenFeatures> edge_rows_;  // [triplets]
   GraphDescription description_;
   std::optional<Schema> schema_;
   int triplets_ = 0;  // the first relations of the schema

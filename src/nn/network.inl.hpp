@@ -14,6 +14,7 @@
 #include "espalier/nn/batch_norm.hpp"
 #include "espalier/nn/layer_norm.hpp"
 #include "espalier/nn/network.hpp"
+#include "joined_rows.hpp"
 #include "layers.inl.hpp"
 #include "row_sum.hpp"
 #include "typed_input.hpp"
@@ -55,7 +56,7 @@ Network<T, Space>::Network(const Space& space, const NetworkShape& shape, std::u
           of_graph ? fmt::format("layer{}.{}", number, tensor.name) : fmt::format("output.{}", tensor.name),
           tensor);
     if (of_graph)
-      layers_.push_back({make_layer<T, Space>(layer_kind_of(shape.kind), made.layer), {}, {}, {}});
+      layers_.push_back({make_layer<T, Space>(layer_kind_of(shape.kind), made.layer), {}, {}, {}, {}, {}});
     if (!made.normalizes || shape.normalize != "batch") continue;
     add_statistic(space, number, "mean", made.layer.out, T{0});
     add_statistic(space, number, "variance", made.layer.out, T{1});
@@ -117,7 +118,7 @@ Matrix<T, Space>& Network<T, Space>::output_of(int layer) {
 
 template <class T, class Space>
 const Matrix<T, Space>& Network<T, Space>::input_of(int layer, const InputRows<T, Space>& input) {
-  if (layer > 1) return output_of(layer - 1);
+  if (layer > 1) return history_ != nullptr ? kept_of(layer - 1).joined : output_of(layer - 1);
   return shape_.input_dropout > 0 ? dropped_input_ : typed_input_ ? projected_ : input.only();
 }
 
@@ -163,7 +164,7 @@ template <class T, class Space>
 const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
                                                    std::span<const BlockView<Space>> blocks,
                                                    const InputRows<T, Space>& input, const Pass& pass,
-                                                   InputForm form) {
+                                                   InputForm form, const HistoryRows<T, Space>* history) {
   ESPALIER_CHECK(static_cast<int>(blocks.size()) == shape_.layers, "{} blocks for {} layers", blocks.size(),
                  shape_.layers);
   if (!typed_input_)
@@ -174,6 +175,9 @@ const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
                        input.only().rows >= blocks[0].rows,
                    "a product of {} rows and an input of {} for {} rows", input_aggregate().rows,
                    input.only().rows, blocks[0].rows);
+  ESPALIER_CHECK(history == nullptr || (!jumps() && running_statistics_.empty()), "history for {} statistics",
+                 running_statistics_.size());
+  history_ = history;
   begin_with(space, blocks[0], input, pass);
   for (int layer = 1; layer <= shape_.layers; ++layer) {
     auto& kept = kept_of(layer);
@@ -182,6 +186,7 @@ const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
                         mask_of(pass, Purpose::kAttention, layer), kept.linear);
     add_input(space, layer, blocks[layer - 1].rows, x, kept.linear);
     if (shape_of(layer).activates) follow(space, layer, pass);
+    if (history != nullptr && layer < shape_.layers) join(space, layer, pass);
   }
   if (!jumps()) return kept_of(shape_.layers).linear;
   jump(space);
@@ -215,7 +220,35 @@ void Network<T, Space>::follow(const Space& space, int layer, const Pass& pass) 
       layer_norm_forward<T>(space, kept.linear, scale, shift, kept.output, kept.inverse_deviation);
     }
   }
-  activate<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), shape_.dropout, output_of(layer));
+  activate<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), dropout_after(layer),
+              output_of(layer));
+}
+
+/// What layer + 1 reads: rows of H that were computed and rows that history has, then dropout.
+template <class T, class Space>
+void Network<T, Space>::join(const Space& space, int layer, const Pass& pass) {
+  auto& kept = kept_of(layer);
+  const auto& rows = history_->layers[static_cast<std::size_t>(layer)];
+  const M &computed = output_of(layer), &cached = history_->cached[static_cast<std::size_t>(layer)];
+  ESPALIER_CHECK(computed.rows == rows.computed.size() && cached.rows == rows.cached.size(),
+                 "{} rows for {} computed, {} for {} cached", computed.rows, rows.computed.size(),
+                 cached.rows, rows.cached.size());
+  kept.joined.resize(rows.needed(), computed.columns);
+  join_rows<T>(space, computed, cached, rows.place.data(), kept.joined);
+  if (shape_.dropout > 0)
+    dropout<T>(space, mask_of(pass, Purpose::kDropout, layer), shape_.dropout, kept.joined, kept.joined);
+}
+
+/// gradient_ of what layer + 1 read becomes that of the rows which were computed.
+template <class T, class Space>
+void Network<T, Space>::backward_of_join(const Space& space, int layer, const Pass& pass) {
+  auto& all = kept_of(layer).joined_gradient;
+  const auto& computed = history_->layers[static_cast<std::size_t>(layer)].computed;
+  if (shape_.dropout > 0)
+    dropout<T>(space, mask_of(pass, Purpose::kDropout, layer), shape_.dropout, gradient_, gradient_);
+  std::swap(all, gradient_);
+  gradient_.resize(computed.size(), all.columns);
+  pick_rows<T>(space, all, computed.columns.data(), gradient_);
 }
 
 // ---- jumping knowledge ----
@@ -282,6 +315,7 @@ void Network<T, Space>::backward(const Space& space, std::span<const BlockView<S
   }
   for (int layer = shape_.layers; layer >= 1; --layer) {
     if (jumps()) add_gradient_of_jump(space, layer, gradient_);
+    if (history_ != nullptr && layer < shape_.layers) backward_of_join(space, layer, pass);
     const bool activates = shape_of(layer).activates;
     if (activates)
       backward_of_activation(space, layer, pass, gradient_, gradients);
@@ -335,7 +369,7 @@ void Network<T, Space>::backward_of_activation(const Space& space, int layer, co
   const auto& kept = kept_of(layer);
   const bool normalizes = shape_of(layer).normalizes;
   M& bias = bias_of(layer, gradients);
-  activate_backward<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), shape_.dropout,
+  activate_backward<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), dropout_after(layer),
                        output_of(layer), gradient, normalizes ? nullptr : &bias);
   if (!normalizes) return;
   const auto tensors = tensors_of(layer);

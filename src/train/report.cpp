@@ -84,6 +84,24 @@ Json dealing_json(const Dealing& dealing) {
           {"input_rows", dealing.input_rows}};
 }
 
+Json history_json(const HistoryCounts& counts) {
+  return {{"needed_rows", counts.needed}, {"hits", counts.hits},
+          {"input_rows", counts.inputs},  {"input_rows_of_sample", counts.inputs_before},
+          {"edges", counts.entries},      {"edges_of_sample", counts.entries_before},
+          {"written", counts.written},    {"evicted", counts.evicted}};
+}
+
+HistoryCounts history_from(const Json& json) {
+  return {json.at("needed_rows"),
+          json.at("hits"),
+          json.at("input_rows_of_sample"),
+          json.at("input_rows"),
+          json.at("edges_of_sample"),
+          json.at("edges"),
+          json.at("written"),
+          json.at("evicted")};
+}
+
 Dealing dealing_from(const Json& json) {
   return {json.at("input_rows"), json.at("remote_rows"), json.at("sampled_edges_max_over_mean"),
           json.at("remote_rows_max_over_mean")};
@@ -106,6 +124,7 @@ Json epoch_json(const EpochReport& epoch) {
   json["sampled_edges"] = epoch.counts.sampled_edges;
   json["input_rows"] = epoch.counts.input_rows;
   if (epoch.dealing) json["dealing"] = dealing_json(*epoch.dealing);
+  if (epoch.history) json["history"] = history_json(*epoch.history);
   return json;
 }
 
@@ -231,6 +250,7 @@ EpochReport epoch_from(const Json& json) {
   epoch.bytes = volumes_from(json.at("bytes"));
   epoch.steps = volumes_from(json.at("steps"));
   if (json.contains("dealing")) epoch.dealing = dealing_from(json.at("dealing"));
+  if (json.contains("history")) epoch.history = history_from(json.at("history"));
   return epoch;
 }
 

@@ -8,6 +8,13 @@
 namespace espalier {
 
 inline constexpr const char* kFetch = "fetch";
+// What history moves is booked beside what it spares.
+inline constexpr const char* kHistory = "fetch/history";
+
+// Of a job's steps, counted from its first.
+inline std::int64_t step_of_job(const EpochPlan& plan, std::int64_t step) {
+  return (static_cast<std::int64_t>(plan.epoch()) - 1) * plan.steps() + step;
+}
 
 template <class Space>
 StepPipelineOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead)
@@ -21,8 +28,9 @@ StepPipelineOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Curso
 
 template <class Space>
 StepPipelineOn<Space>::StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job,
-                                      RowsToFetch rows_to_fetch, StageClock<Space>& clock)
-    : space_(space), job_(job), rows_to_fetch_(std::move(rows_to_fetch)), clock_(clock) {
+                                      RowsToFetch rows_to_fetch, TrainingHistoryOn<Space>* history,
+                                      StageClock<Space>& clock)
+    : space_(space), job_(job), rows_to_fetch_(std::move(rows_to_fetch)), history_(history), clock_(clock) {
   if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->traffic());
 }
 
@@ -126,8 +134,13 @@ bool StepPipelineOn<Space>::begin_step() {
     pending = std::move(idle_.back());
     idle_.pop_back();
   }
+  PrunedStepOn<Space> pruned;
+  const auto number = step_of_job(epoch->plan, next_step_ - 1);
+  if (history_ != nullptr && history_->works(number))
+    booked_to(epoch, [&] { history_->begin(space_, number, minibatches, pruned, kHistory); });
   booked_to(epoch, [&] { job_.input.begin_counts(space_, minibatches, rows_to_fetch_, pending, kFetch); });
-  begun_.push_back({epoch, {std::move(minibatches)}, std::move(pending)});
+  begun_.push_back(
+      {epoch, {.minibatches = std::move(minibatches), .pruned = std::move(pruned)}, std::move(pending)});
   return true;
 }
 
@@ -161,7 +174,8 @@ SampleCounts StepPipelineOn<Space>::counts_of_taken() {
   if (ahead_) ahead_->worker.wait();
   SampleCounts waiting;
   for (const auto& begun : begun_)
-    if (begun.epoch == epoch_.get()) waiting.add(space_, begun.step.minibatches);
+    if (begun.epoch == epoch_.get())
+      waiting.add(space_, begun.step.pruned.empty() ? begun.step.minibatches : begun.step.pruned.sampled);
   auto counts = epoch_->sampler.counts_of_taken(space_);
   counts.subtract(waiting);
   return counts;

@@ -89,13 +89,16 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
       optimizer_(space, optimizer_of(job.config.train), network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible),
       statistics_(space, job.grid.world(), job.config.train.reproducible),
+      history_(job.config.history.kind == "none" ? nullptr
+                                                 : std::make_unique<TrainingHistoryOn<Space>>(
+                                                       job_.grid, job_.config, job_.batches_per_step)),
       clock_(space, timers_),
       pipeline_(
           space, job_,
           [this](const MinibatchOn<Space>& minibatch) {
             return gathers_by_itself(minibatch) ? minibatch.blocks[0].rows : std::ssize(minibatch.vertices);
           },
-          clock_) {
+          history_.get(), clock_) {
   for (const auto& parameter : network_.parameters())
     gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
   for (const auto& statistic : network_.running_statistics())
@@ -162,6 +165,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
     report.dealing = dealing_of(grid_.world(), edges_done_, rows_done_, remote_rows_done_);
   report.counts = sum_over_ranks(pipeline_.counts_of_epoch(), grid_.world());
   report.counts.add(restored_counts_);
+  if (history_) report.history = sum_over_ranks(history_->take_counts(), grid_.world());
   const auto losses = to_host(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
@@ -208,6 +212,10 @@ void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
   const auto begin = plan.step_begin(step), end = plan.step_end(step);
   const double weight = job_.task.weight(plan, begin, end), scale = weight > 0 ? 1.0 / weight : 0.0;
   for (std::size_t m = 0; m < work.minibatches.size(); ++m) run_minibatch(work, m, plan, scale, end - begin);
+  if (const auto number = step_of_job(plan, step); history_ && history_->works(number)) {
+    const typename StageClock<Space>::Scope time(clock_, kFetch);
+    history_->end(space_, number, kHistory);
+  }
   {
     const typename StageClock<Space>::Scope time(clock_, "reduce");
     reduction_.finish(end - begin, pointers_to<Matrix<float, Space>>(gradients_));
@@ -254,6 +262,8 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
     row_gradients.back() = &embedding_gradients_[number];
   }
   const InputRows<float, Space> input(std::move(rows));
+  HistoryRows<float, Space> history;
+  if (!work.pruned.empty()) history = {work.pruned.pruned[number].layers, work.pruned.cached[number]};
   const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
   {
     const typename StageClock<Space>::Scope time(clock_, "forward");
@@ -262,7 +272,8 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
       job_.input.table(0).aggregate(space_, minibatch.blocks[0], minibatch.vertices,
                                     network_.input_aggregate());
     const auto& logits = network_.forward(space_, minibatch.blocks, input, pass,
-                                          gathers ? InputForm::kAggregated : InputForm::kRows);
+                                          gathers ? InputForm::kAggregated : InputForm::kRows,
+                                          work.pruned.empty() ? nullptr : &history);
     job_.task.loss(space_, plan, minibatch.number, logits, scale, loss_gradient_,
                    losses_.data() + losses_count_++);
   }
@@ -271,6 +282,9 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
     const typename StageClock<Space>::Scope time(clock_, "backward");
     network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_,
                       InputGradients<float, Space>(std::move(row_gradients)));
+    if (!work.pruned.empty())
+      history_->note(space_, step_of_job(plan, cursor_.step), minibatch.number, work.pruned.pruned[number],
+                     network_);
     reduction_.add(pointers_to<const Matrix<float, Space>>(std::as_const(gradients_)));
     if (!mean_statistics_.empty())
       statistics_.add(pointers_to<const Matrix<float, Space>>(network_.batch_statistics()),

@@ -88,6 +88,15 @@ reproducible = true
 eval_every = 2
 precision = "bf16"
 sparse_products = "cusparse"
+[history]
+kind = "replace"
+p_grad = 0.75
+t_stale = 7
+start = 30
+scope = "lane"
+lag = 2
+stored = "uint8"
+entries = 1000
 [run]
 device = "cuda"
 threads = 6

@@ -99,6 +99,17 @@ struct TrainConfig {
   std::string sparse_products = "own";
 };
 
+struct HistoryConfig {
+  std::string kind = "none";
+  double p_grad = 0.9;
+  std::int64_t t_stale = 200;
+  std::int64_t start = 0;
+  std::string scope = "grid";
+  std::int64_t lag = 1;
+  std::string stored = "fp32";
+  std::int64_t entries = 0;
+};
+
 struct RunConfig {
   std::string device = "auto";
   AutoInt threads{};
@@ -123,6 +134,7 @@ struct Config {
   SamplerConfig sampler;
   ModelConfig model;
   TrainConfig train;
+  HistoryConfig history;
   RunConfig run;
   OutputConfig output;
 };

@@ -36,6 +36,7 @@
 #include "espalier/nn/layer.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/nn/parameter.hpp"
+#include "espalier/sample/prune.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
@@ -68,6 +69,16 @@ struct InputGradients {
   Matrix<T, Space>* of(int table) const {
     return table < static_cast<int>(tables.size()) ? tables[static_cast<std::size_t>(table)] : nullptr;
   }
+};
+
+/// Rows of H[1] .. H[L-1] that are not computed but come from history, of a minibatch that was
+/// pruned (sample/prune.hpp): then blocks are its blocks, and the input has a row for each of its
+/// input vertices.
+template <class T, class Space = Cpu>
+struct HistoryRows {
+  std::span<const PrunedLayer> layers;       ///< [L] of H[l]
+  std::span<const Matrix<T, Space>> cached;  ///< [L] H[l] of layers[l].cached, before dropout; that
+                                             ///< of 0 is not read
 };
 
 template <class T, class Space>
@@ -109,9 +120,13 @@ class Network {
   /// The training forward pass. blocks[0] belongs to layer 1 (input side), blocks[L-1] to the
   /// seeds; blocks[l].columns == blocks[l-1].rows; the rows of blocks[0].columns vertices. Returns
   /// logits [blocks[L-1].rows, classes], valid until the next forward.
+  /// With `history` blocks[l] has a column for each of the rows that layers[l] joins, some of
+  /// which are read from there; dropout is that of the joined rows. Not with batch normalisation or
+  /// jumping knowledge. It must stay until backward is done.
   const Matrix<T, Space>& forward(const Space&, std::span<const BlockView<Space>> blocks,
                                   const InputRows<T, Space>& input, const Pass& pass,
-                                  InputForm form = InputForm::kRows);
+                                  InputForm form = InputForm::kRows,
+                                  const HistoryRows<T, Space>* history = nullptr);
 
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the
   /// order of parameters(), overwritten. Everything else must be as in the forward pass just
@@ -120,6 +135,11 @@ class Network {
   void backward(const Space&, std::span<const BlockView<Space>> blocks, const InputRows<T, Space>& input,
                 const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients,
                 const InputGradients<T, Space>& dinput = {});
+
+  /// Of the forward pass with history just before: H[l] of layers[l].computed as it is before
+  /// dropout, and, when backward is done, the derivatives by H[l] of all rows that layers[l] joins.
+  const Matrix<T, Space>& computed_rows(int layer) { return output_of(layer); }
+  const Matrix<T, Space>& needed_gradients(int layer) { return kept_of(layer).joined_gradient; }
 
   /// Layer 1 .. L without dropout, with running statistics: what follows it included. input: of
   /// layer 1 rows of X, of the others one [block.columns, input_width(layer)]; output becomes
@@ -160,10 +180,11 @@ class Network {
   /// A layer and what forward keeps of it for backward.
   struct Kept {
     std::unique_ptr<Layer<T, Space>> layer;
-    M linear;             ///< Z; then, with normalisation, x^; without, H[l] in place
-    M inverse_deviation;  ///< 1 / sqrt(variance + eps): [1, out] for batch, [rows, 1] for layer
-                          ///< normalisation
-    M output;             ///< H[l], if the layer normalises
+    M linear;                   ///< Z; then, with normalisation, x^; without, H[l] in place
+    M inverse_deviation;        ///< 1 / sqrt(variance + eps): [1, out] for batch, [rows, 1] for
+                                ///< layer normalisation
+    M output;                   ///< H[l], if the layer normalises
+    M joined, joined_gradient;  ///< with history, what the next layer reads, after dropout
   };
 
   void add_parameter(const Space&, std::uint64_t seed, int layer, const std::string& name,
@@ -184,6 +205,10 @@ class Network {
   RandomStream mask_of(const Pass& pass, Purpose purpose, int layer) const;
   void add_input(const Space&, int layer, std::int64_t rows, const M& x, M& z) const;
   void follow(const Space&, int layer, const Pass& pass);
+  void join(const Space&, int layer, const Pass& pass);
+  void backward_of_join(const Space&, int layer, const Pass& pass);
+  /// Of what follows layer l: with history dropout comes when rows are joined.
+  double dropout_after(int layer) const { return history_ != nullptr && layer > 0 ? 0 : shape_.dropout; }
   void jump(const Space&);
   void backward_of_jump(const Space&, const M& dlogits, std::vector<M>& gradients);
   void add_gradient_of_jump(const Space&, int layer, M& gradient) const;
@@ -203,8 +228,9 @@ class Network {
   std::shared_ptr<const TypedInput<T, Space>> typed_input_;  ///< of a graph of several types
   /// Of several types, by their linear maps.
   M projected_, dprojected_;
-  M dropped_input_;             ///< H[0] when input_dropout > 0
-  M gradient_, next_gradient_;  ///< dH on its way back
+  const HistoryRows<T, Space>* history_ = nullptr;  ///< of the forward pass just before
+  M dropped_input_;                                 ///< H[0] when input_dropout > 0
+  M gradient_, next_gradient_;                      ///< dH on its way back
   M jumped_, jumped_gradient_, logits_;
   Array<Space, std::int32_t> winners_;  ///< of jumping knowledge by the largest
   LayerScratch<T, Space> scratch_;

@@ -18,6 +18,7 @@
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluation.hpp"
+#include "espalier/train/history_counts.hpp"
 
 namespace espalier {
 
@@ -60,6 +61,7 @@ struct EpochReport {
   std::optional<Metrics> train, valid;  ///< where the epoch was evaluated; valid: unless that
                                         ///< split is empty
   SampleCounts counts;
+  std::optional<HistoryCounts> history;         ///< of training with history
   std::optional<Dealing> dealing;               ///< of training on several ranks, as
                                                 ///< seconds and bytes
   std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages

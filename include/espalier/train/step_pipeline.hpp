@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "espalier/base/stage_clock.hpp"
+#include "espalier/train/training_history.hpp"
 #include "espalier/train/training_job.hpp"
 #include "espalier/train/training_state.hpp"
 
@@ -31,6 +32,9 @@ struct TrainingStepOn {
   std::int64_t remote_rows = 0;
   /// Which embeddings each minibatch reads; of all vertices: empty.
   std::vector<Array<Space, std::int64_t>> embedded = {};
+  /// With history: what the minibatches were, and what they read from it. Empty where it does
+  /// not work yet.
+  PrunedStepOn<Space> pruned = {};
 };
 
 template <class Space>
@@ -39,8 +43,9 @@ class StepPipelineOn {
   using RowsToFetch = typename InputStoresOn<Space>::RowsToFetch;
 
   /// Everything must outlive it.
+  /// `history`: null without.
   StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job, RowsToFetch rows_to_fetch,
-                 StageClock<Space>& clock);
+                 TrainingHistoryOn<Space>* history, StageClock<Space>& clock);
 
   /// Begins the epoch of `start`, at its step, or goes on with what was begun of it. What that
   /// moved is booked now: the ledger of an epoch has all of its own.
@@ -87,6 +92,7 @@ class StepPipelineOn {
   Space space_;
   const TrainingJobOn<Space>& job_;
   RowsToFetch rows_to_fetch_;
+  TrainingHistoryOn<Space>* history_;
   StageClock<Space>& clock_;
   std::optional<SampleAhead> ahead_;  ///< with a sampling grid of its own
   /// The next one when something of it was begun.

@@ -125,6 +125,7 @@ class TrainerOn {
   std::vector<Matrix<float, Space>> gradients_, mean_statistics_;
   /// By the logits of the minibatch under way.
   Matrix<float, Space> loss_gradient_;
+  std::unique_ptr<TrainingHistoryOn<Space>> history_;  ///< or null
   EdgesOn<Space> edges_;
   InputMatrices<Space> inputs_;                            ///< of the step that computes
   std::vector<Matrix<float, Space>> embedding_gradients_;  ///< of its minibatches

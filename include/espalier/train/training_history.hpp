@@ -1,10 +1,10 @@
 // History in training (FreshGNN): rows of H[l] that have stopped changing are read, not computed,
 // and what only they need leaves the minibatch.
 //
-//     begin     a step's minibatches, before their features are fetched: which rows hit; pruned
-//               minibatches, and the rows that they read                      (feature/grid_history.hpp)
+//     begin     a step's minibatches, before their features are fetched: which rows hit, pruned
+//               minibatches, the rows that they read (feature/grid_history.hpp)
 //     note      of a minibatch, when its backward pass is done: rows with small gradients are
-//               written, cached rows with large ones dropped                  (train/history_policy.hpp)
+//               written, cached rows with large ones dropped (train/history_policy.hpp)
 //     end       all minibatches of the step are done
 //
 // Law: which rows hit, and with what bits, depends on (config, graph) only: step t reads what steps
