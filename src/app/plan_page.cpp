@@ -171,6 +171,8 @@ std::string volumes(const Plan& plan) {
                           : plan.job.config.train.eval_every == 1
                               ? ""
                               : fmt::format("every {} epochs", plan.job.config.train.eval_every));
+  if (plan.job.config.history.kind != "none")
+    text += "  (without history.kind, which spares some of it: how much shows when training)\n";
   if (plan.job.config.graph.share_features && !plan.job.gpu)
     text +=
         "  (without graph.share_features, which leaves out what ranks of one node fetch from each other)\n";

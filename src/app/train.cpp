@@ -83,6 +83,8 @@ void go_on_from(Restart& restart, const Job& job, TrainerOn<Space>& trainer, Run
   report.restart = {restart.path, checkpoint.state.cursor.epoch, checkpoint.state.cursor.step,
                     checkpoint.ranks};
   log::info("{}", restart_in_words(job, restart));
+  if (job.config.history.kind != "none")
+    log::warning("history is not in checkpoints: it begins empty, so weights differ from a run in one piece");
   if (checkpoint.graph.content.datasets.empty() || !job.graph.content.file)
     log::info("        whether its graph is this one is judged by counts: {} has no digests",
               checkpoint.graph.content.datasets.empty() ? "the checkpoint" : "the graph file");

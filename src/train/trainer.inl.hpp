@@ -144,6 +144,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   grid_.traffic().clear();
   report.resumed_step = cursor_.step;
   edges_done_ = rows_done_ = remote_rows_done_ = 0;
+  history_counts_ = {};
   const StageTimers::Scope time(timers_, "total");
 
   pipeline_.enter(cursor_);
@@ -165,7 +166,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
     report.dealing = dealing_of(grid_.world(), edges_done_, rows_done_, remote_rows_done_);
   report.counts = sum_over_ranks(pipeline_.counts_of_epoch(), grid_.world());
   report.counts.add(restored_counts_);
-  if (history_) report.history = sum_over_ranks(history_->take_counts(), grid_.world());
+  if (history_) report.history = sum_over_ranks(history_counts_, grid_.world());
   const auto losses = to_host(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
@@ -184,6 +185,7 @@ void TrainerOn<Space>::note_work(const TrainingStepOn<Space>& step) {
     rows_done_ += std::ssize(minibatch.vertices);
   }
   remote_rows_done_ += step.remote_rows;
+  history_counts_.add(step.pruned.counts);
 }
 
 // Asks what comes next, and saves where that is the answer; false: stop.
@@ -283,8 +285,8 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
     network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_,
                       InputGradients<float, Space>(std::move(row_gradients)));
     if (!work.pruned.empty())
-      history_->note(space_, step_of_job(plan, cursor_.step), minibatch.number, work.pruned.pruned[number],
-                     network_);
+      history_->note(space_, step_of_job(plan, cursor_.step), work.pruned.pruned[number], network_,
+                     history_counts_);
     reduction_.add(pointers_to<const Matrix<float, Space>>(std::as_const(gradients_)));
     if (!mean_statistics_.empty())
       statistics_.add(pointers_to<const Matrix<float, Space>>(network_.batch_statistics()),

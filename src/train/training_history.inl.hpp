@@ -22,6 +22,19 @@ inline HistoryShape history_shape(const Config& config) {
 }
 
 template <class Space>
+HistoryCounts counts_of(const PrunedMinibatchOn<Space>& pruned) {
+  HistoryCounts counts = {.inputs_before = pruned.before.inputs,
+                          .inputs = pruned.after.inputs,
+                          .entries_before = pruned.before.entries,
+                          .entries = pruned.after.entries};
+  for (std::size_t l = 1; l < pruned.layers.size(); ++l) {
+    counts.needed += pruned.layers[l].needed();
+    counts.hits += pruned.layers[l].cached.size();
+  }
+  return counts;
+}
+
+template <class Space>
 TrainingHistoryOn<Space>::TrainingHistoryOn(const GridOn<Space>& grid, const Config& config,
                                             std::int64_t batches_per_step)
     : history_(config.history),
@@ -59,13 +72,12 @@ void TrainingHistoryOn<Space>::begin(const Space& space, std::int64_t step,
     }
   }
   pruned.sampled = minibatches;
-  pruned.pruned.clear();
   pruned.cached.resize(minibatches.size());
   std::vector<HistoryReadOn<Space>> wanted;
   for (std::size_t m = 0; m < minibatches.size(); ++m) {
     const auto spans = found[m].spans();
     auto& without = pruned.pruned.emplace_back(prune(space, minibatches[m], spans));
-    count(without);
+    pruned.counts.add(counts_of(without));
     auto& cached = pruned.cached[m];
     cached.resize(without.layers.size());
     for (std::size_t l = 1; l < without.layers.size(); ++l) {
@@ -81,20 +93,9 @@ void TrainingHistoryOn<Space>::begin(const Space& space, std::int64_t step,
 }
 
 template <class Space>
-void TrainingHistoryOn<Space>::count(const PrunedMinibatchOn<Space>& pruned) {
-  for (std::size_t l = 1; l < pruned.layers.size(); ++l) {
-    counts_.needed += pruned.layers[l].needed();
-    counts_.hits += pruned.layers[l].cached.size();
-  }
-  counts_.inputs_before += pruned.before.inputs;
-  counts_.inputs += pruned.after.inputs;
-  counts_.entries_before += pruned.before.entries;
-  counts_.entries += pruned.after.entries;
-}
-
-template <class Space>
-void TrainingHistoryOn<Space>::note(const Space& space, std::int64_t step, std::int64_t number,
-                                    const PrunedMinibatchOn<Space>& pruned, Network<float, Space>& network) {
+void TrainingHistoryOn<Space>::note(const Space& space, std::int64_t step,
+                                    const PrunedMinibatchOn<Space>& pruned, Network<float, Space>& network,
+                                    HistoryCounts& counts) {
   Array<Space, HistoryCandidate> candidates;
   for (const int layer : shape_.layers) {
     const auto& rows = pruned.layers[static_cast<std::size_t>(layer)];
@@ -105,15 +106,15 @@ void TrainingHistoryOn<Space>::note(const Space& space, std::int64_t step, std::
     for (const auto& row : choice.admitted) writes.push_back({row.vertex, row.score, row.place});
     std::vector<std::int64_t> evicted;
     for (const auto& row : choice.evicted) evicted.push_back(row.vertex);
-    counts_.written += std::ssize(writes);
-    counts_.evicted += std::ssize(evicted);
+    counts.written += std::ssize(writes);
+    counts.evicted += std::ssize(evicted);
     const ConstMatrixView<float, Space> computed = network.computed_rows(layer);
     if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_)) {
-      of_grid->write(space, step, number, layer, writes, computed);
+      of_grid->write(space, step, pruned.number, layer, writes, computed);
       of_grid->evict(step, layer, evicted);
     } else {
-      auto& lane = lane_of(number);
-      lane.write(space, step, number, layer, writes, computed);
+      auto& lane = lane_of(pruned.number);
+      lane.write(space, step, pruned.number, layer, writes, computed);
       lane.evict(step, layer, evicted);
     }
   }

@@ -126,6 +126,7 @@ class TrainerOn {
   /// By the logits of the minibatch under way.
   Matrix<float, Space> loss_gradient_;
   std::unique_ptr<TrainingHistoryOn<Space>> history_;  ///< or null
+  HistoryCounts history_counts_;                       ///< of this run in the epoch: mine
   EdgesOn<Space> edges_;
   InputMatrices<Space> inputs_;                            ///< of the step that computes
   std::vector<Matrix<float, Space>> embedding_gradients_;  ///< of its minibatches

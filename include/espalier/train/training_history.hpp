@@ -17,7 +17,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -39,6 +38,7 @@ struct PrunedStepOn {
   std::vector<MinibatchOn<Space>> sampled;                ///< as they were
   std::vector<PrunedMinibatchOn<Space>> pruned;           ///< of each
   std::vector<std::vector<Matrix<float, Space>>> cached;  ///< [minibatch][L] before dropout
+  HistoryCounts counts;
 
   bool empty() const { return pruned.empty(); }
 };
@@ -57,22 +57,19 @@ class TrainingHistoryOn {
   void begin(const Space& space, std::int64_t step, std::vector<MinibatchOn<Space>>& minibatches,
              PrunedStepOn<Space>& pruned, std::string_view label);
 
-  /// Not collective: when the backward pass of minibatch m, of this number, is done.
-  void note(const Space& space, std::int64_t step, std::int64_t number,
-            const PrunedMinibatchOn<Space>& pruned, Network<float, Space>& network);
+  /// Not collective: when the backward pass of a minibatch is done. Adds what is written and
+  /// evicted to `counts`.
+  void note(const Space& space, std::int64_t step, const PrunedMinibatchOn<Space>& pruned,
+            Network<float, Space>& network, HistoryCounts& counts);
 
   /// Collective over the grid.
   void end(const Space& space, std::int64_t step, std::string_view label);
-
-  /// Mine since the last call.
-  HistoryCounts take_counts() { return std::exchange(counts_, {}); }
 
  private:
   /// One for each lane that this rank keeps, by number.
   using Lanes = std::map<std::int64_t, HistoryCacheOn<Space>>;
 
   HistoryCacheOn<Space>& lane_of(std::int64_t batch);
-  void count(const PrunedMinibatchOn<Space>& pruned);
 
   const HistoryConfig& history_;
   std::int64_t batches_per_step_;
@@ -81,7 +78,6 @@ class TrainingHistoryOn {
   std::uint64_t share_;
   std::variant<Lanes, GridHistoryOn<Space>> cache_;
   std::map<std::int64_t, std::vector<std::int64_t>> begun_;  ///< which lanes, of steps under way
-  HistoryCounts counts_;
 };
 
 }  // namespace espalier

@@ -1,0 +1,151 @@
+"""Training with history (history.kind = replace).
+
+Laws: samples are those without it; where nothing can hit, so are weights; one history of losses and weights on every grid, schedule
+and depth of prefetching, in each scope; what it moves is foretold.
+"""
+
+import os
+import unittest
+
+from tests.app.gpu_test import PROGRAM as EMULATED
+from tests.app.program import ProgramTest
+
+CONFIG = """
+[graph]
+file = "{graph}"
+[sampler]
+fanout = [5, 4, 3]
+batch_size = 50
+[model]
+layers = 3
+hidden = 16
+dropout = 0.2
+[train]
+epochs = 3
+learning_rate = 0.01
+batches_per_step = 4
+reproducible = true
+[run]
+threads = 1
+restart = "never"
+[output]
+dir = "{output}"
+"""
+ON = ("history.kind=replace", "history.t_stale=5")
+GRIDS = ((2, 1, ("run.overlap=true",)), (3, 1, ("run.threads=2", "grid.schedule=pull")), (4, 2, ("grid.topology=replicated",)),
+         (6, 3, ("sampler.bulk=7",)), (8, 2, ("grid.schedule=staged", "run.overlap=true")))
+
+
+class HistoryTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
+        self.succeed("-q", "generate", "planted", "--nodes", 2500, "--degree", 8, "--features", 8, "--classes", 4, "-o", self.graph)
+        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
+
+    def train(self, *overrides, ranks=1, **more):
+        self.succeed("-q", "train", self.config, *overrides, ranks=ranks, **more)
+        return self.report(self.output)
+
+    def history(self, report):
+        return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid"), epoch.get("history")) for epoch in report["epochs"]] + [
+            report["weights_digest"], report.get("test")]
+
+    def test_one_history_on_every_grid(self):
+        found_of_scope = {}
+        for scope in ("grid", "lane"):
+            job = (*ON, f"history.scope={scope}")
+            expected = found_of_scope[scope] = self.history(self.train(*job))
+            for ranks, copies, more in GRIDS:
+                with self.subTest(scope=scope, ranks=ranks, copies=copies, more=more):
+                    self.assertEqual(self.history(self.train(*job, f"grid.replication={copies}", *more, ranks=ranks)), expected)
+        self.assertNotEqual(*(found[-2] for found in found_of_scope.values()))
+
+    def test_kinds_samplers_and_what_is_stored(self):
+        for job in (("model.kind=gcn", "history.stored=fp16"), ("model.kind=gat", "model.heads=2", "history.entries=700"),
+                    ("model.kind=gin", "sampler.kind=labor", "history.stored=uint8"), ("model.normalize=layer", "model.residual=true"),
+                    ("sampler.kind=ladies", "sampler.fanout=[60,80,100]", "history.scope=lane")):
+            with self.subTest(job=job):
+                expected = self.history(self.train(*ON, *job))
+                self.assertGreater(expected[2][3]["hits"], 0)
+                self.assertEqual(self.history(self.train(*ON, *job, "run.overlap=true", ranks=3)), expected)
+
+    def test_prefetching_within_the_lag(self):
+        job = (*ON, "history.lag=3")
+        expected = self.history(self.train(*job))
+        self.assertEqual(self.history(self.train(*job, "run.overlap=true", "run.prefetch_steps=2", ranks=3)), expected)
+
+    def test_where_nothing_can_hit_weights_are_those_without(self):
+        expected = self.train()["weights_digest"]
+        for job in (("history.p_grad=0",), ("history.t_stale=0",), ("history.t_stale=1",), ("history.start=100000",)):
+            self.assertEqual(self.train(*ON, *job, ranks=2)["weights_digest"], expected, job)
+
+    def test_it_spares_rows_and_bytes(self):
+        without, found = (self.train(*job, "grid.replication=1", ranks=4) for job in ((), (*ON, "history.t_stale=20", "train.epochs=4")))
+        for a, b in zip(without["epochs"], found["epochs"]):
+            self.assertEqual(a["sample_digest"], b["sample_digest"])
+            self.assertEqual(a["input_rows"], b["history"]["input_rows_of_sample"])
+        spared = found["epochs"][-1]["history"]
+        self.assertGreater(spared["hits"], spared["needed_rows"] / 3)
+        self.assertLess(spared["input_rows"], 0.5 * spared["input_rows_of_sample"])
+        self.assertLess(spared["edges"], 0.5 * spared["edges_of_sample"])
+        for epoch in found["epochs"]:
+            fetch = epoch["bytes"]["fetch"]
+            self.assertAlmostEqual(fetch["total"] / fetch["predicted"], 1, delta=0.03)
+        later = self.train(*ON, "history.start=20", "train.epochs=1")["epochs"][0]["history"]
+        self.assertLess(later["input_rows_of_sample"], without["epochs"][0]["input_rows"])
+
+    def test_it_still_learns(self):
+        job = ("train.epochs=20", "model.dropout=0")
+        without, found = (self.train(*job, *more)["test"]["accuracy"] for more in ((), ON))
+        self.assertGreater(found, without - 0.05)
+        self.assertGreater(found, 0.5)
+
+    def test_typed_graphs(self):
+        self.succeed("-q", "generate", "planted", "--types", "paper=1500:12,author=900,field=5", "--relations",
+                     "author.writes.paper=4000,paper.cites.paper=6000,paper.about.field=1500", "--classes", 5, "-o", self.graph, "--overwrite")
+        for kind in ("rgcn", "rgat", "hgt"):
+            job = (*ON, f"model.kind={kind}", "model.embedding=4", "train.epochs=2", "model.heads=4")
+            expected = self.history(self.train(*job))
+            self.assertGreater(expected[1][3]["hits"], 0)
+            self.assertEqual(self.history(self.train(*job, "grid.replication=2", "run.overlap=true", ranks=4)), expected, kind)
+
+    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    def test_on_the_emulated_gpu(self):
+        env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
+        for scope in ("grid", "lane"):
+            reports = [self.train(*ON, f"history.scope={scope}", "train.epochs=2", f"run.device={device}", ranks=3, env=env, program=EMULATED)
+                       for device in ("cpu", "cuda")]
+            cpu, gpu = reports
+            for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
+                self.assertEqual(ours["sample_digest"], theirs["sample_digest"])
+                # Which rows are admitted hangs on the last bits of gradients.
+                self.assertAlmostEqual(ours["history"]["hits"] / theirs["history"]["hits"], 1, delta=0.02)
+                self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=0.01 * theirs["loss"])
+
+    def test_goes_on_with_an_empty_cache_and_says_so(self):
+        self.train(*ON, "run.checkpoint_every=1", "train.epochs=2")
+        output = self.succeed("train", self.config, *ON, "run.restart=auto", ranks=2)
+        self.assertIn("history is not in checkpoints", output)
+        self.assertEqual(len(self.report(self.output)["epochs"]), 3)
+
+    def test_plan_counts_without(self):
+        output = self.succeed("plan", self.config, *ON, "--ranks", 2)
+        self.assertIn("without history.kind", output)
+
+    def test_what_is_refused(self):
+        def refuse(words, *overrides):
+            self.fail_with(2, words, "train", self.config, "history.kind=replace", *overrides)
+        refuse(["history.p_grad", "1"], "history.p_grad=1.5")
+        refuse(["history.t_stale", "0"], "history.t_stale=-1")
+        refuse(["model.layers is 1"], "model.layers=1", "model.hidden=256", "model.dropout=0.5", "sampler.fanout=[5]")
+        refuse(["history.lag = 0", "run.overlap", "1"], "history.lag=0", "run.overlap=true")
+        refuse(["history.lag = 1", "run.prefetch_steps = 2", "3"], "run.overlap=true", "run.prefetch_steps=2")
+        refuse(["model.normalize", "batch"], "model.normalize=batch")
+        refuse(["model.jumping"], "model.jumping=max")
+        refuse(["model.edge_features"], "model.edge_features=true", "model.kind=gat")
+        self.fail_with(2, ["history.p_grad", "history.kind", "replace"], "train", self.config, "history.p_grad=0.5")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+// Laws of a network that reads some rows of its hidden layers from history: without hits it does
+// what it does without history, bit for bit; rows that are as they would be computed change no
+// logit; gradients are those of the loss as a function of weights, kept rows fixed; and the
+// derivatives that the policy judges by are those by the rows.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "layer_shapes.hpp"
+#include "network_case.hpp"
+
+namespace espalier {
+namespace {
+
+/// A minibatch with some hits, and the rows that history has.
+struct HistoryCase {
+  NetworkCase<double> c;
+  Buffer<std::int64_t> vertices;
+  PrunedMinibatchOn<Cpu> pruned;
+  std::vector<Matrix<double>> cached;
+  Matrix<double> input;
+  HistoryRows<double> rows;
+
+  /// One of `one_in` vertices of each hidden layer hits; 0: none.
+  HistoryCase(const NetworkShape& shape, std::uint64_t one_in)
+      : c(shape, frontiers_of(shape, {120, 90, 60, 20}), 7), vertices(c.blocks[0].columns) {
+    std::iota(vertices.begin(), vertices.end(), std::int64_t{1000});
+    const Minibatch minibatch{3, vertices, c.blocks, nullptr};
+    std::mt19937_64 random(5);
+    std::vector<Buffer<std::uint8_t>> hits;
+    for (int layer = 1; layer < shape.layers; ++layer) {
+      auto& of_layer = hits.emplace_back(c.blocks[static_cast<std::size_t>(layer)].columns);
+      for (auto& hit : of_layer) hit = one_in > 0 && random() % one_in == 0;
+    }
+    std::vector<std::span<const std::uint8_t>> spans;
+    for (const auto& of_layer : hits) spans.emplace_back(of_layer.data(), of_layer.size());
+    pruned = prune(Cpu{1}, minibatch, spans);
+    cached.resize(static_cast<std::size_t>(shape.layers));
+    for (std::size_t l = 1; l < cached.size(); ++l)
+      cached[l] = random_matrix<double>(pruned.layers[l].cached.size(), shape.hidden, random);
+    const auto& inputs = pruned.layers[0].computed.positions;
+    input.resize(std::ssize(inputs), c.input.columns);
+    for (std::int64_t k = 0; k < input.rows; ++k)
+      std::copy_n(c.input.row(inputs[static_cast<std::size_t>(k)]), input.columns, input.row(k));
+    rows = {pruned.layers, cached};
+  }
+  const Matrix<double>& logits() {
+    return c.network.forward(Cpu{1}, pruned.blocks, input, c.pass, InputForm::kRows, &rows);
+  }
+  double loss() {
+    Matrix<double> unused;
+    return softmax_cross_entropy<double>(Cpu{1}, logits(), c.labels, 1.0, unused);
+  }
+  std::vector<Matrix<double>> gradients() {
+    Matrix<double> dlogits;
+    std::vector<Matrix<double>> result;
+    softmax_cross_entropy<double>(Cpu{1}, logits(), c.labels, 1.0, dlogits);
+    c.network.backward(Cpu{1}, pruned.blocks, input, c.pass, dlogits, result);
+    return result;
+  }
+  /// |analytic - numeric| over the norm of the second; of a matrix that the loss depends on.
+  double relative_error(Matrix<double>& value, const Matrix<double>& analytic) {
+    constexpr double kStep = 1e-6;
+    double difference = 0, norm = 0;
+    for (std::size_t e = 0; e < value.data.size(); ++e) {
+      const double kept = value.data[e];
+      value.data[e] = kept + kStep;
+      const double above = loss();
+      value.data[e] = kept - kStep;
+      const double below = loss();
+      value.data[e] = kept;
+      const double numeric = (above - below) / (2 * kStep);
+      difference += std::pow(numeric - analytic.data[e], 2);
+      norm += numeric * numeric;
+    }
+    return std::sqrt(difference) / std::max(std::sqrt(norm), 0.1);
+  }
+};
+
+std::vector<NetworkShape> history_shapes(const std::vector<double>& rates) {
+  auto all = layer_shapes(rates);
+  std::erase_if(all, [](const NetworkShape& s) {
+    return s.layers < 2 || s.normalize == "batch" || s.jumping != "none" || !s.types.empty() ||
+           s.edge_features > 0;
+  });
+  return all;
+}
+
+TEST(NetworkHistory, WithoutHitsNothingChanges) {
+  for (const auto& shape : history_shapes({0})) {
+    HistoryCase of(shape, 0);
+    const auto loss = of.c.loss();
+    const auto expected = of.c.gradients();
+    EXPECT_EQ(of.loss(), loss) << in_words(shape);
+    const auto gradients = of.gradients();
+    for (std::size_t k = 0; k < expected.size(); ++k)
+      EXPECT_LT(largest_difference(gradients[k], expected[k]), 1e-14) << in_words(shape) << " gradient " << k;
+  }
+}
+
+TEST(NetworkHistory, RowsAsTheyWouldBeComputedChangeNoLogit) {
+  for (const auto& shape : history_shapes({0})) {
+    HistoryCase of(shape, 3);
+    const auto expected = of.c.network.forward(Cpu{1}, of.c.blocks, of.c.input, of.c.pass);
+    std::int64_t hits = 0;
+    for (std::size_t l = 1; l < of.cached.size(); ++l) {
+      const auto& positions = of.pruned.layers[l].cached.positions;
+      hits += std::ssize(positions);
+      for (std::size_t k = 0; k < positions.size(); ++k)
+        std::copy_n(of.c.network.computed_rows(static_cast<int>(l)).row(positions[k]), shape.hidden,
+                    of.cached[l].row(static_cast<std::int64_t>(k)));
+    }
+    EXPECT_GT(hits, 5);
+    EXPECT_LT(of.pruned.after.rows, of.pruned.before.rows);
+    EXPECT_EQ(largest_difference(of.logits(), expected), 0) << in_words(shape);
+  }
+}
+
+TEST(NetworkHistory, GradientsAreThoseOfTheLossWithKeptRowsFixed) {
+  for (const auto& shape : history_shapes({0, 0.3})) {
+    HistoryCase of(shape, 2);
+    const auto gradients = of.gradients();
+    for (std::size_t k = 0; k < gradients.size(); ++k)
+      EXPECT_LT(of.relative_error(of.c.network.parameters()[k].value, gradients[k]), 2e-6)
+          << in_words(shape) << " " << of.c.network.parameters()[k].name;
+    of.gradients();
+    for (std::size_t l = 1; l < of.cached.size(); ++l) {
+      const auto& all = of.c.network.needed_gradients(static_cast<int>(l));
+      const auto& columns = of.pruned.layers[l].cached.columns;
+      ASSERT_EQ(all.rows, of.pruned.layers[l].needed());
+      Matrix<double> by_cached(std::ssize(columns), shape.hidden);
+      for (std::int64_t k = 0; k < by_cached.rows; ++k)
+        std::copy_n(all.row(columns[static_cast<std::size_t>(k)]), shape.hidden, by_cached.row(k));
+      EXPECT_LT(of.relative_error(of.cached[l], by_cached), 2e-6) << in_words(shape) << " layer " << l;
+      of.gradients();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier
