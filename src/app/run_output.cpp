@@ -1,7 +1,9 @@
 #include "run_output.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 
 #include "espalier/base/log.hpp"
 #include "espalier/base/result_file.hpp"
@@ -48,7 +50,12 @@ const char* print_report(const std::string& path, const std::string& text) {
   const bool taken = log::output_failure().empty();
   const auto page = fmt::format("\n{}:\n{}", path, text);
   if (taken) log::print(page);
-  if (taken && log::output_failure().empty()) return "standard output";
+  if (taken && log::output_failure().empty()) {
+    // mpirun passes on the two outputs by ways of their own: the error that follows would stand in
+    // the middle of the page.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return "standard output";
+  }
   std::fwrite(page.data(), 1, page.size(), stderr);
   return "standard error";
 }

@@ -21,7 +21,7 @@ layers = 3
 hidden = 16
 dropout = 0.2
 [train]
-epochs = 3
+epochs = 2
 learning_rate = 0.01
 batches_per_step = 4
 reproducible = true
@@ -56,7 +56,7 @@ class HistoryTest(ProgramTest):
         for scope in ("grid", "lane"):
             job = (*ON, f"history.scope={scope}")
             expected = found_of_scope[scope] = self.history(self.train(*job))
-            for ranks, copies, more in GRIDS:
+            for ranks, copies, more in GRIDS if scope == "grid" else GRIDS[::2]:
                 with self.subTest(scope=scope, ranks=ranks, copies=copies, more=more):
                     self.assertEqual(self.history(self.train(*job, f"grid.replication={copies}", *more, ranks=ranks)), expected)
         self.assertNotEqual(*(found[-2] for found in found_of_scope.values()))
@@ -67,7 +67,7 @@ class HistoryTest(ProgramTest):
                     ("sampler.kind=ladies", "sampler.fanout=[60,80,100]", "history.scope=lane")):
             with self.subTest(job=job):
                 expected = self.history(self.train(*ON, *job))
-                self.assertGreater(expected[2][3]["hits"], 0)
+                self.assertGreater(expected[1][3]["hits"], 0)
                 self.assertEqual(self.history(self.train(*ON, *job, "run.overlap=true", ranks=3)), expected)
 
     def test_prefetching_within_the_lag(self):
@@ -124,10 +124,10 @@ class HistoryTest(ProgramTest):
                 self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=0.01 * theirs["loss"])
 
     def test_goes_on_with_an_empty_cache_and_says_so(self):
-        self.train(*ON, "run.checkpoint_every=1", "train.epochs=2")
+        self.train(*ON, "run.checkpoint_every=1", "train.epochs=1")
         output = self.succeed("train", self.config, *ON, "run.restart=auto", ranks=2)
         self.assertIn("history is not in checkpoints", output)
-        self.assertEqual(len(self.report(self.output)["epochs"]), 3)
+        self.assertEqual(len(self.report(self.output)["epochs"]), 2)
 
     def test_plan_counts_without(self):
         output = self.succeed("plan", self.config, *ON, "--ranks", 2)
