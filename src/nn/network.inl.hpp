@@ -220,8 +220,7 @@ void Network<T, Space>::follow(const Space& space, int layer, const Pass& pass) 
       layer_norm_forward<T>(space, kept.linear, scale, shift, kept.output, kept.inverse_deviation);
     }
   }
-  activate<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), dropout_after(layer),
-              output_of(layer));
+  activate<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), dropout_after(), output_of(layer));
 }
 
 /// What layer + 1 reads: rows of H that were computed and rows that history has, then dropout.
@@ -369,7 +368,7 @@ void Network<T, Space>::backward_of_activation(const Space& space, int layer, co
   const auto& kept = kept_of(layer);
   const bool normalizes = shape_of(layer).normalizes;
   M& bias = bias_of(layer, gradients);
-  activate_backward<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), dropout_after(layer),
+  activate_backward<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), dropout_after(),
                        output_of(layer), gradient, normalizes ? nullptr : &bias);
   if (!normalizes) return;
   const auto tensors = tensors_of(layer);

@@ -98,6 +98,33 @@ TEST(NetworkHistory, WithoutHitsNothingChanges) {
   }
 }
 
+// With all columns there masks are those without history, so dropout comes once: rows that history
+// is given stand before it.
+TEST(NetworkHistory, DropoutComesWhenRowsAreJoined) {
+  for (const auto& shape : history_shapes({0.3})) {
+    NetworkCase<double> c(shape, frontiers_of(shape, {120, 90, 60, 20}), 7);
+    Buffer<std::int64_t> numbers(c.blocks[0].columns);
+    std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+    std::vector<PrunedLayer> layers;
+    for (const auto& block : c.blocks) {
+      const auto all = std::span<const std::int64_t>(numbers).first(block.columns);
+      layers.push_back({.place = all, .computed = {all, all, all}, .in_order = true});
+    }
+    const std::vector<Matrix<double>> none(c.blocks.size(), Matrix<double>(0, shape.hidden));
+    const HistoryRows<double> rows = {layers, none};
+    const auto expected = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
+    const auto gradients = c.gradients();
+    const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass, InputForm::kRows, &rows);
+    EXPECT_LT(largest_difference(logits, expected), 1e-14) << in_words(shape);
+    Matrix<double> dlogits;
+    softmax_cross_entropy<double>(Cpu{1}, logits, c.labels, 1.0, dlogits);
+    std::vector<Matrix<double>> found;
+    c.network.backward(Cpu{1}, c.blocks, c.input, c.pass, dlogits, found);
+    for (std::size_t k = 0; k < found.size(); ++k)
+      EXPECT_LT(largest_difference(found[k], gradients[k]), 1e-13) << in_words(shape) << " gradient " << k;
+  }
+}
+
 TEST(NetworkHistory, RowsAsTheyWouldBeComputedChangeNoLogit) {
   for (const auto& shape : history_shapes({0})) {
     HistoryCase of(shape, 3);

@@ -207,8 +207,8 @@ class Network {
   void follow(const Space&, int layer, const Pass& pass);
   void join(const Space&, int layer, const Pass& pass);
   void backward_of_join(const Space&, int layer, const Pass& pass);
-  /// Of what follows layer l: with history dropout comes when rows are joined.
-  double dropout_after(int layer) const { return history_ != nullptr && layer > 0 ? 0 : shape_.dropout; }
+  /// Of what follows a layer: with history dropout comes when rows are joined.
+  double dropout_after() const { return history_ != nullptr ? 0 : shape_.dropout; }
   void jump(const Space&);
   void backward_of_jump(const Space&, const M& dlogits, std::vector<M>& gradients);
   void add_gradient_of_jump(const Space&, int layer, M& gradient) const;
