@@ -36,12 +36,8 @@ ENVIRONMENT = {
     "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_odls_base_sigkill_timeout": "0",
     "OMP_WAIT_POLICY": "passive",
 }
-# A program on one rank need not bring a daemon for ranks that it might start.
-WITHOUT_DAEMON = {"OMPI_MCA_ess_singleton_isolated": "1"}
-
 # Tests of moments: they stop ranks, or wait for what happens in time, and a busy machine would disturb them: they run
-# after the others, three times as many at a time, as they mostly wait, those in Python a class at a time. As they are about
-# how programs end, daemons are there, as on a user's machine.
+# after the others, three times as many at a time, as they mostly wait, those in Python a class at a time.
 MOMENTS = ("base/signals", "base/watchdog", "app/output_test", "app/restart", "app/stopping", "faults/faults")
 
 
@@ -59,7 +55,7 @@ def run(command, env, timeout):
     """Its exit code and output. Open MPI's folder of sessions is its own: one rank that ends removes the folder that
     another, which starts, is about to write into (seen in 4 of 480 starts, four at a time)."""
     try:
-        with tempfile.TemporaryDirectory(prefix="espalier-mpi-", ignore_cleanup_errors=True) as sessions:
+        with tempfile.TemporaryDirectory(prefix="mpi-", ignore_cleanup_errors=True) as sessions:
             done = subprocess.run(command, env=dict(env, OMPI_MCA_orte_tmpdir_base=sessions), stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout)
             return done.returncode, done.stdout
@@ -174,10 +170,6 @@ def gpu_is_here():
     return any(pathlib.Path("/dev").glob("nvidia[0-9]*")) or pathlib.Path("/dev/dxg").exists()
 
 
-def environment_of(name):
-    return dict(os.environ, **ENVIRONMENT, **({} if name.startswith(MOMENTS) else WITHOUT_DAEMON))
-
-
 def wanted(source, only):
     name = str(source.relative_to(ROOT / "tests"))
     return not only or name.startswith(only)
@@ -235,12 +227,18 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests that run at the same time")
     options = parser.parse_args()
     os.chdir(ROOT)
+    # One folder for all that tests write: what a killed one leaves goes with it.
+    with tempfile.TemporaryDirectory(prefix="espalier-", ignore_cleanup_errors=True) as folder:
+        tempfile.tempdir = folder
+        return run_tests(options, dict(os.environ, **ENVIRONMENT, TMPDIR=folder))
+
+
+def run_tests(options, env):
     tests = []  # (name, what runs it), in the order in which they are shown
     for source in sorted((ROOT / "tests").glob("*/*_test.c*")):
         if not wanted(source, options.only) or source.suffix not in (".cpp", ".cu"):
             continue
         name = source.relative_to(ROOT / "tests").with_suffix("")
-        env = environment_of(str(name))
         for ranks in ranks_of(source, options.long):
             if options.np and ranks != options.np:
                 continue
@@ -256,7 +254,7 @@ def main():
             continue
         name = str(source.relative_to(ROOT / "tests"))
         for part in parts_of(source, name):
-            tests.append((f"{name} {part}".strip(), partial(run_python, source, part, options, environment_of(name))))
+            tests.append((f"{name} {part}".strip(), partial(run_python, source, part, options, env)))
 
     tally = run_side_by_side(tests, options.jobs)
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")

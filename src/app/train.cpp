@@ -76,15 +76,18 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
 template <class Space>
 void go_on_from(Restart& restart, const Job& job, TrainerOn<Space>& trainer, RunReport& report) {
   auto& checkpoint = restart.checkpoint;
-  trainer.restore(checkpoint.state);
+  const bool has_history = trainer.restore(checkpoint.state);
   checkpoint.state.tensors.clear();  // and the file is closed
   report.epochs = checkpoint.history;
   for (const auto& epoch : report.epochs) append_metrics(job, epoch);
   report.restart = {restart.path, checkpoint.state.cursor.epoch, checkpoint.state.cursor.step,
                     checkpoint.ranks};
   log::info("{}", restart_in_words(job, restart));
-  if (job.config.history.kind != "none")
-    log::warning("history is not in checkpoints: it begins empty, so weights differ from a run in one piece");
+  if (!has_history && checkpoint.state.cursor != Cursor{})
+    log::warning(
+        "{} has no history with history.scope = \"{}\" and history.stored = \"{}\": it begins empty, so "
+        "weights differ from a run in one piece",
+        restart.path, job.config.history.scope, job.config.history.stored);
   if (checkpoint.graph.content.datasets.empty() || !job.graph.content.file)
     log::info("        whether its graph is this one is judged by counts: {} has no digests",
               checkpoint.graph.content.datasets.empty() ? "the checkpoint" : "the graph file");

@@ -39,8 +39,21 @@ void abort_job(int code) {
   MPI_Abort(MPI_COMM_WORLD, code);
 }
 
+// What we do not use of Open MPI, and others who do not know of it would wait for; a user's own
+// setting stays.
+void prepare_open_mpi() {
+  const auto choose = [](const char* name, const char* value) { setenv(name, value, /*overwrite=*/0); };
+  // Shared file pointers. Those in shared memory take a semaphore of the node named after the file,
+  // without its folder: a process that is killed while it opens one leaves it taken, and every
+  // later job that opens a file of that name waits for ever.
+  choose("OMPI_MCA_sharedfp", "individual");
+  // A program that nobody launched is one rank; the daemon is for ranks that it might spawn.
+  choose("OMPI_MCA_ess_singleton_isolated", "1");
+}
+
 Communicator start(int* argc, char*** argv) {
   int provided = 0;
+  prepare_open_mpi();
   MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
   auto& context = failure_context();
   context.host = host_name();

@@ -194,13 +194,11 @@ void GridHistoryOn<Space>::end(const Space& space, std::int64_t step, std::strin
   const auto dropped =
       world.host().all_to_all_v(std::span<const std::int64_t>(evicted.keys), evicted.counts, label);
 
-  std::vector<HistoryState::Entry> entries;
-  std::vector<std::int64_t> batches;
-  for (const auto& write : theirs.data) {
-    entries.push_back({layer_of(write.key), vertex_of(write.key), step, write.score});
-    batches.push_back(write.batch);
-  }
-  part_.write_kept(space, step, entries, batches, arrived.data());
+  std::vector<HistoryRecord> records;
+  for (const auto& write : theirs.data)
+    records.push_back({HistoryRecord::Kind::kWritten, layer_of(write.key), vertex_of(write.key), step,
+                       write.batch, write.score});
+  part_.write_kept(space, step, records, arrived.data());
   for (const auto key : dropped.data) {
     const auto vertex = vertex_of(key);
     part_.evict(step, layer_of(key), {&vertex, 1});
@@ -214,9 +212,9 @@ void GridHistoryOn<Space>::end(const Space& space, std::int64_t step, std::strin
 }
 
 template <class Space>
-void GridHistoryOn<Space>::restore(const Space& space, std::span<const HistoryState> states) {
-  const int me = grid_->world().rank();
-  part_.restore(space, states, [&](std::int64_t v) { return rank_of(v) == me; });
+void GridHistoryOn<Space>::restore(const Space& space, std::int64_t next,
+                                   std::span<const HistoryRecord> records, const std::uint32_t* words) {
+  part_.restore(space, next, records, words);
   outgoing_->all.clear();
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "espalier/base/arrays.hpp"
@@ -42,6 +44,7 @@ struct HistoryStepOn {
   std::vector<Array<Space, std::uint32_t>> pieces;  // of rows as they are kept
   std::vector<std::int64_t> evictions;              // keys
   bool ended = false;
+  std::vector<HistoryIndex::Placed> gone;  // by its commit, that can be taken back
 
   // A new piece; its writes have sources from this one on.
   std::int64_t add_piece(std::int64_t size) {
@@ -104,13 +107,16 @@ struct HistoryStepsOn {
   }
 };
 
-/// What is held, and what waits.
+/// What is held, and what waits. A step that began ahead (overlap) has had steps commit that a
+/// checkpoint in between, which is read without looking ahead, must not have seen: such steps, and
+/// the rows that have gone with them, stay until they are needed no more.
 template <class Space>
 struct HistoryCacheOn<Space>::Kept {
   HistoryIndex index;
   Array<Space, std::uint32_t> rows;  // [slots, words]
   std::int64_t slots = 0;
-  HistoryStepsOn<Space> steps;  // that have not committed
+  HistoryStepsOn<Space> steps;                             // that have not committed
+  std::map<std::int64_t, HistoryStepOn<Space>> revocable;  // that have, too early for a checkpoint
 
   explicit Kept(const HistoryShape& shape) : index(shape.entries) {}
 
@@ -190,10 +196,12 @@ std::int64_t HistoryCacheOn<Space>::bytes() const {
   // Of an entry: itself, two places of the table at half its load, one of a queue.
   constexpr std::int64_t kIndexBytes = sizeof(HistoryIndex::Entry) + 2 * 8 + 16;
   auto sum = std::ssize(kept_->rows) * 4 + kept_->index.slots() * kIndexBytes;
-  for (const auto& [number, step] : kept_->steps.all) {
-    for (const auto& piece : step.pieces) sum += std::ssize(piece) * 4;
-    sum += std::ssize(step.writes) * std::int64_t{sizeof(IndexedWrite)} + 8 * std::ssize(step.evictions);
-  }
+  for (const auto* const steps : {&kept_->steps.all, &kept_->revocable})
+    for (const auto& [number, step] : *steps) {
+      for (const auto& piece : step.pieces) sum += std::ssize(piece) * 4;
+      sum += std::ssize(step.writes) * std::int64_t{sizeof(IndexedWrite)} + 8 * std::ssize(step.evictions) +
+             std::ssize(step.gone) * std::int64_t{sizeof(HistoryIndex::Placed)};
+    }
   return sum;
 }
 
@@ -202,21 +210,29 @@ std::int64_t HistoryCacheOn<Space>::bytes() const {
 template <class Space>
 void HistoryCacheOn<Space>::begin(const Space& space, std::int64_t step) {
   ESPALIER_CHECK(step > step_, "step {} after step {}", step, step_);
+  commit_for(space, step);
+  kept_->steps.all[step];
+  step_ = step;
+}
+
+// What step `next` sees.
+template <class Space>
+void HistoryCacheOn<Space>::commit_for(const Space& space, std::int64_t next) {
   std::vector<PlacedRow> placed;
   auto& steps = kept_->steps.all;
-  while (!steps.empty() && steps.begin()->first < step - shape_.lag) {
+  while (!steps.empty() && steps.begin()->first < next - shape_.lag) {
     const auto number = steps.begin()->first;
     auto& ended = steps.begin()->second;
-    ESPALIER_CHECK(ended.ended, "step {} begins before the end of step {}, lag {}", step, number, shape_.lag);
-    kept_->index.commit(number, ended.evictions, number - 1 - shape_.lag, std::move(ended.writes),
-                        number + 1 + shape_.lag - shape_.t_stale, placed);
+    ESPALIER_CHECK(ended.ended, "step {} begins before the end of step {}, lag {}", next, number, shape_.lag);
+    const bool revocable = ended_ < number + shape_.lag;
+    auto writes = revocable ? ended.writes : std::move(ended.writes);
+    kept_->index.commit(number, ended.evictions, number - 1 - shape_.lag, std::move(writes),
+                        number + 1 + shape_.lag - shape_.t_stale, placed, revocable ? &ended.gone : nullptr);
     kept_->make_place(space, kept_->index.slots(), row_words());
     ended.place(space, placed, row_words(), kept_->rows.data());
-    committed_ = number;
+    if (revocable) kept_->revocable[number] = std::move(ended);
     steps.erase(steps.begin());
   }
-  steps[step];
-  step_ = step;
 }
 
 template <class Space>
@@ -255,14 +271,13 @@ void HistoryCacheOn<Space>::write(const Space& space, std::int64_t step, std::in
 
 template <class Space>
 void HistoryCacheOn<Space>::write_kept(const Space& space, std::int64_t step,
-                                       std::span<const HistoryState::Entry> writes,
-                                       std::span<const std::int64_t> batches, const std::uint32_t* words) {
+                                       std::span<const HistoryRecord> writes, const std::uint32_t* words) {
   auto& to = kept_->steps.begun(step);
   if (writes.empty()) return;
   const auto size = std::ssize(writes) * row_words();
   const auto piece = to.add_piece(size);
   for (std::size_t k = 0; k < writes.size(); ++k)
-    to.writes.push_back({history_key(writes[k].layer, writes[k].vertex), batches[k], writes[k].score,
+    to.writes.push_back({history_key(writes[k].layer, writes[k].vertex), writes[k].batch, writes[k].score,
                          piece | static_cast<std::int64_t>(k)});
   copy_within(space, words, size, to.pieces.back().data());
 }
@@ -275,6 +290,12 @@ void HistoryCacheOn<Space>::evict(std::int64_t step, int layer, std::span<const 
 template <class Space>
 void HistoryCacheOn<Space>::end(std::int64_t step) {
   kept_->steps.begun(step).ended = true;
+  ended_ = std::max(ended_, step);
+  auto& revocable = kept_->revocable;
+  while (!revocable.empty() && revocable.begin()->first + shape_.lag <= ended_) {
+    kept_->index.release(revocable.begin()->second.gone);
+    revocable.erase(revocable.begin());
+  }
 }
 
 template <class Space>
@@ -287,87 +308,109 @@ void HistoryCacheOn<Space>::copy_kept(const Space& space, std::span<const std::i
 // ---- State --------------------------------------------------------------------------------------
 
 template <class Space>
-HistoryState HistoryCacheOn<Space>::state(const Space& space) const {
-  const auto words = row_words();
-  HistoryState state;
-  state.committed = committed_;
-  const auto slots = kept_->index.sorted();
-  for (const auto slot : slots) {
-    const auto& entry = kept_->index.entry(slot);
-    state.entries.push_back({layer_of(entry.key), vertex_of(entry.key), entry.stamp, entry.score});
-  }
-  Array<Space, std::uint32_t> rows(slots.size() * static_cast<std::size_t>(words));
-  copy_kept(space, slots, rows.data());
-  state.rows = copy_from(space, rows);
-  for (const auto& [number, step] : kept_->steps.all) {
-    ESPALIER_CHECK(step.ended, "the state of history in the middle of step {}", number);
-    auto& to = state.uncommitted[number];
-    auto writes = step.writes;
-    std::ranges::sort(writes, {},
-                      [](const IndexedWrite& write) { return std::pair(write.key, write.batch); });
-    std::vector<Buffer<std::uint32_t>> pieces;
-    for (const auto& piece : step.pieces) pieces.push_back(copy_from(space, piece));
-    for (const auto& write : step.lowest_writes()) {
-      to.writes.push_back({layer_of(write.key), vertex_of(write.key), number, write.score});
-      to.batches.push_back(write.batch);
-      const auto from = pieces[write.source >> 32].begin() + (write.source & 0xffffffff) * words;
-      to.rows.insert(to.rows.end(), from, from + words);
+std::vector<HistoryRecord> HistoryCacheOn<Space>::records(const Space& space, std::int64_t next) {
+  using Kind = HistoryRecord::Kind;
+  commit_for(space, next);
+  std::vector<HistoryRecord> records;
+  const auto add_steps = [&](const std::map<std::int64_t, HistoryStepOn<Space>>& steps, std::int64_t first) {
+    for (auto at = steps.lower_bound(first); at != steps.end() && at->first < next; ++at) {
+      const auto& [number, step] = *at;
+      ESPALIER_CHECK(step.ended, "what step {} finds of history, in the middle of step {}", next, number);
+      for (const auto& write : step.lowest_writes())
+        records.push_back({Kind::kWritten, layer_of(write.key), vertex_of(write.key), number, write.batch,
+                           write.score, write.source});
+      std::vector<std::int64_t> evictions = step.evictions;
+      std::ranges::sort(evictions);
+      const auto repeated = std::ranges::unique(evictions);
+      evictions.erase(repeated.begin(), repeated.end());
+      for (const auto key : evictions)
+        records.push_back({Kind::kDropped, layer_of(key), vertex_of(key), number});
     }
-    auto evictions = step.evictions;
-    std::ranges::sort(evictions);
-    const auto repeated = std::ranges::unique(evictions);
-    evictions.erase(repeated.begin(), repeated.end());
-    for (const auto key : evictions) to.evictions.push_back({layer_of(key), vertex_of(key), 0, 0});
+  };
+  auto held = kept_->index.held();
+  const auto first = next - shape_.lag;  // of those that step `next` must not see
+  for (auto at = kept_->revocable.rbegin(); at != kept_->revocable.rend() && at->first >= first; ++at) {
+    std::erase_if(held, [&](const auto& row) { return row.entry.stamp == at->first; });
+    std::ranges::copy(at->second.gone, std::back_inserter(held));
   }
-  return state;
+  for (const auto& [entry, slot] : held)
+    records.push_back(
+        {Kind::kHeld, layer_of(entry.key), vertex_of(entry.key), entry.stamp, 0, entry.score, slot});
+  add_steps(kept_->revocable, first);
+  add_steps(kept_->steps.all, 0);
+  std::ranges::sort(records, {}, &HistoryRecord::order);
+  return records;
 }
 
 template <class Space>
-void HistoryCacheOn<Space>::restore(const Space& space, std::span<const HistoryState> states,
-                                    const std::function<bool(std::int64_t)>& mine) {
-  const auto words = row_words();
-  kept_ = std::make_unique<Kept>(shape_);
-  committed_ = step_ = -1;
-  std::vector<HistoryIndex::Entry> entries;
-  Buffer<std::uint32_t> rows;
-  const auto take_row = [&](const Buffer<std::uint32_t>& from, std::size_t k, Buffer<std::uint32_t>& to) {
-    const auto row = from.begin() + static_cast<std::int64_t>(k) * words;
-    to.insert(to.end(), row, row + words);
-  };
-  for (const auto& state : states) {
-    committed_ = std::max(committed_, state.committed);
-    for (std::size_t k = 0; k < state.entries.size(); ++k) {
-      const auto& entry = state.entries[k];
-      if (!mine(entry.vertex)) continue;
-      entries.push_back({history_key(entry.layer, entry.vertex), entry.stamp, entry.score});
-      take_row(state.rows, k, rows);
+void HistoryCacheOn<Space>::read_records(const Space& space, std::span<const HistoryRecord> records,
+                                         std::uint32_t* words) const {
+  const auto size = row_words();
+  std::fill_n(words, std::ssize(records) * size, 0u);
+  // Of what is held, and of each step: where its rows lie, and which records they are of.
+  std::map<std::int64_t, std::vector<std::int64_t>> places, targets;
+  for (std::size_t k = 0; k < records.size(); ++k) {
+    const auto& record = records[k];
+    if (record.kind == HistoryRecord::Kind::kDropped) continue;
+    const auto from = record.kind == HistoryRecord::Kind::kHeld ? -1 : record.stamp;
+    places[from].push_back(record.place);
+    targets[from].push_back(static_cast<std::int64_t>(k));
+  }
+  for (const auto& [from, of_rows] : places) {
+    Array<Space, std::uint32_t> gathered(of_rows.size() * static_cast<std::size_t>(size));
+    if (from < 0) {
+      copy_kept(space, of_rows, gathered.data());
+    } else {
+      std::vector<PlacedRow> placed;
+      for (const auto source : of_rows) placed.push_back({source, std::ssize(placed)});
+      const auto waits = kept_->steps.all.find(from);
+      const auto& step = waits != kept_->steps.all.end() ? waits->second : kept_->revocable.at(from);
+      step.place(space, std::move(placed), size, gathered.data());
     }
-    for (const auto& [number, step] : state.uncommitted) {
-      kept_->steps.all[number].ended = false;
-      Buffer<std::uint32_t> kept;
-      std::vector<HistoryState::Entry> writes;
-      std::vector<std::int64_t> batches;
-      for (std::size_t k = 0; k < step.writes.size(); ++k) {
-        if (!mine(step.writes[k].vertex)) continue;
-        writes.push_back(step.writes[k]);
-        batches.push_back(step.batches[k]);
-        take_row(step.rows, k, kept);
-      }
-      const auto on_space = copy_to(space, std::span<const std::uint32_t>(kept));
-      write_kept(space, number, writes, batches, on_space.data());
-      for (const auto& entry : step.evictions)
-        if (mine(entry.vertex)) evict(number, entry.layer, {&entry.vertex, 1});
+    const auto on_host = copy_from(space, gathered);
+    const auto& to = targets[from];
+    for (std::size_t k = 0; k < to.size(); ++k)
+      std::copy_n(on_host.data() + static_cast<std::int64_t>(k) * size, size, words + to[k] * size);
+  }
+}
+
+template <class Space>
+void HistoryCacheOn<Space>::restore(const Space& space, std::int64_t next,
+                                    std::span<const HistoryRecord> records, const std::uint32_t* words) {
+  const auto size = row_words();
+  kept_ = std::make_unique<Kept>(shape_);
+  step_ = ended_ = next - 1;
+  std::vector<HistoryIndex::Entry> entries;
+  Buffer<std::uint32_t> held;
+  std::map<std::int64_t, std::pair<std::vector<HistoryRecord>, Buffer<std::uint32_t>>> written;
+  auto& steps = kept_->steps.all;
+  for (std::size_t k = 0; k < records.size(); ++k) {
+    const auto& record = records[k];
+    const auto* const row = words + static_cast<std::int64_t>(k) * size;
+    const auto key = history_key(record.layer, record.vertex);
+    if (record.kind == HistoryRecord::Kind::kHeld) {
+      entries.push_back({key, record.stamp, record.score});
+      held.insert(held.end(), row, row + size);
+      continue;
+    }
+    auto& step = steps[record.stamp];
+    if (record.kind == HistoryRecord::Kind::kDropped) {
+      step.evictions.push_back(key);
+    } else {
+      auto& [of_step, rows] = written[record.stamp];
+      of_step.push_back(record);
+      rows.insert(rows.end(), row, row + size);
     }
   }
+  for (const auto& [number, of_step] : written) {
+    const auto on_space = copy_to(space, std::span<const std::uint32_t>(of_step.second));
+    write_kept(space, number, of_step.first, on_space.data());
+  }
+  for (auto& [number, step] : steps) step.ended = true;
   const auto count = std::ssize(entries);
   kept_->index.restore(std::move(entries));
-  kept_->make_place(space, count, words);
-  if (count > 0) copy_to(space, rows.data(), std::ssize(rows), kept_->rows.data());
-  step_ = committed_;
-  for (auto& [number, step] : kept_->steps.all) {
-    step.ended = true;
-    step_ = std::max(step_, number);
-  }
+  kept_->make_place(space, count, size);
+  if (count > 0) copy_to(space, held.data(), std::ssize(held), kept_->rows.data());
 }
 
 }  // namespace espalier

@@ -85,8 +85,11 @@ void HistoryIndex::remove(std::int64_t slot) {
   table_[hole] = -1;
   --shards_[history_shard(vertex_of(slots_[slot].key))].held;
   --size_;
+  if (gone_ != nullptr)
+    gone_->push_back({slots_[slot], slot});
+  else
+    free_.push_back(slot);
   slots_[slot] = {};
-  free_.push_back(slot);
 }
 
 // ---- Steps --------------------------------------------------------------------------------------
@@ -112,7 +115,8 @@ void HistoryIndex::sweep(Shard& shard) {
 
 void HistoryIndex::commit(std::int64_t step, std::span<const std::int64_t> evictions, std::int64_t seen,
                           std::vector<IndexedWrite> writes, std::int64_t oldest,
-                          std::vector<PlacedRow>& placed) {
+                          std::vector<PlacedRow>& placed, std::vector<Placed>* gone) {
+  gone_ = gone;
   for (const auto key : evictions) {
     const auto slot = find(key);
     if (slot >= 0 && slots_[slot].stamp <= seen) remove(slot);
@@ -139,13 +143,13 @@ void HistoryIndex::commit(std::int64_t step, std::span<const std::int64_t> evict
     }
     sweep(shard);
   }
+  gone_ = nullptr;
 }
 
-std::vector<std::int64_t> HistoryIndex::sorted() const {
-  std::vector<std::int64_t> held;
+std::vector<HistoryIndex::Placed> HistoryIndex::held() const {
+  std::vector<Placed> held;
   for (std::int64_t slot = 0; slot < slots(); ++slot)
-    if (slots_[slot].key >= 0) held.push_back(slot);
-  std::ranges::sort(held, {}, [&](std::int64_t slot) { return slots_[slot].key; });
+    if (slots_[slot].key >= 0) held.push_back({slots_[slot], slot});
   return held;
 }
 

@@ -62,14 +62,25 @@ class HistoryIndex {
   /// Slots are less than this.
   std::int64_t slots() const { return std::ssize(slots_); }
 
+  /// An entry and its slot.
+  struct Placed {
+    Entry entry;
+    std::int64_t slot;
+  };
+
   /// One step: evictions of rows stamped `seen` or before, then writes (the lowest batch of a key),
   /// then all stamped before `oldest` go, then what is too much for its shard. `placed`: the writes
-  /// that are held now.
+  /// that are held now. `gone`: null, or gets what has gone, whose slots are not used again before
+  /// `release`.
   void commit(std::int64_t step, std::span<const std::int64_t> evictions, std::int64_t seen,
-              std::vector<IndexedWrite> writes, std::int64_t oldest, std::vector<PlacedRow>& placed);
+              std::vector<IndexedWrite> writes, std::int64_t oldest, std::vector<PlacedRow>& placed,
+              std::vector<Placed>* gone = nullptr);
+  void release(std::span<const Placed> gone) {
+    for (const auto& entry : gone) free_.push_back(entry.slot);
+  }
 
-  /// The slots, ascending by key.
-  std::vector<std::int64_t> sorted() const;
+  /// What is held, in no order.
+  std::vector<Placed> held() const;
   /// Instead of all that is held: entry k, in any order, gets slot k.
   void restore(std::vector<Entry> entries);
 
@@ -95,6 +106,7 @@ class HistoryIndex {
   std::int64_t entries_;
   std::vector<Entry> slots_;  ///< key -1: free
   std::vector<std::int64_t> free_;
+  std::vector<Placed>* gone_ = nullptr;  ///< of the commit under way
   std::int64_t size_ = 0;
   std::vector<std::int64_t> table_;  ///< slots, or -1; a power of two, half full at most
   std::vector<Shard> shards_;

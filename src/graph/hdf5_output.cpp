@@ -15,9 +15,16 @@ Output::Output(const Communicator& comm, const OutputFile& output) : comm_(comm)
   });
   temporary_ = comm.broadcast_text(fmt::format("{}.partial-{}", output.path, getpid()), 0, "output file");
   watched_.emplace(temporary_);
-  // Open MPI finds out by a file beside it, of a moment's life, whether the file system has locks.
-  const TemporaryFile lock_test(fmt::format("{}.locktest.{}", temporary_, comm.rank()));
-  file_ = create_file(comm, temporary_);
+  {
+    // Open MPI has each rank open two more beside it, for pointers that we do not share, until
+    // the close.
+    const auto data = fmt::format("{}.data.{}", temporary_, comm.rank()),
+               metadata = fmt::format("{}.metadata.{}", temporary_, comm.rank());
+    const TemporaryFile of_data(data), of_metadata(metadata);
+    file_ = create_file(comm, temporary_);
+    unlink(data.c_str());
+    unlink(metadata.c_str());
+  }
   agree(comm, [&] {
     if (!file_.valid()) input_error("cannot create {}: {}", temporary_, reason());
   });

@@ -55,6 +55,20 @@ void visit_numbers(State& c, Visit visit) {
   visit("input_rows", c.state.counts.input_rows);
 }
 
+// What history has spared of the epoch under way. Files of other jobs have none.
+template <class State, class Visit>
+void visit_history(State& c, Visit visit) {
+  auto& counts = c.state.history;
+  visit("history_needed_rows", counts.needed);
+  visit("history_hits", counts.hits);
+  visit("history_input_rows_of_sample", counts.inputs_before);
+  visit("history_input_rows", counts.inputs);
+  visit("history_edges_of_sample", counts.entries_before);
+  visit("history_edges", counts.entries);
+  visit("history_written", counts.written);
+  visit("history_evicted", counts.evicted);
+}
+
 constexpr const char* kConfusion = "test_confusion";  // counts as a list of JSON, row after row
 
 // The test split of a task with these metrics, by read(name, integer or double).
@@ -89,6 +103,7 @@ void write_attributes(const hdf5::Handle& file, const Checkpoint& checkpoint) {
       good = hdf5::write_integer_attribute(file, name, value) && good;
   };
   visit_numbers(checkpoint, write);
+  if (checkpoint.state.history.needed > 0) visit_history(checkpoint, write);
   if (const auto& test = checkpoint.state.test) {
     for (const auto& score : test->scores) write(("test_" + score.name).c_str(), score.value);
     write("test_vertices", test->vertices);
@@ -117,8 +132,8 @@ hdf5::WrittenBytes frame_of(const Checkpoint& checkpoint, Places& places) {
   write_attributes(file, checkpoint);
   places.clear();
   for (const auto& tensor : checkpoint.state.tensors) {
-    const auto dataset = hdf5::reserve_dataset(file, "/" + tensor.name, hdf5::file_type<float>(),
-                                               {tensor.rows, tensor.columns});
+    const auto type = tensor.words ? H5T_STD_U32LE : hdf5::file_type<float>();
+    const auto dataset = hdf5::reserve_dataset(file, "/" + tensor.name, type, {tensor.rows, tensor.columns});
     require(dataset.exists(), tensor.name.c_str());
     places.push_back(hdf5::place_of(dataset));
     require(tensor.size() == 0 || places.back() > 0, tensor.name.c_str());
@@ -233,13 +248,16 @@ namespace {
 StateTensor tensor_in(const std::shared_ptr<const hdf5::Handle>& file, const std::string& name,
                       const std::string& path) {
   auto dataset = std::make_shared<const hdf5::Dataset>(hdf5::open_dataset(*file, "/" + name));
-  if (dataset->shape.size() != 2 || !dataset->is_float()) refuse(path, name + " is no matrix of numbers");
-  const auto read = [file, dataset, name, path](RowRange rows, float* to) {
+  const bool words = dataset->is_integer() && dataset->type_size == 4 && !dataset->type_signed;
+  if (dataset->shape.size() != 2 || !(dataset->is_float() || words))
+    refuse(path, name + " is no matrix of numbers");
+  const auto read = [file, dataset, name, path, words](RowRange rows, float* to) {
     const hdf5::Slab slab = {rows.begin, rows.end, dataset->columns()};
-    if (!hdf5::read_slab(*dataset, hdf5::memory_type<float>(), slab, to))
+    const auto type = words ? H5T_NATIVE_UINT32 : hdf5::memory_type<float>();
+    if (!hdf5::read_slab(*dataset, type, slab, to))
       refuse(path, fmt::format("{} cannot be read: {}", name, hdf5::reason()));
   };
-  return {name, dataset->rows(), dataset->columns(), {{0, dataset->rows()}}, read};
+  return {name, dataset->rows(), dataset->columns(), {{0, dataset->rows()}}, read, words};
 }
 
 std::vector<std::int64_t> read_confusion(const std::string& list, const std::string& path) {
@@ -300,6 +318,7 @@ Checkpoint read_whole_file(const std::string& path) {
   read("version", version);
   if (version != 1) refuse(path, fmt::format("is of version {}; this program reads version 1", version));
   visit_numbers(checkpoint, read);
+  if (H5Aexists(file.id(), "history_needed_rows") > 0) visit_history(checkpoint, read);
   for (const auto* task : task_kinds())
     if (H5Aexists(file.id(), fmt::format("test_{}", task->metrics.front().name).c_str()) > 0)
       state.test = read_test(task->metrics, read);

@@ -11,19 +11,27 @@ inline constexpr const char* kFetch = "fetch";
 // What history moves is booked beside what it spares.
 inline constexpr const char* kHistory = "fetch/history";
 
-// Of a job's steps, counted from its first.
+// Of a job's steps, counted from its first; `steps` of an epoch.
+inline std::int64_t step_of_job(const Cursor& cursor, std::int64_t steps) {
+  return (cursor.epoch - 1) * steps + cursor.step;
+}
 inline std::int64_t step_of_job(const EpochPlan& plan, std::int64_t step) {
-  return (static_cast<std::int64_t>(plan.epoch()) - 1) * plan.steps() + step;
+  return step_of_job({static_cast<std::int64_t>(plan.epoch()), step}, plan.steps());
+}
+
+template <class Space>
+EpochPlan plan_of_epoch(const TrainingJobOn<Space>& job, std::int64_t epoch) {
+  return job.task.plan_epoch({.batch_size = job.config.sampler.batch_size,
+                              .batches_per_step = job.batches_per_step,
+                              .ranks = job.grid.host().ranks(),
+                              .seed = static_cast<std::uint64_t>(job.config.train.seed),
+                              .epoch = static_cast<std::uint64_t>(epoch),
+                              .groups = job.groups});
 }
 
 template <class Space>
 StepPipelineOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead)
-    : plan(job.task.plan_epoch({.batch_size = job.config.sampler.batch_size,
-                                .batches_per_step = job.batches_per_step,
-                                .ranks = job.grid.host().ranks(),
-                                .seed = static_cast<std::uint64_t>(job.config.train.seed),
-                                .epoch = static_cast<std::uint64_t>(start.epoch),
-                                .groups = job.groups})),
+    : plan(plan_of_epoch(job, start.epoch)),
       sampler(job.grid.host(), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
 
 template <class Space>

@@ -166,13 +166,14 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
     report.dealing = dealing_of(grid_.world(), edges_done_, rows_done_, remote_rows_done_);
   report.counts = sum_over_ranks(pipeline_.counts_of_epoch(), grid_.world());
   report.counts.add(restored_counts_);
-  if (history_) report.history = sum_over_ranks(history_counts_, grid_.world());
+  if (history_) report.history = history_of_done();
   const auto losses = to_host(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
                 job_.task.weight(plan, 0, plan.batches());
   restored_losses_.clear();
   restored_counts_ = {};
+  restored_history_ = {};
   if (!std::isfinite(*report.loss) || to_host(space_, diverged_)[0] != 0)
     refuse_divergence(plan.epoch(), config.train);
   return true;

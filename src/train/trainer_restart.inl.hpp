@@ -76,6 +76,11 @@ TrainingState TrainerOn<Space>::state(bool within_epoch) {
     if (!best_.empty())
       std::ranges::move(embeddings->state_of_kept(best_embeddings_), std::back_inserter(state.tensors));
   }
+  if (history_) {
+    const auto steps = plan_of_epoch(job_, cursor_.epoch).steps();
+    std::ranges::move(history_->state(space_, step_of_job(cursor_, steps)),
+                      std::back_inserter(state.tensors));
+  }
   state.optimizer_steps = optimizer_.steps();
   state.best_metric = best_metric_;
   state.best_epoch = result_.best_epoch;
@@ -85,6 +90,7 @@ TrainingState TrainerOn<Space>::state(bool within_epoch) {
   if (!within_epoch) return state;
   state.losses = losses_of_done(pipeline_.plan());
   state.counts = counts_of_done();
+  state.history = history_of_done();
   return state;
 }
 
@@ -93,6 +99,14 @@ template <class Space>
 SampleCounts TrainerOn<Space>::counts_of_done() {
   auto counts = sum_over_ranks(pipeline_.counts_of_taken(), grid_.world());
   counts.add(restored_counts_);
+  return counts;
+}
+
+// Collective.
+template <class Space>
+HistoryCounts TrainerOn<Space>::history_of_done() {
+  auto counts = sum_over_ranks(history_counts_, grid_.world());
+  counts.add(restored_history_);
   return counts;
 }
 
@@ -116,6 +130,7 @@ void TrainerOn<Space>::save_unevaluated(const TrainingProgress& progress, const 
   auto unevaluated = state(false);
   unevaluated.losses = losses_of_done(pipeline_.plan());
   unevaluated.counts = report.counts;
+  if (report.history) unevaluated.history = *report.history;
   if (progress.save) progress.save(unevaluated);
   pipeline_.leave();
   result_.interrupted = cursor_;
@@ -164,8 +179,9 @@ void TrainerOn<Space>::restore_tensors(const TrainingState& state) {
 }
 
 template <class Space>
-void TrainerOn<Space>::restore(const TrainingState& state) {
+bool TrainerOn<Space>::restore(const TrainingState& state) {
   agree(grid_.world(), [&] { restore_tensors(state); });
+  const bool has_history = restore_history(state);
   optimizer_.set_steps(state.optimizer_steps);
   cursor_ = state.cursor;
   best_metric_ = state.best_metric;
@@ -176,6 +192,19 @@ void TrainerOn<Space>::restore(const TrainingState& state) {
   if (grid_.world().rank() != 0) std::ranges::fill(confusion_, 0);  // one rank's share is all
   restored_losses_ = state.losses;
   restored_counts_ = state.counts;
+  restored_history_ = state.history;
+  return has_history;
+}
+
+// Collective.
+template <class Space>
+bool TrainerOn<Space>::restore_history(const TrainingState& state) {
+  if (!history_) return true;
+  bool found = false;
+  const auto steps = plan_of_epoch(job_, state.cursor.epoch).steps();
+  agree(grid_.world(),
+        [&] { found = history_->restore(space_, step_of_job(state.cursor, steps), state.tensors); });
+  return found;
 }
 
 // Room for the losses of this rank's batches of the epoch; those that another run has done are

@@ -1,14 +1,18 @@
 """Training with history (history.kind = replace).
 
 Laws: samples are those without it; where nothing can hit, so are weights; one history of losses and weights on every grid, schedule
-and depth of prefetching, in each scope; what it moves is foretold.
+and depth of prefetching, in each scope, also where a job is cut and goes on elsewhere; what it moves is foretold.
 """
 
 import os
+import shutil
 import unittest
 
+import h5py
+import numpy as np
+
 from tests.app.gpu_test import PROGRAM as EMULATED
-from tests.app.program import ProgramTest
+from tests.app.program import ProgramTest, espalier
 
 CONFIG = """
 [graph]
@@ -34,6 +38,12 @@ dir = "{output}"
 ON = ("history.kind=replace", "history.t_stale=5")
 GRIDS = ((2, 1, ("run.overlap=true",)), (3, 1, ("run.threads=2", "grid.schedule=pull")), (4, 2, ("grid.topology=replicated",)),
          (6, 3, ("sampler.bulk=7",)), (8, 2, ("grid.schedule=staged", "run.overlap=true")))
+
+
+def found_in(group):
+    names = []
+    group.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+    return names
 
 
 class HistoryTest(ProgramTest):
@@ -123,11 +133,58 @@ class HistoryTest(ProgramTest):
                 self.assertAlmostEqual(ours["history"]["hits"] / theirs["history"]["hits"], 1, delta=0.02)
                 self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=0.01 * theirs["loss"])
 
-    def test_goes_on_with_an_empty_cache_and_says_so(self):
+    def checkpoint(self, *overrides, ranks=1):
+        """What a checkpoint after each step, and one after two epochs, holds of history."""
+        shutil.rmtree(self.output, ignore_errors=True)
+        self.train(*overrides, "run.checkpoint_minutes=1e-9", ranks=ranks)
+        with h5py.File(self.output / "checkpoints" / "latest") as file:
+            return {name: file["history"][name][:] for name in found_in(file["history"])}
+
+    def test_cut_anywhere_and_gone_on_with_elsewhere(self):
+        layouts = ((1,), (3, "run.overlap=true", "run.prefetch_steps=2"), (2, "grid.topology=replicated"),
+                   (4, "grid.replication=2", "run.overlap=true"), (6, "grid.replication=3", "grid.schedule=push", "sampler.bulk=5"))
+        for scope, stored in (("grid", "uint8"), ("lane", "fp32")):
+            job = (*ON, "history.lag=3", f"history.scope={scope}", f"history.stored={stored}", "sampler.batch_size=150", "history.entries=3000",
+                   "history.t_stale=7", "train.epochs=4")
+            expected = self.history(self.train(*job))
+            self.assertGreater(expected[3][3]["hits"], 0)
+            shutil.rmtree(self.output)
+            for cut in range(30):
+                ranks, *layout = layouts[cut % len(layouts)]
+                code, output = espalier("train", self.config, *job, *layout, "run.restart=auto", "run.max_minutes=1e-9", ranks=ranks)
+                self.assertNotIn("begins empty", output)
+                if code != 5:
+                    break
+            self.assertEqual((code, cut), (0, 15), output)
+            self.assertEqual(self.history(self.report(self.output)), expected, scope)
+
+    def test_what_checkpoints_hold(self):
+        for scope in ("grid", "lane"):
+            job = (*ON, "history.lag=3", f"history.scope={scope}")
+            expected = self.checkpoint(*job)
+            counts, records, rows = (expected[f"{scope}-fp32/{name}"] for name in ("counts", "records", "rows"))
+            self.assertEqual((records.dtype, rows.shape), (np.uint32, (len(records), 16)))
+            self.assertEqual(counts.sum(), len(records))
+            self.assertEqual(len(counts), 1024 if scope == "grid" else 4)
+            kinds, ages = records[:, 0], records[:, 6]
+            self.assertEqual(set(kinds), {0, 1, 2})
+            self.assertEqual((ages[kinds == 0].min(), ages[kinds == 0].max()), (4, 5))
+            self.assertEqual((ages[kinds > 0].min(), ages[kinds > 0].max()), (1, 3))
+            self.assertTrue(np.isfinite(rows.view(np.float32)).all())
+            self.assertTrue((rows[kinds == 2] == 0).all() and (rows[kinds == 0] != 0).any(axis=1).all())
+            for ranks, *layout in ((3, "run.overlap=true", "run.prefetch_steps=2"), (4, "grid.replication=2", "run.overlap=true")):
+                found = self.checkpoint(*job, *layout, ranks=ranks)
+                self.assertEqual(found.keys(), expected.keys())
+                for name, values in expected.items():
+                    np.testing.assert_array_equal(found[name], values, f"{name} {layout}")
+
+    def test_of_another_kind_it_begins_empty_and_says_so(self):
         self.train(*ON, "run.checkpoint_every=1", "train.epochs=1")
-        output = self.succeed("train", self.config, *ON, "run.restart=auto", ranks=2)
-        self.assertIn("history is not in checkpoints", output)
-        self.assertEqual(len(self.report(self.output)["epochs"]), 2)
+        latest = f"run.restart={self.output}/checkpoints/latest"
+        for change in ("history.scope=lane", "history.stored=fp16"):
+            output = self.succeed("train", self.config, *ON, change, latest, f"output.dir={self.folder}/other", ranks=2)
+            self.assertRegex(output, f"warning: .*has no history with .*{change.split('=')[1]}.* begins empty")
+            self.assertEqual(len(self.report(self.folder / "other")["epochs"]), 2)
 
     def test_plan_counts_without(self):
         output = self.succeed("plan", self.config, *ON, "--ranks", 2)

@@ -103,15 +103,14 @@ HistoryState expect_grid_as_a_map(const Space& space, const GridOn<Space>& grid,
   if (shape.lag > 0) finish(waiting, steps - 1);
 
   // My part of what one cache holds, also where it is read from the whole.
-  const auto whole = one.state({});
+  const auto whole = state_of({}, one, steps);
+  map.begin(steps);
   expect_held(whole, map);
-  HistoryCache part(shape);
-  part.restore({}, {&whole, 1}, [&](std::int64_t v) { return cache.rank_of(v) == test_world().rank(); });
-  const auto state = cache.state(space);
-  EXPECT_EQ(state, part.state({}));
+  const auto state = state_of(space, cache.part(), steps);
+  EXPECT_EQ(state, whole.part([&](std::int64_t v) { return cache.rank_of(v) == test_world().rank(); }));
   GridHistoryOn<Space> restored(grid, shape);
-  restored.restore(space, {&whole, 1});
-  EXPECT_EQ(restored.state(space), state);
+  restored.restore(space, steps, state.records, state.rows.data());
+  EXPECT_EQ(state_of(space, restored.part(), steps), state);
   EXPECT_EQ(test_world().all_reduce(cache.part().size(), Reduction::kSum, "test"), one.size());
   return state;
 }

@@ -88,21 +88,33 @@ TEST(HistoryCache, AnEvictionIsOfTheRowThatWasSeen) {
   }
 }
 
-// The parts by any rule make the whole again.
+// The parts by any rule make the whole again, in whatever order their records come.
 TEST(HistoryCache, PartsOfAStateMakeTheWhole) {
   const HistoryShape shape = {.layers = {1, 2}, .width = 5, .t_stale = 50, .lag = 2, .entries = 2000};
   const auto whole = expect_as_a_map(Cpu{1}, shape, 90, 24, test_seed(33));
-  ASSERT_GT(whole.uncommitted.size(), 1u);
-  ASSERT_GT(whole.entries.size(), 20u);
-  std::vector<HistoryState> parts;
-  for (const int part : {0, 1, 2}) {
+  for (const auto kind :
+       {HistoryRecord::Kind::kHeld, HistoryRecord::Kind::kWritten, HistoryRecord::Kind::kDropped})
+    ASSERT_GE(whole.count(kind), 20);
+  HistoryState mixed;
+  for (const int part : {2, 0, 1}) {
+    const auto mine = whole.part([&](std::int64_t v) { return v % 3 == part; });
     HistoryCache cache(shape);
-    cache.restore({}, {&whole, 1}, [&](std::int64_t v) { return v % 3 == part; });
-    parts.push_back(cache.state({}));
+    cache.restore({}, 24, mine.records, mine.rows.data());
+    EXPECT_EQ(state_of({}, cache, 24), mine);
+    std::ranges::copy(mine.records, std::back_inserter(mixed.records));
+    std::ranges::copy(mine.rows, std::back_inserter(mixed.rows));
   }
   HistoryCache cache(shape);
-  cache.restore({}, parts, [](std::int64_t) { return true; });
-  EXPECT_EQ(cache.state({}), whole);
+  cache.restore({}, 24, mixed.records, mixed.rows.data());
+  EXPECT_EQ(state_of({}, cache, 24), whole);
+}
+
+TEST(HistoryCache, ACheckpointHoldsNothingThatWasDoneAhead) {
+  for (const int ahead : {0, 1, 2, 3})
+    for (const std::int64_t entries : {0, 30, 1500})
+      expect_checkpoints_as_without_looking_ahead(
+          Cpu{1}, {.layers = {1, 2}, .width = 2, .t_stale = 7, .lag = 3, .entries = entries}, ahead,
+          test_seed(35));
 }
 
 TEST(HistoryCache, BytesAreAsNearAsTheBound) {

@@ -220,12 +220,45 @@ void expect_found(const Space& space, const HistoryCacheOn<Space>& cache, const 
   EXPECT_EQ(found.hit_rows, hits);
 }
 
-inline void expect_held(const HistoryState& state, const MapOfHistory& map) {
-  ASSERT_EQ(state.entries.size(), map.held.size());
-  std::size_t k = 0;
-  for (const auto& [key, row] : map.held) {  // ascending, as the state must be
-    EXPECT_EQ(state.entries[k++], (HistoryState::Entry{key.first, key.second, row.stamp, row.score}));
+/// Records and their rows.
+struct HistoryState {
+  std::vector<HistoryRecord> records;
+  Buffer<std::uint32_t> rows;
+  friend bool operator==(const HistoryState&, const HistoryState&) = default;
+
+  /// Those of the vertices that `mine` names.
+  HistoryState part(const auto& mine) const {
+    HistoryState part;
+    const auto words = records.empty() ? 0 : std::ssize(rows) / std::ssize(records);
+    for (std::size_t k = 0; k < records.size(); ++k) {
+      if (!mine(records[k].vertex)) continue;
+      part.records.push_back(records[k]);
+      const auto row = rows.begin() + static_cast<std::int64_t>(k) * words;
+      part.rows.insert(part.rows.end(), row, row + words);
+    }
+    return part;
   }
+  std::int64_t count(HistoryRecord::Kind kind) const {
+    return std::ranges::count(records, kind, &HistoryRecord::kind);
+  }
+};
+
+template <class Space>
+HistoryState state_of(const Space& space, HistoryCacheOn<Space>& cache, std::int64_t next) {
+  HistoryState state;
+  state.records = cache.records(space, next);
+  state.rows.resize(state.records.size() * static_cast<std::size_t>(cache.row_words()), 7u);
+  cache.read_records(space, state.records, state.rows.data());
+  return state;
+}
+
+inline void expect_held(const HistoryState& state, const MapOfHistory& map) {
+  using Kind = HistoryRecord::Kind;
+  ASSERT_EQ(state.count(Kind::kHeld), std::ssize(map.held));
+  std::size_t k = 0;
+  for (const auto& [key, row] : map.held)  // ascending, as the state must be
+    EXPECT_EQ(state.records[k++],
+              (HistoryRecord{Kind::kHeld, key.first, key.second, row.stamp, 0, row.score}));
 }
 
 /// Steps of two or three batches, with an empty one now and then; with lag the next step begins
@@ -268,23 +301,62 @@ HistoryState expect_as_a_map(const Space& space, const HistoryShape& shape, std:
       if (step % 5 == 4) {  // a pause: nothing is under way
         finish(waiting, step);
         waiting.clear();
-        const auto state = cache.state(space);
+        const auto state = state_of(space, cache, ++step);
+        map.begin(step);
         expect_held(state, map);
         HistoryCacheOn<Space> other(shape);
-        other.restore(space, {&state, 1}, [](std::int64_t) { return true; });
-        EXPECT_EQ(other.state(space), state);
+        other.restore(space, step, state.records, state.rows.data());
+        EXPECT_EQ(state_of(space, other, step), state);
         EXPECT_EQ(other.size(), std::ssize(map.held));
         cache = std::move(other);
-        cache.begin(space, ++step);
-        map.begin(step);
+        cache.begin(space, step);
       }
     }
   }
-  if (shape.lag > 0) cache.end(steps - 1 + (steps % 5 == 0));
-  const auto state = cache.state(space);
+  const auto last = steps - 1 + (shape.lag > 0 && steps % 5 == 0);
+  if (shape.lag > 0) cache.end(last);
+  const auto state = state_of(space, cache, last + 1);
+  map.begin(last + 1);
   expect_held(state, map);
   EXPECT_EQ(hits > 0, shape.t_stale > shape.lag);
   return state;
+}
+
+/// A checkpoint after every step: with steps begun `ahead` of the one that ends it holds what it
+/// holds without, and a cache that is read from it goes on as the one it is of.
+template <class Space>
+void expect_checkpoints_as_without_looking_ahead(const Space& space, const HistoryShape& shape, int ahead,
+                                                 std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  HistoryCacheOn<Space> one_by_one(shape), early(shape);
+  MapOfHistory map(shape);
+  std::int64_t begun = -1, undone = 0;
+  for (std::int64_t step = 0; step < 25; ++step) {
+    one_by_one.begin(space, step);
+    map.begin(step);
+    while (begun < step + ahead) early.begin(space, ++begun);
+    for (const std::int64_t number : {1, 0}) {
+      const auto lists = random_lists(40, 3, random);
+      const auto hit = [&](int layer, std::int64_t i) {
+        return map.hit(layer, lists.vertices[i]) != nullptr;
+      };
+      const auto batch = random_batch(shape, lists, step, number, hit, random);
+      note(space, one_by_one, batch);
+      note(space, early, batch);
+      note(map, batch);
+    }
+    one_by_one.end(step);
+    early.end(step);
+    const auto state = state_of(space, one_by_one, step + 1);
+    EXPECT_EQ(state_of(space, early, step + 1), state) << "step " << step;
+    undone += state.count(HistoryRecord::Kind::kHeld) != early.size();
+    if (step % 6 == 5) {
+      early = HistoryCacheOn<Space>(shape);
+      early.restore(space, step + 1, state.records, state.rows.data());
+      begun = step;
+    }
+  }
+  EXPECT_EQ(undone > 0, ahead > 1) << "the checkpoint takes something back";
 }
 
 inline std::vector<HistoryShape> history_shapes() {

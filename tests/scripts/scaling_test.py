@@ -273,6 +273,9 @@ class FakeProgram(Studies):
                 self.assertEqual(process.returncode, 130, err)
                 self.assertIn("the same command goes on", err)
                 child = int(self.log.read_text().splitlines()[-1].split()[1])
+                deadline = time.time() + 20  # whoever inherits it may be busy
+                while pathlib.Path(f"/proc/{child}").exists() and time.time() < deadline:
+                    time.sleep(0.05)
                 self.assertRaises(ProcessLookupError, os.kill, child, 0)
                 self.assertIn("1 complete, 0 failed, 1 not run", scaling("report", self.study)[1])
                 self.assertIn("1 of 2 runs are not there yet", self.page())

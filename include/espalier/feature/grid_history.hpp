@@ -44,8 +44,10 @@ class GridHistoryOn {
   const HistoryShape& shape() const { return part_.shape(); }
   /// What this rank holds.
   const HistoryCacheOn<Space>& part() const { return part_; }
+  HistoryCacheOn<Space>& part() { return part_; }
   /// The rank that holds the rows of a vertex.
   int rank_of(std::int64_t vertex) const;
+  int rank_of_shard(int shard) const { return rank_of_shard_[shard]; }
 
   /// As HistoryCacheOn::begin. Not collective; every rank does it before the step's `find`.
   void begin(const Space& space, std::int64_t step);
@@ -68,9 +70,10 @@ class GridHistoryOn {
   /// Collective over the grid: all batches of all ranks have written.
   void end(const Space& space, std::int64_t step, std::string_view label);
 
-  /// What this rank holds, and all of any grid's states; not collective.
-  HistoryState state(const Space& space) const { return part_.state(space); }
-  void restore(const Space& space, std::span<const HistoryState> states);
+  /// As HistoryCacheOn::restore, of the rows that this rank holds: of the shards that rank_of
+  /// says. Not collective.
+  void restore(const Space& space, std::int64_t next, std::span<const HistoryRecord> records,
+               const std::uint32_t* words);
 
  private:
   struct Outgoing;

@@ -23,11 +23,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "espalier/base/mix.hpp"
@@ -88,28 +87,25 @@ struct HistoryFoundOn {
   }
 };
 
-/// What a cache holds, as a checkpoint sees it: memory of the host, ascending by (layer, vertex).
-struct HistoryState {
-  struct Entry {
-    int layer = 0;
-    std::int64_t vertex = 0, stamp = 0;
-    std::uint64_t score = 0;
-    friend bool operator==(const Entry&, const Entry&) = default;
-  };
-  /// A step that has not committed: the writes that will take effect, and evictions.
-  struct Step {
-    std::vector<Entry> writes;          ///< stamped with the step
-    std::vector<std::int64_t> batches;  ///< of each write
-    Buffer<std::uint32_t> rows;         ///< [writes, row words]
-    std::vector<Entry> evictions;       ///< distinct; stamp and score are 0
-    friend bool operator==(const Step&, const Step&) = default;
-  };
-  std::vector<Entry> entries;
-  Buffer<std::uint32_t> rows;  ///< [entries, row words] as they are kept
-  std::map<std::int64_t, Step> uncommitted;
-  std::int64_t committed = -1;  ///< the last step that has
+/// What a cache knows of a row, as a checkpoint sees it: the row is held, or a step that has not
+/// committed will write or drop it.
+struct HistoryRecord {
+  enum class Kind : std::uint8_t { kHeld, kWritten, kDropped };
 
-  friend bool operator==(const HistoryState&, const HistoryState&) = default;
+  Kind kind = Kind::kHeld;
+  int layer = 0;
+  std::int64_t vertex = 0;
+  std::int64_t stamp = 0;   ///< the step that computed the row, or drops it
+  std::int64_t batch = 0;   ///< of kWritten: which the step's order of batches knows
+  std::uint64_t score = 0;  ///< not of kDropped
+  std::int64_t place = -1;  ///< where its words lie: meant for the cache that said so
+
+  /// The order of records in a cache; each is there once.
+  auto order() const { return std::tuple(kind, kind == Kind::kHeld ? 0 : stamp, layer, vertex); }
+  friend bool operator==(const HistoryRecord& a, const HistoryRecord& b) {
+    return std::tie(a.kind, a.layer, a.vertex, a.stamp, a.batch, a.score) ==
+           std::tie(b.kind, b.layer, b.vertex, b.stamp, b.batch, b.score);
+  }
 };
 
 template <class Space>
@@ -161,23 +157,30 @@ class HistoryCacheOn {
   /// words [slots.size(), row_words()] of the space = the rows as they are kept.
   void copy_kept(const Space& space, std::span<const std::int64_t> slots, std::uint32_t* words) const;
   /// Rows as they are kept; those that `write` would make of a row of float32.
-  void write_kept(const Space& space, std::int64_t step, std::span<const HistoryState::Entry> writes,
-                  std::span<const std::int64_t> batches, const std::uint32_t* words);
+  void write_kept(const Space& space, std::int64_t step, std::span<const HistoryRecord> writes,
+                  const std::uint32_t* words);
 
   // ---- State ----------------------------------------------------------------------------------
 
-  HistoryState state(const Space& space) const;
-  /// Instead of all that is held: what the states, of any grid, hold together of the vertices that
-  /// `mine` names; no key twice.
-  void restore(const Space& space, std::span<const HistoryState> states,
-               const std::function<bool(std::int64_t)>& mine);
+  /// What step `next` finds, and what waits behind that, in their order: the same whether steps
+  /// have begun ahead or not. All steps before `next` must have ended, and none from it on.
+  std::vector<HistoryRecord> records(const Space& space, std::int64_t next);
+  /// words [records.size(), row_words()] of the host: the rows of those records as they are kept;
+  /// zeros for kDropped. Before the next `begin` or `end`.
+  void read_records(const Space& space, std::span<const HistoryRecord> records, std::uint32_t* words) const;
+  /// Instead of all that is held: records of any caches, in any order, each once, and their rows
+  /// as read_records gives them. The step that begins next is `next`.
+  void restore(const Space& space, std::int64_t next, std::span<const HistoryRecord> records,
+               const std::uint32_t* words);
 
  private:
   struct Kept;
 
+  void commit_for(const Space& space, std::int64_t next);
+
   HistoryShape shape_;
   std::unique_ptr<Kept> kept_;
-  std::int64_t step_ = -1, committed_ = -1;  ///< begun last, committed last
+  std::int64_t step_ = -1, ended_ = -1;  ///< begun last, ended last
 };
 using HistoryCache = HistoryCacheOn<Cpu>;
 

@@ -22,6 +22,8 @@ struct StateTensor {
   /// range of `mine` where it is to be saved; of any rows where it was read from a checkpoint (then
   /// it throws UserError(kInput), not collectively). Valid as long as what it reads from is.
   std::function<void(RowRange, float*)> read = {};
+  /// Are they words of 32 bits, uint32 in a file, whose bits those floats are?
+  bool words = false;
 
   std::int64_t size() const { return rows * columns; }
   /// All rows, where read can give them.

@@ -13,6 +13,7 @@
 //                         earlier versions)
 //     /best/...           the same of the best epoch, once one was evaluated
 //     /optimizer/NAME     the state of the optimiser
+//     /history/...        with history.kind: uint32, as TrainingHistoryOn::state says
 //     /features/mean, /features/deviation   float64 [1, columns], with
 //                         graph.feature_norm = "standard"
 //     /losses             float64 [batches done], of the epoch under way

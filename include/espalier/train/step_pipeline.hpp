@@ -37,6 +37,10 @@ struct TrainingStepOn {
   PrunedStepOn<Space> pruned = {};
 };
 
+/// The batches of an epoch, from 1, of a job.
+template <class Space>
+EpochPlan plan_of_epoch(const TrainingJobOn<Space>& job, std::int64_t epoch);
+
 template <class Space>
 class StepPipelineOn {
  public:

@@ -70,7 +70,8 @@ class TrainerOn {
   /// Collective. Goes on from here instead of from the beginning; reads the tensors of the state.
   /// Throws UserError(kInput), on every rank, when the state is not one of this network and
   /// optimiser, or cannot be read.
-  void restore(const TrainingState& state);
+  /// False where training goes on with history and the state has none that fits: it begins empty.
+  bool restore(const TrainingState& state);
 
   /// Collective. Trains all epochs that are left (or stops early), leaves the best weights in
   /// network(). Throws UserError(kUsage) when the loss is no longer finite.
@@ -90,6 +91,7 @@ class TrainerOn {
   void take_up_losses(const EpochPlan& plan);
   TrainingState state(bool within_epoch);
   SampleCounts counts_of_done();
+  HistoryCounts history_of_done();
   std::vector<double> losses_of_done(const EpochPlan& plan);
   void train_step(const EpochPlan& plan, std::int64_t step, const TrainingStepOn<Space>& work);
   void update_embeddings(const TrainingStepOn<Space>& work, double learning_rate);
@@ -111,6 +113,7 @@ class TrainerOn {
   StateTensor state_of(const TensorPlace& place) const;
   StateTensor state_of_best(const TensorPlace& place, std::size_t k) const;
   void restore_tensors(const TrainingState& state);
+  bool restore_history(const TrainingState& state);
   void keep_best();
   std::vector<std::int64_t> whole_confusion(std::string_view label) const;
   void restore_best();
@@ -146,6 +149,7 @@ class TrainerOn {
   std::vector<double> restored_losses_;  ///< of the batches of the cursor's epoch that another
                                          ///< run has done
   SampleCounts restored_counts_;         ///< the same
+  HistoryCounts restored_history_;
   TrainingResult result_;
   StageTimers timers_;
   StageClock<Space> clock_;

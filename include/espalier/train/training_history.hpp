@@ -7,6 +7,8 @@
 //               written, cached rows with large ones dropped (train/history_policy.hpp)
 //     end       all minibatches of the step are done
 //
+//     state     what a checkpoint holds, from which `restore` goes on with the same bits on any grid
+//
 // Law: which rows hit, and with what bits, depends on (config, graph) only: step t reads what steps
 // up to t - 1 - lag have left, and steps are counted from the first of the job. So prefetching
 // changes no bit as long as no step begins more than `lag` steps early (check_history).
@@ -22,6 +24,7 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/feature/grid_history.hpp"
+#include "espalier/feature/state_tensor.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/prune.hpp"
 #include "espalier/train/history_counts.hpp"
@@ -65,12 +68,30 @@ class TrainingHistoryOn {
   /// Collective over the grid.
   void end(const Space& space, std::int64_t step, std::string_view label);
 
+  /// Collective. What step `next` begins with, `next` the first that has not ended, as matrices
+  /// of words, by scope and precision: history/grid-fp32/counts [1024 or lanes, 1], how many
+  /// records each shard, or lane, has; .../records [all, 10], those of one after the other: kind
+  /// (held, written, dropped), layer, then batch, vertex, age before `next`, score as two words
+  /// each, the lower first; .../rows [all, words], their rows as they are kept. Valid until the
+  /// next `begin` or `end`.
+  std::vector<StateTensor> state(const Space& space, std::int64_t next);
+
+  /// Not collective. Goes on from those tensors of a checkpoint, as step `next`; false where it has
+  /// none for this scope and precision: then history is empty.
+  bool restore(const Space& space, std::int64_t next, std::span<const StateTensor> tensors);
+
  private:
   /// One for each lane that this rank keeps, by number.
   using Lanes = std::map<std::int64_t, HistoryCacheOn<Space>>;
 
+  /// Shards, or lanes: each is of one rank, whatever the grid.
+  std::int64_t parts() const;
+  int rank_of_part(std::int64_t part) const;
+  std::string tensor_name(const char* what) const;
+
   HistoryCacheOn<Space>& lane_of(std::int64_t batch);
 
+  const GridOn<Space>* grid_;
   const HistoryConfig& history_;
   std::int64_t batches_per_step_;
   HistoryShape shape_;

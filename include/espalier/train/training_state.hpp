@@ -14,6 +14,7 @@
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluation.hpp"
+#include "espalier/train/history_counts.hpp"
 
 namespace espalier {
 
@@ -27,7 +28,7 @@ struct Cursor {
 struct TrainingState {
   Cursor cursor;
   /// weights/ and statistics/ (of batch normalisation), the same with best/ before it once an epoch
-  /// was evaluated, optimizer/.
+  /// was evaluated, optimizer/; of embeddings and of history what they say.
   std::vector<StateTensor> tensors;
   std::int64_t optimizer_steps = 0;
 
@@ -40,6 +41,7 @@ struct TrainingState {
   /// sampled for them.
   std::vector<double> losses;
   SampleCounts counts;
+  HistoryCounts history;  ///< zeros without history
 };
 
 }  // namespace espalier
