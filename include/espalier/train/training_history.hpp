@@ -7,7 +7,7 @@
 //               written, cached rows with large ones dropped (train/history_policy.hpp)
 //     end       all minibatches of the step are done
 //
-//     state     what a checkpoint holds, from which `restore` goes on with the same bits on any grid
+//     state     what a checkpoint holds; `restore` goes on from it, on any grid
 //
 // Law: which rows hit, and with what bits, depends on (config, graph) only: step t reads what steps
 // up to t - 1 - lag have left, and steps are counted from the first of the job. So prefetching
