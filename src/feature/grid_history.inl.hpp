@@ -198,7 +198,7 @@ void GridHistoryOn<Space>::end(const Space& space, std::int64_t step, std::strin
   for (const auto& write : theirs.data)
     records.push_back({HistoryRecord::Kind::kWritten, layer_of(write.key), vertex_of(write.key), step,
                        write.batch, write.score});
-  part_.write_kept(space, step, records, arrived.data());
+  part_.write_kept(step, records, std::move(arrived));
   for (const auto key : dropped.data) {
     const auto vertex = vertex_of(key);
     part_.evict(step, layer_of(key), {&vertex, 1});

@@ -47,8 +47,8 @@ struct HistoryStepOn {
   std::vector<HistoryIndex::Placed> gone;  // by its commit, that can be taken back
 
   // A new piece; its writes have sources from this one on.
-  std::int64_t add_piece(std::int64_t size) {
-    pieces.emplace_back(static_cast<std::size_t>(size));
+  std::int64_t add_piece(Array<Space, std::uint32_t> rows) {
+    pieces.push_back(std::move(rows));
     return (std::ssize(pieces) - 1) << 32;
   }
 
@@ -57,7 +57,8 @@ struct HistoryStepOn {
     ESPALIER_CHECK(rows.columns == shape.width, "rows of {} for a cache of {}", rows.columns, shape.width);
     if (rows_of.empty()) return;
     const auto words = history_row_bytes(shape.precision, shape.width) / 4;
-    const auto piece = add_piece(std::ssize(rows_of) * words);
+    const auto piece =
+        add_piece(Array<Space, std::uint32_t>(rows_of.size() * static_cast<std::size_t>(words)));
     std::vector<std::int64_t> which;
     for (const auto& write : rows_of) {
       writes.push_back({history_key(layer, write.vertex), batch, write.score, piece | std::ssize(which)});
@@ -80,7 +81,8 @@ struct HistoryStepOn {
 
   // to[placed[k].slot] = the row of placed[k].source.
   void place(const Space& space, std::vector<PlacedRow> placed, std::int64_t words, std::uint32_t* to) const {
-    std::ranges::sort(placed, {}, &PlacedRow::source);
+    if (!std::ranges::is_sorted(placed, {}, &PlacedRow::source))
+      std::ranges::sort(placed, {}, &PlacedRow::source);
     auto next = placed.begin();
     for (std::int64_t piece = 0; piece < std::ssize(pieces); ++piece) {
       std::vector<std::int64_t> sources, targets;
@@ -270,16 +272,14 @@ void HistoryCacheOn<Space>::write(const Space& space, std::int64_t step, std::in
 }
 
 template <class Space>
-void HistoryCacheOn<Space>::write_kept(const Space& space, std::int64_t step,
-                                       std::span<const HistoryRecord> writes, const std::uint32_t* words) {
+void HistoryCacheOn<Space>::write_kept(std::int64_t step, std::span<const HistoryRecord> writes,
+                                       Array<Space, std::uint32_t> words) {
   auto& to = kept_->steps.begun(step);
   if (writes.empty()) return;
-  const auto size = std::ssize(writes) * row_words();
-  const auto piece = to.add_piece(size);
+  const auto piece = to.add_piece(std::move(words));
   for (std::size_t k = 0; k < writes.size(); ++k)
     to.writes.push_back({history_key(writes[k].layer, writes[k].vertex), writes[k].batch, writes[k].score,
                          piece | static_cast<std::int64_t>(k)});
-  copy_within(space, words, size, to.pieces.back().data());
 }
 
 template <class Space>
@@ -403,8 +403,7 @@ void HistoryCacheOn<Space>::restore(const Space& space, std::int64_t next,
     }
   }
   for (const auto& [number, of_step] : written) {
-    const auto on_space = copy_to(space, std::span<const std::uint32_t>(of_step.second));
-    write_kept(space, number, of_step.first, on_space.data());
+    write_kept(number, of_step.first, copy_to(space, std::span<const std::uint32_t>(of_step.second)));
   }
   for (auto& [number, step] : steps) step.ended = true;
   const auto count = std::ssize(entries);

@@ -12,18 +12,14 @@ namespace {
 
 /// How many of the entries a shard may hold.
 std::int64_t quota_of(std::int64_t entries, int shard) {
-  if (entries == 0) return std::numeric_limits<std::int64_t>::max();
   return entries / kHistoryShards + (shard < entries % kHistoryShards);
-}
-
-// Those that go first come first.
-auto going(const IndexedWrite& write) {
-  return std::tuple(history_shard(vertex_of(write.key)), ~write.score, write.key);
 }
 
 }  // namespace
 
 void keep_lowest(std::vector<IndexedWrite>& writes) {
+  const auto out_of_order = [](const IndexedWrite& a, const IndexedWrite& b) { return a.key >= b.key; };
+  if (std::ranges::adjacent_find(writes, out_of_order) == writes.end()) return;
   std::ranges::sort(writes, {}, [](const IndexedWrite& write) { return std::pair(write.key, write.batch); });
   const auto repeated = std::ranges::unique(writes, {}, &IndexedWrite::key);
   writes.erase(repeated.begin(), repeated.end());
@@ -67,7 +63,7 @@ std::int64_t HistoryIndex::take_slot(const Entry& entry) {
   }
   insert(entry.key, slot);
   ++size_;
-  ++shards_[history_shard(vertex_of(entry.key))].held;
+  ++shard_of(entry.key).held;
   return slot;
 }
 
@@ -83,7 +79,7 @@ void HistoryIndex::remove(std::int64_t slot) {
     hole = at;
   }
   table_[hole] = -1;
-  --shards_[history_shard(vertex_of(slots_[slot].key))].held;
+  --shard_of(slots_[slot].key).held;
   --size_;
   if (gone_ != nullptr)
     gone_->push_back({slots_[slot], slot});
@@ -102,7 +98,8 @@ bool HistoryIndex::is_held(const Queued& queued) const {
 void HistoryIndex::make_room(Shard& shard, std::int64_t oldest, std::int64_t room) {
   auto& queue = shard.queue;
   while (!queue.empty() && (queue.front().stamp < oldest || shard.held > room)) {
-    if (is_held(queue.front())) remove(find(queue.front().key));
+    const auto slot = find(queue.front().key);
+    if (slot >= 0 && slots_[slot].stamp == queue.front().stamp) remove(slot);
     queue.pop_front();
   }
 }
@@ -121,29 +118,58 @@ void HistoryIndex::commit(std::int64_t step, std::span<const std::int64_t> evict
     const auto slot = find(key);
     if (slot >= 0 && slots_[slot].stamp <= seen) remove(slot);
   }
-  keep_lowest(writes);
   if (step < oldest) writes.clear();
+  placed.clear();
+  if (entries_ == 0)
+    commit_all(step, writes, oldest, placed);
+  else
+    commit_bounded(step, writes, oldest, placed);
+  for (auto& shard : shards_) sweep(shard);
+  gone_ = nullptr;
+}
+
+// A row that is written anew keeps its slot, unless what was there may be wanted again.
+void HistoryIndex::commit_all(std::int64_t step, std::vector<IndexedWrite>& writes, std::int64_t oldest,
+                              std::vector<PlacedRow>& placed) {
+  auto& shard = shards_.front();
+  placed.reserve(writes.size());
+  if (!std::ranges::is_sorted(writes, {}, &IndexedWrite::batch))
+    std::ranges::stable_sort(writes, {}, &IndexedWrite::batch);
+  for (const auto& write : writes) {
+    const Entry entry = {write.key, step, write.score};
+    auto slot = find(write.key);
+    if (slot >= 0 && slots_[slot].stamp == step) continue;  // of a lower batch
+    if (slot >= 0 && gone_ == nullptr) {
+      slots_[slot] = entry;
+    } else {
+      if (slot >= 0) remove(slot);
+      slot = take_slot(entry);
+    }
+    placed.push_back({write.source, slot});
+    shard.queue.push_back({write.key, step});
+  }
+  make_room(shard, oldest, std::numeric_limits<std::int64_t>::max());
+}
+
+// New keys are the last to go, so old ones make room for them; of too many new ones the first go.
+void HistoryIndex::commit_bounded(std::int64_t step, std::vector<IndexedWrite>& writes, std::int64_t oldest,
+                                  std::vector<PlacedRow>& placed) {
+  keep_lowest(writes);
   for (const auto& write : writes)
     if (const auto slot = find(write.key); slot >= 0) remove(slot);
-  std::ranges::sort(writes, {}, going);
-
-  // New keys are the last to go, so old ones make room for them; of too many new ones the first go.
-  placed.clear();
-  auto next = writes.begin();
+  std::vector<std::vector<IndexedWrite>> of_shards(shards_.size());
+  for (const auto& write : writes) of_shards[history_shard(vertex_of(write.key))].push_back(write);
   for (int s = 0; s < kHistoryShards; ++s) {
-    const auto first = next;
-    while (next != writes.end() && history_shard(vertex_of(next->key)) == s) ++next;
+    auto& mine = of_shards[s];
+    std::ranges::sort(mine, {}, [](const IndexedWrite& write) { return std::pair(~write.score, write.key); });
     auto& shard = shards_[s];
-    const auto quota = quota_of(entries_, s);
-    const auto kept = std::min<std::int64_t>(next - first, quota);
+    const auto quota = quota_of(entries_, s), kept = std::min(std::ssize(mine), quota);
     make_room(shard, oldest, quota - kept);
-    for (auto write = next - kept; write != next; ++write) {
+    for (auto write = mine.end() - kept; write != mine.end(); ++write) {
       placed.push_back({write->source, take_slot({write->key, step, write->score})});
       shard.queue.push_back({write->key, step});
     }
-    sweep(shard);
   }
-  gone_ = nullptr;
 }
 
 std::vector<HistoryIndex::Placed> HistoryIndex::held() const {
@@ -162,8 +188,7 @@ void HistoryIndex::restore(std::vector<Entry> entries) {
   }
   std::ranges::sort(entries, {},
                     [](const Entry& entry) { return std::tuple(entry.stamp, ~entry.score, entry.key); });
-  for (const auto& entry : entries)
-    shards_[history_shard(vertex_of(entry.key))].queue.push_back({entry.key, entry.stamp});
+  for (const auto& entry : entries) shard_of(entry.key).queue.push_back({entry.key, entry.stamp});
 }
 
 }  // namespace espalier

@@ -2,9 +2,10 @@
 // of the host, whatever space the rows are in.
 //
 // Keys are found by open addressing. Beside that each shard keeps its keys in a queue in the order
-// in which they go: by stamp, then the largest score, then the key. Steps commit in order, so new
-// keys always join at the end; a key that was dropped or written anew since leaves a place in the
-// queue that its stamp gives away, and such places are swept when they are as many as the others.
+// in which they go: by stamp, then the largest score, then the key; without a bound only the stamp
+// matters, and one queue does for all. Steps commit in order, so new keys always join at the end; a
+// key that was dropped or written anew since leaves a place in the queue that its stamp gives away,
+// and such places are swept when they are as many as the others.
 //
 // Law: what is held is a function of the steps committed, shard by shard; slots are not.
 #pragma once
@@ -53,7 +54,8 @@ class HistoryIndex {
   };
 
   /// entries: of all kHistoryShards together, 0: as many as come.
-  explicit HistoryIndex(std::int64_t entries) : entries_(entries), shards_(kHistoryShards) {}
+  explicit HistoryIndex(std::int64_t entries)
+      : entries_(entries), shards_(entries == 0 ? 1 : kHistoryShards) {}
 
   /// The slot of a key, or -1.
   std::int64_t find(std::int64_t key) const;
@@ -99,6 +101,13 @@ class HistoryIndex {
   void remove(std::int64_t slot);
   std::int64_t take_slot(const Entry& entry);
   void grow();
+  Shard& shard_of(std::int64_t key) {
+    return shards_[shards_.size() == 1 ? 0 : history_shard(vertex_of(key))];
+  }
+  void commit_bounded(std::int64_t step, std::vector<IndexedWrite>& writes, std::int64_t oldest,
+                      std::vector<PlacedRow>& placed);
+  void commit_all(std::int64_t step, std::vector<IndexedWrite>& writes, std::int64_t oldest,
+                  std::vector<PlacedRow>& placed);
   /// Drops the first that are stamped before `oldest`, and more until `room` fit.
   void make_room(Shard& shard, std::int64_t oldest, std::int64_t room);
   void sweep(Shard& shard);

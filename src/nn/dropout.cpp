@@ -38,6 +38,17 @@ void drop_eight(const std::uint64_t* words, std::uint32_t threshold, T scale, co
   __builtin_memcpy(out, &masked, sizeof masked);
 }
 
+/// gradient = gradient * scale where h > 0, else 0; without branches, for the same reason.
+template <class T>
+void gate_eight(const T* h, T scale, T* gradient) {
+  Eight<T> activation, g;
+  __builtin_memcpy(&activation, h, sizeof activation);
+  __builtin_memcpy(&g, gradient, sizeof g);
+  const auto open = __builtin_convertvector(activation > T{0}, Eight<IntegerLike<T>>);
+  const auto gated = (Eight<IntegerLike<T>>)(g * scale) & open;
+  __builtin_memcpy(gradient, &gated, sizeof gated);
+}
+
 /// Are eight elements 0 or -0?
 template <class T>
 bool all_zero(const T* values) {
@@ -135,9 +146,10 @@ void relu_dropout_backward(const Cpu& cpu, double rate, ConstMatrixView<T> h, Ma
                  h.columns, gradient.rows, gradient.columns);
   const T scale = keep_scale<T>(rate);
   const std::int64_t size = h.rows * h.columns;
+  const std::int64_t whole = size / kMasksPerBlock * kMasksPerBlock;
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (size > 16384)
-  for (std::int64_t e = 0; e < size; ++e)
-    gradient.data[e] = h.data[e] > T{0} ? gradient.data[e] * scale : T{0};
+  for (std::int64_t e = 0; e < whole; e += kMasksPerBlock) gate_eight(h.data + e, scale, gradient.data + e);
+  for (auto e = whole; e < size; ++e) gradient.data[e] = h.data[e] > T{0} ? gradient.data[e] * scale : T{0};
   if (sums != nullptr) sum_rows<T>(cpu, gradient, *sums);
 }
 

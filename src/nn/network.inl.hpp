@@ -238,12 +238,15 @@ void Network<T, Space>::join(const Space& space, int layer, const Pass& pass) {
     dropout<T>(space, mask_of(pass, Purpose::kDropout, layer), shape_.dropout, kept.joined, kept.joined);
 }
 
-/// gradient_ of what layer + 1 read becomes that of the rows which were computed.
+/// gradient_ of what layer + 1 read becomes that of the rows which were computed. After ReLU what
+/// was read is positive exactly where a gradient goes on: no mask need be drawn again.
 template <class T, class Space>
 void Network<T, Space>::backward_of_join(const Space& space, int layer, const Pass& pass) {
   auto& all = kept_of(layer).joined_gradient;
   const auto& computed = history_->layers[static_cast<std::size_t>(layer)].computed;
-  if (shape_.dropout > 0)
+  if (shape_of(layer).activates && activation_ == Activation::kRelu)
+    relu_dropout_backward<T>(space, shape_.dropout, kept_of(layer).joined, gradient_);
+  else if (shape_.dropout > 0)
     dropout<T>(space, mask_of(pass, Purpose::kDropout, layer), shape_.dropout, gradient_, gradient_);
   std::swap(all, gradient_);
   gradient_.resize(computed.size(), all.columns);

@@ -8,6 +8,7 @@
 
 #include "espalier/base/index_type.hpp"
 #include "espalier/feature/edge_store.hpp"
+#include "espalier/feature/history_cache.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
@@ -279,6 +280,34 @@ Arrays activations(const Estimate& e) {
   return arrays.add(8 * transposed_rows).add(4 * transposed_entries, 2).add(position_bytes);
 }
 
+// Rows that history holds, and that steps have written which it does not hold yet, on this rank: of
+// each hidden layer the distinct ones among the needed rows of the steps that a row may be read in.
+Arrays history(const Estimate& e, bool rows_on_host) {
+  const auto& config = e.job.config.history;
+  if (config.kind == "none") return {};
+  const bool lanes = config.scope == "lane";
+  const double caches = lanes ? e.minibatches_per_step() : 1, ranks = lanes ? 1 : e.epoch.ranks;
+  const auto batches_per_step = static_cast<double>(std::min(e.epoch.batches_per_step, e.work.batches));
+  const auto steps_per_epoch = std::ceil(static_cast<double>(e.work.batches) / batches_per_step);
+  const double steps = std::min(static_cast<double>(config.t_stale),
+                                static_cast<double>(e.job.config.train.epochs) * steps_per_epoch),
+               waiting = static_cast<double>(config.lag) + 1, per_step = lanes ? 1 : batches_per_step;
+  double held = 0, written = 0;
+  for (std::size_t layer = 1; layer < e.layers(); ++layer) {
+    const double needed = e.work.mean.rows[layer];
+    held +=
+        config.p_grad * e.n() * -std::expm1(per_step * steps * std::log1p(-std::min(needed / e.n(), 0.999)));
+    written += config.p_grad * needed * per_step * waiting;
+  }
+  if (config.entries > 0) held = std::min(held, static_cast<double>(config.entries));
+  const auto row =
+      static_cast<double>(history_row_bytes(history_precision_of(config.stored), e.job.config.model.hidden));
+  constexpr double kGrown = 1.25;  // memory for rows grows by a half
+  Arrays arrays;
+  if (rows_on_host) arrays.add(kGrown * held / ranks * row, caches).add(written / ranks * row, caches);
+  return arrays.add(80 * held / ranks, caches);
+}
+
 Arrays network(const Estimate& e) {
   const double parameters = network_size(e.network()).parameters;
   const bool exact = e.job.config.train.reproducible;
@@ -433,6 +462,7 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
     phases.keep("features", Arrays().add(resident.features));
     phases.keep("embeddings", Arrays().add(resident.embeddings));
     phases.keep("network and optimiser", network(e));
+    phases.keep("history", history(e, !job.gpu));
   }
   const bool on_host = !job.gpu, network_on_host = on_host && job.training;
   const auto of_window = on_host ? window(e) : nothing, of_sampling = on_host ? sampling(e) : nothing;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "espalier/base/arrays.hpp"
@@ -47,50 +48,75 @@ TrainingHistoryOn<Space>::TrainingHistoryOn(const GridOn<Space>& grid, const Con
       can_hit_(history_.p_grad > 0 && history_.t_stale > history_.lag),
       share_(stable_share(history_.p_grad)),
       cache_(std::in_place_type<Lanes>) {
-  if (history_.scope == "grid") cache_.template emplace<GridHistoryOn<Space>>(grid, shape_);
+  if (history_.scope == "grid" && grid.host().ranks() > 1)
+    cache_.template emplace<GridHistoryOn<Space>>(grid, shape_);
 }
 
 template <class Space>
-HistoryCacheOn<Space>& TrainingHistoryOn<Space>::lane_of(std::int64_t batch) {
+std::int64_t TrainingHistoryOn<Space>::lane_number(std::int64_t batch) const {
+  return history_.scope == "grid" ? 0 : batch % batches_per_step_;
+}
+
+template <class Space>
+HistoryCacheOn<Space>& TrainingHistoryOn<Space>::lane(std::int64_t number) {
   auto& lanes = std::get<Lanes>(cache_);
-  const auto lane = batch % batches_per_step_;
-  const auto found = lanes.find(lane);
-  return found != lanes.end() ? found->second : lanes.emplace(lane, shape_).first->second;
+  const auto found = lanes.find(number);
+  return found != lanes.end() ? found->second : lanes.emplace(number, shape_).first->second;
+}
+
+template <class Space>
+void TrainingHistoryOn<Space>::begin_lanes(const Space& space, std::int64_t step,
+                                           std::span<const MinibatchOn<Space>> minibatches) {
+  auto& begun = begun_[step];
+  for (const auto& minibatch : minibatches)
+    if (const auto number = lane_number(minibatch.number); begun.insert(number).second)
+      lane(number).begin(space, step);
+}
+
+// work(space, m) for each minibatch, on threads of their own where there are enough of them.
+template <class Space, class Work>
+void for_each_minibatch(const Space& space, std::size_t minibatches, const Work& work) {
+  if constexpr (std::is_same_v<Space, Cpu>) {
+    if (minibatches > 1 && static_cast<int>(minibatches) >= space.threads) {
+#pragma omp parallel for num_threads(space.threads) schedule(dynamic)
+      for (std::size_t m = 0; m < minibatches; ++m) work(Cpu{1}, m);
+      return;
+    }
+  }
+  for (std::size_t m = 0; m < minibatches; ++m) work(space, m);
 }
 
 template <class Space>
 void TrainingHistoryOn<Space>::begin(const Space& space, std::int64_t step,
                                      std::vector<MinibatchOn<Space>>& minibatches,
                                      PrunedStepOn<Space>& pruned, std::string_view label) {
-  std::vector<HistoryFoundOn<Space>> found;
+  std::vector<HistoryFoundOn<Space>> found(minibatches.size());
   auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_);
   if (of_grid != nullptr) {
     of_grid->begin(space, step);
     of_grid->find(space, minibatches, found, label);
   } else {
-    for (const auto& minibatch : minibatches) {
-      auto& lane = lane_of(minibatch.number);
-      lane.begin(space, step);
-      begun_[step].push_back(minibatch.number);
-      found.push_back(lane.find(space, minibatch));
-    }
+    begin_lanes(space, step, minibatches);
   }
   pruned.sampled = minibatches;
+  pruned.pruned.resize(minibatches.size());
   pruned.cached.resize(minibatches.size());
-  std::vector<HistoryReadOn<Space>> wanted;
-  for (std::size_t m = 0; m < minibatches.size(); ++m) {
-    const auto spans = found[m].spans();
-    auto& without = pruned.pruned.emplace_back(prune(space, minibatches[m], spans));
-    pruned.counts.add(counts_of(without));
+  for_each_minibatch(space, minibatches.size(), [&](const Space& share, std::size_t m) {
+    const auto& minibatch = minibatches[m];
+    const auto* const lane = of_grid == nullptr ? &lane_of(minibatch.number) : nullptr;
+    if (lane != nullptr) found[m] = lane->find(share, minibatch);
+    auto& without = pruned.pruned[m] = prune(share, minibatch, found[m].spans());
     auto& cached = pruned.cached[m];
     cached.resize(without.layers.size());
-    for (std::size_t l = 1; l < without.layers.size(); ++l) {
-      const auto& rows = without.layers[l].cached;
-      if (of_grid != nullptr)
-        wanted.push_back({static_cast<int>(l), rows.vertices, &cached[l]});
-      else
-        lane_of(minibatches[m].number).read(space, found[m], static_cast<int>(l), rows.positions, cached[l]);
-    }
+    for (std::size_t l = 1; lane != nullptr && l < without.layers.size(); ++l)
+      lane->read(share, found[m], static_cast<int>(l), without.layers[l].cached.positions, cached[l]);
+  });
+  std::vector<HistoryReadOn<Space>> wanted;
+  for (std::size_t m = 0; m < minibatches.size(); ++m) {
+    const auto& without = pruned.pruned[m];
+    pruned.counts.add(counts_of(without));
+    for (std::size_t l = 1; l < without.layers.size(); ++l)
+      wanted.push_back({static_cast<int>(l), without.layers[l].cached.vertices, &pruned.cached[m][l]});
     minibatches[m] = {without.number, without.inputs(), without.blocks, without.memory};
   }
   if (of_grid != nullptr) of_grid->read(space, wanted, label);
@@ -128,7 +154,7 @@ template <class Space>
 void TrainingHistoryOn<Space>::end(const Space& space, std::int64_t step, std::string_view label) {
   if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
     return of_grid->end(space, step, label);
-  for (const auto batch : begun_[step]) lane_of(batch).end(step);
+  for (const auto number : begun_[step]) lane(number).end(step);
   begun_.erase(step);
 }
 
@@ -171,7 +197,7 @@ inline std::uint32_t* as_words(float* values) {
 
 template <class Space>
 std::int64_t TrainingHistoryOn<Space>::parts() const {
-  return std::holds_alternative<Lanes>(cache_) ? batches_per_step_ : kHistoryShards;
+  return history_.scope == "grid" ? kHistoryShards : batches_per_step_;
 }
 
 template <class Space>
@@ -179,7 +205,7 @@ int TrainingHistoryOn<Space>::rank_of_part(std::int64_t part) const {
   const int ranks = grid_->host().ranks();
   if (const auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
     return of_grid->rank_of_shard(static_cast<int>(part));
-  return static_cast<int>(part % ranks);  // as EpochPlan deals batches
+  return static_cast<int>(part % ranks);  // of a lane: as EpochPlan deals batches
 }
 
 template <class Space>
@@ -197,10 +223,12 @@ std::vector<StateTensor> TrainingHistoryOn<Space>::state(const Space& space, std
   };
   const auto runs = std::make_shared<std::vector<Run>>();
   const auto counts = std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(parts()), 0);
-  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_)) {
+  if (history_.scope == "grid") {
+    auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_);
+    auto& cache = of_grid != nullptr ? of_grid->part() : lane(0);
     auto& run = runs->emplace_back();
-    run.cache = &of_grid->part();
-    run.records = of_grid->part().records(space, next);
+    run.cache = &cache;
+    run.records = cache.records(space, next);
     const auto shard_of = [](const HistoryRecord& record) { return history_shard(record.vertex); };
     std::ranges::stable_sort(run.records, {}, shard_of);
     for (const auto& record : run.records) ++(*counts)[shard_of(record)];
@@ -275,20 +303,22 @@ bool TrainingHistoryOn<Space>::restore(const Space& space, std::int64_t next,
     kept.resize(static_cast<std::size_t>(before + range.size() * words));
     if (range.size() > 0) rows->read(range, kept.data() + before);
   };
-  auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_);
   for (std::int64_t part = 0, begin = 0; part < parts(); ++part) {
     const auto end = begin + as_words(sizes.data())[part];
     if (rank_of_part(part) == grid_->host().world().rank()) {
       take({begin, end});
-      if (of_grid == nullptr && end > begin) {
-        lane_of(part).restore(space, next, taken, as_words(kept.data()));
+      if (history_.scope == "lane") {
+        lane(part).restore(space, next, taken, as_words(kept.data()));
         taken.clear();
         kept.clear();
       }
     }
     begin = end;
   }
-  if (of_grid != nullptr) of_grid->restore(space, next, taken, as_words(kept.data()));
+  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
+    of_grid->restore(space, next, taken, as_words(kept.data()));
+  else if (history_.scope == "grid")
+    lane(0).restore(space, next, taken, as_words(kept.data()));
   return true;
 }
 

@@ -36,8 +36,11 @@ struct HistoryCase {
     for (const auto& of_layer : hits) spans.emplace_back(of_layer.data(), of_layer.size());
     pruned = prune(Cpu{1}, minibatch, spans);
     cached.resize(static_cast<std::size_t>(shape.layers));
-    for (std::size_t l = 1; l < cached.size(); ++l)
+    for (std::size_t l = 1; l < cached.size(); ++l) {
       cached[l] = random_matrix<double>(pruned.layers[l].cached.size(), shape.hidden, random);
+      if (shape.activation == "relu")  // as it leaves them; but for 0, where it has no derivative
+        for (auto& element : cached[l].data) element = std::abs(element);
+    }
     const auto& inputs = pruned.layers[0].computed.positions;
     input.resize(std::ssize(inputs), c.input.columns);
     for (std::int64_t k = 0; k < input.rows; ++k)

@@ -156,9 +156,10 @@ class HistoryCacheOn {
   std::int64_t age_of(std::int64_t slot) const;
   /// words [slots.size(), row_words()] of the space = the rows as they are kept.
   void copy_kept(const Space& space, std::span<const std::int64_t> slots, std::uint32_t* words) const;
-  /// Rows as they are kept; those that `write` would make of a row of float32.
-  void write_kept(const Space& space, std::int64_t step, std::span<const HistoryRecord> writes,
-                  const std::uint32_t* words);
+  /// Rows as they are kept; those that `write` would make of a row of float32. words
+  /// [writes.size(), row_words()].
+  void write_kept(std::int64_t step, std::span<const HistoryRecord> writes,
+                  Array<Space, std::uint32_t> words);
 
   // ---- State ----------------------------------------------------------------------------------
 

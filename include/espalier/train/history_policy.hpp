@@ -5,6 +5,8 @@
 //
 //     score_v = || dLoss / dH[l](v) ||^2          float64; not a number comes last
 //
+// (after ReLU of its positive elements, where a gradient goes on, as in the backward pass)
+//
 // and with m needed rows the k with the smallest scores are stable, k = round(p_grad m), exactly:
 //
 //     k = (m P + 2^31) >> 32,   P = llrint(p_grad 2^32);   equal scores in the order of vertex ids

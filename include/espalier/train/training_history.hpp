@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -81,7 +82,8 @@ class TrainingHistoryOn {
   bool restore(const Space& space, std::int64_t next, std::span<const StateTensor> tensors);
 
  private:
-  /// One for each lane that this rank keeps, by number.
+  /// One for each lane that this rank keeps, by number. A rank that is alone has the cache of its
+  /// grid here, as lane 0 of all batches.
   using Lanes = std::map<std::int64_t, HistoryCacheOn<Space>>;
 
   /// Shards, or lanes: each is of one rank, whatever the grid.
@@ -89,7 +91,10 @@ class TrainingHistoryOn {
   int rank_of_part(std::int64_t part) const;
   std::string tensor_name(const char* what) const;
 
-  HistoryCacheOn<Space>& lane_of(std::int64_t batch);
+  std::int64_t lane_number(std::int64_t batch) const;
+  HistoryCacheOn<Space>& lane(std::int64_t number);
+  HistoryCacheOn<Space>& lane_of(std::int64_t batch) { return lane(lane_number(batch)); }
+  void begin_lanes(const Space& space, std::int64_t step, std::span<const MinibatchOn<Space>> minibatches);
 
   const GridOn<Space>* grid_;
   const HistoryConfig& history_;
@@ -98,7 +103,7 @@ class TrainingHistoryOn {
   bool can_hit_;
   std::uint64_t share_;
   std::variant<Lanes, GridHistoryOn<Space>> cache_;
-  std::map<std::int64_t, std::vector<std::int64_t>> begun_;  ///< which lanes, of steps under way
+  std::map<std::int64_t, std::set<std::int64_t>> begun_;  ///< which lanes, of steps under way
 };
 
 }  // namespace espalier
