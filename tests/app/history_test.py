@@ -4,6 +4,7 @@ Laws: samples are those without it; where nothing can hit, so are weights; one h
 and depth of prefetching, in each scope, also where a job is cut and goes on elsewhere; what it moves is foretold.
 """
 
+import json
 import os
 import shutil
 import unittest
@@ -189,6 +190,22 @@ class HistoryTest(ProgramTest):
     def test_plan_counts_without(self):
         output = self.succeed("plan", self.config, *ON, "--ranks", 2)
         self.assertIn("without history.kind", output)
+        self.assertNotRegex(self.succeed("plan", self.config, "--ranks", 2), "(?m)^ +history ")
+
+    def test_plan_knows_the_memory(self):
+        def most(*overrides):
+            file = self.folder / "plan.json"
+            file.unlink(missing_ok=True)
+            self.succeed("plan", self.config, *ON, "model.hidden=200", *overrides, "--ranks", 2, "-o", file)
+            return json.loads(file.read_text())["plan"]["memory"]["step"]["history"]
+
+        # As many rows as there are, kept and written: not fewer than 2 layers of 2,500 rows at 0.9 over 2 ranks, and room to grow.
+        everything = most("history.t_stale=1000")
+        self.assertGreater(everything, 0.9 * 2 * 2500 / 2 * 800)
+        self.assertLess(everything, 3 * 2 * 2500 / 2 * 800)
+        self.assertLess(most("history.t_stale=1000", "history.stored=uint8"), 0.4 * everything)
+        self.assertLess(most("history.t_stale=1000", "history.entries=500"), 0.7 * everything)
+        self.assertLess(most("history.t_stale=2"), everything)
 
     def test_what_is_refused(self):
         def refuse(words, *overrides):
