@@ -188,9 +188,6 @@ inline HistoryRecord take_record(const std::uint32_t* from, std::int64_t next) {
 }
 
 // Words as a StateTensor moves them.
-inline float* as_floats(std::uint32_t* words) {
-  return reinterpret_cast<float*>(words);
-}
 inline std::uint32_t* as_words(float* values) {
   return reinterpret_cast<std::uint32_t*>(values);
 }
