@@ -2,11 +2,35 @@
 
 #include <unistd.h>
 
+#include <array>
+
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
 
 namespace espalier::hdf5 {
+
+namespace {
+
+// Two files that Open MPI has each rank open beside the one it creates, until the close, for
+// pointers that we do not share. They go as soon as they are there; where a rank is killed before
+// that, another has them in its list.
+class SideFiles {
+ public:
+  SideFiles(const std::string& path, int rank)
+      : names_{fmt::format("{}.data.{}", path, rank), fmt::format("{}.metadata.{}", path, rank)},
+        watched_{TemporaryFile(names_[0]), TemporaryFile(names_[1])} {}
+
+  void remove() const {
+    for (const auto& name : names_) unlink(name.c_str());
+  }
+
+ private:
+  std::array<std::string, 2> names_;
+  std::array<TemporaryFile, 2> watched_;
+};
+
+}  // namespace
 
 Output::Output(const Communicator& comm, const OutputFile& output) : comm_(comm), output_(output) {
   silence();
@@ -15,16 +39,9 @@ Output::Output(const Communicator& comm, const OutputFile& output) : comm_(comm)
   });
   temporary_ = comm.broadcast_text(fmt::format("{}.partial-{}", output.path, getpid()), 0, "output file");
   watched_.emplace(temporary_);
-  {
-    // Open MPI has each rank open two more beside it, for pointers that we do not share, until
-    // the close.
-    const auto data = fmt::format("{}.data.{}", temporary_, comm.rank()),
-               metadata = fmt::format("{}.metadata.{}", temporary_, comm.rank());
-    const TemporaryFile of_data(data), of_metadata(metadata);
-    file_ = create_file(comm, temporary_);
-    unlink(data.c_str());
-    unlink(metadata.c_str());
-  }
+  const SideFiles mine(temporary_, comm.rank()), of_next(temporary_, (comm.rank() + 1) % comm.size());
+  file_ = create_file(comm, temporary_);
+  mine.remove();
   agree(comm, [&] {
     if (!file_.valid()) input_error("cannot create {}: {}", temporary_, reason());
   });
