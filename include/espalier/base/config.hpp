@@ -52,6 +52,7 @@ struct SamplerConfig {
   std::int64_t groups = 64;
   bool weighted = false;
   std::string mode = "debiased";
+  std::int64_t share_batches = 1;
 };
 
 struct ModelConfig {
@@ -108,6 +109,12 @@ struct HistoryConfig {
   std::int64_t lag = 1;
   std::string stored = "fp32";
   std::int64_t entries = 0;
+  std::vector<std::int64_t> layers = {};  ///< empty: all of 1 .. L-1
+  std::string admit = "all";
+  bool saved = true;
+  bool audit = false;
+  std::string memory = "0";
+  std::string feature_rows = "auto";
 };
 
 struct RunConfig {
