@@ -80,7 +80,7 @@ class Assigner {
   }
   void operator()(std::vector<std::int64_t>* target) const {
     const auto* array = node_.as_array();
-    if (array == nullptr || array->empty()) wrong_type(takes(key_));
+    if (array == nullptr) wrong_type(takes(key_));
     std::vector<std::int64_t> values;
     for (const auto& item : *array) values.push_back(integer(item));
     *target = values;

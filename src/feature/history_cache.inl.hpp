@@ -307,11 +307,34 @@ void HistoryCacheOn<Space>::copy_kept(const Space& space, std::span<const std::i
 
 // ---- State --------------------------------------------------------------------------------------
 
+// What step `next` finds.
+template <class Space>
+std::vector<HistoryRecord> HistoryCacheOn<Space>::held(const Space& space, std::int64_t next) {
+  commit_for(space, next);
+  auto held = kept_->index.held();
+  const auto first = next - shape_.lag;  // of those that step `next` must not see
+  for (auto at = kept_->revocable.rbegin(); at != kept_->revocable.rend() && at->first >= first; ++at) {
+    std::erase_if(held, [&](const auto& row) { return row.entry.stamp == at->first; });
+    std::ranges::copy(at->second.gone, std::back_inserter(held));
+  }
+  std::vector<HistoryRecord> records;
+  for (const auto& [entry, slot] : held)
+    records.push_back({HistoryRecord::Kind::kHeld, layer_of(entry.key), vertex_of(entry.key), entry.stamp, 0,
+                       entry.score, slot});
+  return records;
+}
+
+template <class Space>
+std::vector<HistoryRecord> HistoryCacheOn<Space>::readable(const Space& space, std::int64_t next) {
+  auto records = held(space, next);
+  std::erase_if(records, [&](const HistoryRecord& record) { return next - record.stamp > shape_.t_stale; });
+  return records;
+}
+
 template <class Space>
 std::vector<HistoryRecord> HistoryCacheOn<Space>::records(const Space& space, std::int64_t next) {
   using Kind = HistoryRecord::Kind;
-  commit_for(space, next);
-  std::vector<HistoryRecord> records;
+  auto records = held(space, next);
   const auto add_steps = [&](const std::map<std::int64_t, HistoryStepOn<Space>>& steps, std::int64_t first) {
     for (auto at = steps.lower_bound(first); at != steps.end() && at->first < next; ++at) {
       const auto& [number, step] = *at;
@@ -327,16 +350,7 @@ std::vector<HistoryRecord> HistoryCacheOn<Space>::records(const Space& space, st
         records.push_back({Kind::kDropped, layer_of(key), vertex_of(key), number});
     }
   };
-  auto held = kept_->index.held();
-  const auto first = next - shape_.lag;  // of those that step `next` must not see
-  for (auto at = kept_->revocable.rbegin(); at != kept_->revocable.rend() && at->first >= first; ++at) {
-    std::erase_if(held, [&](const auto& row) { return row.entry.stamp == at->first; });
-    std::ranges::copy(at->second.gone, std::back_inserter(held));
-  }
-  for (const auto& [entry, slot] : held)
-    records.push_back(
-        {Kind::kHeld, layer_of(entry.key), vertex_of(entry.key), entry.stamp, 0, entry.score, slot});
-  add_steps(kept_->revocable, first);
+  add_steps(kept_->revocable, next - shape_.lag);
   add_steps(kept_->steps.all, 0);
   std::ranges::sort(records, {}, &HistoryRecord::order);
   return records;

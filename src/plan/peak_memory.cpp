@@ -8,11 +8,11 @@
 
 #include "espalier/base/index_type.hpp"
 #include "espalier/feature/edge_store.hpp"
-#include "espalier/feature/history_cache.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/task.hpp"
+#include "espalier/train/training_history.hpp"
 
 namespace espalier {
 
@@ -293,15 +293,15 @@ Arrays history(const Estimate& e, bool rows_on_host) {
                                 static_cast<double>(e.job.config.train.epochs) * steps_per_epoch),
                waiting = static_cast<double>(config.lag) + 1, per_step = lanes ? 1 : batches_per_step;
   double held = 0, written = 0;
-  for (std::size_t layer = 1; layer < e.layers(); ++layer) {
+  const auto shape = history_shape(e.job.config);
+  for (const auto layer : shape.layers) {
     const double needed = e.work.mean.rows[layer];
     held +=
         config.p_grad * e.n() * -std::expm1(per_step * steps * std::log1p(-std::min(needed / e.n(), 0.999)));
     written += config.p_grad * needed * per_step * waiting;
   }
   if (config.entries > 0) held = std::min(held, static_cast<double>(config.entries));
-  const auto row =
-      static_cast<double>(history_row_bytes(history_precision_of(config.stored), e.job.config.model.hidden));
+  const auto row = static_cast<double>(history_row_bytes(shape.precision, shape.width));
   constexpr double kGrown = 1.25;  // memory for rows grows by a half
   Arrays arrays;
   if (rows_on_host) arrays.add(kGrown * held / ranks * row, caches).add(written / ranks * row, caches);

@@ -91,6 +91,32 @@ Json history_json(const HistoryCounts& counts) {
           {"written", counts.written},    {"evicted", counts.evicted}};
 }
 
+Json held_json(std::span<const HeldHistory> held) {
+  Json lines = Json::array();
+  for (const auto& some : held) {
+    Json line = {{"layer", some.layer}, {"ages", {some.youngest, some.oldest}}, {"rows", some.rows}};
+    if (some.error)
+      line["error"] = {{"mean", some.error->mean},
+                       {"median", some.error->median},
+                       {"p90", some.error->p90},
+                       {"cosine", some.error->cosine}};
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<HeldHistory> held_from(const Json& json) {
+  std::vector<HeldHistory> held;
+  for (const auto& line : json) {
+    const auto& ages = line.at("ages");
+    held.push_back({line.at("layer"), ages.at(0), ages.at(1), line.at("rows"), {}});
+    if (!line.contains("error")) continue;
+    const auto& error = line.at("error");
+    held.back().error = {error.at("mean"), error.at("median"), error.at("p90"), error.at("cosine")};
+  }
+  return held;
+}
+
 HistoryCounts history_from(const Json& json) {
   return {json.at("needed_rows"),
           json.at("hits"),
@@ -125,6 +151,7 @@ Json epoch_json(const EpochReport& epoch) {
   json["input_rows"] = epoch.counts.input_rows;
   if (epoch.dealing) json["dealing"] = dealing_json(*epoch.dealing);
   if (epoch.history) json["history"] = history_json(*epoch.history);
+  if (epoch.history) json["history"]["held"] = held_json(epoch.held);
   return json;
 }
 
@@ -250,7 +277,10 @@ EpochReport epoch_from(const Json& json) {
   epoch.bytes = volumes_from(json.at("bytes"));
   epoch.steps = volumes_from(json.at("steps"));
   if (json.contains("dealing")) epoch.dealing = dealing_from(json.at("dealing"));
-  if (json.contains("history")) epoch.history = history_from(json.at("history"));
+  if (json.contains("history")) {
+    epoch.history = history_from(json.at("history"));
+    if (json.at("history").contains("held")) epoch.held = held_from(json.at("history").at("held"));
+  }
   return epoch;
 }
 
@@ -353,6 +383,30 @@ std::string dealing_line(const std::vector<EpochReport>& epochs) {
       "dealt: {:.1f} % of the input rows are local; most of a rank over the mean: sampled edges {:.2f}, "
       "remote rows {:.2f}\n",
       100 * all.local_share(), all.edges / count, all.remote / count);
+}
+
+std::string history_lines(const std::vector<EpochReport>& epochs) {
+  HistoryCounts sum;
+  for (const auto& epoch : epochs)
+    if (epoch.history) sum.add(*epoch.history);
+  if (sum.needed == 0) return {};
+  const auto share = [](std::int64_t part, std::int64_t all) {
+    return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0.0;
+  };
+  auto text = fmt::format(
+      "history: {:.0f} % of the hidden rows were read, not computed; left of the sample: {:.0f} % "
+      "of its input rows, {:.0f} % of its edges\n",
+      100 * share(sum.hits, sum.needed), 100 * share(sum.inputs, sum.inputs_before),
+      100 * share(sum.entries, sum.entries_before));
+  for (const auto& some : epochs.back().held) {
+    if (!some.error) continue;
+    const auto ages = some.youngest == some.oldest ? fmt::format("{}", some.oldest)
+                                                   : fmt::format("{} to {}", some.youngest, some.oldest);
+    text +=
+        fmt::format("  layer {}, {} steps old: {} rows, error {:.2f} (90 %: below {:.2f}), cosine {:.3f}\n",
+                    some.layer, ages, some.rows, some.error->median, some.error->p90, some.error->cosine);
+  }
+  return text;
 }
 
 std::string volume_table(const std::vector<EpochReport>& epochs, int ranks) {

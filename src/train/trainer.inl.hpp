@@ -166,7 +166,11 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
     report.dealing = dealing_of(grid_.world(), edges_done_, rows_done_, remote_rows_done_);
   report.counts = sum_over_ranks(pipeline_.counts_of_epoch(), grid_.world());
   report.counts.add(restored_counts_);
-  if (history_) report.history = history_of_done();
+  if (history_) {
+    report.history = history_of_done();
+    report.held =
+        count_held(grid_.world(), history_->held(space_, step_of_job(cursor_, plan.steps()), nullptr));
+  }
   const auto losses = to_host(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
@@ -300,13 +304,17 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
 template <class Space>
 bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochReport& report) {
   const StageTimers::Scope time(timers_, "evaluate");
-  const auto result = job_.evaluator.evaluate(space_, network_, progress.goes_on);
+  auto hidden = hidden_to_audit();
+  std::vector<RowSinkOn<Space>*> sinks;
+  for (auto& layer : hidden) sinks.push_back(layer ? &*layer : nullptr);
+  const auto result = job_.evaluator.evaluate(space_, network_, progress.goes_on, sinks);
   if (job_.sampling_grid != nullptr) grid_.traffic().take_over(job_.sampling_grid->traffic());
   if (!result) {
     save_unevaluated(progress, report);
     return false;
   }
   const auto& evaluation = *result;
+  if (!hidden.empty()) report.held = audit(hidden);
   report.train = evaluation.train;
   if (evaluation.valid.vertices > 0) report.valid = evaluation.valid;
   const bool judged = evaluation.valid.vertices > 0;
@@ -322,6 +330,33 @@ bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochRep
   }
   keep_best();
   return true;
+}
+
+// Of the layers that history keeps, where it is to be audited; of the others nothing.
+template <class Space>
+HiddenRowsOn<Space> TrainerOn<Space>::hidden_to_audit() const {
+  HiddenRowsOn<Space> hidden;
+  if (!history_ || !job_.config.history.audit) return hidden;
+  hidden.resize(static_cast<std::size_t>(network_.shape().layers - 1));
+  const auto rows = job_.evaluator.shares().size(grid_.world().rank());
+  for (const int layer : history_->shape().layers) hidden[layer - 1].emplace(rows, history_->shape().width);
+  return hidden;
+}
+
+// Collective.
+template <class Space>
+std::vector<HeldHistory> TrainerOn<Space>::audit(HiddenRowsOn<Space>& hidden) {
+  std::vector<Matrix<float>> exact(hidden.size() + 1);
+  for (std::size_t l = 0; l < hidden.size(); ++l) {
+    if (!hidden[l]) continue;
+    const auto rows = hidden[l]->release();
+    exact[l + 1] = Matrix<float>(rows.rows, rows.columns);
+    exact[l + 1].data = copy_from(space_, rows.data);
+  }
+  Matrix<float> rows;
+  const auto steps = plan_of_epoch(job_, cursor_.epoch).steps();
+  const auto held = history_->held(space_, step_of_job(cursor_, steps), &rows);
+  return audit_held(grid_.world(), held, rows, job_.evaluator.shares(), exact, "evaluate");
 }
 
 // Collective.

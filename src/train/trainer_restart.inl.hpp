@@ -76,7 +76,7 @@ TrainingState TrainerOn<Space>::state(bool within_epoch) {
     if (!best_.empty())
       std::ranges::move(embeddings->state_of_kept(best_embeddings_), std::back_inserter(state.tensors));
   }
-  if (history_) {
+  if (history_ && job_.config.history.saved) {
     const auto steps = plan_of_epoch(job_, cursor_.epoch).steps();
     std::ranges::move(history_->state(space_, step_of_job(cursor_, steps)),
                       std::back_inserter(state.tensors));

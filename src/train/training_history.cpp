@@ -6,6 +6,19 @@
 
 namespace espalier {
 
+HistoryShape history_shape(const Config& config) {
+  HistoryShape shape;
+  shape.layers.assign(config.history.layers.begin(), config.history.layers.end());
+  if (shape.layers.empty())
+    for (int layer = 1; layer < static_cast<int>(config.model.layers); ++layer) shape.layers.push_back(layer);
+  shape.width = config.model.hidden;
+  shape.precision = history_precision_of(config.history.stored);
+  shape.t_stale = config.history.t_stale;
+  shape.lag = static_cast<int>(config.history.lag);
+  shape.entries = config.history.entries;
+  return shape;
+}
+
 void check_history(const Config& config) {
   const auto& history = config.history;
   const auto& model = config.model;
@@ -13,9 +26,14 @@ void check_history(const Config& config) {
   if (model.layers < 2)
     usage_error("history.kind = \"{}\" keeps rows of hidden layers, and model.layers is 1; use \"none\"",
                 history.kind);
-  if (model.layers > 9 && history.scope == "grid")
+  for (std::size_t k = 0; k < history.layers.size(); ++k)
+    if (history.layers[k] >= model.layers || (k > 0 && history.layers[k] <= history.layers[k - 1]))
+      usage_error("history.layers names hidden layers 1 .. {}, each once, ascending; not {} at place {}",
+                  model.layers - 1, history.layers[k], k + 1);
+  if (history_shape(config).layers.size() > 8 && history.scope == "grid")
     usage_error(
-        "history.scope = \"grid\" keeps at most 8 hidden layers, and model.layers is {}; use \"lane\"",
+        "history.scope = \"grid\" keeps at most 8 hidden layers, and model.layers is {}; name them in "
+        "history.layers, or use \"lane\"",
         model.layers);
   if (model.normalize == "batch")
     usage_error(

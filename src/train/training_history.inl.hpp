@@ -14,17 +14,6 @@
 
 namespace espalier {
 
-inline HistoryShape history_shape(const Config& config) {
-  HistoryShape shape;
-  for (int layer = 1; layer < static_cast<int>(config.model.layers); ++layer) shape.layers.push_back(layer);
-  shape.width = config.model.hidden;
-  shape.precision = history_precision_of(config.history.stored);
-  shape.t_stale = config.history.t_stale;
-  shape.lag = static_cast<int>(config.history.lag);
-  shape.entries = config.history.entries;
-  return shape;
-}
-
 template <class Space>
 HistoryCounts counts_of(const PrunedMinibatchOn<Space>& pruned) {
   HistoryCounts counts = {.inputs_before = pruned.before.inputs,
@@ -253,27 +242,57 @@ std::vector<StateTensor> TrainingHistoryOn<Space>::state(const Space& space, std
 
   const auto run_of = [runs](RowRange rows) -> const Run& {
     return *std::ranges::find_if(
-        *runs, [&](const Run& run) { return run.rows.begin <= rows.begin && rows.end <= run.rows.end; });
+        *runs, [&](const Run& some) { return some.rows.begin <= rows.begin && rows.end <= some.rows.end; });
   };
   const auto write_counts = [counts](RowRange rows, float* to) {
     for (auto k = rows.begin; k < rows.end; ++k) *as_words(to++) = static_cast<std::uint32_t>((*counts)[k]);
   };
   const auto write_records = [run_of, next](RowRange rows, float* to) {
-    const auto& run = run_of(rows);
+    const auto& of = run_of(rows);
     for (auto k = rows.begin; k < rows.end; ++k, to += kRecordWords)
-      put_record(run.records[k - run.rows.begin], next, as_words(to));
+      put_record(of.records[k - of.rows.begin], next, as_words(to));
   };
   const auto write_rows = [run_of, space](RowRange rows, float* to) {
-    const auto& run = run_of(rows);
-    const auto records =
-        std::span(run.records).subspan(static_cast<std::size_t>(rows.begin - run.rows.begin));
-    run.cache->read_records(space, records.first(static_cast<std::size_t>(rows.size())), as_words(to));
+    const auto& of = run_of(rows);
+    const auto records = std::span(of.records).subspan(static_cast<std::size_t>(rows.begin - of.rows.begin));
+    of.cache->read_records(space, records.first(static_cast<std::size_t>(rows.size())), as_words(to));
   };
   const auto words = history_row_bytes(shape_.precision, shape_.width) / 4;
   const RowRange all_counts = {0, world.rank() == 0 ? parts() : 0};
   return {{tensor_name("counts"), parts(), 1, {all_counts}, write_counts, true},
           {tensor_name("records"), total, kRecordWords, mine, write_records, true},
           {tensor_name("rows"), total, words, mine, write_rows, true}};
+}
+
+// All that this rank keeps.
+template <class Space>
+std::vector<HistoryCacheOn<Space>*> TrainingHistoryOn<Space>::caches() {
+  std::vector<HistoryCacheOn<Space>*> caches;
+  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
+    caches.push_back(&of_grid->part());
+  else
+    for (auto& [number, cache] : std::get<Lanes>(cache_)) caches.push_back(&cache);
+  return caches;
+}
+
+template <class Space>
+std::vector<HeldRow> TrainingHistoryOn<Space>::held(const Space& space, std::int64_t next,
+                                                    Matrix<float>* rows) {
+  std::vector<HeldRow> held;
+  std::vector<std::uint32_t> words;
+  for (auto* const cache : caches()) {
+    const auto records = cache->readable(space, next);
+    for (const auto& record : records) held.push_back({record.layer, record.vertex, next - record.stamp});
+    if (rows == nullptr) continue;
+    const auto before = std::ssize(words);
+    words.resize(static_cast<std::size_t>(before + std::ssize(records) * cache->row_words()));
+    cache->read_records(space, records, words.data() + before);
+  }
+  if (rows != nullptr) {
+    rows->resize(std::ssize(held), shape_.width);
+    from_kept_words(shape_.precision, words.data(), *rows);
+  }
+  return held;
 }
 
 template <class Space>

@@ -188,6 +188,33 @@ class HistoryTest(ProgramTest):
             self.assertRegex(output, f"warning: .*has no history with .*{change.split('=')[1]}.* begins empty")
             self.assertEqual(len(self.report(self.folder / "other")["epochs"]), 2)
 
+    def test_what_is_held_and_how_far_it_is_from_exact(self):
+        job = (*ON, "sampler.fanout=[-1,-1,-1]", "model.dropout=0", "history.audit=true", "history.layers=[2]")
+        held = self.train(*job, "history.t_stale=3")["epochs"][-1]["history"]["held"]
+        self.assertEqual({line["layer"] for line in held}, {2})
+        self.assertEqual({tuple(line["ages"]) for line in held}, {(2, 3)}, "read 2 or 3 steps old")
+        self.assertTrue(all(0.001 < line["error"]["median"] <= line["error"]["p90"] < 1 for line in held), held)
+        # Where nothing learns and all neighbours are sampled, rows are exact, but for how they are kept.
+        still = (*job, "train.learning_rate=1e-12", "history.layers=[]")
+        for stored, most in (("fp32", 1e-5), ("fp16", 1e-3), ("uint8", 1e-2)):
+            epochs = self.train(*still, f"history.stored={stored}")["epochs"]
+            for line in epochs[-1]["history"]["held"]:
+                self.assertLess(line["error"]["p90"], most, stored)
+                self.assertAlmostEqual(line["error"]["cosine"], 1, delta=most)
+        for scope in ("grid", "lane"):
+            expected = self.history(self.train(*ON, "history.audit=true", f"history.scope={scope}"))
+            found = self.history(self.train(*ON, "history.audit=true", f"history.scope={scope}", "grid.replication=2",
+                                            "run.overlap=true", ranks=4))
+            self.assertEqual(found, expected)
+            self.assertGreater(len(expected[-3][3]["held"]), 3)
+
+    def test_not_saved_it_begins_empty_and_says_so(self):
+        job = (*ON, "run.restart=auto", "history.saved=false")
+        self.assertEqual(espalier("train", self.config, *job, "run.max_minutes=1e-9")[0], 5)
+        with h5py.File(self.output / "checkpoints" / "latest") as file:
+            self.assertNotIn("history", file)
+        self.assertRegex(self.succeed("train", self.config, *job), "warning: .*has no history.* begins empty")
+
     def test_plan_counts_without(self):
         output = self.succeed("plan", self.config, *ON, "--ranks", 2)
         self.assertIn("without history.kind", output)
@@ -213,6 +240,8 @@ class HistoryTest(ProgramTest):
             self.fail_with(2, words, "train", self.config, "history.kind=replace", *overrides)
         refuse(["history.p_grad", "1"], "history.p_grad=1.5")
         refuse(["history.t_stale", "0"], "history.t_stale=-1")
+        for layers in ("[3]", "[2,1]", "[1,1]", "[0]"):
+            refuse(["history.layers", "1"], f"history.layers={layers}")
         refuse(["model.layers is 1"], "model.layers=1", "model.hidden=256", "model.dropout=0.5", "sampler.fanout=[5]")
         refuse(["history.lag = 0", "run.overlap", "1"], "history.lag=0", "run.overlap=true")
         refuse(["history.lag = 1", "run.prefetch_steps = 2", "3"], "run.overlap=true", "run.prefetch_steps=2")

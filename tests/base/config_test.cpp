@@ -97,6 +97,9 @@ scope = "lane"
 lag = 2
 stored = "uint8"
 entries = 1000
+layers = [1, 2]
+saved = false
+audit = true
 [run]
 device = "cuda"
 threads = 6
@@ -194,7 +197,7 @@ TEST(Config, EveryBadValueHasItsMessage) {
       {"[sampler]\nfanout = [15, 0, 5]\n", "sampler.fanout holds a 0"},
       {"[sampler]\nfanout = [15, -2, 5]\n", "sampler.fanout = -2 is below its least value, -1"},
       {"[sampler]\nfanout = 15\n", "sampler.fanout must be a list of whole numbers"},
-      {"[sampler]\nfanout = []\n", "sampler.fanout must be a list of whole numbers"},
+      {"[sampler]\nfanout = []\n", "sampler.fanout has 0 entries but model.layers = 3"},
       {"[sampler]\nfanout = [15, \"x\", 5]\n", "sampler.fanout must be a whole number"},
       {"[sampler]\nbatch_size = 0\n", "sampler.batch_size = 0 is below"},
       {"[grid]\nreplication = 0\n", "grid.replication = 0 is below its least value, 1"},

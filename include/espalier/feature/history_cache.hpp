@@ -47,6 +47,10 @@ HistoryPrecision history_precision_of(const std::string& name);
 /// Of one row: 4 f, 2 f, or f + 8, as multiples of 4.
 std::int64_t history_row_bytes(HistoryPrecision precision, std::int64_t width);
 
+/// rows = in float32 what lies in `words` as it is kept [rows.rows, history_row_bytes / 4]. Memory
+/// of the host.
+void from_kept_words(HistoryPrecision precision, const std::uint32_t* words, MatrixView<float> rows);
+
 inline constexpr int kHistoryShards = 1024;
 
 /// The shard that a vertex is of, in every layer.
@@ -161,6 +165,10 @@ class HistoryCacheOn {
   void write_kept(std::int64_t step, std::span<const HistoryRecord> writes,
                   Array<Space, std::uint32_t> words);
 
+  /// What step `next` may read: of records(space, next) those that are held and not too old. In no
+  /// order.
+  std::vector<HistoryRecord> readable(const Space& space, std::int64_t next);
+
   // ---- State ----------------------------------------------------------------------------------
 
   /// What step `next` finds, and what waits behind that, in their order: the same whether steps
@@ -178,6 +186,7 @@ class HistoryCacheOn {
   struct Kept;
 
   void commit_for(const Space& space, std::int64_t next);
+  std::vector<HistoryRecord> held(const Space& space, std::int64_t next);
 
   HistoryShape shape_;
   std::unique_ptr<Kept> kept_;

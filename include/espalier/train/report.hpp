@@ -18,6 +18,7 @@
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluation.hpp"
+#include "espalier/train/history_audit.hpp"
 #include "espalier/train/history_counts.hpp"
 
 namespace espalier {
@@ -62,6 +63,7 @@ struct EpochReport {
                                         ///< split is empty
   SampleCounts counts;
   std::optional<HistoryCounts> history;         ///< of training with history
+  std::vector<HeldHistory> held;                ///< and what its caches held at the end
   std::optional<Dealing> dealing;               ///< of training on several ranks, as
                                                 ///< seconds and bytes
   std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages
@@ -125,6 +127,9 @@ std::string stage_table(const std::vector<EpochReport>& epochs);
 
 /// One line of how the work was dealt, over epochs; empty where there is one rank.
 std::string dealing_line(const std::vector<EpochReport>& epochs);
+
+/// What history spared, and what it held after the last epoch; empty without.
+std::string history_lines(const std::vector<EpochReport>& epochs);
 
 /// A table stage or step | messages | bytes | per rank | max rank | predicted | counted /
 /// predicted, over epochs.

@@ -31,6 +31,10 @@
 
 namespace espalier {
 
+/// Rows of H[1], H[2], .. over the whole graph, of those layers that are asked for.
+template <class Space>
+using HiddenRowsOn = std::vector<std::optional<KeptRowsOn<Space>>>;
+
 /// What happens between two steps.
 enum class Next { kGoOn, kSave, kSaveAndStop };
 
@@ -100,6 +104,8 @@ class TrainerOn {
   void run_minibatch(const TrainingStepOn<Space>& work, std::size_t number, const EpochPlan& plan,
                      double scale, std::int64_t batches);
   bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
+  HiddenRowsOn<Space> hidden_to_audit() const;
+  std::vector<HeldHistory> audit(HiddenRowsOn<Space>& hidden);
   void save_unevaluated(const TrainingProgress& progress, const EpochReport& report);
   /// The trained tensors of the network, and the optimiser's, with their names in a checkpoint.
   struct TensorPlace {

@@ -8,6 +8,7 @@
 //     end       all minibatches of the step are done
 //
 //     state     what a checkpoint holds; `restore` goes on from it, on any grid
+//     held      what there is, for the report (train/history_audit.hpp)
 //
 // Law: which rows hit, and with what bits, depends on (config, graph) only: step t reads what steps
 // up to t - 1 - lag have left, and steps are counted from the first of the job. So prefetching
@@ -28,6 +29,7 @@
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/prune.hpp"
+#include "espalier/train/history_audit.hpp"
 #include "espalier/train/history_counts.hpp"
 #include "espalier/train/history_policy.hpp"
 
@@ -35,6 +37,9 @@ namespace espalier {
 
 /// Throws UserError(kUsage) where history and other keys do not go together.
 void check_history(const Config& config);
+
+/// What the keys say of a cache.
+HistoryShape history_shape(const Config& config);
 
 /// A minibatch that was pruned, and H[l] of the rows that it reads.
 template <class Space>
@@ -77,6 +82,12 @@ class TrainingHistoryOn {
   /// next `begin` or `end`.
   std::vector<StateTensor> state(const Space& space, std::int64_t next);
 
+  /// Not collective. What step `next` may read of the caches of this rank; `rows`, unless null:
+  /// in float32, memory of the host. `next` as above.
+  std::vector<HeldRow> held(const Space& space, std::int64_t next, Matrix<float>* rows);
+
+  const HistoryShape& shape() const { return shape_; }
+
   /// Not collective. Goes on from those tensors of a checkpoint, as step `next`; false where it has
   /// none for this scope and precision: then history is empty.
   bool restore(const Space& space, std::int64_t next, std::span<const StateTensor> tensors);
@@ -93,6 +104,7 @@ class TrainingHistoryOn {
 
   std::int64_t lane_number(std::int64_t batch) const;
   HistoryCacheOn<Space>& lane(std::int64_t number);
+  std::vector<HistoryCacheOn<Space>*> caches();
   HistoryCacheOn<Space>& lane_of(std::int64_t batch) { return lane(lane_number(batch)); }
   void begin_lanes(const Space& space, std::int64_t step, std::span<const MinibatchOn<Space>> minibatches);
 
