@@ -56,6 +56,34 @@ inline std::vector<std::int64_t> in_words(std::span<const std::int64_t> counts, 
   return sizes;
 }
 
+/// Marks of which of several ranks' rows for one key stays: that of the lowest batch.
+inline Buffer<std::uint8_t> lowest_of_each_key(std::span<const WrittenKey> keys) {
+  IdMap numbers(std::ssize(keys));
+  std::vector<std::size_t> lowest;
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    const auto number = static_cast<std::size_t>(numbers.insert(keys[k].key));
+    if (number == lowest.size())
+      lowest.push_back(k);
+    else if (keys[k].batch < keys[lowest[number]].batch)
+      lowest[number] = k;
+  }
+  Buffer<std::uint8_t> marks(keys.size(), 0);
+  for (const auto k : lowest) marks[k] = 1;
+  return marks;
+}
+
+/// How many of counts[r] marks, one rank's after the other's, are set.
+inline std::vector<std::int64_t> marked_of_each_rank(std::span<const std::uint8_t> marks,
+                                                     std::span<const std::int64_t> counts) {
+  std::vector<std::int64_t> marked;
+  std::size_t next = 0;
+  for (const auto count : counts) {
+    auto& of_rank = marked.emplace_back(0);
+    for (std::int64_t k = 0; k < count; ++k) of_rank += marks[next++];
+  }
+  return marked;
+}
+
 /// Rows and evictions of steps under way, on the rank whose batches they are of.
 template <class Space>
 struct GridHistoryOn<Space>::Outgoing : HistoryStepsOn<Space> {};
@@ -177,27 +205,38 @@ void GridHistoryOn<Space>::end(const Space& space, std::int64_t step, std::strin
   std::ranges::stable_sort(writes, {}, [&](const IndexedWrite& write) { return to_rank(write.key); });
   std::vector<std::int64_t> counts(static_cast<std::size_t>(world.size()), 0);
   Buffer<WrittenKey> keys;
-  std::vector<PlacedRow> placed;
   for (const auto& write : writes) {
     ++counts[to_rank(write.key)];
-    placed.push_back({write.source, std::ssize(keys)});
     keys.push_back({write.key, write.score, write.batch});
   }
-  Array<Space, std::uint32_t> rows(keys.size() * static_cast<std::size_t>(words));
-  out.place(space, std::move(placed), words, rows.data());
-  const KeysByRank evicted(out.evictions, world.size(), to_rank);
-
   const auto theirs = world.host().all_to_all_v(std::span<const WrittenKey>(keys), counts, label);
-  Array<Space, std::uint32_t> arrived(theirs.data.size() * static_cast<std::size_t>(words));
-  world.all_to_all_v(rows.data(), in_words(counts, words), arrived.data(), in_words(theirs.counts, words),
-                     label);
+
+  // Rows that will not be held stay where they are.
+  const auto taken = lowest_of_each_key(theirs.data);
+  Buffer<std::uint8_t> wanted;
+  world.host().all_to_all_v(std::span<const std::uint8_t>(taken), theirs.counts, counts, wanted, label);
+  std::vector<PlacedRow> placed;
+  for (std::size_t k = 0; k < writes.size(); ++k)
+    if (wanted[k] != 0) placed.push_back({writes[k].source, std::ssize(placed)});
+  const auto sent = std::ssize(placed);
+  Array<Space, std::uint32_t> rows(static_cast<std::size_t>(sent * words));
+  out.place(space, std::move(placed), words, rows.data());
+  const auto sizes = marked_of_each_rank(wanted, counts),
+             arriving = marked_of_each_rank(taken, theirs.counts);
+  Array<Space, std::uint32_t> arrived(
+      static_cast<std::size_t>(std::reduce(arriving.begin(), arriving.end(), std::int64_t{0}) * words));
+  world.all_to_all_v(rows.data(), in_words(sizes, words), arrived.data(), in_words(arriving, words), label);
+  const KeysByRank evicted(out.evictions, world.size(), to_rank);
   const auto dropped =
       world.host().all_to_all_v(std::span<const std::int64_t>(evicted.keys), evicted.counts, label);
 
   std::vector<HistoryRecord> records;
-  for (const auto& write : theirs.data)
-    records.push_back({HistoryRecord::Kind::kWritten, layer_of(write.key), vertex_of(write.key), step,
-                       write.batch, write.score});
+  for (std::size_t k = 0; k < taken.size(); ++k) {
+    const auto& write = theirs.data[k];
+    if (taken[k] != 0)
+      records.push_back({HistoryRecord::Kind::kWritten, layer_of(write.key), vertex_of(write.key), step,
+                         write.batch, write.score});
+  }
   part_.write_kept(step, records, std::move(arrived));
   for (const auto key : dropped.data) {
     const auto vertex = vertex_of(key);
@@ -205,7 +244,7 @@ void GridHistoryOn<Space>::end(const Space& space, std::int64_t step, std::strin
   }
   part_.end(step);
   const auto cost =
-      history_write_cost(world.size(), static_cast<double>(keys.size()),
+      history_write_cost(world.size(), static_cast<double>(keys.size()), static_cast<double>(sent),
                          static_cast<double>(evicted.keys.size()), 4.0 * static_cast<double>(words));
   grid_->traffic().predict(label, cost.messages, cost.bytes);
   outgoing_->all.erase(step);

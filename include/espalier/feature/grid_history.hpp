@@ -7,8 +7,8 @@
 //     find    asks each rank which of my vertices of F[1] hit, in any layer: an id there, a byte
 //             (a bit for each layer) back; F[l] is a prefix of F[1]
 //     read    asks for the rows that are needed: a key there, a row as it is kept back
-//     end     sends rows and evictions where they belong: a row with its key, score and batch; of
-//             my batches' rows for one key only the lowest batch's
+//     end     tells each rank which of its rows my batches write: key, score and batch there, a byte
+//             back; rows that will be held follow (of one key the lowest batch's), and evictions
 //
 // each once for all of a rank's batches, whose lists are put together first, by all-to-all-v over
 // the whole grid. Bytes are booked under the caller's label beside what the model expects

@@ -27,14 +27,15 @@ inline Cost history_read_cost(int ranks, double rows, double row_bytes) {
   return history_question_cost(ranks, rows, row_bytes);
 }
 
-/// Rows that are written and rows that are evicted: counts of both, what stands beside the rows,
-/// the rows, keys.
-inline Cost history_write_cost(int ranks, double writes, double evictions, double row_bytes) {
+/// Rows that are written, of which those that will be held travel, and rows that are evicted:
+/// counts of both, what stands beside the rows, a byte for each back, the rows, keys.
+inline Cost history_write_cost(int ranks, double writes, double rows, double evictions, double row_bytes) {
   const double others = ranks - 1;
-  return {5 * others,
-          16 * others +
-              others / ranks * (writes * (kHistoryWriteBytes + row_bytes) + evictions * kHistoryKeyBytes),
-          ranks > 1 ? 5.0 : 0.0};
+  return {
+      6 * others,
+      16 * others + others / ranks *
+                        (writes * (kHistoryWriteBytes + 1) + rows * row_bytes + evictions * kHistoryKeyBytes),
+      ranks > 1 ? 6.0 : 0.0};
 }
 
 }  // namespace espalier
