@@ -133,6 +133,7 @@ bool StepPipelineOn<Space>::begin_step() {
   {
     const typename StageClock<Space>::Scope time(clock_, "sample");
     booked_to(epoch, [&] { epoch->sampler.sample_until(space_, end); });
+    if (history_ != nullptr && history_->looks_ahead() && !epoch->expected) expect(*epoch);
     minibatches = epoch->sampler.take(begin, end);
     if (ahead_) sample_ahead(*epoch);
   }
@@ -150,6 +151,24 @@ bool StepPipelineOn<Space>::begin_step() {
   begun_.push_back(
       {epoch, {.minibatches = std::move(minibatches), .pruned = std::move(pruned)}, std::move(pending)});
   return true;
+}
+
+// Tells history all minibatches of an epoch from the step on that is being begun.
+template <class Space>
+void StepPipelineOn<Space>::expect(Epoch& epoch) {
+  const auto& plan = epoch.plan;
+  const auto first = next_step_ - 1;
+  std::vector<ExpectedMinibatchOn<Space>> minibatches;
+  const auto& waiting = epoch.sampler.waiting();
+  auto at = waiting.begin();
+  for (auto step = first; step < plan.steps(); ++step)
+    for (; at != waiting.end() && at->first < plan.step_end(step); ++at)
+      minibatches.push_back({step_of_job(plan, step), &at->second});
+  booked_to(&epoch, [&] {
+    history_->expect(space_, minibatches, step_of_job(plan, first), step_of_job(plan, plan.steps()),
+                     kHistory);
+  });
+  epoch.expected = true;
 }
 
 // Keeps one window under way on the sampling thread: the next of this epoch, or the first

@@ -98,6 +98,7 @@ lag = 2
 stored = "uint8"
 entries = 1000
 layers = [1, 2]
+admit = "awaited"
 saved = false
 audit = true
 [run]

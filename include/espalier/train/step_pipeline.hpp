@@ -76,6 +76,7 @@ class StepPipelineOn {
   struct Epoch {
     EpochPlan plan;
     EpochSamplerOn<Space> sampler;
+    bool expected = false;  ///< does history know its minibatches?
     Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead);
   };
   struct BegunStep {
@@ -89,6 +90,7 @@ class StepPipelineOn {
   std::unique_ptr<Epoch> open(const Cursor& start);
   Epoch* epoch_of_next_step();
   bool begin_step();
+  void expect(Epoch& epoch);
   void sample_ahead(Epoch& epoch);
   void look_ahead();
   std::int64_t depth() const;

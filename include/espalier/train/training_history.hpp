@@ -1,6 +1,8 @@
 // History in training (FreshGNN): rows of H[l] that have stopped changing are read, not computed,
 // and what only they need leaves the minibatch.
 //
+//     expect    the minibatches of an epoch, where all are drawn at once: only rows that one of them
+//               can read are kept
 //     begin     a step's minibatches, before their features are fetched: which rows hit, pruned
 //               minibatches, the rows that they read (feature/grid_history.hpp)
 //     note      of a minibatch, when its backward pass is done: rows with small gradients are
@@ -60,6 +62,15 @@ class TrainingHistoryOn {
 
   /// Is there anything to read or to write in a step of this number, from 0?
   bool works(std::int64_t step) const { return can_hit_ && step >= history_.start; }
+
+  /// Are all minibatches of an epoch to be drawn before its first step?
+  bool looks_ahead() const { return can_hit_ && history_.admit == "awaited"; }
+
+  /// Collective over the grid, before the `begin` of step `first`: the minibatches that this rank
+  /// keeps of the steps first .. end - 1, by step, the rest of an epoch. Rows that none of these
+  /// steps can read are not kept.
+  void expect(const Space& space, std::span<const ExpectedMinibatchOn<Space>> minibatches, std::int64_t first,
+              std::int64_t end, std::string_view label);
 
   /// Collective over the grid. The minibatches of a step become their pruned forms, with the list
   /// of input vertices in place of all; what they were is in `step`.
