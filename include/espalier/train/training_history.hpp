@@ -1,8 +1,8 @@
 // History in training (FreshGNN): rows of H[l] that have stopped changing are read, not computed,
 // and what only they need leaves the minibatch.
 //
-//     expect    the minibatches of an epoch, where all are drawn at once: only rows that one of them
-//               can read are kept
+//     expect    the minibatches of an epoch, where all are drawn at once: only rows that one of
+//               them can read are kept
 //     begin     a step's minibatches, before their features are fetched: which rows hit, pruned
 //               minibatches, the rows that they read (feature/grid_history.hpp)
 //     note      of a minibatch, when its backward pass is done: rows with small gradients are
