@@ -8,7 +8,8 @@
 //             (a bit for each layer) back; F[l] is a prefix of F[1]
 //     read    asks for the rows that are needed: a key there, a row as it is kept back
 //     end     tells each rank which of its rows my batches write: key, score and batch there, a
-//             byte back; rows that will be held follow (of one key the lowest batch's), and evictions
+//             byte back; rows that will be held follow (of one key the lowest batch's), and
+//             evictions
 //
 // and, where all minibatches of an epoch are drawn before its first step, once
 //
