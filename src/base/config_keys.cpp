@@ -23,6 +23,7 @@ const Needs kSteps = {"train.lr_schedule", [](const Config& c) { return c.train.
 const Needs kOverlap = {"run.overlap", [](const Config& c) { return c.run.overlap; }, "true"};
 const Needs kLocalBatches = {"sampler.batches", [](const Config& c) { return c.sampler.batches == "local"; },
                              "\"local\""};
+const Needs kLabor = {"sampler.kind", [](const Config& c) { return c.sampler.kind == "labor"; }, "\"labor\""};
 const Needs kDecay = {"train.weight_decay", [](const Config& c) { return c.train.weight_decay > 0; },
                       "a number above 0"};
 const Needs kEvaluations = {"train.eval_every", [](const Config& c) { return c.train.eval_every > 0; },
@@ -120,6 +121,13 @@ std::vector<Key> bind_keys(Config& c) {
        &c.sampler.mode,
        "variant of ladies and fastgcn: how picks are weighted",
        {"paper", "reference", "debiased"}},
+      {"sampler.share_batches",
+       &c.sampler.share_batches,
+       "how many batches in a row of labor draw by the same random numbers, so that their picks overlap",
+       {},
+       1,
+       kNoLimit,
+       {kLabor}},
       {"model.kind",
        &c.model.kind,
        "the layers of the network (`espalier help train` says what each is)",
