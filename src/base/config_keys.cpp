@@ -30,6 +30,8 @@ const Needs kEvaluations = {"train.eval_every", [](const Config& c) { return c.t
                             "1 or more"};
 const Needs kHistory = {"history.kind", [](const Config& c) { return c.history.kind != "none"; },
                         "\"replace\""};
+const Needs kReplace = {"history.kind", [](const Config& c) { return c.history.kind == "replace"; },
+                        "\"replace\""};
 const Needs kSumsInAnyOrder = {"train.reproducible", [](const Config& c) { return !c.train.reproducible; },
                                "false"};
 
@@ -295,15 +297,16 @@ std::vector<Key> bind_keys(Config& c) {
        {kSumsInAnyOrder}},
       {"history.kind",
        &c.history.kind,
-       "replace: rows of hidden layers that have stopped changing are read from a cache, not computed",
-       {"none", "replace"}},
+       "replace: rows of hidden layers that have stopped changing are read from a cache, not computed | "
+       "variate: kept rows of all neighbours correct the sums over a few",
+       {"none", "replace", "variate"}},
       {"history.p_grad",
        &c.history.p_grad,
        "share of a layer's needed rows, those with the smallest gradients, that may stay in the cache",
        {},
        0,
        1,
-       {kHistory}},
+       {kReplace}},
       {"history.t_stale",
        &c.history.t_stale,
        "how many steps old a row may be when it is read",
