@@ -93,6 +93,9 @@ void go_on_from(Restart& restart, const Job& job, TrainerOn<Space>& trainer, Run
               checkpoint.graph.content.datasets.empty() ? "the checkpoint" : "the graph file");
 }
 
+// Whole rows that history asks for are booked beside what else it moves.
+constexpr const char* kHistoryRows = "fetch/history";
+
 // What it means for a run in steps that it ends at once.
 const char* where_to_go_on(const Job& job) {
   return job.config.run.restart == "auto"
@@ -103,8 +106,8 @@ const char* where_to_go_on(const Job& job) {
 // Trains on a space with what was set up there, and reports.
 template <class Space>
 void train(Job& job, std::optional<Restart>& restart, const Space& space, const GridOn<Space>& grid,
-           SamplerOn<Space>& sampler, SamplerOn<Space>& whole_rows, const InputStoresOn<Space>& input,
-           const Targets& targets) {
+           SamplerOn<Space>& sampler, SamplerOn<Space>& whole_rows, SamplerOn<Space>* rows_for_history,
+           const InputStoresOn<Space>& input, const Targets& targets) {
   note_activity("setting up the training");
   const auto& kind = task_kind_of(job.config.train.task);
   const auto& metric = metric_of(job.config.train);
@@ -115,7 +118,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
   if (!restart) remove_weights(job);
   TrainerOn<Space> trainer(
       space, {grid, job.config, sampler, input, *task, evaluator, job.bulk(), job.batches_per_step(),
-              job.sampling_grid.get(), input_of(job), job.owners.groups.get()});
+              job.sampling_grid.get(), input_of(job), job.owners.groups.get(), rows_for_history});
   auto report = start_report(job, "train", sampler.schedules());
   describe(job, report, sampler.schedules(), trainer.network().parameter_count());
   if (restart) go_on_from(*restart, job, trainer, report);
@@ -171,7 +174,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
     log::info("stopped early: no better validation {} in {} evaluations", metric.words,
               job.config.train.early_stop);
   log::info("\n{}\n{}{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks),
-            dealing_line(report.epochs) + history_lines(report.epochs));
+            dealing_line(report.epochs) + history_lines(report.epochs, job.config.history.kind == "replace"));
   if (report.train)
     log::info("train {}, with the weights of epoch {}", scores_in_words(kind, *report.train),
               result.best_epoch);
@@ -201,10 +204,13 @@ void train_on_gpu(Job& job, std::optional<Restart>& restart, const DistCsr<Index
   const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
   const auto sampler = make_sampler(gpu, job.config.sampler.kind, matrix, shape);
   const auto whole_rows = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape, "evaluate"));
+  std::unique_ptr<SamplerOn<Cuda>> for_history;
+  if (draws_whole_rows(job.config))
+    for_history = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape, kHistoryRows));
   if (job.grid->ranks() > 1)
     log::info("GPUs exchange by {}{}", grid.transport(),
               beside && matrix.parts() > 1 ? fmt::format(", samples by {}", beside->transport()) : "");
-  train(job, restart, gpu, grid, *sampler, *whole_rows, input, targets);
+  train(job, restart, gpu, grid, *sampler, *whole_rows, for_history.get(), input, targets);
 }
 #endif
 
@@ -227,10 +233,13 @@ void run(Job& job, std::optional<Restart>& restart) {
   const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
   const auto sampler = make_sampler(job.config.sampler.kind, a, shape);
   const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape, "evaluate"));
+  std::unique_ptr<Sampler> for_history;
+  if (draws_whole_rows(job.config))
+    for_history = make_sampler("graphsage", a, whole_rows_shape(shape, kHistoryRows));
 
   // 3. Train and report.
   const InputStores input(std::move(features), make_embeddings(job, job.cpu, *job.grid), std::move(edges));
-  train(job, restart, job.cpu, *job.grid, *sampler, *whole_rows, input, *targets);
+  train(job, restart, job.cpu, *job.grid, *sampler, *whole_rows, for_history.get(), input, *targets);
 }
 
 }  // namespace

@@ -23,11 +23,14 @@ const Needs kSteps = {"train.lr_schedule", [](const Config& c) { return c.train.
 const Needs kOverlap = {"run.overlap", [](const Config& c) { return c.run.overlap; }, "true"};
 const Needs kLocalBatches = {"sampler.batches", [](const Config& c) { return c.sampler.batches == "local"; },
                              "\"local\""};
+const Needs kLabor = {"sampler.kind", [](const Config& c) { return c.sampler.kind == "labor"; }, "\"labor\""};
 const Needs kDecay = {"train.weight_decay", [](const Config& c) { return c.train.weight_decay > 0; },
                       "a number above 0"};
 const Needs kEvaluations = {"train.eval_every", [](const Config& c) { return c.train.eval_every > 0; },
                             "1 or more"};
 const Needs kHistory = {"history.kind", [](const Config& c) { return c.history.kind != "none"; },
+                        "\"replace\""};
+const Needs kReplace = {"history.kind", [](const Config& c) { return c.history.kind == "replace"; },
                         "\"replace\""};
 const Needs kSumsInAnyOrder = {"train.reproducible", [](const Config& c) { return !c.train.reproducible; },
                                "false"};
@@ -120,6 +123,13 @@ std::vector<Key> bind_keys(Config& c) {
        &c.sampler.mode,
        "variant of ladies and fastgcn: how picks are weighted",
        {"paper", "reference", "debiased"}},
+      {"sampler.share_batches",
+       &c.sampler.share_batches,
+       "how many batches in a row of labor draw by the same random numbers, so that their picks overlap",
+       {},
+       1,
+       kNoLimit,
+       {kLabor}},
       {"model.kind",
        &c.model.kind,
        "the layers of the network (`espalier help train` says what each is)",
@@ -287,15 +297,16 @@ std::vector<Key> bind_keys(Config& c) {
        {kSumsInAnyOrder}},
       {"history.kind",
        &c.history.kind,
-       "replace: rows of hidden layers that have stopped changing are read from a cache, not computed",
-       {"none", "replace"}},
+       "replace: rows of hidden layers that have stopped changing are read from a cache, not computed | "
+       "variate: kept rows of all neighbours correct the sums over a few",
+       {"none", "replace", "variate"}},
       {"history.p_grad",
        &c.history.p_grad,
        "share of a layer's needed rows, those with the smallest gradients, that may stay in the cache",
        {},
        0,
        1,
-       {kHistory}},
+       {kReplace}},
       {"history.t_stale",
        &c.history.t_stale,
        "how many steps old a row may be when it is read",
@@ -351,7 +362,7 @@ std::vector<Key> bind_keys(Config& c) {
        {"all", "awaited"},
        -kNoLimit,
        kNoLimit,
-       {kHistory}},
+       {kReplace}},
       {"history.saved",
        &c.history.saved,
        "checkpoints hold the cache; without it a job that goes on begins with an empty one: other weights",

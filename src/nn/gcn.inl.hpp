@@ -58,16 +58,17 @@ class GcnLayer final : public Layer<T, Space> {
 
   void forward(const Space& space, const BlockView<Space>& block, InputForm form, ConstMatrixView<T, Space> x,
                Tensors weights, const RandomStream&, M& z) override {
-    const ProductOrder order = form == InputForm::kAggregated ? ProductOrder::kAggregated : order_of(block);
-    gcn_forward<T>(space, block, order, x, tensors(weights), product_, z);
+    const bool aggregated = form == InputForm::kAggregated;
+    order_ = aggregated ? ProductOrder::kAggregateFirst : order_of(block);
+    gcn_forward<T>(space, block, aggregated ? ProductOrder::kAggregated : order_, x, tensors(weights),
+                   product_, z);
   }
 
   void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
-    const ProductOrder order = order_of(block);
-    if (dx != nullptr || order == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
-    gcn_backward<T>(space, scratch.transposed, order, x, tensors(weights), product_, dz, gradients[0], dx);
+    if (dx != nullptr || order_ == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
+    gcn_backward<T>(space, scratch.transposed, order_, x, tensors(weights), product_, dz, gradients[0], dx);
   }
 
   void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -88,7 +89,9 @@ class GcnLayer final : public Layer<T, Space> {
   }
 
   LayerShape shape_;
-  M product_;  ///< B X, or X W where that is multiplied first
+  ProductOrder order_ = ProductOrder::kAggregateFirst;  ///< of the forward pass just before
+  /// B X, or X W where that is multiplied first
+  M product_;
 };
 
 inline MatrixForm gcn_matrix(std::string_view) {
@@ -117,6 +120,7 @@ inline constexpr LayerKind kGcn = {
     .multiplies_block = true,
     .takes_relations = false,
     .takes_bases = false,
+    .takes_variates = true,
     .tensors = gcn_tensors,
     .costs = gcn_costs};
 

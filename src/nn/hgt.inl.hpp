@@ -377,6 +377,7 @@ inline constexpr LayerKind kHgt = {
     .multiplies_block = false,
     .takes_relations = true,
     .takes_bases = false,
+    .takes_variates = false,
     .tensors = hgt_tensors,
     .costs = hgt_costs};
 

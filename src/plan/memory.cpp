@@ -316,6 +316,7 @@ SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int6
           .weighted = config.sampler.weighted && !sampler_kind_of(config.sampler.kind).layer_wise,
           .aggregation = matrix ? Aggregation::kMatrix : Aggregation::kMean,
           .mode = sampler_mode_of(config.sampler.mode),
+          .share_batches = config.sampler.share_batches,
           .schedule = schedule_of(config.grid.schedule),
           .link = {config.grid.latency_us, config.grid.bandwidth_gbs},
           .batch_size = config.sampler.batch_size,

@@ -11,6 +11,11 @@
 // Block values are Horvitz-Thompson's, entry / probability, and unbiased: mean, (1/d) (d/s) = 1/s;
 // matrix (GCN), a_vu d/s with d the off-diagonal entries, and the diagonal kept exactly, outside
 // of the draw.
+//
+// Dependent batches (Balin et al. 2025, "Cooperative minibatching in graph neural networks"): with
+// share_batches = k the batch that r_u is drawn for is n / k rounded down, so k batches in a row
+// tend to include the same vertices, too. Each of them is what it would be as a batch of that
+// number: unbiased; only the joint law of the k changes.
 #include "espalier/base/random_blocks.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "node_wise.hpp"
@@ -22,7 +27,8 @@ namespace {
 template <class Index>
 class LaborDraw final : public RowDraw<Index> {
  public:
-  explicit LaborDraw(Aggregation aggregation) : aggregation_(aggregation) {}
+  explicit LaborDraw(const SamplerShape& shape)
+      : aggregation_(shape.aggregation), share_batches_(shape.share_batches) {}
 
   bool has_values() const override { return true; }
 
@@ -45,7 +51,7 @@ class LaborDraw final : public RowDraw<Index> {
       return;
     }
     BlockKeys keys;
-    std::ranges::fill(keys.batch, static_cast<std::uint64_t>(key.batch));
+    std::ranges::fill(keys.batch, static_cast<std::uint64_t>(key.batch / share_batches_));
     std::ranges::fill(keys.layer, layer_of_relation(0, key.relation));
     for (std::int64_t first = 0; first < row.size; first += kBlocksAtOnce) {
       const auto count = std::min<std::int64_t>(kBlocksAtOnce, row.size - first);
@@ -67,13 +73,14 @@ class LaborDraw final : public RowDraw<Index> {
   }
 
   Aggregation aggregation_;
+  std::int64_t share_batches_;
 };
 
 }  // namespace
 
 template <class Index>
 std::unique_ptr<Sampler> make_labor(const Cpu&, const DistCsr<Index>& a, const SamplerShape& shape) {
-  return make_node_wise<Index, Cpu>(a, shape, std::make_unique<LaborDraw<Index>>(shape.aggregation));
+  return make_node_wise<Index, Cpu>(a, shape, std::make_unique<LaborDraw<Index>>(shape));
 }
 
 template std::unique_ptr<Sampler> make_labor(const Cpu&, const DistCsr<std::int32_t>&, const SamplerShape&);

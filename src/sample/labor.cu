@@ -12,14 +12,17 @@ __device__ inline LaborRow rule_of(const RowsToDraw<Index>& rows, std::int64_t r
 
 // The entries that stay, of the rows that are not taken whole.
 template <class Index>
-KeptEntries find_kept_neighbours(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows) {
+KeptEntries find_kept_neighbours(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows,
+                                 std::int64_t share_batches) {
   const auto size_of = [=] __device__(std::int64_t row) {
     return rule_of(rows, row, layer).whole() ? std::int64_t{0} : rows.views[row].size;
   };
   const auto keeps = [=] __device__(std::int64_t row, std::int64_t position) {
-    // The neighbour's stream: shared by all rows of the batch.
-    const auto stream = stream_of_row(layer.stream, rows.keys[row],
-                                      static_cast<std::int64_t>(rows.views[row].indices[position]));
+    // The neighbour's stream: shared by all rows of the batch, and of those that share its draws.
+    auto key = rows.keys[row];
+    key.batch /= share_batches;
+    const auto stream =
+        stream_of_row(layer.stream, key, static_cast<std::int64_t>(rows.views[row].indices[position]));
     return rule_of(rows, row, layer).keeps(position, random64(stream, 0));
   };
   return find_kept(cuda, rows.count, size_of, keeps);
@@ -62,7 +65,8 @@ void write_picks(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Inde
 template <class Index>
 class LaborDraw final : public RowDraw<Index, Cuda> {
  public:
-  explicit LaborDraw(Aggregation aggregation) : aggregation_(aggregation) {}
+  explicit LaborDraw(const SamplerShape& shape)
+      : aggregation_(shape.aggregation), share_batches_(shape.share_batches) {}
 
   bool has_values() const override { return true; }
 
@@ -70,13 +74,14 @@ class LaborDraw final : public RowDraw<Index, Cuda> {
             std::int64_t count, Entries<Index, Cuda>& out) const override {
     const auto diagonal = diagonal_positions(cuda, views, keys, count, aggregation_);
     const RowsToDraw<Index> rows = {views, keys, diagonal.data(), count};
-    const auto kept = find_kept_neighbours(cuda, layer, rows);
+    const auto kept = find_kept_neighbours(cuda, layer, rows, share_batches_);
     const auto total = make_room(cuda, layer, rows, kept, out);
     write_picks(cuda, layer, rows, aggregation_, kept, total, out);
   }
 
  private:
   Aggregation aggregation_;
+  std::int64_t share_batches_;
 };
 
 }  // namespace
@@ -84,7 +89,7 @@ class LaborDraw final : public RowDraw<Index, Cuda> {
 template <class Index>
 std::unique_ptr<SamplerOn<Cuda>> make_labor(const Cuda&, const DistCsr<Index, Cuda>& a,
                                             const SamplerShape& shape) {
-  return make_node_wise<Index, Cuda>(a, shape, std::make_unique<LaborDraw<Index>>(shape.aggregation));
+  return make_node_wise<Index, Cuda>(a, shape, std::make_unique<LaborDraw<Index>>(shape));
 }
 
 template std::unique_ptr<SamplerOn<Cuda>> make_labor(const Cuda&, const DistCsr<std::int32_t, Cuda>&,

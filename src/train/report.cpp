@@ -385,19 +385,23 @@ std::string dealing_line(const std::vector<EpochReport>& epochs) {
       100 * all.local_share(), all.edges / count, all.remote / count);
 }
 
-std::string history_lines(const std::vector<EpochReport>& epochs) {
+std::string history_lines(const std::vector<EpochReport>& epochs, bool prunes) {
   HistoryCounts sum;
   for (const auto& epoch : epochs)
     if (epoch.history) sum.add(*epoch.history);
   if (sum.needed == 0) return {};
-  const auto share = [](std::int64_t part, std::int64_t all) {
-    return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0.0;
+  const auto percent = [](std::int64_t part, std::int64_t all) {
+    return all > 0 ? 100 * static_cast<double>(part) / static_cast<double>(all) : 0.0;
   };
-  auto text = fmt::format(
-      "history: {:.0f} % of the hidden rows were read, not computed; left of the sample: {:.0f} % "
-      "of its input rows, {:.0f} % of its edges\n",
-      100 * share(sum.hits, sum.needed), 100 * share(sum.inputs, sum.inputs_before),
-      100 * share(sum.entries, sum.entries_before));
+  auto text =
+      prunes
+          ? fmt::format(
+                "history: {:.0f} % of the hidden rows were read, not computed; left of the sample: {:.0f} % "
+                "of its input rows, {:.0f} % of its edges\n",
+                percent(sum.hits, sum.needed), percent(sum.inputs, sum.inputs_before),
+                percent(sum.entries, sum.entries_before))
+          : fmt::format("history: {:.0f} % of the neighbours' hidden rows were known\n",
+                        percent(sum.hits, sum.needed));
   for (const auto& some : epochs.back().held) {
     if (!some.error) continue;
     const auto ages = some.youngest == some.oldest ? fmt::format("{}", some.oldest)

@@ -129,13 +129,15 @@ bool StepPipelineOn<Space>::begin_step() {
   if (epoch == nullptr) return false;
   const auto begin = epoch->plan.step_begin(next_step_), end = epoch->plan.step_end(next_step_);
   ++next_step_;
+  const auto number = step_of_job(epoch->plan, next_step_ - 1);
+  const bool works = history_ != nullptr && history_->works(number), draws = works && history_->draws();
   std::vector<MinibatchOn<Space>> minibatches;
   {
     const typename StageClock<Space>::Scope time(clock_, "sample");
     booked_to(epoch, [&] { epoch->sampler.sample_until(space_, end); });
     if (history_ != nullptr && history_->looks_ahead() && !epoch->expected) expect(*epoch);
     minibatches = epoch->sampler.take(begin, end);
-    if (ahead_) sample_ahead(*epoch);
+    if (ahead_ && !draws) sample_ahead(*epoch);
   }
   const typename StageClock<Space>::Scope time(clock_, kFetch);
   PendingInputOn<Space> pending;
@@ -144,9 +146,12 @@ bool StepPipelineOn<Space>::begin_step() {
     idle_.pop_back();
   }
   PrunedStepOn<Space> pruned;
-  const auto number = step_of_job(epoch->plan, next_step_ - 1);
-  if (history_ != nullptr && history_->works(number))
-    booked_to(epoch, [&] { history_->begin(space_, number, minibatches, pruned, kHistory); });
+  if (draws && ahead_) ahead_->worker.wait();  // its grid is needed
+  if (works) booked_to(epoch, [&] { history_->begin(space_, number, minibatches, pruned, kHistory); });
+  if (draws && ahead_) {
+    booked_to(epoch, [&] { job_.grid.host().traffic().take_over(job_.sampling_grid->traffic()); });
+    sample_ahead(*epoch);
+  }
   booked_to(epoch, [&] { job_.input.begin_counts(space_, minibatches, rows_to_fetch_, pending, kFetch); });
   begun_.push_back(
       {epoch, {.minibatches = std::move(minibatches), .pruned = std::move(pruned)}, std::move(pending)});

@@ -1,3 +1,4 @@
+#include "control_variates.inl.hpp"
 #include "training_history.inl.hpp"
 
 #include <array>
@@ -18,6 +19,37 @@ HistoryShape history_shape(const Config& config) {
   shape.entries = config.history.entries;
   return shape;
 }
+
+namespace {
+
+// Sums over neighbours that a control variate may correct: linear in rows, and unbiased given
+// what earlier steps have left.
+void check_variates(const Config& config) {
+  constexpr const char* kKind = "history.kind = \"variate\"";
+  const auto& sampler = config.sampler;
+  const auto& model = config.model;
+  if (sampler_kind_of(sampler.kind).layer_wise)
+    usage_error("{} with sampler.kind = \"{}\": corrects what each vertex draws; use graphsage or labor",
+                kKind, sampler.kind);
+  if (!layer_kind_of(model.kind).takes_variates || model.aggregator != "mean")
+    usage_error(
+        "{} corrects linear means of neighbours, and has no meaning with model.kind = \"{}\"{}; use "
+        "sage with model.aggregator = \"mean\", or gcn",
+        kKind, model.kind,
+        model.aggregator == "mean" ? "" : ", model.aggregator = \"" + model.aggregator + "\"");
+  if (sampler.weighted && !has_own_weights(model))
+    usage_error(
+        "{} with sampler.weighted = true: means of such draws are not unbiased; use false, or "
+        "model.kind = \"gcn\"",
+        kKind);
+  if (sampler.share_batches > 1)
+    usage_error(
+        "{} with sampler.share_batches = {}: what is kept would depend on the draws that it is to "
+        "correct; use 1",
+        kKind, sampler.share_batches);
+}
+
+}  // namespace
 
 void check_history(const Config& config) {
   const auto& history = config.history;
@@ -46,6 +78,7 @@ void check_history(const Config& config) {
   if (model.edge_features)
     usage_error("model.edge_features with history.kind = \"{}\" is not there yet; leave one out",
                 history.kind);
+  if (draws_whole_rows(config)) check_variates(config);
   if (history.scope == "lane" && config.sampler.batches == "local")
     usage_error(
         "history.scope = \"lane\" with sampler.batches = \"local\": ranks keep other batches of a step from "

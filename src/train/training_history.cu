@@ -1,3 +1,4 @@
+#include "control_variates.inl.hpp"
 #include "training_history.inl.hpp"
 
 namespace espalier {

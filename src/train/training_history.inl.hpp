@@ -29,14 +29,17 @@ HistoryCounts counts_of(const PrunedMinibatchOn<Space>& pruned) {
 
 template <class Space>
 TrainingHistoryOn<Space>::TrainingHistoryOn(const GridOn<Space>& grid, const Config& config,
-                                            std::int64_t batches_per_step)
+                                            std::int64_t batches_per_step, SamplerOn<Space>* whole_rows)
     : grid_(&grid),
       history_(config.history),
       batches_per_step_(batches_per_step),
+      whole_rows_(whole_rows),
       shape_(history_shape(config)),
-      can_hit_(history_.p_grad > 0 && history_.t_stale > history_.lag),
+      can_hit_((history_.p_grad > 0 || whole_rows != nullptr) && history_.t_stale > history_.lag),
       share_(stable_share(history_.p_grad)),
       cache_(std::in_place_type<Lanes>) {
+  ESPALIER_CHECK((history_.kind == "variate") == draws(), "history.kind = {} {} whole rows", history_.kind,
+                 draws() ? "with" : "without");
   if (history_.scope == "grid" && grid.host().ranks() > 1)
     cache_.template emplace<GridHistoryOn<Space>>(grid, shape_);
 }
@@ -91,14 +94,14 @@ template <class Space>
 void TrainingHistoryOn<Space>::begin(const Space& space, std::int64_t step,
                                      std::vector<MinibatchOn<Space>>& minibatches,
                                      PrunedStepOn<Space>& pruned, std::string_view label) {
-  std::vector<HistoryFoundOn<Space>> found(minibatches.size());
   auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_);
-  if (of_grid != nullptr) {
+  if (of_grid != nullptr)
     of_grid->begin(space, step);
-    of_grid->find(space, minibatches, found, label);
-  } else {
+  else
     begin_lanes(space, step, minibatches);
-  }
+  if (draws()) return begin_variates(space, minibatches, pruned, label);
+  std::vector<HistoryFoundOn<Space>> found(minibatches.size());
+  if (of_grid != nullptr) of_grid->find(space, minibatches, found, label);
   pruned.sampled = minibatches;
   pruned.pruned.resize(minibatches.size());
   pruned.cached.resize(minibatches.size());
@@ -139,16 +142,22 @@ void TrainingHistoryOn<Space>::note(const Space& space, std::int64_t step,
     for (const auto& row : choice.evicted) evicted.push_back(row.vertex);
     counts.written += std::ssize(writes);
     counts.evicted += std::ssize(evicted);
-    const ConstMatrixView<float, Space> computed = network.computed_rows(layer);
-    if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_)) {
-      of_grid->write(space, step, pruned.number, layer, writes, computed);
+    write(space, step, pruned.number, layer, writes, network.computed_rows(layer));
+    if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
       of_grid->evict(step, layer, evicted);
-    } else {
-      auto& lane = lane_of(pruned.number);
-      lane.write(space, step, pruned.number, layer, writes, computed);
-      lane.evict(step, layer, evicted);
-    }
+    else
+      lane_of(pruned.number).evict(step, layer, evicted);
   }
+}
+
+template <class Space>
+void TrainingHistoryOn<Space>::write(const Space& space, std::int64_t step, std::int64_t batch, int layer,
+                                     std::span<const HistoryWrite> writes,
+                                     ConstMatrixView<float, Space> rows) {
+  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
+    of_grid->write(space, step, batch, layer, writes, rows);
+  else
+    lane_of(batch).write(space, step, batch, layer, writes, rows);
 }
 
 template <class Space>

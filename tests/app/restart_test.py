@@ -210,7 +210,8 @@ class Cut(RestartTest):
         self.assertEqual(self.report(self.output)["config"]["train"]["batches_per_step"], 3)
 
     def test_early_stop_and_other_samplers(self):
-        jobs = (("train.epochs=40", "train.early_stop=2", "train.learning_rate=0.2", "sampler.kind=labor"),
+        jobs = (("train.epochs=40", "train.early_stop=2", "train.learning_rate=0.2", "sampler.kind=labor",
+                 "sampler.share_batches=3"),
                 ("sampler.kind=ladies", "model.kind=gcn", "sampler.fanout=[4,4]", "train.lr_schedule=cosine", "train.eval_every=2"),
                 ("sampler.kind=fastgcn", "model.normalize=layer", "train.lr_warmup=1"))
         for job in jobs if LONG else jobs[:2]:

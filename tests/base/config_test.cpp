@@ -47,6 +47,7 @@ batch_size = 7
 bulk = 3
 weighted = true
 mode = "paper"
+share_batches = 4
 [model]
 kind = "gcn"
 hidden = 17
@@ -201,6 +202,7 @@ TEST(Config, EveryBadValueHasItsMessage) {
       {"[sampler]\nfanout = []\n", "sampler.fanout has 0 entries but model.layers = 3"},
       {"[sampler]\nfanout = [15, \"x\", 5]\n", "sampler.fanout must be a whole number"},
       {"[sampler]\nbatch_size = 0\n", "sampler.batch_size = 0 is below"},
+      {"[sampler]\nkind = \"labor\"\nshare_batches = 0\n", "sampler.share_batches = 0 is below its least"},
       {"[grid]\nreplication = 0\n", "grid.replication = 0 is below its least value, 1"},
       {"[run]\nmemory_limit = \"8 parsecs\"\n", "run.memory_limit = \"8 parsecs\" is not a size"},
       {"[run]\nmemory_limit = \"GiB\"\n", "is not a size"},
@@ -300,6 +302,13 @@ TEST(Config, AKeyThatWouldBeIgnoredIsRefused) {
        {"grid.topology=replicated"},
        {},
        "has no meaning with grid.topology = \"replicated\""},
+      {"sampler.share_batches=4",
+       {},
+       {"sampler.kind=labor"},
+       "has no meaning with sampler.kind = \"graphsage\"; leave it out (its default is 1), or set "
+       "sampler.kind "
+       "to \"labor\""},
+      {"sampler.share_batches=4", {"sampler.kind=ladies"}, {"sampler.kind=labor"}, "set sampler.kind to"},
       {"model.hidden=8", {"model.layers=1", "sampler.fanout=[3]"}, {}, "set model.layers to 2 or more"},
       {"model.normalize=batch",
        {"model.layers=1", "sampler.fanout=[3]"},

@@ -2,7 +2,8 @@
 // Laws of LABOR-0: a neighbour is included with probability min(1, s/d); inclusion is shared by the
 // rows of one batch and layer, and independent between neighbours, layers, batches, epochs and
 // seeds; estimates of the mean and of the GCN matrix are unbiased and keep the diagonal; fewer
-// distinct inputs than GraphSAGE.
+// distinct inputs than GraphSAGE. With share_batches = k: a batch of number n is, bit for bit, what
+// number n / k draws without, so k batches of the same seeds are one; fewer distinct inputs of k.
 //
 // Statistical limits are 5 standard deviations: a false alarm once in 1.7 10^6 per number, some
 // 300 of them.
@@ -183,6 +184,93 @@ TEST(LaborInputs, AreFewerThanThoseOfGraphSage) {
     EXPECT_LT(static_cast<double>(inputs["labor"]), 0.9 * static_cast<double>(inputs["graphsage"]));
     EXPECT_NEAR(static_cast<double>(edges["labor"]) / static_cast<double>(edges["graphsage"]), 1, 0.06);
   }
+}
+
+// ---- Batches that share draws -------------------------------------------------------------------
+
+std::vector<Minibatch> sample_numbers(const SparseMatrix& a, std::int64_t share_batches, const Ids& numbers,
+                                      const std::vector<Ids>& seeds) {
+  std::vector<SeedBatch> batches;
+  for (std::size_t b = 0; b < numbers.size(); ++b) batches.push_back({numbers[b], seeds[b]});
+  return make_sampler("labor", a, {.fanout = {3, 2}, .share_batches = share_batches})
+      ->sample({1}, batches, 8, 1);
+}
+
+std::uint64_t digest_of(const Minibatch& minibatch) {
+  return sample_digests(Cpu{1}, {&minibatch, 1});
+}
+
+TEST(LaborSharing, DrawsWhatTheNumberOfTheGroupDrawsWithout) {
+  const Grid grid(test_world(), 1);
+  const auto a = random_matrix(grid, 300, 9, false);
+  const std::int64_t most = 20;
+  Ids numbers(most);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  std::vector<Ids> seeds(most);
+  for (std::int64_t b = 0; b < most; ++b)
+    for (auto v = b; v < 300; v += 31) seeds[static_cast<std::size_t>(b)].push_back(v);
+  for (const std::int64_t share : {1, 3, 4, 1000}) {
+    Ids of_groups;
+    for (const auto n : numbers) of_groups.push_back(n / share);
+    const auto shared = sample_numbers(a, share, numbers, seeds),
+               alone = sample_numbers(a, 1, of_groups, seeds);
+    for (std::size_t b = 0; b < shared.size(); ++b) {
+      EXPECT_EQ(shared[b].number, numbers[b]) << "what stands in it is its own number";
+      auto expected = alone[b];
+      expected.number = numbers[b];
+      EXPECT_EQ(digest_of(shared[b]), digest_of(expected)) << share << " batch " << b;
+      if (numbers[b] != of_groups[b]) {
+        const auto own = sample_numbers(a, 1, {numbers[b]}, {seeds[b]});
+        EXPECT_NE(digest_of(shared[b]), digest_of(own[0])) << "the law cannot hold by chance";
+      }
+    }
+  }
+}
+
+TEST(LaborSharing, BatchesOfAGroupDrawTheSameOfTheSameSeeds) {
+  const Grid grid(test_world(), 1);
+  const auto a = random_matrix(grid, 300, 9, false);
+  const Ids seeds = {3, 50, 7, 200, 101, 250};
+  const auto batches = sample_numbers(a, 4, {8, 9, 10, 11, 12}, std::vector<Ids>(5, seeds));
+  const auto same = [&](std::size_t b) {
+    return std::ranges::equal(batches[0].vertices, batches[b].vertices) &&
+           batches[0].blocks[0].entries() == batches[b].blocks[0].entries();
+  };
+  EXPECT_TRUE(same(1) && same(2) && same(3));
+  EXPECT_FALSE(same(4)) << "of another group";
+}
+
+// A batch of each of many groups, at every place of a group.
+TEST(LaborSharing, EachBatchIncludesANeighbourWithTheProbabilityOfOneAlone) {
+  const Grid grid(test_world(), 1);
+  const auto a = three_rows(grid);
+  const auto sampler = make_sampler("labor", a, {.fanout = {3}, .share_batches = 4});
+  const Ids seeds = {0};
+  std::map<std::int64_t, std::int64_t> seen;
+  for (std::int64_t b = 0; b < kTrials; ++b) {
+    const SeedBatch batch = {4 * b + b % 4, seeds};
+    const auto minibatch = std::move(sampler->sample({1}, {&batch, 1}, test_seed(5), 1)[0]);
+    for (const auto& [u, value] : row_of(minibatch, minibatch.blocks[0], 0)) {
+      ++seen[u];
+      EXPECT_EQ(value, static_cast<float>(1.0 / 3)) << "1 / 9 over 1 / 3";
+    }
+  }
+  for (std::int64_t u = 1; u <= 9; ++u) expect_frequency(seen[u], 1.0 / 3);
+}
+
+TEST(LaborSharing, AGroupHasFewerDistinctInputs) {
+  const Grid grid(test_world(), 1);
+  const auto a = random_matrix(grid, 3000, 30, false, 3);
+  const Ids numbers = {0, 1, 2, 3};
+  std::vector<Ids> seeds(4);
+  for (std::int64_t v = 0; v < 800; ++v) seeds[static_cast<std::size_t>(v % 4)].push_back(v);
+  const auto distinct = [&](std::int64_t share) {
+    std::set<std::int64_t> vertices;
+    for (const auto& minibatch : sample_numbers(a, share, numbers, seeds))
+      vertices.insert(minibatch.vertices.begin(), minibatch.vertices.end());
+    return static_cast<double>(vertices.size());
+  };
+  EXPECT_LT(distinct(4), 0.85 * distinct(1));
 }
 
 TEST(Labor, RefusesWeightedDraws) {

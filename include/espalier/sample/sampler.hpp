@@ -50,6 +50,8 @@ struct SamplerShape {
   Aggregation aggregation = Aggregation::kMean;
   std::string label = "sample";  ///< what its communication is booked under
   SamplerMode mode = SamplerMode::kDebiased;
+  /// LABOR: batches k n .. k n + k - 1 draw by the same random numbers.
+  std::int64_t share_batches = 1;
   Schedule schedule = Schedule::kAuto;
   // What `auto` goes by.
   Link link = {};

@@ -128,8 +128,9 @@ std::string stage_table(const std::vector<EpochReport>& epochs);
 /// One line of how the work was dealt, over epochs; empty where there is one rank.
 std::string dealing_line(const std::vector<EpochReport>& epochs);
 
-/// What history spared, and what it held after the last epoch; empty without.
-std::string history_lines(const std::vector<EpochReport>& epochs);
+/// What history spared, or, where it prunes nothing, knew; and, audited, what it held after the
+/// last epoch. Empty without.
+std::string history_lines(const std::vector<EpochReport>& epochs, bool prunes);
 
 /// A table stage or step | messages | bytes | per rank | max rank | predicted | counted /
 /// predicted, over epochs.

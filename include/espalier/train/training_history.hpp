@@ -12,6 +12,10 @@
 //     state     what a checkpoint holds; `restore` goes on from it, on any grid
 //     held      what there is, for the report (train/history_audit.hpp)
 //
+// With history.kind = "variate" nothing leaves the minibatch: `begin` reads rows of all neighbours
+// of what a layer computes, as far as they are kept, and makes of them what is added to the sums of
+// the layer's sample (sample/control_variate.hpp); `note` writes all rows that were computed.
+//
 // Law: which rows hit, and with what bits, depends on (config, graph) only: step t reads what steps
 // up to t - 1 - lag have left, and steps are counted from the first of the job. So prefetching
 // changes no bit as long as no step begins more than `lag` steps early (check_history).
@@ -31,6 +35,7 @@
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/prune.hpp"
+#include "espalier/sample/sampler.hpp"
 #include "espalier/train/history_audit.hpp"
 #include "espalier/train/history_counts.hpp"
 #include "espalier/train/history_policy.hpp"
@@ -39,16 +44,22 @@ namespace espalier {
 
 /// Throws UserError(kUsage) where history and other keys do not go together.
 void check_history(const Config& config);
+/// Does history ask for whole rows of the matrix?
+inline bool draws_whole_rows(const Config& config) {
+  return config.history.kind == "variate";
+}
 
 /// What the keys say of a cache.
 HistoryShape history_shape(const Config& config);
 
-/// A minibatch that was pruned, and H[l] of the rows that it reads.
+/// Minibatches that were pruned, and H[l] of the rows that they read; or what is added to the sums
+/// of minibatches that were not.
 template <class Space>
 struct PrunedStepOn {
   std::vector<MinibatchOn<Space>> sampled;                ///< as they were
   std::vector<PrunedMinibatchOn<Space>> pruned;           ///< of each
   std::vector<std::vector<Matrix<float, Space>>> cached;  ///< [minibatch][L] before dropout
+  std::vector<std::vector<Matrix<float, Space>>> added;   ///< [minibatch][L] AddedAggregates
   HistoryCounts counts;
 
   bool empty() const { return pruned.empty(); }
@@ -57,11 +68,16 @@ struct PrunedStepOn {
 template <class Space>
 class TrainingHistoryOn {
  public:
-  /// `config`: with history.kind other than "none". `batches_per_step`: resolved. Both must stay.
-  TrainingHistoryOn(const GridOn<Space>& grid, const Config& config, std::int64_t batches_per_step);
+  /// `config`: with history.kind other than "none". `batches_per_step`: resolved. `whole_rows`: of
+  /// the matrix that the minibatches are sampled from, for kind = "variate" only; it may be over a
+  /// grid of its own. All must stay.
+  TrainingHistoryOn(const GridOn<Space>& grid, const Config& config, std::int64_t batches_per_step,
+                    SamplerOn<Space>* whole_rows = nullptr);
 
   /// Is there anything to read or to write in a step of this number, from 0?
   bool works(std::int64_t step) const { return can_hit_ && step >= history_.start; }
+  /// Does `begin` use the sampler of whole rows, and so the grid that it is over?
+  bool draws() const { return whole_rows_ != nullptr; }
 
   /// Are all minibatches of an epoch to be drawn before its first step?
   bool looks_ahead() const { return can_hit_ && history_.admit == "awaited"; }
@@ -73,13 +89,17 @@ class TrainingHistoryOn {
               std::int64_t end, std::string_view label);
 
   /// Collective over the grid. The minibatches of a step become their pruned forms, with the list
-  /// of input vertices in place of all; what they were is in `step`.
+  /// of input vertices in place of all; what they were is in `step`. With kind = "variate" they
+  /// stay, and `pruned.added` is made.
   void begin(const Space& space, std::int64_t step, std::vector<MinibatchOn<Space>>& minibatches,
              PrunedStepOn<Space>& pruned, std::string_view label);
 
   /// Not collective: when the backward pass of a minibatch is done. Adds what is written and
   /// evicted to `counts`.
   void note(const Space& space, std::int64_t step, const PrunedMinibatchOn<Space>& pruned,
+            Network<float, Space>& network, HistoryCounts& counts);
+  /// The same with kind = "variate".
+  void note(const Space& space, std::int64_t step, const MinibatchOn<Space>& minibatch,
             Network<float, Space>& network, HistoryCounts& counts);
 
   /// Collective over the grid.
@@ -118,10 +138,18 @@ class TrainingHistoryOn {
   std::vector<HistoryCacheOn<Space>*> caches();
   HistoryCacheOn<Space>& lane_of(std::int64_t batch) { return lane(lane_number(batch)); }
   void begin_lanes(const Space& space, std::int64_t step, std::span<const MinibatchOn<Space>> minibatches);
+  /// The rows of the sampler's matrix of F[2] of each.
+  std::vector<MinibatchOn<Space>> draw_whole_rows(const Space& space,
+                                                  std::span<const MinibatchOn<Space>> minibatches) const;
+  void begin_variates(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
+                      PrunedStepOn<Space>& step, std::string_view label);
+  void write(const Space& space, std::int64_t step, std::int64_t batch, int layer,
+             std::span<const HistoryWrite> writes, ConstMatrixView<float, Space> rows);
 
   const GridOn<Space>* grid_;
   const HistoryConfig& history_;
   std::int64_t batches_per_step_;
+  SamplerOn<Space>* whole_rows_;
   HistoryShape shape_;
   bool can_hit_;
   std::uint64_t share_;

@@ -28,6 +28,8 @@ struct TrainingJobOn {
   const Grid* sampling_grid = nullptr;
   InputShape input_shape = {};          ///< of the network; none: that of one table of features
   const BatchGroups* groups = nullptr;  ///< of the batches, with sampler.batches = "local"
+  /// Whole rows of the sampler's matrix, made over the same grid, for history.kind = "variate".
+  SamplerOn<Space>* whole_rows = nullptr;
 };
 
 }  // namespace espalier
