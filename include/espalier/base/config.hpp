@@ -113,7 +113,7 @@ struct HistoryConfig {
   std::string admit = "all";
   bool saved = true;
   bool audit = false;
-  std::string memory = "0";
+  std::string memory = "0";  ///< as parse_bytes reads it, or "0"
   std::string feature_rows = "auto";
 };
 
