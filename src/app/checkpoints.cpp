@@ -87,7 +87,7 @@ bool begins(const std::string& name, std::initializer_list<const char*> beginnin
 bool may_differ(const std::string& key) {
   return begins(key, {"run.", "output.", "grid.", "graph.file", "graph.features_on", "graph.share_features",
                       "graph.verify", "graph.order", "sampler.bulk", "train.epochs", "train.early_stop",
-                      "train.eval_every", "train.reproducible"});
+                      "train.eval_every", "train.reproducible", "history.memory", "history.feature_rows"});
 }
 
 // Of local batches, beside the keys: what graph.order says.

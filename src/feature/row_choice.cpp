@@ -158,17 +158,20 @@ std::vector<RowChoice::Move> RowChoice::resize(std::int64_t slots) {
   if (!shrinks) return {};
   while (size() > slots) drop(largest().id);
   std::vector<Move> moves;
+  IdPositions held;  // anew, so that it takes less
   std::erase_if(free_, [&](std::int32_t slot) { return slot >= slots; });
-  for (auto from = static_cast<std::int32_t>(slots); from < std::ssize(keys_); ++from) {
+  for (std::int32_t from = 0; from < std::ssize(keys_); ++from) {
     if (keys_[from] < 0) continue;
-    const auto to = free_.back();
-    free_.pop_back();
-    moves.push_back({from, to});
-    const auto id = held_.id(from);
-    held_.erase(id);
-    held_.put(id, to);
-    keys_[to] = keys_[from];
+    auto to = from;
+    if (from >= slots) {
+      to = free_.back();
+      free_.pop_back();
+      moves.push_back({from, to});
+      keys_[to] = keys_[from];
+    }
+    held.put(held_.id(from), to);
   }
+  held_ = std::move(held);
   if (std::ssize(keys_) > slots) keys_.resize(slots);
   make_heap();
   return moves;

@@ -102,6 +102,14 @@ HistoryCounts history_from(const Json& json) {
           json.at("evicted")};
 }
 
+Json feature_cache_json(const FeatureCacheCounts& counts) {
+  return {{"needed", counts.needed}, {"served", counts.served}, {"bytes", counts.bytes}};
+}
+
+FeatureCacheCounts feature_cache_from(const Json& json) {
+  return {json.at("needed"), json.at("served"), json.at("bytes")};
+}
+
 Dealing dealing_from(const Json& json) {
   return {json.at("input_rows"), json.at("remote_rows"), json.at("sampled_edges_max_over_mean"),
           json.at("remote_rows_max_over_mean")};
@@ -125,6 +133,7 @@ Json epoch_json(const EpochReport& epoch) {
   json["input_rows"] = epoch.counts.input_rows;
   if (epoch.dealing) json["dealing"] = dealing_json(*epoch.dealing);
   if (epoch.history) json["history"] = history_json(*epoch.history);
+  if (epoch.feature_cache) json["feature_cache"] = feature_cache_json(*epoch.feature_cache);
   return json;
 }
 
@@ -251,6 +260,7 @@ EpochReport epoch_from(const Json& json) {
   epoch.steps = volumes_from(json.at("steps"));
   if (json.contains("dealing")) epoch.dealing = dealing_from(json.at("dealing"));
   if (json.contains("history")) epoch.history = history_from(json.at("history"));
+  if (json.contains("feature_cache")) epoch.feature_cache = feature_cache_from(json.at("feature_cache"));
   return epoch;
 }
 

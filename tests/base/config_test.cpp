@@ -97,6 +97,8 @@ scope = "lane"
 lag = 2
 stored = "uint8"
 entries = 1000
+memory = "512MiB"
+feature_rows = "counts"
 [run]
 device = "cuda"
 threads = 6

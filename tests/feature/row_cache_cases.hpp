@@ -68,7 +68,7 @@ std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, con
   const int rank = grid.host().world().rank();
   std::deque<PendingFetchOn<Space>> fetches;
   std::deque<std::uint64_t> steps;
-  std::int64_t asked = 0, had = 0, remote = 0;
+  std::int64_t asked = 0, had = 0, remote = 0, limit = bytes;
   const auto finish = [&] {
     store.advance(space, fetches.front(), FetchMove::kRows, "cached");
     std::vector<Matrix<float, Space>> rows, expected;
@@ -82,11 +82,14 @@ std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, con
     had += fetches.front().cached_rows();
     fetches.pop_front();
     steps.pop_front();
-    EXPECT_LE(cache.bytes(), bytes);
+    EXPECT_LE(cache.bytes(), limit);
   };
   for (std::uint64_t step = 0; step < kSteps; ++step) {
     if (step % 6 == 0) policy.begin_epoch();
-    if (changes && step % 3 == 1) cache.set_memory(space, step % 2 == 0 ? bytes : bytes / 3);
+    if (changes && step % 3 == 1) {
+      cache.set_memory(space, limit = step % 2 == 0 ? bytes : bytes / 3);
+      EXPECT_LE(cache.bytes(), limit);
+    }
     if (step % kWindow == 0 && policy.foresees()) {
       for (auto ahead = step; ahead < step + kWindow; ++ahead)
         for (auto list : cached_lists(rank, ahead)) {

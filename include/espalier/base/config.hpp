@@ -177,4 +177,7 @@ std::string describe_config_keys();
 /// Parses "8GiB", "500MB", "1e9", ... into bytes. Throws UserError(kUsage) naming `key`.
 std::int64_t parse_bytes(const std::string& text, const std::string& key);
 
+/// history.memory in bytes; 0 where there is none.
+std::int64_t memory_of(const HistoryConfig& history);
+
 }  // namespace espalier

@@ -88,6 +88,9 @@ class EpochSamplerOn {
   /// sample_until(end) before.
   std::vector<MinibatchOn<Space>> take(std::int64_t begin, std::int64_t end);
 
+  /// This rank's batches that are there and not taken, by number.
+  const std::map<std::int64_t, MinibatchOn<Space>>& waiting() const { return waiting_; }
+
   /// What this rank has sampled so far; no window may be under way.
   const SampleCounts& counts() const { return counts_; }
 

@@ -28,6 +28,8 @@ struct TrainingJobOn {
   const Grid* sampling_grid = nullptr;
   InputShape input_shape = {};          ///< of the network; none: that of one table of features
   const BatchGroups* groups = nullptr;  ///< of the batches, with sampler.batches = "local"
+  /// Vertices whose features are worth keeping, best first (rows_by_degree); with history.memory.
+  std::span<const std::int64_t> by_degree = {};
 };
 
 }  // namespace espalier
