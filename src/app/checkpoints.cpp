@@ -87,7 +87,8 @@ bool begins(const std::string& name, std::initializer_list<const char*> beginnin
 bool may_differ(const std::string& key) {
   return begins(key, {"run.", "output.", "grid.", "graph.file", "graph.features_on", "graph.share_features",
                       "graph.verify", "graph.order", "sampler.bulk", "train.epochs", "train.early_stop",
-                      "train.eval_every", "train.reproducible", "history.saved", "history.audit"});
+                      "train.eval_every", "train.reproducible", "history.saved", "history.audit",
+                      "history.memory", "history.feature_rows"});
 }
 
 // Of local batches, beside the keys: what graph.order says.

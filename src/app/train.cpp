@@ -9,6 +9,8 @@
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/feature/row_cache.hpp"
+#include "espalier/feature/rows_by_degree.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
@@ -116,9 +118,9 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
                                      evaluation_memory(job));
   start_output(job);
   if (!restart) remove_weights(job);
-  TrainerOn<Space> trainer(
-      space, {grid, job.config, sampler, input, *task, evaluator, job.bulk(), job.batches_per_step(),
-              job.sampling_grid.get(), input_of(job), job.owners.groups.get(), rows_for_history});
+  TrainerOn<Space> trainer(space, {grid, job.config, sampler, input, *task, evaluator, job.bulk(),
+                                   job.batches_per_step(), job.sampling_grid.get(), input_of(job),
+                                   job.owners.groups.get(), rows_for_history, job.by_degree});
   auto report = start_report(job, "train", sampler.schedules());
   describe(job, report, sampler.schedules(), trainer.network().parameter_count());
   if (restart) go_on_from(*restart, job, trainer, report);
@@ -214,6 +216,15 @@ void train_on_gpu(Job& job, std::optional<Restart>& restart, const DistCsr<Index
 }
 #endif
 
+// How many rows of features history.memory is enough for; 0 where none is of another rank.
+std::int64_t most_cached_rows(const Config& config, const std::vector<FeatureStore>& features) {
+  std::int64_t most = 0;
+  for (const auto& store : features)
+    if (const auto& rows = store.rows(); !rows.all_local())
+      most = std::max(most, memory_of(config.history) / (rows.row_bytes() + RowCache::kFoundBy));
+  return most;
+}
+
 template <class Index>
 void run(Job& job, std::optional<Restart>& restart) {
   // 1. The matrix on the grid, and what is learnt from it.
@@ -222,6 +233,8 @@ void run(Job& job, std::optional<Restart>& restart) {
   const auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config.train.task);
   auto features = read_job_features(job);
   auto edges = read_job_edges(job);
+  if (const auto rows = most_cached_rows(job.config, features); rows > 0)
+    job.by_degree = rows_by_degree(a, rows);
   if (!features.empty()) job.standardization = features[0].standardization();
   if (restart) check_same_content(job, job.file->content(), *restart);
 #ifdef ESPALIER_WITH_CUDA

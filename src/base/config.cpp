@@ -270,6 +270,7 @@ void check_together(const Config& c) {
     usage_error("sampler.fanout has {} entries but model.layers = {}; give one fanout per layer",
                 c.sampler.fanout.size(), c.model.layers);
   if (c.run.memory_limit != "auto") parse_bytes(c.run.memory_limit, "run.memory_limit");
+  memory_of(c.history);
 }
 
 }  // namespace
@@ -312,6 +313,10 @@ std::int64_t parse_bytes(const std::string& text, const std::string& key) {
     usage_error("{} = \"{}\" is not a size from 1 byte to {} bytes", key, text, kMostBytes);
   }
   usage_error("{} = \"{}\" is not a size; write 500MB, 8GiB or a number of bytes", key, text);
+}
+
+std::int64_t memory_of(const HistoryConfig& history) {
+  return history.memory == "0" ? 0 : parse_bytes(history.memory, "history.memory");
 }
 
 }  // namespace espalier

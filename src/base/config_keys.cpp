@@ -32,6 +32,8 @@ const Needs kHistory = {"history.kind", [](const Config& c) { return c.history.k
                         "\"replace\""};
 const Needs kReplace = {"history.kind", [](const Config& c) { return c.history.kind == "replace"; },
                         "\"replace\""};
+const Needs kMemory = {"history.memory", [](const Config& c) { return c.history.memory != "0"; },
+                       "a number of bytes above 0"};
 const Needs kSumsInAnyOrder = {"train.reproducible", [](const Config& c) { return !c.train.reproducible; },
                                "false"};
 
@@ -377,6 +379,17 @@ std::vector<Key> bind_keys(Config& c) {
        -kNoLimit,
        kNoLimit,
        {kHistory}},
+      {"history.memory", &c.history.memory,
+       "bytes per rank, as 512MiB, of history and of features that other ranks own: what history leaves "
+       "keeps copies of their rows, which need not be sent again; 0: none are kept"},
+      {"history.feature_rows",
+       &c.history.feature_rows,
+       "which: degree | counts (asked for most often in the epoch before) | belady (next to be used, of the "
+       "minibatches that are sampled) | auto (of the last two what spared more in the epoch before)",
+       {"degree", "counts", "belady", "auto"},
+       -kNoLimit,
+       kNoLimit,
+       {kMemory}},
       {"run.device", &c.run.device, "where to compute", {"auto", "cpu", "cuda"}},
       {"run.threads",
        &c.run.threads,

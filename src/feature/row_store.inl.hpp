@@ -4,6 +4,7 @@
 //
 //   ids, grouped          [ owner 0 | owner 1 | ... | mine ]    as they travel, all but mine
 //   arrived, as stored    [ owner 0 | owner 1 | ... ]           those rows of H, by an all-to-all-v
+//                                                               (with a cache: then those it has)
 //   rows[m](k)            = row source[k] of those, or row ~source[k] of my block, as float32
 //
 // Between begin and finish the rows are on their way; finish gathers them, list after list.
@@ -18,6 +19,7 @@
 #include "espalier/dense/gather.hpp"
 #include "espalier/dense/spmm.hpp"
 #include "espalier/feature/fetch_model.hpp"
+#include "espalier/feature/row_cache.hpp"
 #include "espalier/feature/row_store.hpp"
 
 namespace espalier {
@@ -143,6 +145,12 @@ std::int64_t RowStoreOn<Space>::bytes() const {
 }
 
 template <class Space>
+std::int64_t RowStoreOn<Space>::row_bytes() const {
+  return std::visit(
+      []<class T>(const Matrix<T, Space>& own) { return own.columns * std::int64_t{sizeof(T)}; }, block_);
+}
+
+template <class Space>
 bool RowStoreOn<Space>::rows_are_near() const {
   if constexpr (std::is_same_v<Space, Cuda>)
     return std::visit([](const auto& own) { return own.data.placement() == Placement::kDevice; }, block_);
@@ -166,10 +174,11 @@ void RowStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFe
 
 template <class Space>
 void RowStoreOn<Space>::begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
-                                     std::string_view label) const {
+                                     std::string_view label, RowCacheOn<Space>* cache) const {
   fetch.counts_exchange_.finish();  // of a fetch that was given up: its arrays are written anew
   fetch.exchange_.finish();
   take_up(space, lists, fetch);
+  fetch.cache_ = cache;
   fetch.done_ = FetchMove::kCounts;
   const auto rows = std::ssize(fetch.source_);
   grid_->traffic().count(MemoryStep::kGroupFeatures, {.rows = rows, .bytes = index_bytes(ids()) * rows});
@@ -183,7 +192,8 @@ template <class Space>
 void RowStoreOn<Space>::take_up(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch) const {
   fetch.sizes_.clear();
   for (const auto& list : lists) fetch.sizes_.push_back(std::ssize(list));
-  fetch.remote_rows_ = 0;
+  fetch.remote_rows_ = fetch.cached_rows_ = 0;
+  fetch.cache_ = nullptr;
   fetch.source_.resize(total(fetch.sizes_));
   concatenate(space, lists, fetch.source_.data());
 }
@@ -224,7 +234,10 @@ void RowStoreOn<Space>::send_counts(const Space& space, PendingFetchOn<Space>& f
                                     std::string_view label) const {
   auto& wanted = fetch.template question<Id>().wanted;
   group(space, fetch.source_, wanted);
-  const auto others = fetch.remote_rows_ = total(wanted.counts);
+  const auto others = total(wanted.counts);
+  if (fetch.cache_ != nullptr) fetch.cache_->begin(space, wanted, others, fetch.missed_, fetch.arrived_);
+  fetch.remote_rows_ = total(wanted.counts);
+  fetch.cached_rows_ = others - fetch.remote_rows_;
   const auto first = to_rows(space, wanted.ids.data() + others, wanted.size() - others);
   find_sources(space, wanted, others, first, fetch.source_.data());
   const auto& column = grid_->column_comm().host();
@@ -257,11 +270,12 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
                {std::ssize(asked), own.columns, reinterpret_cast<T*>(fetch.reply_.data())});
   grid_->traffic().count(MemoryStep::kReplyFeatures,
                          {.rows = std::ssize(asked), .bytes = std::ssize(fetch.reply_)});
-  fetch.arrived_.resize(total(wanted.counts) * row_bytes);
+  fetch.arrived_.resize((fetch.remote_rows_ + fetch.cached_rows_) * row_bytes);
   const auto& column = grid_->column_comm();
   fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(fetch.asked_counts_, row_bytes),
                                               fetch.arrived_.data(), times(wanted.counts, row_bytes), label);
-  predict_fetch(column.host(), label, ids(), wanted.size(), row_bytes, reached_parts_);
+  predict_fetch(column.host(), label, ids(), wanted.size(), row_bytes, reached_parts_, fetch.remote_rows_,
+                fetch.cached_rows_);
   fetch.version_ = version_;
   fetch.done_ = FetchMove::kRows;
 }
@@ -325,6 +339,7 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
   ESPALIER_CHECK(fetch.done_ == FetchMove::kRows, "rows of a fetch that made move {}",
                  static_cast<int>(fetch.done_));
   fetch.exchange_.finish();
+  if (fetch.cache_ != nullptr) fetch.cache_->end(space, fetch.missed_, fetch.arrived_);
   if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
   with_own_rows([&]<class T>(ConstMatrixView<T, Space> own) {
     const ConstMatrixView<T, Space> arrived(std::ssize(fetch.source_), own.columns,

@@ -14,6 +14,7 @@
 #include "espalier/base/index_type.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
+#include "espalier/feature/row_cache.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 
@@ -88,6 +89,15 @@ double edge_bytes(const GraphInfo& graph, const Config& config, double share) {
                   8.0 * static_cast<double>(graph.nodes));
 }
 
+double cached_bytes(const GraphInfo& graph, const Config& config, double share) {
+  double most = 0;
+  for (const auto& table : input_tables(graph, config.model.embedding))
+    if (!table.learnt)
+      most += (1 - share) * static_cast<double>(table.held.count(graph.nodes)) *
+              static_cast<double>(table.row_bytes() + RowCache::kFoundBy);
+  return std::min(most, static_cast<double>(memory_of(config.history)));
+}
+
 std::string bytes_in_words(double bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   int unit = 0;
@@ -134,6 +144,7 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   if (!training) return memory;
   memory.features = feature_bytes(graph) * share + edge_bytes(graph, config, even * part.edges);
   memory.embeddings = embedding_bytes(graph, config, share, replication, true);
+  memory.cached = cached_bytes(graph, config, even);
   const bool jumps = config.model.jumping != "none";
   const auto hidden = static_cast<double>(config.model.layers > 1 || jumps ? config.model.hidden : 0);
   const double widest = std::max(hidden, static_cast<double>(graph.classes));
@@ -192,7 +203,7 @@ double room_on_device(const JobSize& job, std::int64_t replication) {
 double bytes_on_device(const JobSize& job, std::int64_t replication) {
   const auto memory = resident(job, replication);
   const double narrow = job.config.train.precision == "bf16" && !job.graph.half_features ? 0.5 : 1.0;
-  return memory.evaluation + memory.model + memory.embeddings +
+  return memory.evaluation + memory.model + memory.embeddings + memory.cached +
          (features_on_device(job) ? narrow * memory.features : 0);
 }
 
@@ -271,8 +282,12 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
 
 namespace {
 
+// What some jobs have.
 std::string embeddings_in_words(const ResidentMemory& memory) {
-  return memory.embeddings > 0 ? fmt::format("embeddings {}, ", bytes_in_words(memory.embeddings)) : "";
+  std::string words;
+  if (memory.embeddings > 0) words += fmt::format("embeddings {}, ", bytes_in_words(memory.embeddings));
+  if (memory.cached > 0) words += fmt::format("history.memory {}, ", bytes_in_words(memory.cached));
+  return words;
 }
 
 void check_device_memory(const JobSize& job, std::int64_t replication) {

@@ -9,6 +9,7 @@
 #include "espalier/base/index_type.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
+#include "espalier/feature/row_cache.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/task.hpp"
@@ -308,6 +309,36 @@ Arrays history(const Estimate& e, bool rows_on_host) {
   return arrays.add(80 * held / ranks, caches);
 }
 
+// feature/row_cache.hpp: rows, and what they are found by, of what history leaves; on a GPU only
+// the latter is memory of the host.
+Arrays cached_features(const Estimate& e, double of_history) {
+  const auto& config = e.job.config;
+  const double left = static_cast<double>(memory_of(config.history)) - of_history;
+  const double most = cached_bytes(e.job.graph, config, 1.0 / e.epoch.rows());
+  const double bytes = std::clamp(most, 0.0, std::max(0.0, left));
+  if (!e.job.gpu) return Arrays().add(bytes);
+  const double row = e.stored_row() + static_cast<double>(RowCache::kFoundBy);
+  return Arrays().add(bytes / row * static_cast<double>(RowCache::kFoundBy));
+}
+
+// feature/row_choice.hpp: keys in a heap, a list; the uses of a window; how often the rows of an
+// epoch were asked for. Twice where two rules are compared.
+Arrays cache_rules(const Estimate& e, double cached) {
+  if (cached <= 0) return {};
+  const auto& rule = e.job.config.history.feature_rows;
+  const double rows = cached / (e.stored_row() + static_cast<double>(RowCache::kFoundBy)),
+               rules = rule == "auto" ? 2 : 1;
+  Arrays arrays;
+  arrays.add((8 + 24 + 24) * rows, rules).add(rule == "auto" ? 32 * rows : 0);
+  if (rule == "belady" || rule == "auto")
+    arrays.add(16 * static_cast<double>(e.work.stacked) * e.work.mean.rows[0] * e.remote());
+  if (rule == "counts" || rule == "auto")
+    arrays.add(24 *
+               std::min(e.n(), static_cast<double>(e.work.batches) / e.epoch.ranks * e.work.mean.rows[0]) *
+               e.remote());
+  return arrays;
+}
+
 Arrays network(const Estimate& e) {
   const double parameters = network_size(e.network()).parameters;
   const bool exact = e.job.config.train.reproducible;
@@ -462,7 +493,11 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
     phases.keep("features", Arrays().add(resident.features));
     phases.keep("embeddings", Arrays().add(resident.embeddings));
     phases.keep("network and optimiser", network(e));
-    phases.keep("history", history(e, !job.gpu));
+    const auto of_history = history(e, !job.gpu);
+    const auto cached = cached_features(e, history(e, true).bytes());
+    phases.keep("history", of_history);
+    phases.keep("features of others", cached);
+    phases.keep("which of them to keep", cache_rules(e, cached.bytes()));
   }
   const bool on_host = !job.gpu, network_on_host = on_host && job.training;
   const auto of_window = on_host ? window(e) : nothing, of_sampling = on_host ? sampling(e) : nothing;

@@ -128,6 +128,14 @@ HistoryCounts history_from(const Json& json) {
           json.at("evicted")};
 }
 
+Json feature_cache_json(const FeatureCacheCounts& counts) {
+  return {{"needed", counts.needed}, {"served", counts.served}, {"bytes", counts.bytes}};
+}
+
+FeatureCacheCounts feature_cache_from(const Json& json) {
+  return {json.at("needed"), json.at("served"), json.at("bytes")};
+}
+
 Dealing dealing_from(const Json& json) {
   return {json.at("input_rows"), json.at("remote_rows"), json.at("sampled_edges_max_over_mean"),
           json.at("remote_rows_max_over_mean")};
@@ -152,6 +160,7 @@ Json epoch_json(const EpochReport& epoch) {
   if (epoch.dealing) json["dealing"] = dealing_json(*epoch.dealing);
   if (epoch.history) json["history"] = history_json(*epoch.history);
   if (epoch.history) json["history"]["held"] = held_json(epoch.held);
+  if (epoch.feature_cache) json["feature_cache"] = feature_cache_json(*epoch.feature_cache);
   return json;
 }
 
@@ -281,6 +290,7 @@ EpochReport epoch_from(const Json& json) {
     epoch.history = history_from(json.at("history"));
     if (json.at("history").contains("held")) epoch.held = held_from(json.at("history").at("held"));
   }
+  if (json.contains("feature_cache")) epoch.feature_cache = feature_cache_from(json.at("feature_cache"));
   return epoch;
 }
 

@@ -39,6 +39,8 @@ StepPipelineOn<Space>::StepPipelineOn(const Space& space, const TrainingJobOn<Sp
                                       RowsToFetch rows_to_fetch, TrainingHistoryOn<Space>* history,
                                       StageClock<Space>& clock)
     : space_(space), job_(job), rows_to_fetch_(std::move(rows_to_fetch)), history_(history), clock_(clock) {
+  if (memory_of(job.config.history) > 0)
+    caches_ = {job.input, row_rule_of(job.config.history.feature_rows), job.by_degree};
   if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->traffic());
 }
 
@@ -88,6 +90,7 @@ TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, Ed
     job_.input.advance(space_, begun.pending, FetchMove::kRows, kFetch);
     job_.input.finish(space_, begun.pending, begun.step.minibatches, rows, edges, kFetch);
     begun.step.remote_rows = begun.pending.remote_rows();
+    begun.step.cached_rows = begun.pending.cached_rows();
     begun.step.embedded = std::move(begun.pending.embedded);
     idle_.push_back(std::move(begun.pending));
   }
@@ -128,17 +131,19 @@ bool StepPipelineOn<Space>::begin_step() {
   auto* const epoch = epoch_of_next_step();
   if (epoch == nullptr) return false;
   const auto begin = epoch->plan.step_begin(next_step_), end = epoch->plan.step_end(next_step_);
-  ++next_step_;
-  const auto number = step_of_job(epoch->plan, next_step_ - 1);
+  const auto number = step_of_job(epoch->plan, next_step_);
   const bool works = history_ != nullptr && history_->works(number), draws = works && history_->draws();
   std::vector<MinibatchOn<Space>> minibatches;
   {
     const typename StageClock<Space>::Scope time(clock_, "sample");
     booked_to(epoch, [&] { epoch->sampler.sample_until(space_, end); });
     if (history_ != nullptr && history_->looks_ahead() && !epoch->expected) expect(*epoch);
+    if (epoch->plan.epoch() != std::exchange(epoch_of_caches_, epoch->plan.epoch())) caches_.begin_epoch();
+    if (caches_.foresees()) foresee(*epoch);
     minibatches = epoch->sampler.take(begin, end);
     if (ahead_ && !draws) sample_ahead(*epoch);
   }
+  ++next_step_;
   const typename StageClock<Space>::Scope time(clock_, kFetch);
   PendingInputOn<Space> pending;
   if (!idle_.empty()) {
@@ -152,7 +157,12 @@ bool StepPipelineOn<Space>::begin_step() {
     booked_to(epoch, [&] { job_.grid.host().traffic().take_over(job_.sampling_grid->traffic()); });
     sample_ahead(*epoch);
   }
-  booked_to(epoch, [&] { job_.input.begin_counts(space_, minibatches, rows_to_fetch_, pending, kFetch); });
+  if (caches())
+    caches_.set_memory(space_,
+                       memory_of(job_.config.history) - (history_ != nullptr ? history_->bytes() : 0));
+  booked_to(epoch, [&] {
+    job_.input.begin_counts(space_, minibatches, rows_to_fetch_, pending, kFetch, caches_.of_tables());
+  });
   begun_.push_back(
       {epoch, {.minibatches = std::move(minibatches), .pruned = std::move(pruned)}, std::move(pending)});
   return true;
@@ -162,7 +172,7 @@ bool StepPipelineOn<Space>::begin_step() {
 template <class Space>
 void StepPipelineOn<Space>::expect(Epoch& epoch) {
   const auto& plan = epoch.plan;
-  const auto first = next_step_ - 1;
+  const auto first = next_step_;
   std::vector<ExpectedMinibatchOn<Space>> minibatches;
   const auto& waiting = epoch.sampler.waiting();
   auto at = waiting.begin();
@@ -174,6 +184,24 @@ void StepPipelineOn<Space>::expect(Epoch& epoch) {
                      kHistory);
   });
   epoch.expected = true;
+}
+
+// Tells the caches what windows that are there will ask for, step by step; the next one
+// is to begin.
+template <class Space>
+void StepPipelineOn<Space>::foresee(Epoch& epoch) {
+  const auto& waiting = epoch.sampler.waiting();
+  if (waiting.empty() || waiting.rbegin()->first < epoch.foreseen) return;
+  for (auto step = next_step_; step < epoch.plan.steps(); ++step) {
+    std::vector<MinibatchOn<Space>> minibatches;
+    const auto first = waiting.lower_bound(std::max(epoch.foreseen, epoch.plan.step_begin(step))),
+               last = waiting.lower_bound(epoch.plan.step_end(step));
+    for (auto at = first; at != last; ++at) minibatches.push_back(at->second);
+    if (!minibatches.empty()) caches_.foresee(space_, step - next_step_, minibatches);
+    if (last == waiting.end()) break;
+  }
+  epoch.foreseen = waiting.rbegin()->first + 1;
+  caches_.settle();
 }
 
 // Keeps one window under way on the sampling thread: the next of this epoch, or the first

@@ -3,6 +3,7 @@
 // needs are declared here and defined there.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -151,7 +152,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   timers_.clear();
   grid_.traffic().clear();
   report.resumed_step = cursor_.step;
-  edges_done_ = rows_done_ = remote_rows_done_ = 0;
+  edges_done_ = rows_done_ = remote_rows_done_ = cached_rows_done_ = 0;
   history_counts_ = {};
   const StageTimers::Scope time(timers_, "total");
 
@@ -179,6 +180,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
     report.held =
         count_held(grid_.world(), history_->held(space_, step_of_job(cursor_, plan.steps()), nullptr));
   }
+  if (memory_of(config.history) > 0) report.feature_cache = feature_cache_of_done();
   const auto losses = to_host(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
@@ -191,6 +193,14 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   return true;
 }
 
+// Collective.
+template <class Space>
+FeatureCacheCounts TrainerOn<Space>::feature_cache_of_done() const {
+  std::array<std::int64_t, 2> sums = {remote_rows_done_ + cached_rows_done_, cached_rows_done_};
+  grid_.world().all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "report");
+  return {sums[0], sums[1], grid_.world().all_reduce(pipeline_.cached_bytes(), Reduction::kMax, "report")};
+}
+
 template <class Space>
 void TrainerOn<Space>::note_work(const TrainingStepOn<Space>& step) {
   for (const auto& minibatch : step.minibatches) {
@@ -198,6 +208,7 @@ void TrainerOn<Space>::note_work(const TrainingStepOn<Space>& step) {
     rows_done_ += std::ssize(minibatch.vertices);
   }
   remote_rows_done_ += step.remote_rows;
+  cached_rows_done_ += step.cached_rows;
   history_counts_.add(step.pruned.counts);
 }
 

@@ -168,6 +168,14 @@ void TrainingHistoryOn<Space>::end(const Space& space, std::int64_t step, std::s
   begun_.erase(step);
 }
 
+template <class Space>
+std::int64_t TrainingHistoryOn<Space>::bytes() const {
+  if (const auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_)) return of_grid->part().bytes();
+  std::int64_t sum = 0;
+  for (const auto& [number, lane] : std::get<Lanes>(cache_)) sum += lane.bytes();
+  return sum;
+}
+
 // ---- State --------------------------------------------------------------------------------------
 
 inline constexpr std::int64_t kRecordWords = 10;

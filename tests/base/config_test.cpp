@@ -102,6 +102,8 @@ layers = [1, 2]
 admit = "awaited"
 saved = false
 audit = true
+memory = "512MiB"
+feature_rows = "counts"
 [run]
 device = "cuda"
 threads = 6

@@ -113,7 +113,7 @@ struct HistoryConfig {
   std::string admit = "all";
   bool saved = true;
   bool audit = false;
-  std::string memory = "0";
+  std::string memory = "0";  ///< as parse_bytes reads it, or "0"
   std::string feature_rows = "auto";
 };
 
@@ -176,5 +176,8 @@ std::string describe_config_keys();
 
 /// Parses "8GiB", "500MB", "1e9", ... into bytes. Throws UserError(kUsage) naming `key`.
 std::int64_t parse_bytes(const std::string& text, const std::string& key);
+
+/// history.memory in bytes; 0 where there is none.
+std::int64_t memory_of(const HistoryConfig& history);
 
 }  // namespace espalier

@@ -19,11 +19,14 @@ inline Cost feature_fetch_cost(int parts, double wanted, double id_bytes, double
           parts > 1 ? 3.0 : 0.0};
 }
 
-/// Books it: the rows of so many vertices lie evenly over the block rows.
+/// Books it: the rows of so many vertices lie evenly over the block rows. Of those that are out of
+/// reach `missed` are asked for, and `cached` are not, wherever they lie.
 inline void predict_fetch(const Communicator& column, std::string_view label, std::int64_t vertices,
-                          std::int64_t wanted, std::int64_t row_bytes, int reached) {
-  const auto cost = feature_fetch_cost(column.size(), static_cast<double>(wanted), index_bytes(vertices),
-                                       static_cast<double>(row_bytes), reached);
+                          std::int64_t wanted, std::int64_t row_bytes, int reached, std::int64_t missed,
+                          std::int64_t cached) {
+  const auto left = cached == 0 ? 1.0 : static_cast<double>(missed) / static_cast<double>(missed + cached);
+  const auto cost = feature_fetch_cost(column.size(), static_cast<double>(wanted) * left,
+                                       index_bytes(vertices), static_cast<double>(row_bytes), reached);
   column.traffic().predict(label, cost.messages, cost.bytes);
 }
 

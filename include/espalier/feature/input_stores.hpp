@@ -35,6 +35,12 @@ struct PendingInputOn {
     for (const auto& fetch : fetches) rows += fetch->remote_rows();
     return rows;
   }
+  /// Rows of other ranks that caches had.
+  std::int64_t cached_rows() const {
+    std::int64_t rows = 0;
+    for (const auto& fetch : fetches) rows += fetch->cached_rows();
+    return rows;
+  }
 };
 
 /// Rows of several minibatches: of table k and minibatch m rows[k][m].
@@ -76,10 +82,18 @@ class InputStoresOn {
   void fetch(const Space& space, std::span<const MinibatchOn<Space>> minibatches, InputMatrices<Space>& rows,
              std::string_view label) const;
 
-  /// The same move by move (RowStoreOn); `minibatches` are not used after the call.
+  /// The same move by move (RowStoreOn); `minibatches` are not used after the call. `caches`: of
+  /// each table of features, or null; none at all: without.
   void begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
-                    const RowsToFetch& rows_to_fetch, PendingInputOn<Space>& pending,
-                    std::string_view label) const;
+                    const RowsToFetch& rows_to_fetch, PendingInputOn<Space>& pending, std::string_view label,
+                    std::span<RowCacheOn<Space>* const> caches = {}) const;
+  /// Calls use(lists) with what table k would be asked for.
+  template <class Use>
+  void with_lists(const Space& space, std::size_t k, std::span<const MinibatchOn<Space>> minibatches,
+                  const Use& use) const {
+    std::vector<Array<Space, std::int64_t>> numbers;
+    with_lists(space, k, minibatches, {}, numbers, use);
+  }
   void advance(const Space& space, PendingInputOn<Space>& pending, FetchMove move,
                std::string_view label) const;
   /// Collective over the process column: rows are those of this moment. The blocks of the
@@ -158,13 +172,17 @@ void InputStoresOn<Space>::fetch(const Space& space, std::span<const MinibatchOn
 template <class Space>
 void InputStoresOn<Space>::begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
                                         const RowsToFetch& rows_to_fetch, PendingInputOn<Space>& pending,
-                                        std::string_view label) const {
+                                        std::string_view label,
+                                        std::span<RowCacheOn<Space>* const> caches) const {
   while (pending.fetches.size() < tables())
     pending.fetches.push_back(std::make_unique<PendingFetchOn<Space>>());
   std::vector<Array<Space, std::int64_t>> of_features;
-  for (std::size_t k = 0; k < tables(); ++k)
-    with_lists(space, k, minibatches, rows_to_fetch, k < features_.size() ? of_features : pending.embedded,
-               [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label); });
+  for (std::size_t k = 0; k < tables(); ++k) {
+    auto* const cache = k < caches.size() ? caches[k] : nullptr;
+    with_lists(
+        space, k, minibatches, rows_to_fetch, k < features_.size() ? of_features : pending.embedded,
+        [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label, cache); });
+  }
   if (edges_) edges_->begin_counts(space, minibatches, pending.edges, label);
 }
 

@@ -51,6 +51,8 @@ using IdLists = std::span<const std::span<const std::int64_t>>;
 
 template <class Space>
 class RowStoreOn;
+template <class Space>
+class RowCacheOn;
 
 /// A fetch is three exchanges, each of which waits for the one before: how many ids are for whom,
 /// the ids, the rows.
@@ -68,6 +70,8 @@ class PendingFetchOn {
   }
   /// Rows that were asked of other ranks.
   std::int64_t remote_rows() const { return remote_rows_; }
+  /// Rows of other ranks that a cache had.
+  std::int64_t cached_rows() const { return cached_rows_; }
 
  private:
   friend class RowStoreOn<Space>;
@@ -89,13 +93,15 @@ class PendingFetchOn {
   FetchMove done_ = FetchMove::kRows;
   std::int32_t version_ = 0;         // of the store when rows were sent
   std::vector<std::int64_t> sizes_;  // rows of each list
-  std::int64_t remote_rows_ = 0;
-  Buffer<std::int64_t> asked_counts_;  // rows that each rank of the process column wants of me
+  std::int64_t remote_rows_ = 0, cached_rows_ = 0;
+  RowCacheOn<Space>* cache_ = nullptr;  // that rows may be taken up by
+  std::vector<std::int64_t> missed_;    // ids that were asked for, as it counts them
+  Buffer<std::int64_t> asked_counts_;   // rows that each rank of the process column wants of me
   Array<Space, std::int64_t>
       source_;  // of each row, list after list: a place in arrived_, or ~(row of my block)
   std::variant<Question<std::int32_t>, Question<std::int64_t>> question_;
   Array<Space, std::byte> reply_, arrived_;  // rows as they are stored, in the order of asked
-                                             // and of wanted
+                                             // and of wanted, those of a cache last
   PendingExchange counts_exchange_;
   PendingExchangeOn<Space> exchange_;  // of ids, then of rows; last: it uses the arrays
 };
@@ -160,6 +166,11 @@ class RowStoreOn {
   std::int64_t bytes() const;
   /// My rows of H.
   const StoredRows<Space>& block() const { return block_; }
+  /// Of a row, as it is stored.
+  std::int64_t row_bytes() const;
+  /// Must a fetch ask another rank for this row? How many there are of those. Not of entries.
+  bool is_remote(std::int64_t id) const { return !all_local() && reach_.owner(id) != grid_->row(); }
+  std::int64_t remote_rows() const { return all_local() ? 0 : reach_.rows() - reach_.size(grid_->row()); }
   /// Does every rank of the grid read all rows of H where they lie?
   bool all_local() const { return reach_.parts() == 1; }
   /// Is reading a row here as cheap as reading a copy of it? Not over the bus.
@@ -179,9 +190,11 @@ class RowStoreOn {
 
   /// The same move by move, so that each exchange has time to travel: begins with the first, of
   /// counts; `advance` waits for what is under way and begins what follows, up to `move`.
-  /// Collective over the process column, as begin_fetch, which is both.
-  void begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
-                    std::string_view label) const;
+  /// Collective over the process column, as begin_fetch, which is both. Rows that are in `cache`
+  /// are not asked for, and those that arrive may be taken up by it: one of this store's rows,
+  /// which must stay and are not pushed; null: none.
+  void begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch, std::string_view label,
+                    RowCacheOn<Space>* cache = nullptr) const;
   void advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
                std::string_view label) const;
 

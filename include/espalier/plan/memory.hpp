@@ -32,6 +32,10 @@ double edge_bytes(const GraphInfo& graph, const Config& config, double share);
 double embedding_bytes(const GraphInfo& graph, const Config& config, double share, std::int64_t replication,
                        bool training);
 
+/// Of a rank that holds `share` of the vertices: copies of rows of features that others own
+/// (feature/row_cache.hpp), the most that history.memory allows and that there are.
+double cached_bytes(const GraphInfo& graph, const Config& config, double share);
+
 /// "512 B", "1.5 GiB".
 std::string bytes_in_words(double bytes);
 
@@ -61,6 +65,7 @@ struct ResidentMemory {
   double topology = 0;
   double features = 0;
   double embeddings = 0;
+  double cached = 0;      ///< history.memory: features that others own
   double evaluation = 0;  ///< blocks of hidden layers: input, own share and result of one layer
   double model = 0;       ///< weights, gradients, optimiser state, best weights
   double loading = 0;     ///< the matrix as read beside the one with self-loops, before the
@@ -68,8 +73,8 @@ struct ResidentMemory {
   double exchange = 0;    ///< staged-oblivious: a foreign block row, or a copy of one's own on
                           ///< its way out
   double total() const {
-    return owners +
-           std::max(topology + features + embeddings + evaluation + model + exchange, topology + loading);
+    return owners + std::max(topology + features + embeddings + cached + evaluation + model + exchange,
+                             topology + loading);
   }
 };
 

@@ -50,6 +50,13 @@ struct Dealing {
   }
 };
 
+/// Rows of features that other ranks own, over all ranks.
+struct FeatureCacheCounts {
+  std::int64_t needed = 0;  ///< of minibatches' input rows
+  std::int64_t served = 0;  ///< those of them that a cache had: they were not sent
+  std::int64_t bytes = 0;   ///< that a cache took at the end of the epoch, the most of a rank
+};
+
 /// Collective. From what one rank has: sampled edges, input rows, those of them that it fetched.
 Dealing dealing_of(const Communicator& comm, std::int64_t edges, std::int64_t input_rows,
                    std::int64_t remote_rows);
@@ -62,14 +69,15 @@ struct EpochReport {
   std::optional<Metrics> train, valid;  ///< where the epoch was evaluated; valid: unless that
                                         ///< split is empty
   SampleCounts counts;
-  std::optional<HistoryCounts> history;         ///< of training with history
-  std::vector<HeldHistory> held;                ///< and what its caches held at the end
-  std::optional<Dealing> dealing;               ///< of training on several ranks, as
-                                                ///< seconds and bytes
-  std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages
-  std::map<std::string, StageVolume> bytes;     ///< the stages that communicate
-  std::map<std::string, StageVolume> steps;     ///< the same by label, where a stage has steps:
-                                                ///< "sample/rows"
+  std::optional<HistoryCounts> history;             ///< of training with history
+  std::vector<HeldHistory> held;                    ///< and what its caches held at the end
+  std::optional<FeatureCacheCounts> feature_cache;  ///< with history.memory, as bytes
+  std::optional<Dealing> dealing;                   ///< of training on several ranks, as
+                                                    ///< seconds and bytes
+  std::map<std::string, StageSeconds> seconds;      ///< "total" and the stages
+  std::map<std::string, StageVolume> bytes;         ///< the stages that communicate
+  std::map<std::string, StageVolume> steps;         ///< the same by label, where a stage has steps:
+                                                    ///< "sample/rows"
 };
 
 /// Collective. Fills seconds and bytes of `report` from this rank's timers and ledger.

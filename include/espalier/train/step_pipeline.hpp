@@ -8,6 +8,9 @@
 //
 //     while step t computes    rows of t + 1 .. t + k - 1, ids of t + k, counts of t + k + 1
 //
+// Rows of features that others own are kept as history.memory says (feature/input_caches.hpp): what
+// history takes of it is counted when a step begins, and features have the rest.
+//
 // Which exchanges are begun when depends on the plan only, so their order is the same on every
 // rank. What is computed from what does not depend on k.
 #pragma once
@@ -19,6 +22,7 @@
 #include <vector>
 
 #include "espalier/base/stage_clock.hpp"
+#include "espalier/feature/input_caches.hpp"
 #include "espalier/train/training_history.hpp"
 #include "espalier/train/training_job.hpp"
 #include "espalier/train/training_state.hpp"
@@ -29,7 +33,7 @@ namespace espalier {
 template <class Space>
 struct TrainingStepOn {
   std::vector<MinibatchOn<Space>> minibatches;
-  std::int64_t remote_rows = 0;
+  std::int64_t remote_rows = 0, cached_rows = 0;  ///< asked of others; kept copies of theirs
   /// Which embeddings each minibatch reads; of all vertices: empty.
   std::vector<Array<Space, std::int64_t>> embedded = {};
   /// With history: what the minibatches were, and what they read from it. Empty where it does
@@ -61,6 +65,10 @@ class StepPipelineOn {
   /// step's blocks point to what is in `edges`.
   TrainingStepOn<Space> next(InputMatrices<Space>& rows, EdgesOn<Space>& edges);
 
+  /// Are rows of features kept? Bytes that they take on this rank.
+  bool caches() const { return !caches_.empty(); }
+  std::int64_t cached_bytes() const { return caches_.bytes(); }
+
   /// Gives what is under way an opportunity to move.
   void progress();
   /// Waits for the thread that samples: evaluation needs its grid.
@@ -76,7 +84,8 @@ class StepPipelineOn {
   struct Epoch {
     EpochPlan plan;
     EpochSamplerOn<Space> sampler;
-    bool expected = false;  ///< does history know its minibatches?
+    bool expected = false;      ///< does history know its minibatches?
+    std::int64_t foreseen = 0;  ///< batches below were told to the caches
     Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead);
   };
   struct BegunStep {
@@ -92,6 +101,7 @@ class StepPipelineOn {
   bool begin_step();
   void expect(Epoch& epoch);
   void sample_ahead(Epoch& epoch);
+  void foresee(Epoch& epoch);
   void look_ahead();
   std::int64_t depth() const;
 
@@ -99,12 +109,14 @@ class StepPipelineOn {
   const TrainingJobOn<Space>& job_;
   RowsToFetch rows_to_fetch_;
   TrainingHistoryOn<Space>* history_;
+  InputCachesOn<Space> caches_;
   StageClock<Space>& clock_;
   std::optional<SampleAhead> ahead_;  ///< with a sampling grid of its own
   /// The next one when something of it was begun.
   std::unique_ptr<Epoch> epoch_, next_epoch_;
   /// To begin, of the epoch that is being begun.
   std::int64_t next_step_ = 0;
+  std::uint64_t epoch_of_caches_ = 0;        ///< that they were told of last
   bool begins_next_epoch_ = false;           ///< is that the next one?
   Traffic of_next_epoch_;                    ///< what was booked for it
   std::deque<BegunStep> begun_;              ///< in order

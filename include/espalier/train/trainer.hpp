@@ -96,6 +96,7 @@ class TrainerOn {
   TrainingState state(bool within_epoch);
   SampleCounts counts_of_done();
   HistoryCounts history_of_done();
+  FeatureCacheCounts feature_cache_of_done() const;
   std::vector<double> losses_of_done(const EpochPlan& plan);
   void train_step(const EpochPlan& plan, std::int64_t step, const TrainingStepOn<Space>& work);
   void update_embeddings(const TrainingStepOn<Space>& work, double learning_rate);
@@ -140,7 +141,7 @@ class TrainerOn {
   InputMatrices<Space> inputs_;                            ///< of the step that computes
   std::vector<Matrix<float, Space>> embedding_gradients_;  ///< of its minibatches
   /// Of this run in the epoch: mine.
-  std::int64_t edges_done_ = 0, rows_done_ = 0, remote_rows_done_ = 0;
+  std::int64_t edges_done_ = 0, rows_done_ = 0, remote_rows_done_ = 0, cached_rows_done_ = 0;
   Array<Space, double> losses_;  ///< of this rank's minibatches of the epoch, sums
                                  ///< over seeds
   std::size_t losses_count_ = 0;

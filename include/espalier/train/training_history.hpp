@@ -105,6 +105,9 @@ class TrainingHistoryOn {
   /// Collective over the grid.
   void end(const Space& space, std::int64_t step, std::string_view label);
 
+  /// Of what this rank keeps.
+  std::int64_t bytes() const;
+
   /// Collective. What step `next` begins with, `next` the first that has not ended, as matrices
   /// of words, by scope and precision: history/grid-fp32/counts [1024 or lanes, 1], how many
   /// records each shard, or lane, has; .../records [all, 10], those of one after the other: kind

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""What is sent less by the same bytes of memory per rank: for features, for embeddings, for both (FreshGNN, figure 14).
+
+    bench/train/budget.py CONFIG [--ranks 4] [--memory 16MiB] [--share 0.5] [--epochs 3] [KEY=VALUE ...]
+
+Trains the job of CONFIG on --ranks ranks with c = 1. Verifies that samples are the same and that features alone change no weight, then
+prints for each bar the bytes of fetch, history's included, of all epochs and of the last one, as shares of those without any cache; rows
+of features that were kept, of those of others that were needed; and input rows left. Embeddings alone have the entries that fill the
+memory, beside what steps have written that cannot be read yet; with features they have --share of that, and features the rest.
+Keys of history (t_stale, stored) go behind.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = str(ROOT / os.environ.get("ESPALIER", "build/cpu/espalier"))
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+# Of an entry of history beside its row, and of one that waits (HistoryCacheOn::bytes).
+BESIDE, BESIDE_WAITING = 88, 56
+
+
+def train(options, folder, overrides):
+    """The report of one training."""
+    subprocess.run(["mpirun", "-q", "-np", str(options.ranks), PROGRAM, "-q", "train", options.config, "grid.replication=1", "run.restart=never",
+                    f"train.epochs={options.epochs}", "train.eval_every=0", "run.checkpoint_every=0", f"output.dir={folder}/out", *overrides],
+                   check=True)
+    return json.loads((folder / "out/report.json").read_text())
+
+
+def sent(report):
+    """Bytes of all epochs, and of the last."""
+    return [sum(epoch["bytes"]["fetch"]["total"] for epoch in epochs) for epochs in (report["epochs"], report["epochs"][-1:])]
+
+
+def row_bytes(config):
+    hidden = config["model"]["hidden"]
+    return {"fp32": 4 * hidden, "fp16": 2 * hidden, "uint8": hidden + 8}[config["history"]["stored"]]
+
+
+def entries_that_fill(report, memory, ranks):
+    """`report`: of a training with history without a bound."""
+    config = report["config"]
+    row, steps = row_bytes(config), math.ceil(report["epochs"][-1]["batches"] / config["train"]["batches_per_step"])
+    # At first more is written than later, when there are hits.
+    written = max(epoch["history"]["written"] for epoch in report["epochs"]) / steps
+    waiting = (config["history"]["lag"] + 1) * written / ranks * (row + BESIDE_WAITING)
+    return int(ranks * (memory - waiting) / (row + BESIDE)), waiting
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("config")
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--memory", default="16MiB")
+    parser.add_argument("--share", type=float, default=0.5)
+    parser.add_argument("--epochs", type=int, default=3)
+    options, overrides = parser.parse_known_args()
+    memory = int(float(options.memory[:-3]) * UNITS[options.memory[-3:]])
+    history_keys = [key for key in overrides if key.startswith("history.")]
+    job = [key for key in overrides if not key.startswith("history.")]
+    keep = f"history.memory={memory}"
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        none = train(options, folder, job)
+        replace = [*job, "history.kind=replace", *history_keys]
+        unbounded = train(options, folder, replace)
+        entries, waiting = entries_that_fill(unbounded, memory, options.ranks)
+        if entries < 1:
+            sys.exit(f"{options.memory} per rank are less than what waits to be read, {waiting / 2**20:.1f} MiB")
+        print(f"memory {options.memory} per rank; {entries} entries fill it beside {waiting / 2**20:.1f} MiB that wait", flush=True)
+        less = [*replace, f"history.entries={int(options.share * entries)}", keep]
+        bars = {"no cache": none,
+                "features, degree": train(options, folder, [*job, keep, "history.feature_rows=degree"]),
+                "features, auto": train(options, folder, [*job, keep]),
+                "embeddings": train(options, folder, [*replace, f"history.entries={entries}"]),
+                "both, degree": train(options, folder, [*less, "history.feature_rows=degree"]),
+                "both, counts": train(options, folder, [*less, "history.feature_rows=counts"]),
+                "both, auto": train(options, folder, less),
+                "embeddings without a bound": unbounded}
+    for name, report in bars.items():
+        assert [e["sample_digest"] for e in report["epochs"]] == [e["sample_digest"] for e in none["epochs"]], name
+        assert not name.startswith("features") or report["weights_digest"] == none["weights_digest"], name
+    print(f"{'':28}{'bytes':>8}{'last':>8}{'kept rows served':>19}{'MiB':>8}{'input rows':>12}")
+    for name, report in bars.items():
+        last = report["epochs"][-1]
+        shares = [ours / theirs for ours, theirs in zip(sent(report), sent(none))]
+        cache, history = last.get("feature_cache"), last.get("history")
+        served = f"{cache['served'] / cache['needed']:19.3f}{cache['bytes'] / 2**20:8.1f}" if cache else f"{'':27}"
+        left = history["input_rows"] / history["input_rows_of_sample"] if history else 1
+        print(f"{name:28}{shares[0]:8.3f}{shares[1]:8.3f}{served}{left:12.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+// Copies of rows of features that other ranks own, so that they need not be asked for again: a
+// bounded number of bytes, in memory of the space and in the type in which the store keeps them.
+// Which rows: row_choice.hpp.
+//
+//     begin_counts     rows that are held are copied behind where those that were asked for will
+//                      arrive; their owners are not asked
+//     finish_fetch     rows that have arrived may be taken up
+//
+// A row is copied when its fetch begins, not when it ends: so a fetch under way needs nothing of
+// the cache any more, several may be under way, and rows may go or move between. It costs one
+// copy within memory, for a row that would have come from another rank.
+//
+// Law: no bit of any result hangs on the cache, as rows are those of their owners. Only of stores
+// that are not changed. Nothing is fetched for the cache's sake: what it sends is never more. What
+// it holds is of one rank, and known to the host; on a GPU a fetch has the host wait once more, for
+// the ids.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "espalier/base/host_device.hpp"
+#include "espalier/feature/row_choice.hpp"
+#include "espalier/partition/group_by_owner.hpp"
+
+namespace espalier {
+
+/// Where rows lie, for leaves: in pieces, of which each has so many slots.
+struct CachedRows {
+  std::byte* const* pieces;  ///< memory of the space, as they are
+  std::int64_t piece_rows, row_bytes;
+
+  ESPALIER_HD std::byte* row(std::int64_t slot) const {
+    return pieces[slot / piece_rows] + slot % piece_rows * row_bytes;
+  }
+};
+
+template <class Space>
+class RowCacheOn {
+ public:
+  static constexpr std::int64_t kPieceRows = 64;
+  /// What a row takes beside itself: the slots and ids that it is found by. Keys, counts and what
+  /// is known of coming fetches are not counted.
+  static constexpr std::int64_t kFoundBy = 32;
+
+  /// `row_bytes`: of a row as it is stored; even. Memory is taken in pieces of `piece_rows` rows.
+  RowCacheOn(RowRule rule, std::int64_t row_bytes, std::int64_t piece_rows = kPieceRows)
+      : policy_(rule), row_bytes_(row_bytes), piece_rows_(piece_rows) {}
+
+  RowPolicy& policy() { return policy_; }
+  const RowChoice& choice() const { return policy_.choice(); }
+  std::int64_t row_bytes() const { return row_bytes_; }
+
+  /// From now on no more than `bytes`, whole pieces; rows beyond that go at once.
+  void set_memory(const Space& space, std::int64_t bytes);
+  /// Of rows and what they are found by.
+  std::int64_t bytes() const;
+
+  /// A fetch begins that asks others for wanted.ids[0 .. others), as group_by_owner has grouped
+  /// them. Those that are held move behind those that are not, and leave the counts; `missed`
+  /// becomes the others. Rows of those that are held are written to arrived[(others - their
+  /// number) row_bytes ..], which grows for all. The host waits for the ids. Id: int32_t, int64_t.
+  template <class Id>
+  void begin(const Space& space, OwnerGroups<Id, Space>& wanted, std::int64_t others,
+             std::vector<std::int64_t>& missed, Array<Space, std::byte>& arrived);
+
+  /// Rows that were missed have arrived, in their order.
+  void end(const Space& space, std::span<const std::int64_t> missed, const Array<Space, std::byte>& arrived);
+
+ private:
+  CachedRows rows() const { return {pieces_on_space_.data(), piece_rows_, row_bytes_}; }
+  void have_pieces(const Space& space, std::int64_t slots);
+
+  RowPolicy policy_;
+  std::int64_t row_bytes_, piece_rows_;
+  std::vector<Array<Space, std::byte>> pieces_;
+  Array<Space, std::byte*> pieces_on_space_;
+};
+using RowCache = RowCacheOn<Cpu>;
+
+}  // namespace espalier

@@ -1,0 +1,185 @@
+// Which rows of features a rank keeps of those that others own (feature/row_cache.hpp): keys.
+//
+// Of the rows that are held and those that arrive, the ones with the smallest keys stay. Of equal
+// keys the one that is held stays; of two that are held the one with the larger id goes.
+//
+//     kDegree   the place in a list by degree: fixed
+//     kCounts   the place in a list by how often this rank asked in the epoch before;
+//               in the first one by degree: fixed within an epoch
+//     kBelady   the next fetch that is known to ask for the row (Belady 1966), or never. Of known
+//               fetches no rule serves more, where a fetch asks for each row once.
+//     kAuto     one of kCounts and kBelady; what the other would have hit is counted beside it, and
+//               what hit oftener in the epoch before is followed. The first is by kBelady.
+//
+// So a row that arrives and would be used later than all that are held is passed by. A row without
+// a key takes only room that is free. All of this is on the host and of one rank: what is held
+// changes no result, only what is sent.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace espalier {
+
+enum class RowRule { kDegree, kCounts, kBelady, kAuto };
+
+/// "degree", "counts", "belady" or "auto"; throws UserError(kUsage) for another word.
+RowRule row_rule_of(const std::string& name);
+
+/// Ids, each at a position: open addressing, 4 bytes a place, at most half full.
+class IdPositions {
+ public:
+  /// The position of an id, or -1.
+  std::int32_t find(std::int64_t id) const;
+  /// A new id at a position that is free.
+  void put(std::int64_t id, std::int32_t position);
+  /// Takes a known id out. Its position is free.
+  void erase(std::int64_t id);
+  void clear();
+  /// Memory for so many at once, so that it is not grown by halves.
+  void reserve(std::int64_t ids);
+  std::int64_t size() const { return size_; }
+  std::int64_t id(std::int32_t position) const { return ids_[static_cast<std::size_t>(position)]; }
+  /// Bytes that it takes.
+  std::int64_t bytes() const;
+
+ private:
+  std::size_t home(std::int64_t id) const;
+  void grow(std::size_t places);
+
+  std::vector<std::int64_t> ids_;     // by position; -1: free
+  std::vector<std::int32_t> places_;  // positions, or -1
+  std::int64_t size_ = 0;
+};
+
+/// Which fetches will ask for which rows, as far as it is known.
+class ForeseenRows {
+ public:
+  static constexpr std::int64_t kNever = INT64_MAX;
+
+  /// Fetch number `fetch` will ask for these; more of it may follow.
+  void add(std::int64_t fetch, std::span<const std::int64_t> ids);
+  /// Sorts what was added since, and forgets fetches up to `fetch`: O(T log T).
+  void settle(std::int64_t fetch);
+  /// The first fetch after number `fetch` that will ask for the row, or kNever.
+  std::int64_t next(std::int64_t id, std::int64_t fetch) const;
+  /// How many rows fetch number `fetch` was said to ask for.
+  std::int64_t asked_by(std::int64_t fetch) const;
+
+ private:
+  std::vector<std::pair<std::int64_t, std::int64_t>> uses_;  // (id, fetch), ascending once settled
+  std::map<std::int64_t, std::int64_t> asked_by_;
+};
+
+/// Rows that are held, each in a slot, by keys.
+class RowChoice {
+ public:
+  /// A row that has arrived gets a slot; `missed`: its place in the list.
+  struct Admission {
+    std::int64_t missed;
+    std::int32_t slot;
+    friend bool operator==(const Admission&, const Admission&) = default;
+  };
+  struct Move {
+    std::int32_t from, to;
+  };
+
+  /// By the list, or (`foresees`) by next uses; `foreseen` must stay.
+  RowChoice(bool foresees, const ForeseenRows& foreseen) : foresees_(foresees), foreseen_(&foreseen) {}
+
+  bool foresees() const { return foresees_; }
+  std::int64_t slots() const { return slots_; }
+  std::int64_t size() const { return held_.size(); }
+  std::int32_t slot_of(std::int64_t id) const { return held_.find(id); }
+  /// Rows asked for that were there.
+  std::int64_t hits() const { return hits_; }
+  void forget_hits() { hits_ = 0; }
+
+  /// The most rows from now on; beyond that those with the largest keys go. Slots are then below
+  /// `slots`: the rows that must move for that, to slots that are free.
+  std::vector<Move> resize(std::int64_t slots);
+  /// The keys of lists from now on: places here, the first is the smallest.
+  void rank(std::span<const std::int64_t> ids);
+  /// Goes on by the other kind of keys; `fetch` has begun last.
+  void follow(bool foresees, std::int64_t fetch);
+  /// It is known now that fetch number `fetch`, beyond all that were known, will ask for these.
+  void foresee(std::int64_t fetch, std::span<const std::int64_t> ids);
+
+  /// Fetch number `fetch` begins: slots[k] is where row ids[k] is, or -1.
+  void begin(std::int64_t fetch, std::span<const std::int64_t> ids, std::span<std::int32_t> slots);
+  /// Rows that a fetch did not find have arrived, after `fetch` has begun as the last: which are
+  /// taken up, and where. Slots are distinct.
+  std::vector<Admission> end(std::int64_t fetch, std::span<const std::int64_t> missed);
+
+  /// Bytes of what rows are found by.
+  std::int64_t bytes() const { return held_.bytes(); }
+
+ private:
+  struct Entry {
+    std::int64_t key, id;
+    friend auto operator<=>(const Entry&, const Entry&) = default;
+  };
+
+  std::int64_t key_of(std::int64_t id, std::int64_t fetch) const;
+  void set_key(std::int32_t slot, std::int64_t key);
+  void judge_anew(std::int64_t fetch, std::int64_t up_to);
+  void make_heap();
+  Entry largest();
+  void drop(std::int64_t id);
+
+  bool foresees_;
+  const ForeseenRows* foreseen_;
+  std::int64_t slots_ = 0, hits_ = 0;
+  IdPositions held_, ranks_;
+  std::vector<std::int64_t> keys_;  // by slot; of those that were ever used
+  std::vector<std::int32_t> free_;  // of those
+  std::vector<Entry> heap_;         // the largest first; an entry counts where it is its row's key
+};
+
+/// The rule: one choice, or two of which one is followed; what it goes by.
+class RowPolicy {
+ public:
+  explicit RowPolicy(RowRule rule);
+
+  /// Does it want to know what comes?
+  bool foresees() const { return rule_ == RowRule::kBelady || rule_ == RowRule::kAuto; }
+  /// The list of the first epoch, best first.
+  void set_first(std::vector<std::int64_t> ids);
+  /// As RowChoice.
+  std::vector<RowChoice::Move> resize(std::int64_t slots);
+  std::int64_t slots() const { return followed_.slots(); }
+  const RowChoice& choice() const { return followed_; }
+
+  /// Fetch number begun() + `ahead`, 0: the next one, will ask for these; `settle` when all that
+  /// is known was said.
+  void foresee(std::int64_t ahead, std::span<const std::int64_t> ids);
+  void settle();
+  /// The next fetch is an epoch's first.
+  void begin_epoch();
+  void begin(std::span<const std::int64_t> ids, std::span<std::int32_t> slots);
+  std::vector<RowChoice::Admission> end(std::span<const std::int64_t> missed);
+  /// How many fetches have begun.
+  std::int64_t begun() const { return fetch_ + 1; }
+
+ private:
+  void count(std::span<const std::int64_t> ids);
+  void rank(std::span<const std::int64_t> ids);
+
+  RowRule rule_;
+  std::unique_ptr<ForeseenRows> foreseen_;
+  RowChoice followed_;
+  std::optional<RowChoice> other_;  // of kAuto: what the other kind of keys would hold
+  std::int64_t fetch_ = -1;         // begun last
+  std::int64_t most_slots_ = 0;
+  std::vector<std::int64_t> first_;  // of the first epoch
+  IdPositions counted_;
+  std::vector<std::int64_t> counts_;  // of counted_
+};
+
+}  // namespace espalier

@@ -1,0 +1,44 @@
+// A cache of feature rows on the CPU.
+#include "row_cache.inl.hpp"
+
+#include <cstring>
+
+namespace espalier {
+
+void read_cached(const Cpu& cpu, const CachedRows& rows, const Buffer<std::int32_t>& slots, std::byte* to) {
+#pragma omp parallel for num_threads(cpu.threads) schedule(static)
+  for (std::int64_t k = 0; k < std::ssize(slots); ++k)
+    std::memcpy(to + k * rows.row_bytes, rows.row(slots[k]), rows.row_bytes);
+}
+
+void keep_arrived(const Cpu& cpu, const CachedRows& rows, const std::byte* from,
+                  const Buffer<std::int64_t>& which, const Buffer<std::int32_t>& slots) {
+#pragma omp parallel for num_threads(cpu.threads) schedule(static)
+  for (std::int64_t k = 0; k < std::ssize(slots); ++k)
+    std::memcpy(rows.row(slots[k]), from + which[k] * rows.row_bytes, rows.row_bytes);
+}
+
+void move_cached(const Cpu& cpu, const CachedRows& rows, const Buffer<std::int32_t>& from,
+                 const Buffer<std::int32_t>& to) {
+#pragma omp parallel for num_threads(cpu.threads) schedule(static)
+  for (std::int64_t k = 0; k < std::ssize(from); ++k)
+    std::memcpy(rows.row(to[k]), rows.row(from[k]), rows.row_bytes);
+}
+
+template <class Id>
+void put_in_order(const Cpu&, const Buffer<std::int64_t>& places, Id* ids, std::int64_t* order) {
+  const Buffer<Id> old_ids(ids, ids + places.size());
+  const Buffer<std::int64_t> old_order(order, order + places.size());
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    ids[k] = old_ids[places[k]];
+    order[k] = old_order[places[k]];
+  }
+}
+
+template class RowCacheOn<Cpu>;
+template void RowCacheOn<Cpu>::begin(const Cpu&, OwnerGroups<std::int32_t>&, std::int64_t,
+                                     std::vector<std::int64_t>&, Buffer<std::byte>&);
+template void RowCacheOn<Cpu>::begin(const Cpu&, OwnerGroups<std::int64_t>&, std::int64_t,
+                                     std::vector<std::int64_t>&, Buffer<std::byte>&);
+
+}  // namespace espalier

@@ -1,0 +1,335 @@
+#include "espalier/feature/row_choice.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "espalier/base/error.hpp"
+
+namespace espalier {
+
+RowRule row_rule_of(const std::string& name) {
+  if (name == "degree") return RowRule::kDegree;
+  if (name == "counts") return RowRule::kCounts;
+  if (name == "belady") return RowRule::kBelady;
+  if (name == "auto") return RowRule::kAuto;
+  usage_error("rows of features are kept by degree, counts, belady or auto, not by {}", name);
+}
+
+// ---- IdPositions --------------------------------------------------------------------------------
+
+std::size_t IdPositions::home(std::int64_t id) const {
+  return (static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15u >> 20) & (places_.size() - 1);
+}
+
+std::int32_t IdPositions::find(std::int64_t id) const {
+  if (places_.empty()) return -1;
+  for (auto at = home(id); places_[at] >= 0; at = (at + 1) & (places_.size() - 1))
+    if (ids_[places_[at]] == id) return places_[at];
+  return -1;
+}
+
+void IdPositions::put(std::int64_t id, std::int32_t position) {
+  if (2 * (size_ + 1) > std::ssize(places_)) grow(2 * places_.size());
+  if (position >= std::ssize(ids_)) ids_.resize(position + 1, -1);
+  ids_[position] = id;
+  auto at = home(id);
+  while (places_[at] >= 0) at = (at + 1) & (places_.size() - 1);
+  places_[at] = position;
+  ++size_;
+}
+
+// Places behind the one that is free now move up, where that is nearer to their home.
+void IdPositions::erase(std::int64_t id) {
+  const auto mask = places_.size() - 1;
+  auto at = home(id);
+  while (ids_[places_[at]] != id) at = (at + 1) & mask;
+  ids_[places_[at]] = -1;
+  for (auto next = (at + 1) & mask; places_[next] >= 0; next = (next + 1) & mask) {
+    const auto way = (next - home(ids_[places_[next]])) & mask;
+    if (way < ((next - at) & mask)) continue;
+    places_[at] = places_[next];
+    at = next;
+  }
+  places_[at] = -1;
+  --size_;
+}
+
+void IdPositions::clear() {
+  ids_.clear();
+  std::ranges::fill(places_, -1);
+  size_ = 0;
+}
+
+void IdPositions::reserve(std::int64_t ids) {
+  ids_.reserve(ids);
+  const auto places = std::bit_ceil(static_cast<std::uint64_t>(2 * ids));
+  if (places > places_.size()) grow(places);
+}
+
+void IdPositions::grow(std::size_t places) {
+  std::vector<std::int32_t>(std::max<std::size_t>(places, 16), -1).swap(places_);
+  for (std::int32_t position = 0; position < std::ssize(ids_); ++position) {
+    if (ids_[position] < 0) continue;
+    auto at = home(ids_[position]);
+    while (places_[at] >= 0) at = (at + 1) & (places_.size() - 1);
+    places_[at] = position;
+  }
+}
+
+std::int64_t IdPositions::bytes() const {
+  return static_cast<std::int64_t>(ids_.capacity() * sizeof(ids_[0]) +
+                                   places_.capacity() * sizeof(places_[0]));
+}
+
+// ---- ForeseenRows -------------------------------------------------------------------------------
+
+void ForeseenRows::add(std::int64_t fetch, std::span<const std::int64_t> ids) {
+  for (const auto id : ids) uses_.emplace_back(id, fetch);
+  asked_by_[fetch] += std::ssize(ids);
+}
+
+void ForeseenRows::settle(std::int64_t fetch) {
+  std::erase_if(uses_, [&](const auto& use) { return use.second <= fetch; });
+  asked_by_.erase(asked_by_.begin(), asked_by_.upper_bound(fetch));
+  std::ranges::sort(uses_);
+}
+
+std::int64_t ForeseenRows::next(std::int64_t id, std::int64_t fetch) const {
+  const auto found = std::ranges::upper_bound(uses_, std::pair(id, fetch));
+  return found != uses_.end() && found->first == id ? found->second : kNever;
+}
+
+std::int64_t ForeseenRows::asked_by(std::int64_t fetch) const {
+  const auto found = asked_by_.find(fetch);
+  return found != asked_by_.end() ? found->second : 0;
+}
+
+// ---- RowChoice ----------------------------------------------------------------------------------
+
+std::int64_t RowChoice::key_of(std::int64_t id, std::int64_t fetch) const {
+  if (foresees_) return foreseen_->next(id, fetch);
+  const auto place = ranks_.find(id);
+  return place >= 0 ? place : ForeseenRows::kNever;
+}
+
+void RowChoice::set_key(std::int32_t slot, std::int64_t key) {
+  if (keys_[slot] == key) return;
+  keys_[slot] = key;
+  heap_.push_back({key, held_.id(slot)});
+  std::ranges::push_heap(heap_);
+  if (2 * std::ssize(heap_) > 3 * size() + 64) make_heap();
+}
+
+void RowChoice::make_heap() {
+  heap_.clear();
+  for (std::int32_t slot = 0; slot < std::ssize(keys_); ++slot)
+    if (keys_[slot] >= 0) heap_.push_back({keys_[slot], held_.id(slot)});
+  std::ranges::make_heap(heap_);
+}
+
+RowChoice::Entry RowChoice::largest() {
+  for (;;) {
+    const auto top = heap_.front();
+    const auto slot = held_.find(top.id);
+    if (slot >= 0 && keys_[slot] == top.key) return top;
+    std::ranges::pop_heap(heap_);
+    heap_.pop_back();
+  }
+}
+
+void RowChoice::drop(std::int64_t id) {
+  const auto slot = held_.find(id);
+  held_.erase(id);
+  keys_[slot] = -1;
+  free_.push_back(slot);
+}
+
+// New keys for rows whose keys are at most `up_to`.
+void RowChoice::judge_anew(std::int64_t fetch, std::int64_t up_to) {
+  for (std::int32_t slot = 0; slot < std::ssize(keys_); ++slot)
+    if (keys_[slot] >= 0 && keys_[slot] <= up_to) keys_[slot] = key_of(held_.id(slot), fetch);
+  make_heap();
+}
+
+std::vector<RowChoice::Move> RowChoice::resize(std::int64_t slots) {
+  const bool shrinks = slots < slots_;
+  slots_ = slots;
+  if (!shrinks) return {};
+  while (size() > slots) drop(largest().id);
+  std::vector<Move> moves;
+  IdPositions held;  // anew, so that it takes less
+  std::erase_if(free_, [&](std::int32_t slot) { return slot >= slots; });
+  for (std::int32_t from = 0; from < std::ssize(keys_); ++from) {
+    if (keys_[from] < 0) continue;
+    auto to = from;
+    if (from >= slots) {
+      to = free_.back();
+      free_.pop_back();
+      moves.push_back({from, to});
+      keys_[to] = keys_[from];
+    }
+    held.put(held_.id(from), to);
+  }
+  held_ = std::move(held);
+  if (std::ssize(keys_) > slots) keys_.resize(slots);
+  make_heap();
+  return moves;
+}
+
+void RowChoice::rank(std::span<const std::int64_t> ids) {
+  ranks_ = {};
+  ranks_.reserve(std::ssize(ids));
+  for (std::int32_t place = 0; place < std::ssize(ids); ++place) ranks_.put(ids[place], place);
+  if (!foresees_) judge_anew(0, ForeseenRows::kNever);
+}
+
+void RowChoice::follow(bool foresees, std::int64_t fetch) {
+  foresees_ = foresees;
+  judge_anew(fetch, ForeseenRows::kNever);
+}
+
+void RowChoice::foresee(std::int64_t fetch, std::span<const std::int64_t> ids) {
+  if (!foresees_) return;
+  for (const auto id : ids)
+    if (const auto slot = held_.find(id); slot >= 0 && keys_[slot] > fetch) set_key(slot, fetch);
+}
+
+void RowChoice::begin(std::int64_t fetch, std::span<const std::int64_t> ids, std::span<std::int32_t> slots) {
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const auto slot = slots[k] = held_.find(ids[k]);
+    if (slot < 0) continue;
+    ++hits_;
+    if (foresees_) set_key(slot, foreseen_->next(ids[k], fetch));
+  }
+  // Rows that were to be used and are not: history has pruned what needs them.
+  if (foresees_ && foreseen_->asked_by(fetch) != std::ssize(ids)) judge_anew(fetch, fetch);
+}
+
+std::vector<RowChoice::Admission> RowChoice::end(std::int64_t fetch, std::span<const std::int64_t> missed) {
+  struct Arrived {
+    std::int64_t key, id, missed;
+    auto operator<=>(const Arrived&) const = default;
+  };
+  std::vector<Arrived> arrived;
+  for (std::size_t k = 0; k < missed.size() && slots_ > 0; ++k) {
+    if (held_.find(missed[k]) >= 0) continue;  // an earlier fetch has brought it meanwhile
+    const auto key = key_of(missed[k], fetch);
+    if (key == ForeseenRows::kNever && size() == slots_) continue;
+    arrived.push_back({key, missed[k], static_cast<std::int64_t>(k)});
+  }
+  std::ranges::sort(arrived);  // so that none that enters has to go again
+  std::vector<Admission> admitted;
+  for (const auto& row : arrived) {
+    if (held_.find(row.id) >= 0) continue;
+    if (size() == slots_) {
+      const auto last = largest();
+      if (last.key <= row.key) break;
+      drop(last.id);
+    }
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::int32_t>(keys_.size()));
+      keys_.push_back(-1);
+    }
+    const auto slot = free_.back();
+    free_.pop_back();
+    held_.put(row.id, slot);
+    set_key(slot, row.key);
+    admitted.push_back({row.missed, slot});
+  }
+  return admitted;
+}
+
+// ---- RowPolicy ----------------------------------------------------------------------------------
+
+RowPolicy::RowPolicy(RowRule rule)
+    : rule_(rule), foreseen_(std::make_unique<ForeseenRows>()), followed_(foresees(), *foreseen_) {
+  if (rule == RowRule::kAuto) other_.emplace(false, *foreseen_);
+}
+
+void RowPolicy::rank(std::span<const std::int64_t> ids) {
+  followed_.rank(ids);
+  if (other_) other_->rank(ids);
+}
+
+void RowPolicy::set_first(std::vector<std::int64_t> ids) {
+  first_ = std::move(ids);
+  rank(std::span(first_).first(std::min<std::size_t>(first_.size(), most_slots_)));
+}
+
+std::vector<RowChoice::Move> RowPolicy::resize(std::int64_t slots) {
+  if (slots > most_slots_ && !first_.empty()) {
+    most_slots_ = slots;
+    rank(std::span(first_).first(std::min<std::size_t>(first_.size(), most_slots_)));
+  }
+  most_slots_ = std::max(most_slots_, slots);
+  if (other_) other_->resize(slots);
+  return followed_.resize(slots);
+}
+
+void RowPolicy::foresee(std::int64_t ahead, std::span<const std::int64_t> ids) {
+  const auto fetch = begun() + ahead;
+  foreseen_->add(fetch, ids);
+  followed_.foresee(fetch, ids);
+  if (other_) other_->foresee(fetch, ids);
+}
+
+void RowPolicy::settle() {
+  foreseen_->settle(fetch_);
+}
+
+void RowPolicy::count(std::span<const std::int64_t> ids) {
+  for (const auto id : ids) {
+    auto place = counted_.find(id);
+    if (place < 0) {
+      place = static_cast<std::int32_t>(counts_.size());
+      counted_.put(id, place);
+      counts_.push_back(0);
+    }
+    ++counts_[place];
+  }
+}
+
+void RowPolicy::begin_epoch() {
+  if (!counts_.empty()) {
+    first_.clear();
+    std::vector<std::int32_t> order(counts_.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto kept = std::min<std::int64_t>(std::ssize(order), most_slots_);
+    std::ranges::partial_sort(order, order.begin() + kept, [&](std::int32_t a, std::int32_t b) {
+      return counts_[a] != counts_[b] ? counts_[a] > counts_[b] : counted_.id(a) < counted_.id(b);
+    });
+    std::vector<std::int64_t> ids;
+    for (std::int64_t k = 0; k < kept; ++k) ids.push_back(counted_.id(order[k]));
+    rank(ids);
+    counted_.clear();
+    counts_.clear();
+  }
+  if (!other_) return;
+  if (other_->hits() > followed_.hits()) {
+    other_ = followed_;
+    followed_.follow(!followed_.foresees(), fetch_);
+  }
+  followed_.forget_hits();
+  other_->forget_hits();
+}
+
+void RowPolicy::begin(std::span<const std::int64_t> ids, std::span<std::int32_t> slots) {
+  ++fetch_;
+  if (other_) {
+    // What it misses is there at once: nothing is sent.
+    std::vector<std::int64_t> missed;
+    other_->begin(fetch_, ids, slots);
+    for (std::size_t k = 0; k < ids.size(); ++k)
+      if (slots[k] < 0) missed.push_back(ids[k]);
+    other_->end(fetch_, missed);
+  }
+  followed_.begin(fetch_, ids, slots);
+  if (rule_ == RowRule::kCounts || rule_ == RowRule::kAuto) count(ids);
+}
+
+std::vector<RowChoice::Admission> RowPolicy::end(std::span<const std::int64_t> missed) {
+  return followed_.end(fetch_, missed);
+}
+
+}  // namespace espalier

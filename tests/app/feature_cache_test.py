@@ -1,0 +1,153 @@
+"""Copies of feature rows that other ranks own (history.memory).
+
+Laws: whatever is kept, and by which rule, losses and weights are those without; what is kept is not sent, and no more than
+history.memory of it and of history's rows together; what is sent is foretold.
+"""
+
+import json
+import os
+import shutil
+import unittest
+
+from tests.app.gpu_test import PROGRAM as EMULATED
+from tests.app.history_test import CONFIG
+from tests.app.program import ProgramTest, espalier
+
+RULES = ("degree", "counts", "belady", "auto")
+REPLACE = ("history.kind=replace", "history.t_stale=5")
+
+
+class FeatureCacheTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
+        self.succeed("-q", "generate", "planted", "--nodes", 2500, "--degree", 8, "--features", 8, "--classes", 4, "-o", self.graph)
+        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
+
+    def train(self, *overrides, ranks=1, **more):
+        self.succeed("-q", "train", self.config, *overrides, ranks=ranks, **more)
+        return self.report(self.output)
+
+    def bits(self, report):
+        return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid"), epoch.get("history")) for epoch in report["epochs"]] + [
+            report["weights_digest"], report.get("test")]
+
+    def fetched(self, report):
+        return [epoch["bytes"]["fetch"]["total"] for epoch in report["epochs"]]
+
+    def test_it_changes_no_bit(self):
+        for of_history in ((), (*REPLACE, "history.lag=3", "history.entries=300")):
+            expected = self.bits(self.train(*of_history))
+            for rule, ranks, copies, memory, more in (
+                    ("degree", 1, 1, 20, ()), ("counts", 2, 1, 20, ()), ("belady", 3, 1, 1 << 20, ("sampler.bulk=7", "run.overlap=true")),
+                    ("auto", 4, 1, 40, ("run.overlap=true", "run.prefetch_steps=2")), ("auto", 4, 2, 1, ()),
+                    ("belady", 5, 1, 20, ("grid.topology=replicated",)), ("counts", 6, 3, 30, ("run.overlap=true",)),
+                    ("degree", 6, 2, 1 << 10, ("sampler.bulk=1",)), ("auto", 7, 1, 30, ("sampler.bulk=3",)),
+                    ("belady", 8, 2, 20, ("run.overlap=true", "run.prefetch_steps=2"))):
+                memory *= 30 if of_history and memory > 1 else 1  # what steps have written is of history, too
+                with self.subTest(history=of_history, rule=rule, ranks=ranks, copies=copies, memory=memory, more=more):
+                    found = self.train(*of_history, f"history.memory={memory}KiB", f"history.feature_rows={rule}", f"grid.replication={copies}",
+                                       *more, ranks=ranks)
+                    self.assertEqual(self.bits(found), expected)
+                    served = found["epochs"][-1]["feature_cache"]["served"]
+                    self.assertEqual(served > 0, ranks > copies and memory > 1)
+
+    def test_what_is_kept_is_not_sent(self):
+        without = self.train("train.epochs=3", "grid.replication=1", ranks=4)
+        rows = [epoch["dealing"]["remote_rows"] for epoch in without["epochs"]]
+        served = {}
+        for rule in RULES:
+            found = self.train("train.epochs=3", "grid.replication=1", "history.memory=24KiB", f"history.feature_rows={rule}", ranks=4)
+            served[rule] = 0
+            for k, (epoch, before) in enumerate(zip(found["epochs"], without["epochs"])):
+                cache = epoch["feature_cache"]
+                self.assertEqual(cache["needed"], rows[k])
+                self.assertEqual(epoch["dealing"]["remote_rows"], rows[k] - cache["served"])
+                # Of a row 8 numbers of 4 bytes, and its id.
+                self.assertEqual(before["bytes"]["fetch"]["total"] - epoch["bytes"]["fetch"]["total"], 36 * cache["served"])
+                self.assertAlmostEqual(epoch["bytes"]["fetch"]["total"] / epoch["bytes"]["fetch"]["predicted"], 1, delta=0.02)
+                self.assertLessEqual(cache["bytes"], 24 * 1024)
+                served[rule] += cache["served"]
+            self.assertGreater(served[rule], 0.05 * sum(rows), rule)
+        self.assertGreater(served["belady"], 1.1 * max(served["degree"], served["counts"]))
+        self.assertEqual(served["auto"], served["belady"])
+        everything = self.train("train.epochs=3", "grid.replication=1", "history.memory=1GiB", "history.feature_rows=degree", ranks=4)
+        self.assertLess(self.fetched(everything)[2], 0.2 * self.fetched(without)[2], "a row comes once")
+
+    def test_half_features(self):
+        self.succeed("-q", "generate", "planted", "--nodes", 1500, "--degree", 8, "--features", 5, "--classes", 4, "--half", "-o",
+                     self.graph, "--overwrite")
+        expected = self.train("grid.replication=1", ranks=3)
+        found = self.train("grid.replication=1", "history.memory=20KB", ranks=3)
+        self.assertEqual(self.bits(found), self.bits(expected))
+        for a, b in zip(expected["epochs"], found["epochs"]):
+            self.assertEqual(a["bytes"]["fetch"]["total"] - b["bytes"]["fetch"]["total"], 14 * b["feature_cache"]["served"])
+
+    def test_typed_graphs(self):
+        self.succeed("-q", "generate", "planted", "--types", "paper=1500:12,author=900:7,field=5", "--relations",
+                     "author.writes.paper=4000,paper.cites.paper=6000,paper.about.field=1500", "--classes", 5, "-o", self.graph, "--overwrite")
+        job = ("model.kind=rgcn", "model.embedding=4")
+        expected = self.bits(self.train(*job))
+        for rule in ("degree", "auto"):
+            found = self.train(*job, "history.memory=30KiB", f"history.feature_rows={rule}", "run.overlap=true", ranks=4)
+            self.assertEqual(self.bits(found), expected)
+            self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
+
+    def test_history_comes_first(self):
+        job = ("grid.replication=1", "train.epochs=3", "history.memory=60KiB")
+        alone, both = (self.train(*job, *more, ranks=2)["epochs"] for more in ((), REPLACE))
+        self.assertGreater(alone[-1]["feature_cache"]["bytes"], 40 * 1024)
+        self.assertLess(both[-1]["feature_cache"]["bytes"], 0.05 * alone[-1]["feature_cache"]["bytes"], "history has taken it")
+        fewer = self.train(*job, *REPLACE, "history.stored=uint8", "history.entries=100", "sampler.batch_size=10", ranks=2)["epochs"]
+        self.assertGreater(fewer[-1]["feature_cache"]["bytes"], 5 * 1024)
+        self.assertLess(fewer[-1]["feature_cache"]["bytes"], 0.95 * alone[-1]["feature_cache"]["bytes"])
+        self.assertGreater(fewer[-1]["feature_cache"]["served"], 0)
+
+    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    def test_on_the_emulated_gpu(self):
+        env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
+        for of_history in ((), (*REPLACE, "history.entries=300")):
+            job = (*of_history, "run.device=cuda", "train.epochs=2")
+            expected = self.bits(self.train(*job, ranks=3, env=env, program=EMULATED))
+            for rule, more in (("counts", ()), ("auto", ("run.overlap=true",))):
+                found = self.train(*job, *more, f"history.memory={300 if of_history else 30}KiB", f"history.feature_rows={rule}", ranks=3, env=env, program=EMULATED)
+                self.assertEqual(self.bits(found), expected)
+                self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
+
+    def test_a_restart_may_have_another(self):
+        expected = self.bits(self.train("train.epochs=2"))
+        shutil.rmtree(self.output)
+        layouts = ((2, "history.memory=20KiB"), (3,), (4, "history.memory=1MiB", "history.feature_rows=counts", "run.overlap=true"))
+        for cut in range(100):
+            ranks, *layout = layouts[cut % 3]
+            code, output = espalier("train", self.config, "train.epochs=2", "sampler.batch_size=50", *layout, "run.restart=auto",
+                                    "run.max_minutes=1e-9", ranks=ranks)
+            if code != 5:
+                break
+        self.assertEqual(code, 0, output)
+        self.assertGreater(cut, 4)
+        self.assertEqual(self.bits(self.report(self.output)), expected)
+
+    def test_plan_knows_the_memory(self):
+        def features(*overrides):
+            file = self.folder / "plan.json"
+            file.unlink(missing_ok=True)
+            self.succeed("plan", self.config, *overrides, "--ranks", 2, "-o", file)
+            return json.loads(file.read_text())["plan"]["memory"]["step"].get("features of others", 0)
+
+        self.assertEqual(features(), 0)
+        self.assertEqual(features("history.memory=20KiB"), 20 * 1024)
+        # All that the other rank has, and what they are found by.
+        self.assertEqual(features("history.memory=1GiB"), 1250 * (32 + 32))
+        self.assertEqual(features("history.memory=20KiB", "history.kind=replace"), 0)
+
+    def test_what_is_refused(self):
+        for value, words in (("much", ["history.memory", "size", "8GiB"]), ("-1", ["history.memory"]), ("0.5", ["history.memory"]),
+                             ("3 cats", ["history.memory"])):
+            self.fail_with(2, words, "train", self.config, f"history.memory={value}")
+        self.fail_with(2, ["history.feature_rows", "history.memory"], "train", self.config, "history.feature_rows=counts")
+        self.fail_with(2, ["history.feature_rows", "lru", "belady"], "train", self.config, "history.memory=1MB", "history.feature_rows=lru")
+
+
+if __name__ == "__main__":
+    unittest.main()

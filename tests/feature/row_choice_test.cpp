@@ -1,0 +1,284 @@
+// Laws of which rows are kept: by next uses as many hits as any rule has, over all small cases; of
+// what is held and what arrives those with the smallest keys stay, whatever is resized, foreseen in
+// windows, pruned; lists are by exact counts, ties by id; `auto` goes by what hit oftener.
+#include "espalier/feature/row_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/philox.hpp"
+
+namespace espalier {
+namespace {
+
+using Ids = std::vector<std::int64_t>;
+using Trace = std::vector<Ids>;
+
+constexpr std::int64_t kNever = ForeseenRows::kNever;
+
+std::vector<std::int64_t> missed_of(const Ids& ids, const std::vector<std::int32_t>& slots) {
+  Ids missed;
+  for (std::size_t k = 0; k < ids.size(); ++k)
+    if (slots[k] < 0) missed.push_back(ids[k]);
+  return missed;
+}
+
+std::int64_t hits_of(RowPolicy& policy, const Trace& trace) {
+  std::int64_t hits = 0;
+  for (const auto& ids : trace) {
+    std::vector<std::int32_t> slots(ids.size());
+    policy.begin(ids, slots);
+    const auto missed = missed_of(ids, slots);
+    hits += std::ssize(ids) - std::ssize(missed);
+    policy.end(missed);
+  }
+  return hits;
+}
+
+void foresee(RowPolicy& policy, const Trace& trace) {
+  for (std::size_t t = 0; t < trace.size(); ++t) policy.foresee(static_cast<std::int64_t>(t), trace[t]);
+  policy.settle();
+}
+
+// The most hits of any rule: over all sets that may be held after each fetch.
+std::int64_t most_hits(const Trace& trace, int slots, int ids) {
+  std::vector<std::int64_t> best(std::size_t{1} << ids, -1);
+  best[0] = 0;
+  for (const auto& fetch : trace) {
+    unsigned asked = 0;
+    for (const auto id : fetch) asked |= 1u << id;
+    std::vector<std::int64_t> next(best.size(), -1);
+    for (unsigned held = 0; held < best.size(); ++held) {
+      if (best[held] < 0) continue;
+      const auto hits = best[held] + std::popcount(held & asked);
+      const auto all = held | asked;
+      for (auto kept = all;; kept = (kept - 1) & all) {
+        if (std::popcount(kept) <= slots) next[kept] = std::max(next[kept], hits);
+        if (kept == 0) break;
+      }
+    }
+    best = next;
+  }
+  return *std::ranges::max_element(best);
+}
+
+void expect_most_hits(const Trace& trace, int ids, int most_slots) {
+  for (int slots = 0; slots <= most_slots; ++slots) {
+    RowPolicy policy(RowRule::kBelady);
+    policy.resize(slots);
+    foresee(policy, trace);
+    ASSERT_EQ(hits_of(policy, trace), most_hits(trace, slots, ids)) << slots;
+  }
+}
+
+TEST(RowChoice, ByNextUsesNothingHitsMoreOfOneRowAtATime) {
+  constexpr int kIds = 4, kFetches = 6;
+  for (int number = 0; number < 4096; ++number) {
+    Trace trace;
+    for (int t = 0, rest = number; t < kFetches; ++t, rest /= kIds) trace.push_back({rest % kIds});
+    expect_most_hits(trace, kIds, 3);
+  }
+}
+
+TEST(RowChoice, ByNextUsesNothingHitsMoreOfSets) {
+  constexpr int kIds = 4, kFetches = 4;
+  for (int number = 0; number < 65536; number += 3) {
+    Trace trace;
+    for (int t = 0, rest = number; t < kFetches; ++t, rest /= 16) {
+      trace.emplace_back();
+      for (int id = 0; id < kIds; ++id)
+        if ((rest % 16) >> id & 1) trace.back().push_back(id);
+    }
+    expect_most_hits(trace, kIds, 2);
+  }
+}
+
+// ---- by a slow loop -----------------------------------------------------------------------------
+
+Ids random_ids(std::uint64_t seed, std::int64_t fetch, std::int64_t ids) {
+  const RandomStream stream = {.seed = seed, .row = static_cast<std::uint64_t>(fetch)};
+  std::set<std::int64_t> found;
+  const auto count = random64(stream, 0) % 12;
+  for (std::uint64_t k = 1; k <= count; ++k) {
+    const auto x = to_unit_double(random64(stream, k));
+    found.insert(static_cast<std::int64_t>(x * x * static_cast<double>(ids)) * 1000003);  // skewed
+  }
+  return {found.begin(), found.end()};
+}
+
+// What is held, with keys that are looked up in the trace, or in a list, each time.
+struct SlowChoice {
+  bool foresees = false;
+  std::int64_t slots = 0;
+  std::set<std::int64_t> held = {};
+  Ids list = {};
+  std::map<std::int64_t, Ids> known = {};  // of coming fetches
+
+  std::int64_t key(std::int64_t id, std::int64_t fetch) const {
+    if (!foresees) {
+      const auto at = std::ranges::find(list, id);
+      return at == list.end() ? kNever : at - list.begin();
+    }
+    for (const auto& [number, ids] : known)
+      if (number > fetch && std::ranges::count(ids, id) > 0) return number;
+    return kNever;
+  }
+  void shrink(std::int64_t to, std::int64_t fetch) {
+    slots = to;
+    while (std::ssize(held) > slots) held.erase(last(fetch));
+  }
+  std::int64_t last(std::int64_t fetch) const {
+    return *std::ranges::max_element(held, {}, [&](auto id) { return std::pair(key(id, fetch), id); });
+  }
+  void end(std::int64_t fetch, Ids missed) {
+    std::ranges::sort(missed, {}, [&](auto id) { return std::pair(key(id, fetch), id); });
+    for (const auto id : missed) {
+      if (std::ssize(held) == slots) {
+        if (slots == 0 || key(last(fetch), fetch) <= key(id, fetch)) return;
+        held.erase(last(fetch));
+      }
+      held.insert(id);
+    }
+  }
+};
+
+// Windows of `window` fetches are foreseen when the first of them is to begin; of some less is
+// asked for.
+void expect_as_slowly(bool foresees, std::int64_t window, std::uint64_t seed, bool resizes, bool prunes) {
+  SCOPED_TRACE(fmt::format("foresees {} window {} seed {}", foresees, window, seed));
+  constexpr std::int64_t kFetches = 120, kIds = 60;
+  ForeseenRows foreseen;
+  RowChoice choice(foresees, foreseen);
+  SlowChoice slow{.foresees = foresees};
+  for (std::int64_t k = 0; k < kIds; k += 2) slow.list.push_back((k * 7 % kIds) * 1000003);
+  choice.rank(slow.list);
+  std::int64_t hits = 0;
+  for (std::int64_t fetch = 0; fetch < kFetches; ++fetch) {
+    if (fetch == 0 || (resizes && fetch % 10 == 0)) {
+      const auto slots = static_cast<std::int64_t>(random64({.seed = seed, .row = 7}, fetch) % 25);
+      std::map<std::int32_t, std::int64_t> before;
+      for (const auto id : slow.held) before[choice.slot_of(id)] = id;
+      const auto moves = choice.resize(slots);
+      slow.shrink(slots, fetch - 1);
+      for (const auto& [from, to] : moves) {
+        EXPECT_GE(from, slots);
+        EXPECT_EQ(choice.slot_of(before[from]), to);
+      }
+    }
+    if (foresees && fetch % window == 0) {
+      for (auto coming = fetch; coming < std::min(fetch + window, kFetches); ++coming) {
+        const auto ids = slow.known[coming] = random_ids(seed, coming, kIds);
+        foreseen.add(coming, ids);
+        choice.foresee(coming, ids);
+      }
+      foreseen.settle(fetch - 1);
+    }
+    auto ids = random_ids(seed, fetch, kIds);
+    if (prunes) std::erase_if(ids, [&](auto id) { return (id + fetch) % 3 == 0; });
+    std::vector<std::int32_t> slots(ids.size());
+    choice.begin(fetch, ids, slots);
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      ASSERT_EQ(slots[k] >= 0, slow.held.contains(ids[k])) << "fetch " << fetch;
+      hits += slots[k] >= 0;
+    }
+    const auto missed = missed_of(ids, slots);
+    const auto admitted = choice.end(fetch, missed);
+    slow.end(fetch, missed);
+    for (const auto& [row, slot] : admitted) EXPECT_EQ(choice.slot_of(missed[row]), slot);
+    std::set<std::int32_t> distinct;
+    for (const auto id : slow.held) {
+      ASSERT_GE(choice.slot_of(id), 0) << "fetch " << fetch;
+      ASSERT_LT(choice.slot_of(id), choice.slots());
+      distinct.insert(choice.slot_of(id));
+    }
+    ASSERT_EQ(distinct.size(), slow.held.size());
+    ASSERT_EQ(choice.size(), std::ssize(slow.held));
+  }
+  EXPECT_EQ(choice.hits(), hits);
+  EXPECT_GT(hits, 0);
+}
+
+TEST(RowChoice, TheSmallestKeysStay) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed)
+    for (const bool resizes : {false, true})
+      for (const bool prunes : {false, true}) {
+        expect_as_slowly(false, 1, 2 * seed + 1, resizes, prunes);
+        for (const std::int64_t window : {1, 7, 200})
+          expect_as_slowly(true, window, 2 * seed + 1, resizes, prunes);
+      }
+}
+
+// ---- rules --------------------------------------------------------------------------------------
+
+std::set<std::int64_t> held_of(const RowPolicy& policy, std::int64_t ids) {
+  std::set<std::int64_t> held;
+  for (std::int64_t id = 0; id < ids; ++id)
+    if (policy.choice().slot_of(id) >= 0) held.insert(id);
+  return held;
+}
+
+TEST(RowPolicy, ByCountsOfTheEpochBefore) {
+  RowPolicy policy(RowRule::kCounts);
+  policy.resize(2);
+  policy.set_first({5, 4, 3});
+  policy.begin_epoch();
+  // 3 three times, 1 and 2 twice, 5 and 4 once.
+  const Trace epoch = {{3, 2, 1}, {3, 5}, {4, 3, 2}, {1}};
+  EXPECT_EQ(hits_of(policy, epoch), 0);  // 1 and 2 take free room; 5 and 4 come later
+  EXPECT_EQ(held_of(policy, 9), (std::set<std::int64_t>{4, 5}));
+  policy.begin_epoch();
+  EXPECT_EQ(hits_of(policy, epoch), 3);  // 3 twice and 1 once after they came
+  EXPECT_EQ(held_of(policy, 9), (std::set<std::int64_t>{1, 3}));
+  policy.begin_epoch();
+  EXPECT_EQ(hits_of(policy, epoch), 5);
+}
+
+TEST(RowPolicy, ByDegreeItStaysTheFirstList) {
+  RowPolicy policy(RowRule::kDegree);
+  policy.set_first({8, 0, 7, 1});
+  policy.resize(3);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    policy.begin_epoch();
+    hits_of(policy, {{1, 2, 3}, {2, 3}, {0, 1, 2, 3, 7, 8}, {5}});
+    EXPECT_EQ(held_of(policy, 9), (std::set<std::int64_t>{0, 7, 8}));
+  }
+}
+
+// Next uses beat counts where each row comes in a burst; counts beat windows of one fetch.
+TEST(RowPolicy, AutoGoesByWhatHitOftener) {
+  Trace bursts, skewed;
+  for (std::int64_t t = 0; t < 60; ++t) {
+    bursts.push_back({t / 3});
+    skewed.push_back({0, 1, 2 + t % 20, 22 + t % 7});
+  }
+  for (const bool known : {true, false}) {
+    std::map<RowRule, std::int64_t> hits;
+    for (const auto rule : {RowRule::kCounts, RowRule::kBelady, RowRule::kAuto}) {
+      RowPolicy policy(rule);
+      policy.resize(2);
+      for (int epoch = 0; epoch < 4; ++epoch) {
+        policy.begin_epoch();
+        if (known)
+          foresee(policy, bursts);
+        else if (epoch == 0)
+          hits_of(policy, {{50, 51}});  // in the way of whoever sees nothing
+        hits[rule] = hits_of(policy, known ? bursts : skewed);
+      }
+    }
+    EXPECT_EQ(hits[RowRule::kAuto], std::max(hits[RowRule::kCounts], hits[RowRule::kBelady]));
+    EXPECT_EQ(known, hits[RowRule::kBelady] > hits[RowRule::kCounts]);
+  }
+}
+
+TEST(RowPolicy, Names) {
+  EXPECT_EQ(row_rule_of("belady"), RowRule::kBelady);
+  EXPECT_THROW(row_rule_of("lru"), UserError);
+}
+
+}  // namespace
+}  // namespace espalier
