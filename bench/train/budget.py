@@ -5,14 +5,14 @@
 
 Trains the job of CONFIG on --ranks ranks with c = 1. Verifies that samples are the same and that features alone change no weight, then
 prints for each bar the bytes of fetch, history's included, of all epochs and of the last one, as shares of those without any cache; rows
-of features that were kept, of those of others that were needed; and input rows left. Embeddings alone have the entries that fill the
-memory, beside what steps have written that cannot be read yet; with features they have --share of that, and features the rest.
+of features that were kept, of those of others that were needed; MiB of features and of history at the end; and input rows left.
+Embeddings alone have the entries that fill the memory, as it is measured (all, where they take less); with features they have --share of
+that number, and features the rest.
 Keys of history (t_stale, stored) go behind.
 """
 
 import argparse
 import json
-import math
 import os
 import pathlib
 import subprocess
@@ -22,8 +22,6 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = str(ROOT / os.environ.get("ESPALIER", "build/cpu/espalier"))
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-# Of an entry of history beside its row, and of one that waits (HistoryCacheOn::bytes).
-BESIDE, BESIDE_WAITING = 88, 56
 
 
 def train(options, folder, overrides):
@@ -39,19 +37,27 @@ def sent(report):
     return [sum(epoch["bytes"]["fetch"]["total"] for epoch in epochs) for epochs in (report["epochs"], report["epochs"][-1:])]
 
 
-def row_bytes(config):
-    hidden = config["model"]["hidden"]
-    return {"fp32": 4 * hidden, "fp16": 2 * hidden, "uint8": hidden + 8}[config["history"]["stored"]]
+def history_bytes(report):
+    """The most of a rank, at the end of an epoch."""
+    return max(epoch["feature_cache"]["history_bytes"] for epoch in report["epochs"])
 
 
-def entries_that_fill(report, memory, ranks):
-    """`report`: of a training with history without a bound."""
-    config = report["config"]
-    row, steps = row_bytes(config), math.ceil(report["epochs"][-1]["batches"] / config["train"]["batches_per_step"])
-    # At first more is written than later, when there are hits.
-    written = max(epoch["history"]["written"] for epoch in report["epochs"]) / steps
-    waiting = (config["history"]["lag"] + 1) * written / ranks * (row + BESIDE_WAITING)
-    return int(ranks * (memory - waiting) / (row + BESIDE)), waiting
+def fill(memory, unbounded, embeddings):
+    """Entries that take as much, with what waits to be read, and the training with them: `embeddings(n)`, a few times."""
+    entries, found = 1 << 15, None
+    if history_bytes(unbounded) <= memory:
+        return 0, unbounded
+    for _ in range(4):
+        report = embeddings(entries)
+        taken = history_bytes(report)
+        if taken <= memory:
+            found = entries, report
+            if taken > 0.9 * memory:
+                break
+        entries = max(1, int(0.97 * entries * memory / taken))
+    if found is None:
+        sys.exit("what waits to be read takes the memory; ask for more")
+    return found
 
 
 def main():
@@ -70,16 +76,15 @@ def main():
         folder = pathlib.Path(folder)
         none = train(options, folder, job)
         replace = [*job, "history.kind=replace", *history_keys]
-        unbounded = train(options, folder, replace)
-        entries, waiting = entries_that_fill(unbounded, memory, options.ranks)
-        if entries < 1:
-            sys.exit(f"{options.memory} per rank are less than what waits to be read, {waiting / 2**20:.1f} MiB")
-        print(f"memory {options.memory} per rank; {entries} entries fill it beside {waiting / 2**20:.1f} MiB that wait", flush=True)
+        nothing = "history.memory=1"  # no rows of features, but bytes are reported
+        unbounded = train(options, folder, [*replace, nothing])
+        entries, embeddings = fill(memory, unbounded, lambda n: train(options, folder, [*replace, nothing, f"history.entries={n}"]))
+        print(f"memory {options.memory} per rank, filled by {entries or 'all'} entries", flush=True)
         less = [*replace, f"history.entries={int(options.share * entries)}", keep]
         bars = {"no cache": none,
                 "features, degree": train(options, folder, [*job, keep, "history.feature_rows=degree"]),
                 "features, auto": train(options, folder, [*job, keep]),
-                "embeddings": train(options, folder, [*replace, f"history.entries={entries}"]),
+                "embeddings": embeddings,
                 "both, degree": train(options, folder, [*less, "history.feature_rows=degree"]),
                 "both, counts": train(options, folder, [*less, "history.feature_rows=counts"]),
                 "both, auto": train(options, folder, less),
@@ -87,12 +92,12 @@ def main():
     for name, report in bars.items():
         assert [e["sample_digest"] for e in report["epochs"]] == [e["sample_digest"] for e in none["epochs"]], name
         assert not name.startswith("features") or report["weights_digest"] == none["weights_digest"], name
-    print(f"{'':28}{'bytes':>8}{'last':>8}{'kept rows served':>19}{'MiB':>8}{'input rows':>12}")
+    print(f"{'':28}{'bytes':>8}{'last':>8}{'kept rows served':>19}{'MiB':>8}{'history':>8}{'input rows':>12}")
     for name, report in bars.items():
         last = report["epochs"][-1]
         shares = [ours / theirs for ours, theirs in zip(sent(report), sent(none))]
         cache, history = last.get("feature_cache"), last.get("history")
-        served = f"{cache['served'] / cache['needed']:19.3f}{cache['bytes'] / 2**20:8.1f}" if cache else f"{'':27}"
+        served = f"{cache['served'] / cache['needed']:19.3f}{cache['bytes'] / 2**20:8.1f}{cache['history_bytes'] / 2**20:8.1f}" if cache else f"{'':35}"
         left = history["input_rows"] / history["input_rows_of_sample"] if history else 1
         print(f"{name:28}{shares[0]:8.3f}{shares[1]:8.3f}{served}{left:12.3f}", flush=True)
 

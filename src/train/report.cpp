@@ -129,11 +129,14 @@ HistoryCounts history_from(const Json& json) {
 }
 
 Json feature_cache_json(const FeatureCacheCounts& counts) {
-  return {{"needed", counts.needed}, {"served", counts.served}, {"bytes", counts.bytes}};
+  return {{"needed", counts.needed},
+          {"served", counts.served},
+          {"bytes", counts.bytes},
+          {"history_bytes", counts.history_bytes}};
 }
 
 FeatureCacheCounts feature_cache_from(const Json& json) {
-  return {json.at("needed"), json.at("served"), json.at("bytes")};
+  return {json.at("needed"), json.at("served"), json.at("bytes"), json.at("history_bytes")};
 }
 
 Dealing dealing_from(const Json& json) {

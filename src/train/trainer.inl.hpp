@@ -198,7 +198,9 @@ template <class Space>
 FeatureCacheCounts TrainerOn<Space>::feature_cache_of_done() const {
   std::array<std::int64_t, 2> sums = {remote_rows_done_ + cached_rows_done_, cached_rows_done_};
   grid_.world().all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "report");
-  return {sums[0], sums[1], grid_.world().all_reduce(pipeline_.cached_bytes(), Reduction::kMax, "report")};
+  std::array<std::int64_t, 2> bytes = {pipeline_.cached_bytes(), history_ ? history_->bytes() : 0};
+  grid_.world().all_reduce(std::span<std::int64_t>(bytes), Reduction::kMax, "report");
+  return {sums[0], sums[1], bytes[0], bytes[1]};
 }
 
 template <class Space>

@@ -102,6 +102,10 @@ class FeatureCacheTest(ProgramTest):
         self.assertGreater(fewer[-1]["feature_cache"]["bytes"], 5 * 1024)
         self.assertLess(fewer[-1]["feature_cache"]["bytes"], 0.95 * alone[-1]["feature_cache"]["bytes"])
         self.assertGreater(fewer[-1]["feature_cache"]["served"], 0)
+        of_history = fewer[-1]["feature_cache"]["history_bytes"]
+        self.assertGreater(of_history, 50 * 24)  # half of the entries, of 24 bytes each
+        # History is measured when a step begins: what the last one has written comes beside it.
+        self.assertLess(fewer[-1]["feature_cache"]["bytes"] + of_history, 1.5 * 60 * 1024)
 
     @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
     def test_on_the_emulated_gpu(self):

@@ -52,9 +52,11 @@ struct Dealing {
 
 /// Rows of features that other ranks own, over all ranks.
 struct FeatureCacheCounts {
-  std::int64_t needed = 0;  ///< of minibatches' input rows
-  std::int64_t served = 0;  ///< those of them that a cache had: they were not sent
-  std::int64_t bytes = 0;   ///< that a cache took at the end of the epoch, the most of a rank
+  std::int64_t needed = 0;         ///< of minibatches' input rows
+  std::int64_t served = 0;         ///< those of them that a cache had: they were not sent
+  std::int64_t bytes = 0;          ///< that the caches took at the end of the epoch, the
+                                   ///< most of a rank
+  std::int64_t history_bytes = 0;  ///< the same of history
 };
 
 /// Collective. From what one rank has: sampled edges, input rows, those of them that it fetched.
