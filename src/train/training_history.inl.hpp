@@ -162,14 +162,17 @@ void TrainingHistoryOn<Space>::write(const Space& space, std::int64_t step, std:
 
 template <class Space>
 void TrainingHistoryOn<Space>::end(const Space& space, std::int64_t step, std::string_view label) {
-  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
-    return of_grid->end(space, step, label);
-  for (const auto number : begun_[step]) lane(number).end(step);
-  begun_.erase(step);
+  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_)) {
+    of_grid->end(space, step, label);
+  } else {
+    for (const auto number : begun_[step]) lane(number).end(step);
+    begun_.erase(step);
+  }
+  most_bytes_ = std::max(most_bytes_, bytes_now());
 }
 
 template <class Space>
-std::int64_t TrainingHistoryOn<Space>::bytes() const {
+std::int64_t TrainingHistoryOn<Space>::bytes_now() const {
   if (const auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_)) return of_grid->part().bytes();
   std::int64_t sum = 0;
   for (const auto& [number, lane] : std::get<Lanes>(cache_)) sum += lane.bytes();

@@ -21,6 +21,7 @@
 // changes no bit as long as no step begins more than `lag` steps early (check_history).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -105,8 +106,8 @@ class TrainingHistoryOn {
   /// Collective over the grid.
   void end(const Space& space, std::int64_t step, std::string_view label);
 
-  /// Of what this rank keeps.
-  std::int64_t bytes() const;
+  /// Of what this rank keeps: the most so far, between steps and at the end of one.
+  std::int64_t bytes() const { return std::max(most_bytes_, bytes_now()); }
 
   /// Collective. What step `next` begins with, `next` the first that has not ended, as matrices
   /// of words, by scope and precision: history/grid-fp32/counts [1024 or lanes, 1], how many
@@ -131,6 +132,7 @@ class TrainingHistoryOn {
   /// grid here, as lane 0 of all batches.
   using Lanes = std::map<std::int64_t, HistoryCacheOn<Space>>;
 
+  std::int64_t bytes_now() const;
   /// Shards, or lanes: each is of one rank, whatever the grid.
   std::int64_t parts() const;
   int rank_of_part(std::int64_t part) const;
@@ -157,6 +159,7 @@ class TrainingHistoryOn {
   bool can_hit_;
   std::uint64_t share_;
   std::variant<Lanes, GridHistoryOn<Space>> cache_;
+  std::int64_t most_bytes_ = 0;
   std::map<std::int64_t, std::set<std::int64_t>> begun_;  ///< which lanes, of steps under way
 };
 
