@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What is sent less by the same bytes of memory per rank: for features, for embeddings, for both (FreshGNN, figure 14).
 
-    bench/train/budget.py CONFIG [--ranks 4] [--memory 16MiB] [--share 0.5] [--epochs 3] [KEY=VALUE ...]
+    bench/train/budget.py CONFIG [--ranks 4] [--memory 16MiB] [--share 1] [--epochs 3] [KEY=VALUE ...]
 
 Trains the job of CONFIG on --ranks ranks with c = 1. Verifies that samples are the same and that features alone change no weight, then
 prints for each bar the bytes of fetch, history's included, of all epochs and of the last one, as shares of those without any cache; rows
@@ -65,8 +65,9 @@ def main():
     parser.add_argument("config")
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--memory", default="16MiB")
-    parser.add_argument("--share", type=float, default=0.5)
+    parser.add_argument("--share", type=float, default=1)
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--json", help="where shares of the last epoch go, too, for history_figures.py")
     options, overrides = parser.parse_known_args()
     memory = int(float(options.memory[:-3]) * UNITS[options.memory[-3:]])
     history_keys = [key for key in overrides if key.startswith("history.")]
@@ -100,6 +101,10 @@ def main():
         served = f"{cache['served'] / cache['needed']:19.3f}{cache['bytes'] / 2**20:8.1f}{cache['history_bytes'] / 2**20:8.1f}" if cache else f"{'':35}"
         left = history["input_rows"] / history["input_rows_of_sample"] if history else 1
         print(f"{name:28}{shares[0]:8.3f}{shares[1]:8.3f}{served}{left:12.3f}", flush=True)
+
+    if options.json:
+        last = {name: sent(report)[1] / sent(none)[1] for name, report in bars.items()}
+        pathlib.Path(options.json).write_text(json.dumps({"memory": options.memory, "last": last}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

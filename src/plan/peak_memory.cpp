@@ -293,13 +293,13 @@ Arrays history(const Estimate& e, bool rows_on_host) {
   const double steps = std::min(static_cast<double>(config.t_stale),
                                 static_cast<double>(e.job.config.train.epochs) * steps_per_epoch),
                waiting = static_cast<double>(config.lag) + 1, per_step = lanes ? 1 : batches_per_step;
+  const double kept = config.kind == "variate" ? 1 : config.p_grad;
   double held = 0, written = 0;
   const auto shape = history_shape(e.job.config);
   for (const auto layer : shape.layers) {
     const double needed = e.work.mean.rows[layer];
-    held +=
-        config.p_grad * e.n() * -std::expm1(per_step * steps * std::log1p(-std::min(needed / e.n(), 0.999)));
-    written += config.p_grad * needed * per_step * waiting;
+    held += kept * e.n() * -std::expm1(per_step * steps * std::log1p(-std::min(needed / e.n(), 0.999)));
+    written += kept * needed * per_step * waiting;
   }
   if (config.entries > 0) held = std::min(held, static_cast<double>(config.entries));
   const auto row = static_cast<double>(history_row_bytes(shape.precision, shape.width));

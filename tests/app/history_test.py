@@ -125,7 +125,7 @@ class HistoryTest(ProgramTest):
     def test_on_the_emulated_gpu(self):
         env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
         for scope in ("grid", "lane"):
-            reports = [self.train(*ON, f"history.scope={scope}", "train.epochs=2", f"run.device={device}", ranks=3, env=env, program=EMULATED)
+            reports = [self.train(*ON, f"history.scope={scope}", "history.audit=true", f"run.device={device}", ranks=3, env=env, program=EMULATED)
                        for device in ("cpu", "cuda")]
             cpu, gpu = reports
             for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
@@ -133,6 +133,9 @@ class HistoryTest(ProgramTest):
                 # Which rows are admitted hangs on the last bits of gradients.
                 self.assertAlmostEqual(ours["history"]["hits"] / theirs["history"]["hits"], 1, delta=0.02)
                 self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=0.01 * theirs["loss"])
+                for some, same in zip(ours["history"]["held"], theirs["history"]["held"], strict=True):
+                    self.assertEqual((some["layer"], some["ages"]), (same["layer"], same["ages"]))
+                    self.assertAlmostEqual(some["error"]["mean"] / same["error"]["mean"], 1, delta=0.05)
 
     def checkpoint(self, *overrides, ranks=1):
         """What a checkpoint after each step, and one after two epochs, holds of history."""
