@@ -111,7 +111,7 @@ TEST(NetworkHistory, DropoutComesWhenRowsAreJoined) {
     std::vector<PrunedLayer> layers;
     for (const auto& block : c.blocks) {
       const auto all = std::span<const std::int64_t>(numbers).first(block.columns);
-      layers.push_back({.place = all, .computed = {all, all, all}, .in_order = true});
+      layers.push_back({.place = all, .computed = {all, all, all}, .cached = {}, .in_order = true});
     }
     const std::vector<Matrix<double>> none(c.blocks.size(), Matrix<double>(0, shape.hidden));
     const HistoryRows<double> rows = {layers, none};
