@@ -4,6 +4,8 @@
     bench/train/history_figures.py measure CONFIG POINTS.json [--epochs 10] [KEY=VALUE ...]
     bench/train/history_figures.py plot POINTS.json [BUDGET.json ...] -o docs/history.png
 
+bench/train/history/ has the points that docs/history.md shows.
+
 `measure` trains the job of CONFIG on one rank: without history, with each t_stale and p_grad below (input rows left in the last epoch, the
 last validation accuracy), and once with history.audit (cosines of kept rows, by layer and age, at every epoch). It verifies that all draw
 the same samples and that p_grad = 0 gives the weights without history. BUDGET.json is what bench/train/budget.py wrote.
@@ -74,8 +76,8 @@ def plot_keys(axes, points):
     right.axhline(points["none"], color="grey", linewidth=0.8)
     axes.set(xscale="log", xlabel="t_stale", ylabel="input rows left (solid)", ylim=(0, 1), title="What is spared, and what it costs")
     axes.set_xticks(T_STALE, [str(steps) for steps in T_STALE])
+    axes.legend(fontsize=7, loc="center right")
     right.set_ylabel(f"accuracy after {points['epochs']} epochs (dotted; none: grey)")
-    axes.legend(fontsize=7)
 
 
 def plot_bars(axes, budgets):
