@@ -10,34 +10,20 @@ import shutil
 import unittest
 
 from tests.app.gpu_test import PROGRAM as EMULATED
-from tests.app.history_test import CONFIG
-from tests.app.program import ProgramTest, espalier
+from tests.app.planted_job import PlantedJobTest
+from tests.app.program import espalier
 
 RULES = ("degree", "counts", "belady", "auto")
 REPLACE = ("history.kind=replace", "history.t_stale=5")
 
 
-class FeatureCacheTest(ProgramTest):
-    def setUp(self):
-        super().setUp()
-        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
-        self.succeed("-q", "generate", "planted", "--nodes", 2500, "--degree", 8, "--features", 8, "--classes", 4, "-o", self.graph)
-        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
-
-    def train(self, *overrides, ranks=1, **more):
-        self.succeed("-q", "train", self.config, *overrides, ranks=ranks, **more)
-        return self.report(self.output)
-
-    def bits(self, report):
-        return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid"), epoch.get("history")) for epoch in report["epochs"]] + [
-            report["weights_digest"], report.get("test")]
-
+class FeatureCacheTest(PlantedJobTest):
     def fetched(self, report):
         return [epoch["bytes"]["fetch"]["total"] for epoch in report["epochs"]]
 
     def test_it_changes_no_bit(self):
         for of_history in ((), (*REPLACE, "history.lag=3", "history.entries=300")):
-            expected = self.bits(self.train(*of_history))
+            expected = self.history(self.train(*of_history))
             for rule, ranks, copies, memory, more in (
                     ("degree", 1, 1, 20, ()), ("counts", 2, 1, 20, ()), ("belady", 3, 1, 1 << 20, ("sampler.bulk=7", "run.overlap=true")),
                     ("auto", 4, 1, 40, ("run.overlap=true", "run.prefetch_steps=2")), ("auto", 4, 2, 1, ()),
@@ -48,7 +34,7 @@ class FeatureCacheTest(ProgramTest):
                 with self.subTest(history=of_history, rule=rule, ranks=ranks, copies=copies, memory=memory, more=more):
                     found = self.train(*of_history, f"history.memory={memory}KiB", f"history.feature_rows={rule}", f"grid.replication={copies}",
                                        *more, ranks=ranks)
-                    self.assertEqual(self.bits(found), expected)
+                    self.assertEqual(self.history(found), expected)
                     served = found["epochs"][-1]["feature_cache"]["served"]
                     self.assertEqual(served > 0, ranks > copies and memory > 1)
 
@@ -79,7 +65,7 @@ class FeatureCacheTest(ProgramTest):
                      self.graph, "--overwrite")
         expected = self.train("grid.replication=1", ranks=3)
         found = self.train("grid.replication=1", "history.memory=20KB", ranks=3)
-        self.assertEqual(self.bits(found), self.bits(expected))
+        self.assertEqual(self.history(found), self.history(expected))
         for a, b in zip(expected["epochs"], found["epochs"]):
             self.assertEqual(a["bytes"]["fetch"]["total"] - b["bytes"]["fetch"]["total"], 14 * b["feature_cache"]["served"])
 
@@ -87,10 +73,10 @@ class FeatureCacheTest(ProgramTest):
         self.succeed("-q", "generate", "planted", "--types", "paper=1500:12,author=900:7,field=5", "--relations",
                      "author.writes.paper=4000,paper.cites.paper=6000,paper.about.field=1500", "--classes", 5, "-o", self.graph, "--overwrite")
         job = ("model.kind=rgcn", "model.embedding=4")
-        expected = self.bits(self.train(*job))
+        expected = self.history(self.train(*job))
         for rule in ("degree", "auto"):
             found = self.train(*job, "history.memory=30KiB", f"history.feature_rows={rule}", "run.overlap=true", ranks=4)
-            self.assertEqual(self.bits(found), expected)
+            self.assertEqual(self.history(found), expected)
             self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
 
     def test_history_comes_first(self):
@@ -111,14 +97,14 @@ class FeatureCacheTest(ProgramTest):
         env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
         for of_history in ((), (*REPLACE, "history.entries=300")):
             job = (*of_history, "run.device=cuda", "train.epochs=2")
-            expected = self.bits(self.train(*job, ranks=3, env=env, program=EMULATED))
+            expected = self.history(self.train(*job, ranks=3, env=env, program=EMULATED))
             for rule, more in (("counts", ()), ("auto", ("run.overlap=true",))):
                 found = self.train(*job, *more, f"history.memory={300 if of_history else 30}KiB", f"history.feature_rows={rule}", ranks=3, env=env, program=EMULATED)
-                self.assertEqual(self.bits(found), expected)
+                self.assertEqual(self.history(found), expected)
                 self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
 
     def test_a_restart_may_have_another(self):
-        expected = self.bits(self.train("train.epochs=2"))
+        expected = self.history(self.train("train.epochs=2"))
         shutil.rmtree(self.output)
         layouts = ((2, "history.memory=20KiB"), (3,), (4, "history.memory=1MiB", "history.feature_rows=counts", "run.overlap=true"))
         for cut in range(100):
@@ -129,7 +115,7 @@ class FeatureCacheTest(ProgramTest):
                 break
         self.assertEqual(code, 0, output)
         self.assertGreater(cut, 4)
-        self.assertEqual(self.bits(self.report(self.output)), expected)
+        self.assertEqual(self.history(self.report(self.output)), expected)
 
     def test_plan_knows_the_memory(self):
         def features(*overrides):

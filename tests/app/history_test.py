@@ -13,29 +13,9 @@ import h5py
 import numpy as np
 
 from tests.app.gpu_test import PROGRAM as EMULATED
-from tests.app.program import ProgramTest, espalier
+from tests.app.planted_job import PlantedJobTest
+from tests.app.program import espalier
 
-CONFIG = """
-[graph]
-file = "{graph}"
-[sampler]
-fanout = [5, 4, 3]
-batch_size = 50
-[model]
-layers = 3
-hidden = 16
-dropout = 0.2
-[train]
-epochs = 2
-learning_rate = 0.01
-batches_per_step = 4
-reproducible = true
-[run]
-threads = 1
-restart = "never"
-[output]
-dir = "{output}"
-"""
 ON = ("history.kind=replace", "history.t_stale=5")
 GRIDS = ((2, 1, ("run.overlap=true",)), (3, 1, ("run.threads=2", "grid.schedule=pull")), (4, 2, ("grid.topology=replicated",)),
          (6, 3, ("sampler.bulk=7",)), (8, 2, ("grid.schedule=staged", "run.overlap=true")))
@@ -47,21 +27,7 @@ def found_in(group):
     return names
 
 
-class HistoryTest(ProgramTest):
-    def setUp(self):
-        super().setUp()
-        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
-        self.succeed("-q", "generate", "planted", "--nodes", 2500, "--degree", 8, "--features", 8, "--classes", 4, "-o", self.graph)
-        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
-
-    def train(self, *overrides, ranks=1, **more):
-        self.succeed("-q", "train", self.config, *overrides, ranks=ranks, **more)
-        return self.report(self.output)
-
-    def history(self, report):
-        return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid"), epoch.get("history")) for epoch in report["epochs"]] + [
-            report["weights_digest"], report.get("test")]
-
+class HistoryTest(PlantedJobTest):
     def test_one_history_on_every_grid(self):
         found_of_scope = {}
         for scope in ("grid", "lane"):

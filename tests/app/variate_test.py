@@ -10,28 +10,16 @@ import shutil
 import unittest
 
 from tests.app.gpu_test import PROGRAM as EMULATED
-from tests.app.history_test import CONFIG
-from tests.app.program import ProgramTest, espalier
+from tests.app.planted_job import PlantedJobTest
+from tests.app.program import espalier
 
 ON = ("history.kind=variate", "history.t_stale=8", "sampler.fanout=[2,2,2]")
 GRIDS = ((2, 1, ("run.overlap=true",)), (3, 1, ("run.threads=2", "grid.schedule=pull", "run.overlap=true")),
          (4, 2, ("grid.topology=replicated",)), (6, 3, ("sampler.bulk=7",)), (4, 1, ("grid.schedule=staged", "run.overlap=true", "sampler.bulk=5")))
 
 
-class VariateTest(ProgramTest):
-    def setUp(self):
-        super().setUp()
-        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
-        self.succeed("-q", "generate", "planted", "--nodes", 2000, "--degree", 8, "--features", 8, "--classes", 4, "-o", self.graph)
-        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
-
-    def train(self, *overrides, ranks=1, **more):
-        self.succeed("-q", "train", self.config, *overrides, ranks=ranks, **more)
-        return self.report(self.output)
-
-    def history(self, report):
-        return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid"), epoch.get("history")) for epoch in report["epochs"]] + [
-            report["weights_digest"], report.get("test")]
+class VariateTest(PlantedJobTest):
+    NODES = 2000
 
     def test_one_history_on_every_grid(self):
         for job in ((), ("history.scope=lane",), ("model.kind=gcn", "sampler.kind=labor", "history.stored=fp16", "history.entries=2500")):

@@ -1,0 +1,43 @@
+"""A small training on a planted graph, for tests that run it in many ways and compare all that must not change."""
+
+from tests.app.program import ProgramTest
+
+CONFIG = """
+[graph]
+file = "{graph}"
+[sampler]
+fanout = [5, 4, 3]
+batch_size = 50
+[model]
+layers = 3
+hidden = 16
+dropout = 0.2
+[train]
+epochs = 2
+learning_rate = 0.01
+batches_per_step = 4
+reproducible = true
+[run]
+threads = 1
+restart = "never"
+[output]
+dir = "{output}"
+"""
+
+
+class PlantedJobTest(ProgramTest):
+    NODES = 2500
+
+    def setUp(self):
+        super().setUp()
+        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
+        self.succeed("-q", "generate", "planted", "--nodes", self.NODES, "--degree", 8, "--features", 8, "--classes", 4, "-o", self.graph)
+        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
+
+    def train(self, *overrides, ranks=1, **more):
+        self.succeed("-q", "train", self.config, *overrides, ranks=ranks, **more)
+        return self.report(self.output)
+
+    def history(self, report):
+        return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid"), epoch.get("history")) for epoch in report["epochs"]] + [
+            report["weights_digest"], report.get("test")]
