@@ -135,15 +135,16 @@ struct HistoryCacheOn<Space>::Kept {
   }
 };
 
-/// The vertices of the longest list F[l] that is kept, on the host, which waits: the others are
-/// prefixes.
+/// The vertices of the longest list F[l] of a layer that is kept, on the host, which waits: the
+/// others are prefixes.
 template <class Space>
 Buffer<std::int64_t> read_longest_list(const Space& space, const HistoryShape& shape,
                                        const MinibatchOn<Space>& minibatch) {
   ESPALIER_CHECK(shape.layers.front() >= 1 && shape.layers.back() < static_cast<int>(minibatch.blocks.size()),
                  "history of layers {} .. {} of {}", shape.layers.front(), shape.layers.back(),
                  minibatch.blocks.size());
-  const auto size = minibatch.blocks[shape.layers.front() - 1].rows;
+  std::int64_t size = 0;
+  for (const int layer : shape.layers) size = std::max(size, minibatch.blocks[layer - 1].rows);
   Buffer<std::int64_t> vertices(static_cast<std::size_t>(size));
   copy_from(space, minibatch.vertices.data(), size, vertices.data());
   return vertices;

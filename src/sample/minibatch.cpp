@@ -37,11 +37,11 @@ class EdgeHashes {
 
 }  // namespace
 
-std::uint64_t sample_digest(const Minibatch& minibatch) {
+std::uint64_t sample_digest(const Minibatch& minibatch, std::int64_t first) {
   EdgeHashes hashes;
   for (std::size_t l = 0; l < minibatch.blocks.size(); ++l) {
     const auto& block = minibatch.blocks[l];
-    const auto of_layer = hash_of_layer(minibatch.number, static_cast<std::int64_t>(l) + 1);
+    const auto of_layer = hash_of_layer(minibatch.number, first + static_cast<std::int64_t>(l));
     for (std::int64_t row = 0; row < block.rows; ++row) {
       const auto of_row = absorb(of_layer, minibatch.vertices[row]);
       for (auto k = block.row_begin(row); k < block.row_end(row); ++k) {
@@ -54,10 +54,10 @@ std::uint64_t sample_digest(const Minibatch& minibatch) {
   return hashes.sum();
 }
 
-std::uint64_t sample_digests(const Cpu& cpu, std::span<const Minibatch> minibatches) {
+std::uint64_t sample_digests(const Cpu& cpu, std::span<const Minibatch> minibatches, std::int64_t first) {
   std::uint64_t digests = 0;
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1) reduction(+ : digests)
-  for (std::size_t b = 0; b < minibatches.size(); ++b) digests += sample_digest(minibatches[b]);
+  for (std::size_t b = 0; b < minibatches.size(); ++b) digests += sample_digest(minibatches[b], first);
   return digests;
 }
 

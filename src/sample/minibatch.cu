@@ -52,14 +52,15 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 }  // namespace
 
-std::uint64_t sample_digests(const Cuda& cuda, std::span<const MinibatchOn<Cuda>> minibatches) {
+std::uint64_t sample_digests(const Cuda& cuda, std::span<const MinibatchOn<Cuda>> minibatches,
+                             std::int64_t first_layer) {
   constexpr std::int64_t kMostBlocks = 64, kMostAtOnce = 65535;
   Buffer<HashedBlock> all;
   std::int64_t most_rows = 0;
   for (const auto& minibatch : minibatches)
     for (std::size_t l = 0; l < minibatch.blocks.size(); ++l) {
       all.push_back({minibatch.blocks[l], minibatch.vertices.data(),
-                     hash_of_layer(minibatch.number, static_cast<std::int64_t>(l) + 1)});
+                     hash_of_layer(minibatch.number, first_layer + static_cast<std::int64_t>(l))});
       most_rows = std::max(most_rows, minibatch.blocks[l].rows);
     }
   const auto on_device = upload(cuda, all);

@@ -63,6 +63,28 @@ class NodeWise final : public SamplerOn<Space> {
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
                                          std::uint64_t seed, std::uint64_t epoch) override {
+    const auto layers = draws_of(space, seed, epoch);
+    auto minibatches = sample_layers(space, layers, schedules_, batches);
+    for (std::size_t k = 0; k < layers.size(); ++k) count_layer(k, minibatches);
+    add_type_runs(space, a_.type_ends, batches, minibatches);
+    return minibatches;
+  }
+
+  std::vector<MinibatchOn<Space>> sample_layer(const Space& space, std::span<const SeedBatch> rows,
+                                               std::uint64_t seed, std::uint64_t epoch,
+                                               std::size_t k) override {
+    const auto layers = draws_of(space, seed, epoch);
+    auto minibatches =
+        sample_layers(space, std::span(layers).subspan(k, 1), std::span(schedules_).subspan(k, 1), rows);
+    count_layer(0, minibatches);
+    for (auto& minibatch : minibatches) minibatch.type_ends = a_.type_ends;
+    return minibatches;
+  }
+
+  const std::vector<Schedule>& schedules() const override { return schedules_; }
+
+ private:
+  std::vector<LayerDraw> draws_of(const Space& space, std::uint64_t seed, std::uint64_t epoch) {
     if (relation_fanout_.empty())
       for (const auto& fanouts : shape_.relation_fanout) relation_fanout_.push_back({space, fanouts});
     std::vector<LayerDraw> layers;
@@ -74,27 +96,22 @@ class NodeWise final : public SamplerOn<Space> {
                         most_picks(k),
                         least_picks(k),
                         relation_fanout_.empty() ? nullptr : relation_fanout_[k].data()});
-    auto minibatches = sample_layers(space, layers, batches);
-    for (std::size_t k = 0; k < layers.size(); ++k) count_layer(layers.size() - 1 - k, minibatches);
-    add_type_runs(space, a_.type_ends, batches, minibatches);
-    return minibatches;
+    return layers;
   }
 
-  const std::vector<Schedule>& schedules() const override { return schedules_; }
-
- private:
   std::vector<MinibatchOn<Space>> sample_layers(const Space& space, std::span<const LayerDraw> layers,
+                                                std::span<const Schedule> schedules,
                                                 std::span<const SeedBatch> batches) const {
     if constexpr (std::is_same_v<Space, Cpu>)
       if (a_.parts() == 1) return sample_in_place(space, a_, *draw_, layers, batches);
     WindowOn<Space> window(space, batches, layers.size());
-    for (std::size_t k = 0; k < layers.size(); ++k) sample_layer(space, layers[k], schedules_[k], window);
+    for (std::size_t k = 0; k < layers.size(); ++k) draw_layer(space, layers[k], schedules[k], window);
     return window.take_minibatches();
   }
 
   // P = Q A by the product's schedule, the draw on its finished rows, and their blocks.
-  void sample_layer(const Space& space, const LayerDraw& layer, Schedule schedule,
-                    WindowOn<Space>& window) const {
+  void draw_layer(const Space& space, const LayerDraw& layer, Schedule schedule,
+                  WindowOn<Space>& window) const {
     const auto& frontier = window.frontier();
     auto picks =
         open_product(space, frontier, a_, schedule, shape_.label)

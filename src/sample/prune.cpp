@@ -1,5 +1,7 @@
 // Pruning on the CPU.
-#include "prune.inl.hpp"
+#include "needed_sample.inl.hpp"
+
+#include <algorithm>
 
 #include "espalier/sample/local_ids.hpp"
 
@@ -18,55 +20,55 @@ void find_states(const Cpu&, const BlockView<Cpu>& block, const RowState* above,
   }
 }
 
-void number_rows(const Cpu&, const Buffer<RowState>& states, const ComputedRows& above,
-                 Buffer<std::int32_t>& computed, Buffer<std::int32_t>& cached, Buffer<std::int32_t>& others) {
-  const auto size = std::ssize(states);
-  for (auto* sums : {&computed, &cached, &others}) sums->resize(size + 1);
-  std::int32_t computed_before = 0, cached_before = 0, others_before = 0;
-  for (std::int64_t i = 0; i <= size; ++i) {
-    computed[i] = computed_before;
-    cached[i] = cached_before;
-    others[i] = others_before;
-    if (i == size) break;
-    computed_before += states[i] == RowState::kComputed;
-    cached_before += states[i] == RowState::kCached;
-    others_before += states[i] != RowState::kUnneeded && !above.has(i);
+// Those among the first `rows` are few and in any order; the others ascend.
+void list_others(const Cpu&, const Buffer<RowState>& states, const RowState* above, std::int64_t rows,
+                 std::span<const std::int64_t> vertices, Buffer<std::int64_t>& others) {
+  others.clear();
+  const auto by_vertex = [&](std::int64_t a, std::int64_t b) { return vertices[a] < vertices[b]; };
+  if (above != nullptr) {
+    for (std::int64_t i = 0; i < rows; ++i)
+      if (states[i] != RowState::kUnneeded && above[i] != RowState::kComputed) others.push_back(i);
+    std::sort(others.begin(), others.end(), by_vertex);
   }
+  const auto within = std::ssize(others);
+  for (auto i = rows; i < std::ssize(states); ++i)
+    if (states[i] != RowState::kUnneeded) others.push_back(i);
+  std::inplace_merge(others.begin(), others.begin() + within, others.end(), by_vertex);
 }
 
-void number_entries(const Cpu&, const BlockView<Cpu>& block, const ComputedRows& rows,
-                    Buffer<std::int64_t>& before) {
-  before.resize(block.rows + 1);
+void write_list(const Cpu&, const std::int64_t* rows, const Buffer<std::int64_t>& others,
+                const PositionsOf& from, const ListArrays& to) {
+  for (std::int64_t k = 0; k < to.rows; ++k) to.put(k, rows == nullptr ? k : rows[k], from);
+  for (std::int64_t k = 0; k < std::ssize(others); ++k) to.put(to.rows + k, others[k], from);
+}
+
+void count_flags(const Cpu&, const std::uint8_t* flags, std::int64_t count, Buffer<std::int64_t>& before) {
+  before.resize(count + 1);
   before[0] = 0;
-  for (std::int64_t row = 0; row < block.rows; ++row)
-    before[row + 1] = before[row] + (rows.has(row) ? block.row_size(row) : 0);
+  for (std::int64_t k = 0; k < count; ++k) before[k + 1] = before[k] + (flags[k] != 0);
 }
 
-std::vector<std::int64_t> read_numbers(const Cpu&, std::span<const NumberAt> numbers) {
-  std::vector<std::int64_t> read;
-  for (const auto& number : numbers) read.push_back(number());
-  return read;
+void deal_rows(const Cpu&, const ListView& list, const LayerLists& to) {
+  for (std::int64_t column = 0; column < list.size; ++column) deal_row(list, column, to);
 }
 
-void write_lists(const Cpu&, const Buffer<RowState>& states, std::span<const std::int64_t> vertices,
-                 const std::int32_t* computed, const std::int32_t* cached, const ColumnNumbers& column,
-                 const LayerLists& to) {
-  for (std::int64_t i = 0; i < std::ssize(states); ++i)
-    if (states[i] != RowState::kUnneeded)
-      list_row(i, vertices[i], states[i] == RowState::kCached, computed, cached, column(i), to);
+void number_entries(const Cpu&, const BlockView<Cpu>& block, const std::int64_t* positions, std::int64_t rows,
+                    Buffer<std::int64_t>& before) {
+  before.resize(rows + 1);
+  before[0] = 0;
+  for (std::int64_t k = 0; k < rows; ++k)
+    before[k + 1] = before[k] + block.row_size(positions == nullptr ? k : positions[k]);
 }
 
-void write_block(const Cpu& cpu, const BlockView<Cpu>& block, const ComputedRows& rows,
-                 const Buffer<std::int64_t>& entries, const ColumnNumbers& column, const BlockArrays& to) {
+void copy_rows(const Cpu& cpu, const BlockView<Cpu>& block, const std::int64_t* positions, std::int64_t rows,
+               const std::int64_t* before, const std::int32_t* column_of, const EntriesTo& to) {
   const EntriesOf from = {block.indices, block.values, block.relations};
-#pragma omp parallel for num_threads(threads_for(cpu, entries.back()).threads) schedule(static)
-  for (std::int64_t row = 0; row < block.rows; ++row) {
-    if (!rows.has(row)) continue;
-    to.indptr[rows.number(row)] = entries[row];
+#pragma omp parallel for num_threads(threads_for(cpu, before[rows]).threads) schedule(static)
+  for (std::int64_t k = 0; k < rows; ++k) {
+    const auto row = positions == nullptr ? k : positions[k];
     for (auto e = block.row_begin(row); e < block.row_end(row); ++e)
-      copy_entry(from, e, column, entries[row] + e - block.row_begin(row), to);
+      copy_entry(from, e, column_of, before[k] + e - block.row_begin(row), to);
   }
-  to.indptr[rows.number(block.rows)] = entries.back();
 }
 
 void end_rows(const Cpu&, std::int64_t rows, const std::int64_t* start, const RowState* states,
@@ -78,5 +80,8 @@ void end_rows(const Cpu&, std::int64_t rows, const std::int64_t* start, const Ro
 
 template PrunedMinibatchOn<Cpu> prune(const Cpu&, const Minibatch&, HistoryHits);
 template Csr2MinibatchOn<Cpu> prune_in_place(const Cpu&, const Minibatch&, HistoryHits);
+template NeededSampleOn<Cpu> sample_needed(const Cpu&, SamplerOn<Cpu>&, std::size_t,
+                                           std::span<const SeedBatch>, std::uint64_t, std::uint64_t,
+                                           const FindHits<Cpu>&);
 
 }  // namespace espalier

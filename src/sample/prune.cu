@@ -1,7 +1,8 @@
-// Pruning on a GPU: a few lanes for each row, then sums over positions.
+// Pruning on a GPU: a few lanes for each row, sums over positions, a sort.
+#include "espalier/base/arrays.hpp"
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
-#include "prune.inl.hpp"
+#include "needed_sample.inl.hpp"
 
 namespace espalier {
 
@@ -45,77 +46,79 @@ void find_states(const Cuda& cuda, const BlockView<Cuda>& block, const RowState*
   });
 }
 
-void number_rows(const Cuda& cuda, const DeviceArray<RowState>& states, const ComputedRows& above,
-                 DeviceArray<std::int32_t>& computed, DeviceArray<std::int32_t>& cached,
-                 DeviceArray<std::int32_t>& others) {
+// All of them are sorted: which of them ascend already the host does not know.
+void list_others(const Cuda& cuda, const DeviceArray<RowState>& states, const RowState* above,
+                 std::int64_t rows, std::span<const std::int64_t> vertices,
+                 DeviceArray<std::int64_t>& others) {
   const auto size = std::ssize(states);
-  DeviceArray<std::int32_t> flags(3 * size);
+  DeviceArray<std::int64_t> flags(size), places(size + 1);
   auto* const flag = flags.data();
   const auto* const state = states.data();
-  for_each(cuda, "number_rows", size, [=] __device__(std::int64_t i) {
-    flag[i] = state[i] == RowState::kComputed;
-    flag[size + i] = state[i] == RowState::kCached;
-    flag[2 * size + i] = state[i] != RowState::kUnneeded && !above.has(i);
+  for_each(cuda, "list_others: mark", size, [=] __device__(std::int64_t i) {
+    const bool is_row = i < rows && (above == nullptr || above[i] == RowState::kComputed);
+    flag[i] = state[i] != RowState::kUnneeded && !is_row;
   });
-  for (auto* sums : {&computed, &cached, &others}) {
-    sums->resize(size + 1);
-    exclusive_sum(cuda,
-                  flag + (sums == &computed ? 0
-                          : sums == &cached ? size
-                                            : 2 * size),
-                  sums->data(), size);
-  }
+  exclusive_sum(cuda, flag, places.data(), size);
+  const auto count = read_at(cuda, places.data(), std::span(&size, 1))[0];
+  DeviceArray<std::uint64_t> keys(count), sorted(count);
+  DeviceArray<std::int64_t> unsorted(count);
+  auto* const key = keys.data();
+  auto* const position = unsorted.data();
+  const auto* const place = places.data();
+  const auto* const vertex = vertices.data();
+  for_each(cuda, "list_others: list", size, [=] __device__(std::int64_t i) {
+    if (flag[i] == 0) return;
+    key[place[i]] = static_cast<std::uint64_t>(vertex[i]);
+    position[place[i]] = i;
+  });
+  others.resize(count);
+  sort_pairs(cuda, key, sorted.data(), position, others.data(), count, 63);
 }
 
-void number_entries(const Cuda& cuda, const BlockView<Cuda>& block, const ComputedRows& rows,
-                    DeviceArray<std::int64_t>& before) {
-  DeviceArray<std::int64_t> sizes(block.rows);
+void write_list(const Cuda& cuda, const std::int64_t* rows, const DeviceArray<std::int64_t>& others,
+                const PositionsOf& from, const ListArrays& to) {
+  const auto* const other = others.data();
+  for_each(cuda, "write_list", to.rows + std::ssize(others), [=] __device__(std::int64_t k) {
+    to.put(k, k >= to.rows ? other[k - to.rows] : rows == nullptr ? k : rows[k], from);
+  });
+}
+
+void count_flags(const Cuda& cuda, const std::uint8_t* flags, std::int64_t count,
+                 DeviceArray<std::int64_t>& before) {
+  DeviceArray<std::int64_t> ones(count);
+  auto* const one = ones.data();
+  for_each(cuda, "count_flags", count, [=] __device__(std::int64_t k) { one[k] = flags[k] != 0; });
+  before.resize(count + 1);
+  exclusive_sum(cuda, one, before.data(), count);
+}
+
+void deal_rows(const Cuda& cuda, const ListView& list, const LayerLists& to) {
+  for_each(cuda, "deal_rows", list.size, [=] __device__(std::int64_t column) { deal_row(list, column, to); });
+}
+
+void number_entries(const Cuda& cuda, const BlockView<Cuda>& block, const std::int64_t* positions,
+                    std::int64_t rows, DeviceArray<std::int64_t>& before) {
+  DeviceArray<std::int64_t> sizes(rows);
   auto* const size = sizes.data();
   const auto* const indptr = block.indptr;
-  for_each(cuda, "number_entries", block.rows, [=] __device__(std::int64_t row) {
-    size[row] = rows.has(row) ? indptr[row + 1] - indptr[row] : 0;
+  for_each(cuda, "number_entries", rows, [=] __device__(std::int64_t k) {
+    const auto row = positions == nullptr ? k : positions[k];
+    size[k] = indptr[row + 1] - indptr[row];
   });
-  before.resize(block.rows + 1);
-  exclusive_sum(cuda, size, before.data(), block.rows);
+  before.resize(rows + 1);
+  exclusive_sum(cuda, size, before.data(), rows);
 }
 
-std::vector<std::int64_t> read_numbers(const Cuda& cuda, std::span<const NumberAt> numbers) {
-  DeviceArray<NumberAt> asked;
-  upload(cuda, numbers, asked);
-  DeviceArray<std::int64_t> answers(numbers.size());
-  auto* const to = answers.data();
-  const auto* const from = asked.data();
-  for_each(cuda, "read_numbers", std::ssize(answers), [=] __device__(std::int64_t k) { to[k] = from[k](); });
-  const auto read = download(cuda, answers);
-  return {read.begin(), read.end()};
-}
-
-void write_lists(const Cuda& cuda, const DeviceArray<RowState>& states,
-                 std::span<const std::int64_t> vertices, const std::int32_t* computed,
-                 const std::int32_t* cached, const ColumnNumbers& column, const LayerLists& to) {
-  const auto* const state = states.data();
-  const auto* const vertex = vertices.data();
-  for_each(cuda, "write_lists", std::ssize(states), [=] __device__(std::int64_t i) {
-    if (state[i] != RowState::kUnneeded)
-      list_row(i, vertex[i], state[i] == RowState::kCached, computed, cached, column(i), to);
-  });
-}
-
-void write_block(const Cuda& cuda, const BlockView<Cuda>& block, const ComputedRows& rows,
-                 const DeviceArray<std::int64_t>& entries, const ColumnNumbers& column,
-                 const BlockArrays& to) {
-  const auto* const before = entries.data();
+void copy_rows(const Cuda& cuda, const BlockView<Cuda>& block, const std::int64_t* positions,
+               std::int64_t rows, const std::int64_t* before, const std::int32_t* column_of,
+               const EntriesTo& to) {
   const auto* const indptr = block.indptr;
   const EntriesOf from = {block.indices, block.values, block.relations};
-  const auto count = block.rows;
-  // Row `count` is the end of the last.
-  for_each_row(cuda, "write_block", count + 1, [=] __device__(std::int64_t row, int lane) {
-    if (row < count && !rows.has(row)) return;
-    if (lane == 0) to.indptr[rows.number(row)] = before[row];
-    if (row == count) return;
+  for_each_row(cuda, "copy_rows", rows, [=] __device__(std::int64_t k, int lane) {
+    const auto row = positions == nullptr ? k : positions[k];
     const auto begin = indptr[row], end = indptr[row + 1];
     for (auto e = begin + lane; e < end; e += kLanesOfRow)
-      copy_entry(from, e, column, before[row] + e - begin, to);
+      copy_entry(from, e, column_of, before[k] + e - begin, to);
   });
 }
 
@@ -130,5 +133,8 @@ void end_rows(const Cuda& cuda, std::int64_t rows, const std::int64_t* start, co
 
 template PrunedMinibatchOn<Cuda> prune(const Cuda&, const MinibatchOn<Cuda>&, HistoryHits);
 template Csr2MinibatchOn<Cuda> prune_in_place(const Cuda&, const MinibatchOn<Cuda>&, HistoryHits);
+template NeededSampleOn<Cuda> sample_needed(const Cuda&, SamplerOn<Cuda>&, std::size_t,
+                                            std::span<const SeedBatch>, std::uint64_t, std::uint64_t,
+                                            const FindHits<Cuda>&);
 
 }  // namespace espalier

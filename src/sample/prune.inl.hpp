@@ -1,6 +1,6 @@
 // Pruning, for every space: prune.cpp and prune.cu instantiate it. States of rows are found layer
-// by layer from the seeds down; then every list is numbered by sums over its positions, the host
-// reads the sizes, and lists and blocks are written.
+// by layer from the seeds down; then, again from the seeds down, each list is made, the rows of its
+// block are copied, and the list is dealt into rows that are computed and rows that are cached.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "prune_rules.hpp"
+#include "type_runs.hpp"
 
 namespace espalier {
 
@@ -21,38 +22,40 @@ void find_states(const Cpu&, const BlockView<Cpu>& block, const RowState* above,
 void find_states(const Cuda&, const BlockView<Cuda>& block, const RowState* above, const std::uint8_t* hits,
                  DeviceArray<RowState>& states);
 
-// Sums over positions, each [states + 1], resized: how many computed and cached rows, and how many
-// needed ones that are not `above`, stand before each.
-void number_rows(const Cpu&, const Buffer<RowState>& states, const ComputedRows& above,
-                 Buffer<std::int32_t>& computed, Buffer<std::int32_t>& cached, Buffer<std::int32_t>& others);
-void number_rows(const Cuda&, const DeviceArray<RowState>& states, const ComputedRows& above,
-                 DeviceArray<std::int32_t>& computed, DeviceArray<std::int32_t>& cached,
-                 DeviceArray<std::int32_t>& others);
+// others, resized: the positions in F[l] of the needed rows that are not among the computed of
+// F[l+1] (`above` [rows]; null: all are), ascending by vertex. On a GPU the host waits.
+void list_others(const Cpu&, const Buffer<RowState>& states, const RowState* above, std::int64_t rows,
+                 std::span<const std::int64_t> vertices, Buffer<std::int64_t>& others);
+void list_others(const Cuda&, const DeviceArray<RowState>& states, const RowState* above, std::int64_t rows,
+                 std::span<const std::int64_t> vertices, DeviceArray<std::int64_t>& others);
 
-// before [block.rows + 1], resized: the entries of the computed rows before each row.
-void number_entries(const Cpu&, const BlockView<Cpu>& block, const ComputedRows& rows,
+// to.positions [rows + others]: first those of the rows (null: 0, 1, ..), then the others. What
+// stands at them, and where each position has gone.
+void write_list(const Cpu&, const std::int64_t* rows, const Buffer<std::int64_t>& others,
+                const PositionsOf& from, const ListArrays& to);
+void write_list(const Cuda&, const std::int64_t* rows, const DeviceArray<std::int64_t>& others,
+                const PositionsOf& from, const ListArrays& to);
+
+// before [count + 1], resized: how many flags are set before each.
+void count_flags(const Cpu&, const std::uint8_t* flags, std::int64_t count, Buffer<std::int64_t>& before);
+void count_flags(const Cuda&, const std::uint8_t* flags, std::int64_t count,
+                 DeviceArray<std::int64_t>& before);
+
+// The rows of a list where they go.
+void deal_rows(const Cpu&, const ListView& list, const LayerLists& to);
+void deal_rows(const Cuda&, const ListView& list, const LayerLists& to);
+
+// before [rows + 1], resized: the entries before each of these rows of a block (null: 0, 1, ..).
+void number_entries(const Cpu&, const BlockView<Cpu>& block, const std::int64_t* positions, std::int64_t rows,
                     Buffer<std::int64_t>& before);
-void number_entries(const Cuda&, const BlockView<Cuda>& block, const ComputedRows& rows,
-                    DeviceArray<std::int64_t>& before);
+void number_entries(const Cuda&, const BlockView<Cuda>& block, const std::int64_t* positions,
+                    std::int64_t rows, DeviceArray<std::int64_t>& before);
 
-// The numbers, on the host, which waits.
-std::vector<std::int64_t> read_numbers(const Cpu&, std::span<const NumberAt> numbers);
-std::vector<std::int64_t> read_numbers(const Cuda&, std::span<const NumberAt> numbers);
-
-// The lists of a layer. computed, cached: of number_rows; computed null: by column (l = 0).
-void write_lists(const Cpu&, const Buffer<RowState>& states, std::span<const std::int64_t> vertices,
-                 const std::int32_t* computed, const std::int32_t* cached, const ColumnNumbers& column,
-                 const LayerLists& to);
-void write_lists(const Cuda&, const DeviceArray<RowState>& states, std::span<const std::int64_t> vertices,
-                 const std::int32_t* computed, const std::int32_t* cached, const ColumnNumbers& column,
-                 const LayerLists& to);
-
-// The computed rows of a block; entries: of number_entries.
-void write_block(const Cpu&, const BlockView<Cpu>& from, const ComputedRows& rows,
-                 const Buffer<std::int64_t>& entries, const ColumnNumbers& column, const BlockArrays& to);
-void write_block(const Cuda&, const BlockView<Cuda>& from, const ComputedRows& rows,
-                 const DeviceArray<std::int64_t>& entries, const ColumnNumbers& column,
-                 const BlockArrays& to);
+// Their entries, at those places, with other columns.
+void copy_rows(const Cpu&, const BlockView<Cpu>& block, const std::int64_t* positions, std::int64_t rows,
+               const std::int64_t* before, const std::int32_t* column_of, const EntriesTo& to);
+void copy_rows(const Cuda&, const BlockView<Cuda>& block, const std::int64_t* positions, std::int64_t rows,
+               const std::int64_t* before, const std::int32_t* column_of, const EntriesTo& to);
 
 // end [rows], resized: start[i + 1] where states[i] is kComputed (null: all are), else start[i].
 void end_rows(const Cpu&, std::int64_t rows, const std::int64_t* start, const RowState* states,
@@ -108,83 +111,75 @@ Csr2MinibatchOn<Space> prune_in_place(const Space& space, const MinibatchOn<Spac
 
 // ---- The compact form ---------------------------------------------------------------------------
 
-/// Sums over the positions of one list F[l].
-template <class Space>
-struct ListSums {
-  Array<Space, std::int32_t> computed, cached, others;  ///< [|F[l]| + 1]
-  Array<Space, std::int64_t> entries;                   ///< [|F[l]| + 1] of B[l], for l > 0
-};
-
-/// Numbers that the host asks for, in the order in which it takes them up again.
-struct AskedNumbers {
-  std::vector<NumberAt> asked;
-  std::vector<std::int64_t> answers;
-  std::size_t next = 0;
-
-  void ask(const std::int32_t* from, std::int64_t place) { asked.push_back({from, nullptr, place}); }
-  void ask(const std::int64_t* from, std::int64_t place) { asked.push_back({nullptr, from, place}); }
-  std::int64_t take() { return answers[next++]; }
-};
-
-/// What the host must know of one list.
-struct ListSizes {
-  std::int64_t computed = 0, cached = 0, others = 0, entries = 0;
-  std::int64_t others_within = 0;  ///< of them, before |F[l+1]|: D[l] is then not in the order
-                                   ///< of F[l]
-  std::vector<TypeRun> runs;       ///< of D[l]
-};
-
-// A run of F[l] is one among the first columns, those of N[l+1], and one among the others.
-template <class Space>
-void ask_for_sizes(const BlockView<Space>& block, const ListSums<Space>& sums, const ComputedRows& above,
-                   AskedNumbers& numbers) {
-  numbers.ask(sums.computed.data(), block.columns);
-  numbers.ask(sums.cached.data(), block.columns);
-  numbers.ask(sums.others.data(), block.columns);
-  numbers.ask(sums.others.data(), block.rows);
-  if (!sums.entries.empty()) numbers.ask(sums.entries.data(), block.columns);
-  const auto ask_at = [&](std::int64_t bound) {
-    if (above.before != nullptr) numbers.ask(above.before, std::min(bound, block.rows));
-    numbers.ask(sums.others.data(), bound);
-  };
-  for (const auto& run : block.runs) {
-    ask_at(run.begin);
-    ask_at(run.end);
-  }
+template <class T>
+std::span<const std::int64_t> span_of(const T& array) {
+  return {array.data(), array.size()};
 }
 
+/// A pruned minibatch that is made from the seeds down, list by list: D[L-1] first. Who makes the
+/// lists is the caller's affair; here it is decided what is computed and what is cached.
 template <class Space>
-ListSizes take_sizes(const BlockView<Space>& block, const ListSums<Space>& sums, const ComputedRows& above,
-                     std::int64_t first_other, AskedNumbers& numbers) {
-  ListSizes sizes;
-  sizes.computed = numbers.take();
-  sizes.cached = numbers.take();
-  sizes.others = numbers.take();
-  sizes.others_within = numbers.take();
-  if (!sums.entries.empty()) sizes.entries = numbers.take();
-  std::vector<TypeRun> of_others;
-  for (const auto& run : block.runs) {
-    const auto of_rows = [&](std::int64_t bound) {
-      return above.before == nullptr ? std::min(bound, block.rows) : numbers.take();
+class PrunedMaker {
+ public:
+  /// `seeds`: the runs of types of the seeds.
+  PrunedMaker(std::int64_t number, std::size_t layers, const SharedList<std::int64_t, Space>& type_ends,
+              std::span<const TypeRun> seeds)
+      : type_ends_(type_ends), runs_of_rows_(seeds.begin(), seeds.end()), kept_(std::make_shared<Kept>()) {
+    kept_->layers.resize(layers);
+    pruned_.number = number;
+    pruned_.layers.resize(layers);
+    pruned_.blocks.resize(layers);
+  }
+
+  /// B'[l+1], and the list D[l] of its columns, whose first block.rows vertices are N[l+1];
+  /// behind them they ascend. positions: in F[l]; null: their columns. hits [block.columns], or
+  /// null: none.
+  /// All of it is kept by `memory` but the hits, which are read here only. On a GPU the host waits.
+  void add(const Space& space, std::size_t l, const BlockView<Space>& block, const std::int64_t* vertices,
+           const std::int64_t* positions, const std::uint8_t* hits, std::shared_ptr<const void> memory) {
+    auto& kept = kept_->layers[l];
+    kept.memory = std::move(memory);
+    const std::span<const std::int64_t> list(vertices, static_cast<std::size_t>(block.columns));
+    kept.runs = runs_of_rows_;
+    append_runs(space, list.subspan(static_cast<std::size_t>(block.rows)), block.rows, kept.runs);
+
+    Array<Space, std::int64_t> before;
+    std::int64_t cached = 0;
+    if (hits != nullptr) {
+      count_flags(space, hits, block.columns, before);
+      cached = read_at(space, before.data(), std::span(&block.columns, 1))[0];
+    }
+    kept.place.resize(block.columns);
+    for (auto& array : kept.computed) array.resize(block.columns - cached);
+    for (auto& array : kept.cached) array.resize(cached);
+    deal_rows(space, {vertices, positions, hits, before.data(), block.columns}, kept.lists());
+    const auto rows_of = [](const Array<Space, std::int64_t>(&arrays)[3]) -> PrunedRows {
+      return {span_of(arrays[0]), span_of(arrays[1]), span_of(arrays[2])};
     };
-    TypeRun rows = run, others = run;
-    rows.begin = of_rows(run.begin);
-    others.begin = first_other + numbers.take();
-    rows.end = of_rows(run.end);
-    others.end = first_other + numbers.take();
-    if (rows.begin < rows.end) sizes.runs.push_back(rows);
-    if (others.begin < others.end) of_others.push_back(others);
-  }
-  sizes.runs.insert(sizes.runs.end(), of_others.begin(), of_others.end());
-  return sizes;
-}
+    pruned_.layers[l] = {span_of(kept.place), rows_of(kept.computed), rows_of(kept.cached), cached == 0};
+    runs_of_rows_ = kept.runs;
+    if (cached > 0) leave_computed(space, before, runs_of_rows_);
 
-/// The arrays of a pruned minibatch.
-template <class Space>
-struct PrunedArrays {
+    auto& to = pruned_.blocks[l] = block;
+    to.runs = kept.runs;
+    pruned_.after.rows += block.rows;
+    pruned_.after.entries += block.entries();
+    if (l == 0) pruned_.after.inputs = block.columns;
+  }
+
+  /// N[l] of a list that was added.
+  const PrunedRows& computed(std::size_t l) const { return pruned_.layers[l].computed; }
+
+  PrunedMinibatchOn<Space> take() {
+    pruned_.memory = std::move(kept_);
+    return std::move(pruned_);
+  }
+
+ private:
   struct Layer {
     Array<Space, std::int64_t> place, computed[3], cached[3];
-    std::vector<TypeRun> runs;
+    std::vector<TypeRun> runs;  // of D[l]
+    std::shared_ptr<const void> memory;
 
     LayerLists lists() {
       return {place.data(),
@@ -192,97 +187,106 @@ struct PrunedArrays {
               {cached[0].data(), cached[1].data(), cached[2].data()}};
     }
   };
-  struct OfBlock {
-    Array<Space, std::int64_t> indptr;
-    Array<Space, std::int32_t> indices;
-    Array<Space, float> values;
-    Array<Space, std::uint8_t> relations;
+  struct Kept {
+    std::vector<Layer> layers;
   };
-  std::vector<Layer> layers;
-  std::vector<OfBlock> blocks;
+
+  // Of ascending vertices that begin at `begin`.
+  void append_runs(const Space& space, std::span<const std::int64_t> vertices, std::int64_t begin,
+                   std::vector<TypeRun>& runs) const {
+    if (type_ends_.size() == 0) return;
+    const auto below = count_below(space, std::span(&vertices, 1), type_ends_);
+    std::int64_t done = 0;
+    for (std::size_t type = 0; type < below.size(); ++type) {
+      if (below[type] > done) runs.push_back({begin + done, begin + below[type], static_cast<int>(type)});
+      done = below[type];
+    }
+  }
+
+  // Runs of D[l] become those of N[l].
+  void leave_computed(const Space& space, const Array<Space, std::int64_t>& cached_before,
+                      std::vector<TypeRun>& runs) const {
+    if (runs.empty()) return;
+    std::vector<std::int64_t> ends;
+    for (const auto& run : runs) ends.push_back(run.end);
+    const auto cached = read_at(space, cached_before.data(), ends);
+    std::vector<TypeRun> left;
+    std::int64_t done = 0;
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+      const auto end = runs[k].end - cached[k];
+      if (end > done) left.push_back({done, end, runs[k].type});
+      done = end;
+    }
+    runs = std::move(left);
+  }
+
+  SharedList<std::int64_t, Space> type_ends_;
+  std::vector<TypeRun> runs_of_rows_;  // of N[l+1] of the list that comes next
+  std::shared_ptr<Kept> kept_;
+  PrunedMinibatchOn<Space> pruned_;
 };
 
-template <class T>
-std::span<const std::int64_t> span_of(const T& array) {
-  return {array.data(), array.size()};
+/// The runs of the first `rows` vertices, where a run ends there.
+inline std::span<const TypeRun> first_runs(std::span<const TypeRun> runs, std::int64_t rows) {
+  return runs.first(static_cast<std::size_t>(
+      std::ranges::find_if(runs, [&](const TypeRun& run) { return run.end > rows; }) - runs.begin()));
 }
 
 template <class Space>
 PrunedMinibatchOn<Space> prune(const Space& space, const MinibatchOn<Space>& minibatch, HistoryHits hits) {
+  // What is kept of a layer.
+  struct List {
+    Array<Space, std::int64_t> positions, vertices, indptr;
+    Array<Space, std::int32_t> indices;
+    Array<Space, float> values;
+    Array<Space, std::uint8_t> relations;
+  };
   const auto states = states_of(space, minibatch, hits);
   const auto layers = minibatch.blocks.size();
-  const auto above = [&](const auto& sums, std::size_t l) -> ComputedRows {
-    return {l + 1 == layers ? nullptr : sums[l + 1].computed.data(), minibatch.blocks[l].rows};
-  };
-
-  // 1. Number every list, seeds first.
-  std::vector<ListSums<Space>> sums(layers);
-  Array<Space, std::int64_t> entries_of_seeds;
-  AskedNumbers numbers;
+  PrunedMaker<Space> maker(minibatch.number, layers, minibatch.type_ends,
+                           first_runs(minibatch.blocks.back().runs, minibatch.seeds()));
+  Array<Space, std::int64_t> others;
+  Array<Space, std::int32_t> column_of;
+  Array<Space, std::uint8_t> flags;
+  PrunedSize before = {.inputs = std::ssize(minibatch.vertices)};
   for (auto l = layers; l-- > 0;) {
-    number_rows(space, states[l], above(sums, l), sums[l].computed, sums[l].cached, sums[l].others);
-    if (l > 0)
-      number_entries(space, minibatch.blocks[l - 1], {sums[l].computed.data(), minibatch.blocks[l - 1].rows},
-                     sums[l].entries);
-    ask_for_sizes(minibatch.blocks[l], sums[l], above(sums, l), numbers);
-  }
-  number_entries(space, minibatch.blocks.back(), {nullptr, minibatch.seeds()}, entries_of_seeds);
+    const auto& block = minibatch.blocks[l];  // B[l+1]
+    const bool of_seeds = l + 1 == layers;
+    const auto rows = of_seeds ? block.rows : maker.computed(l + 1).size();
+    const auto* const row_positions = of_seeds ? nullptr : maker.computed(l + 1).positions.data();
+    list_others(space, states[l], of_seeds ? nullptr : states[l + 1].data(), block.rows, minibatch.vertices,
+                others);
+    const auto columns = rows + std::ssize(others);
+    const auto list = std::make_shared<List>();
+    list->positions.resize(columns);
+    list->vertices.resize(columns);
+    column_of.resize(block.columns);
+    const auto of_layer = l == 0 || hits.empty() ? std::span<const std::uint8_t>() : hits[l - 1];
+    flags.resize(of_layer.empty() ? 0 : columns);
+    write_list(space, row_positions, others, {minibatch.vertices.data(), of_layer.data()},
+               {rows, list->positions.data(), list->vertices.data(),
+                of_layer.empty() ? nullptr : flags.data(), column_of.data()});
 
-  // 2. Learn the sizes: the one time that the host waits.
-  numbers.answers = read_numbers(space, numbers.asked);
-  std::vector<ListSizes> sizes(layers + 1);  // the last: of the seeds
-  sizes[layers].computed = minibatch.seeds();
-  sizes[layers].entries = minibatch.blocks.back().entries();
-  for (auto l = layers; l-- > 0;)
-    sizes[l] = take_sizes(minibatch.blocks[l], sums[l], above(sums, l), sizes[l + 1].computed, numbers);
-
-  // 3. Write lists and blocks.
-  auto kept = std::make_shared<PrunedArrays<Space>>();
-  kept->layers.resize(layers);
-  kept->blocks.resize(layers);
-  PrunedMinibatchOn<Space> pruned;
-  pruned.number = minibatch.number;
-  pruned.before.inputs = std::ssize(minibatch.vertices);
-  pruned.after.inputs = sizes[0].computed;
-  for (std::size_t l = 0; l < layers; ++l) {
-    auto& lists = kept->layers[l];
-    const auto needed = sizes[l].computed + sizes[l].cached;
-    lists.place.resize(needed);
-    for (auto& list : lists.computed) list.resize(sizes[l].computed);
-    for (auto& list : lists.cached) list.resize(sizes[l].cached);
-    lists.runs = std::move(sizes[l].runs);
-    const ColumnNumbers column = {above(sums, l), sizes[l + 1].computed, sums[l].others.data()};
-    write_lists(space, states[l], minibatch.vertices, l == 0 ? nullptr : sums[l].computed.data(),
-                sums[l].cached.data(), column, lists.lists());
-    const auto rows_of = [](const Array<Space, std::int64_t>(&list)[3]) -> PrunedRows {
-      return {span_of(list[0]), span_of(list[1]), span_of(list[2])};
-    };
-    pruned.layers.push_back({span_of(lists.place), rows_of(lists.computed), rows_of(lists.cached),
-                             l == 0 || (sizes[l].cached == 0 && sizes[l].others_within == 0)});
-
-    const auto& from = minibatch.blocks[l];  // B[l+1]
-    auto& to = kept->blocks[l];
-    const auto entries = sizes[l + 1].entries;
-    to.indptr.resize(sizes[l + 1].computed + 1);
-    to.indices.resize(entries);
+    number_entries(space, block, row_positions, rows, list->indptr);
+    const auto entries = read_at(space, list->indptr.data(), std::span(&rows, 1))[0];
+    list->indices.resize(entries);
     // Some memory in any case: null would say that there are none.
-    to.values.reserve(from.has_values() ? entries + 1 : 0);
-    to.relations.reserve(from.relations != nullptr ? entries + 1 : 0);
-    to.values.resize(from.has_values() ? entries : 0);
-    to.relations.resize(from.relations != nullptr ? entries : 0);
-    write_block(space, from, above(sums, l), l + 1 == layers ? entries_of_seeds : sums[l + 1].entries, column,
-                {to.indptr.data(), to.indices.data(), from.has_values() ? to.values.data() : nullptr,
-                 from.relations == nullptr ? nullptr : to.relations.data()});
-    pruned.blocks.emplace_back(sizes[l + 1].computed, needed, entries, to.indptr.data(), to.indices.data(),
-                               from.has_values() ? to.values.data() : nullptr,
-                               from.relations == nullptr ? nullptr : to.relations.data());
-    pruned.blocks.back().runs = lists.runs;
-    pruned.before.rows += from.rows;
-    pruned.before.entries += from.entries();
-    pruned.after.rows += sizes[l + 1].computed;
-    pruned.after.entries += entries;
+    list->values.reserve(block.has_values() ? entries + 1 : 0);
+    list->relations.reserve(block.relations != nullptr ? entries + 1 : 0);
+    list->values.resize(block.has_values() ? entries : 0);
+    list->relations.resize(block.relations != nullptr ? entries : 0);
+    auto* const values = block.has_values() ? list->values.data() : nullptr;
+    auto* const relations = block.relations == nullptr ? nullptr : list->relations.data();
+    copy_rows(space, block, row_positions, rows, list->indptr.data(), column_of.data(),
+              {list->indices.data(), values, relations});
+    maker.add(space, l,
+              {rows, columns, entries, list->indptr.data(), list->indices.data(), values, relations},
+              list->vertices.data(), list->positions.data(), of_layer.empty() ? nullptr : flags.data(), list);
+    before.rows += block.rows;
+    before.entries += block.entries();
   }
-  pruned.memory = std::move(kept);
+  auto pruned = maker.take();
+  pruned.before = before;
   return pruned;
 }
 

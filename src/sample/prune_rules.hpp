@@ -1,5 +1,4 @@
-// How the needed rows of a list F[l] are numbered, the same on CPU and GPU: by what stands before
-// each position.
+// What becomes of a row of a list, the same on CPU and GPU, and the arrays that pruning writes.
 #pragma once
 
 #include <cstdint>
@@ -9,47 +8,44 @@
 
 namespace espalier {
 
-/// Which rows of a list are computed, and their numbers.
-struct ComputedRows {
-  const std::int32_t* before = nullptr;  ///< [rows + 1]; null: all are, each by its position
-  std::int64_t rows = 0;
-
-  ESPALIER_HD bool has(std::int64_t i) const {
-    return i < rows && (before == nullptr || before[i + 1] > before[i]);
-  }
-  ESPALIER_HD std::int64_t number(std::int64_t i) const { return before == nullptr ? i : before[i]; }
+/// By positions in F[l].
+struct PositionsOf {
+  const std::int64_t* vertices;
+  const std::uint8_t* hits;  ///< or null
 };
 
-/// The columns D[l] among the positions of F[l].
-struct ColumnNumbers {
-  ComputedRows above;                    ///< of F[l+1], a prefix of F[l]: they come first
-  std::int64_t first_other = 0;          ///< |N[l+1]|
-  const std::int32_t* others = nullptr;  ///< [|F[l]| + 1] needed, not above, before each position
+/// A list D[l] that is written.
+struct ListArrays {
+  std::int64_t rows;  ///< N[l+1] of it, the first
+  std::int64_t *positions, *vertices;
+  std::uint8_t* hits;       ///< or null
+  std::int32_t* column_of;  ///< [|F[l]|] of the positions that are in the list
 
-  ESPALIER_HD std::int64_t operator()(std::int64_t i) const {
-    return above.has(i) ? above.number(i) : first_other + others[i];
-  }
-};
-
-/// One number of an array of the space.
-struct NumberAt {
-  const std::int32_t* narrow;  ///< or null,
-  const std::int64_t* wide;    ///< and then here
-  std::int64_t place;
-
-  ESPALIER_HD std::int64_t operator()() const {
-    return narrow == nullptr ? wide[place] : static_cast<std::int64_t>(narrow[place]);
+  /// The k-th is what stands at `position`.
+  ESPALIER_HD void put(std::int64_t k, std::int64_t position, const PositionsOf& from) const {
+    positions[k] = position;
+    vertices[k] = from.vertices[position];
+    if (hits != nullptr) hits[k] = from.hits[position];
+    column_of[position] = static_cast<std::int32_t>(k);
   }
 };
 
-/// Where the lists of one layer are written; as in PrunedLayer.
+/// A list D[l] that is dealt.
+struct ListView {
+  const std::int64_t* vertices;
+  const std::int64_t* positions;      ///< null: the columns
+  const std::uint8_t* hits;           ///< null: none
+  const std::int64_t* cached_before;  ///< with hits
+  std::int64_t size;
+};
+
+/// Where the rows of one layer are written; as in PrunedLayer.
 struct LayerLists {
   std::int64_t *place, *computed[3], *cached[3];  ///< vertices, positions, columns
 };
 
-/// Where a block is written.
-struct BlockArrays {
-  std::int64_t* indptr;
+/// Where entries are written.
+struct EntriesTo {
   std::int32_t* indices;
   float* values;            ///< or null
   std::uint8_t* relations;  ///< or null
@@ -63,23 +59,22 @@ struct EntriesOf {
 };
 
 /// An entry as it is, with another column.
-ESPALIER_HD inline void copy_entry(const EntriesOf& from, std::int64_t e, const ColumnNumbers& column,
-                                   std::int64_t at, const BlockArrays& to) {
-  to.indices[at] = static_cast<std::int32_t>(column(from.indices[e]));
+ESPALIER_HD inline void copy_entry(const EntriesOf& from, std::int64_t e, const std::int32_t* column_of,
+                                   std::int64_t at, const EntriesTo& to) {
+  to.indices[at] = column_of[from.indices[e]];
   if (to.values != nullptr) to.values[at] = from.values[e];
   if (to.relations != nullptr) to.relations[at] = from.relations[e];
 }
 
-/// A needed row of H[l] in its lists. computed, cached: how many of either stand before each
-/// position; computed null: they are numbered by column.
-ESPALIER_HD inline void list_row(std::int64_t i, std::int64_t vertex, bool is_cached,
-                                 const std::int32_t* computed, const std::int32_t* cached,
-                                 std::int64_t column, const LayerLists& to) {
-  const std::int64_t number = is_cached ? cached[i] : computed == nullptr ? column : computed[i];
+/// Row `column` of a list where it belongs.
+ESPALIER_HD inline void deal_row(const ListView& list, std::int64_t column, const LayerLists& to) {
+  const bool is_cached = list.hits != nullptr && list.hits[column] != 0;
+  const auto cached = list.hits == nullptr ? 0 : list.cached_before[column];
+  const auto number = is_cached ? cached : column - cached;
   to.place[column] = is_cached ? ~number : number;
   auto* const* const lists = is_cached ? to.cached : to.computed;
-  lists[0][number] = vertex;
-  lists[1][number] = i;
+  lists[0][number] = list.vertices[column];
+  lists[1][number] = list.positions == nullptr ? column : list.positions[column];
   lists[2][number] = column;
 }
 

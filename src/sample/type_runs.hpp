@@ -69,6 +69,7 @@ void add_type_runs(const Space& space, const SharedList<std::int64_t, Space>& ty
     list += layers;
     kept->before = std::exchange(minibatch.memory, nullptr);
     minibatch.memory = std::move(kept);
+    minibatch.type_ends = type_ends;
   }
 }
 

@@ -85,10 +85,13 @@ Json dealing_json(const Dealing& dealing) {
 }
 
 Json history_json(const HistoryCounts& counts) {
-  return {{"needed_rows", counts.needed}, {"hits", counts.hits},
-          {"input_rows", counts.inputs},  {"input_rows_of_sample", counts.inputs_before},
-          {"edges", counts.entries},      {"edges_of_sample", counts.entries_before},
-          {"written", counts.written},    {"evicted", counts.evicted}};
+  Json json = {{"needed_rows", counts.needed}, {"hits", counts.hits},       {"input_rows", counts.inputs},
+               {"edges", counts.entries},      {"written", counts.written}, {"evicted", counts.evicted}};
+  if (counts.knows_sample()) {
+    json["input_rows_of_sample"] = counts.inputs_before;
+    json["edges_of_sample"] = counts.entries_before;
+  }
+  return json;
 }
 
 Json held_json(std::span<const HeldHistory> held) {
@@ -120,9 +123,9 @@ std::vector<HeldHistory> held_from(const Json& json) {
 HistoryCounts history_from(const Json& json) {
   return {json.at("needed_rows"),
           json.at("hits"),
-          json.at("input_rows_of_sample"),
+          json.value("input_rows_of_sample", std::int64_t{0}),
           json.at("input_rows"),
-          json.at("edges_of_sample"),
+          json.value("edges_of_sample", std::int64_t{0}),
           json.at("edges"),
           json.at("written"),
           json.at("evicted")};
@@ -407,14 +410,16 @@ std::string history_lines(const std::vector<EpochReport>& epochs, bool prunes) {
     return all > 0 ? 100 * static_cast<double>(part) / static_cast<double>(all) : 0.0;
   };
   auto text =
-      prunes
-          ? fmt::format(
-                "history: {:.0f} % of the hidden rows were read, not computed; left of the sample: {:.0f} % "
-                "of its input rows, {:.0f} % of its edges\n",
-                percent(sum.hits, sum.needed), percent(sum.inputs, sum.inputs_before),
-                percent(sum.entries, sum.entries_before))
-          : fmt::format("history: {:.0f} % of the neighbours' hidden rows were known\n",
-                        percent(sum.hits, sum.needed));
+      prunes ? fmt::format(
+                   "history: {:.0f} % of the hidden rows were read, not computed; {}\n",
+                   percent(sum.hits, sum.needed),
+                   sum.knows_sample()
+                       ? fmt::format("left of the sample: {:.0f} % of its input rows, {:.0f} % of its edges",
+                                     percent(sum.inputs, sum.inputs_before),
+                                     percent(sum.entries, sum.entries_before))
+                       : "what they alone need was not drawn")
+             : fmt::format("history: {:.0f} % of the neighbours' hidden rows were known\n",
+                           percent(sum.hits, sum.needed));
   for (const auto& some : epochs.back().held) {
     if (!some.error) continue;
     const auto ages = some.youngest == some.oldest ? fmt::format("{}", some.oldest)

@@ -32,7 +32,10 @@ EpochPlan plan_of_epoch(const TrainingJobOn<Space>& job, std::int64_t epoch) {
 template <class Space>
 StepPipelineOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead)
     : plan(plan_of_epoch(job, start.epoch)),
-      sampler(job.grid.host(), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
+      // What history draws by itself is not to be drawn beside it.
+      sampler(job.grid.host(), job.sampler, plan,
+              job.config.history.draw == "needed" ? job.batches_per_step : job.bulk, ahead,
+              plan.step_begin(start.step)) {}
 
 template <class Space>
 StepPipelineOn<Space>::StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job,
@@ -65,6 +68,7 @@ void StepPipelineOn<Space>::enter(const Cursor& start) {
   }
   begins_next_epoch_ = false;
   job_.grid.host().traffic().take_over(of_next_epoch_);
+  drawn_ = {};
 }
 
 // Does some work of an epoch; of the next one it is booked apart.
@@ -94,6 +98,7 @@ TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, Ed
     begun.step.embedded = std::move(begun.pending.embedded);
     idle_.push_back(std::move(begun.pending));
   }
+  drawn_.add(begun.step.pruned.drawn);
   look_ahead();
   return std::move(begun.step);
 }
@@ -130,19 +135,13 @@ template <class Space>
 bool StepPipelineOn<Space>::begin_step() {
   auto* const epoch = epoch_of_next_step();
   if (epoch == nullptr) return false;
-  const auto begin = epoch->plan.step_begin(next_step_), end = epoch->plan.step_end(next_step_);
   const auto number = step_of_job(epoch->plan, next_step_);
   const bool works = history_ != nullptr && history_->works(number), draws = works && history_->draws();
-  std::vector<MinibatchOn<Space>> minibatches;
-  {
-    const typename StageClock<Space>::Scope time(clock_, "sample");
-    booked_to(epoch, [&] { epoch->sampler.sample_until(space_, end); });
-    if (history_ != nullptr && history_->looks_ahead() && !epoch->expected) expect(*epoch);
-    if (epoch->plan.epoch() != std::exchange(epoch_of_caches_, epoch->plan.epoch())) caches_.begin_epoch();
-    if (caches_.foresees()) foresee(*epoch);
-    minibatches = epoch->sampler.take(begin, end);
-    if (ahead_ && !draws) sample_ahead(*epoch);
-  }
+  TrainingStepOn<Space> step;
+  if (works && history_->draws_needed())
+    draw_needed(*epoch, number, step);
+  else
+    take_sampled(*epoch, !draws, step);
   ++next_step_;
   const typename StageClock<Space>::Scope time(clock_, kFetch);
   PendingInputOn<Space> pending;
@@ -150,9 +149,9 @@ bool StepPipelineOn<Space>::begin_step() {
     pending = std::move(idle_.back());
     idle_.pop_back();
   }
-  PrunedStepOn<Space> pruned;
   if (draws && ahead_) ahead_->worker.wait();  // its grid is needed
-  if (works) booked_to(epoch, [&] { history_->begin(space_, number, minibatches, pruned, kHistory); });
+  if (works && !history_->draws_needed())
+    booked_to(epoch, [&] { history_->begin(space_, number, step.minibatches, step.pruned, kHistory); });
   if (draws && ahead_) {
     booked_to(epoch, [&] { job_.grid.host().traffic().take_over(job_.sampling_grid->traffic()); });
     sample_ahead(*epoch);
@@ -161,11 +160,39 @@ bool StepPipelineOn<Space>::begin_step() {
     caches_.set_memory(space_,
                        memory_of(job_.config.history) - (history_ != nullptr ? history_->bytes() : 0));
   booked_to(epoch, [&] {
-    job_.input.begin_counts(space_, minibatches, rows_to_fetch_, pending, kFetch, caches_.of_tables());
+    job_.input.begin_counts(space_, step.minibatches, rows_to_fetch_, pending, kFetch, caches_.of_tables());
   });
-  begun_.push_back(
-      {epoch, {.minibatches = std::move(minibatches), .pruned = std::move(pruned)}, std::move(pending)});
+  begun_.push_back({epoch, std::move(step), std::move(pending)});
   return true;
+}
+
+// The minibatches of the next step from the sampler; `ahead`: what follows may be sampled.
+template <class Space>
+void StepPipelineOn<Space>::take_sampled(Epoch& epoch, bool ahead, TrainingStepOn<Space>& step) {
+  const auto begin = epoch.plan.step_begin(next_step_), end = epoch.plan.step_end(next_step_);
+  const typename StageClock<Space>::Scope time(clock_, "sample");
+  booked_to(&epoch, [&] { epoch.sampler.sample_until(space_, end); });
+  if (history_ != nullptr && history_->looks_ahead() && !epoch.expected) expect(epoch);
+  if (epoch.plan.epoch() != std::exchange(epoch_of_caches_, epoch.plan.epoch())) caches_.begin_epoch();
+  if (caches_.foresees()) foresee(epoch);
+  step.minibatches = epoch.sampler.take(begin, end);
+  const bool drawn_by_history = history_ != nullptr && history_->draws_needed();
+  if (ahead_ && ahead && !drawn_by_history) sample_ahead(epoch);
+}
+
+// The same as far as history leaves something to be drawn. Nothing is sampled ahead.
+template <class Space>
+void StepPipelineOn<Space>::draw_needed(Epoch& epoch, std::int64_t number, TrainingStepOn<Space>& step) {
+  const typename StageClock<Space>::Scope time(clock_, "sample");
+  const auto& plan = epoch.plan;
+  if (plan.epoch() != std::exchange(epoch_of_caches_, plan.epoch())) caches_.begin_epoch();
+  std::vector<std::int64_t> batches;
+  for (auto batch = plan.step_begin(next_step_); batch < plan.step_end(next_step_); ++batch)
+    if (plan.rank_of(batch) == job_.grid.host().world().rank()) batches.push_back(batch);
+  booked_to(&epoch, [&] {
+    history_->draw(space_, number, job_.sampler, plan, batches, step.minibatches, step.pruned, kHistory);
+    if (job_.sampling_grid != nullptr) job_.grid.host().traffic().take_over(job_.sampling_grid->traffic());
+  });
 }
 
 // Tells history all minibatches of an epoch from the step on that is being begun.
@@ -234,10 +261,18 @@ SampleCounts StepPipelineOn<Space>::counts_of_taken() {
   if (ahead_) ahead_->worker.wait();
   SampleCounts waiting;
   for (const auto& begun : begun_)
-    if (begun.epoch == epoch_.get())
+    if (begun.epoch == epoch_.get() && begun.step.pruned.drawn.batches == 0)
       waiting.add(space_, begun.step.pruned.empty() ? begun.step.minibatches : begun.step.pruned.sampled);
   auto counts = epoch_->sampler.counts_of_taken(space_);
   counts.subtract(waiting);
+  counts.add(drawn_);
+  return counts;
+}
+
+template <class Space>
+SampleCounts StepPipelineOn<Space>::counts_of_epoch() const {
+  auto counts = epoch_->sampler.counts();
+  counts.add(drawn_);
   return counts;
 }
 

@@ -49,6 +49,26 @@ void check_variates(const Config& config) {
         kKind, sampler.share_batches);
 }
 
+// Draws that depend on their own vertex only, and nothing that must see a sample before its step.
+void check_needed_draws(const Config& config) {
+  constexpr const char* kDraw = "history.draw = \"needed\"";
+  const auto& history = config.history;
+  if (sampler_kind_of(config.sampler.kind).layer_wise)
+    usage_error(
+        "{} with sampler.kind = \"{}\", which draws for a whole layer; use graphsage or labor, or \"all\"",
+        kDraw, config.sampler.kind);
+  if (history.admit == "awaited")
+    usage_error(
+        "{} with history.admit = \"awaited\", which looks at all minibatches before their steps; use \"all\" "
+        "for one of them",
+        kDraw);
+  if (memory_of(history) > 0 && (history.feature_rows == "belady" || history.feature_rows == "auto"))
+    usage_error(
+        "{} with history.feature_rows = \"{}\", which looks at minibatches before their steps; use "
+        "\"counts\" or \"degree\"",
+        kDraw, history.feature_rows);
+}
+
 }  // namespace
 
 void check_history(const Config& config) {
@@ -79,6 +99,7 @@ void check_history(const Config& config) {
     usage_error("model.edge_features with history.kind = \"{}\" is not there yet; leave one out",
                 history.kind);
   if (draws_whole_rows(config)) check_variates(config);
+  if (history.draw == "needed") check_needed_draws(config);
   if (history.scope == "lane" && config.sampler.batches == "local")
     usage_error(
         "history.scope = \"lane\" with sampler.batches = \"local\": ranks keep other batches of a step from "

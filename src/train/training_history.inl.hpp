@@ -34,6 +34,7 @@ TrainingHistoryOn<Space>::TrainingHistoryOn(const GridOn<Space>& grid, const Con
       history_(config.history),
       batches_per_step_(batches_per_step),
       whole_rows_(whole_rows),
+      layers_(config.model.layers),
       shape_(history_shape(config)),
       can_hit_((history_.p_grad > 0 || whole_rows != nullptr) && history_.t_stale > history_.lag),
       share_(stable_share(history_.p_grad)),
@@ -57,12 +58,12 @@ HistoryCacheOn<Space>& TrainingHistoryOn<Space>::lane(std::int64_t number) {
 }
 
 template <class Space>
-void TrainingHistoryOn<Space>::begin_lanes(const Space& space, std::int64_t step,
-                                           std::span<const MinibatchOn<Space>> minibatches) {
+void TrainingHistoryOn<Space>::begin_step(const Space& space, std::int64_t step,
+                                          std::span<const std::int64_t> batches) {
+  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_)) return of_grid->begin(space, step);
   auto& begun = begun_[step];
-  for (const auto& minibatch : minibatches)
-    if (const auto number = lane_number(minibatch.number); begun.insert(number).second)
-      lane(number).begin(space, step);
+  for (const auto batch : batches)
+    if (const auto number = lane_number(batch); begun.insert(number).second) lane(number).begin(space, step);
 }
 
 // work(space, m) for each minibatch, on threads of their own where there are enough of them.
@@ -94,36 +95,100 @@ template <class Space>
 void TrainingHistoryOn<Space>::begin(const Space& space, std::int64_t step,
                                      std::vector<MinibatchOn<Space>>& minibatches,
                                      PrunedStepOn<Space>& pruned, std::string_view label) {
-  auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_);
-  if (of_grid != nullptr)
-    of_grid->begin(space, step);
-  else
-    begin_lanes(space, step, minibatches);
+  std::vector<std::int64_t> numbers;
+  for (const auto& minibatch : minibatches) numbers.push_back(minibatch.number);
+  begin_step(space, step, numbers);
   if (draws()) return begin_variates(space, minibatches, pruned, label);
-  std::vector<HistoryFoundOn<Space>> found(minibatches.size());
-  if (of_grid != nullptr) of_grid->find(space, minibatches, found, label);
+  const auto found = find(space, minibatches, label);
   pruned.sampled = minibatches;
   pruned.pruned.resize(minibatches.size());
-  pruned.cached.resize(minibatches.size());
   for_each_minibatch(space, minibatches.size(), [&](const Space& share, std::size_t m) {
-    const auto& minibatch = minibatches[m];
-    const auto* const lane = of_grid == nullptr ? &lane_of(minibatch.number) : nullptr;
-    if (lane != nullptr) found[m] = lane->find(share, minibatch);
-    auto& without = pruned.pruned[m] = prune(share, minibatch, found[m].spans());
-    auto& cached = pruned.cached[m];
-    cached.resize(without.layers.size());
-    for (std::size_t l = 1; lane != nullptr && l < without.layers.size(); ++l)
-      lane->read(share, found[m], static_cast<int>(l), without.layers[l].cached.positions, cached[l]);
+    pruned.pruned[m] = prune(share, minibatches[m], found[m].spans());
   });
+  read(space, found, minibatches, pruned, label);
+}
+
+template <class Space>
+void TrainingHistoryOn<Space>::draw(const Space& space, std::int64_t step, SamplerOn<Space>& sampler,
+                                    const EpochPlan& plan, std::span<const std::int64_t> batches,
+                                    std::vector<MinibatchOn<Space>>& minibatches, PrunedStepOn<Space>& pruned,
+                                    std::string_view label) {
+  begin_step(space, step, batches);
+  const auto layers = static_cast<std::size_t>(layers_);
+  std::vector<SeedBatch> seeds;
+  for (const auto batch : batches) seeds.push_back({batch, plan.seeds(batch)});
+  std::vector<HistoryFoundOn<Space>> found(batches.size());
+  for (auto& of : found) {
+    of.hits.resize(layers - 1);
+    of.slots.resize(layers - 1);
+  }
+  const auto find_hits = [&](int layer, std::span<const std::span<const std::int64_t>> lists) {
+    std::vector<std::span<const std::uint8_t>> hits(lists.size());
+    if (std::ranges::find(shape_.layers, layer) == shape_.layers.end()) return hits;
+    // As minibatches that have this list alone.
+    std::vector<MinibatchOn<Space>> asked(lists.size());
+    for (std::size_t m = 0; m < lists.size(); ++m) {
+      asked[m] = {batches[m], lists[m], std::vector<BlockView<Space>>(layers), nullptr};
+      asked[m].blocks[layer - 1].rows = std::ssize(lists[m]);
+    }
+    auto of_layer = find(space, asked, label);
+    for (std::size_t m = 0; m < lists.size(); ++m) {
+      auto& flags = found[m].hits[layer - 1] = std::move(of_layer[m].hits[layer - 1]);
+      found[m].slots[layer - 1] = std::move(of_layer[m].slots[layer - 1]);
+      hits[m] = {flags.data(), flags.size()};
+    }
+    return hits;
+  };
+  auto sample =
+      sample_needed<Space>(space, sampler, layers, seeds, plan.seed(), plan.epoch(), std::ref(find_hits));
+  pruned.pruned = std::move(sample.minibatches);
+  pruned.drawn.digest = sample.digest;
+  for (const auto& of : pruned.pruned) {
+    ++pruned.drawn.batches;
+    pruned.drawn.sampled_edges += of.after.entries;
+    pruned.drawn.input_rows += of.after.inputs;
+  }
+  minibatches.resize(batches.size());
+  read(space, found, minibatches, pruned, label);
+}
+
+template <class Space>
+std::vector<HistoryFoundOn<Space>> TrainingHistoryOn<Space>::find(
+    const Space& space, std::span<const MinibatchOn<Space>> minibatches, std::string_view label) {
+  std::vector<HistoryFoundOn<Space>> found(minibatches.size());
+  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
+    of_grid->find(space, minibatches, found, label);
+  else
+    for_each_minibatch(space, minibatches.size(), [&](const Space& share, std::size_t m) {
+      found[m] = lane_of(minibatches[m].number).find(share, minibatches[m]);
+    });
+  return found;
+}
+
+// What pruned minibatches need of history; they take the place of what they were.
+template <class Space>
+void TrainingHistoryOn<Space>::read(const Space& space, std::span<const HistoryFoundOn<Space>> found,
+                                    std::vector<MinibatchOn<Space>>& minibatches, PrunedStepOn<Space>& pruned,
+                                    std::string_view label) {
+  pruned.cached.resize(minibatches.size());
   std::vector<HistoryReadOn<Space>> wanted;
   for (std::size_t m = 0; m < minibatches.size(); ++m) {
     const auto& without = pruned.pruned[m];
     pruned.counts.add(counts_of(without));
+    pruned.cached[m].resize(without.layers.size());
     for (std::size_t l = 1; l < without.layers.size(); ++l)
       wanted.push_back({static_cast<int>(l), without.layers[l].cached.vertices, &pruned.cached[m][l]});
     minibatches[m] = {without.number, without.inputs(), without.blocks, without.memory};
   }
-  if (of_grid != nullptr) of_grid->read(space, wanted, label);
+  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
+    return of_grid->read(space, wanted, label);
+  for_each_minibatch(space, minibatches.size(), [&](const Space& share, std::size_t m) {
+    const auto& without = pruned.pruned[m];
+    for (std::size_t l = 1; l < without.layers.size(); ++l)
+      lane_of(without.number)
+          .read(share, found[m], static_cast<int>(l), without.layers[l].cached.positions,
+                pruned.cached[m][l]);
+  });
 }
 
 template <class Space>

@@ -100,6 +100,7 @@ stored = "uint8"
 entries = 1000
 layers = [1, 2]
 admit = "awaited"
+draw = "needed"
 saved = false
 audit = true
 memory = "512MiB"

@@ -31,6 +31,7 @@ struct PruneCase {
   std::vector<Block> blocks;
   std::vector<std::int64_t> before;  ///< entries of others in front of each block
   RelationsAndTypes typed;
+  std::vector<std::int64_t> type_ends;     ///< empty: one type
   std::vector<Buffer<std::uint8_t>> hits;  ///< [L-1]
 
   std::size_t layers() const { return blocks.size(); }
@@ -38,10 +39,11 @@ struct PruneCase {
 
   PruneCase(const PruneShape& of, std::mt19937_64& random) : shape(of) {
     std::set<std::int64_t> ids;
-    while (std::ssize(ids) < shape.frontiers[0])
-      ids.insert(static_cast<std::int64_t>(random() % (std::uint64_t{1} << 40)));
+    while (std::ssize(ids) < shape.frontiers[0]) ids.insert(static_cast<std::int64_t>(random() % kIds));
     vertices.assign(ids.begin(), ids.end());
     std::shuffle(vertices.begin(), vertices.end(), random);
+    for (std::size_t l = 1; l < shape.frontiers.size(); ++l)  // what a layer adds ascends
+      std::sort(vertices.begin() + size(l), vertices.begin() + size(l - 1));
     for (std::size_t l = 1; l < shape.frontiers.size(); ++l) {
       Block block;
       do block = random_block_matrix(size(l), size(l - 1), shape.picks, random);
@@ -51,7 +53,8 @@ struct PruneCase {
       blocks.push_back(std::move(block));
       before.push_back(static_cast<std::int64_t>(random() % 9));
     }
-    typed = RelationsAndTypes(blocks, shape.frontiers, shape.relations, shape.types, random);
+    typed = RelationsAndTypes(blocks, shape.frontiers, shape.relations, 1, random);
+    if (shape.types > 1) give_types();
     for (std::size_t l = 1; l < layers(); ++l) {
       hits.emplace_back();
       for (std::int64_t i = 0; i < size(l); ++i)
@@ -60,6 +63,23 @@ struct PruneCase {
   }
 
  private:
+  static constexpr std::uint64_t kIds = std::uint64_t{1} << 40;
+
+  // Each type has a range of ids; what a layer adds begins runs of its own.
+  void give_types() {
+    for (int type = 1; type <= shape.types; ++type)
+      type_ends.push_back(static_cast<std::int64_t>(kIds) / shape.types * type + shape.types);
+    for (std::int64_t k = 0; k < std::ssize(vertices); ++k) {
+      const auto type =
+          static_cast<int>(std::ranges::upper_bound(type_ends, vertices[k]) - type_ends.begin());
+      const bool begins = std::ranges::find(shape.frontiers, k) != shape.frontiers.end();
+      if (k > 0 && !begins && typed.runs.back().type == type)
+        typed.runs.back().end = k + 1;
+      else
+        typed.runs.push_back({k, k + 1, type});
+    }
+  }
+
   static void give_every_new_column_an_entry(Block& block, std::mt19937_64& random) {
     std::vector<std::int64_t> filled;
     for (std::int64_t e = 0; e < block.entries(); ++e) filled.push_back(e);
@@ -88,6 +108,7 @@ struct PruneInput {
     const auto put = [&]<class T>(const Buffer<T>& from) { return copy_to(space, std::span<const T>(from)); };
     vertices = put(of.vertices);
     minibatch.number = 17;
+    minibatch.type_ends = {space, of.type_ends};
     minibatch.vertices = {vertices.data(), vertices.size()};
     for (std::size_t l = 0; l < of.layers(); ++l) {
       const SharedBlock shared(of.blocks[l], of.before[l]);
@@ -243,7 +264,7 @@ inline void expect_pruned(const PruneCase& of, const HostPruned& pruned) {
       const auto& expected = is_cached ? sets.cached[l] : sets.computed[l];
       EXPECT_EQ(rows.vertices.size(), expected.size());
       EXPECT_EQ(std::set<std::int64_t>(rows.vertices.begin(), rows.vertices.end()), expected);
-      if (l > 0) EXPECT_TRUE(std::ranges::is_sorted(rows.positions));
+      EXPECT_TRUE(std::ranges::is_sorted(rows.columns)) << "in the order of D[l]";
       for (std::int64_t k = 0; k < std::ssize(rows.vertices); ++k) {
         EXPECT_EQ(of.vertices[rows.positions[k]], rows.vertices[k]);
         EXPECT_EQ(layer.place[rows.columns[k]], is_cached ? ~k : k);
@@ -277,13 +298,9 @@ inline void expect_pruned(const PruneCase& of, const HostPruned& pruned) {
     }
     EXPECT_EQ(std::ssize(read), block.columns) << "every column is read";
 
-    // Columns behind the rows are in the order of F[l]; runs cover all of them.
-    for (auto k = block.rows + 1; k < block.columns; ++k) {
-      const auto at = [&](std::int64_t column) {
-        return std::ranges::find(of.vertices, pruned.vertex(l, column)) - of.vertices.begin();
-      };
-      EXPECT_LT(at(k - 1), at(k));
-    }
+    // Columns behind the rows ascend; runs cover all of them.
+    for (auto k = block.rows + 1; k < block.columns; ++k)
+      EXPECT_LT(pruned.vertex(l, k - 1), pruned.vertex(l, k));
     std::int64_t end = 0;
     for (const auto& run : pruned.runs[l]) {
       EXPECT_EQ(run.begin, end);

@@ -111,6 +111,7 @@ struct HistoryConfig {
   std::int64_t entries = 0;
   std::vector<std::int64_t> layers = {};  ///< empty: all of 1 .. L-1
   std::string admit = "all";
+  std::string draw = "all";
   bool saved = true;
   bool audit = false;
   std::string memory = "0";  ///< as parse_bytes reads it, or "0"

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "espalier/base/shared_list.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
@@ -25,6 +26,8 @@ struct MinibatchOn {
                                            ///< come first
   std::vector<BlockView<Space>> blocks;    ///< blocks[0] is used by layer 1, blocks[L-1] by layer L
   std::shared_ptr<const void> memory;      ///< keeps what the others point to
+  /// [types] where the vertices of each end, as in the matrix; empty: one type, or nobody says.
+  SharedList<std::int64_t, Space> type_ends = {};
 
   std::int64_t seeds() const { return blocks.back().rows; }
   std::int64_t sampled_edges() const {
@@ -39,10 +42,12 @@ using Minibatch = MinibatchOn<Cpu>;
 /// The sum modulo 2^64, over all sampled edges, of a hash of (batch, layer, destination, source,
 /// value bits, and the relation where there are several): equal digests mean equal samples (design,
 /// 4.1). Digests of minibatches add up to the digest of an epoch.
-std::uint64_t sample_digest(const Minibatch& minibatch);
+/// The first block is of layer `first`.
+std::uint64_t sample_digest(const Minibatch& minibatch, std::int64_t first = 1);
 
 /// The sum of the digests of many minibatches.
-std::uint64_t sample_digests(const Cpu& cpu, std::span<const Minibatch> minibatches);
-std::uint64_t sample_digests(const Cuda& cuda, std::span<const MinibatchOn<Cuda>> minibatches);
+std::uint64_t sample_digests(const Cpu& cpu, std::span<const Minibatch> minibatches, std::int64_t first = 1);
+std::uint64_t sample_digests(const Cuda& cuda, std::span<const MinibatchOn<Cuda>> minibatches,
+                             std::int64_t first = 1);
 
 }  // namespace espalier

@@ -13,10 +13,11 @@
 // Two forms of the result, both functions of (minibatch, hits) only:
 //
 //   compact   B'[l]: the rows N[l] of B[l], each whole and its entries in their order, with columns
-//             D[l-1]. Rows leave the dense products too. N[l] and C[l] are in the order of F[l];
-//             D[l-1] = N[l], then the rest in the order of F[l-1], so the rows of a block are its
-//             first columns, as in a Minibatch. But the rows of H[l-1] then come from two places
-//             (`place`), as a row that is computed at l may be a hit at l-1.
+//             D[l-1]. Rows leave the dense products too. D[l-1] = N[l], then the rest ascending by
+//             vertex, so the rows of a block are its first columns, as in a Minibatch; N[l] and
+//             C[l] are in the order of D[l]. So nothing shows where what left has stood, and who
+//             draws only what is needed (sample/needed_sample.hpp) has the same. The rows of H[l-1]
+//             come from two places (`place`), as a row that is computed at l may be a hit at l-1.
 //   in place  two offsets per row of B[l] instead of one (the paper's CSR2): a row that is not
 //             computed ends where it starts. No row moves, no list changes.
 //
@@ -43,8 +44,8 @@ enum class RowState : std::uint8_t { kUnneeded, kComputed, kCached };
 /// Some rows of H[l], each once: arrays of the space with an element for each.
 struct PrunedRows {
   std::span<const std::int64_t> vertices;   ///< global ids
-  std::span<const std::int64_t> positions;  ///< in F[l]; ascending, but for the input vertices
-  std::span<const std::int64_t> columns;    ///< in D[l]: which column of B'[l+1] it is
+  std::span<const std::int64_t> positions;  ///< in F[l]
+  std::span<const std::int64_t> columns;    ///< in D[l]: which column of B'[l+1] it is; ascending
 
   std::int64_t size() const { return std::ssize(vertices); }
 };
@@ -54,11 +55,9 @@ struct PrunedLayer {
   std::span<const std::int64_t> place;  ///< [|D[l]|] memory of the space: k >= 0 is row k of N[l],
                                         ///< ~j is row j of C[l]: as gather_rows (dense/gather.hpp)
                                         ///< takes it
-  PrunedRows computed;                  ///< N[l]; for l = 0 the input vertices, in the
-                                        ///< order of D[0]
+  PrunedRows computed;                  ///< N[l]; for l = 0 the input vertices
   PrunedRows cached;                    ///< C[l]
-  bool in_order = false;                ///< place[k] is k for all k: H[l] needs no gather. Always
-                                        ///< so for l = 0
+  bool in_order = false;                ///< nothing is cached: place[k] is k, H[l] needs no gather
 
   /// |D[l]|
   std::int64_t needed() const { return std::ssize(place); }
@@ -85,8 +84,8 @@ struct PrunedMinibatchOn {
   std::int64_t seeds() const { return blocks.back().rows; }
 };
 
-/// Not collective. On a GPU the host waits once, whatever the number of layers, for the sizes.
-/// Fails where there are hits for another number of layers or rows than the minibatch has.
+/// Not collective. On a GPU the host waits for the sizes of each layer. Fails where there are hits
+/// for another number of layers or rows than the minibatch has.
 template <class Space>
 PrunedMinibatchOn<Space> prune(const Space& space, const MinibatchOn<Space>& minibatch, HistoryHits hits);
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/base/error.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/product/schedule.hpp"
@@ -86,9 +87,23 @@ class SamplerOn {
   virtual std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
                                                  std::uint64_t seed, std::uint64_t epoch) = 0;
 
+  /// Collective over the grid. Of each batch one block: the rows `seeds`, in any order, of what
+  /// `sample` draws for them in layer k (first: next to the batch), and as vertices these rows and,
+  /// ascending, the columns that they lack. Of samplers that draw for each vertex on its own.
+  virtual std::vector<MinibatchOn<Space>> sample_layer(const Space& space, std::span<const SeedBatch> rows,
+                                                       std::uint64_t seed, std::uint64_t epoch,
+                                                       std::size_t k);
+
   /// The schedule of each layer's product, first: next to the batch.
   virtual const std::vector<Schedule>& schedules() const = 0;
 };
+
+template <class Space>
+std::vector<MinibatchOn<Space>> SamplerOn<Space>::sample_layer(const Space&, std::span<const SeedBatch>,
+                                                               std::uint64_t, std::uint64_t, std::size_t) {
+  ESPALIER_CHECK(false, "a sampler that draws whole layers has no rows of its own");
+  return {};
+}
 
 using Sampler = SamplerOn<Cpu>;
 

@@ -17,6 +17,9 @@ struct HistoryCounts {
   std::int64_t entries_before = 0, entries = 0;  ///< the same of edges
   std::int64_t written = 0, evicted = 0;         ///< rows, as minibatches asked for
 
+  /// Was the sample drawn, not only what is left of it (history.draw)?
+  bool knows_sample() const { return inputs_before >= inputs; }
+
   void add(const HistoryCounts& other);
 };
 

@@ -75,7 +75,7 @@ class StepPipelineOn {
   void wait_for_sampling();
   /// Mine, of the epoch's steps that next() returned, and of all of its steps that were sampled.
   SampleCounts counts_of_taken();
-  SampleCounts counts_of_epoch() const { return epoch_->sampler.counts(); }
+  SampleCounts counts_of_epoch() const;
   /// Gives up what was begun. Every rank must do it.
   void leave();
 
@@ -99,6 +99,8 @@ class StepPipelineOn {
   std::unique_ptr<Epoch> open(const Cursor& start);
   Epoch* epoch_of_next_step();
   bool begin_step();
+  void take_sampled(Epoch& epoch, bool ahead, TrainingStepOn<Space>& step);
+  void draw_needed(Epoch& epoch, std::int64_t number, TrainingStepOn<Space>& step);
   void expect(Epoch& epoch);
   void sample_ahead(Epoch& epoch);
   void foresee(Epoch& epoch);
@@ -119,6 +121,7 @@ class StepPipelineOn {
   std::uint64_t epoch_of_caches_ = 0;        ///< that they were told of last
   bool begins_next_epoch_ = false;           ///< is that the next one?
   Traffic of_next_epoch_;                    ///< what was booked for it
+  SampleCounts drawn_;                       ///< by history, of steps that next() returned
   std::deque<BegunStep> begun_;              ///< in order
   std::vector<PendingInputOn<Space>> idle_;  ///< their memory is kept
 };

@@ -5,6 +5,8 @@
 //               them can read are kept
 //     begin     a step's minibatches, before their features are fetched: which rows hit, pruned
 //               minibatches, the rows that they read (feature/grid_history.hpp)
+//     draw      the same of minibatches that were not drawn yet (history.draw = "needed"): of them
+//               only what is left is (sample/needed_sample.hpp)
 //     note      of a minibatch, when its backward pass is done: rows with small gradients are
 //               written, cached rows with large ones dropped (train/history_policy.hpp)
 //     end       all minibatches of the step are done
@@ -35,6 +37,8 @@
 #include "espalier/feature/grid_history.hpp"
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/nn/network.hpp"
+#include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/sample/needed_sample.hpp"
 #include "espalier/sample/prune.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/history_audit.hpp"
@@ -57,11 +61,12 @@ HistoryShape history_shape(const Config& config);
 /// of minibatches that were not.
 template <class Space>
 struct PrunedStepOn {
-  std::vector<MinibatchOn<Space>> sampled;                ///< as they were
+  std::vector<MinibatchOn<Space>> sampled;                ///< as they were; of `draw` none
   std::vector<PrunedMinibatchOn<Space>> pruned;           ///< of each
   std::vector<std::vector<Matrix<float, Space>>> cached;  ///< [minibatch][L] before dropout
   std::vector<std::vector<Matrix<float, Space>>> added;   ///< [minibatch][L] AddedAggregates
   HistoryCounts counts;
+  SampleCounts drawn;  ///< by `draw`
 
   bool empty() const { return pruned.empty(); }
 };
@@ -94,6 +99,15 @@ class TrainingHistoryOn {
   /// stay, and `pruned.added` is made.
   void begin(const Space& space, std::int64_t step, std::vector<MinibatchOn<Space>>& minibatches,
              PrunedStepOn<Space>& pruned, std::string_view label);
+
+  /// Are the minibatches of steps that it works in left to `draw`?
+  bool draws_needed() const { return history_.draw == "needed"; }
+
+  /// Collective over the grid and the sampler's. These batches of an epoch, a step's that this rank
+  /// keeps, as `begin` leaves them; of the sample only what is left is drawn.
+  void draw(const Space& space, std::int64_t step, SamplerOn<Space>& sampler, const EpochPlan& plan,
+            std::span<const std::int64_t> batches, std::vector<MinibatchOn<Space>>& minibatches,
+            PrunedStepOn<Space>& pruned, std::string_view label);
 
   /// Not collective: when the backward pass of a minibatch is done. Adds what is written and
   /// evicted to `counts`.
@@ -142,7 +156,12 @@ class TrainingHistoryOn {
   HistoryCacheOn<Space>& lane(std::int64_t number);
   std::vector<HistoryCacheOn<Space>*> caches();
   HistoryCacheOn<Space>& lane_of(std::int64_t batch) { return lane(lane_number(batch)); }
-  void begin_lanes(const Space& space, std::int64_t step, std::span<const MinibatchOn<Space>> minibatches);
+  void begin_step(const Space& space, std::int64_t step, std::span<const std::int64_t> batches);
+  std::vector<HistoryFoundOn<Space>> find(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
+                                          std::string_view label);
+  void read(const Space& space, std::span<const HistoryFoundOn<Space>> found,
+            std::vector<MinibatchOn<Space>>& minibatches, PrunedStepOn<Space>& pruned,
+            std::string_view label);
   /// The rows of the sampler's matrix of F[2] of each.
   std::vector<MinibatchOn<Space>> draw_whole_rows(const Space& space,
                                                   std::span<const MinibatchOn<Space>> minibatches) const;
@@ -155,6 +174,7 @@ class TrainingHistoryOn {
   const HistoryConfig& history_;
   std::int64_t batches_per_step_;
   SamplerOn<Space>* whole_rows_;
+  std::int64_t layers_;  ///< of the network
   HistoryShape shape_;
   bool can_hit_;
   std::uint64_t share_;

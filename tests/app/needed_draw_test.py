@@ -1,0 +1,94 @@
+"""Training that draws only what history leaves (history.draw = needed).
+
+Laws: losses, weights and hits are those of a sample that is drawn whole and then pruned, on every grid, also where a job is cut and goes
+on elsewhere; the digest is of what was drawn, the same on every grid; sampling moves less.
+"""
+
+import os
+import shutil
+import unittest
+
+from tests.app.gpu_test import PROGRAM as EMULATED
+from tests.app.planted_job import PlantedJobTest
+from tests.app.program import espalier
+
+ON = ("history.kind=replace", "history.t_stale=8")
+NEEDED = (*ON, "history.draw=needed")
+
+
+def without_sample(history):
+    """What does not say how much was drawn."""
+    *epochs, weights, test = history
+    kept = [(loss, valid, {name: value for name, value in of.items() if not name.endswith("_of_sample")}) for _, loss, valid, of in epochs]
+    return kept + [weights, test]
+
+
+class NeededDrawTest(PlantedJobTest):
+    def test_it_is_the_pruned_sample(self):
+        jobs = (("sampler.kind=graphsage",), ("sampler.kind=labor", "history.scope=lane", "sampler.share_batches=4"),
+                ("model.kind=gcn", "history.start=11", "history.layers=[2]", "history.stored=fp16"))
+        for job in jobs:
+            whole = self.history(self.train(*ON, *job))
+            expected = self.history(self.train(*NEEDED, *job))
+            self.assertEqual(without_sample(expected), without_sample(whole))
+            self.assertNotEqual(expected[1][0], whole[1][0], "less was drawn")
+            self.assertNotIn("edges_of_sample", expected[1][3])
+            for ranks, copies, more in ((2, 1, ("run.overlap=true",)), (3, 1, ("run.threads=2", "grid.schedule=pull")),
+                                        (4, 2, ("grid.topology=replicated", "run.overlap=true")), (6, 3, ("sampler.bulk=7",))):
+                with self.subTest(job=job, ranks=ranks, copies=copies, more=more):
+                    found = self.history(self.train(*NEEDED, *job, f"grid.replication={copies}", *more, ranks=ranks))
+                    self.assertEqual(found, expected)
+
+    def test_epochs_report_what_was_drawn(self):
+        whole, found = (self.train(*job, "grid.replication=1", "train.epochs=3", ranks=4) for job in (ON, NEEDED))
+        for a, b in zip(whole["epochs"], found["epochs"], strict=True):
+            self.assertEqual(b["sampled_edges"], b["history"]["edges"])
+            self.assertEqual(b["input_rows"], b["history"]["input_rows"])
+            self.assertEqual(b["history"]["edges"], a["history"]["edges"])
+        last = [report["epochs"][-1]["bytes"]["sample"] for report in (whole, found)]
+        self.assertLess(last[1]["total"], 0.8 * last[0]["total"])
+        for stage in ("sample", "fetch"):
+            of = found["epochs"][-1]["bytes"][stage]
+            self.assertAlmostEqual(of["total"] / of["predicted"], 1, delta=0.03, msg=stage)
+
+    def test_beside_kept_feature_rows_and_types(self):
+        job = ("history.memory=1MiB", "history.feature_rows=counts")
+        expected = without_sample(self.history(self.train(*ON)))
+        self.assertEqual(without_sample(self.history(self.train(*NEEDED, *job, "run.overlap=true", ranks=3))), expected)
+        self.succeed("-q", "generate", "planted", "--types", "paper=1500:12,author=900,field=5", "--relations",
+                     "author.writes.paper=4000,paper.cites.paper=6000,paper.about.field=1500", "--classes", 5, "-o", self.graph, "--overwrite")
+        for kind in ("rgcn", "hgt"):
+            job = (f"model.kind={kind}", "model.embedding=4", "model.heads=4")
+            expected = without_sample(self.history(self.train(*ON, *job)))
+            self.assertEqual(without_sample(self.history(self.train(*NEEDED, *job, "grid.replication=2", "run.overlap=true", ranks=4))), expected)
+
+    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    def test_on_the_emulated_gpu(self):
+        env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
+        for scope in ("grid", "lane"):
+            whole, found = (self.history(self.train(*job, f"history.scope={scope}", "run.device=cuda", "run.overlap=true", ranks=3, env=env,
+                                                    program=EMULATED)) for job in (ON, NEEDED))
+            self.assertEqual(without_sample(found), without_sample(whole), scope)
+
+    def test_cut_anywhere_and_gone_on_with_elsewhere(self):
+        job = (*NEEDED, "history.lag=3", "sampler.batch_size=150", "train.epochs=3", "history.start=2")
+        expected = self.history(self.train(*job))
+        shutil.rmtree(self.output)
+        layouts = ((1,), (3, "run.overlap=true", "run.prefetch_steps=2"), (2, "grid.topology=replicated"), (4, "grid.replication=2"))
+        for cut in range(30):
+            ranks, *layout = layouts[cut % len(layouts)]
+            code, output = espalier("train", self.config, *job, *layout, "run.restart=auto", "run.max_minutes=1e-9", ranks=ranks)
+            if code != 5:
+                break
+        self.assertEqual(code, 0, output)
+        self.assertGreater(cut, 9)
+        self.assertEqual(self.history(self.report(self.output)), expected)
+
+    def test_what_is_refused(self):
+        def refuse(words, *overrides):
+            self.fail_with(2, words, "train", self.config, "history.draw=needed", *overrides)
+        refuse(["history.draw", "history.kind"])
+        refuse(["history.draw", "history.kind"], "history.kind=variate", "sampler.fanout=[2,2,2]")
+        refuse(["history.draw", "ladies", "graphsage"], *ON, "sampler.kind=ladies", "sampler.fanout=[60,80,100]")
+        refuse(["history.draw", "awaited"], *ON, "history.admit=awaited")
+        refuse(["history.draw", "history.feature_rows", "counts"], *ON, "history.memory=1MiB")
