@@ -2,6 +2,7 @@
 
     PEER.py sample GRAPH [--fanout 15,10,5] [--batch 1024] [--workers 0] [--repeats 5]
     PEER.py train  GRAPH [--hidden 256] [--epochs 6] [--standardise] ...
+    PEER.py reach  GRAPH --target 0.8 [--repeats 40] [--every 5] ...     the rate falls by a cosine
 
 A peer is an object with
 
@@ -26,6 +27,7 @@ before the clock starts as they have in flight when it stops.
 
 Training: every epoch is timed from its first draw to its last update; the first is warm-up. After the last one: exact
 evaluation over all neighbours, here in SciPy for every peer alike, untimed, and not part of the peak memory.
+To reach an accuracy: the same with an untimed evaluation every few epochs, until the validation accuracy is there.
 """
 
 import argparse
@@ -58,6 +60,8 @@ def make_parser(text, tasks):
     parser.add_argument("--learning-rate", type=float, default=0.003)
     parser.add_argument("--standardise", action="store_true", help="features to mean 0, deviation 1")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--target", type=float, default=1.0, help="reach: the validation accuracy to stop at")
+    parser.add_argument("--every", type=int, default=5, help="reach: epochs between evaluations")
     return parser
 
 
@@ -69,13 +73,13 @@ def parse_arguments(parser):
 
 def run_peer(make_peer, text):
     """`make_peer(options)` imports what the peer needs, so that what is missing is part of the answer."""
-    options = parse_arguments(make_parser(text, ["sample", "train"]))
+    options = parse_arguments(make_parser(text, list(MEASURES)))
     try:
         peer = make_peer(options)
     except ImportError as error:
         answer({"missing": str(error).splitlines()[0]})
         return
-    answer((measure_sampling if options.task == "sample" else measure_training)(peer, options))
+    answer(MEASURES[options.task](peer, options))
 
 
 def answer(result):
@@ -159,7 +163,8 @@ def measure_sampling(peer, options):
 # ---- Training --------------------------------------------------------------------------------------------------------
 
 
-def measure_training(peer, options):
+def prepare_training(peer, options):
+    """The network, its optimiser, features and labels, and wrong picks of the first batches."""
     import torch
 
     torch.manual_seed(options.seed)
@@ -173,29 +178,42 @@ def measure_training(peer, options):
     peer.load_features(torch.from_numpy(features), torch.from_numpy(labels))
     network = peer.network(widths, options.dropout)
     initialise(network)
-    optimizer = torch.optim.Adam(network.parameters(), lr=options.learning_rate)
+    return network, torch.optim.Adam(network.parameters(), lr=options.learning_rate), features, labels, wrong
+
+
+def train_epoch(peer, options, network, optimizer, seeds, after_batch=None):
+    """Seconds, edges drawn, and the sum of the losses of all seeds."""
+    import torch
+
+    begin, drawn, loss_sum = time.perf_counter(), 0, 0.0
+    for sample in peer.batches(seeds, options.batch, options.workers):
+        drawn += peer.edges(sample)
+        targets = peer.targets(sample)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(network(sample), targets)
+        loss.backward()
+        optimizer.step()
+        loss_sum += float(loss.detach()) * len(targets)
+        if after_batch:
+            after_batch()
+    return time.perf_counter() - begin, drawn, loss_sum
+
+
+def measure_training(peer, options):
+    network, optimizer, features, labels, wrong = prepare_training(peer, options)
     train = graph_file.read_split(options.graph, "train")
     memory.resident()
     memory.forget_peak()
 
-    seconds, counts, losses, of_workers = [], [], [], 0
+    seconds, counts, losses, of_workers = [], [], [], [0]
     generator = np.random.default_rng(options.seed)
     for epoch in range(options.repeats + 1):
-        begin, drawn, loss_sum = time.perf_counter(), 0, 0.0
-        for sample in peer.batches(generator.permutation(train), options.batch, options.workers):
-            drawn += peer.edges(sample)
-            targets = peer.targets(sample)
-            optimizer.zero_grad()
-            loss = torch.nn.functional.cross_entropy(network(sample), targets)
-            loss.backward()
-            optimizer.step()
-            loss_sum += float(loss.detach()) * len(targets)
-            if epoch == 0:
-                of_workers = max(of_workers, memory.of_workers())
-        seconds.append(time.perf_counter() - begin)
+        note = (lambda: of_workers.append(memory.of_workers())) if epoch == 0 else None
+        of_epoch, drawn, loss_sum = train_epoch(peer, options, network, optimizer, generator.permutation(train), note)
+        seconds.append(of_epoch)
         counts.append(drawn)
         losses.append(loss_sum / len(train))
-    peak = memory.peak() + of_workers
+    peak = memory.peak() + max(of_workers)
 
     accuracy = exact_accuracy(options.graph, network, features, labels)
     return {
@@ -203,6 +221,29 @@ def measure_training(peer, options):
         "memory": peak, "wrong": wrong, "losses": losses, "epochs": options.repeats + 1, "remark": peer.remark,
         "parameters": sum(parameter.numel() for parameter in network.parameters()), **accuracy,
     }
+
+
+def measure_reaching(peer, options):
+    """Accuracies after every few epochs, beside the seconds of training until then."""
+    import math
+
+    network, optimizer, features, labels, wrong = prepare_training(peer, options)
+    train = graph_file.read_split(options.graph, "train")
+    generator = np.random.default_rng(options.seed)
+    seconds, points = 0.0, []
+    for epoch in range(options.repeats):
+        for group in optimizer.param_groups:
+            group["lr"] = options.learning_rate * 0.5 * (1 + math.cos(math.pi * epoch / options.repeats))
+        seconds += train_epoch(peer, options, network, optimizer, generator.permutation(train))[0]
+        if (epoch + 1) % options.every == 0:
+            accuracy = exact_accuracy(options.graph, network, features, labels)
+            points.append({"epoch": epoch + 1, "seconds": seconds, **accuracy})
+            if accuracy["valid"] >= options.target:
+                break
+    return {"points": points, "wrong": wrong, "remark": peer.remark}
+
+
+MEASURES = {"sample": measure_sampling, "train": measure_training, "reach": measure_reaching}
 
 
 def initialise(network):
