@@ -93,6 +93,14 @@ build/emulated/obj/tests/emulation/%.cpp.o: tests/emulation/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(EMULATE) $(shell pkg-config --cflags openblas) -c -o $@ $<
 
+# Loaded at run time, as the driver's is.
+EMULATED_NVML := build/emulated/lib/libnvidia-ml.so.1
+$(EMULATED_NVML): tests/emulation/nvml/nvml.cpp | deps
+	@mkdir -p $(@D) && echo "c++    $<"
+	@$(MPICXX) $(CXXFLAGS) -fPIC -shared -o $@ $<
+build/emulated/libespalier.a: | $(EMULATED_NVML)
+EMULATED_LIBS  = -lopenblas -ldl -Wl,-rpath,$(CURDIR)/build/emulated/lib
+
 $(BUILD)/obj/with_cuda/app/%.cpp.o: src/app/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $< (with CUDA)"
 	@$(MPICXX) $(CPPFLAGS) -DESPALIER_WITH_CUDA $(CXXFLAGS) -MMD -MP -c -o $@ $<
@@ -121,7 +129,7 @@ build/$(1)/bench/%: build/$(2)/obj/bench/%.cu.o build/$(1)/libespalier.a $(LIBRA
 endef
 $(eval $(call CUDA_BUILD,cuda,cuda,$$(CUDA_LIBS),))
 $(eval $(call CUDA_BUILD,bundle/cuda,cuda,$$(CUDA_LIBS),))
-$(eval $(call CUDA_BUILD,emulated,emulated,-lopenblas,$(EMULATION:%=build/emulated/obj/%.o)))
+$(eval $(call CUDA_BUILD,emulated,emulated,$$(EMULATED_LIBS),$(EMULATION:%=build/emulated/obj/%.o)))
 
 -include $(GPU_APP_OBJECTS:.o=.d)
 .PRECIOUS: $(foreach build,$(BUILD) build/cuda build/emulated,$(build)/obj/%.cu.o $(build)/obj/tests/%.cu.o) \

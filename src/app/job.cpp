@@ -336,6 +336,8 @@ void warn_of_surprises(const Job& job) {
                  metric_of(config.train).words);
   if (training && config.graph.features_on != "device" && !job.device.gpu)
     log::warning("graph.features_on = {} has no meaning {}", config.graph.features_on, job.device.words);
+  if (config.run.exchange_rounds != "auto" && !job.device.gpu)
+    log::warning("run.exchange_rounds = {} has no meaning {}", config.run.exchange_rounds, job.device.words);
   if (training && config.graph.share_features && job.device.gpu)
     log::warning("graph.share_features has no meaning on GPUs");
   if (training && config.train.early_stop > 0 && job.graph.valid == 0)

@@ -85,7 +85,8 @@ void run(Job& job, std::int64_t epochs) {
   const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
 #ifdef ESPALIER_WITH_CUDA
   if (const auto& gpu = job.device.gpu) {
-    const DeviceGrid grid(*gpu, *job.grid);
+    const DeviceGrid grid(*gpu, *job.grid, Transport::kBest,
+                          exchange_order_of(job.config.run.exchange_rounds));
     const auto matrix = place_matrix(job, grid, a);
     const auto sampler = make_sampler(*gpu, kind, matrix, shape);
     return sample(job, *gpu, *sampler, training, epochs);

@@ -196,7 +196,7 @@ void train_on_gpu(Job& job, std::optional<Restart>& restart, const DistCsr<Index
                   std::vector<FeatureStore> host_features, std::shared_ptr<const EdgeStore> host_edges,
                   const Targets& targets) {
   const Cuda& gpu = *job.device.gpu;
-  const DeviceGrid grid(gpu, *job.grid);
+  const DeviceGrid grid(gpu, *job.grid, Transport::kBest, exchange_order_of(job.config.run.exchange_rounds));
   std::optional<DeviceGrid> beside;
   if (job.sampling_grid) beside.emplace(gpu, *job.sampling_grid, Transport::kHost);
   const auto matrix = place_matrix(job, beside ? *beside : grid, a);
@@ -210,7 +210,7 @@ void train_on_gpu(Job& job, std::optional<Restart>& restart, const DistCsr<Index
   if (draws_whole_rows(job.config))
     for_history = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape, kHistoryRows));
   if (job.grid->ranks() > 1)
-    log::info("GPUs exchange by {}{}", grid.transport(),
+    log::info("GPUs exchange by {}{}", grid.transport_in_words(),
               beside && matrix.parts() > 1 ? fmt::format(", samples by {}", beside->transport()) : "");
   train(job, restart, gpu, grid, *sampler, *whole_rows, for_history.get(), input, targets);
 }

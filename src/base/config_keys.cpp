@@ -415,6 +415,11 @@ std::vector<Key> bind_keys(Config& c) {
        1,
        1000,
        {kOverlap}},
+      {"run.exchange_rounds",
+       &c.run.exchange_rounds,
+       "how GPUs that NCCL joins exchange: auto (in rounds over PCIe switches, where GPUs are known to share "
+       "their links) | one (all pairs at once)",
+       {"auto", "one"}},
       {"run.checkpoint_every",
        &c.run.checkpoint_every,
        "epochs between checkpoints; 0 = none by epochs",

@@ -269,6 +269,12 @@ std::string Cuda::unique_id() const {
   return {properties.uuid.bytes, sizeof properties.uuid.bytes};
 }
 
+std::string Cuda::bus_id() const {
+  char text[32] = {};
+  ESPALIER_CUDA(cudaDeviceGetPCIBusId(text, sizeof text, state_->device));
+  return text;
+}
+
 void Cuda::communication_waits_for_compute() const {
   ESPALIER_CUDA(cudaEventRecord(state_->computed, stream()));
   ESPALIER_CUDA(cudaStreamWaitEvent(communication_stream(), state_->computed, 0));

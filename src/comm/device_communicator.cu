@@ -26,6 +26,8 @@
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/comm/exchange_rounds.hpp"
+#include "espalier/comm/gpu_places.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/comm/volumes.hpp"
 
@@ -67,6 +69,13 @@ std::int64_t total(std::span<const std::int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
+// Where the piece of each rank begins.
+std::vector<std::int64_t> begins(std::span<const std::int64_t> counts) {
+  std::vector<std::int64_t> result(counts.size());
+  std::exclusive_scan(counts.begin(), counts.end(), result.begin(), std::int64_t{0});
+  return result;
+}
+
 void copy_on(cudaStream_t stream, const std::byte* from, std::byte* to, std::int64_t bytes) {
   if (bytes > 0)
     ESPALIER_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream));
@@ -76,6 +85,12 @@ void copy_on(cudaStream_t stream, const std::byte* from, std::byte* to, std::int
 
 int gpu_for(const NodePlace& place) {
   return place.place % std::max(count_gpus(), 1);
+}
+
+ExchangeOrder exchange_order_of(const std::string& name) {
+  if (name == "auto") return ExchangeOrder::kAuto;
+  if (name == "one") return ExchangeOrder::kAtOnce;
+  usage_error("run.exchange_rounds = {} is neither auto nor one", name);
 }
 
 // ---- The two ways -------------------------------------------------------------------------------
@@ -100,6 +115,20 @@ struct DeviceCommunicator::Nccl {
     ncclResult_t earlier = ncclSuccess;
     ESPALIER_NCCL(ncclCommGetAsyncError(handle, &earlier));
     ESPALIER_NCCL(earlier);
+  }
+};
+
+// The partners of this rank, round after round, itself among them once.
+struct DeviceCommunicator::Turns {
+  int rounds = 1;
+  std::vector<std::vector<int>> partners;
+
+  /// Collective over `comm`. Two ranks have nothing to put in order.
+  Turns(const Cuda& cuda, const Communicator& comm, ExchangeOrder order) {
+    std::vector<GpuPlace> places(static_cast<std::size_t>(comm.size()));
+    if (order == ExchangeOrder::kAuto && comm.size() > 2) places = find_gpu_places(comm, cuda.bus_id());
+    if (share_links(places)) rounds = static_cast<int>(espalier::exchange_rounds(places).size());
+    partners = partners_by_round(places, comm.rank());
   }
 };
 
@@ -182,13 +211,19 @@ void DevicePendingExchange::finish() {
 
 // ---- The collectives ----------------------------------------------------------------------------
 
-DeviceCommunicator::DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl)
+DeviceCommunicator::DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl,
+                                       ExchangeOrder order)
     : cuda_(cuda),
       comm_(&comm),
       nccl_(by_nccl && comm.size() > 1 ? std::make_unique<Nccl>(comm) : nullptr),
+      turns_(nccl_ != nullptr ? std::make_unique<Turns>(cuda, comm, order) : nullptr),
       staging_(std::make_shared<Staging>()) {}
 DeviceCommunicator::~DeviceCommunicator() = default;
 DeviceCommunicator::DeviceCommunicator(DeviceCommunicator&&) noexcept = default;
+
+int DeviceCommunicator::exchange_rounds() const {
+  return turns_ != nullptr ? turns_->rounds : 1;
+}
 
 template <class T>
 void DeviceCommunicator::all_reduce(T* values, std::int64_t count, Reduction reduction,
@@ -252,23 +287,26 @@ DevicePendingExchange DeviceCommunicator::begin_bytes(const void* send,
   const InCollective here("all-to-all-v by NCCL", label, size());
   cuda_.communication_waits_for_compute();
   auto* const stream = cuda_.communication_stream();
-  ESPALIER_NCCL(ncclGroupStart());
-  for (int peer = 0; peer < size(); ++peer) {
-    const auto sent = send_counts[peer] * width;
-    const auto arriving = receive_counts[peer] * width;
-    if (peer == rank()) {
-      copy_on(stream, from, to, sent);
-    } else {
+  const auto send_begins = begins(send_counts), receive_begins = begins(receive_counts);
+  for (const auto& partners : turns_->partners) {
+    ESPALIER_NCCL(ncclGroupStart());
+    for (const int peer : partners) {
+      const auto* const piece = from + send_begins[peer] * width;
+      auto* const place = to + receive_begins[peer] * width;
+      const auto sent = send_counts[peer] * width, arriving = receive_counts[peer] * width;
+      if (peer == rank()) {
+        copy_on(stream, piece, place, sent);
+        continue;
+      }
       if (sent > 0)
-        ESPALIER_NCCL(ncclSend(from, static_cast<std::size_t>(sent), ncclUint8, peer, nccl_->handle, stream));
+        ESPALIER_NCCL(
+            ncclSend(piece, static_cast<std::size_t>(sent), ncclUint8, peer, nccl_->handle, stream));
       if (arriving > 0)
         ESPALIER_NCCL(
-            ncclRecv(to, static_cast<std::size_t>(arriving), ncclUint8, peer, nccl_->handle, stream));
+            ncclRecv(place, static_cast<std::size_t>(arriving), ncclUint8, peer, nccl_->handle, stream));
     }
-    from += sent;
-    to += arriving;
+    ESPALIER_NCCL(ncclGroupEnd());
   }
-  ESPALIER_NCCL(ncclGroupEnd());
   ESPALIER_CUDA(cudaEventCreateWithFlags(&state.arrival, cudaEventDisableTiming));
   ESPALIER_CUDA(cudaEventRecord(state.arrival, stream));
   comm_->traffic().book(label, all_to_all_volume(send_counts, receive_counts, item, rank()));
@@ -361,11 +399,16 @@ bool can_use_nccl(const Cuda& cuda, const Communicator& world) {
 
 }  // namespace
 
-DeviceGrid::DeviceGrid(const Cuda& cuda, const Grid& grid, Transport transport)
+DeviceGrid::DeviceGrid(const Cuda& cuda, const Grid& grid, Transport transport, ExchangeOrder order)
     : grid_(&grid),
       by_nccl_(transport == Transport::kBest && can_use_nccl(cuda, grid.world())),
-      world_(cuda, grid.world(), by_nccl_),
-      row_comm_(cuda, grid.row_comm(), by_nccl_),
-      column_comm_(cuda, grid.column_comm(), by_nccl_) {}
+      world_(cuda, grid.world(), by_nccl_, order),
+      row_comm_(cuda, grid.row_comm(), by_nccl_, order),
+      column_comm_(cuda, grid.column_comm(), by_nccl_, order) {}
+
+std::string DeviceGrid::transport_in_words() const {
+  const int rounds = column_comm_.exchange_rounds();
+  return rounds == 1 ? transport() : fmt::format("{}, in {} rounds over PCIe switches", transport(), rounds);
+}
 
 }  // namespace espalier

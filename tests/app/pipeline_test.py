@@ -143,6 +143,14 @@ class PipelineOnGpu(PipelineTest):
             self.assertIn(words, output)
             self.assertNotIn("hides fetching, not sampling", output)
 
+    def test_gpus_that_share_links_exchange_in_rounds_with_the_same_bits_and_bytes(self):
+        switches = self.gpus(4, ESPALIER_EMULATED_SWITCHES="0,0,1,1")
+        rounds, one = (("run.device=cuda", f"run.exchange_rounds={name}") for name in ("auto", "one"))
+        self.assertIn("GPUs exchange by NCCL, in 5 rounds over PCIe switches\n", self.succeed("train", self.config, *rounds, ranks=4, **switches))
+        self.assertIn("GPUs exchange by NCCL\n", self.succeed("train", self.config, *one, ranks=4, **switches))
+        self.assertEqual(self.train(*rounds, ranks=4, **switches), self.train(*one, ranks=4, **switches))
+        self.assertIn("run.exchange_rounds = one has no meaning", self.succeed("train", self.config, "run.device=cpu", one[1]))
+
     def test_a_stopped_run_goes_on_with_another_depth(self):
         def goes_on_after_two_steps(device, *depth):
             for restart in ("never", "auto"):

@@ -111,6 +111,7 @@ threads = 6
 memory_limit = "8GiB"
 overlap = true
 prefetch_steps = 3
+exchange_rounds = "one"
 checkpoint_every = 1
 checkpoint_minutes = 1.5
 restart = "never"

@@ -5,6 +5,11 @@
 #include "espalier/comm/device_communicator.hpp"
 
 #include "comm/device_transports.hpp"
+#include "comm/emulated_switches.hpp"
+#include "espalier/comm/exchange_rounds.hpp"
+
+// Of the emulated NCCL: groups of sends and receives so far.
+int espalier_emulated_exchanges() __attribute__((weak));
 
 namespace espalier {
 namespace {
@@ -57,8 +62,9 @@ struct Exchange {
 };
 
 template <class T>
-void expect_all_to_all(const Cuda& gpu, const Communicator& comm, bool by_nccl) {
-  const DeviceCommunicator device(gpu, comm, by_nccl);
+void expect_all_to_all(const Cuda& gpu, const Communicator& comm, bool by_nccl,
+                       ExchangeOrder order = ExchangeOrder::kAuto) {
+  const DeviceCommunicator device(gpu, comm, by_nccl, order);
   for (int round = 0; round < 3; ++round) {
     comm.traffic().clear();
     Exchange<T> exchange(gpu, comm, round);
@@ -77,7 +83,57 @@ TEST_F(DeviceCommunicatorTest, AllToAllVMovesAndBooksWhatTheHostsDoes) {
   }
 }
 
-TEST_F(DeviceCommunicatorTest, ExchangesUnderWayDoNotMix) {
+std::vector<GpuPlace> places_of(const std::vector<int>& switches) {
+  std::vector<GpuPlace> places;
+  for (int rank = 0; rank < test_world().size(); ++rank)
+    places.push_back({.node = 0, .pcie_switch = switches[static_cast<std::size_t>(rank)]});
+  return places;
+}
+
+TEST_F(DeviceCommunicatorTest, InRoundsTheSameMovesAndIsBooked) {
+  if (!is_emulated()) GTEST_SKIP() << "the switches are this machine's";
+  const auto& world = test_world();
+  for (const auto& switches : {std::vector<int>{0, 0, 1, 1, 2, 2}, std::vector<int>{0, 1, 0, 0, 1, 0},
+                               std::vector<int>{0, 0, 0, 0, 0, 0}}) {
+    const EmulatedSwitches emulated(switches);
+    const auto places = places_of(switches);
+    const auto rounds = static_cast<int>(exchange_rounds(places).size());
+    for (const auto order : {ExchangeOrder::kAuto, ExchangeOrder::kAtOnce}) {
+      const DeviceCommunicator device(own_gpu(), world, true, order);
+      EXPECT_EQ(device.exchange_rounds(), order == ExchangeOrder::kAuto ? std::max(rounds, 1) : 1);
+      expect_all_to_all<float>(own_gpu(), world, true, order);
+      expect_all_to_all<std::uint8_t>(own_gpu(), world, true, order);
+    }
+  }
+}
+
+TEST_F(DeviceCommunicatorTest, ARoundIsAGroupOfSendsAndReceives) {
+  if (!is_emulated()) GTEST_SKIP() << "the switches are this machine's";
+  const auto& world = test_world();
+  const std::vector<int> switches = {0, 0, 1, 1, 2, 2};
+  const EmulatedSwitches emulated(switches);
+  for (const auto order : {ExchangeOrder::kAuto, ExchangeOrder::kAtOnce}) {
+    const DeviceCommunicator device(own_gpu(), world, true, order);
+    if (order == ExchangeOrder::kAuto)
+      EXPECT_EQ(device.exchange_rounds(),
+                (std::vector<int>{0, 1, 1, 3, 5, 9, 13})[static_cast<std::size_t>(world.size())]);
+    Exchange<float> exchange(own_gpu(), world, 1);
+    std::vector<std::vector<int>> expected;
+    for (const auto& partners : partners_by_round(
+             order == ExchangeOrder::kAuto ? places_of(switches) : std::vector<GpuPlace>(device.size()),
+             device.rank()))
+      if (std::any_of(partners.begin(), partners.end(), [&](int partner) {
+            const auto at = static_cast<std::size_t>(partner);
+            return partner != device.rank() && exchange.send_counts[at] + exchange.receive_counts[at] > 0;
+          }))
+        expected.push_back(partners);
+    const int before = espalier_emulated_exchanges();
+    exchange.begin(device).finish();
+    EXPECT_EQ(espalier_emulated_exchanges() - before, static_cast<int>(expected.size()));
+  }
+}
+
+void expect_exchanges_under_way_do_not_mix() {
   const auto& gpu = own_gpu();
   for (const bool by_nccl : transports()) {
     SCOPED_TRACE(by_nccl);
@@ -98,6 +154,12 @@ TEST_F(DeviceCommunicatorTest, ExchangesUnderWayDoNotMix) {
     EXPECT_EQ(download(gpu, sums), (Buffer<std::int64_t>{device.size(), 2 * device.size()}));
     first = one.begin(device);  // takes the place of a finished one, and is dropped
   }
+}
+
+TEST_F(DeviceCommunicatorTest, ExchangesUnderWayDoNotMix) {
+  expect_exchanges_under_way_do_not_mix();
+  const EmulatedSwitches emulated({0, 0, 1, 1, 2, 2});
+  expect_exchanges_under_way_do_not_mix();
 }
 
 template <class T>

@@ -8,6 +8,8 @@
 //     ESPALIER_EMULATED_DRIVER   the CUDA version of the driver (13000: 13.0, the runtime's)
 //     ESPALIER_EMULATED_MEMORY   bytes of each (8 GiB)
 //     ESPALIER_EMULATED_ORDER    seed of the order of blocks and threads (1)
+//
+// nvml/nvml.cpp has more.
 #pragma once
 
 #include <cmath>
@@ -309,6 +311,7 @@ cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);

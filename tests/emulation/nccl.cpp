@@ -46,6 +46,9 @@ struct Operation {
 thread_local int group_depth = 0;
 thread_local std::vector<Operation> group;
 
+// Groups of sends and receives that this process has run.
+int exchanges = 0;
+
 struct IdContent {
   int root, serial;
 };
@@ -81,6 +84,9 @@ void for_each_piece(std::vector<std::byte>& data, Piece piece) {
 // Sends and receives of the whole group are under way together; collectives follow in order.
 void run(std::vector<Operation>& operations) {
   std::vector<MPI_Request> requests;
+  exchanges += std::any_of(operations.begin(), operations.end(), [](const Operation& o) {
+    return o.kind == Operation::kSend || o.kind == Operation::kReceive;
+  });
   for (auto& o : operations) {
     deliver(o.stream);
     o.data.resize(o.count * size_of(o.type));
@@ -124,6 +130,10 @@ ncclResult_t enqueue(Operation operation) {
 }
 
 }  // namespace
+
+int espalier_emulated_exchanges() {
+  return exchanges;
+}
 
 const char* ncclGetErrorString(ncclResult_t result) {
   return result == ncclSuccess           ? "no error"

@@ -306,6 +306,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->sharedMemPerBlock = 48 << 10;
   return cudaSuccess;
 }
+cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device) {
+  std::snprintf(bus_id, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1);
+  return cudaSuccess;
+}
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const Turn turn;
   *stream = new CUstream_st;

@@ -124,6 +124,7 @@ struct RunConfig {
   std::string memory_limit = "auto";
   bool overlap = false;
   std::int64_t prefetch_steps = 1;
+  std::string exchange_rounds = "auto";
   std::int64_t checkpoint_every = 0;
   double checkpoint_minutes = 0;
   std::string restart = "auto";

@@ -65,6 +65,8 @@ class Cuda {
   std::int64_t peak_memory() const;
   /// 16 bytes that tell this GPU from all others of all nodes.
   std::string unique_id() const;
+  /// Where it hangs on the PCIe bus of its node: "0000:3B:00.0".
+  std::string bus_id() const;
 
   /// The compute stream of the calling thread.
   CUstream_st* stream() const;

@@ -1,7 +1,8 @@
 // Collectives of device memory: the twin of Communicator.
 //
 // Two ways. Where every rank of the job has a GPU of its own, NCCL moves the data from GPU to GPU:
-// an all-to-all-v is one group of sends and receives. Ranks that share a GPU, which NCCL refuses,
+// an all-to-all-v is one group of sends and receives, or, where GPUs share PCIe links, a group for
+// each round of exchange_rounds.hpp: the same bytes. Ranks that share a GPU, which NCCL refuses,
 // exchange through pinned host memory and the Communicator. Bytes are booked the same either way,
 // in the Communicator's ledger.
 //
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -50,17 +52,28 @@ class DevicePendingExchange {
   std::unique_ptr<State> state_;
 };
 
+/// When the pairs of an exchange by NCCL have their turns.
+enum class ExchangeOrder {
+  kAuto,    ///< in rounds over PCIe switches, where it is known that GPUs share links
+  kAtOnce,  ///< all together
+};
+/// "auto" or "one" (round).
+ExchangeOrder exchange_order_of(const std::string& name);
+
 class DeviceCommunicator {
  public:
-  /// Collective over `comm`, which must outlive it. `by_nccl`: the same on every rank; every rank
-  /// then has a GPU of its own.
-  DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl);
+  /// Collective over `comm`, which must outlive it. `by_nccl` and `order`: the same on every rank;
+  /// every rank then has a GPU of its own.
+  DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl,
+                     ExchangeOrder order = ExchangeOrder::kAuto);
   ~DeviceCommunicator();
   DeviceCommunicator(DeviceCommunicator&&) noexcept;
 
   int rank() const { return host().rank(); }
   int size() const { return host().size(); }
   const Communicator& host() const { return *comm_; }
+  /// Rounds of an exchange, the same on every rank: 1 where all pairs go together.
+  int exchange_rounds() const;
 
   /// values[0 .. count) become their sum (largest, least) over the ranks. T: float, double,
   /// int64_t, uint64_t. Sums of integers wrap.
@@ -107,10 +120,12 @@ class DeviceCommunicator {
 
   struct Nccl;
   struct Staging;
+  struct Turns;
   friend class DevicePendingExchange;
   Cuda cuda_;
   const Communicator* comm_;
   std::unique_ptr<Nccl> nccl_;        ///< null: through the host, or no other rank
+  std::unique_ptr<Turns> turns_;      ///< whose turn is when, by NCCL
   std::shared_ptr<Staging> staging_;  ///< the host's memory for that
 };
 
@@ -127,7 +142,8 @@ class DeviceGrid {
  public:
   /// Collective over the grid, which must outlive it. Finds out whether ranks share a GPU.
   /// ESPALIER_NO_NCCL=1 in the environment of any rank: as if they did.
-  DeviceGrid(const Cuda& cuda, const Grid& grid, Transport transport = Transport::kBest);
+  DeviceGrid(const Cuda& cuda, const Grid& grid, Transport transport = Transport::kBest,
+             ExchangeOrder order = ExchangeOrder::kAuto);
 
   const Grid& host() const { return *grid_; }
   int rows() const { return grid_->rows(); }
@@ -140,6 +156,9 @@ class DeviceGrid {
   const DeviceCommunicator& column_comm() const { return column_comm_; }
   /// "NCCL" or "host buffers and MPI".
   const char* transport() const { return by_nccl_ ? "NCCL" : "host buffers and MPI"; }
+  /// The same, and how the exchanges of a column, which are those of rows, take turns: "NCCL, in 5
+  /// rounds over PCIe switches".
+  std::string transport_in_words() const;
 
  private:
   const Grid* grid_;
