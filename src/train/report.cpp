@@ -139,6 +139,14 @@ FeatureCacheCounts feature_cache_from(const Json& json) {
   return {json.at("needed"), json.at("served"), json.at("bytes"), json.at("history_bytes")};
 }
 
+Json saved_json(const SavedBytes& saved) {
+  return {{"pruned", saved.pruned}, {"kept", saved.kept}, {"history", saved.history}};
+}
+
+SavedBytes saved_from(const Json& json) {
+  return {json.at("pruned"), json.at("kept"), json.at("history")};
+}
+
 Dealing dealing_from(const Json& json) {
   return {json.at("input_rows"), json.at("remote_rows"), json.at("sampled_edges_max_over_mean"),
           json.at("remote_rows_max_over_mean")};
@@ -164,6 +172,7 @@ Json epoch_json(const EpochReport& epoch) {
   if (epoch.history) json["history"] = history_json(*epoch.history);
   if (epoch.history) json["history"]["held"] = held_json(epoch.held);
   if (epoch.feature_cache) json["feature_cache"] = feature_cache_json(*epoch.feature_cache);
+  if (epoch.saved) json["saved"] = saved_json(*epoch.saved);
   return json;
 }
 
@@ -294,6 +303,7 @@ EpochReport epoch_from(const Json& json) {
     if (json.at("history").contains("held")) epoch.held = held_from(json.at("history").at("held"));
   }
   if (json.contains("feature_cache")) epoch.feature_cache = feature_cache_from(json.at("feature_cache"));
+  if (json.contains("saved")) epoch.saved = saved_from(json.at("saved"));
   return epoch;
 }
 
@@ -424,6 +434,18 @@ std::string history_lines(const std::vector<EpochReport>& epochs, bool prunes) {
                     some.layer, ages, some.rows, some.error->median, some.error->p90, some.error->cosine);
   }
   return text;
+}
+
+std::string saved_line(const std::vector<EpochReport>& epochs) {
+  SavedBytes sum;
+  for (const auto& epoch : epochs)
+    if (epoch.saved) sum.add(*epoch.saved);
+  if (!sum.any()) return {};
+  const auto mb = [](std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
+  return fmt::format(
+      "rows of others not fetched: {:.3f} MB were pruned, {:.3f} MB kept here; history itself moved {:.3f} "
+      "MB\n",
+      mb(sum.pruned), mb(sum.kept), mb(-sum.history));
 }
 
 std::string volume_table(const std::vector<EpochReport>& epochs, int ranks) {

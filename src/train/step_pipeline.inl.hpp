@@ -163,9 +163,22 @@ bool StepPipelineOn<Space>::begin_step() {
   booked_to(epoch, [&] {
     job_.input.begin_counts(space_, minibatches, rows_to_fetch_, pending, kFetch, caches_.of_tables());
   });
-  begun_.push_back(
-      {epoch, {.minibatches = std::move(minibatches), .pruned = std::move(pruned)}, std::move(pending)});
+  const auto saved = saved_by(pruned, pending);
+  begun_.push_back({epoch,
+                    {.minibatches = std::move(minibatches), .saved = saved, .pruned = std::move(pruned)},
+                    std::move(pending)});
   return true;
+}
+
+// What a step whose fetch has begun need not ask of others.
+template <class Space>
+SavedBytes StepPipelineOn<Space>::saved_by(const PrunedStepOn<Space>& pruned,
+                                           const PendingInputOn<Space>& pending) const {
+  SavedBytes saved = {.kept = job_.input.cached_bytes(pending)};
+  if (!pruned.empty())
+    saved.pruned =
+        job_.input.remote_bytes(space_, pruned.sampled) - job_.input.asked_bytes(pending) - saved.kept;
+  return saved;
 }
 
 // Tells history all minibatches of an epoch from the step on that is being begun.

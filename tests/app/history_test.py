@@ -129,6 +129,26 @@ class HistoryTest(PlantedJobTest):
             self.assertEqual((code, cut), (0, 15), output)
             self.assertEqual(self.history(self.report(self.output)), expected, scope)
 
+    def test_saved_bytes_of_epochs_that_were_cut(self):
+        # Without overlap no step is begun that a cut gives up.
+        for scope, sources in (("grid", ("pruned", "history")), ("lane", ("pruned",))):
+            job = (*ON, f"history.scope={scope}", "sampler.batch_size=150", "history.memory=1", "train.epochs=3")
+            shutil.rmtree(self.output, ignore_errors=True)
+            without, whole = (self.train(*some, ranks=3) for some in (job[3:4] + job[5:], job))
+            self.check_saved(whole, without, sources)
+            shutil.rmtree(self.output)
+            for cut in range(30):
+                code, output = espalier("train", self.config, *job, "run.restart=auto", "run.max_minutes=1e-9", ranks=3)
+                if code != 5:
+                    break
+            self.assertEqual(code, 0, output)
+            self.assertGreater(cut, 6)
+            found = self.report(self.output)
+            self.assertEqual([epoch["saved"] for epoch in found["epochs"]], [epoch["saved"] for epoch in whole["epochs"]])
+            mb = {source: sum(abs(epoch["saved"][source]) for epoch in found["epochs"]) / 1e6 for source in ("pruned", "kept", "history")}
+            self.assertIn(f"not fetched: {mb['pruned']:.3f} MB were pruned, {mb['kept']:.3f} MB kept here; history itself moved {mb['history']:.3f} MB",
+                          output)
+
     def test_what_checkpoints_hold(self):
         for scope in ("grid", "lane"):
             job = (*ON, "history.lag=3", f"history.scope={scope}")

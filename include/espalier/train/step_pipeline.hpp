@@ -34,6 +34,7 @@ template <class Space>
 struct TrainingStepOn {
   std::vector<MinibatchOn<Space>> minibatches;
   std::int64_t remote_rows = 0, cached_rows = 0;  ///< asked of others; kept copies of theirs
+  SavedBytes saved = {};                          ///< but for what history moved
   /// Which embeddings each minibatch reads; of all vertices: empty.
   std::vector<Array<Space, std::int64_t>> embedded = {};
   /// With history: what the minibatches were, and what they read from it. Empty where it does
@@ -99,6 +100,7 @@ class StepPipelineOn {
   std::unique_ptr<Epoch> open(const Cursor& start);
   Epoch* epoch_of_next_step();
   bool begin_step();
+  SavedBytes saved_by(const PrunedStepOn<Space>& pruned, const PendingInputOn<Space>& pending) const;
   void expect(Epoch& epoch);
   void sample_ahead(Epoch& epoch);
   void foresee(Epoch& epoch);
