@@ -317,7 +317,7 @@ void refuse_what_does_not_fit(const Plan& plan) {
     cures += fmt::format(", run.prefetch_steps = {}", plan.largest_depth);
   if (plan.epoch.topology == Topology::kReplicated) cures += ", grid.topology = \"partitioned\"";
   cures += ", a smaller sampler.batch_size";
-  if (plan.job.training) cures += " or model.hidden";
+  if (plan.job.training) cures += " or model.hidden" + history_cures(plan.job);
   if (plan.memory.bytes() > static_cast<double>(plan.job.host_memory))
     memory_error("does not fit: a rank needs {} and has {}; {}", bytes_in_words(plan.memory.bytes()),
                  bytes_in_words(static_cast<double>(plan.job.host_memory)), cures);

@@ -176,7 +176,8 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
     log::info("stopped early: no better validation {} in {} evaluations", metric.words,
               job.config.train.early_stop);
   log::info("\n{}\n{}{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks),
-            dealing_line(report.epochs) + history_lines(report.epochs, job.config.history.kind == "replace"));
+            dealing_line(report.epochs) + history_lines(report.epochs, job.config.history.kind == "replace") +
+                saved_line(report.epochs));
   if (report.train)
     log::info("train {}, with the weights of epoch {}", scores_in_words(kind, *report.train),
               result.best_epoch);

@@ -199,6 +199,17 @@ void RowStoreOn<Space>::take_up(const Space& space, IdLists lists, PendingFetchO
 }
 
 template <class Space>
+std::int64_t RowStoreOn<Space>::count_remote(const Space& space, IdLists lists) const {
+  if (all_local()) return 0;
+  take_up(space, lists, fetch_);
+  return with_index_type(ids(), [&]<class Id>(Id) {
+    auto& wanted = fetch_.template question<Id>().wanted;
+    group(space, fetch_.source_, wanted);
+    return total(wanted.counts);
+  });
+}
+
+template <class Space>
 void RowStoreOn<Space>::read_own(const Space& space, IdLists lists,
                                  std::vector<Matrix<float, Space>>& rows) const {
   ESPALIER_CHECK(entries_ != nullptr, "rows of {} lists, not of entries", lists.size());

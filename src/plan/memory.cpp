@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -17,6 +18,7 @@
 #include "espalier/feature/row_cache.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/train/training_history.hpp"
 
 namespace espalier {
 
@@ -89,13 +91,107 @@ double edge_bytes(const GraphInfo& graph, const Config& config, double share) {
                   8.0 * static_cast<double>(graph.nodes));
 }
 
-double cached_bytes(const GraphInfo& graph, const Config& config, double share) {
-  double most = 0;
-  for (const auto& table : input_tables(graph, config.model.embedding))
-    if (!table.learnt)
-      most += (1 - share) * static_cast<double>(table.held.count(graph.nodes)) *
-              static_cast<double>(table.row_bytes() + RowCache::kFoundBy);
-  return std::min(most, static_cast<double>(memory_of(config.history)));
+namespace {
+
+// Picks of a row, over all relations: as many as it has entries, as a rule, for most of them have
+// fewer than they may.
+std::vector<std::int64_t> picks_of_rows(const SamplerShape& shape, const GraphInfo& graph) {
+  const auto relations = graph.schema.relations().size();
+  const auto mean_degree = (graph.edges + graph.nodes - 1) / std::max<std::int64_t>(1, graph.nodes);
+  std::vector<std::int64_t> picks;
+  for (std::size_t k = 0; k < shape.fanout.size(); ++k) {
+    const auto of_relations = shape.relation_fanout.empty()
+                                  ? std::vector<std::int64_t>(relations, shape.fanout[k])
+                                  : shape.relation_fanout[k];
+    const auto most = std::ranges::max(of_relations),
+               sum = std::accumulate(of_relations.begin(), of_relations.end(), std::int64_t{0});
+    picks.push_back(std::ranges::min(of_relations) < 0 ? -1 : std::min(sum, std::max(most, mean_degree)));
+  }
+  return picks;
+}
+
+// What sampler.fanout asks for of a row, or of a layer where the sampler is layer-wise.
+SamplerShape shape_of_picks(const GraphInfo& graph, const Config& config, std::int64_t ranks) {
+  auto shape = sampler_shape(config, graph.schema, ranks);
+  if (sampler_kind_of(config.sampler.kind).layer_wise)
+    for (std::size_t k = 0; k < shape.fanout.size(); ++k) shape.fanout[k] = most_of_layer(shape, k);
+  else if (layer_kind_of(config.model.kind).takes_relations)
+    shape.fanout = picks_of_rows(shape, graph);
+  return shape;
+}
+
+// |F[l]| of a minibatch, l = 0 .. L, as if its edges ended anywhere; what lies behind the seeds has
+// more entries than the mean, as automatic_bulk has it.
+std::vector<double> rows_of_minibatch(const GraphInfo& graph, const Config& config, std::int64_t ranks) {
+  const bool layer_wise = sampler_kind_of(config.sampler.kind).layer_wise;
+  const double n = std::max<double>(1, static_cast<double>(graph.nodes)),
+               mean_degree = static_cast<double>(graph.edges) / n + (adds_self_loops(config) ? 1 : 0);
+  std::vector<double> rows = {static_cast<double>(std::min(config.sampler.batch_size, graph.train))};
+  for (const auto fanout : shape_of_picks(graph, config, ranks).fanout) {
+    const double entries = rows.size() == 1 ? mean_degree : 4 * mean_degree + 1;
+    const double wanted = fanout < 0 ? n : static_cast<double>(fanout), before = rows.back();
+    const double found = layer_wise ? wanted : -n * std::expm1(-before * std::min(wanted, entries) / n);
+    rows.push_back(std::min(n, before + found));
+  }
+  std::ranges::reverse(rows);
+  return rows;
+}
+
+}  // namespace
+
+KeptRows history_bytes(const GraphInfo& graph, const Config& config, std::int64_t ranks) {
+  const auto& history = config.history;
+  const bool variate = history.kind == "variate";
+  const double share = variate ? 1 : history.p_grad;  // of the rows that are needed
+  if (history.kind == "none" || share == 0 || history.t_stale <= history.lag) return {};
+  const auto batches = count_batches(graph.train, config.sampler.batch_size),
+             together = std::max<std::int64_t>(
+                 1, std::min(config.train.batches_per_step.value.value_or(ranks), batches));
+  const double all_steps =
+      static_cast<double>(config.train.epochs) * static_cast<double>(count_batches(batches, together));
+  const double steps =
+      std::min(static_cast<double>(history.t_stale), all_steps - static_cast<double>(history.start));
+  if (steps <= 0) return {};
+  const bool lanes = history.scope == "lane";
+  const double caches = lanes ? static_cast<double>(count_batches(together, ranks)) : 1,
+               sharers = lanes ? 1 : static_cast<double>(ranks),
+               per_step = lanes ? 1 : static_cast<double>(together),
+               waiting = static_cast<double>(history.lag) + 1;
+  const auto shape = history_shape(config);
+  const auto needed = rows_of_minibatch(graph, config, ranks);
+  const double n = std::max<double>(1, static_cast<double>(graph.nodes));
+  // Of each layer the different ones among the rows that so many steps need.
+  const auto rows_of_steps = [&](double count) {
+    double rows = 0;
+    for (const auto layer : shape.layers)
+      rows += share * n * -std::expm1(per_step * count * std::log1p(-std::min(needed[layer] / n, 0.999)));
+    return rows;
+  };
+  double held = rows_of_steps(steps), written = rows_of_steps(waiting);
+  // A row that hits is not written, so these are others.
+  if (!variate) written = rows_of_steps(steps + waiting) - held;
+  if (history.entries > 0 && held > static_cast<double>(history.entries)) {
+    held = static_cast<double>(history.entries);
+    written = rows_of_steps(waiting);
+  }
+  const auto row = static_cast<double>(history_row_bytes(shape.precision, shape.width));
+  constexpr double kGrown = 1.25;  // memory for rows grows by a half
+  constexpr double kFoundBy = 80;
+  return {.rows = caches * (kGrown * held + written) / sharers * row,
+          .found_by = caches * held / sharers * kFoundBy};
+}
+
+KeptRows cached_bytes(const GraphInfo& graph, const Config& config, double share, double of_history) {
+  KeptRows most;
+  for (const auto& table : input_tables(graph, config.model.embedding)) {
+    if (table.learnt) continue;
+    const double rows = (1 - share) * static_cast<double>(table.held.count(graph.nodes));
+    most.rows += rows * static_cast<double>(table.row_bytes());
+    most.found_by += rows * static_cast<double>(RowCache::kFoundBy);
+  }
+  const double left = std::max(0.0, static_cast<double>(memory_of(config.history)) - of_history);
+  if (most.all() <= left) return most;
+  return {.rows = left * (most.rows / most.all()), .found_by = left * (most.found_by / most.all())};
 }
 
 std::string bytes_in_words(double bytes) {
@@ -144,7 +240,8 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   if (!training) return memory;
   memory.features = feature_bytes(graph) * share + edge_bytes(graph, config, even * part.edges);
   memory.embeddings = embedding_bytes(graph, config, share, replication, true);
-  memory.cached = cached_bytes(graph, config, even);
+  memory.history = history_bytes(graph, config, ranks);
+  memory.cached = cached_bytes(graph, config, even, memory.history.all());
   const bool jumps = config.model.jumping != "none";
   const auto hidden = static_cast<double>(config.model.layers > 1 || jumps ? config.model.hidden : 0);
   const double widest = std::max(hidden, static_cast<double>(graph.classes));
@@ -203,7 +300,7 @@ double room_on_device(const JobSize& job, std::int64_t replication) {
 double bytes_on_device(const JobSize& job, std::int64_t replication) {
   const auto memory = resident(job, replication);
   const double narrow = job.config.train.precision == "bf16" && !job.graph.half_features ? 0.5 : 1.0;
-  return memory.evaluation + memory.model + memory.embeddings + memory.cached +
+  return memory.evaluation + memory.model + memory.embeddings + memory.history.rows + memory.cached.rows +
          (features_on_device(job) ? narrow * memory.features : 0);
 }
 
@@ -217,7 +314,8 @@ double bytes_on_host(const JobSize& job, std::int64_t replication) {
   if (!job.gpu) return memory.total();
   const double graph = memory.topology * (topology_fits_device(job, replication) ? 1 : 2),
                features = memory.features * (features_on_device(job) ? 1 : 2);
-  return std::max(graph + features + memory.exchange, memory.topology + memory.loading);
+  const double found_by = memory.history.found_by + memory.cached.found_by;
+  return std::max(graph + features + found_by + memory.exchange, memory.topology + memory.loading);
 }
 
 std::int64_t automatic_replication(const JobSize& job) {
@@ -243,50 +341,38 @@ std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication) {
   return job.host_memory / 8;
 }
 
-namespace {
-
-// Picks of a row, over all relations: as many as it has entries, as a rule, for most of them have
-// fewer than they may.
-std::vector<std::int64_t> picks_of_rows(const SamplerShape& shape, const GraphInfo& graph) {
-  const auto relations = graph.schema.relations().size();
-  const auto mean_degree = (graph.edges + graph.nodes - 1) / std::max<std::int64_t>(1, graph.nodes);
-  std::vector<std::int64_t> picks;
-  for (std::size_t k = 0; k < shape.fanout.size(); ++k) {
-    const auto of_relations = shape.relation_fanout.empty()
-                                  ? std::vector<std::int64_t>(relations, shape.fanout[k])
-                                  : shape.relation_fanout[k];
-    const auto most = std::ranges::max(of_relations),
-               sum = std::accumulate(of_relations.begin(), of_relations.end(), std::int64_t{0});
-    picks.push_back(std::ranges::min(of_relations) < 0 ? -1 : std::min(sum, std::max(most, mean_degree)));
+std::string history_cures(const JobSize& job) {
+  const auto& history = job.config.history;
+  std::string cures;
+  if (history_bytes(job.graph, job.config, job.ranks).all() > 0) {
+    cures += history.entries > 0 ? ", a smaller history.entries" : ", history.entries = N rows at most";
+    if (history.stored != "uint8") cures += ", history.stored = \"uint8\"";
   }
-  return picks;
+  if (memory_of(history) > 0) cures += ", a smaller history.memory";
+  return cures;
 }
-
-}  // namespace
 
 std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   const auto& sampler = job.config.sampler;
   const auto batches = count_batches(job.graph.train, sampler.batch_size);
   if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
   const auto block_rows = job.config.grid.topology == "replicated" ? 1 : job.ranks / replication;
-  auto shape = sampler_shape(job.config, job.graph.schema, job.ranks);
-  const bool layer_wise = sampler_kind_of(sampler.kind).layer_wise;
-  if (layer_wise)
-    for (std::size_t k = 0; k < shape.fanout.size(); ++k) shape.fanout[k] = most_of_layer(shape, k);
-  else if (layer_kind_of(job.config.model.kind).takes_relations)
-    shape.fanout = picks_of_rows(shape, job.graph);
-  return automatic_bulk(shape, layer_wise, sampler.batch_size, batches, static_cast<int>(job.ranks),
-                        static_cast<int>(block_rows), job.graph.nodes, job.graph.edges,
-                        sample_memory(job, replication));
+  return automatic_bulk(shape_of_picks(job.graph, job.config, job.ranks),
+                        sampler_kind_of(sampler.kind).layer_wise, sampler.batch_size, batches,
+                        static_cast<int>(job.ranks), static_cast<int>(block_rows), job.graph.nodes,
+                        job.graph.edges, sample_memory(job, replication));
 }
 
 namespace {
 
-// What some jobs have.
-std::string embeddings_in_words(const ResidentMemory& memory) {
+// What some jobs have, as far as `bytes` counts rows that are kept.
+template <class Bytes>
+std::string what_some_have(const ResidentMemory& memory, const Bytes& bytes) {
   std::string words;
   if (memory.embeddings > 0) words += fmt::format("embeddings {}, ", bytes_in_words(memory.embeddings));
-  if (memory.cached > 0) words += fmt::format("history.memory {}, ", bytes_in_words(memory.cached));
+  if (bytes(memory.history) > 0) words += fmt::format("history {}, ", bytes_in_words(bytes(memory.history)));
+  if (bytes(memory.cached) > 0)
+    words += fmt::format("history.memory {}, ", bytes_in_words(bytes(memory.cached)));
   return words;
 }
 
@@ -297,10 +383,11 @@ void check_device_memory(const JobSize& job, std::int64_t replication) {
   memory_error(
       "each rank needs {} of its GPU (features {}, {}evaluation {}, model {}) and has {}; use more GPUs, a "
       "smaller "
-      "model.hidden{}{}",
+      "model.hidden{}{}{}",
       bytes_in_words(needed), bytes_in_words(features_on_device(job) ? memory.features : 0),
-      embeddings_in_words(memory), bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
-      bytes_in_words(static_cast<double>(job.device_memory)),
+      what_some_have(memory, [](const KeptRows& kept) { return kept.rows; }),
+      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
+      bytes_in_words(static_cast<double>(job.device_memory)), history_cures(job),
       features_on_device(job) ? ", graph.features_on = \"host\"" : "",
       replication > 1 ? fmt::format(", a grid.replication below {}", replication) : "");
 }
@@ -315,11 +402,12 @@ void check_memory(const JobSize& job, std::int64_t replication) {
   std::string cures = "use more ranks";
   if (replication > 1) cures += fmt::format(", a grid.replication below {}", replication);
   if (job.config.grid.topology == "replicated") cures += ", grid.topology = \"partitioned\"";
-  if (job.training) cures += ", a smaller model.hidden";
+  if (job.training) cures += ", a smaller model.hidden" + history_cures(job);
   memory_error(
       "each rank needs {} (graph {}, features {}, {}evaluation {}, model {}), but run.memory_limit is {}; {}",
       bytes_in_words(needed), bytes_in_words(memory.topology), bytes_in_words(memory.features),
-      embeddings_in_words(memory), bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
+      what_some_have(memory, [&](const KeptRows& kept) { return job.gpu ? kept.found_by : kept.all(); }),
+      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
       bytes_in_words(static_cast<double>(job.host_memory)), cures);
 }
 

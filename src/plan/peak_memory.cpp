@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -13,7 +12,6 @@
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/task.hpp"
-#include "espalier/train/training_history.hpp"
 
 namespace espalier {
 
@@ -281,44 +279,9 @@ Arrays activations(const Estimate& e) {
   return arrays.add(8 * transposed_rows).add(4 * transposed_entries, 2).add(position_bytes);
 }
 
-// Rows that history holds, and that steps have written which it does not hold yet, on this rank: of
-// each hidden layer the distinct ones among the needed rows of the steps that a row may be read in.
-Arrays history(const Estimate& e, bool rows_on_host) {
-  const auto& config = e.job.config.history;
-  if (config.kind == "none") return {};
-  const bool lanes = config.scope == "lane";
-  const double caches = lanes ? e.minibatches_per_step() : 1, ranks = lanes ? 1 : e.epoch.ranks;
-  const auto batches_per_step = static_cast<double>(std::min(e.epoch.batches_per_step, e.work.batches));
-  const auto steps_per_epoch = std::ceil(static_cast<double>(e.work.batches) / batches_per_step);
-  const double steps = std::min(static_cast<double>(config.t_stale),
-                                static_cast<double>(e.job.config.train.epochs) * steps_per_epoch),
-               waiting = static_cast<double>(config.lag) + 1, per_step = lanes ? 1 : batches_per_step;
-  const double kept = config.kind == "variate" ? 1 : config.p_grad;
-  double held = 0, written = 0;
-  const auto shape = history_shape(e.job.config);
-  for (const auto layer : shape.layers) {
-    const double needed = e.work.mean.rows[layer];
-    held += kept * e.n() * -std::expm1(per_step * steps * std::log1p(-std::min(needed / e.n(), 0.999)));
-    written += kept * needed * per_step * waiting;
-  }
-  if (config.entries > 0) held = std::min(held, static_cast<double>(config.entries));
-  const auto row = static_cast<double>(history_row_bytes(shape.precision, shape.width));
-  constexpr double kGrown = 1.25;  // memory for rows grows by a half
-  Arrays arrays;
-  if (rows_on_host) arrays.add(kGrown * held / ranks * row, caches).add(written / ranks * row, caches);
-  return arrays.add(80 * held / ranks, caches);
-}
-
-// feature/row_cache.hpp: rows, and what they are found by, of what history leaves; on a GPU only
-// the latter is memory of the host.
-Arrays cached_features(const Estimate& e, double of_history) {
-  const auto& config = e.job.config;
-  const double left = static_cast<double>(memory_of(config.history)) - of_history;
-  const double most = cached_bytes(e.job.graph, config, 1.0 / e.epoch.rows());
-  const double bytes = std::clamp(most, 0.0, std::max(0.0, left));
-  if (!e.job.gpu) return Arrays().add(bytes);
-  const double row = e.stored_row() + static_cast<double>(RowCache::kFoundBy);
-  return Arrays().add(bytes / row * static_cast<double>(RowCache::kFoundBy));
+// Rows that are kept; on a GPU only what they are found by is memory of the host.
+Arrays kept_rows(const Estimate& e, const KeptRows& kept) {
+  return Arrays().add(e.job.gpu ? kept.found_by : kept.all());
 }
 
 // feature/row_choice.hpp: keys in a heap, a list; the uses of a window; how often the rows of an
@@ -493,11 +456,9 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
     phases.keep("features", Arrays().add(resident.features));
     phases.keep("embeddings", Arrays().add(resident.embeddings));
     phases.keep("network and optimiser", network(e));
-    const auto of_history = history(e, !job.gpu);
-    const auto cached = cached_features(e, history(e, true).bytes());
-    phases.keep("history", of_history);
-    phases.keep("features of others", cached);
-    phases.keep("which of them to keep", cache_rules(e, cached.bytes()));
+    phases.keep("history", kept_rows(e, resident.history));
+    phases.keep("features of others", kept_rows(e, resident.cached));
+    phases.keep("which of them to keep", cache_rules(e, resident.cached.all()));
   }
   const bool on_host = !job.gpu, network_on_host = on_host && job.training;
   const auto of_window = on_host ? window(e) : nothing, of_sampling = on_host ? sampling(e) : nothing;

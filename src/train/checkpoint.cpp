@@ -69,6 +69,14 @@ void visit_history(State& c, Visit visit) {
   visit("history_evicted", counts.evicted);
 }
 
+// What has not been moved for it. Files of other jobs, and of earlier versions, have none.
+template <class State, class Visit>
+void visit_saved(State& c, Visit visit) {
+  visit("saved_pruned", c.state.saved.pruned);
+  visit("saved_kept", c.state.saved.kept);
+  visit("saved_history", c.state.saved.history);
+}
+
 constexpr const char* kConfusion = "test_confusion";  // counts as a list of JSON, row after row
 
 // The test split of a task with these metrics, by read(name, integer or double).
@@ -104,6 +112,7 @@ void write_attributes(const hdf5::Handle& file, const Checkpoint& checkpoint) {
   };
   visit_numbers(checkpoint, write);
   if (checkpoint.state.history.needed > 0) visit_history(checkpoint, write);
+  if (checkpoint.state.saved.any()) visit_saved(checkpoint, write);
   if (const auto& test = checkpoint.state.test) {
     for (const auto& score : test->scores) write(("test_" + score.name).c_str(), score.value);
     write("test_vertices", test->vertices);
@@ -319,6 +328,7 @@ Checkpoint read_whole_file(const std::string& path) {
   if (version != 1) refuse(path, fmt::format("is of version {}; this program reads version 1", version));
   visit_numbers(checkpoint, read);
   if (H5Aexists(file.id(), "history_needed_rows") > 0) visit_history(checkpoint, read);
+  if (H5Aexists(file.id(), "saved_pruned") > 0) visit_saved(checkpoint, read);
   for (const auto* task : task_kinds())
     if (H5Aexists(file.id(), fmt::format("test_{}", task->metrics.front().name).c_str()) > 0)
       state.test = read_test(task->metrics, read);

@@ -142,6 +142,19 @@ FeatureCacheCounts feature_cache_from(const Json& json) {
   return {json.at("needed"), json.at("served"), json.at("bytes"), json.at("history_bytes")};
 }
 
+// `sampled`: is it known what was pruned?
+Json saved_json(const SavedBytes& saved, bool sampled) {
+  Json json = Json::object();
+  if (sampled) json["pruned"] = saved.pruned;
+  json["kept"] = saved.kept;
+  json["history"] = saved.history;
+  return json;
+}
+
+SavedBytes saved_from(const Json& json) {
+  return {json.value("pruned", std::int64_t{0}), json.at("kept"), json.at("history")};
+}
+
 Dealing dealing_from(const Json& json) {
   return {json.at("input_rows"), json.at("remote_rows"), json.at("sampled_edges_max_over_mean"),
           json.at("remote_rows_max_over_mean")};
@@ -167,6 +180,7 @@ Json epoch_json(const EpochReport& epoch) {
   if (epoch.history) json["history"] = history_json(*epoch.history);
   if (epoch.history) json["history"]["held"] = held_json(epoch.held);
   if (epoch.feature_cache) json["feature_cache"] = feature_cache_json(*epoch.feature_cache);
+  if (epoch.saved) json["saved"] = saved_json(*epoch.saved, !epoch.history || epoch.history->knows_sample());
   return json;
 }
 
@@ -297,6 +311,7 @@ EpochReport epoch_from(const Json& json) {
     if (json.at("history").contains("held")) epoch.held = held_from(json.at("history").at("held"));
   }
   if (json.contains("feature_cache")) epoch.feature_cache = feature_cache_from(json.at("feature_cache"));
+  if (json.contains("saved")) epoch.saved = saved_from(json.at("saved"));
   return epoch;
 }
 
@@ -429,6 +444,19 @@ std::string history_lines(const std::vector<EpochReport>& epochs, bool prunes) {
                     some.layer, ages, some.rows, some.error->median, some.error->p90, some.error->cosine);
   }
   return text;
+}
+
+std::string saved_line(const std::vector<EpochReport>& epochs) {
+  SavedBytes sum;
+  for (const auto& epoch : epochs)
+    if (epoch.saved) sum.add(*epoch.saved);
+  if (!sum.any()) return {};
+  const auto mb = [](std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
+  const bool sampled = !epochs.back().history || epochs.back().history->knows_sample();
+  return fmt::format("rows of others not fetched: {}, {:.3f} MB kept here; history itself moved {:.3f} MB\n",
+                     sampled ? fmt::format("{:.3f} MB were pruned", mb(sum.pruned))
+                             : "all that was not drawn, nobody knows how much",
+                     mb(sum.kept), mb(-sum.history));
 }
 
 std::string volume_table(const std::vector<EpochReport>& epochs, int ranks) {

@@ -162,6 +162,7 @@ bool StepPipelineOn<Space>::begin_step() {
   booked_to(epoch, [&] {
     job_.input.begin_counts(space_, step.minibatches, rows_to_fetch_, pending, kFetch, caches_.of_tables());
   });
+  step.saved = saved_by(step.pruned, pending);
   begun_.push_back({epoch, std::move(step), std::move(pending)});
   return true;
 }
@@ -193,6 +194,17 @@ void StepPipelineOn<Space>::draw_needed(Epoch& epoch, std::int64_t number, Train
     history_->draw(space_, number, job_.sampler, plan, batches, step.minibatches, step.pruned, kHistory);
     if (job_.sampling_grid != nullptr) job_.grid.host().traffic().take_over(job_.sampling_grid->traffic());
   });
+}
+
+// What a step whose fetch has begun need not ask of others, as far as it is known.
+template <class Space>
+SavedBytes StepPipelineOn<Space>::saved_by(const PrunedStepOn<Space>& pruned,
+                                           const PendingInputOn<Space>& pending) const {
+  SavedBytes saved = {.kept = job_.input.cached_bytes(pending)};
+  if (!pruned.sampled.empty())
+    saved.pruned =
+        job_.input.remote_bytes(space_, pruned.sampled) - job_.input.asked_bytes(pending) - saved.kept;
+  return saved;
 }
 
 // Tells history all minibatches of an epoch from the step on that is being begun.

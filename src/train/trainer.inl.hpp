@@ -154,6 +154,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   report.resumed_step = cursor_.step;
   edges_done_ = rows_done_ = remote_rows_done_ = cached_rows_done_ = 0;
   history_counts_ = {};
+  saved_ = {};
   const StageTimers::Scope time(timers_, "total");
 
   pipeline_.enter(cursor_);
@@ -181,6 +182,8 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
         count_held(grid_.world(), history_->held(space_, step_of_job(cursor_, plan.steps()), nullptr));
   }
   if (memory_of(config.history) > 0) report.feature_cache = feature_cache_of_done();
+  if (const auto saved = saved_of_done(); history_ || report.feature_cache || saved.any())
+    report.saved = saved;
   const auto losses = to_host(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
@@ -188,6 +191,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   restored_losses_.clear();
   restored_counts_ = {};
   restored_history_ = {};
+  restored_saved_ = {};
   if (!std::isfinite(*report.loss) || to_host(space_, diverged_)[0] != 0)
     refuse_divergence(plan.epoch(), config.train);
   return true;
@@ -212,6 +216,7 @@ void TrainerOn<Space>::note_work(const TrainingStepOn<Space>& step) {
   remote_rows_done_ += step.remote_rows;
   cached_rows_done_ += step.cached_rows;
   history_counts_.add(step.pruned.counts);
+  saved_.add(step.saved);
 }
 
 // Asks what comes next, and saves where that is the answer; false: stop.

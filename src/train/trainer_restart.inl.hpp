@@ -91,6 +91,7 @@ TrainingState TrainerOn<Space>::state(bool within_epoch) {
   state.losses = losses_of_done(pipeline_.plan());
   state.counts = counts_of_done();
   state.history = history_of_done();
+  state.saved = saved_of_done();
   return state;
 }
 
@@ -108,6 +109,16 @@ HistoryCounts TrainerOn<Space>::history_of_done() {
   auto counts = sum_over_ranks(history_counts_, grid_.world());
   counts.add(restored_history_);
   return counts;
+}
+
+// Collective. What history moved is all that the epoch has booked, of steps begun ahead, too.
+template <class Space>
+SavedBytes TrainerOn<Space>::saved_of_done() {
+  auto mine = saved_;
+  mine.history = -grid_.traffic().of_stage(kHistory).bytes_received;
+  auto saved = sum_over_ranks(mine, grid_.world());
+  saved.add(restored_saved_);
+  return saved;
 }
 
 // Collective.
@@ -131,6 +142,7 @@ void TrainerOn<Space>::save_unevaluated(const TrainingProgress& progress, const 
   unevaluated.losses = losses_of_done(pipeline_.plan());
   unevaluated.counts = report.counts;
   if (report.history) unevaluated.history = *report.history;
+  if (report.saved) unevaluated.saved = *report.saved;
   if (progress.save) progress.save(unevaluated);
   pipeline_.leave();
   result_.interrupted = cursor_;
@@ -193,6 +205,7 @@ bool TrainerOn<Space>::restore(const TrainingState& state) {
   restored_losses_ = state.losses;
   restored_counts_ = state.counts;
   restored_history_ = state.history;
+  restored_saved_ = state.saved;
   return has_history;
 }
 

@@ -138,6 +138,12 @@ HistoryCounts sum_over_ranks(const HistoryCounts& mine, const Communicator& comm
   return sum;
 }
 
+SavedBytes sum_over_ranks(const SavedBytes& mine, const Communicator& comm) {
+  std::array<std::int64_t, 3> numbers = {mine.pruned, mine.kept, mine.history};
+  comm.all_reduce(std::span<std::int64_t>(numbers), Reduction::kSum, "report");
+  return {numbers[0], numbers[1], numbers[2]};
+}
+
 template class TrainingHistoryOn<Cpu>;
 
 }  // namespace espalier

@@ -18,9 +18,6 @@ REPLACE = ("history.kind=replace", "history.t_stale=5")
 
 
 class FeatureCacheTest(PlantedJobTest):
-    def fetched(self, report):
-        return [epoch["bytes"]["fetch"]["total"] for epoch in report["epochs"]]
-
     def test_it_changes_no_bit(self):
         for of_history in ((), (*REPLACE, "history.lag=3", "history.entries=300")):
             expected = self.history(self.train(*of_history))
@@ -60,6 +57,19 @@ class FeatureCacheTest(PlantedJobTest):
         everything = self.train("train.epochs=3", "grid.replication=1", "history.memory=1GiB", "history.feature_rows=degree", ranks=4)
         self.assertLess(self.fetched(everything)[2], 0.2 * self.fetched(without)[2], "a row comes once")
 
+    def test_saved_bytes_are_those_that_were_not_fetched(self):
+        for ranks, copies, more in ((1, 1, ()), (2, 1, ("run.overlap=true",)), (3, 1, ("sampler.bulk=7",)),
+                                    (4, 2, ("run.overlap=true", "run.prefetch_steps=2")), (4, 1, ("grid.topology=replicated",))):
+            grid = (f"grid.replication={copies}", "history.lag=3", *more)
+            alone = grid[:1] + grid[2:]
+            without = self.train(*alone, ranks=ranks)
+            for job, sources in ((("history.memory=24KiB",), ("kept",)), (REPLACE, ("pruned", "history")),
+                                 ((*REPLACE, "history.scope=lane"), ("pruned",)), (("history.kind=variate",), ("history",)),
+                                 ((*REPLACE, "history.entries=300", "history.memory=600KiB"), ("pruned", "kept", "history"))):
+                with self.subTest(ranks=ranks, copies=copies, more=more, job=job):
+                    found = self.train(*job, *(grid if "kind" in "".join(job) else alone), ranks=ranks)
+                    self.check_saved(found, without, sources if ranks > copies else ())
+
     def test_half_features(self):
         self.succeed("-q", "generate", "planted", "--nodes", 1500, "--degree", 8, "--features", 5, "--classes", 4, "--half", "-o",
                      self.graph, "--overwrite")
@@ -68,11 +78,16 @@ class FeatureCacheTest(PlantedJobTest):
         self.assertEqual(self.history(found), self.history(expected))
         for a, b in zip(expected["epochs"], found["epochs"]):
             self.assertEqual(a["bytes"]["fetch"]["total"] - b["bytes"]["fetch"]["total"], 14 * b["feature_cache"]["served"])
+            self.assertEqual(b["saved"], {"pruned": 0, "kept": 14 * b["feature_cache"]["served"], "history": 0})
 
     def test_typed_graphs(self):
         self.succeed("-q", "generate", "planted", "--types", "paper=1500:12,author=900:7,field=5", "--relations",
                      "author.writes.paper=4000,paper.cites.paper=6000,paper.about.field=1500", "--classes", 5, "-o", self.graph, "--overwrite")
         job = ("model.kind=rgcn", "model.embedding=4")
+        # Of three tables, features of two widths and embeddings.
+        without = self.train(*job, "grid.replication=1", ranks=4)
+        self.check_saved(self.train(*job, *REPLACE, "history.entries=300", "history.memory=600KiB", "grid.replication=1", ranks=4), without,
+                         ("pruned", "kept", "history"))
         expected = self.history(self.train(*job))
         for rule in ("degree", "auto"):
             found = self.train(*job, "history.memory=30KiB", f"history.feature_rows={rule}", "run.overlap=true", ranks=4)
@@ -97,11 +112,13 @@ class FeatureCacheTest(PlantedJobTest):
         env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
         for of_history in ((), (*REPLACE, "history.entries=300")):
             job = (*of_history, "run.device=cuda", "train.epochs=2")
+            without = self.train("run.device=cuda", "train.epochs=2", ranks=3, env=env, program=EMULATED)
             expected = self.history(self.train(*job, ranks=3, env=env, program=EMULATED))
             for rule, more in (("counts", ()), ("auto", ("run.overlap=true",))):
                 found = self.train(*job, *more, f"history.memory={300 if of_history else 30}KiB", f"history.feature_rows={rule}", ranks=3, env=env, program=EMULATED)
                 self.assertEqual(self.history(found), expected)
                 self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
+                self.check_saved(found, without, ("pruned", "kept", "history") if of_history else ("kept",))
 
     def test_a_restart_may_have_another(self):
         expected = self.history(self.train("train.epochs=2"))

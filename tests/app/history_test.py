@@ -6,6 +6,7 @@ and depth of prefetching, in each scope, also where a job is cut and goes on els
 
 import json
 import os
+import re
 import shutil
 import unittest
 
@@ -128,6 +129,26 @@ class HistoryTest(PlantedJobTest):
             self.assertEqual((code, cut), (0, 15), output)
             self.assertEqual(self.history(self.report(self.output)), expected, scope)
 
+    def test_saved_bytes_of_epochs_that_were_cut(self):
+        # Without overlap no step is begun that a cut gives up.
+        for scope, sources in (("grid", ("pruned", "history")), ("lane", ("pruned",))):
+            job = (*ON, f"history.scope={scope}", "sampler.batch_size=150", "history.memory=1", "train.epochs=3")
+            shutil.rmtree(self.output, ignore_errors=True)
+            without, whole = (self.train(*some, ranks=3) for some in (job[3:4] + job[5:], job))
+            self.check_saved(whole, without, sources)
+            shutil.rmtree(self.output)
+            for cut in range(30):
+                code, output = espalier("train", self.config, *job, "run.restart=auto", "run.max_minutes=1e-9", ranks=3)
+                if code != 5:
+                    break
+            self.assertEqual(code, 0, output)
+            self.assertGreater(cut, 6)
+            found = self.report(self.output)
+            self.assertEqual([epoch["saved"] for epoch in found["epochs"]], [epoch["saved"] for epoch in whole["epochs"]])
+            mb = {source: sum(abs(epoch["saved"][source]) for epoch in found["epochs"]) / 1e6 for source in ("pruned", "kept", "history")}
+            self.assertIn(f"not fetched: {mb['pruned']:.3f} MB were pruned, {mb['kept']:.3f} MB kept here; history itself moved {mb['history']:.3f} MB",
+                          output)
+
     def test_what_checkpoints_hold(self):
         for scope in ("grid", "lane"):
             job = (*ON, "history.lag=3", f"history.scope={scope}")
@@ -223,8 +244,46 @@ class HistoryTest(PlantedJobTest):
         self.assertGreater(everything, 0.9 * 2 * 2500 / 2 * 800)
         self.assertLess(everything, 3 * 2 * 2500 / 2 * 800)
         self.assertLess(most("history.t_stale=1000", "history.stored=uint8"), 0.4 * everything)
-        self.assertLess(most("history.t_stale=1000", "history.entries=500"), 0.7 * everything)
+        self.assertLess(most("history.t_stale=1000", "history.entries=500"), 0.8 * everything)
         self.assertLess(most("history.t_stale=2"), everything)
+
+    def test_the_check_before_a_job_counts_what_plan_counts(self):
+        def planned(*job):
+            file = self.folder / "plan.json"
+            file.unlink(missing_ok=True)
+            self.succeed("plan", self.config, *job, "--ranks", 2, "-o", file)
+            return json.loads(file.read_text())["plan"]["memory"]["step"]
+
+        def checked(words, *job):
+            """The bytes of `words` that the check counts, and how exactly it says so."""
+            output = self.fail_with(4, [words, "run.memory_limit is"], "train", self.config, *job, "run.memory_limit=1KB", ranks=2)
+            number, unit = re.search(rf"{words} ([0-9.]+) (B|[KMG]iB),", output).groups()
+            one = 1024 ** "BKMG".index(unit[0])
+            return float(number) * one, 0.051 * one
+
+        for kind in ("replace", "variate"):
+            for scope in ("grid", "lane"):
+                for more in (("history.t_stale=20",), ("history.t_stale=3", "history.stored=uint8"), ("history.entries=300", "history.layers=[2]")):
+                    job = (f"history.kind={kind}", f"history.scope={scope}", *more)
+                    bytes_, error = checked("history", *job)
+                    self.assertGreater(bytes_, 10e3)
+                    self.assertAlmostEqual(planned(*job)["history"], bytes_, delta=error, msg=job)
+        job = ("history.memory=20KiB", "history.feature_rows=degree")
+        self.assertAlmostEqual(planned(*job)["features of others"], checked("history.memory", *job)[0], delta=1)
+        # Where nothing can hit nothing is kept.
+        for never in (("history.t_stale=1",), ("history.p_grad=0",), ("history.start=10000",)):
+            self.assertNotIn("history", planned("history.kind=replace", *never))
+
+    def test_history_that_does_not_fit_is_refused(self):
+        for scope, limit in (("grid", "1700KB"), ("lane", "2500KB")):
+            job = ("model.hidden=32", f"run.memory_limit={limit}")
+            wide = (*job, *ON, "history.t_stale=1000", f"history.scope={scope}")
+            self.train(*job)
+            self.fail_with(4, ["history ", "run.memory_limit is", "history.entries = N"], "train", self.config, *wide)
+            self.fail_with(4, ["history ", "a smaller history.entries"], "train", self.config, *wide, "history.entries=10000")
+            self.assertGreater(self.train(*wide, "history.entries=100", "train.epochs=3")["epochs"][-1]["history"]["hits"], 0)
+        self.fail_with(4, ["does not fit", "history.entries = N"], "plan", self.config, *wide, "run.memory_limit=15MB", "model.hidden=2000",
+                       "--ranks", 1)
 
     def test_what_is_refused(self):
         def refuse(words, *overrides):

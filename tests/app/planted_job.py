@@ -38,6 +38,23 @@ class PlantedJobTest(ProgramTest):
         self.succeed("-q", "train", self.config, *overrides, ranks=ranks, **more)
         return self.report(self.output)
 
+    def fetched(self, report):
+        """Bytes of each epoch, without gradients of embeddings."""
+        return [epoch["bytes"]["fetch"]["total"] - self.moved(epoch, "fetch/update") for epoch in report["epochs"]]
+
+    def moved(self, epoch, label):
+        return sum(volume["total"] for step, volume in epoch.get("steps", {}).items() if f"{step}/".startswith(f"{label}/"))
+
+    def check_saved(self, found, without, sources):
+        """What was fetched and what was saved are what is fetched without history, to the byte; `sources` were at work."""
+        for epoch, fetched, before in zip(found["epochs"], self.fetched(found), self.fetched(without), strict=True):
+            saved = epoch["saved"]
+            self.assertEqual(fetched + saved["pruned"] + saved["kept"] + saved["history"], before)
+            self.assertEqual(saved["history"], -self.moved(epoch, "fetch/history"))
+        for source, bytes_ in found["epochs"][-1]["saved"].items():
+            self.assertEqual(bytes_ != 0, source in sources, source)
+            self.assertEqual(bytes_ < 0, source in sources and source == "history", source)
+
     def history(self, report):
         return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid"), epoch.get("history")) for epoch in report["epochs"]] + [
             report["weights_digest"], report.get("test")]

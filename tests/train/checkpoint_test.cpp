@@ -60,6 +60,7 @@ EpochReport epoch_report(std::int64_t e) {
     epoch.seconds[stage] = {awkward(e), awkward(e + 1), awkward(e + 2)};
   for (const char* stage : {"sample", "fetch", "reduce", "evaluate"}) epoch.bytes[stage] = volume(e);
   for (const char* label : {"sample/ids", "sample/rows"}) epoch.steps[label] = volume(e + 1);
+  if (e % 2 == 0) epoch.saved = {(std::int64_t{1} << 53) + 1, e, -e};
   return epoch;
 }
 
@@ -96,6 +97,7 @@ Checkpoint checkpoint_of(std::int64_t epochs, std::int64_t batches, bool best, b
   if (test) c.state.confusion = {3, (std::int64_t{1} << 60) + 1, 0, 7};
   for (std::int64_t k = 0; k < batches; ++k) c.state.losses.push_back(awkward(k));
   c.state.counts = {0x8000000000000001u, batches, (std::int64_t{1} << 60) + 1, 99};
+  if (best) c.state.saved = {0, (std::int64_t{1} << 60) + 1, -5};
   for (std::int64_t e = 1; e <= epochs; ++e) c.history.push_back(epoch_report(e));
   c.config = "[train]\nepochs = 7 # \"quoted\" \\ and \xc3\xa9\n";
   c.seed = -5;
@@ -114,6 +116,12 @@ std::vector<std::uint8_t> bits(const T& values) {
 }
 std::uint64_t bits(double value) {
   return std::bit_cast<std::uint64_t>(value);
+}
+
+void expect_equal(const SavedBytes& a, const SavedBytes& b) {
+  EXPECT_EQ(a.pruned, b.pruned);
+  EXPECT_EQ(a.kept, b.kept);
+  EXPECT_EQ(a.history, b.history);
 }
 
 void expect_equal(const std::optional<Metrics>& a, const std::optional<Metrics>& b) {
@@ -160,6 +168,8 @@ void expect_equal(const EpochReport& a, const EpochReport& b) {
   }
   expect_equal(a.bytes, b.bytes);
   expect_equal(a.steps, b.steps);
+  ASSERT_EQ(a.saved.has_value(), b.saved.has_value());
+  if (a.saved) expect_equal(*a.saved, *b.saved);
 }
 
 // Tensors by name: their order is the file's.
@@ -187,6 +197,7 @@ void expect_equal(const Checkpoint& a, const Checkpoint& b) {
   EXPECT_EQ(a.state.confusion, b.state.confusion);
   EXPECT_EQ(bits(a.state.losses), bits(b.state.losses));
   expect_equal(a.state.counts, b.state.counts);
+  expect_equal(a.state.saved, b.state.saved);
   EXPECT_EQ(bits(a.standardization.mean), bits(b.standardization.mean));
   EXPECT_EQ(bits(a.standardization.deviation), bits(b.standardization.deviation));
   EXPECT_EQ(a.config, b.config);
@@ -240,9 +251,12 @@ TEST(Checkpoint, FilesOfTheFirstVersionStillRead) {
   auto expected = checkpoint_of(2, 5, true, true);
   // Which they did not have.
   expected.state.confusion.clear();
-  for (auto& epoch : expected.history)
+  expected.state.saved = {};
+  for (auto& epoch : expected.history) {
+    epoch.saved.reset();
     for (auto* volumes : {&epoch.bytes, &epoch.steps})
       for (auto& [label, volume] : *volumes) volume.rounds = 0;
+  }
   expect_equal(read_checkpoint(test_world(), "tests/train/checkpoint_of_one_rank.h5"), expected);
 }
 

@@ -96,6 +96,12 @@ class InputStoresOn {
   }
   void advance(const Space& space, PendingInputOn<Space>& pending, FetchMove move,
                std::string_view label) const;
+  /// Bytes that cross for the rows that a fetch has begun to ask for, their ids too; for those that
+  /// caches had they would have; and so for all that are not here of these minibatches. Of edges
+  /// nothing is counted. Not collective; the last has the host of a GPU wait.
+  std::int64_t asked_bytes(const PendingInputOn<Space>& pending) const;
+  std::int64_t cached_bytes(const PendingInputOn<Space>& pending) const;
+  std::int64_t remote_bytes(const Space& space, std::span<const MinibatchOn<Space>> minibatches) const;
   /// Collective over the process column: rows are those of this moment. The blocks of the
   /// `minibatches` that were asked for point to what is in `edges`.
   void finish(const Space& space, PendingInputOn<Space>& pending, std::span<MinibatchOn<Space>> minibatches,
@@ -184,6 +190,33 @@ void InputStoresOn<Space>::begin_counts(const Space& space, std::span<const Mini
         [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label, cache); });
   }
   if (edges_) edges_->begin_counts(space, minibatches, pending.edges, label);
+}
+
+template <class Space>
+std::int64_t InputStoresOn<Space>::asked_bytes(const PendingInputOn<Space>& pending) const {
+  std::int64_t bytes = 0;
+  for (std::size_t k = 0; k < tables(); ++k)
+    bytes += pending.fetches[k]->remote_rows() * table(k).fetched_bytes();
+  return bytes;
+}
+
+template <class Space>
+std::int64_t InputStoresOn<Space>::cached_bytes(const PendingInputOn<Space>& pending) const {
+  std::int64_t bytes = 0;
+  for (std::size_t k = 0; k < tables(); ++k)
+    bytes += pending.fetches[k]->cached_rows() * table(k).fetched_bytes();
+  return bytes;
+}
+
+template <class Space>
+std::int64_t InputStoresOn<Space>::remote_bytes(const Space& space,
+                                                std::span<const MinibatchOn<Space>> minibatches) const {
+  std::int64_t bytes = 0;
+  for (std::size_t k = 0; k < tables(); ++k)
+    with_lists(space, k, minibatches, [&](IdLists lists) {
+      bytes += table(k).count_remote(space, lists) * table(k).fetched_bytes();
+    });
+  return bytes;
 }
 
 template <class Space>

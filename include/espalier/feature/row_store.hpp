@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "espalier/base/half.hpp"
+#include "espalier/base/index_type.hpp"
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/comm/node_memory.hpp"
 #include "espalier/dense/matrix.hpp"
@@ -173,6 +174,11 @@ class RowStoreOn {
   std::int64_t remote_rows() const { return all_local() ? 0 : reach_.rows() - reach_.size(grid_->row()); }
   /// Does every rank of the grid read all rows of H where they lie?
   bool all_local() const { return reach_.parts() == 1; }
+  /// What crosses for a row of another rank: its number, asked for, and the row.
+  std::int64_t fetched_bytes() const { return index_bytes(ids()) + row_bytes(); }
+  /// How many rows of `lists` a fetch would have to ask other ranks for, or to find in a cache. Not
+  /// collective. On a GPU the host waits once.
+  std::int64_t count_remote(const Space& space, IdLists lists) const;
   /// Is reading a row here as cheap as reading a copy of it? Not over the bus.
   bool rows_are_near() const;
 
@@ -275,7 +281,7 @@ class RowStoreOn {
                     std::string_view label) const;
 
   std::shared_ptr<const EntryIndexOn<Space>> entries_;  ///< of rows of entries, or null
-  mutable PendingFetchOn<Space> fetch_;                 ///< of fetch(), for its memory
+  mutable PendingFetchOn<Space> fetch_;                 ///< of fetch() and its like, for its memory
   std::int32_t version_ = 0;                            ///< how often rows have changed
   Array<Space, std::int32_t> changed_;  ///< [my rows] the version since which each is as it is;
                                         ///< empty while none has changed

@@ -32,9 +32,23 @@ double edge_bytes(const GraphInfo& graph, const Config& config, double share);
 double embedding_bytes(const GraphInfo& graph, const Config& config, double share, std::int64_t replication,
                        bool training);
 
+/// Bytes of rows that are kept, and of what they are found by: with a GPU the latter is memory of
+/// the host.
+struct KeptRows {
+  double rows = 0, found_by = 0;
+  double all() const { return rows + found_by; }
+};
+
+/// Of a rank of so many: rows that history holds, and that steps have written which it does not
+/// hold yet (feature/history_cache.hpp), as many as training will ever have at once. How many rows
+/// a minibatch has is known from sampler.* and the mean degree alone, rather too many than too few:
+/// no sample is drawn. 0 where none can be read.
+KeptRows history_bytes(const GraphInfo& graph, const Config& config, std::int64_t ranks);
+
 /// Of a rank that holds `share` of the vertices: copies of rows of features that others own
-/// (feature/row_cache.hpp), the most that history.memory allows and that there are.
-double cached_bytes(const GraphInfo& graph, const Config& config, double share);
+/// (feature/row_cache.hpp), the most that there are and that history, which takes so many bytes,
+/// leaves of history.memory.
+KeptRows cached_bytes(const GraphInfo& graph, const Config& config, double share, double of_history);
 
 /// "512 B", "1.5 GiB".
 std::string bytes_in_words(double bytes);
@@ -65,7 +79,8 @@ struct ResidentMemory {
   double topology = 0;
   double features = 0;
   double embeddings = 0;
-  double cached = 0;      ///< history.memory: features that others own
+  KeptRows history;       ///< embeddings of earlier steps
+  KeptRows cached;        ///< history.memory: features that others own
   double evaluation = 0;  ///< blocks of hidden layers: input, own share and result of one layer
   double model = 0;       ///< weights, gradients, optimiser state, best weights
   double loading = 0;     ///< the matrix as read beside the one with self-loops, before the
@@ -73,7 +88,8 @@ struct ResidentMemory {
   double exchange = 0;    ///< staged-oblivious: a foreign block row, or a copy of one's own on
                           ///< its way out
   double total() const {
-    return owners + std::max(topology + features + embeddings + cached + evaluation + model + exchange,
+    return owners + std::max(topology + features + embeddings + history.all() + cached.all() + evaluation +
+                                 model + exchange,
                              topology + loading);
   }
 };
@@ -123,6 +139,10 @@ std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication);
 /// What sampler.bulk stands for: as many minibatches as fit in sample_memory when it is "auto";
 /// never more than an epoch has.
 std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication);
+
+/// What a job may do about rows that it keeps, as words that go on with a list: ", a smaller
+/// history.entries".
+std::string history_cures(const JobSize& job);
 
 /// Throws UserError(kMemory) where what stays in memory is more than there is.
 void check_memory(const JobSize& job, std::int64_t replication);

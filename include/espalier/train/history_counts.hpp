@@ -23,7 +23,24 @@ struct HistoryCounts {
   void add(const HistoryCounts& other);
 };
 
+/// Bytes of input rows that other ranks own, and of the ids that they are asked for by, that were
+/// not moved: those of the stage `fetch` are fewer by the sum of the three than without history and
+/// history.memory (but for corrections and gradients of embeddings).
+struct SavedBytes {
+  std::int64_t pruned = 0;   ///< of the sample, and not of what history has left of it
+  std::int64_t kept = 0;     ///< of what was left, those of which a copy was here
+  std::int64_t history = 0;  ///< at most 0: what history moved for that, fetch/history
+
+  bool any() const { return pruned != 0 || kept != 0 || history != 0; }
+  void add(const SavedBytes& other) {
+    pruned += other.pruned;
+    kept += other.kept;
+    history += other.history;
+  }
+};
+
 /// Collective. The sum over all ranks.
+SavedBytes sum_over_ranks(const SavedBytes& mine, const Communicator& comm);
 HistoryCounts sum_over_ranks(const HistoryCounts& mine, const Communicator& comm);
 
 }  // namespace espalier

@@ -74,6 +74,7 @@ struct EpochReport {
   std::optional<HistoryCounts> history;             ///< of training with history
   std::vector<HeldHistory> held;                    ///< and what its caches held at the end
   std::optional<FeatureCacheCounts> feature_cache;  ///< with history.memory, as bytes
+  std::optional<SavedBytes> saved;                  ///< with either, of the whole epoch
   std::optional<Dealing> dealing;                   ///< of training on several ranks, as
                                                     ///< seconds and bytes
   std::map<std::string, StageSeconds> seconds;      ///< "total" and the stages
@@ -141,6 +142,9 @@ std::string dealing_line(const std::vector<EpochReport>& epochs);
 /// What history spared, or, where it prunes nothing, knew; and, audited, what it held after the
 /// last epoch. Empty without.
 std::string history_lines(const std::vector<EpochReport>& epochs, bool prunes);
+
+/// What history and kept rows saved between ranks; empty where nothing was.
+std::string saved_line(const std::vector<EpochReport>& epochs);
 
 /// A table stage or step | messages | bytes | per rank | max rank | predicted | counted /
 /// predicted, over epochs.

@@ -34,6 +34,7 @@ template <class Space>
 struct TrainingStepOn {
   std::vector<MinibatchOn<Space>> minibatches;
   std::int64_t remote_rows = 0, cached_rows = 0;  ///< asked of others; kept copies of theirs
+  SavedBytes saved = {};                          ///< but for what history moved
   /// Which embeddings each minibatch reads; of all vertices: empty.
   std::vector<Array<Space, std::int64_t>> embedded = {};
   /// With history: what the minibatches were, and what they read from it. Empty where it does
@@ -101,6 +102,7 @@ class StepPipelineOn {
   bool begin_step();
   void take_sampled(Epoch& epoch, bool ahead, TrainingStepOn<Space>& step);
   void draw_needed(Epoch& epoch, std::int64_t number, TrainingStepOn<Space>& step);
+  SavedBytes saved_by(const PrunedStepOn<Space>& pruned, const PendingInputOn<Space>& pending) const;
   void expect(Epoch& epoch);
   void sample_ahead(Epoch& epoch);
   void foresee(Epoch& epoch);

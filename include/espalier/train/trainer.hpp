@@ -96,6 +96,7 @@ class TrainerOn {
   TrainingState state(bool within_epoch);
   SampleCounts counts_of_done();
   HistoryCounts history_of_done();
+  SavedBytes saved_of_done();
   FeatureCacheCounts feature_cache_of_done() const;
   std::vector<double> losses_of_done(const EpochPlan& plan);
   void train_step(const EpochPlan& plan, std::int64_t step, const TrainingStepOn<Space>& work);
@@ -137,6 +138,7 @@ class TrainerOn {
   Matrix<float, Space> loss_gradient_;
   std::unique_ptr<TrainingHistoryOn<Space>> history_;  ///< or null
   HistoryCounts history_counts_;                       ///< of this run in the epoch: mine
+  SavedBytes saved_;                                   ///< the same, but for what history moved
   EdgesOn<Space> edges_;
   InputMatrices<Space> inputs_;                            ///< of the step that computes
   std::vector<Matrix<float, Space>> embedding_gradients_;  ///< of its minibatches
@@ -157,6 +159,7 @@ class TrainerOn {
                                          ///< run has done
   SampleCounts restored_counts_;         ///< the same
   HistoryCounts restored_history_;
+  SavedBytes restored_saved_;
   TrainingResult result_;
   StageTimers timers_;
   StageClock<Space> clock_;

@@ -42,6 +42,7 @@ struct TrainingState {
   std::vector<double> losses;
   SampleCounts counts;
   HistoryCounts history;  ///< zeros without history
+  SavedBytes saved;       ///< zeros without history and history.memory
 };
 
 }  // namespace espalier
