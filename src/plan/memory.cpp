@@ -355,6 +355,9 @@ std::string history_cures(const JobSize& job) {
 std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   const auto& sampler = job.config.sampler;
   const auto batches = count_batches(job.graph.train, sampler.batch_size);
+  // A step draws its own minibatches (history.draw): windows beyond it would be drawn in vain.
+  if (job.training && job.config.history.draw == "needed")
+    return std::min(job.config.train.batches_per_step.value.value_or(job.ranks), batches);
   if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
   const auto block_rows = job.config.grid.topology == "replicated" ? 1 : job.ranks / replication;
   return automatic_bulk(shape_of_picks(job.graph, job.config, job.ranks),

@@ -32,10 +32,7 @@ EpochPlan plan_of_epoch(const TrainingJobOn<Space>& job, std::int64_t epoch) {
 template <class Space>
 StepPipelineOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead)
     : plan(plan_of_epoch(job, start.epoch)),
-      // What history draws by itself is not to be drawn beside it.
-      sampler(job.grid.host(), job.sampler, plan,
-              job.config.history.draw == "needed" ? job.batches_per_step : job.bulk, ahead,
-              plan.step_begin(start.step)) {}
+      sampler(job.grid.host(), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
 
 template <class Space>
 StepPipelineOn<Space>::StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job,

@@ -45,6 +45,8 @@ class NeededDrawTest(PlantedJobTest):
             self.assertEqual(b["sampled_edges"], b["history"]["edges"])
             self.assertEqual(b["input_rows"], b["history"]["input_rows"])
             self.assertEqual(b["history"]["edges"], a["history"]["edges"])
+            self.assertGreater(a["saved"]["pruned"], 0)
+            self.assertEqual(set(b["saved"]), {"kept", "history"}, "nobody knows what was not drawn")
         last = [report["epochs"][-1]["bytes"]["sample"] for report in (whole, found)]
         self.assertLess(last[1]["total"], 0.8 * last[0]["total"])
         for stage in ("sample", "fetch"):

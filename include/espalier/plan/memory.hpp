@@ -137,7 +137,7 @@ std::int64_t sample_memory(const JobSize& job, std::int64_t replication);
 std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication);
 
 /// What sampler.bulk stands for: as many minibatches as fit in sample_memory when it is "auto";
-/// never more than an epoch has.
+/// never more than an epoch has; a step's where history draws them (history.draw).
 std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication);
 
 /// What a job may do about rows that it keeps, as words that go on with a list: ", a smaller
