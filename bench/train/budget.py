@@ -67,6 +67,7 @@ def main():
     parser.add_argument("--memory", default="16MiB")
     parser.add_argument("--share", type=float, default=1)
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--graph", default="", help="what the picture calls it")
     parser.add_argument("--json", help="where shares of the last epoch go, too, for history_figures.py")
     options, overrides = parser.parse_known_args()
     memory = int(float(options.memory[:-3]) * UNITS[options.memory[-3:]])
@@ -104,7 +105,7 @@ def main():
 
     if options.json:
         last = {name: sent(report)[1] / sent(none)[1] for name, report in bars.items()}
-        pathlib.Path(options.json).write_text(json.dumps({"memory": options.memory, "last": last}, indent=1) + "\n")
+        pathlib.Path(options.json).write_text(json.dumps({"graph": options.graph, "memory": options.memory, "last": last}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

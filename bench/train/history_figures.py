@@ -76,7 +76,7 @@ def plot_keys(axes, points):
     right.axhline(points["none"], color="grey", linewidth=0.8)
     axes.set(xscale="log", xlabel="t_stale", ylabel="input rows left (solid)", ylim=(0, 1), title="What is spared, and what it costs")
     axes.set_xticks(T_STALE, [str(steps) for steps in T_STALE])
-    axes.legend(fontsize=7, loc="center right")
+    axes.legend(fontsize=7, loc="lower left")
     right.set_ylabel(f"accuracy after {points['epochs']} epochs (dotted; none: grey)")
 
 
@@ -86,7 +86,7 @@ def plot_bars(axes, budgets):
     for k, (name, colour) in enumerate(zip(names, COLOURS)):
         axes.bar([at + (k - 2.5) * width for at in range(len(budgets))], [budget["last"][name] for budget in budgets], width, color=colour,
                  label=name)
-    axes.set_xticks(range(len(budgets)), [budget["memory"] for budget in budgets])
+    axes.set_xticks(range(len(budgets)), [f"{budget['graph']}\n{budget['memory']}" for budget in budgets])
     axes.set(xlabel="memory per rank", ylabel="bytes left", title="One budget, four ranks", ylim=(0, 1))
     axes.legend(fontsize=7)
 

@@ -94,12 +94,12 @@ void copy_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, const Id* ids, s
 
 template <class S>
 void gather_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, ConstMatrixView<S, Cuda> own,
-                 const std::int64_t* source, MatrixView<float, Cuda> to) {
+                 const std::int64_t* source, MatrixView<Gathered<S>, Cuda> to) {
   ESPALIER_CHECK(to.columns == from.columns && to.columns == own.columns, "{} and {} columns -> {}",
                  from.columns, own.columns, to.columns);
   const RowOfTwo<S> row_of = {from.data, own.data, source, from.columns};
-  in_packs<S>(from) && in_packs<S>(own) && in_packs<float>(to) ? copy_with_packs<4>(cuda, row_of, to)
-                                                               : copy_with_packs<1>(cuda, row_of, to);
+  in_packs<S>(from) && in_packs<S>(own) && in_packs<Gathered<S>>(to) ? copy_with_packs<4>(cuda, row_of, to)
+                                                                     : copy_with_packs<1>(cuda, row_of, to);
 }
 
 #define ESPALIER_INSTANTIATE(S)                                                                        \
@@ -108,8 +108,9 @@ void gather_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, ConstMatrixVie
   template void copy_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, const std::int64_t*, std::int64_t, \
                              MatrixView<S, Cuda>);                                                     \
   template void gather_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, ConstMatrixView<S, Cuda>,        \
-                               const std::int64_t*, MatrixView<float, Cuda>);
+                               const std::int64_t*, MatrixView<Gathered<S>, Cuda>);
 ESPALIER_INSTANTIATE(float)
+ESPALIER_INSTANTIATE(double)
 ESPALIER_INSTANTIATE(Half)
 ESPALIER_INSTANTIATE(BFloat16)
 #undef ESPALIER_INSTANTIATE

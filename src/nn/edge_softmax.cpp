@@ -26,18 +26,6 @@ void largest_scores(const T* scores, std::int64_t count, std::int64_t heads, T* 
     for (std::int64_t h = 0; h < heads; ++h) most[h] = std::max(most[h], scores[k * heads + h]);
 }
 
-/// Marks the weights of a row that dropout takes.
-template <class T>
-void mark_dropped(RandomStream stream, std::int64_t row, std::uint32_t threshold, T* weights,
-                  std::int64_t count) {
-  stream.row = static_cast<std::uint64_t>(row);
-  for (std::int64_t at = 0; at < count; at += kMasksPerBlock) {
-    const auto words = random_block(stream, static_cast<std::uint64_t>(at / kMasksPerBlock));
-    for (int k = 0; k < kMasksPerBlock && at + k < count; ++k)
-      weights[at + k] = marked(weights[at + k], dropout_keeps(words, k, threshold));
-  }
-}
-
 }  // namespace
 
 template <class T>

@@ -54,4 +54,16 @@ ESPALIER_HD inline T product_of(const T* a, const T* b, std::int64_t width) {
   return ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
 }
 
+/// Marks the weights of a row that dropout takes. On the host.
+template <class T>
+inline void mark_dropped(RandomStream stream, std::int64_t row, std::uint32_t threshold, T* weights,
+                         std::int64_t count) {
+  stream.row = static_cast<std::uint64_t>(row);
+  for (std::int64_t at = 0; at < count; at += kMasksPerBlock) {
+    const auto words = random_block(stream, static_cast<std::uint64_t>(at / kMasksPerBlock));
+    for (int k = 0; k < kMasksPerBlock && at + k < count; ++k)
+      weights[at + k] = marked(weights[at + k], dropout_keeps(words, k, threshold));
+  }
+}
+
 }  // namespace espalier

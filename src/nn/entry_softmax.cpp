@@ -7,18 +7,6 @@ namespace espalier {
 
 namespace {
 
-/// Marks the weights of a row that dropout takes.
-template <class T>
-void mark_dropped(RandomStream stream, std::int64_t row, std::uint32_t threshold, T* weights,
-                  std::int64_t count) {
-  stream.row = static_cast<std::uint64_t>(row);
-  for (std::int64_t at = 0; at < count; at += kMasksPerBlock) {
-    const auto words = random_block(stream, static_cast<std::uint64_t>(at / kMasksPerBlock));
-    for (int k = 0; k < kMasksPerBlock && at + k < count; ++k)
-      weights[at + k] = marked(weights[at + k], dropout_keeps(words, k, threshold));
-  }
-}
-
 /// Calls use(first entry, entries) for each part of row i; entries counted from the block's first.
 template <class Use>
 void for_each_part(const BlockView<Cpu>& block, bool by_relation, std::int64_t i, const Use& use) {

@@ -11,10 +11,10 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
+#include "espalier/dense/gather.hpp"
 #include "espalier/nn/batch_norm.hpp"
 #include "espalier/nn/layer_norm.hpp"
 #include "espalier/nn/network.hpp"
-#include "joined_rows.hpp"
 #include "layers.inl.hpp"
 #include "row_sum.hpp"
 #include "typed_input.hpp"
@@ -263,7 +263,7 @@ void Network<T, Space>::join(const Space& space, int layer, const Pass& pass) {
                  "{} rows for {} computed, {} for {} cached", computed.rows, rows.computed.size(),
                  cached.rows, rows.cached.size());
   kept.joined.resize(rows.needed(), computed.columns);
-  join_rows<T>(space, computed, cached, rows.place.data(), kept.joined);
+  gather_rows<T>(space, computed, cached, rows.place.data(), kept.joined);
   if (shape_.dropout > 0)
     dropout<T>(space, mask_of(pass, Purpose::kDropout, layer), shape_.dropout, kept.joined, kept.joined);
 }
@@ -280,7 +280,7 @@ void Network<T, Space>::backward_of_join(const Space& space, int layer, const Pa
     dropout<T>(space, mask_of(pass, Purpose::kDropout, layer), shape_.dropout, gradient_, gradient_);
   std::swap(all, gradient_);
   gradient_.resize(computed.size(), all.columns);
-  pick_rows<T>(space, all, computed.columns.data(), gradient_);
+  copy_rows<T>(space, all, computed.columns.data(), 0, gradient_);
 }
 
 // ---- jumping knowledge ----

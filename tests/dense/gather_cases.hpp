@@ -32,6 +32,14 @@ struct ShiftedMatrix {
   S entry(std::int64_t i, std::int64_t j) const { return host[i * f + j]; }
 };
 
+template <class S>
+Gathered<S> number_of(S x) {
+  if constexpr (std::is_same_v<S, double>)
+    return x;
+  else
+    return to_float(x);
+}
+
 template <class T, class Space>
 Matrix<T> matrix_from(const Space& space, const Matrix<T, Space>& matrix) {
   Matrix<T> on_host(matrix.rows, matrix.columns);
@@ -51,7 +59,7 @@ void expect_copied(const Space& space, const ShiftedMatrix<S, Space>& from, std:
   const auto copied = matrix_from(space, to);
   for (std::int64_t k = 0; k < rows; ++k)
     for (std::int64_t j = 0; j < from.f; ++j)
-      EXPECT_EQ(to_float(copied(k, j)), to_float(from.entry(ids[k] - kFirst, j)));
+      EXPECT_EQ(number_of(copied(k, j)), number_of(from.entry(ids[k] - kFirst, j)));
 }
 
 template <class S, class Space>
@@ -63,13 +71,13 @@ void expect_gathered(const Space& space, const ShiftedMatrix<S, Space>& from,
     if (random() % 3 == 0) place = ~place;
   }
   const auto on_space = array_on(space, source);
-  Matrix<float, Space> to(rows, from.f);
+  Matrix<Gathered<S>, Space> to(rows, from.f);
   gather_rows<S>(space, from.view, own.view, on_space.data(), to);
   const auto gathered = matrix_from(space, to);
   for (std::int64_t k = 0; k < rows; ++k)
     for (std::int64_t j = 0; j < from.f; ++j)
       EXPECT_EQ(gathered(k, j),
-                to_float(source[k] < 0 ? own.entry(~source[k], j) : from.entry(source[k], j)));
+                number_of(source[k] < 0 ? own.entry(~source[k], j) : from.entry(source[k], j)));
 }
 
 template <class S, class Space>
@@ -88,7 +96,8 @@ void check_gather(const Space& space, Placement placement, S (*narrow)(float)) {
       }
 }
 
-inline float unchanged(float x) {
+template <class S>
+S unchanged(float x) {
   return x;
 }
 

@@ -7,7 +7,8 @@ namespace {
 
 TEST(Gather, RowsAreThoseThatAreNamed) {
   for (const int threads : {1, 2}) {
-    check_gather<float>(Cpu{threads}, Placement::kDevice, unchanged);
+    check_gather<float>(Cpu{threads}, Placement::kDevice, unchanged<float>);
+    check_gather<double>(Cpu{threads}, Placement::kDevice, unchanged<double>);
     check_gather<Half>(Cpu{threads}, Placement::kDevice, to_half);
   }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "espalier/base/execution.hpp"
 #include "espalier/base/half.hpp"
@@ -13,21 +14,25 @@
 
 namespace espalier {
 
-/// to[k] = from[ids[k] - first], in the type they have. from [any, f] of float or Half, on a GPU
-/// also BFloat16; ids [rows], of int32_t or int64_t, memory of the space; to [rows, f].
+/// to[k] = from[ids[k] - first], in the type they have. from [any, f] of float, double or Half, on
+/// a GPU also BFloat16; ids [rows], of int32_t or int64_t, memory of the space; to [rows, f].
 template <class S, class Id>
 void copy_rows(const Cpu&, ConstMatrixView<S> from, const Id* ids, std::int64_t first, MatrixView<S> to);
 template <class S, class Id>
 void copy_rows(const Cuda&, ConstMatrixView<S, Cuda> from, const Id* ids, std::int64_t first,
                MatrixView<S, Cuda> to);
 
-/// to[k] = from[source[k]], or own[~source[k]] where that is negative, converted to float32. from,
-/// own [any, f] of the same types; source [rows], memory of the space; to [rows, f].
+/// What rows of S are gathered as.
+template <class S>
+using Gathered = std::conditional_t<std::is_same_v<S, double>, double, float>;
+
+/// to[k] = from[source[k]], or own[~source[k]] where that is negative, converted to float32; double
+/// stays. from, own [any, f] of the same types; source [rows], memory of the space; to [rows, f].
 template <class S>
 void gather_rows(const Cpu&, ConstMatrixView<S> from, ConstMatrixView<S> own, const std::int64_t* source,
-                 MatrixView<float> to);
+                 MatrixView<Gathered<S>> to);
 template <class S>
 void gather_rows(const Cuda&, ConstMatrixView<S, Cuda> from, ConstMatrixView<S, Cuda> own,
-                 const std::int64_t* source, MatrixView<float, Cuda> to);
+                 const std::int64_t* source, MatrixView<Gathered<S>, Cuda> to);
 
 }  // namespace espalier
