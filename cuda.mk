@@ -58,9 +58,13 @@ build/cuda/obj/%.cu.o build/cuda/obj/%.cu.ptxas: src/%.cu | deps
 	@to=build/cuda/obj/$*.cu; $(NVCC) $(CPPFLAGS) $(MPI_INCLUDES) $(NVCCFLAGS) -Xptxas -v -MMD -MP -MF $$to.d -c -o $$to.o $< 2> $$to.ptxas; \
 	status=$$?; sed '/^ptxas info /d; /bytes stack frame,/d' $$to.ptxas >&2; exit $$status
 
-$(foreach room,$(ROOMS),$(eval build/cuda/obj/$(room)/kernels_of_room.cu: $(filter src/$(room)/%,$(KERNEL_SOURCES))))
-build/cuda/obj/%/kernels_of_room.cu:
-	@mkdir -p $(@D) && printf '#include "%s"\n' $^ > $@
+# A list is made anew only where it differs, as when a file has gone.
+.PHONY: files-of-rooms
+.PRECIOUS: build/cuda/obj/%/kernels_of_room.cu
+files-of-rooms:
+build/cuda/obj/%/kernels_of_room.cu: files-of-rooms
+	@mkdir -p $(@D) && printf '#include "%s"\n' $(filter src/$*/%,$(KERNEL_SOURCES)) > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 build/cuda/obj/%/kernels_of_room.cu.o: build/cuda/obj/%/kernels_of_room.cu | deps
 	@echo "nvcc   kernels of src/$*"
