@@ -134,9 +134,9 @@ void GridHistoryOn<Space>::find(const Space& space, std::span<const MinibatchOn<
   for (std::size_t b = 0; b < minibatches.size(); ++b) {
     std::vector<std::uint8_t> of_list;
     for (const auto v : lists[b]) of_list.push_back(masks[asked.place(v)]);
-    found.push_back(flags_of(space, shape(), minibatches[b], [&](std::size_t l, std::int64_t i) {
-      return (of_list[i] >> l & 1) != 0 ? 0 : -1;
-    }));
+    found.push_back(
+        flags_of(space, shape(), part_.step(), minibatches[b], lists[b],
+                 [&](std::size_t l, std::int64_t i) { return (of_list[i] >> l & 1) != 0 ? 0 : -1; }));
     for (auto& slots : found.back().slots) slots.clear();
   }
   const auto cost = history_find_cost(world.size(), static_cast<double>(asked.keys.size()));

@@ -1,5 +1,8 @@
 // A cache of history on the CPU.
+#include "espalier/base/philox.hpp"
 #include "history_cache.inl.hpp"
+#include "history_rows.hpp"
+#include "history_state.inl.hpp"
 
 namespace espalier {
 
@@ -8,6 +11,17 @@ HistoryPrecision history_precision_of(const std::string& name) {
   if (name == "fp16") return HistoryPrecision::kFloat16;
   if (name == "uint8") return HistoryPrecision::kUint8;
   usage_error("history rows are stored as fp32, fp16 or uint8, not as {}", name);
+}
+
+bool computes_anyway(const HistoryShape& shape, std::int64_t step, std::int64_t batch, int layer,
+                     std::int64_t vertex) {
+  const RandomStream stream = {shape.seed,
+                               Purpose::kRecompute,
+                               static_cast<std::uint64_t>(step),
+                               static_cast<std::uint64_t>(batch),
+                               static_cast<std::uint64_t>(layer),
+                               static_cast<std::uint64_t>(vertex)};
+  return shape.recompute > 0 && random_block(stream, 0)[0] >> 32 < shape.recompute;
 }
 
 std::int64_t history_row_bytes(HistoryPrecision precision, std::int64_t width) {

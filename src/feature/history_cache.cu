@@ -1,6 +1,8 @@
 // A cache of history on a GPU: rows in its memory, a thread for each word or element.
 #include "espalier/base/launch.hpp"
 #include "history_cache.inl.hpp"
+#include "history_rows.hpp"
+#include "history_state.inl.hpp"
 
 namespace espalier {
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "drawn_rows.hpp"
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
@@ -268,7 +269,8 @@ void Network<T, Space>::join(const Space& space, int layer, const Pass& pass) {
     dropout<T>(space, mask_of(pass, Purpose::kDropout, layer), shape_.dropout, kept.joined, kept.joined);
 }
 
-/// gradient_ of what layer + 1 read becomes that of the rows which were computed. After ReLU what
+/// gradient_ of what layer + 1 read becomes that of the rows which were computed, those that a draw
+/// has chosen with their weight: needed_gradients() stay without. After ReLU what
 /// was read is positive exactly where a gradient goes on: no mask need be drawn again.
 template <class T, class Space>
 void Network<T, Space>::backward_of_join(const Space& space, int layer, const Pass& pass) {
@@ -281,6 +283,10 @@ void Network<T, Space>::backward_of_join(const Space& space, int layer, const Pa
   std::swap(all, gradient_);
   gradient_.resize(computed.size(), all.columns);
   copy_rows<T>(space, all, computed.columns.data(), 0, gradient_);
+  if (history_->recomputed.empty()) return;
+  const auto& drawn = history_->recomputed[static_cast<std::size_t>(layer - 1)];
+  if (!drawn.empty())
+    scale_drawn_rows<T>(space, drawn.data(), computed.positions.data(), history_->weight, gradient_);
 }
 
 // ---- jumping knowledge ----

@@ -143,7 +143,8 @@ KeptRows history_bytes(const GraphInfo& graph, const Config& config, std::int64_
   const auto& history = config.history;
   const bool variate = history.kind == "variate";
   const double share = variate ? 1 : history.p_grad;  // of the rows that are needed
-  if (history.kind == "none" || share == 0 || history.t_stale <= history.lag) return {};
+  if (history.kind == "none" || share == 0 || history.t_stale <= history.lag || history.recompute >= 1)
+    return {};
   const auto batches = count_batches(graph.train, config.sampler.batch_size),
              together = std::max<std::int64_t>(
                  1, std::min(config.train.batches_per_step.value.value_or(ranks), batches));

@@ -77,6 +77,8 @@ void visit_saved(State& c, Visit visit) {
   visit("saved_history", c.state.saved.history);
 }
 
+constexpr const char* kRecomputed = "history_recomputed";  // earlier versions have none
+
 constexpr const char* kConfusion = "test_confusion";  // counts as a list of JSON, row after row
 
 // The test split of a task with these metrics, by read(name, integer or double).
@@ -112,6 +114,7 @@ void write_attributes(const hdf5::Handle& file, const Checkpoint& checkpoint) {
   };
   visit_numbers(checkpoint, write);
   if (checkpoint.state.history.needed > 0) visit_history(checkpoint, write);
+  if (const auto count = checkpoint.state.history.recomputed; count > 0) write(kRecomputed, count);
   if (checkpoint.state.saved.any()) visit_saved(checkpoint, write);
   if (const auto& test = checkpoint.state.test) {
     for (const auto& score : test->scores) write(("test_" + score.name).c_str(), score.value);
@@ -328,6 +331,7 @@ Checkpoint read_whole_file(const std::string& path) {
   if (version != 1) refuse(path, fmt::format("is of version {}; this program reads version 1", version));
   visit_numbers(checkpoint, read);
   if (H5Aexists(file.id(), "history_needed_rows") > 0) visit_history(checkpoint, read);
+  if (H5Aexists(file.id(), kRecomputed) > 0) read(kRecomputed, state.history.recomputed);
   if (H5Aexists(file.id(), "saved_pruned") > 0) visit_saved(checkpoint, read);
   for (const auto* task : task_kinds())
     if (H5Aexists(file.id(), fmt::format("test_{}", task->metrics.front().name).c_str()) > 0)

@@ -10,14 +10,13 @@
 namespace espalier {
 
 void score_rows(const Cpu& cpu, const PrunedLayer& layer, ConstMatrixView<float> dh,
-                Buffer<HistoryCandidate>& candidates) {
+                Buffer<HistoryCandidate>& candidates, const std::uint8_t* recomputed) {
   ESPALIER_CHECK(dh.rows == layer.needed(), "{} gradients for {} needed rows", dh.rows, layer.needed());
   candidates.resize(static_cast<std::size_t>(dh.rows));
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
   for (std::int64_t c = 0; c < dh.rows; ++c) {
     const auto place = layer.place[c];
-    const auto vertex = place < 0 ? layer.cached.vertices[~place] : layer.computed.vertices[place];
-    candidates[c] = {score_bits(score_of_row(dh.row(c), dh.columns)), vertex, place};
+    candidates[c] = candidate_of(layer, place, score_bits(score_of_row(dh.row(c), dh.columns)), recomputed);
   }
 }
 
@@ -47,7 +46,7 @@ HistoryChoice choose_history(std::span<const HistoryCandidate> candidates, std::
   for (const auto& candidate : candidates) {
     const bool is_stable = stable > 0 && key(candidate) <= last;
     if (is_stable && !candidate.cached()) choice.admitted.push_back(candidate);
-    if (!is_stable && candidate.cached()) choice.evicted.push_back(candidate);
+    if (!is_stable && candidate.seen()) choice.evicted.push_back(candidate);
   }
   return choice;
 }

@@ -13,26 +13,25 @@ constexpr int kScoredOfBlock = kBlockThreads / kScoreLanes;
 
 // Eight lanes have a row; those behind the last one take part in the shuffles.
 __global__ void __launch_bounds__(kBlockThreads)
-    score_rows_kernel(PrunedLayer layer, MatrixView<const float, Cuda> dh, HistoryCandidate* candidates) {
+    score_rows_kernel(PrunedLayer layer, MatrixView<const float, Cuda> dh, HistoryCandidate* candidates,
+                      const std::uint8_t* recomputed) {
   const auto row = static_cast<std::int64_t>(blockIdx.x) * kScoredOfBlock + threadIdx.x / kScoreLanes;
   const int lane = static_cast<int>(threadIdx.x) % kScoreLanes;
   double sum = row < dh.rows ? partial_score(dh.row(row), dh.columns, lane) : 0;
   for (int distance = kScoreLanes / 2; distance > 0; distance /= 2)
     sum += __shfl_xor_sync(kAllLanes, sum, distance);
   if (row >= dh.rows || lane != 0) return;
-  const auto place = layer.place[row];
-  const auto vertex = place < 0 ? layer.cached.vertices[~place] : layer.computed.vertices[place];
-  candidates[row] = {score_bits(sum), vertex, place};
+  candidates[row] = candidate_of(layer, layer.place[row], score_bits(sum), recomputed);
 }
 
 }  // namespace
 
 void score_rows(const Cuda& cuda, const PrunedLayer& layer, ConstMatrixView<float, Cuda> dh,
-                DeviceArray<HistoryCandidate>& candidates) {
+                DeviceArray<HistoryCandidate>& candidates, const std::uint8_t* recomputed) {
   ESPALIER_CHECK(dh.rows == layer.needed(), "{} gradients for {} needed rows", dh.rows, layer.needed());
   candidates.resize(static_cast<std::size_t>(dh.rows));
   launch(cuda, "score_rows", score_rows_kernel, dim3(blocks_for(dh.rows, kScoredOfBlock)),
-         dim3(kBlockThreads), layer, dh, candidates.data());
+         dim3(kBlockThreads), layer, dh, candidates.data(), recomputed);
 }
 
 }  // namespace espalier

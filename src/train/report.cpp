@@ -85,8 +85,9 @@ Json dealing_json(const Dealing& dealing) {
 }
 
 Json history_json(const HistoryCounts& counts) {
-  Json json = {{"needed_rows", counts.needed}, {"hits", counts.hits},       {"input_rows", counts.inputs},
-               {"edges", counts.entries},      {"written", counts.written}, {"evicted", counts.evicted}};
+  Json json = {{"needed_rows", counts.needed}, {"hits", counts.hits},     {"recomputed", counts.recomputed},
+               {"input_rows", counts.inputs},  {"edges", counts.entries}, {"written", counts.written},
+               {"evicted", counts.evicted}};
   if (counts.knows_sample()) {
     json["input_rows_of_sample"] = counts.inputs_before;
     json["edges_of_sample"] = counts.entries_before;
@@ -123,6 +124,7 @@ std::vector<HeldHistory> held_from(const Json& json) {
 HistoryCounts history_from(const Json& json) {
   return {json.at("needed_rows"),
           json.at("hits"),
+          json.value("recomputed", std::int64_t{0}),
           json.value("input_rows_of_sample", std::int64_t{0}),
           json.at("input_rows"),
           json.value("edges_of_sample", std::int64_t{0}),

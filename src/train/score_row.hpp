@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "espalier/base/host_device.hpp"
+#include "espalier/train/history_policy.hpp"
 
 namespace espalier {
 
@@ -18,6 +19,14 @@ ESPALIER_HD inline double partial_score(const float* row, std::int64_t columns, 
     sum += x * x;
   }
   return sum;
+}
+
+/// What is known of the row of a place.
+ESPALIER_HD inline HistoryCandidate candidate_of(const PrunedLayer& layer, std::int64_t place,
+                                                 std::uint64_t score, const std::uint8_t* recomputed) {
+  if (place < 0) return {score, layer.cached.vertices[~place], place, false};
+  const bool drawn = recomputed != nullptr && recomputed[layer.computed.positions[place]] != 0;
+  return {score, layer.computed.vertices[place], place, drawn};
 }
 
 /// All of them, on the CPU; a warp adds lane k and lane k ^ distance in the same order.

@@ -296,7 +296,9 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
   }
   const InputRows<float, Space> input(std::move(rows));
   HistoryRows<float, Space> history;
-  if (!work.pruned.empty()) history = {work.pruned.pruned[number].layers, work.pruned.cached[number]};
+  if (!work.pruned.empty())
+    history = {work.pruned.pruned[number].layers, work.pruned.cached[number], work.pruned.recomputed[number],
+               history_->recomputed_weight()};
   AddedAggregates<float, Space> added;
   const bool adds = !work.pruned.added.empty();
   if (adds) added = {work.pruned.added[number]};
@@ -319,8 +321,8 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
     network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_,
                       InputGradients<float, Space>(std::move(row_gradients)));
     if (!work.pruned.empty())
-      history_->note(space_, step_of_job(plan, cursor_.step), work.pruned.pruned[number], network_,
-                     history_counts_);
+      history_->note(space_, step_of_job(plan, cursor_.step), work.pruned.pruned[number],
+                     work.pruned.recomputed[number], network_, history_counts_);
     if (adds) history_->note(space_, step_of_job(plan, cursor_.step), minibatch, network_, history_counts_);
     reduction_.add(pointers_to<const Matrix<float, Space>>(std::as_const(gradients_)));
     if (!mean_statistics_.empty())

@@ -1,5 +1,6 @@
 #include "control_variates.inl.hpp"
 #include "training_history.inl.hpp"
+#include "training_history_state.inl.hpp"
 
 #include <array>
 
@@ -17,6 +18,8 @@ HistoryShape history_shape(const Config& config) {
   shape.t_stale = config.history.t_stale;
   shape.lag = static_cast<int>(config.history.lag);
   shape.entries = config.history.entries;
+  shape.recompute = stable_share(config.history.recompute);
+  shape.seed = static_cast<std::uint64_t>(config.train.seed);
   return shape;
 }
 
@@ -115,8 +118,8 @@ void check_history(const Config& config) {
 
 namespace {
 
-std::array<std::int64_t*, 8> numbers_of(HistoryCounts& counts) {
-  return {&counts.needed,         &counts.hits,    &counts.inputs_before, &counts.inputs,
+std::array<std::int64_t*, 9> numbers_of(HistoryCounts& counts) {
+  return {&counts.needed,         &counts.hits,    &counts.inputs_before, &counts.inputs, &counts.recomputed,
           &counts.entries_before, &counts.entries, &counts.written,       &counts.evicted};
 }
 
@@ -130,7 +133,7 @@ void HistoryCounts::add(const HistoryCounts& other) {
 
 HistoryCounts sum_over_ranks(const HistoryCounts& mine, const Communicator& comm) {
   auto sum = mine;
-  std::array<std::int64_t, 8> numbers;
+  std::array<std::int64_t, 9> numbers;
   const auto places = numbers_of(sum);
   for (std::size_t k = 0; k < numbers.size(); ++k) numbers[k] = *places[k];
   comm.all_reduce(std::span<std::int64_t>(numbers), Reduction::kSum, "report");

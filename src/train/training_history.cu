@@ -1,5 +1,6 @@
 #include "control_variates.inl.hpp"
 #include "training_history.inl.hpp"
+#include "training_history_state.inl.hpp"
 
 namespace espalier {
 

@@ -55,7 +55,7 @@ class HistoryTest(PlantedJobTest):
 
     def test_where_nothing_can_hit_weights_are_those_without(self):
         expected = self.train()["weights_digest"]
-        for job in (("history.p_grad=0",), ("history.t_stale=0",), ("history.t_stale=1",), ("history.start=100000",)):
+        for job in (("history.p_grad=0",), ("history.t_stale=0",), ("history.t_stale=1",), ("history.start=100000",), ("history.recompute=1",)):
             self.assertEqual(self.train(*ON, *job, ranks=2)["weights_digest"], expected, job)
 
     def test_it_spares_rows_and_bytes(self):
@@ -72,6 +72,13 @@ class HistoryTest(PlantedJobTest):
             self.assertAlmostEqual(fetch["total"] / fetch["predicted"], 1, delta=0.03)
         later = self.train(*ON, "history.start=20", "train.epochs=1")["epochs"][0]["history"]
         self.assertLess(later["input_rows_of_sample"], without["epochs"][0]["input_rows"])
+
+    def test_a_share_of_hits_is_computed_anyway(self):
+        plain, found = (self.train(*ON, *more)["epochs"][1]["history"] for more in ((), ("history.recompute=0.4",)))
+        self.assertEqual(plain["recomputed"], 0)
+        could = found["hits"] + found["recomputed"]
+        self.assertAlmostEqual(found["recomputed"] / could, 0.4, delta=5 * (0.24 / could) ** 0.5)
+        self.assertGreater(found["input_rows"], plain["input_rows"])
 
     def test_it_still_learns(self):
         job = ("train.epochs=20", "model.dropout=0")
@@ -271,7 +278,7 @@ class HistoryTest(PlantedJobTest):
         job = ("history.memory=20KiB", "history.feature_rows=degree")
         self.assertAlmostEqual(planned(*job)["features of others"], checked("history.memory", *job)[0], delta=1)
         # Where nothing can hit nothing is kept.
-        for never in (("history.t_stale=1",), ("history.p_grad=0",), ("history.start=10000",)):
+        for never in (("history.t_stale=1",), ("history.p_grad=0",), ("history.start=10000",), ("history.recompute=1",)):
             self.assertNotIn("history", planned("history.kind=replace", *never))
 
     def test_history_that_does_not_fit_is_refused(self):

@@ -25,8 +25,8 @@ def without_sample(history):
 
 class NeededDrawTest(PlantedJobTest):
     def test_it_is_the_pruned_sample(self):
-        jobs = (("sampler.kind=graphsage",), ("sampler.kind=labor", "history.scope=lane", "sampler.share_batches=4"),
-                ("model.kind=gcn", "history.start=11", "history.layers=[2]", "history.stored=fp16"))
+        jobs = (("sampler.kind=graphsage",), ("sampler.kind=labor", "history.scope=lane", "sampler.share_batches=4", "history.recompute=0.3"),
+                ("model.kind=gcn", "history.start=11", "history.layers=[2]", "history.stored=fp16", "history.recompute=0.5"))
         for job in jobs:
             whole = self.history(self.train(*ON, *job))
             expected = self.history(self.train(*NEEDED, *job))
@@ -73,7 +73,7 @@ class NeededDrawTest(PlantedJobTest):
             self.assertEqual(without_sample(found), without_sample(whole), scope)
 
     def test_cut_anywhere_and_gone_on_with_elsewhere(self):
-        job = (*NEEDED, "history.lag=3", "sampler.batch_size=150", "train.epochs=3", "history.start=2")
+        job = (*NEEDED, "history.lag=3", "history.recompute=0.4", "sampler.batch_size=150", "train.epochs=3", "history.start=2")
         expected = self.history(self.train(*job))
         shutil.rmtree(self.output)
         layouts = ((1,), (3, "run.overlap=true", "run.prefetch_steps=2"), (2, "grid.topology=replicated"), (4, "grid.replication=2"))

@@ -101,6 +101,7 @@ entries = 1000
 layers = [1, 2]
 admit = "awaited"
 draw = "needed"
+recompute = 0.25
 saved = false
 audit = true
 memory = "512MiB"

@@ -3,6 +3,8 @@
 // parts of it make the same whole; rows of bytes are as near as the bound says.
 #include "espalier/feature/history_cache.hpp"
 
+#include <set>
+
 #include "espalier/base/error.hpp"
 #include "feature/history_cases.hpp"
 #include "mpi_test.hpp"
@@ -165,6 +167,46 @@ TEST(HistoryCache, WordsOfTheConfig) {
   EXPECT_EQ(history_precision_of("fp16"), HistoryPrecision::kFloat16);
   EXPECT_EQ(history_precision_of("uint8"), HistoryPrecision::kUint8);
   EXPECT_THROW(history_precision_of("int8"), UserError);
+}
+
+// Of the rows that could hit a share does not, by independent draws of steps, batches and layers.
+TEST(HistoryCache, AShareOfHitsIsComputedAnyway) {
+  constexpr std::int64_t kRows = 4000;
+  HistoryShape shape = {.layers = {1, 2}, .width = 2, .t_stale = 9, .lag = 0};
+  shape.recompute = std::uint64_t{3} << 30;  // 3 of 4
+  shape.seed = test_seed(33);
+  HistoryCache cache(shape);
+  HistoryLists lists = {{}, {kRows, kRows, 1}};
+  Matrix<float> rows(kRows, 2);
+  std::vector<HistoryWrite> writes;
+  for (std::int64_t v = 0; v < kRows; ++v) {
+    lists.vertices.push_back(v);
+    if (v % 5 != 0) writes.push_back({v, 0, v});
+  }
+  cache.begin({}, 0);
+  for (const int layer : {1, 2}) cache.write({}, 0, 0, layer, writes, rows);
+  cache.end(0);
+  std::set<std::vector<std::uint8_t>> all;
+  for (const std::int64_t step : {1, 2}) {
+    cache.begin({}, step);
+    for (const std::int64_t batch : {3, 4}) {
+      auto minibatch = minibatch_of<Cpu>(lists, lists.vertices);
+      minibatch.number = batch;
+      const auto found = cache.find({}, minibatch);
+      for (const int l : {0, 1}) {
+        std::int64_t drawn = 0;
+        for (std::int64_t v = 0; v < kRows; ++v) {
+          ASSERT_EQ(found.hits[l][v] + found.recomputed[l][v], v % 5 != 0) << v;
+          drawn += found.recomputed[l][v];
+        }
+        EXPECT_NEAR(static_cast<double>(drawn), 0.75 * static_cast<double>(writes.size()),
+                    130);  // 5 deviations
+        all.emplace(found.recomputed[l].begin(), found.recomputed[l].end());
+      }
+    }
+    cache.end(step);
+  }
+  EXPECT_EQ(all.size(), 8u);
 }
 
 }  // namespace

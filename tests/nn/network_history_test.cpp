@@ -1,9 +1,11 @@
 // Laws of a network that reads some rows of its hidden layers from history: without hits it does
 // what it does without history, bit for bit; rows that are as they would be computed change no
-// logit; gradients are those of the loss as a function of weights, kept rows fixed; and the
-// derivatives that the policy judges by are those by the rows.
+// logit; gradients are those of the loss as a function of weights, kept rows fixed, and with some
+// rows computed by a draw they are unbiased; and the derivatives that the policy judges by are
+// those by the rows.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <numeric>
 
 #include "layer_shapes.hpp"
@@ -34,18 +36,28 @@ struct HistoryCase {
     }
     std::vector<std::span<const std::uint8_t>> spans;
     for (const auto& of_layer : hits) spans.emplace_back(of_layer.data(), of_layer.size());
-    pruned = prune(Cpu{1}, minibatch, spans);
-    cached.resize(static_cast<std::size_t>(shape.layers));
-    for (std::size_t l = 1; l < cached.size(); ++l) {
-      cached[l] = random_matrix<double>(pruned.layers[l].cached.size(), shape.hidden, random);
+    std::vector<Matrix<double>> kept(static_cast<std::size_t>(shape.layers));
+    for (std::size_t l = 1; l < kept.size(); ++l) {
+      kept[l] = random_matrix<double>(c.blocks[l].columns, shape.hidden, random);
       if (shape.activation == "relu")  // as it leaves them; but for 0, where it has no derivative
-        for (auto& element : cached[l].data) element = std::abs(element);
+        for (auto& element : kept[l].data) element = std::abs(element);
     }
-    const auto& inputs = pruned.layers[0].computed.positions;
-    input.resize(std::ssize(inputs), c.input.columns);
-    for (std::int64_t k = 0; k < input.rows; ++k)
-      std::copy_n(c.input.row(inputs[static_cast<std::size_t>(k)]), input.columns, input.row(k));
+    take(prune(Cpu{1}, minibatch, spans), kept);
+  }
+  /// kept[l]: for each row of F[l] what history has.
+  void take(PrunedMinibatchOn<Cpu> minibatch, const std::vector<Matrix<double>>& kept) {
+    pruned = std::move(minibatch);
+    cached.resize(kept.size());
+    for (std::size_t l = 1; l < cached.size(); ++l)
+      cached[l] = rows_at(kept[l], pruned.layers[l].cached.positions);
+    input = rows_at(c.input, pruned.layers[0].computed.positions);
     rows = {pruned.layers, cached};
+  }
+  static Matrix<double> rows_at(const Matrix<double>& all, std::span<const std::int64_t> positions) {
+    Matrix<double> some(std::ssize(positions), all.columns);
+    for (std::int64_t k = 0; k < some.rows; ++k)
+      std::copy_n(all.row(positions[static_cast<std::size_t>(k)]), all.columns, some.row(k));
+    return some;
   }
   const Matrix<double>& logits() {
     return c.network.forward(Cpu{1}, pruned.blocks, input, c.pass, InputForm::kRows, &rows);
@@ -164,6 +176,56 @@ TEST(NetworkHistory, GradientsAreThoseOfTheLossWithKeptRowsFixed) {
       EXPECT_LT(of.relative_error(of.cached[l], by_cached), 2e-6) << in_words(shape) << " layer " << l;
       of.gradients();
     }
+  }
+}
+
+// Where kept rows are as they would be computed, all outcomes of the draws, each as likely as it
+// is, have the gradients without history as their mean.
+TEST(NetworkHistory, GradientsOfDrawnRowsAreUnbiased) {
+  constexpr double kShare = 0.25;
+  // Of each hidden layer that could be read: seven outcomes of eight have hits.
+  constexpr int kRows = 3;
+  for (const auto& shape : history_shapes({0})) {
+    HistoryCase of(shape, 0);
+    const auto expected = of.c.gradients();
+    std::vector<Matrix<double>> mean;
+    for (const auto& gradient : expected) {
+      mean.emplace_back(gradient.rows, gradient.columns);
+      std::ranges::fill(mean.back().data, 0.0);
+    }
+    const auto layers = static_cast<std::size_t>(shape.layers);
+    std::vector<Matrix<double>> exact(layers);
+    of.c.network.forward(Cpu{1}, of.c.blocks, of.c.input, of.c.pass);
+    for (std::size_t l = 1; l < layers; ++l) {
+      const auto& rows = of.c.network.computed_rows(static_cast<int>(l));
+      exact[l].resize(rows.rows, rows.columns);
+      for (std::int64_t i = 0; i < rows.rows; ++i) std::copy_n(rows.row(i), rows.columns, exact[l].row(i));
+    }
+    const auto bits = kRows * (shape.layers - 1);
+    for (int outcome = 0; outcome < 1 << bits; ++outcome) {
+      std::vector<Buffer<std::uint8_t>> hits, drawn;
+      for (std::size_t l = 1; l < layers; ++l) {
+        const auto size = of.c.blocks[l - 1].rows;
+        hits.emplace_back(size, 0);
+        drawn.emplace_back(size, 0);
+        for (int k = 0; k < kRows; ++k) {
+          const auto at = k == 0 ? 0 : size - 3 * k;  // a seed, and rows that are sources only
+          ((outcome >> (kRows * (l - 1) + k) & 1) != 0 ? drawn : hits).back()[at] = 1;
+        }
+      }
+      std::vector<std::span<const std::uint8_t>> spans;
+      for (const auto& of_layer : hits) spans.emplace_back(of_layer.data(), of_layer.size());
+      of.take(prune(Cpu{1}, Minibatch{3, of.vertices, of.c.blocks, nullptr}, spans), exact);
+      of.rows.recomputed = drawn;
+      of.rows.weight = 1 / kShare;
+      const auto chosen = std::popcount(static_cast<unsigned>(outcome));
+      const double likely = std::pow(kShare, chosen) * std::pow(1 - kShare, bits - chosen);
+      const auto found = of.gradients();
+      for (std::size_t k = 0; k < mean.size(); ++k)
+        for (std::size_t e = 0; e < mean[k].data.size(); ++e) mean[k].data[e] += likely * found[k].data[e];
+    }
+    for (std::size_t k = 0; k < mean.size(); ++k)
+      EXPECT_LT(largest_difference(mean[k], expected[k]), 1e-12) << in_words(shape) << " gradient " << k;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "comm/device_transports.hpp"
 #include "partition/owned.hpp"
 #include "sample/device_layer_cases.hpp"
+#include "sample/uneven_batches.hpp"
 #include "typed_graph.hpp"
 
 namespace espalier {
@@ -55,23 +56,6 @@ std::vector<Job> jobs() {
            true}};
 }
 
-// Rank r has r % 4 batches, the last one none: numbers and seeds are its own.
-struct MyBatches {
-  std::vector<std::vector<std::int64_t>> seeds;
-  std::vector<SeedBatch> batches;
-
-  MyBatches() {
-    const int rank = test_world().rank(), size = test_world().size();
-    const int count = size > 1 && rank == size - 1 ? 0 : rank % 4 + 1;
-    for (int b = 0; b < count; ++b) {
-      seeds.emplace_back();
-      for (auto v = std::int64_t{rank + 3 * b}; v < kVertices; v += 11 + 7 * b) seeds.back().push_back(v);
-    }
-    for (int b = 0; b < count; ++b)
-      batches.push_back({100 * rank + 3 * b, seeds[static_cast<std::size_t>(b)]});
-  }
-};
-
 void expect_same_traffic(const std::map<std::string, Volume, std::less<>>& gpu,
                          const std::map<std::string, Volume, std::less<>>& cpu) {
   EXPECT_EQ(gpu.size(), cpu.size());
@@ -99,7 +83,7 @@ void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job
     a = normalize_rows(std::move(a), job.shape.mode == SamplerMode::kReference, job.weighted);
   auto shape = job.shape;
   shape.schedule = schedule;
-  const MyBatches mine;
+  const UnevenBatches mine(kVertices);
   auto& traffic = grid.traffic();
   const auto host_sampler = make_sampler(job.sampler, a, shape);
   traffic.clear();

@@ -6,6 +6,7 @@
 #include "mpi_test.hpp"
 #include "partition/owned.hpp"
 #include "sample/prune_cases.hpp"
+#include "sample/uneven_batches.hpp"
 #include "typed_graph.hpp"
 
 namespace espalier {
@@ -46,24 +47,6 @@ DistCsr<Index> needed_matrix(const Grid& grid, const NeededJob& job, const Owner
                                 ownership);
 }
 
-/// Some ranks have several batches, one rank of many none.
-struct NeededBatches {
-  std::vector<std::vector<std::int64_t>> seeds;
-  std::vector<SeedBatch> batches;
-
-  NeededBatches() {
-    const int rank = test_world().rank(), size = test_world().size();
-    const int count = size > 1 && rank == size - 1 ? 0 : rank % 3 + 1;
-    for (int b = 0; b < count; ++b) {
-      seeds.emplace_back();
-      for (auto v = std::int64_t{rank + 3 * b}; v < kNeededVertices; v += 11 + 7 * b)
-        seeds.back().push_back(kNeededVertices - 1 - v);
-    }
-    for (int b = 0; b < count; ++b)
-      batches.push_back({100 * rank + 3 * b, seeds[static_cast<std::size_t>(b)]});
-  }
-};
-
 /// Hits of a share of all vertices, others in every layer.
 inline std::uint8_t hits(int layer, std::int64_t vertex, int percent) {
   return static_cast<std::uint8_t>(mix(static_cast<std::uint64_t>(1000 * vertex + layer)) % 100 <
@@ -100,7 +83,7 @@ HostPruned comparable(const Space& space, PrunedMinibatchOn<Space> pruned) {
 /// The law, for hits of every share; collective.
 template <class Space>
 void expect_needed_is_pruned(const Space& space, SamplerOn<Space>& sampler, std::size_t layers) {
-  const NeededBatches mine;
+  const UnevenBatches mine(kNeededVertices);
   const auto whole = sampler.sample(space, mine.batches, 5, 3);
   for (const int percent : {0, 30, 70, 100}) {
     SCOPED_TRACE(fmt::format("{} % hit", percent));

@@ -14,6 +14,8 @@ namespace espalier {
 /// Rows in the order of columns; computed and cached ones number their lists as they come.
 struct PolicyCase {
   Buffer<std::int64_t> place, computed, cached;
+  Buffer<std::int64_t> positions;   // of computed rows in the list
+  Buffer<std::uint8_t> recomputed;  // by position
   Matrix<float> gradient;
 
   PolicyCase(std::int64_t rows, std::int64_t width, double cached_share, std::mt19937_64& random)
@@ -28,6 +30,9 @@ struct PolicyCase {
       place.push_back(is_cached ? ~std::ssize(list) : std::ssize(list));
       list.push_back(v);
     }
+    for (std::int64_t k = 0; k < std::ssize(computed); ++k) positions.push_back(2 * k + 1);
+    for (std::int64_t at = 0; at < 2 * std::ssize(computed) + 1; ++at)
+      recomputed.push_back(static_cast<std::uint8_t>(random() % 3 == 0));
     // Of many magnitudes, so that another order of additions gives other bits.
     for (auto& x : gradient.data)
       x = std::ldexp(static_cast<float>(static_cast<double>(random() % (1u << 24)) / (1u << 23)) - 1,
@@ -36,6 +41,7 @@ struct PolicyCase {
 
   std::int64_t rows() const { return gradient.rows; }
   std::int64_t vertex(std::int64_t c) const { return place[c] < 0 ? cached[~place[c]] : computed[place[c]]; }
+  bool seen(std::int64_t c) const { return place[c] < 0 || recomputed[positions[place[c]]] != 0; }
   void make_row(std::int64_t c, float value) {
     for (std::int64_t j = 0; j < gradient.columns; ++j) gradient(c, j) = value;
   }
@@ -47,13 +53,16 @@ Buffer<HistoryCandidate> candidates_of(const Space& space, const PolicyCase& of)
   const auto put = [&]<class T>(const Buffer<T>& from) { return copy_to(space, std::span<const T>(from)); };
   const auto place = put(of.place), computed = put(of.computed), cached = put(of.cached);
   const auto gradient = put(of.gradient.data);
+  const auto positions = put(of.positions);
+  const auto recomputed = put(of.recomputed);
   PrunedLayer layer;
   layer.place = {place.data(), place.size()};
   layer.computed.vertices = {computed.data(), computed.size()};
+  layer.computed.positions = {positions.data(), positions.size()};
   layer.cached.vertices = {cached.data(), cached.size()};
   Array<Space, HistoryCandidate> candidates;
   score_rows(space, layer, ConstMatrixView<float, Space>(of.rows(), of.gradient.columns, gradient.data()),
-             candidates);
+             candidates, recomputed.data());
   return copy_from(space, candidates);
 }
 

@@ -112,6 +112,7 @@ struct HistoryConfig {
   std::vector<std::int64_t> layers = {};  ///< empty: all of 1 .. L-1
   std::string admit = "all";
   std::string draw = "all";
+  double recompute = 0;
   bool saved = true;
   bool audit = false;
   std::string memory = "0";  ///< as parse_bytes reads it, or "0"

@@ -34,6 +34,7 @@ enum class Purpose : std::uint64_t {
   kAttention = 9,
   kInitialEmbeddings = 10,
   kOrder = 12,
+  kRecompute = 13,
   kTest = 255
 };
 

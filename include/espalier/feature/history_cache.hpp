@@ -8,6 +8,8 @@
 //     writes    rows, with stamp t; of several batches' rows for one key the lowest batch's stays
 //     evicts    rows it has seen; not if they were written anew since
 //
+// (of the rows that could hit a share may be drawn that does not: `recompute`)
+//
 // so a row is 1 + lag steps old when it is first read, and with t_stale <= lag nothing ever hits.
 // When step t commits, its evictions go first, then its writes, then rows too old for any later
 // step, then what is too much: `entries` are spread over 1,024 shards by a hash of the vertex, and
@@ -64,9 +66,16 @@ struct HistoryShape {
   HistoryPrecision precision = HistoryPrecision::kFloat32;
   std::int64_t t_stale = 200;
   int lag = 1;
-  std::int64_t entries = 0;  ///< rows of all layers, all shards together; 0: as many as come
-  bool seeds_hit = true;     ///< may the rows of seeds hit too?
+  std::int64_t entries = 0;     ///< rows of all layers, all shards together; 0: as many as come
+  bool seeds_hit = true;        ///< may the rows of seeds hit too?
+  std::uint64_t recompute = 0;  ///< of 2^32: the share of hits that are computed all the same
+  std::uint64_t seed = 0;       ///< of the draws that say which
 };
+
+/// Is a row that hits computed all the same? An independent draw for each (step, batch, layer,
+/// vertex).
+bool computes_anyway(const HistoryShape& shape, std::int64_t step, std::int64_t batch, int layer,
+                     std::int64_t vertex);
 
 /// One row that a batch writes.
 struct HistoryWrite {
@@ -78,10 +87,12 @@ struct HistoryWrite {
 /// What a list of a minibatch hits: memory of the space.
 template <class Space>
 struct HistoryFoundOn {
-  std::vector<Array<Space, std::uint8_t>> hits;   ///< [L-1] of layer l at l-1: [|F[l]|], or empty
-                                                  ///< where the layer is not kept
-  std::vector<Array<Space, std::int32_t>> slots;  ///< beside them: where the row is, or -1
-  std::int64_t hit_rows = 0;                      ///< of all layers, needed or not
+  std::vector<Array<Space, std::uint8_t>> hits;        ///< [L-1] of layer l at l-1: [|F[l]|], or
+                                                       ///< empty where the layer is not kept
+  std::vector<Array<Space, std::int32_t>> slots;       ///< beside them: where the row is, or -1
+  std::vector<Array<Space, std::uint8_t>> recomputed;  ///< beside them, not 0: could hit, and is
+                                                       ///< computed; empty where none is to be
+  std::int64_t hit_rows = 0;                           ///< of all layers, needed or not
 
   /// As prune (sample/prune.hpp) takes them.
   std::vector<std::span<const std::uint8_t>> spans() const {
@@ -181,6 +192,7 @@ class HistoryCacheOn {
   /// The slot of a row that the step begun last hits, or -1; and how old that row is.
   std::int64_t slot_of(int layer, std::int64_t vertex) const;
   std::int64_t age_of(std::int64_t slot) const;
+  std::int64_t step() const { return step_; }  ///< begun last
   /// words [slots.size(), row_words()] of the space = the rows as they are kept.
   void copy_kept(const Space& space, std::span<const std::int64_t> slots, std::uint32_t* words) const;
   /// Rows as they are kept; those that `write` would make of a row of float32. words

@@ -79,6 +79,10 @@ struct HistoryRows {
   std::span<const PrunedLayer> layers;       ///< [L] of H[l]
   std::span<const Matrix<T, Space>> cached;  ///< [L] H[l] of layers[l].cached, before dropout; that
                                              ///< of 0 is not read
+  /// [L-1] of layer l at l-1, by position in F[l]: rows of N[l] that were computed by a
+  /// draw; or empty
+  std::span<const Array<Space, std::uint8_t>> recomputed = {};
+  double weight = 1;  ///< what gradients of those rows are multiplied by before they go on
 };
 
 /// What is added to B[l] H[l-1] before layer l goes on with it: what control variates correct it by

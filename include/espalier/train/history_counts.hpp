@@ -12,6 +12,7 @@ namespace espalier {
 struct HistoryCounts {
   std::int64_t needed = 0;                       ///< rows of H[1] .. H[L-1] that layers read
   std::int64_t hits = 0;                         ///< of them those that history had
+  std::int64_t recomputed = 0;                   ///< and those that it had, and that were computed
   std::int64_t inputs_before = 0;                ///< input rows of the sample
   std::int64_t inputs = 0;                       ///< and when it is pruned
   std::int64_t entries_before = 0, entries = 0;  ///< the same of edges

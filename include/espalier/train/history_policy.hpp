@@ -14,6 +14,9 @@
 //     stable, computed    admitted, at age 0         stable, cached     stays as it is, and ages
 //     others, computed    not admitted               others, cached     evicted
 //
+// A row that could be read and was computed by a draw (history.recompute) is both: admitted, or
+// evicted.
+//
 // One quantile per batch and layer, so no rank asks another. Law: a function of the gradients, the
 // vertices and p_grad only, the same bits for any number of threads and in every space.
 #pragma once
@@ -35,8 +38,11 @@ struct HistoryCandidate {
   std::uint64_t score = 0;  ///< the bits of a float64: numbers >= 0 compare as their bits do
   std::int64_t vertex = 0;  ///< global id
   std::int64_t place = 0;   ///< row k >= 0 of N[l], or ~j: row j of C[l] (PrunedLayer::place)
+  bool recomputed = false;  ///< could be read, and was computed
 
   bool cached() const { return place < 0; }
+  /// Was the row in the cache?
+  bool seen() const { return cached() || recomputed; }
   friend bool operator==(const HistoryCandidate&, const HistoryCandidate&) = default;
 };
 
@@ -49,11 +55,12 @@ ESPALIER_HD inline std::uint64_t score_bits(double score) {
 }
 
 /// candidates[c], c < |D[l]|, resized, memory of the space: of column c, whose gradient is row c of
-/// dh [|D[l]|, width]. The host does not wait.
+/// dh [|D[l]|, width]. `recomputed`: by position in F[l], memory of the space, or null: none. The
+/// host does not wait.
 void score_rows(const Cpu& cpu, const PrunedLayer& layer, ConstMatrixView<float> dh,
-                Buffer<HistoryCandidate>& candidates);
+                Buffer<HistoryCandidate>& candidates, const std::uint8_t* recomputed = nullptr);
 void score_rows(const Cuda& cuda, const PrunedLayer& layer, ConstMatrixView<float, Cuda> dh,
-                DeviceArray<HistoryCandidate>& candidates);
+                DeviceArray<HistoryCandidate>& candidates, const std::uint8_t* recomputed = nullptr);
 
 /// P of p_grad in [0, 1].
 std::uint64_t stable_share(double p_grad);
@@ -63,7 +70,7 @@ std::int64_t stable_count(std::int64_t m, std::uint64_t share);
 /// What becomes of the rows, in the order of the candidates.
 struct HistoryChoice {
   std::vector<HistoryCandidate> admitted;  ///< of computed rows: to be written
-  std::vector<HistoryCandidate> evicted;   ///< of cached rows
+  std::vector<HistoryCandidate> evicted;   ///< of rows that were in the cache
 };
 
 /// Of candidates with distinct vertices, memory of the host; in linear time. Not collective.

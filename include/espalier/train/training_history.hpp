@@ -61,10 +61,14 @@ HistoryShape history_shape(const Config& config);
 /// of minibatches that were not.
 template <class Space>
 struct PrunedStepOn {
-  std::vector<MinibatchOn<Space>> sampled;                ///< as they were; of `draw` none
-  std::vector<PrunedMinibatchOn<Space>> pruned;           ///< of each
-  std::vector<std::vector<Matrix<float, Space>>> cached;  ///< [minibatch][L] before dropout
-  std::vector<std::vector<Matrix<float, Space>>> added;   ///< [minibatch][L] AddedAggregates
+  /// As they were; of `draw` none.
+  std::vector<MinibatchOn<Space>> sampled;
+  std::vector<PrunedMinibatchOn<Space>> pruned;  ///< of each
+  /// [minibatch][L] before dropout
+  std::vector<std::vector<Matrix<float, Space>>> cached;
+  /// [minibatch][L] AddedAggregates
+  std::vector<std::vector<Matrix<float, Space>>> added;
+  std::vector<std::vector<Array<Space, std::uint8_t>>> recomputed;  ///< [minibatch] HistoryRows
   HistoryCounts counts;
   SampleCounts drawn;  ///< by `draw`
 
@@ -112,7 +116,8 @@ class TrainingHistoryOn {
   /// Not collective: when the backward pass of a minibatch is done. Adds what is written and
   /// evicted to `counts`.
   void note(const Space& space, std::int64_t step, const PrunedMinibatchOn<Space>& pruned,
-            Network<float, Space>& network, HistoryCounts& counts);
+            std::span<const Array<Space, std::uint8_t>> recomputed, Network<float, Space>& network,
+            HistoryCounts& counts);
   /// The same with kind = "variate".
   void note(const Space& space, std::int64_t step, const MinibatchOn<Space>& minibatch,
             Network<float, Space>& network, HistoryCounts& counts);
@@ -136,6 +141,10 @@ class TrainingHistoryOn {
   std::vector<HeldRow> held(const Space& space, std::int64_t next, Matrix<float>* rows);
 
   const HistoryShape& shape() const { return shape_; }
+  /// What gradients through rows that were computed by a draw count (history.recompute).
+  double recomputed_weight() const {
+    return shape_.recompute > 0 ? 0x1p32 / static_cast<double>(shape_.recompute) : 1;
+  }
 
   /// Not collective. Goes on from those tensors of a checkpoint, as step `next`; false where it has
   /// none for this scope and precision: then history is empty.
@@ -159,7 +168,7 @@ class TrainingHistoryOn {
   void begin_step(const Space& space, std::int64_t step, std::span<const std::int64_t> batches);
   std::vector<HistoryFoundOn<Space>> find(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
                                           std::string_view label);
-  void read(const Space& space, std::span<const HistoryFoundOn<Space>> found,
+  void read(const Space& space, std::span<HistoryFoundOn<Space>> found,
             std::vector<MinibatchOn<Space>>& minibatches, PrunedStepOn<Space>& pruned,
             std::string_view label);
   /// The rows of the sampler's matrix of F[2] of each.
