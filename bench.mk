@@ -42,6 +42,12 @@ bench: all $(WANTED_BENCHES:%=$(BUILD)/bench/%_bench)  ## verify and measure: ra
 	python3 scripts/compare_bench.py --summary build/bench/summary.json $(if $(BASELINE),--baseline $(BASELINE)) \
 	  $(foreach bench,$(WANTED_BENCHES),build/bench/$(subst /,_,$(bench)).json) && test -z "$$failed"
 
+# Each is read by the compiler, and nothing is made: what CI can afford of them.
+SYNTAX_OF_BENCHES := $(BENCHES:$(BUILD)/%=syntax/%)
+$(SYNTAX_OF_BENCHES): syntax/bench/%: bench/%.cpp | deps
+	@$(MPICXX) $(CPPFLAGS) -Ibench $(EIGEN_FLAGS) $$(pkg-config --cflags $(BENCH_PKG)) $(CXXFLAGS) -w -fsyntax-only $<
+bench-syntax: $(SYNTAX_OF_BENCHES)  ## do the benches still compile? (nothing is built)
+
 bench-volumes: $(BUILD)/bench/product/volume_bench  ## bytes of every schedule and sampler on 1 to 16 ranks, against the model; a picture (GRAPH=file: also of that)
 	@env $(BENCH_ENV) PYTHON="$(PYTHON)" bash bench/product/sweep.sh $< $(GRAPH)
 
@@ -50,4 +56,4 @@ bench-peers: all  ## the same graphs, fanouts and network by PyG, DGL and SciPy;
 	@$(PYTHON) bench/peers/compare.py --program $(PROGRAM) $(if $(GRAPH),--graph $(GRAPH))
 
 -include $(patsubst %,%.d,$(BENCHES))
-.PHONY: bench bench-volumes bench-peers
+.PHONY: bench bench-syntax bench-volumes bench-peers $(SYNTAX_OF_BENCHES)

@@ -105,7 +105,7 @@ class StepProducts {
     const auto& block = blocks_[place];
     const bool needs_input_gradient = place > 0;
     const bool multiplies_first =
-        cheaper_order(block, in, out, needs_input_gradient) == Order::kMultiplyFirst;
+        cheaper_order(block, in, out, needs_input_gradient) == ProductOrder::kMultiplyFirst;
     for (const auto rows : {block.rows, multiplies_first ? block.columns : block.rows}) {
       gemms_.push_back({Gemm::kForward, rows, in, out});
       gemms_.push_back({Gemm::kWeightGradient, rows, in, out});
