@@ -299,6 +299,28 @@ std::string sampler_in_words(const Config& config) {
                      fanout);
 }
 
+// Of epochs of so many steps.
+void warn_of_history(const Config& config, std::int64_t steps) {
+  const auto& history = config.history;
+  if (history.kind == "none") return;
+  const bool prunes = history.kind == "replace";
+  const auto all_steps = steps * config.train.epochs;
+  const auto never = history.t_stale <= history.lag
+                         ? fmt::format("history.t_stale = {}, history.lag = {}", history.t_stale, history.lag)
+                     : history.start >= all_steps
+                         ? fmt::format("history.start = {} of {} steps", history.start, all_steps)
+                     : prunes && history.p_grad == 0    ? std::string("history.p_grad = 0")
+                     : prunes && history.recompute >= 1 ? std::string("history.recompute = 1")
+                                                        : std::string();
+  if (!never.empty())
+    log::warning("no row of history is ever read ({}): training is that without", never);
+  else if (prunes && history.t_stale > steps)
+    log::warning(
+        "history.t_stale = {} steps are {:.1f} epochs of {}: rows that old may cost accuracy; see "
+        "docs/history.md, or set fewer",
+        history.t_stale, static_cast<double>(history.t_stale) / static_cast<double>(steps), steps);
+}
+
 void warn_of_surprises(const Job& job) {
   if (job.grid->world().rank() != 0) return;
   const auto& config = job.config;
@@ -331,6 +353,7 @@ void warn_of_surprises(const Job& job) {
         "graph   {} has no digest: damage and changes cannot be noticed; `espalier digest {} --write` adds "
         "one",
         config.graph.file, config.graph.file);
+  if (training) warn_of_history(config, count_batches(batches, job.batches_per_step()));
   if (training && job.graph.test == 0)
     log::warning("{}: /split/test is empty or absent: there will be no test {}", config.graph.file,
                  metric_of(config.train).words);

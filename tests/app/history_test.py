@@ -58,6 +58,19 @@ class HistoryTest(PlantedJobTest):
         for job in (("history.p_grad=0",), ("history.t_stale=0",), ("history.t_stale=1",), ("history.start=100000",), ("history.recompute=1",)):
             self.assertEqual(self.train(*ON, *job, ranks=2)["weights_digest"], expected, job)
 
+    def test_what_is_warned_of(self):
+        def warned(*overrides):
+            code, output = espalier("train", self.config, "history.kind=replace", "train.epochs=1", "run.restart=never", *overrides)
+            self.assertEqual(code, 0, output)
+            return [line for line in output.splitlines() if "history." in line and "warn" in line.lower()]
+        for key in ("history.t_stale=1", "history.p_grad=0", "history.start=100000", "history.recompute=1"):
+            line, = warned("history.t_stale=5", key)
+            self.assertIn("ever read", line)
+            self.assertIn(key.replace("=", " = "), line)
+        line, = warned()
+        self.assertRegex(line, r"history.t_stale = 200 steps are \d+\.\d epochs of \d+")
+        self.assertEqual(warned("history.t_stale=5"), [])
+
     def test_it_spares_rows_and_bytes(self):
         without, found = (self.train(*job, "grid.replication=1", ranks=4) for job in ((), (*ON, "history.t_stale=20", "train.epochs=4")))
         for a, b in zip(without["epochs"], found["epochs"]):
