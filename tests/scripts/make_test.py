@@ -66,7 +66,7 @@ class Make(unittest.TestCase):
         one_by_one, by_room = self.make(*ask), self.make(*ask, "KERNELS_BY_ROOM=1")
         kernels = set(re.findall(r"the-nvcc .* -c -o \S+ (src/\S+\.cu)\b", one_by_one))
         self.assertIn("src/dense/spmm.cu", kernels)
-        written = {unit: files.split() for files, unit in re.findall(r"printf '#include \S+ (.+) > (\S+\.cu)$", by_room, re.M)}
+        written = {unit: files.split() for files, unit in re.findall(r"printf '#include \S+ (.+) > (\S+\.cu)\.new$", by_room, re.M)}
         self.assertEqual(sorted(sum(written.values(), [])), sorted(kernels))
         for unit, files in written.items():
             self.assertEqual({f"src/{pathlib.Path(unit).parent.name}"}, {str(pathlib.Path(file).parent) for file in files})
