@@ -3,7 +3,8 @@
 
 A file of room R (include/espalier/R, src/R) may include headers of R and of rooms before R; only comm/ may name MPI or NCCL;
 only app/ may test whether CUDA was built; only base/ and comm/ have types of their own for GPUs (Device...), as what composes
-leaves is one template for all spaces; every folder is a room; a file name stands in one room.
+leaves is one template for all spaces; every folder is a room; a file name stands in one room; the table of keys
+(base/config_keys.cpp) is the only list of keys: no other file names more than two, nor compares how a key begins.
 Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
 """
@@ -16,6 +17,9 @@ TESTS_CUDA = re.compile(r"#\s*(el)?if.*ESPALIER_WITH_CUDA")
 FORBIDDEN = [(re.compile(r"\b(MPI_[A-Z]\w+|nccl[A-Z]\w+)"), "comm", "names MPI or NCCL"),
              (TESTS_CUDA, "app", "tests whether CUDA was built")]
 DEVICE_TYPE = re.compile(r"\b(class|struct|using) Device\w+")
+
+KEY_TABLE = pathlib.Path("src/base/config_keys.cpp")
+MOST_KEYS = 2
 
 TOPS = ("include/espalier", "src")
 
@@ -39,6 +43,15 @@ def problems_of(path, room, rooms):
             yield f"{path}:{line}: hides a test of whether CUDA was built; only .cpp files and their NAME_on_gpu.hpp may"
 
 
+def second_list_of_keys(path, keys):
+    """Does a file list keys, which only their table may?"""
+    words = re.findall(r'"((?:[^"\\\n]|\\.)*)"', without_comments(path.read_text()))
+    beginnings = {key.partition(".")[0] + "." for key in keys}
+    named = sorted(set(words) & keys) + sorted(word for word in set(words) if word in beginnings)
+    if path != KEY_TABLE and (len(named) > MOST_KEYS or set(named) & beginnings):
+        yield f"{path}: a list of keys ({', '.join(named)}); ask {KEY_TABLE} what a key changes or needs"
+
+
 def hides_cuda(path, line):
     """Does a line of a header make those that include it depend on whether CUDA was built, unseen?"""
     if path.suffix == ".cpp" or path.suffix.startswith(".cu"):
@@ -50,6 +63,7 @@ def hides_cuda(path, line):
 def main():
     rooms = sys.argv[1:]
     problems = []
+    keys = set(re.findall(r'Key\{"(\w+\.\w+)"', KEY_TABLE.read_text())) if KEY_TABLE.exists() else set()
     for top in TOPS:
         for folder in sorted(pathlib.Path(top).iterdir()):
             if folder.name not in rooms:
@@ -57,6 +71,7 @@ def main():
                 continue
             for path in sorted(folder.rglob("*.[ch]*")):
                 problems += problems_of(path, folder.name, rooms)
+                problems += second_list_of_keys(path, keys)
     room_of = {}
     for path in sorted(path for top in TOPS for path in pathlib.Path(top).glob("*/*.[ch]*")):
         other = room_of.setdefault(path.name, path.parent.name)

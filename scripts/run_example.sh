@@ -43,4 +43,4 @@ elif [ ! -f data/debian.h5 ]; then
   fi
 fi
 set -x
-mpirun -q -np "$ranks" "$program" train "$input" grid.replication="$replication" "${overrides[@]}"
+mpirun -q -np "$ranks" "$program" train "$input" --overwrite grid.replication="$replication" "${overrides[@]}"

@@ -57,7 +57,7 @@ main() {
   esac
   bind /proc /proc && bind /dev /dev && bind /sys /sys
 
-  local train='train inputs/debian.toml graph.file=/tmp/g.h5 train.epochs=2 output.dir=/tmp/out'
+  local train='train inputs/debian.toml --overwrite graph.file=/tmp/g.h5 train.epochs=2 output.dir=/tmp/out'
   try "nothing of MPI or HDF5 is there" '! ls /usr/lib/x86_64-linux-gnu | grep -E "libmpi|hdf5|libhwloc|libevent"'
   try "without CUDA: the CPU program" 'bin/espalier version' 'program for CPUs'
   bind "$CUDA" /usr/local/cuda

@@ -131,7 +131,7 @@ def run_espalier(program, command, graph, *keys, ranks=0):
     output.mkdir(parents=True, exist_ok=True)
     config = output / "job.toml"
     config.write_text(f'[graph]\nfile = "{graph}"\n\n[output]\ndir = "{output}"\n')
-    run([*((*MPIRUN, ranks) if ranks else ()), program, command, config, *keys], ESPALIER_ENVIRONMENT)
+    run([*((*MPIRUN, ranks) if ranks else ()), program, command, config, "--overwrite", *keys], ESPALIER_ENVIRONMENT)
     return json.loads((output / "report.json").read_text())
 
 

@@ -109,7 +109,7 @@ def seconds_of_espalier(options, folder):
     subprocess.run([options.program, "-q", "train", options.config, f"graph.file={options.graph}", "model.kind=gat",
                     f"model.heads={HEADS}", f"model.hidden={HEADS * WIDTH}", "model.layers=3", f"model.dropout={DROPOUT}",
                     f"sampler.fanout={FANOUT}", f"sampler.batch_size={BATCH}", "train.batches_per_step=1", "train.epochs=1",
-                    "train.eval_every=0", f"run.threads={options.threads}", "run.restart=never", f"output.dir={folder}"], check=True)
+                    "train.eval_every=0", f"run.threads={options.threads}", "run.restart=never", "--overwrite", f"output.dir={folder}"], check=True)
     report = json.loads((pathlib.Path(folder) / "report.json").read_text())
     epoch = report["epochs"][-1]
     steps = epoch["batches"]

@@ -212,7 +212,7 @@ class Espalier:
                         "model.normalize=layer", f"sampler.fanout={FANOUT}", f"sampler.batch_size={BATCH}",
                         "train.batches_per_step=1", f"train.epochs={epochs}", "train.eval_every=0", f"train.learning_rate={RATE}",
                         "train.lr_schedule=constant", f"train.label_smoothing={SMOOTHING}", f"train.seed={len(self.seconds)}",
-                        f"run.threads={options.threads}", "run.restart=never", f"output.dir={self.folder}"],
+                        f"run.threads={options.threads}", "run.restart=never", "--overwrite", f"output.dir={self.folder}"],
                        check=True, env=environment)
         return json.loads((pathlib.Path(self.folder) / "report.json").read_text()), cpu_of_children() - before
 

@@ -26,7 +26,7 @@ UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 def train(options, folder, overrides):
     """The report of one training."""
-    subprocess.run(["mpirun", "-q", "-np", str(options.ranks), PROGRAM, "-q", "train", options.config, "grid.replication=1", "run.restart=never",
+    subprocess.run(["mpirun", "-q", "-np", str(options.ranks), PROGRAM, "-q", "train", options.config, "grid.replication=1", "run.restart=never", "--overwrite",
                     f"train.epochs={options.epochs}", "train.eval_every=0", "run.checkpoint_every=0", f"output.dir={folder}/out", *overrides],
                    check=True)
     return json.loads((folder / "out/report.json").read_text())

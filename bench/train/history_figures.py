@@ -29,7 +29,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
 def train(config, epochs, folder, *overrides):
-    subprocess.run([PROGRAM, "-q", "train", config, "run.restart=never", f"train.epochs={epochs}", f"output.dir={folder}", *overrides], check=True)
+    subprocess.run([PROGRAM, "-q", "train", config, "run.restart=never", "--overwrite", f"train.epochs={epochs}", f"output.dir={folder}", *overrides], check=True)
     return json.loads((pathlib.Path(folder) / "report.json").read_text())
 
 

@@ -49,7 +49,7 @@ def run(folder, ranks, milliseconds, overrides):
     """The report of one training."""
     env = dict(os.environ, LD_PRELOAD=str(folder / "slow_messages.so"), ESPALIER_MESSAGE_MS=str(milliseconds))
     subprocess.run(["mpirun", "-q", "-np", str(ranks), "-x", "LD_PRELOAD", "-x", "ESPALIER_MESSAGE_MS", PROGRAM, "-q", "train",
-                    str(folder / "job.toml"), *overrides], check=True, env=env)
+                    str(folder / "job.toml"), "--overwrite", *overrides], check=True, env=env)
     return json.loads((folder / "out/report.json").read_text())
 
 

@@ -66,7 +66,7 @@ def command(study, case):
     if batches and not any(key.startswith("train.batches_per_step=") for key in keys):
         keys.append(f"train.batches_per_step={batches}")
     keys += [f"grid.replication={case.replication}", f"grid.topology={case.topology}", f"run.threads={study.threads}",
-             "run.restart=never", f"output.dir={study.path(case)}"]
+             "run.restart=never", "--overwrite", f"output.dir={study.path(case)}"]
     options = ["--epochs", str(study.epochs)] if study.command == "sample" else []
     if study.command == "train":
         keys += [f"train.epochs={study.epochs}", "train.early_stop=0"]

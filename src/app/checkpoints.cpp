@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "changed_keys.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
@@ -11,6 +12,8 @@
 namespace espalier {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kFolder = "checkpoints";
 
@@ -35,10 +38,10 @@ Candidates find_candidates(const Config& config) {
   if (config.run.restart == "auto") return candidates_in(folder_of(config));
   std::error_code error;
   const std::string path = config.run.restart;
-  if (!std::filesystem::exists(path, error))
+  if (!fs::exists(path, error))
     usage_error("run.restart = {}: there is no such file; it takes auto, never, or the path of a checkpoint",
                 path);
-  if (!std::filesystem::is_directory(path, error)) {
+  if (!fs::is_directory(path, error)) {
     if (is_weights_file(path))
       usage_error(
           "{} holds weights only, and a training cannot go on from them; name a checkpoint in run.restart "
@@ -54,7 +57,7 @@ Candidates find_candidates(const Config& config) {
 // Collective. The first of them that is whole.
 std::optional<Restart> read_first_whole(const Communicator& world, const Candidates& candidates) {
   for (const auto& path : candidates.paths) try {
-      return Restart{path, read_checkpoint(world, path), {}};
+      return Restart{.path = path, .checkpoint = read_checkpoint(world, path), .config = {}, .anew = {}};
     } catch (const UserError& error) {
       if (candidates.folder.empty()) throw;
       if (world.rank() == 0) log::warning("{}; trying the checkpoint before it", error.what());
@@ -79,52 +82,47 @@ std::optional<std::uint64_t> digest_of(const BatchGroups* groups) {
   return groups->digest();
 }
 
-bool begins(const std::string& name, std::initializer_list<const char*> beginnings) {
-  return std::ranges::any_of(beginnings, [&](const char* beginning) { return name.starts_with(beginning); });
-}
-
-// Keys that change where a run writes, what it costs or how long it lasts, not where it is going.
-bool may_differ(const std::string& key) {
-  return begins(key, {"run.", "output.", "grid.", "graph.file", "graph.features_on", "graph.share_features",
-                      "graph.verify", "graph.order", "sampler.bulk", "train.epochs", "train.early_stop",
-                      "train.eval_every", "train.reproducible", "history.saved", "history.audit",
-                      "history.memory", "history.feature_rows"});
-}
-
 // Of local batches, beside the keys: what graph.order says.
 constexpr const char* kGroups = "sampler.batches: the digest of the groups";
 
-// Keys that say which vertices the steps done have seen: within an epoch they cannot change.
-bool deals_batches(const std::string& key) {
-  return begins(key, {"train.seed", "train.batches_per_step", "sampler.batch", "sampler.groups"});
-}
-
-// Keys without which the tensors of a checkpoint mean nothing.
-bool shapes_state(const std::string& key) {
-  return begins(key, {"model.kind", "model.layers", "model.hidden", "model.heads", "model.output_heads",
-                      "model.residual", "model.jumping", "model.normalize", "train.optimizer"});
-}
-
-std::string in_words(const KeyDifference& key) {
-  return fmt::format("{} = {} there and {} here", key.name, key.first, key.second);
+// Why a restart with another value is refused whatever was named; null: it may go on.
+const char* what_it_breaks(KeyEffect effect) {
+  switch (effect) {
+    case KeyEffect::kShape:
+      return "whose tensors do not fit";
+    case KeyEffect::kMeaning:
+      return "whose weights another network would score";
+    case KeyEffect::kState:
+      return "whose optimiser and best weights are of another kind";
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace
 
-std::optional<Restart> find_restart(const Communicator& world, Config& config) {
+std::optional<Restart> find_restart(const Communicator& world, Config& config, const OutputFolder& output) {
   Candidates candidates;
   agree(world, [&] {
-    if (world.rank() == 0) candidates = find_candidates(config);
+    if (world.rank() == 0 && !(output.replaced && config.run.restart == "auto"))
+      candidates = find_candidates(config);
   });
   auto restart = read_first_whole(world, broadcast(world, candidates));
   if (!restart) return {};
+  restart->anew = output.finished && config.run.restart == "auto"
+                      ? "give --overwrite to begin anew in its place, or name another output.dir"
+                      : "set run.restart = \"never\" to begin anew, or name another output.dir";
+  std::error_code error;  // a path that cannot be followed is not in the folder
+  restart->in_output = fs::weakly_canonical(restart->path, error).parent_path() ==
+                       fs::weakly_canonical(folder_of(config), error);
   restart->config = parse_saved_config(restart->checkpoint.config, restart->path);
   if (config.train.batches_per_step.is_auto())
     config.train.batches_per_step = restart->config.train.batches_per_step;
   return restart;
 }
 
-void check_restart(const Job& job, const Restart& restart) {
+// Throws UserError(kUsage) where the graph is not the one that the checkpoint was saved for.
+static void check_same_graph(const Job& job, const Restart& restart) {
   const auto& there = restart.checkpoint.graph;
   const auto& here = job.graph;
   if (std::tie(there.nodes, there.edges, there.features, there.classes, there.train, there.valid,
@@ -132,39 +130,38 @@ void check_restart(const Job& job, const Restart& restart) {
       std::tie(here.nodes, here.edges, here.features, here.classes, here.train, here.valid, here.test))
     usage_error(
         "{} was saved in training on another graph ({} nodes, {} edges, {} training vertices; {} has {}, {}, "
-        "{}); name that graph or another output.dir, or set run.restart = \"never\" to begin anew",
+        "{}); name that graph, or {}",
         restart.path, there.nodes, there.edges, there.train, job.config.graph.file, here.nodes, here.edges,
-        here.train);
+        here.train, restart.anew);
   check_same_content(job, here.content, restart);
-  const bool named = job.config.run.restart != "auto",
-             within_epoch = restart.checkpoint.state.cursor.step > 0;
-  auto differences = differing_keys(restart.config, job.config);
+}
+
+void check_restart(const Job& job, const Restart& restart) {
+  auto differences = changed_keys(restart.config, job.config, job.graph);
+  for (const auto& key : differences)
+    if (const char* const broken = what_it_breaks(key.effect))
+      usage_error("{} is of another job, {}: {}. Put the key back, or {}", restart.path, broken,
+                  in_words(key), restart.anew);
+  check_same_graph(job, restart);
   const auto groups = digest_of(job.owners.groups.get());
   if (groups && restart.checkpoint.groups && *groups != *restart.checkpoint.groups)
-    differences.push_back({kGroups, hex(*restart.checkpoint.groups), hex(*groups)});
+    differences.push_back({kGroups, hex(*restart.checkpoint.groups), hex(*groups), KeyEffect::kBatches});
+  const bool named = job.config.run.restart != "auto", is_root = job.grid->world().rank() == 0,
+             within_epoch = restart.checkpoint.state.cursor.step > 0;
   for (const auto& key : differences) {
-    if (key.name == "train.epochs" && job.config.train.lr_schedule == "cosine" &&
-        job.grid->world().rank() == 0)
+    if (key.name == "train.epochs" && job.config.train.lr_schedule == "cosine" && is_root)
       log::warning("{}: {}: the cosine of the learning rate is another one from here on", restart.path,
                    in_words(key));
-    if (may_differ(key.name)) continue;
-    if (shapes_state(key.name))
-      usage_error(
-          "{} is of another job, whose tensors do not fit: {}. Put the key back, or set run.restart = "
-          "\"never\" to "
-          "begin anew, or name another "
-          "output.dir",
-          restart.path, in_words(key));
+    if (key.effect == KeyEffect::kCost) continue;
     if (!named)
       usage_error(
-          "{} is of another job: {}. Put the key back, or set run.restart = \"never\" to begin anew, or name "
-          "another "
-          "output.dir, or name the checkpoint in run.restart to go on from it all the same",
-          restart.path, in_words(key));
-    if (within_epoch && deals_batches(key.name))
+          "{} is of another job: {}. Put the key back, or {}, or name the checkpoint in run.restart to go on "
+          "from it all the same",
+          restart.path, in_words(key), restart.anew);
+    if (within_epoch && key.effect == KeyEffect::kBatches)
       usage_error("{} was saved within an epoch, and {}: the rest of that epoch would be other vertices",
                   restart.path, in_words(key));
-    if (job.grid->world().rank() == 0) log::warning("{}: {}", restart.path, in_words(key));
+    if (is_root) log::warning("{}: {}", restart.path, in_words(key));
   }
 }
 
@@ -173,11 +170,8 @@ void check_same_content(const Job& job, const ContentDigests& here, const Restar
   if (there.datasets.empty() || !here.file) return;
   const auto difference = describe_difference(there, here);
   if (difference.empty()) return;
-  usage_error(
-      "{} was saved in training on another graph: {} holds other data in {}; name that graph or another "
-      "output.dir, or "
-      "set run.restart = \"never\" to begin anew",
-      restart.path, job.config.graph.file, difference);
+  usage_error("{} was saved in training on another graph: {} holds other data in {}; name that graph, or {}",
+              restart.path, job.config.graph.file, difference, restart.anew);
 }
 
 std::string restart_in_words(const Job& job, const Restart& restart) {
@@ -201,12 +195,10 @@ JobCheckpoints::JobCheckpoints(const Job& job, const std::optional<Restart>& res
     : job_(job),
       folder_(folder_of(job.config)),
       policy_(job.grid->world(), job.config.run, restart.has_value()) {
-  if (job.config.run.restart == "never" && job.grid->world().rank() == 0) folder_.clear();
+  if (job.begins_anew && job.grid->world().rank() == 0) folder_.clear();
   if (!restart) return;
-  std::error_code error;  // a path that cannot be followed is not in the folder
-  const auto path = std::filesystem::weakly_canonical(restart->path, error);
-  if (path.parent_path() == std::filesystem::weakly_canonical(folder_.path(), error))
-    latest_ = path.filename().string();
+  std::error_code error;
+  if (restart->in_output) latest_ = fs::weakly_canonical(restart->path, error).filename().string();
   if (job.config.run.restart != "auto") named_ = latest_;
 }
 
@@ -214,6 +206,14 @@ Next JobCheckpoints::next(const Cursor& cursor, std::int64_t steps, bool last) {
   const auto next = policy_.next(cursor, steps, last);
   stopping_ = next == Next::kSaveAndStop;
   return next;
+}
+
+void JobCheckpoints::describe() const {
+  const auto& run = job_.config.run;
+  if (run.checkpoint_every == 0 && run.checkpoint_minutes == 0 && run.max_minutes == 0)
+    log::info(
+        "        no checkpoints (run.checkpoint_every = 0, run.checkpoint_minutes = 0): what ends this run "
+        "early loses it");
 }
 
 bool JobCheckpoints::goes_on() {

@@ -10,6 +10,7 @@
 #include "espalier/train/checkpoint_folder.hpp"
 #include "espalier/train/save_policy.hpp"
 #include "job.hpp"
+#include "run_output.hpp"
 
 namespace espalier {
 
@@ -17,14 +18,16 @@ namespace espalier {
 struct Restart {
   std::string path;
   Checkpoint checkpoint;
-  Config config;  ///< of the run that saved it
+  Config config;           ///< of the run that saved it
+  std::string anew;        ///< how to begin anew instead, for messages
+  bool in_output = false;  ///< it lies in output.dir: the run there goes on
 };
 
 /// Collective. What run.restart names, the same on every rank; nothing where training begins anew.
 /// With "auto" the newest checkpoint in output.dir that is whole. Where train.batches_per_step is
 /// "auto", it becomes that of the checkpoint, so that another number of ranks goes on with the same
-/// steps. Throws UserError.
-std::optional<Restart> find_restart(const Communicator& world, Config& config);
+/// steps. A run that is to be replaced is not gone on from, unless a path names it. Throws UserError.
+std::optional<Restart> find_restart(const Communicator& world, Config& config, const OutputFolder& output);
 
 /// Throws UserError(kUsage), on every rank, when the checkpoint is not one of this job: another
 /// graph, or keys that lead elsewhere. A path that was named may change keys that the rest of the
@@ -45,6 +48,9 @@ std::string restart_in_words(const Job& job, const Restart& restart);
 class JobCheckpoints {
  public:
   JobCheckpoints(const Job& job, const std::optional<Restart>& restart);
+
+  /// Says so where none will be saved.
+  void describe() const;
 
   /// Collective. TrainingProgress::next.
   Next next(const Cursor& cursor, std::int64_t steps, bool last);

@@ -90,6 +90,7 @@ struct JobArguments {
   std::string config;
   std::vector<std::string> overrides;
   std::int64_t epochs = 1;  ///< sample: epochs to draw; train takes the config's
+  bool overwrite = false;   ///< sample, train: a finished run in output.dir may go
   bool dry_run = false;     ///< read and resolve the config, print it, do nothing
 };
 struct PlanArguments {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "changed_keys.hpp"
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
@@ -65,23 +66,15 @@ TrainedWeights read_named_weights(const Communicator& world, const std::string& 
   return read_weights(world, path);
 }
 
-// Keys that say what a network computes with its weights.
-bool changes_the_network(const std::string& key) {
-  return (key.starts_with("model.") && !key.ends_with("dropout")) || key == "graph.feature_norm" ||
-         key == "sampler.weighted";
-}
-
 Network<float> network_of(const Job& job, const TrainedWeights& weights, const std::string& path) {
   if (input_of(job).width == 0)
     input_error("{}: the graph has no features (/nodes/features), and model.embedding is 0",
                 job.config.graph.file);
+  for (const auto& key : changed_keys(parse_saved_config(weights.config, path), job.config, job.graph))
+    if (changes_network(key))
+      usage_error("{} is of another network: {}; put the key back", path, in_words(key));
   Network<float> network(network_shape(job.config.model, input_of(job), weights.graph.classes), 0);
   take_tensors(job.cpu, weights.tensors, path, network);
-  const auto trained = parse_saved_config(weights.config, path);
-  for (const auto& key : differing_keys(trained, job.config))
-    if (changes_the_network(key.name))
-      usage_error("{} is of another network: {} = {} there and {} here; put the key back", path, key.name,
-                  key.first, key.second);
   const auto columns = std::ssize(weights.standardization.mean);
   if (columns > 0 && columns != input_of(job).width)
     input_error("{}: features/mean has {} columns, and {} has {} features", path, columns,
@@ -101,6 +94,9 @@ std::unique_ptr<EmbeddingStoreOn<Space>> trained_embeddings(const Job& job, cons
     const auto& path = inference.arguments.checkpoint;
     const auto& tensors = inference.weights.embeddings;
     const auto found = std::ranges::find(tensors, name, &StateTensor::name);
+    if (tensors.empty() && !inference.weights.no_embeddings.empty())
+      input_error("{}: {}; put the one beside it that was written with it", path,
+                  inference.weights.no_embeddings);
     if (found == tensors.end())
       input_error("{} has no {}, which this network has; its weights are of another network", path, name);
     if (found->rows != rows || found->columns != columns)

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "changed_keys.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/input_text.hpp"
 #include "espalier/base/log.hpp"
@@ -216,7 +217,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   Job job;
   set_memory_advice(
       "use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or model.hidden");
-  job.config = config;
+  job.asked = job.config = config;
   job.kind = kind;
   const auto node = place_on_node(world);
   job.cpu.threads =
@@ -231,6 +232,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   job.file = std::make_unique<GraphFile>(world, config.graph.file, view_of(config));
   job.graph = job.file->info();
   if (classes) job.graph.classes = *classes;
+  name_target(job.graph, job.config);
   if (kind != JobKind::kInfer) check_graph(job.graph, config);
   check_edge_features(job.graph, config);
   const auto order = read_job_order(world, config, *job.file);
@@ -249,7 +251,9 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   job.config.run.device = job.device.name();
   job.config.grid.replication.value = replication;
   if (kind == JobKind::kInfer) return job;
-  job.config.train.batches_per_step.value = config.train.batches_per_step.value.value_or(world.size());
+  job.config.train.batches_per_step.value = kind == JobKind::kTrain
+                                                ? resolved_batches_per_step(job.graph, config, world.size())
+                                                : config.train.batches_per_step.value.value_or(world.size());
   job.config.sampler.bulk.value = resolved_bulk(size_of(job, world.size()), replication);
   job.opened_at = seconds_since_start();
   return job;
@@ -328,10 +332,20 @@ void warn_of_surprises(const Job& job) {
   const auto ranks = job.grid->ranks();
   const auto batches = count_batches(job.graph.train, config.sampler.batch_size);
   const auto busy = std::min(job.batches_per_step(), batches);
+  const bool follows_ranks = training && job.asked.train.batches_per_step.is_auto();
   if (busy < ranks)
     log::warning(
-        "a step has {} batch{} (train.batches_per_step = {}, {} in an epoch): {} of {} ranks keep none", busy,
-        busy == 1 ? "" : "es", job.batches_per_step(), batches, ranks - busy, ranks);
+        "a step has {} batch{} (train.batches_per_step = {}, {} in an epoch): {} of {} ranks keep none{}",
+        busy, busy == 1 ? "" : "es", job.batches_per_step(), batches, ranks - busy, ranks,
+        busy == batches
+            ? ""
+            : fmt::format("; train.batches_per_step = {} gives all of them work, and other results",
+                          std::min<std::int64_t>(ranks, batches)));
+  if (follows_ranks && !config.train.reproducible)
+    log::info(
+        "        results change with the number of ranks; train.batches_per_step = {} keeps them (to "
+        "rounding: train.reproducible = true to the last bit)",
+        job.batches_per_step());
   const auto& kind = sampler_kind_of(config.sampler.kind);
   for (const auto fanout : config.sampler.fanout)
     if (kind.layer_wise && fanout > 0 && 4 * fanout < std::min(config.sampler.batch_size, job.graph.train)) {

@@ -47,9 +47,11 @@ struct VertexOwners {
 enum class JobKind { kSample, kTrain, kInfer };
 
 struct Job {
+  Config asked;   ///< as the file and the command line say
   Config config;  ///< resolved: threads and replication are numbers; so are bulk and
                   ///< batches_per_step, but in kInfer
   JobKind kind = JobKind::kTrain;
+  bool begins_anew = false;  ///< kTrain: checkpoints of an earlier run in output.dir go
   Cpu cpu;
   Device device;
   std::int64_t memory_limit = 0;    ///< bytes of host memory per rank

@@ -108,7 +108,9 @@ Plan resolve(const PlanArguments& arguments, const Config& config, const GraphIn
   job.config.run.threads.value = threads;
   job.config.run.device = job.gpu ? "cuda" : "cpu";
   job.config.grid.replication.value = replication;
-  job.config.train.batches_per_step.value = config.train.batches_per_step.value.value_or(job.ranks);
+  job.config.train.batches_per_step.value = job.training
+                                                ? resolved_batches_per_step(graph, config, job.ranks)
+                                                : config.train.batches_per_step.value.value_or(job.ranks);
   job.config.sampler.bulk.value = resolved_bulk(job, replication);
 
   const auto batches = count_batches(graph.train, config.sampler.batch_size);

@@ -16,6 +16,7 @@ namespace espalier {
 namespace {
 
 constexpr const char* kWeights = "weights.h5";
+constexpr const char* kReport = "report.json";
 
 std::string path_of(const Job& job, const char* name) {
   return job.config.output.dir + "/" + name;
@@ -70,6 +71,22 @@ std::unique_ptr<OutputLock> lock_output(const Communicator& world, const Config&
   return lock;
 }
 
+OutputFolder look_at_output(const Communicator& world, const Config& config, bool overwrite) {
+  std::error_code error;
+  auto finished =
+      std::int64_t{world.rank() == 0 && std::filesystem::exists(config.output.dir + "/" + kReport, error)};
+  world.broadcast(&finished, 1, 0, "setup");
+  return {.finished = finished != 0, .replaced = finished != 0 && overwrite};
+}
+
+void refuse_to_replace(const OutputFolder& output, const Config& config) {
+  if (output.finished && !output.replaced)
+    usage_error(
+        "output.dir = {} holds a finished run ({}); give --overwrite to replace it, or name another folder: "
+        "output.dir=PATH",
+        config.output.dir, kReport);
+}
+
 void start_output(Job& job) {
   job.graph.content = job.file->content();
   job.verified = job.config.graph.verify && job.file->has_digest();
@@ -78,9 +95,9 @@ void start_output(Job& job) {
   agree(job.grid->world(), [&] {
     if (!is_writer(job)) return;
     make_folder(job);
-    write_file(path_of(job, "config.toml"), to_toml(job.config));
+    write_file(path_of(job, "config.toml"), to_toml(job.asked, job.config));
     std::error_code error;
-    for (const char* of_another_run : {"report.json", "metrics.csv", "mllog.txt"})
+    for (const char* of_another_run : {kReport, "metrics.csv", "mllog.txt"})
       std::filesystem::remove(path_of(job, of_another_run), error);
     job.metrics = std::make_unique<MetricsFile>(GrowingFile(path_of(job, "metrics.csv")));
   });
@@ -101,7 +118,7 @@ void append_metrics(const Job& job, const EpochReport& epoch) {
 void write_report(const Job& job, const RunReport& report) {
   agree(job.grid->world(), [&] {
     if (!is_writer(job)) return;
-    const auto path = path_of(job, "report.json"), text = to_json(report);
+    const auto path = path_of(job, kReport), text = to_json(report);
     const bool has_metrics = write_metrics(job);
     const auto problem = replace_file(path, text);
     if (!problem.empty())

@@ -21,8 +21,20 @@ namespace espalier {
 /// cannot be written to. Before anything in the folder is read.
 std::unique_ptr<OutputLock> lock_output(const Communicator& world, const Config& config);
 
-/// Collective, after everything was read from the graph file: closes it, writes the resolved config
-/// to the output folder; reports of an earlier run there are removed. Throws UserError(kUsage) when
+/// What an earlier run left in output.dir.
+struct OutputFolder {
+  bool finished = false;  ///< its report.json is there
+  bool replaced = false;  ///< and may go: --overwrite
+};
+
+/// Collective, with the lock. The same on every rank.
+OutputFolder look_at_output(const Communicator& world, const Config& config, bool overwrite);
+
+/// Throws UserError(kUsage) where a run that begins anew would replace one that is finished.
+void refuse_to_replace(const OutputFolder& output, const Config& config);
+
+/// Collective, after everything was read from the graph file: closes it, writes the config, what
+/// was asked for and what that became, to the output folder; reports of an earlier run there are removed. Throws UserError(kUsage) when
 /// it cannot be written.
 void start_output(Job& job);
 

@@ -105,6 +105,7 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
     return;
   }
   const auto lock = lock_output(world, config);
+  refuse_to_replace(look_at_output(world, config, arguments.overwrite), config);
   const Watchdog watchdog(config.run.stall_minutes);
   auto job = open_job(world, config, JobKind::kSample);
   with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, arguments.epochs); });

@@ -129,6 +129,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
   note_consequence(where_to_go_on(job));
   const StepsUnderWay steps_under_way;  // a signal to stop waits for the end of a step
   JobCheckpoints checkpoints(job, restart);
+  checkpoints.describe();
   bool stopping = false;
   const auto result = trainer.train({.on_step =
                                          [&](std::int64_t epoch, std::int64_t step, std::int64_t steps) {
@@ -259,18 +260,23 @@ void run(Job& job, std::optional<Restart>& restart) {
 }  // namespace
 
 void train_command(const Communicator& world, const JobArguments& arguments) {
-  auto config = load_job_config(world, arguments);
+  const auto asked = load_job_config(world, arguments);
+  auto config = asked;
   if (arguments.dry_run) {
     log::info("{}", to_toml(config));
     return;
   }
   const auto lock = lock_output(world, config);
+  const auto output = look_at_output(world, config, arguments.overwrite);
   const Watchdog watchdog(config.run.stall_minutes);
   note_consequence("nothing is lost; the same command starts again");
   note_activity("looking for a checkpoint");
-  auto restart = find_restart(world, config);
+  auto restart = find_restart(world, config, output);
+  if (!restart || !restart->in_output) refuse_to_replace(output, config);
   if (restart) note_consequence("nothing is lost; the same command goes on from its checkpoint");
   auto job = open_job(world, config, JobKind::kTrain);
+  job.asked = asked;
+  job.begins_anew = config.run.restart == "never" || (output.replaced && !restart);
   if (restart) check_restart(job, *restart);
   with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, restart); });
 }

@@ -49,6 +49,12 @@ std::string takes(const Key& key) {
   return one_of(key, std::visit(Words{}, key.target));
 }
 
+bool is_empty_by_default(const Key& key) {
+  Config defaults;
+  const auto keys = bind_keys(defaults);
+  return std::get<std::string*>(std::ranges::find(keys, key.name, &Key::name)->target)->empty();
+}
+
 // Assigns a TOML value to a key's target, checking type, choices and range. `where` ends
 // every message.
 class Assigner {
@@ -59,9 +65,7 @@ class Assigner {
   void operator()(std::string* target) const {
     const auto value = node_.value_exact<std::string>();
     if (!value) wrong_type(takes(key_));
-    const bool empty_is_default =
-        key_.name == "graph.file" || key_.name == "graph.order" || key_.name == "graph.target";
-    if (value->empty() && !empty_is_default)
+    if (value->empty() && !is_empty_by_default(key_))
       usage_error("{}: {} is empty; leave it out to have its default", where_, key_.name);
     if (!key_.choices.empty() &&
         std::find(key_.choices.begin(), key_.choices.end(), *value) == key_.choices.end())

@@ -1,9 +1,11 @@
 // The table that binds every key of a config to its place in the struct, its type, its range or
-// choices and its meaning. Reading, checking, writing and documenting all walk it.
+// choices, its meaning, and what another value changes. Reading, checking, writing, documenting and
+// comparing all walk it.
 #pragma once
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -25,11 +27,26 @@ inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 struct Key {
   std::string name;
+  KeyEffect effect;
   Target target;
   std::string meaning;
   std::vector<std::string> choices = {};          // for words
   double lowest = -kNoLimit, highest = kNoLimit;  // for numbers
   std::vector<Needs> needs = {};                  // all of them
+
+  Key among(std::vector<std::string> words) && {
+    choices = std::move(words);
+    return std::move(*this);
+  }
+  Key between(double least, double greatest) && {
+    lowest = least, highest = greatest;
+    return std::move(*this);
+  }
+  Key from(double least) && { return std::move(*this).between(least, kNoLimit); }
+  Key with(std::vector<Needs> all) && {
+    needs = std::move(all);
+    return std::move(*this);
+  }
 };
 
 /// All keys in the order of the design, bound to the fields of `config`.

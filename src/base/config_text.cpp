@@ -1,6 +1,8 @@
 // The config as text: TOML, JSON, and the list of keys for people.
 #include <fmt/core.h>
 
+#include <array>
+
 #include "config_keys.hpp"
 #include "espalier/base/escape.hpp"
 
@@ -43,15 +45,21 @@ std::string value_text(const Target& target) {
 }
 
 std::string to_toml(const Config& config) {
-  Config copy = config;
+  return to_toml(config, config);
+}
+
+std::string to_toml(const Config& asked, const Config& resolved) {
+  Config a = asked, r = resolved;
+  const auto keys = bind_keys(a), of_resolved = bind_keys(r);
   std::string out, section;
-  for (const auto& key : bind_keys(copy)) {
-    const auto dot = key.name.find('.');
-    if (key.name.substr(0, dot) != section) {
-      out += (section.empty() ? "[" : "\n[") + key.name.substr(0, dot) + "]\n";
-      section = key.name.substr(0, dot);
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    const auto dot = keys[k].name.find('.');
+    if (keys[k].name.substr(0, dot) != section) {
+      out += (section.empty() ? "[" : "\n[") + keys[k].name.substr(0, dot) + "]\n";
+      section = keys[k].name.substr(0, dot);
     }
-    out += key.name.substr(dot + 1) + " = " + value_text(key.target) + "\n";
+    const auto value = value_text(keys[k].target), became = value_text(of_resolved[k].target);
+    out += keys[k].name.substr(dot + 1) + " = " + value + (became == value ? "" : "  # " + became) + "\n";
   }
   return out;
 }
@@ -76,9 +84,23 @@ std::vector<KeyDifference> differing_keys(const Config& first, const Config& sec
   for (std::size_t k = 0; k < keys_of_a.size(); ++k) {
     if (unmet(keys_of_a[k], a) && unmet(keys_of_b[k], b)) continue;
     const auto in_a = value_text(keys_of_a[k].target), in_b = value_text(keys_of_b[k].target);
-    if (in_a != in_b) differences.push_back({keys_of_a[k].name, in_a, in_b});
+    if (in_a != in_b) differences.push_back({keys_of_a[k].name, in_a, in_b, keys_of_a[k].effect});
   }
   return differences;
+}
+
+Config with_key_of(Config config, const std::string& key, const Config& other) {
+  Config copy = other;
+  const auto from = bind_keys(copy), to = bind_keys(config);
+  for (std::size_t k = 0; k < to.size(); ++k)
+    if (to[k].name == key)
+      std::visit([&](auto* target) { *target = *std::get<decltype(target)>(from[k].target); }, to[k].target);
+  return config;
+}
+
+const char* name_of(KeyEffect effect) {
+  constexpr std::array kNames = {"shape", "meaning", "draw", "state", "batches", "trajectory", "cost"};
+  return kNames[static_cast<std::size_t>(effect)];
 }
 
 namespace {
@@ -95,9 +117,20 @@ std::string describe_config_keys() {
   Config defaults;
   std::string out;
   for (const auto& key : bind_keys(defaults))
-    out +=
-        fmt::format("  {:<24} {:<14} {}{}\n", key.name, value_text(key.target), key.meaning, choices_of(key));
-  return out;
+    out += fmt::format("  {:<24} {:<14} {:<10} {}{}\n", key.name, value_text(key.target), name_of(key.effect),
+                       key.meaning, choices_of(key));
+  return out + R"(
+The third column is what another value changes. A restart, and `espalier infer`, refuse another
+  shape    of trained tensors
+  meaning  of trained weights: the network would compute something else with them
+  draw     where it changes the matrix that evaluation uses; else it is as `trajectory`
+A restart also refuses another
+  state    of what a checkpoint keeps beside the weights
+and goes on with another
+  batches, trajectory   only where run.restart names the checkpoint, with a warning: training goes
+                        elsewhere from there (`batches`: between two epochs only)
+  cost     without a word: time, memory, place, length
+)";
 }
 
 }  // namespace espalier

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -147,7 +148,7 @@ KeptRows history_bytes(const GraphInfo& graph, const Config& config, std::int64_
     return {};
   const auto batches = count_batches(graph.train, config.sampler.batch_size),
              together = std::max<std::int64_t>(
-                 1, std::min(config.train.batches_per_step.value.value_or(ranks), batches));
+                 1, std::min(resolved_batches_per_step(graph, config, ranks), batches));
   const double all_steps =
       static_cast<double>(config.train.epochs) * static_cast<double>(count_batches(batches, together));
   const double steps =
@@ -342,6 +343,15 @@ std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication) {
   return job.host_memory / 8;
 }
 
+std::int64_t resolved_batches_per_step(const GraphInfo& graph, const Config& config, std::int64_t ranks) {
+  constexpr std::uint64_t kLeastSteps = 16, kMostTogether = 64;
+  if (!config.train.reproducible || !config.train.batches_per_step.is_auto())
+    return config.train.batches_per_step.value.value_or(ranks);
+  const auto batches = static_cast<std::uint64_t>(count_batches(graph.train, config.sampler.batch_size));
+  return static_cast<std::int64_t>(
+      std::bit_floor(std::clamp<std::uint64_t>(batches / kLeastSteps, 1, kMostTogether)));
+}
+
 std::string history_cures(const JobSize& job) {
   const auto& history = job.config.history;
   std::string cures;
@@ -358,7 +368,7 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   const auto batches = count_batches(job.graph.train, sampler.batch_size);
   // A step draws its own minibatches (history.draw): windows beyond it would be drawn in vain.
   if (job.training && job.config.history.draw == "needed")
-    return std::min(job.config.train.batches_per_step.value.value_or(job.ranks), batches);
+    return std::min(resolved_batches_per_step(job.graph, job.config, job.ranks), batches);
   if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
   const auto block_rows = job.config.grid.topology == "replicated" ? 1 : job.ranks / replication;
   return automatic_bulk(shape_of_picks(job.graph, job.config, job.ranks),

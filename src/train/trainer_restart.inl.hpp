@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "espalier/comm/agree.hpp"
@@ -153,12 +154,14 @@ template <class Space>
 void TrainerOn<Space>::restore_tensors(const TrainingState& state) {
   std::map<std::string_view, const StateTensor*> tensors;
   for (const auto& tensor : state.tensors) tensors.emplace(tensor.name, &tensor);
+  std::set<std::string, std::less<>> taken;
   const auto find_tensor = [&](const std::string& name, std::int64_t rows, std::int64_t columns,
                                const std::string& former_name = {}) -> const StateTensor& {
     auto found = tensors.find(name);
     if (found == tensors.end() && !former_name.empty()) found = tensors.find(former_name);
     if (found == tensors.end())
       input_error("the checkpoint has no {}; it is of another kind of network", name);
+    taken.emplace(found->first);
     const auto& tensor = *found->second;
     if (tensor.rows != rows || tensor.columns != columns)
       input_error("{} is {} x {} in the checkpoint and {} x {} in this network", name, tensor.rows,
@@ -187,7 +190,13 @@ void TrainerOn<Space>::restore_tensors(const TrainingState& state) {
     };
     embeddings->restore(space_, find_rows);
     if (state.best_epoch > 0) best_embeddings_ = embeddings->restore_kept(find_rows);
+    for (const auto& tensor : embeddings->state(space_)) taken.insert(tensor.name);  // on other ranks
+    for (const auto& tensor : embeddings->state_of_kept(best_embeddings_)) taken.insert(tensor.name);
   }
+  for (const auto& [name, tensor] : tensors)
+    if (!taken.contains(name) && !name.starts_with(kHistoryTensors))
+      input_error("the checkpoint has {}, which no part of this training takes; it is of another kind of job",
+                  name);
 }
 
 template <class Space>

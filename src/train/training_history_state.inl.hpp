@@ -55,7 +55,7 @@ int TrainingHistoryOn<Space>::rank_of_part(std::int64_t part) const {
 
 template <class Space>
 std::string TrainingHistoryOn<Space>::tensor_name(const char* what) const {
-  return fmt::format("history/{}-{}/{}", history_.scope, history_.stored, what);
+  return fmt::format("{}{}-{}/{}", kHistoryTensors, history_.scope, history_.stored, what);
 }
 
 template <class Space>

@@ -92,11 +92,17 @@ void read_embeddings(const Communicator& world, const std::string& path, Trained
     std::error_code error;
     is_there = std::filesystem::exists(beside, error);
   });
+  weights.no_embeddings = fmt::format("{} is missing, which holds the rows that were learnt with it", beside);
   if (!is_there) return;
   auto checkpoint = read_checkpoint(world, beside);
   // Another network's may lie there; what misses its own says so.
   if (checkpoint.state.best_epoch == weights.epoch && checkpoint.config == weights.config)
     weights.embeddings = std::move(checkpoint.state.tensors);
+  else
+    weights.no_embeddings =
+        fmt::format("{} is of another run: of epoch {}, and the weights are of epoch {}{}", beside,
+                    checkpoint.state.best_epoch, weights.epoch,
+                    checkpoint.config == weights.config ? "" : ", and of another config");
 }
 
 // Collective. All rows of a tensor of which each rank can give some.

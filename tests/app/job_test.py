@@ -12,7 +12,7 @@ import unittest
 
 import numpy as np
 
-from tests.app.program import LONG, PROGRAM, ROOT, SHARED_DATA, ProgramTest, awkward_graph, write_graph
+from tests.app.program import LONG, PROGRAM, ROOT, SHARED_DATA, ProgramTest, awkward_graph, espalier, write_graph
 
 CONFIG = """
 [graph]
@@ -248,6 +248,79 @@ class Train(JobTest):
     def test_evaluation_in_small_chunks_gives_the_same_metrics(self):
         whole = self.losses()
         self.assertEqual(self.losses("run.memory_limit=40KB", ranks=2), whole)
+
+
+class Defaults(ProgramTest):
+    """What an input file of two lines gets."""
+
+    def setUp(self):
+        super().setUp()
+        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
+        self.succeed("-q", "generate", "planted", "--nodes", 1500, "--features", 4, "--classes", 3, "-o", self.graph)
+        self.config.write_text(f'graph.file = "{self.graph}"\noutput.dir = "{self.output}"\n')
+        self.small = ("sampler.batch_size=20", "model.hidden=8", "train.epochs=2")
+
+    def history(self, *overrides, ranks):
+        output = self.succeed("train", self.config, *self.small, *overrides, ranks=ranks)
+        report = self.report(self.output)
+        return [(e["loss"], e["valid"], e["sample_digest"]) for e in report["epochs"]] + [report["test"], report["weights_digest"]], output
+
+    def test_reproducible_alone_gives_one_history(self):
+        expected, _ = self.history("train.reproducible=true", ranks=1)
+        self.assertEqual(self.report(self.output)["config"]["train"]["batches_per_step"], 2)  # 38 batches: 19 steps
+        for ranks in (2, 3):
+            found, output = self.history("train.reproducible=true", ranks=ranks)
+            self.assertEqual(found, expected, ranks)
+            self.assertNotIn("results change", output)
+            self.assertEqual("1 of 3 ranks keep none; train.batches_per_step = 3 gives all of them work" in output, ranks == 3)
+
+    def test_else_the_log_says_that_results_follow_the_ranks(self):
+        first, output = self.history(ranks=3)
+        self.assertIn("results change with the number of ranks; train.batches_per_step = 3 keeps them", output)
+        again, output = self.history("train.batches_per_step=3", ranks=1)
+        self.assertNotIn("results change", output)
+        for found, expected in zip(again[:2], first[:2]):
+            self.assertAlmostEqual(found[0], expected[0], delta=1e-4)
+
+    def test_the_saved_config_is_what_was_asked_for(self):
+        self.history("graph.verify=false", ranks=2)
+        saved = (self.output / "config.toml").read_text()
+        self.assertRegex(saved, r'(?m)^batches_per_step = "auto"  # 2$')
+        self.assertRegex(saved, r'(?m)^threads = "auto"  # \d+$')
+        self.assertIn("verify = false\n", saved)
+        self.succeed("-q", "infer", self.output / "config.toml", "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5")
+
+    def test_a_finished_run_is_not_replaced_in_silence(self):
+        self.history(ranks=1)
+        before = {path: path.read_bytes() for path in self.output.rglob("*") if path.is_file()}
+        words = ["finished run", "report.json", "--overwrite"]
+        for command in (("train", self.config, *self.small, "run.restart=never"), ("sample", self.config)):
+            for ranks in (1, 2):
+                self.fail_with(2, words, *command, ranks=ranks, overwrite=False)
+        self.fail_with(2, ["train.seed", "--overwrite"], "train", self.config, *self.small, "train.seed=1", overwrite=False)
+        self.assertEqual({path: path.read_bytes() for path in self.output.rglob("*") if path.is_file()}, before)
+        output = self.succeed("train", self.config, *self.small, overwrite=False)
+        self.assertIn("nothing is left to train", output)
+        self.succeed("-q", "train", self.config, *self.small, "train.seed=1")
+        self.assertEqual(self.report(self.output)["config"]["train"]["seed"], 1)
+        self.assertEqual({path.name for path in (self.output / "checkpoints").iterdir()}, {"latest", "epoch-0003-step-000000.h5"})
+
+    def test_overwrite_does_not_lose_a_run_that_was_cut_off(self):
+        expected, _ = self.history("train.reproducible=true", f"output.dir={self.output}", ranks=1)
+        for path in self.output.rglob("*.h5"):
+            path.unlink()
+        (self.output / "checkpoints/latest").unlink()
+        (self.output / "report.json").unlink()
+        code, output = espalier("train", self.config, *self.small, "train.reproducible=true", "run.max_minutes=1e-9")
+        self.assertEqual(code, 5, output)
+        found, output = self.history("train.reproducible=true", ranks=2)
+        self.assertRegex(output, "restart .* of epoch 1 done")
+        self.assertEqual(found, expected)
+
+    def test_a_run_without_checkpoints_says_so(self):
+        self.assertNotIn("no checkpoints", self.history(ranks=1)[1])
+        self.assertIn("no checkpoints", self.history("run.checkpoint_minutes=0", ranks=1)[1])
+        self.assertIn('checkpoint_minutes = 30.0\n', (self.output / "config.toml").read_text().replace("= 0.0", "= 30.0"))
 
 
 class Overlap(JobTest):

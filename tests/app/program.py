@@ -18,9 +18,12 @@ SHARED_DATA = ROOT.parent / "shared" / "data"
 LONG = bool(os.environ.get("ESPALIER_LONG"))
 
 
-def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, **options):
-    """Runs the program; returns (exit code, everything it printed)."""
+def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, overwrite=True, **options):
+    """Runs the program; returns (exit code, everything it printed). A run may replace a finished one of the same test
+    unless `overwrite` is false."""
     command = [program, *map(str, arguments)]
+    if overwrite and {"train", "sample"} & set(command[1:4]):
+        command.append("--overwrite")
     if ranks > 1:
         command = ["mpirun", "-q", "-np", str(ranks)] + command
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",

@@ -343,6 +343,44 @@ TEST(Config, ASavedConfigMayHoldWhatIsRefusedToday) {
   EXPECT_EQ(differing_keys(sgd, other).size(), 1u);
 }
 
+TEST(Config, ADifferenceSaysWhatItChanges) {
+  const Config there;
+  for (const auto& [text, effect] : std::vector<std::pair<const char*, KeyEffect>>{
+           {"model.embedding=4", KeyEffect::kShape},
+           {"graph.feature_norm=row", KeyEffect::kMeaning},
+           {"sampler.relation_fanout=[\"a=0\"]", KeyEffect::kDraw},
+           {"train.optimizer=sgd", KeyEffect::kState},
+           {"train.seed=1", KeyEffect::kBatches},
+           {"train.learning_rate=0.5", KeyEffect::kTrajectory},
+           {"run.threads=7", KeyEffect::kCost}}) {
+    const auto differences = differing_keys(there, parse_config("", "run.toml", {text}));
+    ASSERT_EQ(differences.size(), 1u) << text;
+    EXPECT_EQ(differences[0].effect, effect) << text;
+  }
+}
+
+TEST(Config, OneKeyOfAnotherConfig) {
+  const auto other = parse_saved_config(kEverything, "everything.toml");
+  for (const auto& key : differing_keys(Config(), other)) {
+    const auto mixed = with_key_of(Config(), key.name, other);
+    const auto changed = differing_keys(Config(), mixed);
+    EXPECT_LE(changed.size(), 1u) << key.name;  // none: it has no meaning alone
+    EXPECT_NE(to_toml(mixed), to_toml(Config())) << key.name;
+  }
+}
+
+TEST(Config, WhatWasAskedForWithWhatItBecame) {
+  Config asked;
+  auto resolved = asked;
+  resolved.run.threads.value = 3;
+  resolved.graph.target = "paper";
+  const auto text = to_toml(asked, resolved);
+  EXPECT_NE(text.find("threads = \"auto\"  # 3\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("target = \"\"  # \"paper\"\n"), std::string::npos) << text;
+  EXPECT_EQ(to_toml(parse_config(text, "config.toml", {})), to_toml(asked));
+  EXPECT_EQ(to_toml(asked, asked), to_toml(asked));
+}
+
 TEST(Config, Sizes) {
   EXPECT_EQ(parse_bytes("8GiB", "x"), std::int64_t{8} << 30);
   EXPECT_EQ(parse_bytes("500MB", "x"), 500000000);
@@ -358,6 +396,9 @@ TEST(Config, EveryKeyIsDescribed) {
   const auto text = describe_config_keys();
   for (const char* key : {"graph.file", "sampler.fanout", "run.restart", "output.dir"})
     EXPECT_NE(text.find(key), std::string::npos);
+  for (const auto effect : {KeyEffect::kShape, KeyEffect::kMeaning, KeyEffect::kDraw, KeyEffect::kState,
+                            KeyEffect::kBatches, KeyEffect::kTrajectory, KeyEffect::kCost})
+    EXPECT_NE(text.find(fmt::format(" {} ", name_of(effect))), std::string::npos) << name_of(effect);
 }
 
 }  // namespace

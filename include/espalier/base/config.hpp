@@ -127,7 +127,7 @@ struct RunConfig {
   std::int64_t prefetch_steps = 1;
   std::string exchange_rounds = "auto";
   std::int64_t checkpoint_every = 0;
-  double checkpoint_minutes = 0;
+  double checkpoint_minutes = 30;
   std::string restart = "auto";
   double max_minutes = 0;
   double stall_minutes = 0;
@@ -161,18 +161,40 @@ Config parse_config(const std::string& text, const std::string& source,
 /// earlier versions did.
 Config parse_saved_config(const std::string& text, const std::string& source);
 
-/// The resolved config as TOML text, every key present.
+/// The config as TOML text, every key present.
 std::string to_toml(const Config& config);
+
+/// The same of what was asked for, with what it was resolved to as a comment where that differs.
+std::string to_toml(const Config& asked, const Config& resolved);
 
 /// The resolved config as a JSON object text, every key present ("auto" stays a word).
 std::string to_json(const Config& config);
+
+/// What another value of a key changes of a training, and of what is left of it. The only list of
+/// keys that says so: a restart and an inference ask it.
+enum class KeyEffect {
+  kShape,       ///< the shapes of trained tensors
+  kMeaning,     ///< what the network computes with trained tensors
+  kDraw,        ///< what is drawn; the meaning too where it changes the matrix that evaluation uses
+  kState,       ///< what a checkpoint keeps of the training beside its weights
+  kBatches,     ///< the trajectory, and which vertices the batches of an epoch hold
+  kTrajectory,  ///< where training goes from here, nothing of where it is
+  kCost,        ///< time, memory, place and length alone; or, of a file, what digests tell
+};
+
+/// "shape", "meaning", ...
+const char* name_of(KeyEffect effect);
 
 /// A key whose values differ between two configs, as they would stand in a file. Keys that have no
 /// meaning in either are left out.
 struct KeyDifference {
   std::string name, first, second;
+  KeyEffect effect;
 };
 std::vector<KeyDifference> differing_keys(const Config& first, const Config& second);
+
+/// `config` with the value that a key has in `other`.
+Config with_key_of(Config config, const std::string& key, const Config& other);
 
 /// One line per key: name, default, meaning. For `espalier help config`.
 std::string describe_config_keys();

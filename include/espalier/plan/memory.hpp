@@ -140,6 +140,11 @@ std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication);
 /// never more than an epoch has; a step's where history draws them (history.draw).
 std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication);
 
+/// What train.batches_per_step stands for in a training. "auto" is one batch per rank; with
+/// train.reproducible it follows from the training set alone, so that every number of ranks has one
+/// history: the largest power of two that leaves an epoch 16 steps, at most 64, at least 1.
+std::int64_t resolved_batches_per_step(const GraphInfo& graph, const Config& config, std::int64_t ranks);
+
 /// What a job may do about rows that it keeps, as words that go on with a list: ", a smaller
 /// history.entries".
 std::string history_cures(const JobSize& job);

@@ -54,6 +54,9 @@ inline bool draws_whole_rows(const Config& config) {
   return config.history.kind == "variate";
 }
 
+/// How the names of its tensors in a checkpoint begin.
+inline constexpr const char* kHistoryTensors = "history/";
+
 /// What the keys say of a cache.
 HistoryShape history_shape(const Config& config);
 

@@ -40,6 +40,7 @@ struct NamedTensor {
 struct TrainedWeights {
   std::vector<NamedTensor> tensors;          ///< weights/ and statistics/ (network_tensors.hpp)
   std::vector<StateTensor> embeddings = {};  ///< weights/embedding.TYPE, read from where they lie
+  std::string no_embeddings = {};            ///< why there are none, of a weights.h5 without
   std::int64_t epoch = 0;                    ///< after which they were these
   bool best = true;                          ///< by validation; false: of a checkpoint that was
                                              ///< saved before any evaluation

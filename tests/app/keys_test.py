@@ -1,0 +1,196 @@
+"""What another value of a key does to a restart and to an inference, for every key that `espalier help config` lists.
+
+Laws: a key that changes the shape or the meaning of trained weights is refused by both, one that changes what else a checkpoint
+keeps by the restart alone: exit 2, the key, both values, "put it back". One that changes the trajectory is refused where the
+checkpoint was not named, and a warning where it was. All others together change no loss. A key without a case here is a failure.
+"""
+
+import re
+import shutil
+import zlib
+
+import h5py
+import numpy as np
+
+from tests.app.program import ProgramTest, espalier
+
+CONFIG = """
+[sampler]
+fanout = [3, 3]
+batch_size = 20
+[model]
+layers = 2
+hidden = 8
+dropout = 0.1
+[train]
+epochs = 1
+batches_per_step = 2
+reproducible = true
+[run]
+threads = 1
+checkpoint_every = 1
+"""
+# Jobs by name, and for each key one of them and another value; further keys are what the value cannot stand without.
+GAT, RGCN, SGD = ("model.kind=gat",), ("model.kind=rgcn", "model.bases=2"), ("train.optimizer=sgd",)
+LADIES = ("sampler.kind=ladies", "sampler.fanout=[30,30]")
+HISTORY = ("history.kind=replace", "history.t_stale=3")
+ROWS = (*RGCN, "model.embedding=3")
+CASES = {
+    "graph.feature_norm": ((), "row"), "graph.target": (RGCN, "author"), "sampler.weighted": ((), "true"),
+    "sampler.kind": (LADIES, "fastgcn"), "sampler.mode": (LADIES, "reference"),
+    "sampler.relation_fanout": (RGCN, '["writes=0"]'),
+    "model.kind": ((), "gcn"), "model.hidden": ((), "16"), "model.layers": ((), "3", "sampler.fanout=[3,3,3]"),
+    "model.bases": (RGCN, "3"), "model.edge_features": (GAT, "true"), "model.embedding": (ROWS, "4"),
+    "model.heads": (GAT, "2"), "model.output_heads": (GAT, "2"), "model.residual": ((), "true"), "model.jumping": ((), "max"),
+    "model.normalize": ((), "batch"), "model.activation": ((), "elu"), "model.aggregator": ((), "max"),
+    "train.task": ((), "labels"), "train.metric": ((), "macro_f1"), "train.optimizer": ((), "sgd"),
+    "train.embedding_optimizer": (ROWS, "adagrad"),
+    "sampler.batch_size": ((), "10"), "sampler.batches": ((), "local"), "sampler.groups": ((), "4"), "train.seed": ((), "3"),
+    "train.batches_per_step": ((), "3"), "sampler.fanout": ((), "[2,2]"), "sampler.share_batches": (("sampler.kind=labor",), "2"),
+    "model.dropout": ((), "0.2"), "model.input_dropout": ((), "0.2"), "model.attention_dropout": (GAT, "0.2"),
+    "train.class_weights": ((), "balanced"), "train.label_smoothing": ((), "0.1"), "train.learning_rate": ((), "0.01"),
+    "train.momentum": (SGD, "0.5"), "train.embedding_rate": (ROWS, "0.1"), "train.lr_schedule": ((), "cosine"),
+    "train.lr_warmup": ((), "2"), "train.lr_step": (("train.lr_schedule=step",), "2"),
+    "train.lr_decay": (("train.lr_schedule=step",), "0.5"), "train.weight_decay": ((), "0.1"),
+    "train.weight_decay_on": (("train.weight_decay=0.1",), "first"), "train.precision": ((), "tf32"),
+    "train.sparse_products": (("train.reproducible=false",), "cusparse"),
+    "history.kind": ((), "replace"), "history.p_grad": (HISTORY, "0.5"), "history.recompute": (HISTORY, "0.5"),
+    "history.t_stale": (HISTORY, "4"), "history.start": (HISTORY, "1"), "history.scope": (HISTORY, "lane"),
+    "history.lag": (HISTORY, "2"), "history.stored": (HISTORY, "fp16"), "history.entries": (HISTORY, "50"),
+    "history.layers": (HISTORY, "[1]"), "history.admit": (HISTORY, "awaited"), "history.draw": (HISTORY, "needed"),
+}
+# Other values of all that costs only, at once.
+COST = ("grid.replication=2", "grid.schedule=pull", "sampler.bulk=3", "train.epochs=2", "train.early_stop=9", "train.eval_every=2",
+        "history.memory=1MB", "history.feature_rows=degree", "run.threads=2", "run.memory_limit=8GB", "run.overlap=true",
+        "run.prefetch_steps=2", "run.checkpoint_every=2", "run.checkpoint_minutes=5", "run.max_minutes=50", "run.stall_minutes=50",
+        "run.device=cpu", "graph.share_features=true", "graph.verify=false", "output.mllog=true", "run.memory_check=warn")
+# Those that this test cannot set, or that have no meaning with the others.
+NO_CASE = {"graph.file", "graph.order", "graph.features_on", "grid.topology", "grid.latency_us", "grid.bandwidth_gbs", "history.saved",
+           "history.audit", "run.restart", "run.exchange_rounds", "output.dir", "train.reproducible"}
+# What is refused before a checkpoint is looked at: labels of another kind; no GPU.
+FOUND_BEFORE = {"train.task", "train.precision", "train.sparse_products"}
+CHANGES_NETWORK, KEPT = {"shape", "meaning"}, {"state"}
+
+
+class Keys(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.config = self.folder / "job.toml"
+        self.config.write_text(CONFIG)
+        self.plain, self.typed = self.folder / "plain.h5", self.folder / "typed.h5"
+        self.succeed("-q", "generate", "planted", "--nodes", 120, "--features", 5, "--classes", 3, "--edge-features", 2, "-o", self.plain)
+        with h5py.File(self.plain, "a") as file:
+            file["graph/weights"] = np.linspace(0.5, 2, len(file["graph/indices"]), dtype=np.float32)
+        self.succeed("-q", "generate", "planted", "--types", "paper=120:5,author=90", "--classes", 3,
+                     "--relations", "author.writes.paper=300,paper.cites.paper=400", "-o", self.typed)
+        with h5py.File(self.typed, "a") as file:  # a second type to learn on
+            file["nodes/author/labels"] = np.arange(90, dtype=np.int32) % 3
+            for k, split in enumerate(("train", "valid", "test")):
+                file[f"split/author/{split}"] = np.arange(30 * k, 30 * k + 30)
+        for graph in (self.plain, self.typed):
+            self.succeed("-q", "digest", graph, "--write")
+        self.effects = dict(re.findall(r"(?m)^  (\w+\.\w+) +(?:\S.*?) +(shape|meaning|draw|state|batches|trajectory|cost) ",
+                                       self.succeed("help", "config")))
+        self.trained = {}
+
+    def job(self, keys):
+        """The words of a job with these keys, trained once; and the folder where it lies."""
+        if keys not in self.trained:
+            typed = any(key.startswith("model.kind=rgcn") for key in keys)
+            words = [self.config, f"graph.file={self.typed if typed else self.plain}", *keys] + ["graph.target=paper"] * typed
+            folder = self.folder / f"out{len(self.trained)}"
+            self.succeed("-q", "train", *words, f"output.dir={folder}")
+            (folder / "report.json").unlink()  # as if it had been cut off after its epoch
+            self.trained[keys] = words, folder
+        return self.trained[keys]
+
+    def refused(self, key, value, *command):
+        output = self.fail_with(2, [f"{key} = ", "there and", "here"], *command, overwrite=False)
+        self.assertRegex(output, "[Pp]ut the key back")
+        if re.fullmatch(r"[\w.]+", value):
+            self.assertRegex(output, rf'{re.escape(key)} = .* there and "?{re.escape(value)}"? here')
+
+    def effect_of(self, key):
+        """kind and relation_fanout of these cases: fastgcn has the matrix of ladies, a relation left out is another matrix."""
+        effect = self.effects[key]
+        return effect if effect != "draw" else "trajectory" if key == "sampler.kind" else "meaning"
+
+    def test_every_key_has_a_case(self):
+        self.assertGreater(len(self.effects), 80)
+        cost = {word.partition("=")[0] for word in COST} | NO_CASE
+        self.assertEqual(set(self.effects), (set(CASES) | cost) & set(self.effects), "a key without a case")
+        for key, effect in self.effects.items():
+            self.assertEqual(effect == "cost", key in cost, key)
+
+    def test_what_a_restart_and_an_inference_refuse(self):
+        for key, (keys, value, *more) in CASES.items():
+            if key in ("sampler.batches", "sampler.groups"):  # they need an order: app/order_test
+                continue
+            with self.subTest(key):
+                effect = self.effect_of(key)
+                words, folder = self.job(keys)
+                other = [*words, f"{key}={value}", *more, "train.epochs=2"]
+                if key in FOUND_BEFORE:
+                    code, output = espalier("train", *other, f"output.dir={folder}")
+                    self.assertIn(code, (2, 3), output)
+                    self.assertIn(key, output)
+                    continue
+                self.refused(key, value, "train", *other, f"output.dir={folder}")
+                named = ("train", *other, f"run.restart={folder}/checkpoints", f"output.dir={self.folder}/elsewhere")
+                if effect in CHANGES_NETWORK | KEPT:
+                    self.refused(key, value, *named)
+                elif effect == "batches":
+                    self.assertRegex(self.succeed(*named), rf"warning: .*{re.escape(key)} = .* there and .* here")
+                infer = ("infer", *words, f"{key}={value}", *more, "--checkpoint", folder / "weights.h5", "-o", self.folder / "rows.h5")
+                if effect in CHANGES_NETWORK:
+                    self.refused(key, value, *infer)
+                    self.assertFalse((self.folder / "rows.h5").exists())
+                elif effect in KEPT:
+                    self.succeed("-q", *infer, "--overwrite")
+
+    def test_what_costs_only_changes_nothing(self):
+        words, folder = self.job(())
+        whole = self.folder / "whole"
+        self.succeed("-q", "train", *words, "train.epochs=2", f"output.dir={whole}")
+        shutil.copytree(folder, self.folder / "cut", symlinks=True)
+        known = [word for word in COST if word.partition("=")[0] in self.effects]
+        output = self.succeed("train", *words, *known, f"output.dir={self.folder}/cut", ranks=2)
+        self.assertNotIn(" there and ", output)
+        expected, found = self.report(whole), self.report(self.folder / "cut")
+        self.assertEqual([e["loss"] for e in found["epochs"]], [e["loss"] for e in expected["epochs"]])
+        self.assertEqual(found["weights_digest"], expected["weights_digest"])
+
+    def test_the_target_may_be_left_out_where_one_type_has_labels(self):
+        graph = self.folder / "one.h5"
+        shutil.copy(self.typed, graph)
+        with h5py.File(graph, "a") as file:
+            del file["nodes/author/labels"], file["split/author"]
+        self.succeed("-q", "digest", graph, "--write")
+        job = (self.config, f"graph.file={graph}", *RGCN, f"output.dir={self.folder}/named")
+        self.succeed("-q", "train", *job)
+        self.succeed("-q", "train", *job, "graph.target=paper", "train.epochs=2", overwrite=False)
+        self.succeed("-q", "infer", *job, "graph.target=paper", "--checkpoint", self.folder / "named/weights.h5", "-o", self.folder / "rows.h5")
+
+    def test_a_tensor_that_nobody_takes(self):
+        words, folder = self.job(())
+        saved = (folder / "checkpoints" / "latest").resolve()
+        with h5py.File(saved, "a") as file:
+            file["weights/layer9.self"] = np.zeros((2, 3), dtype=np.float32)
+        content = saved.read_bytes()
+        seal = f"espalier-checkpoint 1\nbytes {len(content)}\ncrc32 {zlib.crc32(content[512:]):08x}\n"
+        saved.write_bytes(seal.encode().ljust(512, b"\0") + content[512:])
+        self.fail_with(3, ["weights/layer9.self", "no part of this training"], "train", *words, "train.epochs=2",
+                       f"output.dir={folder}", f"run.restart={saved}")
+
+    def test_embeddings_that_are_missing_or_of_another_run(self):
+        words, folder = self.job(ROWS)
+        infer = ("infer", *words, "--checkpoint", folder / "weights.h5", "-o", self.folder / "rows.h5")
+        beside = folder / "embeddings.h5"
+        mine = beside.read_bytes()
+        beside.unlink()
+        self.fail_with(3, ["embeddings.h5 is missing", "rows that were learnt"], *infer)
+        self.succeed("-q", "train", *words, "train.seed=5", f"output.dir={self.folder}/other")
+        shutil.copy(self.folder / "other/embeddings.h5", beside)
+        self.fail_with(3, ["embeddings.h5 is of another run"], *infer)
+        beside.write_bytes(mine)
+        self.succeed("-q", *infer)
