@@ -273,8 +273,8 @@ class Restart(DigestTest):
             if digests:
                 self.succeed("digest", self.graph, "--write")
             for more in ([], ["train.epochs=4"]):
-                message = self.fail_with(2, ["was saved in training on another graph", name, 'run.restart = "never"'],
-                                         "train", self.config, *more, ranks=2)
+                message = self.fail_with(2, ["was saved in training on another graph", name, "--overwrite"],
+                                         "train", self.config, *more, ranks=2, overwrite=False)
                 self.assertEqual(len(re.findall("digest [0-9a-f]{16} there, [0-9a-f]{16} here", message)),
                                  2 if name == "/split/train" else 1)
             self.assertIn("loss", self.succeed("train", self.config, "run.restart=never", f"output.dir={self.folder}/anew"))
@@ -285,16 +285,16 @@ class Restart(DigestTest):
         self.succeed("train", self.config)
         self.refused(digests=True)
         self.graph.write_bytes(self.whole)
-        self.assertIn("nothing is left to train", self.succeed("train", self.config, ranks=3))
+        self.assertIn("nothing is left to train", self.succeed("train", self.config, ranks=3, overwrite=False))
 
     def test_without_digests_in_the_file_too(self):
         self.assertIn("has no digest: damage and changes cannot be noticed", self.succeed("train", self.config))
         self.refused(digests=False)
         self.refused(digests=True)
         self.graph.write_bytes(self.whole)
-        self.assertIn("nothing is left to train", self.succeed("train", self.config, ranks=3))
+        self.assertIn("nothing is left to train", self.succeed("train", self.config, ranks=3, overwrite=False))
         self.assertIn("judged by counts: the graph file has no digests",
-                      self.succeed("train", self.config, "graph.verify=false"))
+                      self.succeed("train", self.config, "graph.verify=false", overwrite=False))
 
     def test_a_checkpoint_without_digests_still_reads(self):
         self.succeed("train", self.config)
@@ -307,7 +307,7 @@ class Restart(DigestTest):
             block = f"espalier-checkpoint 1\nbytes {len(content)}\ncrc32 {zlib.crc32(content[512:]):08x}\n".encode()
             path.write_bytes(block.ljust(512, b"\0") + content[512:])
         self.assertIn("judged by counts: the checkpoint has no digests",
-                      self.succeed("train", self.config, "train.epochs=3"))
+                      self.succeed("train", self.config, "train.epochs=3", overwrite=False))
 
 
 class Words(DigestTest):

@@ -201,10 +201,8 @@ class Rows(InferTest):
 
 class Refused(InferTest):
     def test_weights_that_do_not_fit(self):
-        self.refused(3, ["weights/layer1.self", "6 x 8", "6 x 9", "weights.h5"], "model.hidden=9", ranks=2)
-        self.refused(3, ["weights/layer2.self", "8 x 4", "8 x 8"], "model.layers=3", "sampler.fanout=[4,3,2]")
-        self.refused(3, ["has no weights/layer1.weight"], "model.kind=gcn")
-        self.refused(3, ["statistics/layer1.mean", "has not"], "model.normalize=layer")
+        self.refused(2, ["model.hidden = 8 there and 9 here", "weights.h5", "put the key back"], "model.hidden=9", ranks=2)
+        self.refused(2, ["model.normalize", "there and \"layer\" here"], "model.normalize=layer")
         self.refused(2, ["graph.feature_norm = \"standard\" there and \"none\" here"], "graph.feature_norm=none")
         other = self.folder / "other.h5"
         make_graph(other, features=7)

@@ -302,7 +302,7 @@ class Named(RestartTest):
     def test_more_epochs_go_on_from_the_end(self):
         five = self.uncut("train.epochs=5")
         self.succeed("-q", "train", self.config, "run.checkpoint_every=1")
-        self.succeed("-q", "train", self.config, "train.epochs=5", ranks=2)
+        self.succeed("-q", "train", self.config, "train.epochs=5", ranks=2, overwrite=False)
         self.assertEqual(self.outcome(), five)
         self.assertEqual(self.report(self.output)["restart"]["epoch"], 4)
 
@@ -310,7 +310,7 @@ class Named(RestartTest):
         self.succeed("-q", "train", self.config, "run.checkpoint_every=2")
         first, epochs, names = self.outcome(), self.report(self.output)["epochs"], self.names()
         for ranks in (1, 3):
-            output = self.succeed("train", self.config, ONE_STEP, ranks=ranks)
+            output = self.succeed("train", self.config, ONE_STEP, ranks=ranks, overwrite=False)
             self.assertIn("all 3 epochs are done, nothing is left to train", output)
             self.assertNotRegex(output, "(?m)^epoch ", "nothing is trained")
             self.assertEqual(self.outcome(), first)
@@ -357,10 +357,10 @@ class Refused(RestartTest):
             for name, wanted in (("mean", features.mean(axis=0)), ("deviation", features.std(axis=0))):
                 self.assertEqual(file["features/" + name].dtype, np.float64)
                 np.testing.assert_allclose(file["features/" + name][0], wanted, rtol=1e-9, atol=1e-12)
-        self.succeed("-q", "train", self.config, standard, "train.epochs=3", ranks=3)
+        self.succeed("-q", "train", self.config, standard, "train.epochs=3", ranks=3, overwrite=False)
         with h5py.File(self.graph, "a") as graph:
             graph["nodes/features"][:, 4] += 1
-        self.fail_with(2, ["features"], "train", self.config, standard, "train.epochs=4", ranks=2)
+        self.fail_with(2, ["features"], "train", self.config, standard, "train.epochs=4", ranks=2, overwrite=False)
 
     def test_a_named_checkpoint_may_go_on_otherwise_but_not_within_an_epoch_with_other_batches(self):
         self.cut(2)
@@ -371,7 +371,7 @@ class Refused(RestartTest):
         for override in ("sampler.batch_size=6", "train.batches_per_step=3", "train.seed=7"):
             self.fail_with(2, [override.partition("=")[0], "within an epoch"], "train", self.config, f"run.restart={latest}", override, elsewhere)
         for override in ("model.hidden=9", "train.optimizer=sgd"):  # nor what its tensors are made for
-            self.fail_with(2, [override.partition("=")[0], str(latest), "do not fit"], "train", self.config, f"run.restart={latest}",
+            self.fail_with(2, [override.partition("=")[0], str(latest), "of another job, whose"], "train", self.config, f"run.restart={latest}",
                            override, elsewhere, ranks=2)
         self.cut(2)  # an epoch is done
         self.succeed("-q", "train", self.config, f"run.restart={latest}", "sampler.batch_size=6", elsewhere)
