@@ -90,7 +90,7 @@ class Training(LabelsTest):
     def test_a_restart_on_another_grid_goes_on_with_the_same_bits(self):
         expected, _ = self.train()
         self.succeed("-q", "train", self.config, "run.restart=never", "train.epochs=2", "run.checkpoint_every=2", ranks=2)
-        self.succeed("-q", "train", self.config, "train.epochs=3", ranks=3)
+        self.succeed("-q", "train", self.config, "train.epochs=3", ranks=3, overwrite=False)
         report = self.report(self.output)
         self.assertEqual(report["restart"]["epoch"], 3)
         self.assertEqual([report["weights_digest"], report["train"], report["test"], report["best_epoch"]], expected[:4])
