@@ -121,8 +121,8 @@ class BytesNotBits(OrderTest):
         expected = self.train("train.epochs=3")
         saving = "run.checkpoint_every=1"
         self.run_job("train", self.order("random"), saving, "train.epochs=1", ranks=2)
-        self.run_job("train", self.order("metis"), saving, "train.epochs=2", ranks=4, c=2)
-        last = self.run_job("train", saving, "train.epochs=3", ranks=3)
+        self.run_job("train", self.order("metis"), saving, "train.epochs=2", ranks=4, c=2, overwrite=False)
+        last = self.run_job("train", saving, "train.epochs=3", ranks=3, overwrite=False)
         self.assertEqual(last["restart"]["epoch"], 3)
         self.assertEqual(self.bits(last), expected)
 
