@@ -120,7 +120,7 @@ std::vector<Key> bind_keys(Config& c) {
        1 << 16,
        {kLocalBatches}},
       {"sampler.weighted", &c.sampler.weighted,
-       "draw in proportion to the entries of A (ladies, fastgcn: edge weights count in A)"},
+       "draw in proportion to the entries of A, means are weighted (ladies, fastgcn: weights count in A)"},
       {"sampler.mode",
        &c.sampler.mode,
        "variant of ladies and fastgcn: how picks are weighted",
