@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "espalier/base/error.hpp"
+#include "espalier/plan/model_matrix.hpp"
 #include "job.hpp"
 
 namespace espalier {

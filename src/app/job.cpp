@@ -1,5 +1,7 @@
 #include "job.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -259,21 +261,6 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   return job;
 }
 
-SamplerShape whole_rows_shape(const SamplerShape& training, const char* label) {
-  // A relation that is left out is so here, too.
-  std::vector<std::vector<std::int64_t>> relation_fanout;
-  if (!training.relation_fanout.empty()) {
-    relation_fanout.push_back(training.relation_fanout[0]);
-    for (auto& fanout : relation_fanout[0]) fanout = fanout == 0 ? 0 : -1;
-  }
-  return {.fanout = {-1},
-          .relation_fanout = std::move(relation_fanout),
-          .weighted = training.weighted,
-          .aggregation = training.aggregation,
-          .label = label,
-          .schedule = Schedule::kPull};
-}
-
 std::string grid_in_words(const Job& job) {
   const auto ranks = job.grid->ranks();
   const bool shared = job.config.graph.share_features && !job.device.gpu;
@@ -325,6 +312,31 @@ void warn_of_history(const Config& config, std::int64_t steps) {
         history.t_stale, static_cast<double>(history.t_stale) / static_cast<double>(steps), steps);
 }
 
+// Where a step is no unbiased estimate of what evaluation computes: one line.
+static void say_what_is_biased(const Config& config) {
+  const auto& sampler = sampler_kind_of(config.sampler.kind);
+  const auto& model = config.model;
+  const bool draws = !config.sampler.relation_fanout.empty() ||
+                     std::ranges::any_of(config.sampler.fanout, [](auto fanout) { return fanout >= 0; });
+  const bool attends = layer_kind_of(model.kind).takes_heads && draws,
+             takes_largest = model.aggregator == "max" && draws,
+             other_mode = sampler.takes_mode && config.sampler.mode != "debiased",
+             unread = config.sampler.weighted && (attends || takes_largest);
+  std::vector<std::string> words;
+  if (other_mode) words.push_back(fmt::format("blocks of {} in mode {}", sampler.name, config.sampler.mode));
+  if (attends) words.push_back(fmt::format("attention of {}, over the neighbours drawn", model.kind));
+  if (takes_largest) words.push_back("the largest, of the neighbours drawn");
+  if (unread) words.push_back("draws by edge weights, which this layer does not read");
+  if (config.history.kind == "replace") words.push_back("rows of history, of earlier steps");
+  if (words.empty()) return;
+  const auto line = fmt::format("biased estimates of what evaluation computes (docs/layers.md): {}",
+                                fmt::join(words, "; "));
+  if (other_mode || unread)
+    log::warning("{}", line);
+  else
+    log::info("steps   {}", line);
+}
+
 void warn_of_surprises(const Job& job) {
   if (job.grid->world().rank() != 0) return;
   const auto& config = job.config;
@@ -353,8 +365,7 @@ void warn_of_surprises(const Job& job) {
                    fanout, kind.name);
       break;
     }
-  if (training && kind.biased_paper && config.sampler.mode == "paper")
-    log::warning("blocks of {} in mode paper are biased; train with mode debiased or reference", kind.name);
+  if (training) say_what_is_biased(config);
   if (job.device.sharers > 1)
     log::warning("{} ranks share a GPU; start one rank per GPU, or set run.device = \"cpu\"",
                  job.device.sharers);

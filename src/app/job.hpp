@@ -18,7 +18,7 @@
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/partition/order.hpp"
-#include "espalier/plan/memory.hpp"
+#include "espalier/plan/model_matrix.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/report.hpp"
@@ -109,21 +109,12 @@ Topology topology_of(const Config& config);
 Job open_job(const Communicator& world, const Config& config, JobKind kind,
              std::optional<std::int64_t> classes = {});
 
-/// The matrix that the job multiplies by (matrix_form) and whose rows the sampler estimates; for
-/// means A, or the row-normalised A where a layer-wise sampler needs its entries. Collective.
+/// The matrix of the job (model_matrix). Collective.
 template <class Index>
 DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const Ownership& rows,
                                  const Config& config) {
   note_activity("reading the edges");
-  auto a = read_dist_csr<Index>(grid, file, rows);
-  const auto form = matrix_form(config);
-  if (form == MatrixForm::kMeanOfSelf)
-    return normalize_rows(std::move(a), true, config.sampler.weighted || has_own_weights(config.model));
-  if (form == MatrixForm::kNormalized) return normalize_with_self_loops(std::move(a));
-  if (form == MatrixForm::kSum) return with_values(std::move(a));
-  if (sampler_kind_of(config.sampler.kind).layer_wise)
-    return normalize_rows(std::move(a), false, config.sampler.weighted);
-  return a;
+  return model_matrix(read_dist_csr<Index>(grid, file, rows), config);
 }
 template <class Index>
 DistCsr<Index> read_model_matrix(const Job& job) {
@@ -134,10 +125,6 @@ DistCsr<Index> read_model_matrix(const Job& job) {
   if (job.owners.order) check_order(*job.owners.order, *job.file, job.config.graph.order);
   return a;
 }
-
-/// What exact evaluation samples: whole rows of the matrix that training samples. `label`: what its
-/// communication is booked under.
-SamplerShape whole_rows_shape(const SamplerShape& training, const char* label);
 
 /// "4 ranks as 2 block rows x 2 copies, partitioned topology, 1 thread per rank, on the CPU".
 std::string grid_in_words(const Job& job);

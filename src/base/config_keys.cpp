@@ -100,7 +100,7 @@ std::vector<Key> bind_keys(Config& c) {
           .between(1, 1 << 16)
           .with({kLocalBatches}),
       Key{"sampler.weighted", kMeaning, &c.sampler.weighted,
-          "draw in proportion to the entries of A (ladies, fastgcn: edge weights count in A)"},
+          "draw in proportion to the entries of A, means are weighted (ladies, fastgcn: weights count in A)"},
       Key{"sampler.mode", kDraw, &c.sampler.mode, "variant of ladies and fastgcn: how picks are weighted"}
           .among({"paper", "reference", "debiased"}),
       Key{"sampler.share_batches", kTrajectory, &c.sampler.share_batches,

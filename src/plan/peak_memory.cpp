@@ -33,7 +33,7 @@ struct Estimate {
   double value() const { return has_values() ? 4 : 0; }
   bool has_values() const { return matrix_has_values(job.graph, job.config); }
   double result_value() const {
-    return sampler_kind_of(job.config.sampler.kind).weighs_picks || has_own_weights(job.config.model) ? 4 : 0;
+    return sampler_kind_of(job.config.sampler.kind).weighs_picks || epoch.shape.weighs_picks() ? 4 : 0;
   }
   std::size_t layers() const { return job.config.sampler.fanout.size(); }
   double relations() const { return static_cast<double>(network().relations); }
@@ -350,8 +350,7 @@ Arrays evaluation(const Estimate& e) {
       working.add(4 * chunk.largest_input * static_cast<double>(network.hidden));
     const auto fetching = fetch(e, 1, chunk.largest_input, remote, layer == 1 ? e.stored_row() : 4 * in, 0);
     auto block = Arrays().add(8 * chunk.largest_input).add(8 * rows).add(4 * chunk.largest_entries, 2);
-    auto picks =
-        row_entries(rows, chunk.largest_entries, e.id(), has_own_weights(e.job.config.model) ? 4 : 0);
+    auto picks = row_entries(rows, chunk.largest_entries, e.id(), e.epoch.shape.weighs_picks() ? 4 : 0);
     if (network.relations > 1) {
       // sample/relation_parts.cpp: beside the block; vertices of columns
       block.add(chunk.largest_entries);

@@ -3,11 +3,14 @@
 // fixed-point entries). NORM divides nothing: a draw takes a point below the integer total of its
 // row (sample/draw.hpp).
 //
-// Block values. Mean: 1/|picked|. Matrix (GCN): the diagonal entry is kept exactly and outside of
-// the draw; a uniform pick is worth a_vu * deg/|picked| with deg the off-diagonal entries of the
-// row. A pick drawn in proportion to a_vu is weighted by Des Raj's estimator, a_vu (r_j / p_j + s -
-// j) / s for the j-th of s draws, r_j = 1 - the probabilities drawn before: unbiased for draws
-// without replacement, which deg/|picked| would not be.
+// Block values. Matrix (GCN): the diagonal entry is kept exactly and outside of the draw. A uniform
+// pick is worth 1/|picked| of a mean, a_vu * deg/|picked| of a matrix with deg the off-diagonal
+// entries of the row. A pick drawn in proportion to a_vu is weighted by Des Raj's estimator (Des
+// Raj 1956, decision 023), unbiased for draws without
+// replacement, which those two would not be: a_vu (r_j / p_j + s - j) / s of a matrix for the j-th
+// of s draws, r_j = 1 - the probabilities drawn before; (r_j + (s - j) p_j) / s of a mean, which is
+// that of the matrix p: the weighted mean, a_vu over the row's sum. A row that is taken whole has
+// the entries of the matrix, or p.
 #include <array>
 #include <numeric>
 
@@ -74,8 +77,8 @@ class GraphSageDraw final : public RowDraw<Index> {
   GraphSageDraw(const SamplerShape& shape, int weight_shift)
       : weighted_(shape.weighted), aggregation_(shape.aggregation), shift_(weight_shift) {}
 
-  bool has_values() const override { return aggregation_ == Aggregation::kMatrix; }
-  bool keeps_small_rows() const override { return !weighted_ && !has_values(); }
+  bool has_values() const override { return weighted_ || aggregation_ == Aggregation::kMatrix; }
+  bool keeps_small_rows() const override { return !has_values(); }
 
   void draw(const Cpu&, const LayerDraw& layer, const Row* first_row, const RowKey* keys, std::int64_t count,
             Entries<Index>& out) const override {
@@ -153,15 +156,16 @@ class GraphSageDraw final : public RowDraw<Index> {
                 Entries<Index>& out, Scratch& scratch) const {
     const auto self_position = diagonal_position(row, self, aggregation_);
     const GraphSageRow rule = {self_position, support(row, self_position), fanout};
-    if (rule.whole()) return take_whole_row(row, self_position, out);
+    const auto& prefix = scratch.prefix;
+    if (weighted_ && (!rule.whole() || aggregation_ == Aggregation::kMean)) fill_prefix(row, scratch.prefix);
+    if (rule.whole()) return take_whole_row(row, self_position, prefix, out);
     const auto excluded = rule.excluded();
 
     scratch.chosen.resize(fanout + excluded);
     if (excluded > 0) scratch.chosen[0] = self_position;
     if (weighted_) {
-      fill_prefix(row, scratch.prefix);
       scratch.in_order.resize(fanout);
-      draw_weighted(stream, scratch.prefix.data(), row.size, fanout, excluded, scratch.chosen.data(),
+      draw_weighted(stream, prefix.data(), row.size, fanout, excluded, scratch.chosen.data(),
                     scratch.in_order.data());
     } else {
       draw_uniform(stream, row.size, fanout, excluded, scratch.chosen.data());
@@ -171,15 +175,19 @@ class GraphSageDraw final : public RowDraw<Index> {
     const auto first = std::ssize(out.values);
     for (const auto position : scratch.chosen) out.values.push_back(rule.value(row, position));
     if (weighted_)
-      weigh_by_des_raj(row, self_position, scratch.prefix.data(), scratch.in_order.data(), fanout,
+      weigh_by_des_raj(row, aggregation_, self_position, prefix.data(), scratch.in_order.data(), fanout,
                        scratch.chosen.data(), std::ssize(scratch.chosen), out.values.data() + first);
   }
 
-  void take_whole_row(const Row& row, std::int64_t self_position, Entries<Index>& out) const {
+  void take_whole_row(const Row& row, std::int64_t self_position, const std::vector<std::uint64_t>& prefix,
+                      Entries<Index>& out) const {
     for (std::int64_t k = 0; k < row.size; ++k) {
       if (weighted_ && !(row.values[k] > 0) && k != self_position) continue;
       out.ids.push_back(row.indices[k]);
-      if (has_values()) out.values.push_back(row.values[k]);
+      if (has_values())
+        out.values.push_back(aggregation_ == Aggregation::kMatrix
+                                 ? row.values[k]
+                                 : weight_share(prefix[k + 1] - prefix[k], prefix.back()));
     }
   }
 

@@ -167,10 +167,22 @@ struct WeightedRows {
   RowsToDraw<Index> rows;
   KeptBits kept;
   LayerDraw layer;
+  Aggregation aggregation;
+  int shift;                                     // of the integer weights
+  const std::uint64_t* weight_before = nullptr;  // [words + 1], beside kept.before; for kMean
 
   __device__ GraphSageRow rule(std::int64_t row) const {
     const auto self_position = rows.self_position(row);
     return {self_position, kept.in_row(row) - (self_position >= 0), layer.fanout_of(rows.keys[row])};
+  }
+  __device__ std::uint64_t weight(std::int64_t row, std::int64_t position) const {
+    return fixed_point_weight(rows.views[row].values[position], shift);
+  }
+  // Of an entry of a row that is taken whole.
+  __device__ float whole_value(std::int64_t row, std::int64_t position) const {
+    if (aggregation == Aggregation::kMatrix) return rows.views[row].values[position];
+    return weight_share(weight(row, position),
+                        weight_before[kept.words[row + 1]] - weight_before[kept.words[row]]);
   }
 };
 
@@ -183,11 +195,27 @@ KeptEntries find_positive(const Cuda& cuda, const RowsToDraw<Index>& rows) {
   return find_kept(cuda, rows.count, size_of, keeps);
 }
 
+// [words + 1] the weights before each word of kept entries, of all rows: a row's are a difference.
 template <class Index>
-std::int64_t make_room(const Cuda& cuda, const WeightedRows<Index>& rows, bool values,
-                       Entries<Index, Cuda>& out) {
+DeviceArray<std::uint64_t> weights_before(const Cuda& cuda, const WeightedRows<Index>& rows,
+                                          std::int64_t words) {
+  DeviceArray<std::uint64_t> of_word(words), before(static_cast<std::size_t>(words) + 1);
+  auto* to = of_word.data();
+  for_each_entry(cuda, "weights_of_words", rows.kept.words, rows.rows.count, 0, words,
+                 [=] __device__(std::int64_t word, std::int64_t row) {
+                   const auto first = (word - rows.kept.words[row]) * kWarp, size = rows.rows.views[row].size;
+                   std::uint64_t sum = 0;
+                   for (auto k = first; k < first + kWarp && k < size; ++k) sum += rows.weight(row, k);
+                   to[word] = sum;
+                 });
+  exclusive_sum(cuda, of_word.data(), before.data(), words);
+  return before;
+}
+
+template <class Index>
+std::int64_t make_room(const Cuda& cuda, const WeightedRows<Index>& rows, Entries<Index, Cuda>& out) {
   const auto picks_of = [=] __device__(std::int64_t row) { return rows.rule(row).picks(); };
-  return make_room(cuda, rows.rows.count, values, picks_of, out);
+  return make_room(cuda, rows.rows.count, true, picks_of, out);
 }
 
 // [count + 1] where the weights of each row begin: a row that is taken whole needs none.
@@ -232,22 +260,21 @@ std::vector<RowGroup> groups_of_rows(const Cuda& cuda, const DeviceArray<std::in
 
 // Prefix sums of the weights of a group's rows.
 template <class Index>
-DeviceArray<std::uint64_t> prefix_sums(const Cuda& cuda, const RowsToDraw<Index>& rows, const RowGroup& group,
-                                       const std::int64_t* offsets, int shift) {
+DeviceArray<std::uint64_t> prefix_sums(const Cuda& cuda, const WeightedRows<Index>& rows,
+                                       const RowGroup& group, const std::int64_t* offsets) {
   const auto count = group.last_weight - group.first_weight;
   DeviceArray<std::uint64_t> weights(count), sums(static_cast<std::size_t>(count) + 1);
   auto* to = weights.data();
-  for_each_entry(cuda, "integer_weights", offsets, rows.count, group.first_weight, count,
+  for_each_entry(cuda, "integer_weights", offsets, rows.rows.count, group.first_weight, count,
                  [=] __device__(std::int64_t at, std::int64_t row) {
-                   to[at - group.first_weight] =
-                       fixed_point_weight(rows.views[row].values[at - offsets[row]], shift);
+                   to[at - group.first_weight] = rows.weight(row, at - offsets[row]);
                  });
   exclusive_sum(cuda, weights.data(), sums.data(), count);
   return sums;
 }
 
-// The positions, and with values their weighing, of the group's rows that are not taken whole.
-// in_order: as large as the picks, for their order; null without values.
+// The positions and values of the group's rows that are not taken whole. in_order: as large as the
+// picks, for their order.
 template <class Index>
 void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Index>& rows,
                 const RowGroup& group, const std::int64_t* weight_offsets, const std::uint64_t* sums,
@@ -262,13 +289,12 @@ void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Ind
     const auto view = rows.rows.views[row];
     const PrefixOfPart prefix = {sums + (weight_offsets[row] - group.first_weight)};
     auto* chosen = positions + offsets[row];
-    auto* order = in_order == nullptr ? nullptr : in_order + offsets[row];
+    auto* order = in_order + offsets[row];
     if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
     draw_weighted(stream_of(layer, rows.rows.keys[row]), prefix, view.size, rule.fanout, rule.excluded(),
                   chosen, order);
-    if (order != nullptr)
-      weigh_by_des_raj(view, rule.self_position, prefix, order, rule.fanout, chosen, rule.picks(),
-                       values + offsets[row]);
+    weigh_by_des_raj(view, rows.aggregation, rule.self_position, prefix, order, rule.fanout, chosen,
+                     rule.picks(), values + offsets[row]);
   });
 }
 
@@ -278,15 +304,14 @@ template <class Index>
 void take_weighted(const Cuda& cuda, const RowsToDraw<Index>& rows, const std::int64_t* weight_offsets,
                    std::int64_t total, Entries<Index, Cuda>& out) {
   auto* indices = out.ids.data();
-  auto* values = out.values.empty() ? nullptr : out.values.data();
+  auto* values = out.values.data();
   for_each_entry(cuda, "take_picks", out.offsets.data(), rows.count, 0, total,
                  [=] __device__(std::int64_t at, std::int64_t row) {
                    if (weight_offsets[row] == weight_offsets[row + 1]) return;
                    const auto& view = rows.views[row];
                    const auto position = static_cast<std::int64_t>(indices[at]);
                    indices[at] = view.indices[position];
-                   if (values != nullptr && position == rows.self_position(row))
-                     values[at] = view.values[position];
+                   if (position == rows.self_position(row)) values[at] = view.values[position];
                  });
 }
 
@@ -295,27 +320,31 @@ void take_whole_rows(const Cuda& cuda, const WeightedRows<Index>& rows, const Ke
                      Entries<Index, Cuda>& out) {
   const auto* offsets = out.offsets.data();
   auto* indices = out.ids.data();
-  auto* values = out.values.empty() ? nullptr : out.values.data();
+  auto* values = out.values.data();
   for_each_kept(cuda, "take_whole_rows", kept,
                 [=] __device__(std::int64_t row, std::int64_t position, std::int64_t rank) {
                   if (!rows.rule(row).whole()) return;
-                  const auto view = rows.rows.views[row];
-                  indices[offsets[row] + rank] = view.indices[position];
-                  if (values != nullptr) values[offsets[row] + rank] = view.values[position];
+                  indices[offsets[row] + rank] = rows.rows.views[row].indices[position];
+                  values[offsets[row] + rank] = rows.whole_value(row, position);
                 });
 }
 
 template <class Index>
-void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& all, bool values,
-                        int shift, Entries<Index, Cuda>& out) {
+void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& all,
+                        Aggregation aggregation, int shift, Entries<Index, Cuda>& out) {
   const auto kept = find_positive(cuda, all);
-  const WeightedRows<Index> rows = {all, kept.view(), layer};
-  const auto total = make_room(cuda, rows, values, out);
+  WeightedRows<Index> rows = {all, kept.view(), layer, aggregation, shift};
+  DeviceArray<std::uint64_t> before;
+  if (aggregation == Aggregation::kMean) {
+    before = weights_before(cuda, rows, kept.word_count);
+    rows.weight_before = before.data();
+  }
+  const auto total = make_room(cuda, rows, out);
   if (layer.draws()) {
-    DeviceArray<Index> in_order(values ? static_cast<std::size_t>(total) : 0);
+    DeviceArray<Index> in_order(total);
     const auto offsets = weight_offsets(cuda, rows);
     for (const auto& group : groups_of_rows(cuda, offsets)) {
-      const auto sums = prefix_sums(cuda, all, group, offsets.data(), shift);
+      const auto sums = prefix_sums(cuda, rows, group, offsets.data());
       draw_group(cuda, layer, rows, group, offsets.data(), sums.data(), in_order.data(), out);
     }
     take_weighted(cuda, all, offsets.data(), total, out);
@@ -335,15 +364,15 @@ class GraphSageDraw final : public RowDraw<Index, Cuda> {
         aggregation_(shape.aggregation),
         shift_(weight_shift) {}
 
-  bool has_values() const override { return aggregation_ == Aggregation::kMatrix; }
-  bool keeps_small_rows() const override { return !weighted_ && !has_values(); }
+  bool has_values() const override { return weighted_ || aggregation_ == Aggregation::kMatrix; }
+  bool keeps_small_rows() const override { return !has_values(); }
 
   void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* views, const RowKey* keys,
             std::int64_t count, Entries<Index, Cuda>& out) const override {
     const auto diagonal = diagonal_positions(cuda, views, keys, count, aggregation_);
     const RowsToDraw<Index> rows = {views, keys, diagonal.data(), count};
     if (weighted_)
-      draw_weighted_rows(cuda, layer, rows, has_values(), shift_, out);
+      draw_weighted_rows(cuda, layer, rows, aggregation_, shift_, out);
     else
       draw_uniform_rows(cuda, layer, rows, has_values(), in_registers_, out);
   }

@@ -22,7 +22,7 @@ inline ProductShape product_shape(const PlannedEpoch& job, double rows, double e
 }
 
 inline bool has_result_values(const PlannedEpoch& job) {
-  return sampler_kind_of(job.sampler).weighs_picks || job.shape.aggregation == Aggregation::kMatrix;
+  return sampler_kind_of(job.sampler).weighs_picks || job.shape.weighs_picks();
 }
 
 inline std::vector<ProductWork> expected_work(const DegreeMoments& degrees, const PlannedEpoch& job,

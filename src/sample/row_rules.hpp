@@ -59,19 +59,24 @@ ESPALIER_HD inline RandomStream stream_of_row(const RandomStream& stream, const 
 
 /// Des Raj's values of picks drawn in proportion to integer weights with the prefix sums `prefix`
 /// [row.size + 1]: r_j / p_j is a ratio of exact integers, the weight left before draw j over the
-/// weight drawn. in_order [s]: the draws; chosen [count]: the same positions and the diagonal,
-/// ascending; values [count] beside `chosen`.
+/// weight drawn. kMatrix: entries times that factor; kMean: shares of the row's weight. in_order
+/// [s]: the draws; chosen [count]: the same positions and the diagonal, ascending; values [count]
+/// beside `chosen`.
 template <class Index, class Prefix, class Position>
-ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, std::int64_t self_position,
-                                         const Prefix& prefix, const Position* in_order, std::int64_t s,
-                                         const Position* chosen, std::int64_t count, float* values) {
-  std::uint64_t remaining = prefix[row.size] - prefix[0];
+ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, Aggregation aggregation,
+                                         std::int64_t self_position, const Prefix& prefix,
+                                         const Position* in_order, std::int64_t s, const Position* chosen,
+                                         std::int64_t count, float* values) {
+  const std::uint64_t total = prefix[row.size] - prefix[0];
+  auto remaining = total;
   if (self_position >= 0) remaining -= prefix[self_position + 1] - prefix[self_position];
   for (std::int64_t j = 1; j <= s; ++j) {
     const auto position = in_order[j - 1];
     const auto weight = prefix[position + 1] - prefix[position];
     const auto at = std::lower_bound(chosen, chosen + count, position) - chosen;
-    values[at] = scaled_value(row.values[position], des_raj_factor(remaining, weight, j, s));
+    values[at] = aggregation == Aggregation::kMean
+                     ? des_raj_share(remaining, weight, total, j, s)
+                     : scaled_value(row.values[position], des_raj_factor(remaining, weight, j, s));
     remaining -= weight;
   }
 }

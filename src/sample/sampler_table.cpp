@@ -58,6 +58,21 @@ SamplerMode sampler_mode_of(const std::string& name) {
   usage_error("sampler.mode = {} is not a mode; use paper, reference or debiased", name);
 }
 
+SamplerShape whole_rows_shape(const SamplerShape& training, const char* label) {
+  // A relation that is left out is so here, too.
+  std::vector<std::vector<std::int64_t>> relation_fanout;
+  if (!training.relation_fanout.empty()) {
+    relation_fanout.push_back(training.relation_fanout[0]);
+    for (auto& fanout : relation_fanout[0]) fanout = fanout == 0 ? 0 : -1;
+  }
+  return {.fanout = {-1},
+          .relation_fanout = std::move(relation_fanout),
+          .weighted = training.weighted,
+          .aggregation = training.aggregation,
+          .label = label,
+          .schedule = Schedule::kPull};
+}
+
 ESPALIER_INSTANTIATE_SAMPLERS(std::int32_t, Cpu)
 ESPALIER_INSTANTIATE_SAMPLERS(std::int64_t, Cpu)
 

@@ -10,7 +10,8 @@ namespace espalier {
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
                                 std::int64_t step, const ColumnsOf& columns,
-                                const std::vector<HeldTypes>& tables, std::span<const std::int64_t> fanouts) {
+                                const std::vector<HeldTypes>& tables, std::span<const std::int64_t> fanouts,
+                                bool weighted) {
   EvaluationWork work;
   work.table_shares.assign(tables.size(), 0);
   const auto shares = blocks.cut(replication);
@@ -24,8 +25,11 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
       const auto to = std::min(from + step, shares.size(rank));
       std::int64_t input = to - from, entries = 0;  // the chunk's own rows come first
       for (auto k = from; k < to; ++k) seen[shares.vertex(rank, k)] = chunk;
-      for (auto k = from; k < to; ++k)
-        for (const auto column : a.row_indices(shares.vertex(rank, k))) {
+      for (auto k = from; k < to; ++k) {
+        const auto row = shares.vertex(rank, k);
+        for (auto entry = a.row_begin(row); entry < a.row_end(row); ++entry) {
+          if (weighted && !(a.values[entry] > 0)) continue;
+          const auto column = a.indices[entry];
           if (!fanouts.empty() && fanouts[columns.relation(column)] == 0) continue;
           const auto u = columns.vertex(column);
           ++entries;
@@ -38,6 +42,7 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
             ++work.table_shares[table];
           }
         }
+      }
       work.largest_input = std::max(work.largest_input, static_cast<double>(input));
       work.largest_entries = std::max(work.largest_entries, static_cast<double>(entries));
     }
@@ -50,10 +55,10 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
 
 template EvaluationWork count_evaluation(const Csr<std::int32_t>&, const Ownership&, int, std::int64_t,
                                          const ColumnsOf&, const std::vector<HeldTypes>&,
-                                         std::span<const std::int64_t>);
+                                         std::span<const std::int64_t>, bool);
 template EvaluationWork count_evaluation(const Csr<std::int64_t>&, const Ownership&, int, std::int64_t,
                                          const ColumnsOf&, const std::vector<HeldTypes>&,
-                                         std::span<const std::int64_t>);
+                                         std::span<const std::int64_t>, bool);
 
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
                                    std::int64_t step) {

@@ -40,11 +40,6 @@ void check_variates(const Config& config) {
         "sage with model.aggregator = \"mean\", or gcn",
         kKind, model.kind,
         model.aggregator == "mean" ? "" : ", model.aggregator = \"" + model.aggregator + "\"");
-  if (sampler.weighted && !has_own_weights(model))
-    usage_error(
-        "{} with sampler.weighted = true: means of such draws are not unbiased; use false, or "
-        "model.kind = \"gcn\"",
-        kKind);
   if (sampler.share_batches > 1)
     usage_error(
         "{} with sampler.share_batches = {}: what is kept would depend on the draws that it is to "

@@ -1,8 +1,10 @@
 """What `espalier train` reports about the network.
 
-Law: evaluation is exact, so the metrics of untrained weights (learning rate 0, hence a function of the seed) do not depend on how
-minibatches are sampled. The confusion matrix is of the test split with the weights of the best epoch, and its diagonal the accuracy;
-with class weights and smoothed labels too nothing depends on the grid, nor on a restart between.
+Laws: evaluation is exact, so the metrics of untrained weights (learning rate 0, hence a function of the seed) do not depend on how
+minibatches are sampled, but for sampler.weighted, which says what a mean is. The confusion matrix is of the test split with the
+weights of the best epoch, and its diagonal the accuracy; with class weights and smoothed labels too nothing depends on the grid, nor on
+a restart between. What `infer` multiplies by is, for every sampler and kind of matrix, the dense one that docs/layers.md says, and so
+is the loss of whole rows; weights trained on weighted draws are evaluated on the weighted mean.
 """
 
 import itertools
@@ -47,10 +49,10 @@ class Evaluation(ProgramTest):
         return report["epochs"][0]["valid"], report["test"], report["weights_digest"]
 
     def test_metrics_do_not_depend_on_how_minibatches_are_sampled(self):
-        for model, seed in itertools.product(("sage", "gcn"), (0, 1)):
-            job = (f"model.kind={model}", f"train.seed={seed}")
+        for model, seed, weighted in itertools.product(("sage", "gcn"), (0, 1), ("false", "true")):
+            job = (f"model.kind={model}", f"train.seed={seed}", f"sampler.weighted={weighted}")
             expected = self.metrics(*job, "sampler.fanout=[-1,-1]")
-            for sampling in (("sampler.fanout=[1,1]",), ("sampler.fanout=[15,10]", "sampler.weighted=true", "sampler.batch_size=4")):
+            for sampling in (("sampler.fanout=[1,1]",), ("sampler.fanout=[15,10]", "sampler.batch_size=4")):
                 self.assertEqual(self.metrics(*job, *sampling), expected, (job, sampling))
             self.assertEqual(self.metrics(*job, "sampler.fanout=[3,2]", ranks=2), expected, job)
 
@@ -81,3 +83,105 @@ class Evaluation(ProgramTest):
         for key in ("train.class_weights=none", "train.label_smoothing=0"):
             self.succeed("-q", "train", self.config, *job, "run.restart=never", key)
             self.assertNotEqual(outcome()[1], expected[1], key)
+
+
+ONE_LAYER = """
+graph.file = "{graph}"
+model.layers = 1
+model.input_dropout = 0
+train.epochs = 1
+train.learning_rate = 0
+run.threads = 1
+output.dir = "{output}"
+"""
+SAMPLERS = (("graphsage", "debiased", -1), ("labor", "debiased", -1), ("ladies", "debiased", -1), ("ladies", "reference", -1),
+            ("fastgcn", "debiased", -1))
+
+
+class OneMatrix(ProgramTest):
+    """A graph of 14 vertices: loops, weights of 0, a row of zeros, a vertex without neighbours."""
+
+    def setUp(self):
+        super().setUp()
+        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
+        random = np.random.default_rng(3)
+        self.adjacent = random.random((14, 14)) < 0.5
+        self.adjacent[5], self.adjacent[2, 2] = False, True
+        self.weights = np.where(self.adjacent, random.choice([0, 0.25, 1, 7], (14, 14)), 0).astype(np.float32)
+        self.weights[3] = 0
+        self.features = random.normal(size=(14, 4)).astype(np.float32)
+        self.labels = random.integers(0, 3, 14)
+        write_graph(self.graph, [list(np.flatnonzero(row)) for row in self.adjacent], self.features, self.labels, range(9), range(9, 11),
+                    range(11, 14), weights=self.weights[self.adjacent])
+        self.config.write_text(ONE_LAYER.format(graph=self.graph, output=self.output))
+
+    def matrix(self, model, weighted, mode):
+        def mean(a):
+            return a / np.where(a.sum(1, keepdims=True) > 0, a.sum(1, keepdims=True), 1)
+        a, own = self.weights.astype(np.float64), model != "mean"
+        if mode == "reference":
+            return mean((a if own or weighted else self.adjacent.astype(float)) + np.eye(14))
+        if model == "sum":
+            return a
+        if model == "gcn":
+            a = a + np.eye(14)
+            return a / np.sqrt(np.outer(a.sum(1), a.sum(1)))
+        return mean(a if weighted else self.adjacent.astype(float))
+
+    def logits(self, model, weighted, mode):
+        product = self.matrix(model, weighted, mode) @ self.features
+        with h5py.File(self.output / "weights.h5") as file:
+            tensors = {}
+            file.visititems(lambda name, item: tensors.update({name.split("/")[-1]: item[:]}) if isinstance(item, h5py.Dataset) else None)
+        if model == "gcn":
+            return product @ tensors["layer1.weight"] + tensors["layer1.bias"]
+        return self.features @ tensors["layer1.self"] + product @ tensors["layer1.neighbour"] + tensors["layer1.bias"]
+
+    def test_training_and_evaluation_multiply_by_the_matrix_of_the_page(self):
+        for (sampler, mode, fanout), model, weighted in itertools.product(SAMPLERS, ("mean", "sum", "gcn"), (False, True)):
+            layer_wise, own = sampler in ("ladies", "fastgcn"), model != "mean"
+            if weighted and (sampler == "labor" or layer_wise and own) or mode == "reference" and model == "sum":
+                continue
+            job = (f"sampler.kind={sampler}", f"sampler.mode={mode}", f"sampler.weighted={str(weighted).lower()}",
+                   f"sampler.fanout=[{fanout}]", "sampler.batch_size=14",
+                   *(("model.kind=gcn",) if model == "gcn" else (f"model.aggregator={model}",)))
+            with self.subTest(job=job):
+                self.succeed("-q", "train", self.config, *job, "run.restart=never", ranks=2)
+                expected = self.logits(model, weighted, mode)
+                self.succeed("-q", "infer", self.output / "config.toml", "--checkpoint", self.output / "weights.h5", "-o",
+                             self.folder / "rows.h5", "--overwrite")
+                with h5py.File(self.folder / "rows.h5") as file:
+                    np.testing.assert_allclose(file["logits"][:], expected, rtol=1e-5, atol=1e-5)
+                if mode != "debiased":
+                    continue
+                exponentials = np.exp(expected)
+                loss = -np.log(exponentials[np.arange(14), self.labels] / exponentials.sum(1))[:9].mean()
+                self.assertAlmostEqual(self.report(self.output)["epochs"][0]["loss"], loss, delta=1e-5, msg="whole rows in training")
+
+
+class WeightedDraws(ProgramTest):
+    def test_heavy_edges_that_carry_the_class_are_learnt_and_evaluated(self):
+        """A vertex to be judged has two heavy edges to signs of its class, and twelve light ones to signs of one other class: of
+        the weighted mean 20/26 are its class, of the plain one 1/7."""
+        random, judged, classes = np.random.default_rng(1), 600, 4
+        signs = [judged + np.arange(40) * classes + c for c in range(classes)]
+        labels = random.integers(0, classes, judged + 160)
+        labels[judged:] = np.arange(160) % classes
+        rows, weights = [], []
+        for v in range(judged):
+            other = signs[(labels[v] + random.integers(1, classes)) % classes]
+            edges = sorted([(u, 10) for u in random.choice(signs[labels[v]], 2, replace=False)]
+                           + [(u, 0.5) for u in random.choice(other, 12, replace=False)])
+            rows.append([u for u, _ in edges])
+            weights += [weight for _, weight in edges]
+        features = random.normal(size=(judged + 160, 8)).astype(np.float32)
+        features[judged:, :classes] = np.eye(classes)[labels[judged:]]
+        graph, config, output = self.folder / "graph.h5", self.folder / "job.toml", self.folder / "out"
+        write_graph(graph, rows + [[]] * 160, features, labels, range(300), range(300, 400), range(400, judged), weights=weights)
+        config.write_text(ONE_LAYER.format(graph=graph, output=output))
+        for sampler in ("graphsage", "ladies"):
+            fanout = 4 if sampler == "graphsage" else 100
+            self.succeed("-q", "train", config, "sampler.weighted=true", f"sampler.kind={sampler}", f"sampler.fanout=[{fanout}]",
+                         "sampler.batch_size=50", "train.epochs=30", "train.learning_rate=0.05",
+                         "run.restart=never")
+            self.assertGreater(self.report(output)["test"]["accuracy"], 0.9, sampler)

@@ -457,7 +457,16 @@ class BadInput(JobTest):
             self.assertIn(words, self.succeed("sample", self.config, *overrides, ranks=ranks))
         self.assertIn("graph.features_on = host has no meaning on the CPU",
                       self.succeed("train", self.config, "graph.features_on=host", "run.device=cpu", ranks=2))
-        self.assertIn("biased", self.succeed("train", self.config, "sampler.kind=ladies", "sampler.mode=paper", "sampler.fanout=[4,4]"))
+        for words, overrides in ((["warning", "blocks of ladies in mode paper"], ("sampler.kind=ladies", "sampler.mode=paper", "sampler.fanout=[4,4]")),
+                                 (["warning", "blocks of fastgcn in mode reference"], ("sampler.kind=fastgcn", "sampler.mode=reference", "sampler.fanout=[40,40]")),
+                                 (["attention of gat, over the neighbours drawn"], ("model.kind=gat",)),
+                                 (["the largest, of the neighbours drawn"], ("model.aggregator=max",)),
+                                 (["rows of history, of earlier steps"], ("history.kind=replace", "history.t_stale=3"))):
+            output = self.succeed("train", self.config, *overrides)
+            for said in ("biased", *words):
+                self.assertIn(said, output)
+        for overrides in ((), ("sampler.kind=labor", "model.kind=gcn"), ("model.kind=gat", "sampler.fanout=[-1,-1]")):
+            self.assertNotIn("biased", self.succeed("train", self.config, *overrides))
         self.assertNotIn("warning", self.succeed("sample", self.config, "sampler.kind=ladies", "sampler.fanout=[4,4]", ranks=2))
 
     def test_a_key_that_other_keys_leave_without_meaning_is_refused(self):

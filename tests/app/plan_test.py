@@ -11,7 +11,7 @@ import unittest
 
 import h5py
 
-from tests.app.program import LONG, ROOT, ProgramTest, awkward_graph, espalier
+from tests.app.program import LONG, ROOT, ProgramTest, awkward_graph, espalier, weigh_edges
 
 CONFIG = """
 [graph]
@@ -97,6 +97,11 @@ class Bytes(PlanTest):
                 (("model.kind=gcn", "grid.replication=2", "grid.topology=replicated", "sampler.batch_size=100"), 2))):
             run, _ = self.check("train", sampler, *job, ranks=ranks)
             self.assertGreater(run["epochs"][0]["bytes"]["reduce"]["total"], 0)
+
+    def test_weighted_draws(self):
+        weigh_edges(self.graph)
+        for schedule, model in (("push", "sage"), ("auto", "sage"), ("pull", "rgcn"), ("push", "gcn")):
+            self.check("train", "graphsage", "sampler.weighted=true", f"grid.schedule={schedule}", f"model.kind={model}", ranks=3)
 
     def test_wide_rows_and_one_rank(self):
         run, plan = self.both("train", "train.epochs=1")

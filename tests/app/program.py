@@ -89,6 +89,14 @@ def write_graph(path, rows, features, labels, train, valid, test, weights=None, 
             file["split/" + name] = np.asarray(ids, dtype=np.int64)
 
 
+def weigh_edges(path):
+    """Gives the edges of a graph file weights, of 0 and from 0.25 to 7."""
+    with h5py.File(path, "a") as file:
+        file["graph/weights"] = np.random.default_rng(7).choice([0, 0.25, 1, 2, 7], len(file["graph/indices"])).astype(np.float32)
+    code, output = espalier("digest", path, "--write")
+    assert code == 0, output
+
+
 def awkward_graph(path, index_type=np.int32, half=False):
     """50 vertices: vertex 0 hears everybody, 1 is isolated, 2 only itself, the others three or four neighbours; 21 to train."""
     n = 50

@@ -11,7 +11,7 @@ import unittest
 
 from tests.app.gpu_test import PROGRAM as EMULATED
 from tests.app.planted_job import PlantedJobTest
-from tests.app.program import espalier
+from tests.app.program import espalier, weigh_edges
 
 ON = ("history.kind=variate", "history.t_stale=8", "sampler.fanout=[2,2,2]")
 GRIDS = ((2, 1, ("run.overlap=true",)), (3, 1, ("run.threads=2", "grid.schedule=pull", "run.overlap=true")),
@@ -57,12 +57,13 @@ class VariateTest(PlantedJobTest):
     def test_with_weights_that_stand_still_sums_become_exact(self):
         self.succeed("-q", "generate", "planted", "--nodes", 400, "--degree", 4, "--features", 8, "--classes", 4, "-o", self.graph, "--overwrite")
         still = ("train.learning_rate=0", "model.layers=2", "model.dropout=0", "train.epochs=40", "train.eval_every=0", "sampler.batch_size=100")
-        for kind, sampler in (("sage", "graphsage"), ("gcn", "labor")):
-            job = (*still, f"model.kind={kind}", f"sampler.kind={sampler}")
+        weigh_edges(self.graph)
+        for kind, sampler, weighted in (("sage", "graphsage", "false"), ("sage", "graphsage", "true"), ("gcn", "labor", "false")):
+            job = (*still, f"model.kind={kind}", f"sampler.kind={sampler}", f"sampler.weighted={weighted}")
             exact = self.train(*job, "sampler.fanout=[-1,-1]")["epochs"][-1]["loss"]
             sampled = [epoch["loss"] for epoch in self.train(*job, "sampler.fanout=[2,-1]")["epochs"]]
             corrected = [epoch["loss"] for epoch in self.train(*job, *ON, "sampler.fanout=[2,-1]", "history.t_stale=100000", ranks=2)["epochs"]]
-            self.assertGreater(min(abs(loss - exact) for loss in sampled), 1e-4 * exact)
+            self.assertGreater(sorted(abs(loss - exact) for loss in sampled)[20], 1e-3 * exact)
             self.assertLess(abs(corrected[-1] - exact), 2e-6 * exact, kind)
 
     def test_bytes_are_foretold(self):
@@ -116,7 +117,6 @@ class VariateTest(PlantedJobTest):
         for kind in ("gat", "gin", "rgcn", "rgat", "hgt"):
             refuse(["variate", f'model.kind = "{kind}"', "sage"], f"model.kind={kind}")
         refuse(["variate", "aggregator", "max"], "model.aggregator=max")
-        refuse(["variate", "sampler.weighted"], "sampler.weighted=true")
         refuse(["variate", "sampler.share_batches = 4"], "sampler.kind=labor", "sampler.share_batches=4")
         refuse(["model.normalize", "batch"], "model.normalize=batch")
         refuse(["model.jumping"], "model.jumping=max")

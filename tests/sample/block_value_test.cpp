@@ -1,7 +1,8 @@
 // ranks: 1
 // Laws: over all ordered outcomes of a weighted draw, with their exact probabilities, the block's
-// row is the full row (Des Raj's estimator is unbiased); the sampler's values are that estimator's,
-// with the diagonal outside of the draw; the smallest positive weight can be drawn.
+// row is the full row, and of means the weighted mean, whose values sum to 1 in every draw (Des
+// Raj's estimator is unbiased); the sampler's values are that estimator's, with the diagonal of a
+// matrix outside of the draw; the smallest positive weight can be drawn.
 #include "espalier/sample/block_value.hpp"
 
 #include <gtest/gtest.h>
@@ -39,11 +40,15 @@ void enumerate(const std::vector<std::uint64_t>& weights, std::size_t s, const V
   descend(descend, 1.0);
 }
 
-TEST(DesRaj, TheExpectationIsTheFullRow) {
-  const std::vector<std::vector<std::uint64_t>> rows = {
+const std::vector<std::vector<std::uint64_t>>& rows_of_weights() {
+  static const std::vector<std::vector<std::uint64_t>> rows = {
       {5, 1, 3, 2}, {7, 7, 7, 7, 7}, {1, 1000, 30, 2, 9}, {4294967295u, 3000000000u, 1u << 20, 1u << 31}};
+  return rows;
+}
+
+TEST(DesRaj, TheExpectationIsTheFullRow) {
   const std::vector<float> entries = {0.75f, -2.0f, 0.1f, 3.0f, 1.25f};  // need not be the weights
-  for (const auto& weights : rows)
+  for (const auto& weights : rows_of_weights())
     for (std::size_t s = 1; s < weights.size(); ++s) {
       std::vector<double> expectation(weights.size(), 0.0);
       double all = 0;
@@ -58,6 +63,27 @@ TEST(DesRaj, TheExpectationIsTheFullRow) {
       EXPECT_NEAR(all, 1, 1e-12);
       for (std::size_t k = 0; k < weights.size(); ++k)
         EXPECT_NEAR(expectation[k] / entries[k], 1, 1e-6)
+            << "entry " << k << " of " << weights.size() << ", s " << s;
+    }
+}
+
+TEST(DesRaj, TheExpectationOfSharesIsTheWeightedMean) {
+  for (const auto& weights : rows_of_weights())
+    for (std::size_t s = 1; s < weights.size(); ++s) {
+      std::vector<double> expectation(weights.size(), 0.0);
+      enumerate(weights, s, [&](const auto& drawn, double probability, const auto& left) {
+        double sum = 0;
+        for (std::size_t j = 0; j < s; ++j) {
+          const double share = des_raj_share(left[j], weights[drawn[j]], left[0],
+                                             static_cast<std::int64_t>(j + 1), static_cast<std::int64_t>(s));
+          sum += share;
+          expectation[drawn[j]] += probability * share;
+        }
+        EXPECT_NEAR(sum, 1, 1e-6);
+      });
+      const auto total = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
+      for (std::size_t k = 0; k < weights.size(); ++k)
+        EXPECT_NEAR(expectation[k] / weight_share(weights[k], total), 1, 1e-6)
             << "entry " << k << " of " << weights.size() << ", s " << s;
     }
 }
@@ -96,34 +122,64 @@ std::map<std::int64_t, float> sample_row(Sampler& sampler, std::uint64_t seed, s
   return row;
 }
 
-// The outcomes of draws from columns 1 .. 4 with the diagonal kept: each is one that the
-// enumeration knows, bit for bit, as often as its probability says (5 standard deviations).
+using OneRow = std::map<std::int64_t, float>;
+
+// Every outcome of the sampler is one that the enumeration knows, bit for bit, and comes as often
+// as its probability says (5 standard deviations).
+void expect_outcomes(const DistCsr<std::int32_t>& a, const SamplerShape& shape,
+                     const std::map<OneRow, double>& law, std::uint64_t seed) {
+  SCOPED_TRACE(seed);
+  constexpr double kTrials = 20000;
+  const auto sampler = make_sampler("graphsage", a, shape);
+  std::map<OneRow, double> seen;
+  for (std::uint64_t epoch = 0; epoch < kTrials; ++epoch) ++seen[sample_row(*sampler, seed, epoch)];
+  for (const auto& [row, count] : seen) EXPECT_TRUE(law.contains(row)) << "not an outcome";
+  for (const auto& [row, probability] : law)
+    EXPECT_NEAR(seen[row], kTrials * probability, 5 * std::sqrt(kTrials * probability * (1 - probability)));
+}
+
+const std::vector<float>& entries_of_row() {
+  static const std::vector<float> values = {0.6f, 0.25f, 1.7f, 0.5f, 0.9f};
+  return values;
+}
+
+std::vector<std::uint64_t> weights_of_row() {
+  std::vector<std::uint64_t> weights;
+  for (const float value : entries_of_row()) weights.push_back(fixed_point_weight(value, weight_shift(1.7f)));
+  return weights;
+}
+
 TEST(DesRaj, TheSamplerGivesTheEnumeratedValues) {
   const Grid grid(test_world(), 1);
-  const std::vector<float> values = {0.6f, 0.25f, 1.7f, 0.5f, 0.9f};
-  const auto a = one_row(grid, values);
-  const auto sampler =
-      make_sampler("graphsage", a, {.fanout = {2}, .weighted = true, .aggregation = Aggregation::kMatrix});
-  std::vector<std::uint64_t> weights;
-  for (const float value : values) weights.push_back(fixed_point_weight(value, weight_shift(1.7f)));
+  const auto& values = entries_of_row();
+  auto weights = weights_of_row();
   weights[0] = 0;  // the diagonal is not drawn
-  std::map<std::map<std::int64_t, float>, double> law;
+  std::map<OneRow, double> law;
   enumerate(weights, 2, [&](const auto& drawn, double probability, const auto& left) {
-    std::map<std::int64_t, float> row = {{0, 0.6f}};
+    OneRow row = {{0, 0.6f}};
     for (std::size_t j = 0; j < 2; ++j)
       row[static_cast<std::int64_t>(drawn[j])] = scaled_value(
           values[drawn[j]], des_raj_factor(left[j], weights[drawn[j]], static_cast<std::int64_t>(j + 1), 2));
     law[row] += probability;
   });
   ASSERT_EQ(law.size(), 12u) << "values tell the order of the draws";
-  const auto seed = test_seed(2);
-  SCOPED_TRACE(seed);
-  constexpr double kTrials = 20000;
-  std::map<std::map<std::int64_t, float>, double> seen;
-  for (std::uint64_t epoch = 0; epoch < kTrials; ++epoch) ++seen[sample_row(*sampler, seed, epoch)];
-  for (const auto& [row, count] : seen) EXPECT_TRUE(law.contains(row)) << "not an outcome";
-  for (const auto& [row, probability] : law)
-    EXPECT_NEAR(seen[row], kTrials * probability, 5 * std::sqrt(kTrials * probability * (1 - probability)));
+  expect_outcomes(one_row(grid, values),
+                  {.fanout = {2}, .weighted = true, .aggregation = Aggregation::kMatrix}, law, test_seed(2));
+}
+
+TEST(DesRaj, TheSamplerGivesTheEnumeratedSharesOfMeans) {
+  const Grid grid(test_world(), 1);
+  const auto weights = weights_of_row();
+  std::map<OneRow, double> law;
+  enumerate(weights, 2, [&](const auto& drawn, double probability, const auto& left) {
+    OneRow row;
+    for (std::size_t j = 0; j < 2; ++j)
+      row[static_cast<std::int64_t>(drawn[j])] =
+          des_raj_share(left[j], weights[drawn[j]], left[0], static_cast<std::int64_t>(j + 1), 2);
+    law[row] += probability;
+  });
+  ASSERT_EQ(law.size(), 20u) << "values tell the order of the draws";
+  expect_outcomes(one_row(grid, entries_of_row()), {.fanout = {2}, .weighted = true}, law, test_seed(3));
 }
 
 TEST(Weights, TheSmallestPositiveOneCanBeDrawn) {

@@ -27,6 +27,7 @@ struct Job {
 std::vector<Job> jobs() {
   return {{"graphsage", false, {.fanout = {5, 3}}},
           {"graphsage", true, {.fanout = {4, -1}, .weighted = true, .aggregation = Aggregation::kMatrix}},
+          {"graphsage", true, {.fanout = {4, -1}, .weighted = true}},
           {"labor", false, {.fanout = {4, 3}}},
           {"labor", false, {.fanout = {3, 3}, .share_batches = 4}},
           {"ladies", true, {.fanout = {12, 20}}},

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "dense/random_matrices.hpp"
@@ -61,7 +62,10 @@ TEST(GraphSage, FrontiersAreSetsAndPicksAreNeighbours) {
           EXPECT_TRUE(std::binary_search(neighbours.begin(), neighbours.end(), static_cast<std::int32_t>(u)));
         }
         EXPECT_EQ(static_cast<std::int64_t>(picked.size()), block.row_size(r)) << "picks are distinct";
-        if (c.shape.aggregation == Aggregation::kMean)
+        if (c.shape.weighted && c.shape.aggregation == Aggregation::kMean && block.row_size(r) > 0) {
+          const auto values = block.row_values(r);
+          EXPECT_NEAR(std::accumulate(values.begin(), values.end(), 0.0), 1, 1e-6) << "of a weighted mean";
+        } else if (c.shape.aggregation == Aggregation::kMean)
           for (const float value : block.row_values(r))
             EXPECT_EQ(value, static_cast<float>(1.0 / static_cast<double>(block.row_size(r))));
       }

@@ -152,7 +152,7 @@ std::string history_cures(const JobSize& job);
 /// Throws UserError(kMemory) where what stays in memory is more than there is.
 void check_memory(const JobSize& job, std::int64_t replication);
 
-/// What sampler.*, grid.schedule and model.kind ask for.
+/// What sampler.*, grid.schedule and model.kind ask for, of the job's model_matrix.
 SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int64_t ranks);
 
 }  // namespace espalier

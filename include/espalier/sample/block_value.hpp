@@ -29,6 +29,21 @@ ESPALIER_HD inline double des_raj_factor(std::uint64_t remaining, std::uint64_t 
   return (ratio + static_cast<double>(s - j)) / static_cast<double>(s);
 }
 
+/// Mean weighted by integers, an entry of a row that is taken whole: weight / total.
+ESPALIER_HD inline float weight_share(std::uint64_t weight, std::uint64_t total) {
+  return static_cast<float>(static_cast<double>(weight) / static_cast<double>(total));
+}
+
+/// The same of draw number j of s (des_raj_factor): (remaining + (s - j) weight) / (s total), which
+/// is that factor times weight / total. Those of a row sum to 1 in every draw. The numerator is
+/// exact: weights are below 2^32 and their sums below 2^63 (base/fixed_point.hpp).
+ESPALIER_HD inline float des_raj_share(std::uint64_t remaining, std::uint64_t weight, std::uint64_t total,
+                                       std::int64_t j, std::int64_t s) {
+  const auto numerator = remaining + static_cast<std::uint64_t>(s - j) * weight;
+  return static_cast<float>(static_cast<double>(numerator) /
+                            (static_cast<double>(s) * static_cast<double>(total)));
+}
+
 /// One over the probability weight / total.
 ESPALIER_HD inline double inverse_probability(std::uint64_t total, std::uint64_t weight) {
   return static_cast<double>(total) / static_cast<double>(weight);

@@ -27,7 +27,8 @@ struct SeedBatch {
 
 /// What a block's values mean (design, section 5).
 enum class Aggregation {
-  kMean,    ///< 1 / |picked|
+  kMean,    ///< 1 / |picked|; of weighted draws each pick's share, so that the block's row
+            ///< estimates the weighted mean
   kMatrix,  ///< entries of A scaled so that the block's row estimates A's; node-wise samplers keep
             ///< the diagonal exactly
 };
@@ -58,7 +59,14 @@ struct SamplerShape {
   Link link = {};
   std::int64_t batch_size = 1024;
   double batches_per_rank = 1;  ///< sampled at once
+
+  /// Has a node-wise sampler values of its own beside its picks, whatever its kind?
+  bool weighs_picks() const { return weighted || aggregation == Aggregation::kMatrix; }
 };
+
+/// What exact evaluation samples by graphsage: whole rows of the matrix that training samples,
+/// which is what the blocks of training estimate. `label`: what its communication is booked under.
+SamplerShape whole_rows_shape(const SamplerShape& training, const char* label);
 
 /// The fanout of each layer and relation, [layers][relations]: `fanout` but where an entry of
 /// `keys` says otherwise, as "author.writes.paper=25,10" (the relation, a number for each layer
@@ -117,9 +125,8 @@ struct SamplerKind {
   bool spreads_weights;  ///< draws from weights of all vertices, which a process column shares
   bool weighs_picks;     ///< has a value for each pick also where the block is a mean
   bool takes_weighted;   ///< knows sampler.weighted
-  bool takes_mode;       ///< knows sampler.mode
+  bool takes_mode;       ///< knows sampler.mode, all of whose modes but debiased are biased
   bool reference_mean;   ///< estimates the row mean of A + I in mode reference, whatever the model
-  bool biased_paper;     ///< its blocks are biased in mode paper
   const char* about;     ///< one line for users
 };
 

@@ -25,12 +25,13 @@ struct EvaluationWork {
 
 /// Of one layer, with chunks of `step` rows, on a grid whose block rows are those of `blocks`,
 /// in so many copies. `a`: all rows; `columns`: what its columns are; `tables`: whose rows
-/// are fetched; fanouts: [relations], those of 0 are left out, or empty.
+/// are fetched; fanouts: [relations], those of 0 are left out, or empty; `weighted`: so are entries
+/// of weight 0 (SamplerShape::weighted).
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
                                 std::int64_t step, const ColumnsOf& columns = {},
                                 const std::vector<HeldTypes>& tables = {HeldTypes()},
-                                std::span<const std::int64_t> fanouts = {});
+                                std::span<const std::int64_t> fanouts = {}, bool weighted = false);
 
 /// The same for n vertices and so many entries that lie anywhere.
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,

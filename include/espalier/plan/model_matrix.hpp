@@ -1,0 +1,28 @@
+// The one matrix of a job. Training samples it by sampler_shape (plan/memory.hpp), exact evaluation
+// takes whole rows of it by whole_rows_shape (sample/sampler.hpp), and the whole rows are what the
+// blocks of training estimate: tests/plan/model_matrix_test.cpp, for every sampler and layer.
+#pragma once
+
+#include <utility>
+
+#include "espalier/plan/memory.hpp"
+#include "espalier/product/dist_csr.hpp"
+
+namespace espalier {
+
+/// The matrix that a job multiplies by (matrix_form) and whose rows its sampler estimates, from the
+/// graph's adjacency matrix A: for means A itself, or the row-normalised A where a layer-wise
+/// sampler needs its entries. Collective.
+template <class Index>
+DistCsr<Index> model_matrix(DistCsr<Index> a, const Config& config) {
+  const auto form = matrix_form(config);
+  if (form == MatrixForm::kMeanOfSelf)
+    return normalize_rows(std::move(a), true, config.sampler.weighted || has_own_weights(config.model));
+  if (form == MatrixForm::kNormalized) return normalize_with_self_loops(std::move(a));
+  if (form == MatrixForm::kSum) return with_values(std::move(a));
+  if (sampler_kind_of(config.sampler.kind).layer_wise)
+    return normalize_rows(std::move(a), false, config.sampler.weighted);
+  return a;
+}
+
+}  // namespace espalier
