@@ -193,6 +193,7 @@ class Rows(TypedInferTest):
         report = self.train("train.epochs=1")
         data, about = self.infer("--predictions", "--metrics")
         self.assertEqual(about["/"]["test_accuracy"], report["test"]["accuracy"])
+        self.assertEqual(data["logits"].shape, (500, 5))
         group, _ = self.infer("--types", "all", "--predictions", "--nodes", self.nodes(3, 77))
         self.assertEqual(group["types/vertex/logits"].tobytes(), data["logits"][[3, 77]].tobytes())
 
