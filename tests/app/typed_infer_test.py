@@ -21,7 +21,6 @@ from tests.app.program import ROOT, ProgramTest
 from tests.app.typed_test import CONFIG
 
 SIZES = {"author": 300, "paper": 800, "field": 5}  # the target is not the first
-SPLITS = ("train", "valid", "test")
 
 
 class TypedInferTest(ProgramTest):
