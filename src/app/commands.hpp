@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -113,14 +114,16 @@ void calibrate_command(const Communicator& world, const CalibrateArguments& argu
 
 struct InferArguments {
   JobArguments job;
-  std::string checkpoint;    ///< a checkpoint or a weights.h5
-  std::string output;        ///< the HDF5 file to write
-  std::int64_t layer = 0;    ///< whose rows are written, from 1; 0: the last
-  std::string nodes;         ///< a list of vertices whose rows are written; empty: all
-  bool predictions = false;  ///< write predicted classes, too
-  bool metrics = false;      ///< judge the splits
-  bool half = false;         ///< store rows as float16
-  bool overwrite = false;    ///< may `output` be replaced?
+  std::string checkpoint;            ///< a checkpoint or a weights.h5
+  std::string output;                ///< the HDF5 file to write
+  std::int64_t layer = 0;            ///< whose rows are written, from 1; 0: the last
+  std::optional<std::string> types;  ///< whose rows are written: "paper,author" or "all"; none: the
+                                     ///< target's, of a typed graph
+  std::string nodes;                 ///< a list of vertices whose rows are written; empty: all
+  bool predictions = false;          ///< write predicted classes, too
+  bool metrics = false;              ///< judge the splits
+  bool half = false;                 ///< store rows as float16
+  bool overwrite = false;            ///< may `output` be replaced?
 };
 void infer_command(const Communicator& world, const InferArguments& arguments);
 

@@ -171,10 +171,21 @@ const std::map<std::string, Words>& words() {
         "  /predictions   int32 [rows], with --predictions; of train.task = \"labels\" uint8 [rows, labels]\n"
         "  /ids           int64 [rows], ascending, with --nodes: the vertex of each row; else row v is "
         "vertex v\n"
+        "  /types/NAME/   the same for each type of --types; attributes type, first, vertices, trained\n"
         "  /              attributes: espalier, checkpoint, epoch, weights_digest, config, config_digest, "
         "layer, layers, graph,\n"
         "                 graph_digest; with --metrics train_accuracy, train_macro_f1, train_vertices, "
-        "valid_..., test_..."}},
+        "valid_..., test_...;\n"
+        "                 of a graph with types: types, those whose rows these are, and target\n\n"
+        "Of a graph with types the rows are the target's. --types author,paper or --types all writes those "
+        "of other types, with\n"
+        "predictions for the target alone:\n"
+        "  espalier infer inputs/debian_typed.toml --checkpoint output/debian_typed/weights.h5 -o rows.h5 "
+        "--types all --layer 1\n"
+        "Vertices, in --nodes and /ids too, are counted within their type, as labels and splits are in the "
+        "graph file.\n"
+        "docs/typed-graphs.md has lines of h5py that judge the predictions, and says what rows of other "
+        "types are."}},
       {"plan",
        {"say what a job will need, without running it",
         "Example:\n  espalier plan inputs/debian.toml --ranks 16 --memory-per-rank 4GiB --machine "

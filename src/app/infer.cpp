@@ -23,7 +23,7 @@
 #include "espalier/train/weights_file.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
-#include "vertex_list.hpp"
+#include "row_tables.hpp"
 
 namespace espalier {
 
@@ -36,9 +36,9 @@ struct Inference {
   const InferArguments& arguments;
   TrainedWeights weights;
   Network<float> network;
-  int layer = 1;  ///< whose rows are written
-  std::optional<Buffer<std::int64_t>> chosen;
-  std::unique_ptr<Targets> targets;  ///< with --metrics
+  int layer = 1;                          ///< whose rows are written
+  std::vector<RowTable> tables = {};      ///< of the file
+  std::unique_ptr<Targets> targets = {};  ///< with --metrics
 
   int layers() const { return network.stages(); }
   /// Of the layers, is the last one asked for?
@@ -182,6 +182,9 @@ bool describe(const hdf5::Handle& root, const Job& job, const Inference& inferen
   number("layer", inference.layer);
   number("layers", inference.layers());
   text("graph", job.config.graph.file);
+  if (job.graph.typed) text("types", types_of(inference.tables, job.graph));
+  if (job.graph.typed && job.graph.target >= 0)
+    text("target", job.graph.schema.types()[job.graph.target].name);
   if (const auto of_graph = job.file->content().file) text("graph_digest", hex(*of_graph));
   if (!found) return good;
   write_metrics(root, "train", found->train, good);
@@ -198,12 +201,10 @@ void show(const Job& job, const char* split, const Metrics& metrics) {
 
 RowFileShape shape_of(const Job& job, const Inference& inference) {
   return {.rows = inference.layer == inference.layers() ? "/logits" : "/embeddings",
-          .vertices = job.graph.nodes,
           .width = inference.network.output_width(inference.layer),
           .half = inference.arguments.half,
-          .predictions = inference.arguments.predictions,
           .labels = task_kind_of(job.config.train.task).several_labels ? job.graph.classes : 0,
-          .chosen = inference.chosen};
+          .tables = inference.tables};
 }
 
 // On a space, with what was set up there.
@@ -244,11 +245,8 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   if (task) found = task->judge(space, logits->release());
   file.commit([&](const hdf5::Handle& root) { return describe(root, job, inference, digest, found); });
   const auto moved = world.all_reduce(bytes, Reduction::kSum, "report");
-  log::info("wrote   {}: {} {} [{}, {}]{}{} in {:.1f} s, {:.1f} MB between ranks", arguments.output,
-            shape.rows, shape.half ? "float16" : "float32",
-            shape.chosen ? std::ssize(*shape.chosen) : shape.vertices, shape.width,
-            shape.predictions ? ", /predictions" : "", shape.chosen ? ", /ids" : "", now() - start,
-            static_cast<double>(moved) / 1e6);
+  log::info("wrote   {}: {} in {:.1f} s, {:.1f} MB between ranks", arguments.output, shape.in_words(),
+            now() - start, static_cast<double>(moved) / 1e6);
   if (!found) return;
   show(job, "train", found->train);
   show(job, "valid", found->valid);
@@ -297,13 +295,15 @@ void run(Job& job, Inference& inference) {
 
 void introduce(const Job& job, const Inference& inference) {
   const auto& weights = inference.weights;
-  log::info("graph   {}: {} nodes, {} edges, {} features", job.config.graph.file, job.graph.nodes,
-            job.graph.edges, job.graph.features);
+  log::info("graph   {}: {} nodes, {} edges, {} features{}", job.config.graph.file, job.graph.nodes,
+            job.graph.edges, job.graph.features, types_in_words(job.graph));
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info("weights {}: {} epoch {}, {} numbers; layer {} of {}", inference.arguments.checkpoint,
             weights.best ? "the best, of" : "saved before any evaluation, after", weights.epoch,
             inference.network.parameter_count(), inference.layer, inference.layers());
+  note_ignored_types(job);
+  warn_of_untrained(shape_of(job, inference), job);
 }
 
 }  // namespace
@@ -320,8 +320,8 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   auto network = network_of(job, weights, arguments.checkpoint);
   const auto layer = layer_of(arguments, network.stages());
-  Inference inference{arguments, std::move(weights), std::move(network), layer, {}, nullptr};
-  if (!arguments.nodes.empty()) inference.chosen = read_vertex_list(world, arguments.nodes, job.graph.nodes);
+  Inference inference{arguments, std::move(weights), std::move(network), layer};
+  inference.tables = row_tables(world, arguments, job, layer);
   introduce(job, inference);
   with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, inference); });
 }

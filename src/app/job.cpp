@@ -281,6 +281,27 @@ std::string order_in_words(const Job& job) {
   return words;
 }
 
+std::string types_in_words(const GraphInfo& graph) {
+  if (!graph.typed) return {};
+  const auto& types = graph.schema.types();
+  std::string words;
+  for (const auto& type : types)
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", type.name, type.size());
+  return fmt::format("; {} type{} ({}){}", types.size(), types.size() == 1 ? "" : "s", words,
+                     graph.target < 0 ? "" : ", target " + types[graph.target].name);
+}
+
+void note_ignored_types(const Job& job) {
+  if (job.graph.schema.plain() || sees_relations(job.config)) return;
+  std::string others;
+  for (const auto& kind : layer_kinds())
+    if (kind.takes_relations) others += (others.empty() ? "" : ", ") + std::string(kind.name);
+  log::info(
+      "types   model.kind = {} ignores types: edges of several relations between two vertices are one; those "
+      "that see them are {}",
+      job.config.model.kind, others);
+}
+
 std::string sampler_in_words(const Config& config) {
   std::string fanout;
   for (const auto picks : config.sampler.fanout)
@@ -371,6 +392,7 @@ void warn_of_surprises(const Job& job) {
                  job.device.sharers);
   if (training && config.run.overlap && !job.sampling_grid)
     log::warning("this MPI library lets one thread communicate: run.overlap hides fetching, not sampling");
+  note_ignored_types(job);
   if (!config.graph.verify)
     log::info("graph   {} is not checked against its digests (graph.verify = false)", config.graph.file);
   else if (!job.verified)

@@ -133,6 +133,12 @@ std::string grid_in_words(const Job& job);
 /// train 1.01; batches of 64 groups". With graph.order.
 std::string order_in_words(const Job& job);
 
+/// "; 2 types (author 300, paper 800), target paper"; nothing of a graph without types.
+std::string types_in_words(const GraphInfo& graph);
+
+/// Says of a network that ignores types that it does, where the graph has some. From rank 0.
+void note_ignored_types(const Job& job);
+
 /// "ladies (debiased) fanout 512,512".
 std::string sampler_in_words(const Config& config);
 

@@ -221,7 +221,12 @@ void add_infer(CLI::App& app, InferArguments& a, Action& action) {
       ->required();
   infer->add_option("-o,--output", a.output, "the HDF5 file to write")->required();
   add_whole_number(*infer, "--layer", a.layer, {1, kMostLayers}, "whose rows are written (the last)");
-  infer->add_option("--nodes", a.nodes, "a text file, an id on a line: rows of these vertices only");
+  infer->add_option(
+      "--types", a.types,
+      "of a graph with types: whose rows are written, NAME,... or all, each type's in a group of "
+      "its own (the target's, at the root)");
+  infer->add_option("--nodes", a.nodes,
+                    "a text file, an id on a line, counted within the type: rows of these vertices only");
   infer->add_flag("--predictions", a.predictions, "write the predicted classes, too");
   infer->add_flag("--metrics", a.metrics, "accuracy and macro-F1 of the splits: printed, and in the file");
   infer->add_flag("--half", a.half, "store rows as float16");

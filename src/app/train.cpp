@@ -51,9 +51,11 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
               std::int64_t parameters) {
   const auto& config = job.config;
   log::info(
-      "graph   {}: {} nodes, {} edges, {} features, {} {}; {} / {} / {} vertices to train / validate / test",
+      "graph   {}: {} nodes, {} edges, {} features, {} {}; {} / {} / {} vertices to train / validate / "
+      "test{}",
       config.graph.file, report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
-      task_kind_of(config.train.task).noun, report.graph.train, report.graph.valid, report.graph.test);
+      task_kind_of(config.train.task).noun, report.graph.train, report.graph.valid, report.graph.test,
+      types_in_words(report.graph));
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info(

@@ -11,8 +11,9 @@ namespace espalier {
 
 /// Collective. The ids in the file, ascending, each once, on every rank; empty lines say nothing.
 /// Rank 0 reads it. Throws UserError(kInput), on every rank, naming the line, where there is
-/// something else than a vertex of a graph of so many, and for a file without any.
+/// something else than one of so many vertices `of` "the graph" or a part, and for a file
+/// without any.
 Buffer<std::int64_t> read_vertex_list(const Communicator& world, const std::string& path,
-                                      std::int64_t vertices);
+                                      std::int64_t vertices, const std::string& of = "the graph");
 
 }  // namespace espalier

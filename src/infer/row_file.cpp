@@ -1,5 +1,7 @@
 #include "espalier/infer/row_file.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -9,92 +11,121 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kPredictions = "/predictions";
+constexpr const char *kPredictions = "/predictions", *kIds = "/ids";
 
 template <class T, class Convert>
-Buffer<T> converted(const Matrix<float>& rows, Convert convert) {
-  Buffer<T> values(rows.data.size());
-  std::ranges::transform(rows.data, values.begin(), convert);
+Buffer<T> converted(const ConstMatrixView<float>& rows, Convert convert) {
+  Buffer<T> values(static_cast<std::size_t>(rows.rows * rows.columns));
+  std::transform(rows.data, rows.data + rows.rows * rows.columns, values.begin(), convert);
   return values;
+}
+
+// Rows that a table takes, and the first's place in it.
+struct Part {
+  std::int64_t place = 0;
+  ConstMatrixView<float> rows = {};
+};
+
+// Of `rows`, of the vertices from `first` on, those of a table: where they lie, or, of chosen ones,
+// in `picked`.
+Part part_of(const RowTable& table, std::int64_t first, const Matrix<float>& rows, Matrix<float>& picked) {
+  const auto from = std::max(first, table.vertices.begin),
+             to = std::min(first + rows.rows, table.vertices.end);
+  if (from >= to) return {};
+  const ConstMatrixView<float> all(to - from, rows.columns, rows.row(from - first));
+  const auto begin = from - table.vertices.begin;
+  if (!table.chosen) return {begin, all};
+  const auto& ids = *table.chosen;
+  const auto place = std::ranges::lower_bound(ids, begin) - ids.begin(),
+             end = std::ranges::lower_bound(ids, begin + all.rows) - ids.begin();
+  picked.resize(end - place, rows.columns);
+  for (std::int64_t k = 0; k < picked.rows; ++k)
+    std::copy_n(all.row(ids[place + k] - begin), rows.columns, picked.row(k));
+  return {place, picked};
 }
 
 }  // namespace
 
+std::string RowFileShape::in_words() const {
+  std::string words;
+  for (const auto& table : tables) {
+    words += fmt::format("{}{} {} [{}, {}]", words.empty() ? "" : ", ", table.path(rows),
+                         half ? "float16" : "float32", table.rows(), width);
+    if (table.predictions) words += ", " + table.path(kPredictions);
+    if (table.chosen) words += ", " + table.path(kIds);
+  }
+  return words;
+}
+
 RowFile::RowFile(const Communicator& comm, const OutputFile& output, RowFileShape shape)
     : output_(comm, output), shape_(std::move(shape)) {
-  const auto count = shape_.chosen ? std::ssize(*shape_.chosen) : shape_.vertices;
-  const auto& file = output_.file();
-  rows_ = hdf5::create_dataset(file, shape_.rows,
-                               shape_.half ? hdf5::file_type<Half>() : hdf5::file_type<float>(),
-                               {count, shape_.width});
-  output_.require(rows_.exists(), shape_.rows);
-  if (shape_.predictions) {
-    predictions_ = shape_.labels > 0
-                       ? hdf5::create_dataset(file, kPredictions, hdf5::file_type<std::uint8_t>(),
-                                              {count, shape_.labels})
-                       : hdf5::create_dataset(file, kPredictions, hdf5::file_type<std::int32_t>(), {count});
-    output_.require(predictions_.exists(), kPredictions);
-  }
-  if (shape_.chosen) write_ids();
+  for (const auto& table : shape_.tables) datasets_.push_back(create(table));
+}
+
+RowFile::Datasets RowFile::create(const RowTable& table) {
+  const auto make = [&](const char* name, hid_t type, const std::vector<std::int64_t>& shape) {
+    auto dataset = hdf5::create_dataset(output_.file(), table.path(name), type, shape);
+    output_.require(dataset.exists(), table.path(name));
+    return dataset;
+  };
+  const auto count = table.rows();
+  Datasets made;
+  made.rows = make(shape_.rows.c_str(), shape_.half ? hdf5::file_type<Half>() : hdf5::file_type<float>(),
+                   {count, shape_.width});
+  if (table.predictions)
+    made.predictions = shape_.labels > 0
+                           ? make(kPredictions, hdf5::file_type<std::uint8_t>(), {count, shape_.labels})
+                           : make(kPredictions, hdf5::file_type<std::int32_t>(), {count});
+  if (table.chosen) write_ids(table);
+  return made;
 }
 
 // Every rank its part of the list.
-void RowFile::write_ids() {
-  const auto& ids = *shape_.chosen;
-  const auto dataset =
-      hdf5::create_dataset(output_.file(), "/ids", hdf5::file_type<std::int64_t>(), {std::ssize(ids)});
+void RowFile::write_ids(const RowTable& table) {
+  const auto& ids = *table.chosen;
+  const auto dataset = hdf5::create_dataset(output_.file(), table.path(kIds), hdf5::file_type<std::int64_t>(),
+                                            {std::ssize(ids)});
   const auto& comm = output_.comm();
-  const auto begin = std::ssize(ids) * comm.rank() / comm.size(),
-             end = std::ssize(ids) * (comm.rank() + 1) / comm.size();
+  const auto mine = even_range(std::ssize(ids), comm.size(), comm.rank());
   output_.require(dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<std::int64_t>(),
-                                                       {begin, end, 1}, ids.data() + begin),
-                  "/ids");
-}
-
-RowFile::Place RowFile::place_of(std::int64_t first, std::int64_t count) const {
-  if (!shape_.chosen) return {first, count};
-  const auto& ids = *shape_.chosen;
-  const auto from = std::ranges::lower_bound(ids, first), to = std::ranges::lower_bound(ids, first + count);
-  return {from - ids.begin(), to - from};
-}
-
-// Of `rows`, of the vertices from `first` on, those that were chosen, which `place` counts.
-const Matrix<float>& RowFile::pick(const Place& place, std::int64_t first, const Matrix<float>& rows,
-                                   Matrix<float>& picked) const {
-  if (place.count == rows.rows) return rows;
-  picked.resize(place.count, rows.columns);
-  for (std::int64_t k = 0; k < place.count; ++k)
-    std::copy_n(rows.row((*shape_.chosen)[place.row + k] - first), rows.columns, picked.row(k));
-  return picked;
+                                                       {mine.begin, mine.end, 1}, ids.data() + mine.begin),
+                  table.path(kIds));
 }
 
 void RowFile::write_rows(std::int64_t first, const Matrix<float>& rows) {
-  if (!good_) return;  // it says so in check()
-  const auto place = place_of(first, rows.rows);
   Matrix<float> picked;
-  const auto& values = pick(place, first, rows, picked);
-  const hdf5::Slab slab{place.row, place.row + place.count, rows.columns};
-  good_ = shape_.half ? hdf5::write_slab(rows_, hdf5::memory_type<Half>(), slab,
-                                         converted<Half>(values, to_half).data())
-                      : hdf5::write_slab(rows_, hdf5::memory_type<float>(), slab, values.data.data());
+  for (std::size_t t = 0; t < datasets_.size() && good_; ++t) {  // check() says what failed
+    const auto [place, values] = part_of(shape_.tables[t], first, rows, picked);
+    const hdf5::Slab slab{place, place + values.rows, values.columns};
+    const auto& to = datasets_[t].rows;
+    good_ = shape_.half ? hdf5::write_slab(to, hdf5::memory_type<Half>(), slab,
+                                           converted<Half>(values, to_half).data())
+                        : hdf5::write_slab(to, hdf5::memory_type<float>(), slab, values.data);
+  }
 }
 
 void RowFile::write_predictions(std::int64_t first, const Matrix<float>& logits) {
-  if (!good_) return;
-  const auto place = place_of(first, logits.rows);
   Matrix<float> picked;
-  const auto& chosen = pick(place, first, logits, picked);
+  for (std::size_t t = 0; t < datasets_.size() && good_; ++t) {
+    if (!shape_.tables[t].predictions) continue;
+    const auto [place, chosen] = part_of(shape_.tables[t], first, logits, picked);
+    write_predictions(datasets_[t], place, chosen);
+  }
+}
+
+void RowFile::write_predictions(const Datasets& to, std::int64_t place,
+                                const ConstMatrixView<float>& logits) {
   const auto write = [&]<class T>(const Buffer<T>& predicted, std::int64_t columns) {
-    good_ = hdf5::write_slab(predictions_, hdf5::memory_type<T>(),
-                             {place.row, place.row + place.count, columns}, predicted.data());
+    good_ = hdf5::write_slab(to.predictions, hdf5::memory_type<T>(), {place, place + logits.rows, columns},
+                             predicted.data());
   };
   if (shape_.labels > 0)
-    return write(converted<std::uint8_t>(chosen, [](float logit) -> std::uint8_t { return logit > 0; }),
+    return write(converted<std::uint8_t>(logits, [](float logit) -> std::uint8_t { return logit > 0; }),
                  shape_.labels);
-  Buffer<std::int32_t> classes(place.count);
-  for (std::int64_t k = 0; k < place.count; ++k) {
-    const auto* row = chosen.row(k);
-    classes[k] = static_cast<std::int32_t>(std::max_element(row, row + chosen.columns) - row);
+  Buffer<std::int32_t> classes(static_cast<std::size_t>(logits.rows));
+  for (std::int64_t k = 0; k < logits.rows; ++k) {
+    const auto* row = logits.row(k);
+    classes[k] = static_cast<std::int32_t>(std::max_element(row, row + logits.columns) - row);
   }
   write(classes, 1);
 }
@@ -103,13 +134,23 @@ void RowFile::check() {
   output_.require(good_, shape_.rows);
 }
 
+// The group of a type.
+bool RowFile::describe_group(const RowTable& table) const {
+  if (table.type.empty()) return true;
+  const hdf5::Handle group(H5Gopen2(output_.file().id(), table.path("").c_str(), H5P_DEFAULT), H5Gclose);
+  return group.valid() && hdf5::write_text_attribute(group, "type", table.type) &&
+         hdf5::write_integer_attribute(group, "first", table.vertices.begin) &&
+         hdf5::write_integer_attribute(group, "vertices", table.vertices.size()) &&
+         (!table.trained || hdf5::write_bool_attribute(group, "trained", *table.trained));
+}
+
 void RowFile::commit(const std::function<bool(const hdf5::Handle& root)>& describe) {
   check();
-  rows_ = {};
-  predictions_ = {};
+  datasets_.clear();
   const auto& file = output_.file();
   bool good = hdf5::write_text_attribute(file, "format", "espalier-rows");
   good = hdf5::write_integer_attribute(file, "version", 1) && good;
+  for (const auto& table : shape_.tables) good = describe_group(table) && good;
   output_.require(describe(file) && good, "an attribute");
   output_.commit();
 }

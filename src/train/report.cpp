@@ -34,6 +34,15 @@ Json metrics_json(const Metrics& metrics) {
   return json;
 }
 
+void add_types(const GraphInfo& graph, Json& json) {
+  for (std::size_t t = 0; t < graph.types.size(); ++t) {
+    const auto& type = graph.schema.types()[t];
+    json["types"].push_back(
+        {{"name", type.name}, {"nodes", type.size()}, {"features", graph.types[t].features}});
+  }
+  if (graph.target >= 0) json["target"] = graph.schema.types()[graph.target].name;
+}
+
 // The last key of a report, a line for each row.
 std::string confusion_rows(std::span<const std::int64_t> counts) {
   const auto classes = static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(counts.size()))));
@@ -238,6 +247,7 @@ std::string to_json(const RunReport& report) {
                    {"features", report.graph.features},
                    {"classes", report.graph.classes},
                    {"verified", report.verified}};
+  if (report.graph.typed) add_types(report.graph, json["graph"]);
   if (report.graph.content.file) json["graph"]["digest"] = hex(*report.graph.content.file);
   for (const auto& [name, digest] : report.graph.content.datasets)
     json["graph"]["digests"][name] = hex(digest);

@@ -1,6 +1,7 @@
 // ranks: 1 2 3 4
 // Laws: the file holds the rows that each rank wrote, in any chunks, bit for bit or rounded to
-// float16; of chosen vertices theirs only, in order; it is there after commit and never before.
+// float16; of chosen vertices theirs only, in order; of each type its own, in a group, counted from
+// its first vertex; it is there after commit and never before.
 #include "espalier/infer/row_file.hpp"
 
 #include <gtest/gtest.h>
@@ -35,6 +36,10 @@ void write(RowFile& file, Owned owned, std::int64_t step, bool predictions) {
   }
 }
 
+RowTable all(bool predictions, std::optional<Buffer<std::int64_t>> chosen = {}) {
+  return {.vertices = {0, kVertices}, .predictions = predictions, .chosen = std::move(chosen)};
+}
+
 template <class T>
 Buffer<T> read(const std::string& path, const char* name, std::vector<std::int64_t> shape) {
   const auto file = hdf5::open_file(test_world(), path);
@@ -53,7 +58,7 @@ TEST(RowFile, HoldsWhatEachRankWrote) {
     for (const bool half : {false, true})
       for (const std::int64_t step : {1, 4, 100}) {
         const auto path = fmt::format("{}/{}-{}-{}.h5", folder, chosen ? std::ssize(*chosen) : 0, half, step);
-        RowFile file(test_world(), path, {"/logits", kVertices, kWidth, half, true, 0, chosen});
+        RowFile file(test_world(), path, {"/logits", kWidth, half, 0, {all(true, chosen)}});
         write(file, kAllOwned[step % 3], step, true);
         test_world().barrier();
         EXPECT_FALSE(std::filesystem::exists(path));
@@ -91,7 +96,7 @@ TEST(RowFile, OfSeveralLabelsPredictsEach) {
   const Buffer<std::int64_t> some = {0, 3, 7};
   for (const auto& chosen : {std::optional<Buffer<std::int64_t>>(), std::optional(some)}) {
     const auto path = fmt::format("{}/{}.h5", folder, chosen.has_value());
-    RowFile file(test_world(), path, {"/logits", kVertices, kWidth, false, true, kWidth, chosen});
+    RowFile file(test_world(), path, {"/logits", kWidth, false, kWidth, {all(true, chosen)}});
     write(file, Owned::kAtRandom, 4, true);
     file.commit([](const hdf5::Handle&) { return true; });
     const auto count = chosen ? std::ssize(*chosen) : kVertices;
@@ -103,23 +108,56 @@ TEST(RowFile, OfSeveralLabelsPredictsEach) {
   }
 }
 
+// Types with no vertex, one, and the rest; one that is not asked for; chosen ones of another.
+TEST(RowFile, HoldsEachTypeByItself) {
+  const auto folder = test_folder("row_file_types");
+  const std::vector<RowTable> tables = {{.type = "none", .vertices = {0, 0}, .predictions = true},
+                                        {.type = "one", .vertices = {0, 1}, .trained = true},
+                                        {.type = "some",
+                                         .vertices = {4, 15},
+                                         .predictions = true,
+                                         .trained = false,
+                                         .chosen = Buffer<std::int64_t>{0, 3, 10}},
+                                        {.type = "rest", .vertices = {15, kVertices}, .predictions = true}};
+  for (const auto owned : kAllOwned)
+    for (const std::int64_t step : {1, 4, 100}) {
+      const auto path = fmt::format("{}/{}-{}.h5", folder, static_cast<int>(owned), step);
+      RowFile file(test_world(), path, {"/logits", kWidth, false, 0, tables});
+      write(file, owned, step, true);
+      file.commit([](const hdf5::Handle&) { return true; });
+      const auto again = hdf5::open_file(test_world(), path);
+      EXPECT_FALSE(hdf5::open_dataset(again, "/logits").exists());
+      for (const auto& table : tables) {
+        const auto count = table.rows();
+        const auto found = read<float>(path, table.path("/logits").c_str(), {count, kWidth});
+        for (std::int64_t k = 0; k < count; ++k)
+          for (std::int64_t j = 0; j < kWidth; ++j)
+            EXPECT_EQ(found[k * kWidth + j],
+                      value(table.vertices.begin + (table.chosen ? (*table.chosen)[k] : k), j))
+                << table.type << " " << k;
+        EXPECT_EQ(hdf5::open_dataset(again, table.path("/predictions")).exists(), table.predictions);
+        if (table.chosen)
+          EXPECT_EQ(read<std::int64_t>(path, table.path("/ids").c_str(), {count}), *table.chosen);
+      }
+    }
+}
+
 TEST(RowFile, LeavesNothingWithoutCommitAndReplacesNothingUnasked) {
   const auto folder = test_folder("row_file_partial");
   const auto path = folder + "/rows.h5";
   {
-    RowFile file(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, 0, {}});
+    RowFile file(test_world(), path, {"/embeddings", kWidth, false, 0, {all(false)}});
     write(file, Owned::kInRanges, 5, false);
     file.check();
   }
   test_world().barrier();
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   test_world().barrier();
-  RowFile(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, 0, {}})
-      .commit([](const auto&) { return true; });
-  EXPECT_THROW(RowFile(test_world(), path, {"/embeddings", kVertices, kWidth, false, false, 0, {}}),
-               UserError);
-  EXPECT_NO_THROW(
-      RowFile(test_world(), {path, true}, {"/embeddings", kVertices, kWidth, false, false, 0, {}}));
+  RowFile(test_world(), path, {"/embeddings", kWidth, false, 0, {all(false)}}).commit([](const auto&) {
+    return true;
+  });
+  EXPECT_THROW(RowFile(test_world(), path, {"/embeddings", kWidth, false, 0, {all(false)}}), UserError);
+  EXPECT_NO_THROW(RowFile(test_world(), {path, true}, {"/embeddings", kWidth, false, 0, {all(false)}}));
 }
 
 }  // namespace

@@ -215,10 +215,18 @@ def train(options, graph, case, folder):
                               layers=layers, fanout=[5] * layers))
     weights = out / "weights.h5"
     run(options.espalier, "-q", "train", job, *CASES[case])
-    run(options.espalier, "-q", "infer", out / "config.toml", "--checkpoint", weights, "-o", rows)
+    run(options.espalier, "-q", "infer", out / "config.toml", "--checkpoint", weights, "-o", rows,
+        *(("--types", "all") if is_typed(graph) else ()))
     run(sys.executable, ROOT / "scripts/to_pytorch.py", weights, "-o", state)
     with h5py.File(rows) as file:
-        return weights, state, file["logits"][:].astype(np.float64)
+        return weights, state, rows_of(file).astype(np.float64)
+
+
+def rows_of(file):
+    """The logits of all vertices, in the order of the graph's."""
+    if "types" not in file:
+        return file["logits"][:]
+    return np.concatenate([file[f"types/{name}/logits"][:] for name in file.attrs["types"].decode().split(",")])
 
 
 def problem_of(ours, scaled):

@@ -124,9 +124,12 @@ class PyTorchTest(ProgramTest):
 
     def infer(self, weights, *overrides):
         rows = self.folder / "rows.h5"
-        self.succeed("-q", "infer", self.resolved, "--checkpoint", weights, "-o", rows, "--overwrite", *overrides)
+        with h5py.File(self.graph) as graph:
+            types = [name.decode() for name in graph["types/name"]] if "types" in graph else []
+        self.succeed("-q", "infer", self.resolved, "--checkpoint", weights, "-o", rows, "--overwrite", *overrides,
+                     *(("--types", "all") if types else ()))
         with h5py.File(rows) as file:
-            return file["logits"][:]
+            return np.concatenate([file[f"types/{name}/logits"][:] for name in types]) if types else file["logits"][:]
 
     def features(self, kind, weights):
         with h5py.File(self.graph) as file:

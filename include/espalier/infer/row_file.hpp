@@ -9,6 +9,11 @@
 //                       logit, else 0
 //     /ids              int64 [rows], ascending: the vertex of each row, where they were chosen;
 //                       otherwise row v is vertex v
+//     /types/NAME/...   the same for a vertex type of a graph with several, where those were asked
+//                       for; attributes type = NAME, first: its first vertex in the whole graph,
+//                       vertices: how many it has, trained: has a loss read such rows?
+//
+// With types vertices are counted within the type, as in the graph file.
 //
 // The file appears whole or not at all (hdf5::Output).
 #pragma once
@@ -28,15 +33,31 @@
 
 namespace espalier {
 
+/// Vertices whose rows stand together: all of a graph, or a type's.
+struct RowTable {
+  std::string type = {};                            ///< they stand in /types/TYPE; empty:
+                                                    ///< at the root
+  RowRange vertices = {};                           ///< of the graph; in the file they count from 0
+  bool predictions = false;                         ///< /predictions, too
+  std::optional<bool> trained = {};                 ///< has a loss read such rows? None: not known
+  std::optional<Buffer<std::int64_t>> chosen = {};  ///< counted as in the file; ascending,
+                                                    ///< distinct, the same on every rank
+
+  std::string path(const std::string& dataset) const {
+    return type.empty() ? dataset : "/types/" + type + dataset;
+  }
+  std::int64_t rows() const { return chosen ? std::ssize(*chosen) : vertices.size(); }
+};
+
 struct RowFileShape {
   std::string rows = "/logits";  ///< the data set's name
-  std::int64_t vertices = 0;     ///< of the graph
   std::int64_t width = 0;
-  bool half = false;                           ///< float16 instead of float32
-  bool predictions = false;                    ///< /predictions, too
-  std::int64_t labels = 0;                     ///< several per vertex, so many of them;
-                                               ///< 0: one class
-  std::optional<Buffer<std::int64_t>> chosen;  ///< ascending, distinct, the same on every rank
+  bool half = false;        ///< float16 instead of float32
+  std::int64_t labels = 0;  ///< several per vertex, so many of them; 0: one class
+  std::vector<RowTable> tables;
+
+  /// "/logits float32 [600, 4], /predictions".
+  std::string in_words() const;
 };
 
 class RowFile {
@@ -44,8 +65,8 @@ class RowFile {
   /// Collective. Creates the file as a temporary. Throws UserError as hdf5::Output does.
   RowFile(const Communicator& comm, const OutputFile& output, RowFileShape shape);
 
-  /// Writes the rows of the vertices first .. first + rows.rows, or those of them that were chosen.
-  /// Each vertex once, on one rank. Local; check() tells what went wrong.
+  /// Writes the rows of the vertices first .. first + rows.rows of the graph, or those of them that
+  /// were chosen. Each vertex once, on one rank. Local; check() tells what went wrong.
   void write_rows(std::int64_t first, const Matrix<float>& rows);
   /// The same for what the logits of these vertices predict.
   void write_predictions(std::int64_t first, const Matrix<float>& logits);
@@ -58,19 +79,18 @@ class RowFile {
   void commit(const std::function<bool(const hdf5::Handle& root)>& describe);
 
  private:
-  struct Place {
-    std::int64_t row = 0;    ///< the first row in the file
-    std::int64_t count = 0;  ///< how many
+  struct Datasets {
+    hdf5::Dataset rows, predictions;
   };
-  Place place_of(std::int64_t first, std::int64_t count) const;
-  const Matrix<float>& pick(const Place& place, std::int64_t first, const Matrix<float>& rows,
-                            Matrix<float>& picked) const;
-  void write_ids();
+  Datasets create(const RowTable& table);
+  void write_ids(const RowTable& table);
+  void write_predictions(const Datasets& to, std::int64_t place, const ConstMatrixView<float>& logits);
+  bool describe_group(const RowTable& table) const;
 
   hdf5::Output output_;
   RowFileShape shape_;
-  hdf5::Dataset rows_, predictions_;  // closed before output_
-  bool good_ = true;                  // has every write of this rank succeeded?
+  std::vector<Datasets> datasets_;  // of each table; closed before output_
+  bool good_ = true;                // has every write of this rank succeeded?
 };
 
 /// The sink that writes a layer to a file: rows, predictions or both.

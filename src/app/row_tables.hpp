@@ -1,0 +1,24 @@
+// Whose rows `espalier infer` writes: those of all vertices; on a graph with types those of the
+// target, or of each type that --types names, in a group of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "espalier/infer/row_file.hpp"
+#include "job.hpp"
+
+namespace espalier {
+
+/// Collective. In the order of the file's types. `layer`: whose rows. Throws UserError(kUsage,
+/// kInput) where --types, --nodes and --predictions do not fit the graph or each other.
+std::vector<RowTable> row_tables(const Communicator& world, const InferArguments& arguments, const Job& job,
+                                 std::int64_t layer);
+
+/// The types that they are of, "paper,author": none of a graph without types.
+std::string types_of(const std::vector<RowTable>& tables, const GraphInfo& graph);
+
+/// A warning of rows that no loss has read, from rank 0.
+void warn_of_untrained(const RowFileShape& shape, const Job& job);
+
+}  // namespace espalier

@@ -1,0 +1,313 @@
+"""espalier infer on graphs with types, and what commands say of types.
+
+Laws: rows are the target's unless --types asks for others', a type's in a group of its own, counted within the type; they are the same
+bits whichever types are asked for, on every grid, in any chunks, owned by ranges or by an order; what is predicted for the target is
+as right as the report of the training says, by the lines of docs/typed-graphs.md too; each file says whose rows it holds, and which
+of them no loss has read.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import unittest
+
+import h5py
+import numpy as np
+
+from tests.app.gpu_test import PROGRAM as EMULATED
+from tests.app.program import ROOT, ProgramTest
+from tests.app.typed_test import CONFIG
+
+SIZES = {"author": 300, "paper": 800, "field": 5}  # the target is not the first
+
+
+class TypedInferTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
+        self.rows = self.folder / "rows.h5"
+        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
+        self.generate()
+
+    def generate(self, *more):
+        """The first type of `generate` is the target: its place in the list is changed afterwards."""
+        self.succeed("-q", "generate", "planted", "--types", "paper=800:12,author=300,field=5", "--relations",
+                     "author.writes.paper=2000,paper.cites.paper=3000,paper.about.field=800", "--classes", 5, "-o", self.graph,
+                     "--overwrite", *more)
+        reorder(self.graph, list(SIZES))
+
+    def train(self, *overrides, **run):
+        self.succeed("-q", "train", self.config, "run.restart=never", *overrides, **run)
+        return self.report(self.output)
+
+    def infer(self, *options, **run):
+        self.succeed("-q", "infer", self.output / "config.toml", "--checkpoint", self.output / "weights.h5", "-o", self.rows, "--overwrite",
+                     "grid.replication=1", *options, **run)
+        with h5py.File(self.rows) as file:
+            data, about = {}, {"/": dict(file.attrs)}
+            file.visititems(lambda name, of: data.update({name: of[:]}) if isinstance(of, h5py.Dataset) else about.update({name: dict(of.attrs)}))
+            return data, about
+
+    def refused(self, code, words, *options, config=None, **run):
+        self.fail_with(code, words, "infer", config or self.output / "config.toml", "--checkpoint", self.output / "weights.h5", "-o", self.rows,
+                       *options, **run)
+        self.assertFalse(self.rows.exists())
+
+    def check_scores(self, predictions, report):
+        """Exactly those of the report."""
+        with h5py.File(self.graph) as file:
+            right = predictions == file["nodes/paper/labels"][:]
+            for split in ("train", "test"):
+                of_split = right[file[f"split/paper/{split}"][:]]
+                self.assertEqual(of_split.sum() / len(of_split), report[split]["accuracy"], split)
+
+    def nodes(self, *ids):
+        path = self.folder / "nodes.txt"
+        path.write_text("\n".join(map(str, ids)))
+        return path
+
+
+def reorder(path, names):
+    """The same typed graph with its types in another order."""
+    with h5py.File(path, "r+") as file:
+        old, offset = [name.decode() for name in file["types/name"]], file["types/offset"][:]
+        pieces = [np.arange(offset[old.index(name)], offset[old.index(name) + 1]) for name in names]
+        order = np.concatenate(pieces)  # old ids by new ones
+        new_id = np.argsort(order)
+        indptr, indices = file["graph/indptr"][:], file["graph/indices"][:]
+        segment_ptr, relation, begin = (file["graph/segment_" + name][:] for name in ("ptr", "relation", "begin"))
+        ends = np.append(begin[1:], len(indices))
+        columns, relations, begins, starts, segments = [], [], [], [0], [0]
+        for v in order:
+            for s in range(segment_ptr[v], segment_ptr[v + 1]):
+                begins.append(sum(map(len, columns[-1:])) + (begins[-1] if begins else 0))
+                columns.append(np.sort(new_id[indices[begin[s]:ends[s]]]))
+                relations.append(relation[s])
+            segments.append(len(relations))
+            starts.append(starts[-1] + indptr[v + 1] - indptr[v])
+        places = np.array([names.index(name) for name in old])
+        new = {"types/name": np.array(names, dtype="S"), "types/offset": np.cumsum([0] + [len(piece) for piece in pieces]),
+               "graph/indptr": np.array(starts), "graph/indices": np.concatenate(columns).astype(indices.dtype),
+               "graph/segment_ptr": np.array(segments), "graph/segment_relation": np.array(relations, dtype=relation.dtype),
+               "graph/segment_begin": np.array(begins)}
+        for side in ("source", "target"):
+            new["relations/" + side] = places[file["relations/" + side][:]].astype(np.int32)
+        for name, values in new.items():
+            del file[name]
+            file[name] = values
+        del file.attrs["digest"]
+
+
+class Rows(TypedInferTest):
+    def test_of_the_target_are_as_right_as_the_report_says(self):
+        for kind, ranks in (("rgcn", 2), ("hgt", 1), ("sage", 3), ("gcn", 1), ("gat", 2), ("gin", 1)):
+            with self.subTest(kind=kind):
+                report = self.train(f"model.kind={kind}", *(() if kind == "rgcn" else ("model.bases=8",)))
+                data, about = self.infer("--predictions", "--metrics", ranks=ranks)
+                self.assertEqual(set(data), {"logits", "predictions"})
+                self.assertEqual(data["logits"].shape, (SIZES["paper"], 5))
+                self.check_scores(data["predictions"], report)
+                np.testing.assert_array_equal(data["predictions"], data["logits"].argmax(1))
+                self.assertEqual((about["/"]["target"], about["/"]["types"]), (b"paper", b"paper"))
+                self.assertEqual(about["/"]["test_accuracy"], report["test"]["accuracy"])
+
+                whole, about = self.infer("--types", "all", "--predictions", "--metrics", ranks=ranks)
+                self.assertEqual(set(whole), {f"types/{name}/logits" for name in SIZES} | {"types/paper/predictions"})
+                self.check_scores(whole["types/paper/predictions"], report)
+                self.assertEqual(whole["types/paper/logits"].tobytes(), data["logits"].tobytes())
+                self.assertEqual((about["/"]["target"], about["/"]["types"]), (b"paper", b"author,paper,field"))
+                self.assertEqual(about["/"]["test_accuracy"], report["test"]["accuracy"])
+        self.assertGreater(report["test"]["accuracy"], 0.3)
+
+    def test_the_same_bits_whatever_is_asked_for_on_every_grid(self):
+        self.train("model.embedding=4", "model.layers=3", "sampler.fanout=[4,3,2]", "model.jumping=concat")
+        order = self.folder / "graph.order.h5"
+        self.succeed("-q", "partition", self.graph, "--clusters", 64, "-o", order)
+        for layer, rows in ((("--layer", 1), "embeddings"), ((), "logits")):
+            expected, _ = self.infer(*layer, "--types", "all", "--predictions")
+            self.assertEqual({name: len(values) for name, values in expected.items() if name.endswith(rows)},
+                             {f"types/{name}/{rows}": size for name, size in SIZES.items()})
+            for values in expected.values():
+                self.assertGreater(len(np.unique(values, axis=0)), 4, "a dead network shows nothing")
+            grids = ((2, "run.memory_limit=600000"), (3, f"graph.order={order}"), (4, "grid.replication=2", f"graph.order={order}"),
+                     (4, "grid.replication=2"), (3, "grid.topology=replicated"), (8,))
+            for ranks, *grid in grids:
+                with self.subTest(rows=rows, ranks=ranks, grid=grid):
+                    found, _ = self.infer(*layer, "--types", "all", "--predictions", *grid, ranks=ranks)
+                    self.assertEqual({name: values.tobytes() for name, values in found.items()},
+                                     {name: values.tobytes() for name, values in expected.items()})
+            for name in SIZES:
+                found, _ = self.infer(*layer, "--types", name, "--half", ranks=3)
+                self.assertEqual(set(found), {f"types/{name}/{rows}"})
+                self.assertEqual(found[f"types/{name}/{rows}"].tobytes(), expected[f"types/{name}/{rows}"].astype(np.float16).tobytes())
+            found, about = self.infer(*layer, "--types", "field,author,field", ranks=2)
+            self.assertEqual(set(found), {f"types/author/{rows}", f"types/field/{rows}"})
+            self.assertEqual(about["/"]["types"], b"author,field")
+            found, _ = self.infer(*layer, "--predictions", ranks=2)
+            self.assertEqual(found[rows].tobytes(), expected[f"types/paper/{rows}"].tobytes())
+            self.assertEqual(found["predictions"].tobytes(), expected["types/paper/predictions"].tobytes())
+
+    def test_nodes_are_counted_within_a_type(self):
+        self.train("train.epochs=1")
+        whole, _ = self.infer("--types", "all", "--predictions")
+        for ranks, *grid in ((1,), (3,), (4, "grid.replication=2")):
+            ids = [0, 17, 64, 799]
+            found, _ = self.infer("--nodes", self.nodes(799, 0, 64, 17, 0), "--predictions", "--half", *grid, ranks=ranks)
+            self.assertEqual(set(found), {"logits", "predictions", "ids"})
+            np.testing.assert_array_equal(found["ids"], ids)
+            self.assertEqual(found["logits"].tobytes(), whole["types/paper/logits"][ids].astype(np.float16).tobytes())
+            np.testing.assert_array_equal(found["predictions"], whole["types/paper/predictions"][ids])
+            for name, ids in (("author", [1, 299]), ("field", [4]), ("paper", [301])):
+                found, about = self.infer("--types", name, "--nodes", self.nodes(*ids), *grid, ranks=ranks)
+                self.assertEqual(set(found), {f"types/{name}/logits", f"types/{name}/ids"})
+                np.testing.assert_array_equal(found[f"types/{name}/ids"], ids)
+                self.assertEqual(found[f"types/{name}/logits"].tobytes(), whole[f"types/{name}/logits"][ids].tobytes())
+                self.assertEqual(about["/"]["types"].decode(), name)
+
+    def test_a_group_says_what_it_is(self):
+        def trained(*options):
+            _, about = self.infer("--types", "all", *options)
+            for name, size in SIZES.items():
+                self.assertEqual((about[f"types/{name}"]["type"].decode(), about[f"types/{name}"]["vertices"]), (name, size))
+            self.assertEqual([about[f"types/{name}"]["first"] for name in SIZES], [0, 300, 1100])
+            return {name for name in SIZES if about[f"types/{name}"]["trained"]}
+        self.train("train.epochs=1", "model.layers=3", "sampler.fanout=[3,3,3]")
+        self.assertEqual([trained("--layer", layer) for layer in (1, 2, 3)], [set(SIZES), set(SIZES), {"paper"}])
+        self.train("train.epochs=1", 'sampler.relation_fanout=["rev_about=0", "about=0"]')
+        self.assertEqual(trained("--layer", 1), {"author", "paper"})
+        # Fields hear and are not heard.
+        self.generate("--no-inverse")
+        self.train("train.epochs=1")
+        self.assertEqual([trained("--layer", layer) for layer in (1, 2)], [{"author", "paper"}, {"paper"}])
+        command = ("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.rows, "--overwrite", "--types")
+        self.assertRegex(self.succeed(*command, "author,paper", ranks=2), r"warning: .*logits of author.*paper alone")
+        self.assertRegex(self.succeed(*command, "all", "--layer", 1), r"warning: .*embeddings of field.*paper alone")
+        self.assertNotIn("warning", self.succeed(*command, "author", "--layer", 1))
+
+    def test_of_one_type(self):
+        self.succeed("-q", "generate", "planted", "--types", "vertex=500:12", "--relations", "vertex.edge.vertex=3000", "--classes", 5, "-o",
+                     self.graph, "--overwrite")
+        report = self.train("train.epochs=1")
+        data, about = self.infer("--predictions", "--metrics")
+        self.assertEqual(about["/"]["test_accuracy"], report["test"]["accuracy"])
+        self.assertEqual(data["logits"].shape, (500, 5))
+        group, _ = self.infer("--types", "all", "--predictions", "--nodes", self.nodes(3, 77))
+        self.assertEqual(group["types/vertex/logits"].tobytes(), data["logits"][[3, 77]].tobytes())
+
+    def test_of_several_labels(self):
+        self.generate("--labels", 3)
+        self.train("train.task=labels", "train.epochs=1")
+        data, _ = self.infer("--predictions", "--types", "paper,field")
+        self.assertEqual(set(data), {"types/paper/logits", "types/field/logits", "types/paper/predictions"})
+        np.testing.assert_array_equal(data["types/paper/predictions"], data["types/paper/logits"] > 0)
+
+    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    def test_on_gpus(self):
+        self.train("train.epochs=1")
+        expected, _ = self.infer("--types", "all", "--predictions")
+        for ranks in (1, 3):
+            found, about = self.infer("--types", "all", "--predictions", "run.device=cuda", ranks=ranks, program=EMULATED,
+                                      env=dict(os.environ, ESPALIER_EMULATED_GPUS="3"))
+            self.assertEqual(set(found), set(expected))
+            for name, values in expected.items():
+                np.testing.assert_allclose(found[name], values, rtol=1e-5, atol=1e-5, err_msg=name)
+            self.assertEqual(about["/"]["types"], b"author,paper,field")
+
+
+class Refused(TypedInferTest):
+    def test_what_does_not_fit(self):
+        self.train("train.epochs=1")
+        self.refused(2, ["--types papr", "no vertex type", "author, paper, field"], "--types", "papr", ranks=2)
+        self.refused(2, ["--types author,all", "no vertex type", "'all'"], "--types", "author,all")
+        self.refused(2, ["names no type"], "--types", "")
+        self.refused(2, ["--nodes", "within one type", "author,paper"], "--types", "author,paper", "--nodes", self.nodes(1), ranks=2)
+        self.refused(2, ["--predictions", "paper", "--types author"], "--types", "author", "--predictions")
+        self.refused(3, ["nodes.txt:1", "300", "type author", "0 to 299"], "--types", "author", "--nodes", self.nodes(300), ranks=2)
+        self.refused(3, ["nodes.txt:1", "800", "type paper", "0 to 799"], "--nodes", self.nodes(800))
+        # Without labels nothing says which type is the target.
+        other = self.folder / "other.h5"
+        with h5py.File(self.graph) as old, h5py.File(other, "w") as new:
+            for name, value in old.attrs.items():
+                new.attrs[name] = value
+            for name in old:
+                old.copy(name, new)
+            del new["nodes/paper/labels"], new["split"]
+        whole, _ = self.infer("--types", "all")
+        self.rows.unlink()
+        self.refused(2, ["graph.target", "--types", "author, paper, field"], f"graph.file={other}", ranks=2)
+        self.refused(2, ["--predictions", "graph.target"], f"graph.file={other}", "--types", "all", "--predictions")
+        found, about = self.infer("--types", "all", f"graph.file={other}")
+        self.assertEqual({name: values.tobytes() for name, values in found.items()}, {name: values.tobytes() for name, values in whole.items()})
+        self.assertNotIn("target", about["/"])
+        found, about = self.infer(f"graph.file={other}", "graph.target=paper", "--predictions")
+        self.assertEqual(found["logits"].tobytes(), whole["types/paper/logits"].tobytes())
+        self.assertEqual(about["/"]["target"], b"paper")
+
+    def test_a_graph_without_types(self):
+        self.succeed("-q", "generate", "planted", "--nodes", 400, "--features", 8, "--classes", 3, "-o", self.graph, "--overwrite")
+        self.train("model.kind=sage", "model.bases=8", "train.epochs=1")
+        for types in ("all", "vertex"):
+            self.refused(2, [f"--types {types}", "graph.h5", "no vertex types"], "--types", types, ranks=2)
+        data, about = self.infer("--predictions")
+        self.assertEqual(set(data), {"logits", "predictions"})
+        self.assertFalse({"target", "types"} & set(about["/"]))
+
+
+class Named(TypedInferTest):
+    """Types and target, by the commands."""
+
+    def test_by_train_and_its_report(self):
+        output = self.succeed("train", self.config, "train.epochs=1", ranks=2)
+        self.assertRegex(output, r"(?m)^graph .*3 types \(author 300, paper 800, field 5\), target paper")
+        self.assertNotIn("ignores types", output)
+        graph = self.report(self.output)["graph"]
+        self.assertEqual([(of["name"], of["nodes"]) for of in graph["types"]], list(SIZES.items()))
+        self.assertEqual([of["features"] for of in graph["types"]], [0, 12, 0])
+        self.assertEqual(graph["target"], "paper")
+        for kind in ("sage", "gcn", "gat", "gin"):
+            output = self.succeed("train", self.config, "train.epochs=1", f"model.kind={kind}", "model.bases=8", "run.restart=never", ranks=2)
+            self.assertEqual(len(re.findall(rf"model\.kind = {kind} ignores types.*rgcn, rgat, hgt", output)), 1, output)
+        output = self.succeed("infer", self.output / "config.toml", "--checkpoint", self.output / "weights.h5", "-o", self.rows, "--types",
+                              "paper,field", "--predictions", ranks=2)
+        self.assertRegex(output, r"(?m)^graph .*3 types \(author 300, paper 800, field 5\), target paper")
+        self.assertIn("ignores types", output)
+        self.assertRegex(output, r"wrote .*/types/paper/logits float32 \[800, 5\], /types/paper/predictions, /types/field/logits float32 \[5, 5\] in")
+        self.assertRegex(self.succeed("info", self.graph), r"(?m)^target +paper$")
+
+    def test_not_of_a_graph_without_types(self):
+        self.succeed("-q", "generate", "planted", "--nodes", 400, "--features", 8, "--classes", 3, "-o", self.graph, "--overwrite")
+        output = self.succeed("train", self.config, "train.epochs=1", "model.kind=sage", "model.bases=8")
+        self.assertNotRegex(output, "types|target")
+        self.assertFalse({"types", "target"} & set(self.report(self.output)["graph"]))
+
+
+class Page(TypedInferTest):
+    """docs/typed-graphs.md, run as it stands, on a smaller graph."""
+
+    def test_its_lines_give_the_accuracy_of_the_report(self):
+        page = (ROOT / "docs/typed-graphs.md").read_text()
+        for folder in ("data", "inputs"):
+            (self.folder / folder).mkdir()
+        self.graph.rename(self.folder / "data/debian_typed.h5")
+        (self.folder / "inputs/debian_typed.toml").write_text(CONFIG.format(graph="data/debian_typed.h5", output="output/debian_typed"))
+        self.succeed("-q", "train", "inputs/debian_typed.toml", cwd=self.folder)
+        accuracy = self.report(self.folder / "output/debian_typed")["test"]["accuracy"]
+        commands = re.findall(r"^    \S*espalier (infer .*)$", page.replace("\\\n", " "), re.M)
+        self.assertEqual(len(commands), 2)
+        self.assertEqual(["--types all" in command for command in commands], [False, True])
+        for command in commands:
+            self.succeed(*shlex.split(command), cwd=self.folder)
+        scripts = re.findall(r"^    import h5py\n(?:    .*\n)+", page, re.M)
+        self.assertEqual(len(scripts), 2)
+        for script in scripts:
+            lines = [line.removeprefix("    ") for line in script.splitlines()]
+            self.assertEqual(len(lines), 5)
+            done = subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True)
+            self.assertEqual(done.stdout.strip(), str(accuracy))
+
+
+if __name__ == "__main__":
+    unittest.main()
