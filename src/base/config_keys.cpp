@@ -408,7 +408,7 @@ std::vector<Key> bind_keys(Config& c) {
       {"run.device", &c.run.device, "where to compute", {"auto", "cpu", "cuda"}},
       {"run.threads",
        &c.run.threads,
-       "threads per rank, or auto (the cores this rank was given, shared with ranks given the same)",
+       "threads per rank, or auto (OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or this rank's share of the cores)",
        {},
        1,
        4096},
