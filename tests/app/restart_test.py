@@ -10,6 +10,7 @@ run.max_minutes=1e-9 lets a run do one step, or one evaluation: with it a job is
 import csv
 import json
 import os
+import pathlib
 import random
 import re
 import shutil
