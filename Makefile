@@ -29,6 +29,9 @@ CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DSPDLOG_FMT_EXTERNAL \
 # No contraction: a product and a sum round twice on every machine, so block values agree bit for
 # bit (design 4.1).
 CXXFLAGS += -std=c++20 -O3 -g1 -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow -Wno-restrict -Wno-dangling-else
+# WERROR=1: warnings are errors, as CI has it. Left out, a newer compiler, which warns of more, still builds.
+WERROR   ?=
+CXXFLAGS += $(if $(WERROR),-Werror)
 # Tests and the emulation are compiled oftener than they run, and no option changes a bit: the last -O counts.
 TEST_OPTIMIZATION ?= -O1
 LDLIBS   += $(shell pkg-config --libs $(PKG) 2>/dev/null)

@@ -18,7 +18,7 @@ CUDA_STATUS  = $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0
 GENCODE     ?= -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90
 # --fmad=false: a product and a sum round twice, as on the CPU (design 4.1).
 NVCCFLAGS   += -std=c++20 -O3 -lineinfo --fmad=false --extended-lambda --expt-relaxed-constexpr -diag-suppress 186 -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 \
-               -Xcompiler -fPIC,-Wall,-ffp-contract=off,-fopenmp,-Wno-unknown-pragmas $(GENCODE)
+               -Xcompiler -fPIC,-Wall,-ffp-contract=off,-fopenmp,-Wno-unknown-pragmas $(GENCODE) $(if $(WERROR),-Werror all-warnings -Xcompiler -Werror)
 MPI_INCLUDES = $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICXX) --showme:compile 2>/dev/null)))
 CUDA_LIBS    = -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcudart -lcublas -lcusparse -lnccl -ldl
 

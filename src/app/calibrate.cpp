@@ -12,6 +12,7 @@
 
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
+#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/base/whereabouts.hpp"
@@ -28,6 +29,7 @@
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/report.hpp"
 #include "replaceable.hpp"
+#include "threads.hpp"
 
 namespace espalier {
 
@@ -182,12 +184,11 @@ void measure_update(const Communicator& self, Machine& machine) {
                       1e6;
 }
 
-void write_machine(const Communicator& world, const Machine& machine, const std::string& path,
-                   bool one_node) {
-  std::string about = fmt::format(
-      "{}: measured by `espalier calibrate` on {} rank{} with {} thread{} each, all at work at once.\n",
-      machine.name, world.size(), world.size() == 1 ? "" : "s", machine.threads,
-      machine.threads == 1 ? "" : "s");
+void write_machine(const Communicator& world, const Machine& machine, const std::string& path, bool one_node,
+                   const std::string& threads) {
+  std::string about =
+      fmt::format("{}: measured by `espalier calibrate` on {} with {}, all at work at once.\n", machine.name,
+                  counted(world.size(), "rank"), threads);
   if (world.size() == 1)
     about +=
         "One rank has no one to exchange with: network.* and inside.* are assumptions. Run it under mpirun.";
@@ -214,7 +215,8 @@ void calibrate_command(const Communicator& world, const CalibrateArguments& argu
     usage_error("--name {}: give a name without quotes and backslashes", arguments.name);
   machine.name = arguments.name.empty() ? failure_context().host : arguments.name;
   machine.ranks_per_node = world.all_reduce(std::int64_t{node.ranks}, Reduction::kMax, "setup");
-  machine.threads = std::max(1, node.cores / node.sharers);
+  const auto threads = choose_threads({}, node.cores / node.sharers, world.rank() == 0);
+  machine.threads = threads.count;
   machine.memory = fmt::format("{:.0f}GB", static_cast<double>(node_memory()) / 1e9);
   // Ranks of my node; those that have my place on their nodes.
   const auto inside = ranks_of_node(world), across = world.split(node.place, world.rank());
@@ -245,7 +247,7 @@ void calibrate_command(const Communicator& world, const CalibrateArguments& argu
     *rate = mean_over_ranks(world, *rate);
 
   // 4. The machine file.
-  write_machine(world, machine, arguments.output, one_node);
+  write_machine(world, machine, arguments.output, one_node, threads.in_words("each"));
 }
 
 }  // namespace espalier

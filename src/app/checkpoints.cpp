@@ -5,6 +5,7 @@
 
 #include "changed_keys.hpp"
 #include "espalier/base/clock.hpp"
+#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/train/weights_file.hpp"
@@ -178,13 +179,12 @@ std::string restart_in_words(const Job& job, const Restart& restart) {
   const auto& [epoch, step] = restart.checkpoint.state.cursor;
   const int ranks = restart.checkpoint.ranks;
   if (epoch > job.config.train.epochs)
-    return fmt::format(
-        "restart {}: all {} epochs are done, nothing is left to train; run.restart = \"never\" begins anew",
-        restart.path, epoch - 1);
-  std::string words = fmt::format("restart {} ({} step{} of epoch {} done, saved by {} rank{})", restart.path,
-                                  step, step == 1 ? "" : "s", epoch, ranks, ranks == 1 ? "" : "s");
-  if (step == 0)
-    words = fmt::format("restart {} ({} epoch{} done)", restart.path, epoch - 1, epoch == 2 ? "" : "s");
+    return fmt::format("restart {}: {} done, nothing is left to train; run.restart = \"never\" begins anew",
+                       restart.path,
+                       epoch == 2 ? "the only epoch is" : fmt::format("all {} epochs are", epoch - 1));
+  std::string words = fmt::format("restart {} ({} of epoch {} done, saved by {})", restart.path,
+                                  counted(step, "step"), epoch, counted(ranks, "rank"));
+  if (step == 0) words = fmt::format("restart {} ({} done)", restart.path, counted(epoch - 1, "epoch"));
   if (ranks != job.grid->ranks() && !job.config.train.reproducible)
     words +=
         "; on another number of ranks losses agree to rounding (train.reproducible = true: to the last bit)";
@@ -253,9 +253,8 @@ void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochRep
 void JobCheckpoints::leave_interrupted(const Cursor& cursor) const {
   throw UserError(
       ExitCode::kSignal,
-      fmt::format("stopped by {} with {} step{} of epoch {} done; saved {}/{}; {} goes on from there",
-                  policy_.reason(), cursor.step, cursor.step == 1 ? "" : "s", cursor.epoch, folder_.path(),
-                  latest_,
+      fmt::format("stopped by {} with {} of epoch {} done; saved {}/{}; {} goes on from there",
+                  policy_.reason(), counted(cursor.step, "step"), cursor.epoch, folder_.path(), latest_,
                   job_.config.run.restart == "auto" ? "the same command" : "run.restart = \"auto\""));
 }
 

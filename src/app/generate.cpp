@@ -3,6 +3,7 @@
 
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
+#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
@@ -41,11 +42,13 @@ void generate_command(const Communicator& world, const GenerateArguments& argume
   const GraphFile file(world, arguments.output);
   const auto& info = file.info();
   const auto vertices_in_words =
-      info.typed ? fmt::format("{} vertices of {} types, {} edges of {} relations", info.nodes,
-                               info.schema.types().size(), info.edges, info.schema.relations().size())
-                 : fmt::format("{} vertices, {} edges, {} features", info.nodes, info.edges, info.features);
-  log::info("wrote      {}: {}, {} {}, in {:.1f} s", arguments.output, vertices_in_words, info.classes,
-            info.multi_label ? "labels" : "classes", now() - start);
+      info.typed ? fmt::format("{} of {}, {} of {}", counted(info.nodes, "vertex"),
+                               counted(std::ssize(info.schema.types()), "type"), counted(info.edges, "edge"),
+                               counted(std::ssize(info.schema.relations()), "relation"))
+                 : fmt::format("{}, {}, {}", counted(info.nodes, "vertex"), counted(info.edges, "edge"),
+                               counted(info.features, "feature"));
+  log::info("wrote      {}: {}, {}, in {:.1f} s", arguments.output, vertices_in_words,
+            counted(info.classes, info.multi_label ? "label" : "class"), now() - start);
 }
 
 }  // namespace espalier

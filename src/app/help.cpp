@@ -220,6 +220,20 @@ void check_command(const std::string& command) {
               nearest(command, names));
 }
 
+void check_kind(const CLI::App& app, const std::string& command, const std::string& kind) {
+  std::string kinds;
+  for (const auto* inner :
+       app.get_subcommand(command)->get_subcommands([](const CLI::App*) { return true; })) {
+    if (inner->get_name() == kind) return;
+    kinds +=
+        fmt::format("{}`{}` ({})", kinds.empty() ? "" : ", ", inner->get_name(), inner->get_description());
+  }
+  if (!kinds.empty())
+    usage_error(
+        "{0} {1}: there is no such kind; {0} knows {2}. `espalier help {0}` shows examples and layouts",
+        command, kind, kinds);
+}
+
 std::string command_help(const CLI::App& app, const std::string& command) {
   check_command(command);
   const auto* sub = app.get_subcommand(command);

@@ -3,6 +3,7 @@
 
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
+#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
@@ -47,9 +48,10 @@ void import_folder(const Communicator& world, const ImportArguments& a) {
 
 // "10 vertices of 2 types, 30 edges in 4 relations"
 std::string counts_in_words(const GraphInfo& info) {
-  if (!info.typed) return fmt::format("{} vertices, {} edges", info.nodes, info.edges);
-  return fmt::format("{} vertices of {} types, {} edges in {} relations", info.nodes,
-                     info.schema.types().size(), info.edges, info.schema.relations().size());
+  if (!info.typed) return fmt::format("{}, {}", counted(info.nodes, "vertex"), counted(info.edges, "edge"));
+  return fmt::format("{} of {}, {} in {}", counted(info.nodes, "vertex"),
+                     counted(std::ssize(info.schema.types()), "type"), counted(info.edges, "edge"),
+                     counted(std::ssize(info.schema.relations()), "relation"));
 }
 
 }  // namespace
@@ -76,8 +78,9 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   const GraphFile file(world, arguments.output);
   check_splits(world, file);
   const auto& info = file.info();
-  log::info("wrote      {}: {}, {} features, {} {}, in {:.1f} s", arguments.output, counts_in_words(info),
-            info.features, info.classes, info.multi_label ? "labels" : "classes", now() - start);
+  log::info("wrote      {}: {}, {}, {}, in {:.1f} s", arguments.output, counts_in_words(info),
+            counted(info.features, "feature"), counted(info.classes, info.multi_label ? "label" : "class"),
+            now() - start);
 }
 
 }  // namespace espalier

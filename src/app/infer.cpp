@@ -6,6 +6,7 @@
 #include "changed_keys.hpp"
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
+#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/base/signals.hpp"
@@ -110,7 +111,7 @@ std::unique_ptr<EmbeddingStoreOn<Space>> trained_embeddings(const Job& job, cons
 
 int layer_of(const InferArguments& arguments, int layers) {
   if (arguments.layer > layers)
-    usage_error("--layer {}: the network has {} layer{}", arguments.layer, layers, layers == 1 ? "" : "s");
+    usage_error("--layer {}: the network has {}", arguments.layer, counted(layers, "layer"));
   return arguments.layer == 0 ? layers : static_cast<int>(arguments.layer);
 }
 
@@ -118,8 +119,9 @@ int layer_of(const InferArguments& arguments, int layers) {
 std::unique_ptr<Targets> targets_of(const Job& job, const std::string& checkpoint) {
   auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config.train.task);
   if (targets->outputs > job.graph.classes)
-    input_error("{}: /nodes/labels has {} {}, and the network of {} knows {}", job.config.graph.file,
-                targets->outputs, task_kind_of(job.config.train.task).noun, checkpoint, job.graph.classes);
+    input_error("{}: /nodes/labels has {}, and the network of {} knows {}", job.config.graph.file,
+                counted(targets->outputs, task_kind_of(job.config.train.task).noun), checkpoint,
+                job.graph.classes);
   targets->outputs = job.graph.classes;
   return targets;
 }
@@ -195,8 +197,8 @@ bool describe(const hdf5::Handle& root, const Job& job, const Inference& inferen
 
 void show(const Job& job, const char* split, const Metrics& metrics) {
   if (metrics.vertices > 0)
-    log::info("{} {}, of {} vertices", split, scores_in_words(task_kind_of(job.config.train.task), metrics),
-              metrics.vertices);
+    log::info("{} {}, of {}", split, scores_in_words(task_kind_of(job.config.train.task), metrics),
+              counted(metrics.vertices, "vertex"));
 }
 
 RowFileShape shape_of(const Job& job, const Inference& inference) {
@@ -295,8 +297,9 @@ void run(Job& job, Inference& inference) {
 
 void introduce(const Job& job, const Inference& inference) {
   const auto& weights = inference.weights;
-  log::info("graph   {}: {} nodes, {} edges, {} features{}", job.config.graph.file, job.graph.nodes,
-            job.graph.edges, job.graph.features, types_in_words(job.graph));
+  log::info("graph   {}: {}, {}, {}{}", job.config.graph.file, counted(job.graph.nodes, "node"),
+            counted(job.graph.edges, "edge"), counted(job.graph.features, "feature"),
+            types_in_words(job.graph));
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info("weights {}: {} epoch {}, {} numbers; layer {} of {}", inference.arguments.checkpoint,
@@ -322,6 +325,9 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   const auto layer = layer_of(arguments, network.stages());
   Inference inference{arguments, std::move(weights), std::move(network), layer};
   inference.tables = row_tables(world, arguments, job, layer);
+  if (arguments.metrics && !job.graph.has_labels)
+    input_error("--metrics: {} has no labels (/nodes/labels) to judge by; leave --metrics out",
+                job.config.graph.file);
   introduce(job, inference);
   with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, inference); });
 }

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "commands.hpp"
+#include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/watchdog.hpp"
@@ -119,7 +120,7 @@ void show_edges(const Communicator& world, const GraphFile& file) {
                                 q[0], q[1], q[2], q[3], q[4], q[5], q[6],
                                 static_cast<double>(info.edges) / static_cast<double>(info.nodes)));
   line("self loops", std::to_string(degrees.self_loops));
-  line("isolated", fmt::format("{} vertices without any edge", degrees.isolated));
+  line("isolated", fmt::format("{} without any edge", counted(degrees.isolated, "vertex")));
 }
 
 // ---- vertices ----
@@ -137,8 +138,8 @@ void show_vertices(const Communicator& world, const GraphFile& file) {
 void show_memory(const GraphInfo& info, const InfoArguments& arguments) {
   const double topology = topology_bytes(info, info.weighted), features = feature_bytes(info);
   const auto rows = static_cast<double>(arguments.ranks / arguments.replication);
-  log::info("\nmemory per rank on {} ranks, replication {} ({:.0f} block rows, evenly cut):\n",
-            arguments.ranks, arguments.replication, rows);
+  log::info("\nmemory per rank on {}, replication {} ({}, evenly cut):\n", counted(arguments.ranks, "rank"),
+            arguments.replication, counted(arguments.ranks / arguments.replication, "block row"));
   log::info("  {:<24} {:>12} {:>12} {:>12}", "grid.topology", "topology", "features", "together");
   const auto show = [&](const char* name, double a) {
     log::info("  {:<24} {:>12} {:>12} {:>12}", name, bytes_in_words(a), bytes_in_words(features / rows),

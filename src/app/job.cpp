@@ -8,6 +8,7 @@
 
 #include "changed_keys.hpp"
 #include "espalier/base/clock.hpp"
+#include "espalier/base/counted.hpp"
 #include "espalier/base/input_text.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
@@ -128,13 +129,13 @@ static std::shared_ptr<const BatchGroups> groups_of_job(const Order& order, cons
   const auto count = config.sampler.groups;
   const auto training = file.read_split(Split::kTrain);
   if (count > std::ssize(training))
-    usage_error("sampler.groups = {}: {} has {} training vertices; give fewer groups", count, file.path(),
-                training.size());
+    usage_error("sampler.groups = {}: {} has {}; give fewer groups", count, file.path(),
+                counted(std::ssize(training), "training vertex"));
   if (count > order.info.clusters())
     usage_error(
-        "sampler.groups = {}: {} has {} clusters; give fewer groups, or make an order of more "
+        "sampler.groups = {}: {} has {}; give fewer groups, or make an order of more "
         "(`espalier partition --clusters`)",
-        count, config.graph.order, order.info.clusters());
+        count, config.graph.order, counted(order.info.clusters(), "cluster"));
   return std::make_shared<const BatchGroups>(
       group_batches(order, training, static_cast<std::int32_t>(count)));
 }
@@ -222,8 +223,8 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   job.asked = job.config = config;
   job.kind = kind;
   const auto node = place_on_node(world);
-  job.cpu.threads =
-      static_cast<int>(config.run.threads.value.value_or(std::max(1, node.cores / node.sharers)));
+  job.threads = choose_threads(config.run.threads, node.cores / node.sharers, world.rank() == 0);
+  job.cpu.threads = job.threads.count;
   job.memory_limit = config.run.memory_limit == "auto"
                          ? node_memory() / node.ranks
                          : parse_bytes(config.run.memory_limit, "run.memory_limit");
@@ -262,22 +263,22 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
 }
 
 std::string grid_in_words(const Job& job) {
-  const auto ranks = job.grid->ranks();
   const bool shared = job.config.graph.share_features && !job.device.gpu;
-  return fmt::format("{} rank{} as {} block rows x {} copies, {} topology{}, {} thread{} per rank, {}", ranks,
-                     ranks == 1 ? "" : "s", job.grid->rows(), job.grid->replication(),
-                     job.config.grid.topology, shared ? ", features shared in a node" : "", job.cpu.threads,
-                     job.cpu.threads == 1 ? "" : "s", job.device.words);
+  return fmt::format("{} as {} x {}, {} topology{}, {}, {}", counted(job.grid->ranks(), "rank"),
+                     counted(job.grid->rows(), "block row"), counted(job.grid->replication(), "copy"),
+                     job.config.grid.topology, shared ? ", features shared in a node" : "",
+                     job.threads.in_words("per rank"), job.device.words);
 }
 
 std::string order_in_words(const Job& job) {
   const auto& order = *job.owners.order;
-  auto words = fmt::format("{}: {} clusters by {}; largest part over the mean:", job.config.graph.order,
-                           order.clusters(), order.method);
+  auto words = fmt::format("{}: {} by {}; largest part over the mean:", job.config.graph.order,
+                           counted(order.clusters(), "cluster"), order.method);
   const auto balances = balances_of(order.weights, cut_order(order, job.grid->rows()));
   for (std::size_t kind = 0; kind < 3; ++kind)
     words += fmt::format("{} {} {:.2f}", kind > 0 ? "," : "", kBalanceNames[kind], balances[kind]);
-  if (const auto& groups = job.owners.groups) words += fmt::format("; batches of {} groups", groups->count);
+  if (const auto& groups = job.owners.groups)
+    words += fmt::format("; batches of {}", counted(groups->count, "group"));
   return words;
 }
 
@@ -320,7 +321,7 @@ void warn_of_history(const Config& config, std::int64_t steps) {
   const auto never = history.t_stale <= history.lag
                          ? fmt::format("history.t_stale = {}, history.lag = {}", history.t_stale, history.lag)
                      : history.start >= all_steps
-                         ? fmt::format("history.start = {} of {} steps", history.start, all_steps)
+                         ? fmt::format("history.start = {} of {}", history.start, counted(all_steps, "step"))
                      : prunes && history.p_grad == 0    ? std::string("history.p_grad = 0")
                      : prunes && history.recompute >= 1 ? std::string("history.recompute = 1")
                                                         : std::string();
@@ -328,9 +329,10 @@ void warn_of_history(const Config& config, std::int64_t steps) {
     log::warning("no row of history is ever read ({}): training is that without", never);
   else if (prunes && history.t_stale > steps)
     log::warning(
-        "history.t_stale = {} steps are {:.1f} epochs of {}: rows that old may cost accuracy; see "
+        "history.t_stale = {} is {:.1f} epochs of {}: rows that old may cost accuracy; see "
         "docs/history.md, or set fewer",
-        history.t_stale, static_cast<double>(history.t_stale) / static_cast<double>(steps), steps);
+        history.t_stale, static_cast<double>(history.t_stale) / static_cast<double>(steps),
+        counted(steps, "step"));
 }
 
 // Where a step is no unbiased estimate of what evaluation computes: one line.
@@ -367,13 +369,12 @@ void warn_of_surprises(const Job& job) {
   const auto busy = std::min(job.batches_per_step(), batches);
   const bool follows_ranks = training && job.asked.train.batches_per_step.is_auto();
   if (busy < ranks)
-    log::warning(
-        "a step has {} batch{} (train.batches_per_step = {}, {} in an epoch): {} of {} ranks keep none{}",
-        busy, busy == 1 ? "" : "es", job.batches_per_step(), batches, ranks - busy, ranks,
-        busy == batches
-            ? ""
-            : fmt::format("; train.batches_per_step = {} gives all of them work, and other results",
-                          std::min<std::int64_t>(ranks, batches)));
+    log::warning("a step has {} (train.batches_per_step = {}, {} in an epoch): {} of {} ranks keep none{}",
+                 counted(busy, "batch"), job.batches_per_step(), batches, ranks - busy, ranks,
+                 busy == batches
+                     ? ""
+                     : fmt::format("; train.batches_per_step = {} gives all of them work, and other results",
+                                   std::min<std::int64_t>(ranks, batches)));
   if (follows_ranks && !config.train.reproducible)
     log::info(
         "        results change with the number of ranks; train.batches_per_step = {} keeps them (to "
@@ -382,8 +383,8 @@ void warn_of_surprises(const Job& job) {
   const auto& kind = sampler_kind_of(config.sampler.kind);
   for (const auto fanout : config.sampler.fanout)
     if (kind.layer_wise && fanout > 0 && 4 * fanout < std::min(config.sampler.batch_size, job.graph.train)) {
-      log::warning("sampler.fanout has {} vertices for a whole layer of {}: few seeds will have a neighbour",
-                   fanout, kind.name);
+      log::warning("sampler.fanout has {} for a whole layer of {}: few seeds will have a neighbour",
+                   counted(fanout, "vertex"), kind.name);
       break;
     }
   if (training) say_what_is_biased(config);

@@ -22,6 +22,7 @@
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/report.hpp"
+#include "threads.hpp"
 
 namespace espalier {
 
@@ -53,6 +54,7 @@ struct Job {
   JobKind kind = JobKind::kTrain;
   bool begins_anew = false;  ///< kTrain: checkpoints of an earlier run in output.dir go
   Cpu cpu;
+  Threads threads;  ///< of cpu, and who says so
   Device device;
   std::int64_t memory_limit = 0;    ///< bytes of host memory per rank
   std::unique_ptr<GraphFile> file;  ///< open until start_output
@@ -126,7 +128,8 @@ DistCsr<Index> read_model_matrix(const Job& job) {
   return a;
 }
 
-/// "4 ranks as 2 block rows x 2 copies, partitioned topology, 1 thread per rank, on the CPU".
+/// "4 ranks as 2 block rows x 2 copies, partitioned topology, 1 thread per rank (OMP_NUM_THREADS),
+/// on the CPU".
 std::string grid_in_words(const Job& job);
 
 /// "debian.order.h5: 1024 clusters by metis; largest part over the mean: vertices 1.01, edges 1.02,

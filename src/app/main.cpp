@@ -328,6 +328,7 @@ int run(const Communicator& world, int argc, char** argv) {
     usage_error("name a command");
   }
   if (argv[1][0] != '-') check_command(argv[1]);
+  if (argc > 2 && argv[1][0] != '-' && argv[2][0] != '-') check_kind(app, argv[1], argv[2]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/partition/order_quality.hpp"
@@ -70,7 +71,7 @@ void show_order(const Communicator& world, const std::string& path) {
   const auto& info = order.info;
   const auto line = [](const char* name, const std::string& text) { log::info("{:<12} {}", name, text); };
   line("file", excerpt(path));
-  line("order", fmt::format("{} clusters by {}", info.clusters(), excerpt(info.method)));
+  line("order", fmt::format("{} by {}", counted(info.clusters(), "cluster"), excerpt(info.method)));
   line("vertices", std::to_string(info.nodes));
   line("graph", info.pattern ? fmt::format("digest of its edges {}", hex(*info.pattern)) : "unknown");
   ClusterWeights total{};

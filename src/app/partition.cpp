@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
+#include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/signals.hpp"
@@ -131,7 +132,8 @@ void partition_command(const Communicator& world, const PartitionArguments& argu
   // 2. The order.
   note_activity("reading the graph");
   const auto task = task_of(world, file, method, arguments);
-  log::info("graph      {}: {} vertices, {} edges", excerpt(arguments.file), task.nodes, task.edges);
+  log::info("graph      {}: {}, {}", excerpt(arguments.file), counted(task.nodes, "vertex"),
+            counted(task.edges, "edge"));
   note_activity("making clusters");
   const auto mine = method.clusters(task);
   OrderInfo order{task.nodes, method.name, pattern_digest(file.content()), weights_of_clusters(task, mine)};
@@ -142,8 +144,9 @@ void partition_command(const Communicator& world, const PartitionArguments& argu
   note_activity("writing the order");
   write_order(world, output, order, mine);
   std::error_code unknown;  // to ranks that do not see the file yet; rank 0 speaks
-  log::info("wrote      {}: {} clusters by {}, {} bytes, in {:.1f} s", excerpt(output.path), order.clusters(),
-            method.name, std::filesystem::file_size(output.path, unknown), now() - start);
+  log::info("wrote      {}: {} by {}, {} bytes, in {:.1f} s", excerpt(output.path),
+            counted(order.clusters(), "cluster"), method.name,
+            std::filesystem::file_size(output.path, unknown), now() - start);
   // 3. How good it is.
   note_activity("judging the order");
   note_consequence("the order is written, but not judged");

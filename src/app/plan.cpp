@@ -101,11 +101,11 @@ Plan resolve(const PlanArguments& arguments, const Config& config, const GraphIn
   if (job.gpu) job.device_memory = parse_bytes(plan.machine->device_memory, "node.device_memory");
   job.samples_ahead = job.training && config.run.overlap;
   const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  const auto threads = config.run.threads.value.value_or(
-      plan.machine ? plan.machine->threads : std::max<std::int64_t>(1, cores / arguments.ranks));
-  plan.threads = static_cast<int>(threads);
+  plan.threads = plan.machine && config.run.threads.is_auto()
+                     ? Threads{static_cast<int>(plan.machine->threads), "the machine file"}
+                     : choose_threads(config.run.threads, cores / arguments.ranks, /*warns=*/true);
   const auto replication = checked_replication(job);
-  job.config.run.threads.value = threads;
+  job.config.run.threads.value = plan.threads.count;
   job.config.run.device = job.gpu ? "cuda" : "cpu";
   job.config.grid.replication.value = replication;
   job.config.train.batches_per_step.value = job.training
@@ -145,7 +145,7 @@ template <class Index>
 void count(Plan& plan, const Communicator& world, const GraphFile& file, std::int64_t draw) {
   const Grid grid(world, 1);
   const auto a = read_model_matrix<Index>(grid, file, block_partition(file.info().nodes, 1), plan.job.config);
-  const Cpu cpu{static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))};
+  const Cpu cpu{choose_threads({}, std::thread::hardware_concurrency(), /*warns=*/false).count};
   note_activity("counting minibatches");
   plan.work = count_epoch(cpu, a, plan.epoch, file.read_split(Split::kTrain), draw);
   const auto blocks = plan.epoch.blocks(a.rows());
@@ -219,7 +219,7 @@ void estimate(Plan& plan, const GraphFile& file) {
 
 PeakMemory peak_with(const Plan& plan, double program, const PlannedEpoch& epoch, const EpochWork& work,
                      const std::vector<EvaluationWork>& evaluations) {
-  return peak_memory(plan.job, epoch, work, evaluations, program, plan.threads);
+  return peak_memory(plan.job, epoch, work, evaluations, program, plan.threads.count);
 }
 
 // Estimates for another number of copies, as far off as they are for the one that was counted.

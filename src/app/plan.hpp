@@ -10,6 +10,7 @@
 #include "espalier/plan/machine.hpp"
 #include "espalier/plan/peak_memory.hpp"
 #include "espalier/plan/stage_model.hpp"
+#include "threads.hpp"
 
 namespace espalier {
 
@@ -27,7 +28,7 @@ struct Plan {
   EpochWork work;
   std::vector<EvaluationWork> evaluations;
   std::array<std::vector<double>, 3> judged;  ///< vertices of each split, by rank
-  int threads = 1;
+  Threads threads;
   std::optional<Machine> machine;
 
   PeakMemory memory;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "job.hpp"
 #include "plan.hpp"
@@ -25,8 +26,7 @@ std::string grouped(double number) {
 }
 
 std::string plural(std::int64_t count, const char* noun) {
-  const std::string word = noun;
-  return fmt::format("{} {}{}", grouped(count), word, count == 1 ? "" : word.ends_with("tch") ? "es" : "s");
+  return fmt::format("{} {}", grouped(count), count == 1 ? noun : plural_of(noun));
 }
 
 std::string schedule_names(const std::vector<Schedule>& schedules) {
@@ -55,16 +55,17 @@ std::string describe(const Plan& plan) {
   const auto& config = plan.job.config;
   const auto& graph = plan.job.graph;
   const auto steps = count_batches(plan.work.batches, plan.epoch.batches_per_step);
-  std::string text = fmt::format("graph    {}: {} vertices, {} edges, {} to train\n", config.graph.file,
-                                 grouped(graph.nodes), grouped(graph.edges), grouped(graph.train));
-  text += fmt::format("job      {}{}, batch {}; {} layers of {}, {} -> {} -> {}, {} parameters\n",
+  std::string text =
+      fmt::format("graph    {}: {}, {}, {} to train\n", config.graph.file, plural(graph.nodes, "vertex"),
+                  plural(graph.edges, "edge"), grouped(graph.train));
+  text += fmt::format("job      {}{}, batch {}; {} of {}, {} -> {} -> {}, {}\n",
                       plan.job.training ? "train " : "sample ", sampler_in_words(config),
-                      config.sampler.batch_size, config.model.layers, config.model.kind, graph.features,
-                      config.model.hidden, graph.classes,
-                      grouped(network_size(network_shape(graph, config)).parameters));
-  text += fmt::format("grid     {} as {} x {}, {} topology, {} each, {}\n", plural(plan.epoch.ranks, "rank"),
+                      config.sampler.batch_size, plural(config.model.layers, "layer"), config.model.kind,
+                      graph.features, config.model.hidden, graph.classes,
+                      plural(network_size(network_shape(graph, config)).parameters, "parameter"));
+  text += fmt::format("grid     {} as {} x {}, {} topology, {}, {}\n", plural(plan.epoch.ranks, "rank"),
                       plural(plan.epoch.rows(), "block row"), plural(plan.epoch.replication, "column"),
-                      config.grid.topology, plural(plan.threads, "thread"), config.run.device);
+                      config.grid.topology, plan.threads.in_words("each"), config.run.device);
   text += fmt::format(
       "epoch    {} in {} of {}, windows of {}; a minibatch has {} input rows, {} edges\n",
       plural(plan.work.batches, "batch"), plural(steps, "step"), plan.epoch.batches_per_step, plan.epoch.bulk,
@@ -206,8 +207,9 @@ std::string seconds(const Plan& plan) {
   const double all =
       static_cast<double>(train.epochs) * (plan.seconds.at("total") - plan.seconds.at("evaluate")) +
       evaluations * plan.seconds.at("evaluate");
-  return text + fmt::format("  {} with {:.0f} evaluations: {:.3g} s, {:.3g} rank hours\n",
-                            plural(train.epochs, "epoch"), evaluations, all, all * plan.epoch.ranks / 3600);
+  return text + fmt::format("  {} with {}: {:.3g} s, {:.3g} rank hours\n", plural(train.epochs, "epoch"),
+                            plural(std::llround(evaluations), "evaluation"), all,
+                            all * plan.epoch.ranks / 3600);
 }
 
 Json volume_json(const StageVolume& volume) {
@@ -227,7 +229,7 @@ std::string plan_json(const Plan& plan) {
   report.config_json = to_json(plan.job.config);
   report.ranks = plan.epoch.ranks;
   report.replication = plan.epoch.replication;
-  report.threads = plan.threads;
+  report.threads = plan.threads.count;
   report.device = "cpu";
   report.graph = plan.job.graph;
   report.verified = plan.job.config.graph.verify && plan.job.graph.content.file;

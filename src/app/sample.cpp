@@ -1,6 +1,7 @@
 // espalier sample CONFIG: the samples of one or more epochs, without a network.
 #include <optional>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
@@ -42,10 +43,10 @@ EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& s
 void print_epoch(const EpochReport& epoch) {
   const double seconds = epoch.seconds.at("sample").max;
   log::info(
-      "epoch {:>3}  digest {}  {} batches  {} edges  {} input rows  {:.3f} s  {:.2f} M edges/s  {} bytes "
+      "epoch {:>3}  digest {}  {}  {}  {}  {:.3f} s  {:.2f} M edges/s  {} bytes "
       "between ranks",
-      epoch.epoch, hex(epoch.counts.digest), epoch.counts.batches, epoch.counts.sampled_edges,
-      epoch.counts.input_rows, seconds,
+      epoch.epoch, hex(epoch.counts.digest), counted(epoch.counts.batches, "batch"),
+      counted(epoch.counts.sampled_edges, "edge"), counted(epoch.counts.input_rows, "input row"), seconds,
       static_cast<double>(epoch.counts.sampled_edges) / 1e6 / std::max(seconds, 1e-9),
       epoch.bytes.at("sample").total);
 }
@@ -55,13 +56,11 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Buffe
             std::int64_t epochs) {
   start_output(job);
   auto report = start_report(job, "sample", sampler.schedules());
-  log::info(
-      "{}: {} nodes, {} edges; {} ranks as a {} x {} grid, {} topology, {} threads per rank, {}; {}, {} "
-      "batches of {}, {} in bulk; {}",
-      job.config.graph.file, report.graph.nodes, report.graph.edges, report.ranks, job.grid->rows(),
-      report.replication, job.config.grid.topology, report.threads, job.device.words,
-      sampler_in_words(job.config), count_batches(std::ssize(training), job.config.sampler.batch_size),
-      job.config.sampler.batch_size, job.bulk(), schedules_in_words(job, sampler.schedules()));
+  log::info("{}: {}, {}; {}; {}, {} of {}, {} in bulk; {}", job.config.graph.file,
+            counted(report.graph.nodes, "node"), counted(report.graph.edges, "edge"), grid_in_words(job),
+            sampler_in_words(job.config),
+            counted(count_batches(std::ssize(training), job.config.sampler.batch_size), "batch"),
+            job.config.sampler.batch_size, job.bulk(), schedules_in_words(job, sampler.schedules()));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   warn_of_surprises(job);
   note_activity("sampling");

@@ -5,12 +5,14 @@
 #include <optional>
 
 #include "checkpoints.hpp"
+#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/feature/row_cache.hpp"
 #include "espalier/feature/rows_by_degree.hpp"
+#include "espalier/train/divergence.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
@@ -50,19 +52,19 @@ void show_epoch(const EpochReport& epoch, const MetricKind& metric) {
 void describe(const Job& job, const RunReport& report, const std::vector<Schedule>& schedules,
               std::int64_t parameters) {
   const auto& config = job.config;
-  log::info(
-      "graph   {}: {} nodes, {} edges, {} features, {} {}; {} / {} / {} vertices to train / validate / "
-      "test{}",
-      config.graph.file, report.graph.nodes, report.graph.edges, report.graph.features, report.graph.classes,
-      task_kind_of(config.train.task).noun, report.graph.train, report.graph.valid, report.graph.test,
-      types_in_words(report.graph));
+  log::info("graph   {}: {}, {}, {}, {}; {} / {} / {} vertices to train / validate / test{}",
+            config.graph.file, counted(report.graph.nodes, "node"), counted(report.graph.edges, "edge"),
+            counted(report.graph.features, "feature"),
+            counted(report.graph.classes, task_kind_of(config.train.task).noun), report.graph.train,
+            report.graph.valid, report.graph.test, types_in_words(report.graph));
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info(
-      "job     {} layers of {}, hidden {}, {} parameters; {}, batch {}, {} per step, {} in bulk; "
+      "job     {} of {}, hidden {}, {}; {}, batch {}, {} per step, {} in bulk; "
       "{}",
-      config.model.layers, config.model.kind, config.model.hidden, parameters, sampler_in_words(config),
-      config.sampler.batch_size, job.batches_per_step(), job.bulk(), schedules_in_words(job, schedules));
+      counted(config.model.layers, "layer"), config.model.kind, config.model.hidden,
+      counted(parameters, "parameter"), sampler_in_words(config), config.sampler.batch_size,
+      job.batches_per_step(), job.bulk(), schedules_in_words(job, schedules));
   if (const auto tables = tables_of(job); tables.back().learnt) {
     std::int64_t rows = 0;
     std::string types;
@@ -70,7 +72,7 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
       rows += type.end - type.begin;
       types += (types.empty() ? "" : ", ") + type.name;
     }
-    log::info("learnt  {} rows of {} numbers, by {}: {}", rows, tables.back().width,
+    log::info("learnt  {} of {}, by {}: {}", counted(rows, "row"), counted(tables.back().width, "number"),
               config.train.embedding_optimizer, types);
   }
   warn_of_surprises(job);
@@ -105,6 +107,14 @@ const char* where_to_go_on(const Job& job) {
   return job.config.run.restart == "auto"
              ? "the same command goes on from its last checkpoint, if it saved one"
              : "run.restart = \"auto\" goes on from its last checkpoint, if it saved one";
+}
+
+void say_where_the_loss_went(const Job& job, const RunReport& report) {
+  const auto& first = report.epochs.front();
+  const auto& last = report.epochs.back();
+  if (*last.loss <= *first.loss || job.grid->world().rank() != 0) return;
+  log::warning("the loss of epoch {}, {:.4f}, is above that of epoch {}, {:.4f}; {}", last.epoch, *last.loss,
+               first.epoch, *first.loss, remedy_for_divergence(job.config));
 }
 
 // Trains on a space with what was set up there, and reports.
@@ -176,8 +186,8 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
   report.weights_digest = hex(trainer.weights_digest());
   measure_peak_memory(job, report);
   if (result.stopped_early)
-    log::info("stopped early: no better validation {} in {} evaluations", metric.words,
-              job.config.train.early_stop);
+    log::info("stopped early: no better validation {} in {}", metric.words,
+              counted(job.config.train.early_stop, "evaluation"));
   log::info("\n{}\n{}{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks),
             dealing_line(report.epochs) + history_lines(report.epochs, job.config.history.kind == "replace") +
                 saved_line(report.epochs));
@@ -187,6 +197,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
   if (result.test)
     log::info("test {}, with the weights of epoch {}", scores_in_words(kind, *result.test),
               result.best_epoch);
+  say_where_the_loss_went(job, report);
   write_weights(job, {.tensors = trained_tensors(space, trainer.network()),
                       .embeddings = trainer.embeddings(),
                       .epoch = result.best_epoch});

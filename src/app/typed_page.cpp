@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/graph/row_range.hpp"
@@ -110,7 +111,7 @@ std::string features_in_short(const VertexInfo& info) {
 
 std::string labels_in_short(const VertexInfo& info) {
   if (!info.has_labels) return "none";
-  return fmt::format("{} {}", info.classes, info.multi_label ? "labels" : "classes");
+  return counted(info.classes, info.multi_label ? "label" : "class");
 }
 
 void show_types(const GraphInfo& info) {
@@ -154,11 +155,12 @@ void show_typed_graph(const Communicator& world, const GraphFile& file) {
   note_activity("reading the edges");
   const auto facts = read_edges(world, file);
   check_edge_features(file, facts.entries);
-  line("vertices", fmt::format("{}, of {} types", info.nodes, info.types.size()));
-  line("edges", fmt::format("{}, of {} relations, {}, {}-bit ids", info.edges, info.schema.relations().size(),
+  line("vertices", fmt::format("{}, of {}", info.nodes, counted(std::ssize(info.types), "type")));
+  line("edges", fmt::format("{}, of {}, {}, {}-bit ids", info.edges,
+                            counted(std::ssize(info.schema.relations()), "relation"),
                             info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
   line("self loops", std::to_string(facts.self_loops));
-  line("isolated", fmt::format("{} vertices without any edge", facts.isolated));
+  line("isolated", fmt::format("{} without any edge", counted(facts.isolated, "vertex")));
   line("target", target_in_words(info));
   note_activity("reading features, labels and splits");
   show_contents(world, file);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/graph/row_range.hpp"
 
 namespace espalier {
@@ -60,7 +61,8 @@ std::string labels_in_words(const Communicator& world, const GraphFile& file, in
         "{} per vertex, 0 or 1, {:.3f} of them 1{}; {}", info.classes,
         static_cast<double>(total) / static_cast<double>(std::max<std::int64_t>(1, vertices) * info.classes),
         unknown > 0 ? fmt::format(", {} unknown", unknown) : "", range);
-  return fmt::format("{} classes, {} of {} vertices labelled; {}", info.classes, total, vertices, range);
+  return fmt::format("{}, {} of {} labelled; {}", counted(info.classes, "class"), total,
+                     counted(vertices, "vertex"), range);
 }
 
 namespace {

@@ -15,6 +15,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/nearest.hpp"
+#include "other_names.hpp"
 
 namespace espalier {
 
@@ -154,7 +155,10 @@ const Key& find_key(const std::vector<Key>& keys, const std::string& name, const
     if (key.name == name) return key;
   std::vector<std::string> names;
   for (const auto& key : keys) names.push_back(key.name);
-  usage_error("{}: unknown key {}; did you mean {}?", where, name, nearest(name, names));
+  const auto meant = meaning_elsewhere(name, names);
+  if (meant.find(' ') != std::string::npos) usage_error("{}: unknown key {}; {}", where, name, meant);
+  usage_error("{}: unknown key {}; did you mean {}?", where, name,
+              meant.empty() ? nearest(name, names) : meant);
 }
 
 // Reads values into the keys of a config, and remembers where each was given.

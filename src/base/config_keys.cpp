@@ -276,7 +276,7 @@ std::vector<Key> bind_keys(Config& c) {
           .with({kMemory}),
       Key{"run.device", kCost, &c.run.device, "where to compute"}.among({"auto", "cpu", "cuda"}),
       Key{"run.threads", kCost, &c.run.threads,
-          "threads per rank, or auto (the cores this rank was given, shared with ranks given the same)"}
+          "threads per rank, or auto (OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or this rank's share of the cores)"}
           .between(1, 4096),
       Key{"run.memory_limit", kCost, &c.run.memory_limit,
           "bytes per rank, as 8GiB or 500MB, or auto (the node's memory / ranks on it)"},

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/escape.hpp"
 
 namespace espalier {
 
@@ -16,7 +17,22 @@ namespace {
 
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20;
 
-void check_place(const std::string& path, const std::string& name) {
+// Before its size is judged: a graph file is large.
+void check_is_no_graph(const std::string& path, const std::string& what, const std::string& name) {
+  std::string begin(1 << 16, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  if (!begin.starts_with("\x89HDF")) return;
+  const bool graph = begin.find("espalier-graph") != std::string::npos;
+  usage_error("{}: is {}, not text{}", name, graph ? "a graph file" : "an HDF5 file, a graph perhaps",
+              what == "config file"
+                  ? fmt::format("; write a text file with the lines `[graph]` and `file = {}`, and give that",
+                                quoted(path))
+                  : "");
+}
+
+void check_place(const std::string& path, const std::string& what, const std::string& name) {
   namespace fs = std::filesystem;
   std::error_code error, ignored;
   const auto status = fs::status(path, error);
@@ -34,14 +50,13 @@ void check_place(const std::string& path, const std::string& name) {
     default:
       usage_error("{}: is a device; give the path of a file", name);
   }
+  check_is_no_graph(path, what, name);
   const auto size = fs::file_size(path, error);
   if (error) usage_error("{}: cannot be opened: {}", name, error.message());
   if (size > kMostBytes) usage_error("{}: has {} bytes; at most {} are read", name, size, kMostBytes);
 }
 
 void check_is_text(const std::string& bytes, const std::string& name) {
-  if (bytes.starts_with("\x89HDF"))
-    usage_error("{}: is an HDF5 file, not text; a graph is named by graph.file=PATH", name);
   const auto is_text = [](char byte) {
     const auto code = static_cast<unsigned char>(byte);
     return code >= 0x20 || byte == '\n' || byte == '\r' || byte == '\t';
@@ -59,7 +74,7 @@ std::string read_input_text(const std::string& path, const std::string& what) {
   std::error_code error;
   if (std::filesystem::weakly_canonical(path, error) == "/dev/null") return {};
   const auto name = what + " " + path;
-  check_place(path, name);
+  check_place(path, what, name);
   std::ifstream file(path, std::ios::binary);
   if (!file) usage_error("{}: cannot be opened: {}", name, std::strerror(errno));
   std::string bytes(kMostBytes + 1, '\0');  // one more than allowed: the file may have grown

@@ -18,8 +18,8 @@ double seconds_now() {
 }
 
 std::string quiet_words(double seconds) {
-  return fmt::format("{} for {:.3g} minutes", is_in_steps() ? "no step has finished" : "nothing has moved",
-                     seconds / 60);
+  return fmt::format("{} for {:.3g} minute{}", is_in_steps() ? "no step has finished" : "nothing has moved",
+                     seconds / 60, seconds == 60 ? "" : "s");
 }
 
 void tell(double seconds) {

@@ -17,14 +17,11 @@ std::string in_words(const NpyArray& array) {
   return words;
 }
 
-// Throws where a row-wise array of so many rows is expected.
+// Throws where an array of so many rows is expected.
 void check_rows(const NpyArray& array, std::int64_t count, const char* things = "vertices") {
   if (array.shape()[0] != count)
     input_error("{}: is {}, but there are {} {}; is the download complete?", array.name(), in_words(array),
                 count, things);
-  if (array.by_columns() && array.columns() > 1)
-    input_error("{}: is stored by columns (Fortran's order); write numpy.ascontiguousarray of it",
-                array.name());
 }
 
 void check_id(std::int64_t id, const ArrayVertices& of, const NpyArray& array, std::int64_t entry,
@@ -94,7 +91,7 @@ class FeatureArray : public FeatureRows {
   std::int64_t columns() const override { return array_->columns(); }
   bool half() const override { return array_->half(); }
   void next(std::span<double> row) override {
-    array_->read(row);
+    array_->read_row(row);
     ++row_;
   }
   void finish() override {}
@@ -126,7 +123,7 @@ OgbLabels read_label_array(NpyArray& array, std::int64_t vertices) {
   std::vector<double> row(labels.columns);
   for (std::int64_t v = 0; v < vertices; ++v) {
     const auto place = [&] { return fmt::format("{}: row {}", array.name(), v); };
-    array.read(std::span<double>(row));
+    array.read_row(row);
     if (labels.columns == 1) labels.classes.push_back(class_label(row[0], place));
     for (std::int64_t k = 0; labels.columns > 1 && k < labels.columns; ++k)
       labels.multi(v, k) = task_label(row[k], place);
@@ -136,6 +133,9 @@ OgbLabels read_label_array(NpyArray& array, std::int64_t vertices) {
 
 void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits) {
   if (array.columns() != 1) input_error("{}: is {}, not a list of vertices", array.name(), in_words(array));
+  if (array.is_truth())
+    input_error("{}: is a mask, a truth value for each vertex, not ids; write numpy.flatnonzero(mask)",
+                array.name());
   for_each_piece(array, array.entries(), [&](const std::vector<std::int64_t>& ids, std::int64_t begin) {
     for (std::size_t k = 0; k < ids.size(); ++k) {
       const auto entry = begin + static_cast<std::int64_t>(k);

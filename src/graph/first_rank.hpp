@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/comm/agree.hpp"
 
@@ -20,11 +21,6 @@ void on_first_rank(const Communicator& comm, Work work) {
       input_error("{}: {}", error.path1().string(), error.code().message());
     }
   });
-}
-
-/// "1 line", "2 lines".
-inline std::string counted(std::int64_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 }  // namespace espalier

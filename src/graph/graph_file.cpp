@@ -250,6 +250,12 @@ void describe_vertices(const OpenType& open, std::int64_t vertices, const char* 
   if (info.multi_label) info.classes = open.labels.columns();
 }
 
+// h5py writes truth values as an enum.
+[[noreturn]] void fail_of_mask(const Describer& describe, const hdf5::Dataset& split, const char* owner) {
+  describe.fail("{} is a mask: a truth value for each vertex of {}, not ids; write numpy.flatnonzero(mask)",
+                split.name, owner);
+}
+
 void describe_splits(const OpenType& open, std::int64_t vertices, const char* owner,
                      const Describer& describe, VertexInfo& info) {
   std::int64_t* const sizes[] = {&info.train, &info.valid, &info.test};
@@ -257,6 +263,7 @@ void describe_splits(const OpenType& open, std::int64_t vertices, const char* ow
     const auto& split = open.splits[s];
     if (!split.exists()) continue;
     describe.check_dimensions(split, 1, 1);
+    if (split.type_class == H5T_ENUM && split.rows() > 0) fail_of_mask(describe, split, owner);
     if (split.rows() > 0) describe.check_integers(split);
     if (split.rows() > vertices)
       describe.fail("{} has {} ids, but {} has {} vertices", split.name, split.rows(), owner, vertices);

@@ -189,6 +189,12 @@ Buffer<std::int64_t> GraphFile::read_split(Split split, int type) const {
       if (ids[i] < 0 || ids[i] >= of.size())
         fail(h, "{}: entry {} is {}, but {} has vertices 0 to {}", dataset.name, i, ids[i],
              h.info.typed ? "the type" : "the graph", of.size() - 1);
+      // A mask's first three entries cannot ascend.
+      if (i > 0 && i <= 2 && ids[i] <= ids[i - 1] && ids[i - 1] <= 1 && dataset.rows() == of.size())
+        fail(h,
+             "{}: ids are not strictly ascending; it has an entry of 0 or 1 for each vertex, as a mask has: "
+             "write numpy.flatnonzero(mask)",
+             dataset.name);
       if (i > 0 && ids[i] <= ids[i - 1])
         fail(h, "{}: ids are not strictly ascending (entry {} is {} after {})", dataset.name, i, ids[i],
              ids[i - 1]);

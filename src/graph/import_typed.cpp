@@ -61,15 +61,20 @@ void report_relations(const Schema& schema, const WideEdges<Index>& edges, const
                       int triplets) {
   const auto entries = entries_by_relation(schema, rows);
   for (int r = 0; r < std::ssize(entries); ++r) {
-    std::string line = counted(entries[r], "entry", "entries");
+    std::string line = counted(entries[r], "entry");
+    std::int64_t repeated = 0;
     if (r < triplets) {
-      const auto repeated = edges.given(r) - edges.dropped(r) - entries[r];
+      repeated = edges.given(r) - edges.dropped(r) - entries[r];
       line = counted(edges.given(r), "line, ", "lines, ") + line;
-      if (repeated > 0) line += ", " + counted(repeated, "line repeats", "lines repeat") + " an earlier one";
       if (edges.dropped(r) > 0)
         line += ", " + counted(edges.dropped(r), "self loop", "self loops") + " dropped";
     }
     log::info("relation   {}: {}", schema.full_name(r), line);
+    if (repeated > 0)
+      log::info(
+          "duplicates {}: {} an earlier one; each edge becomes one entry. To keep them all, make them "
+          "edges of two relations",
+          schema.full_name(r), counted(repeated, "line repeats", "lines repeat"));
   }
 }
 
@@ -203,8 +208,8 @@ void TypedImport::edges_of() {
     const auto copy = has_edge_features() ? edges->list() : EdgeList<Index>();
     rows = build(*edges);
     if (has_edge_features()) first = first_edges(copy, {0, schema_->nodes()}, {}, rows);
-    log::info("edges      {} entries in {} relations, in {:.1f} s", rows.entries(),
-              schema_->relations().size(), now() - start);
+    log::info("edges      {} in {}, in {:.1f} s", counted(rows.entries(), "entry"),
+              counted(std::ssize(schema_->relations()), "relation"), now() - start);
     report_relations(*schema_, *edges, rows, triplets_);
   });
   writer_->write_adjacency(rows);
@@ -259,7 +264,7 @@ void TypedImport::import_type(int type) {
     labels = folder_->read_labels(type);
     split = folder_->has_split(type);
     if (split) splits = folder_->read_splits(type, labels);
-    log::info("type       {}: {} vertices, {} features{}{}", of.name, of.size(), columns,
+    log::info("type       {}: {}, {}{}{}", of.name, counted(of.size(), "vertex"), counted(columns, "feature"),
               labels.columns > 0 ? "; labels: " + in_words(labels) : "",
               split ? fmt::format("; {} train, {} valid, {} test", splits[0].size(), splits[1].size(),
                                   splits[2].size())

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
 
@@ -29,10 +30,10 @@ std::uint8_t task_label(double value, const std::function<std::string()>& place)
 
 std::string in_words(const OgbLabels& labels) {
   if (labels.columns > 1)
-    return fmt::format("{} columns of 0 and 1, {} unknown", labels.columns,
+    return fmt::format("{} of 0 and 1, {} unknown", counted(labels.columns, "column"),
                        std::ranges::count(labels.multi.data, kUnknownLabel));
   const auto unlabelled = std::count(labels.classes.begin(), labels.classes.end(), -1);
-  return fmt::format("{} vertices, {} without one", labels.classes.size(), unlabelled);
+  return fmt::format("{}, {} without one", counted(std::ssize(labels.classes), "vertex"), unlabelled);
 }
 
 namespace {
@@ -61,9 +62,8 @@ void SplitCollector::add(Split split, std::int64_t vertex, const std::function<s
 Splits SplitCollector::finish() {
   if (without_label_ > 0 && without_label_ < tests_) input_error("{}", refusal_);
   if (without_label_ > 0)
-    log::warning(
-        "none of the {} vertices of test has a label: they are hidden, and the file gets an empty test split",
-        tests_);
+    log::warning("none of the {} of test has a label: they are hidden, and the file gets an empty test split",
+                 counted(tests_, "vertex"));
   Splits splits;
   for (std::size_t v = 0; v < owner_.size(); ++v) {
     const bool hidden = without_label_ > 0 && owner_[v] == static_cast<signed char>(Split::kTest);

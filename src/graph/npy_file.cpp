@@ -152,9 +152,13 @@ void NpyArray::read_as(std::span<T> values) {
     convert(values.first(count));
     values = values.subspan(count);
   }
-  // An archive knows at its end whether all before was right.
+  if (left_ == 0) check_end();
+}
+
+// An archive knows at its end whether all before was right.
+void NpyArray::check_end() {
   char beyond = 0;
-  if (left_ == 0 && bytes_->read(&beyond, 1) != 0) input_error("{}: goes on after its end", name_);
+  if (bytes_->read(&beyond, 1) != 0) input_error("{}: goes on after its end", name_);
 }
 
 void NpyArray::read(std::span<double> values) {
@@ -165,6 +169,22 @@ void NpyArray::read(std::span<std::int64_t> values) {
   if (kind_ == 'f')
     input_error("{}: holds numbers of {} bytes with a fraction, not whole ones", name_, width_);
   read_as(values);
+}
+
+void NpyArray::read_row(std::span<double> row) {
+  if (!by_columns_ || columns() == 1) return read_as(row);
+  if (next_row_ == 0) {
+    by_column_.resize(left_ * width_);
+    take(by_column_.data(), std::ssize(by_column_));
+    left_ = 0;
+    check_end();
+  }
+  piece_.resize(columns() * width_);
+  for (std::int64_t column = 0; column < columns(); ++column)
+    std::memcpy(&piece_[column * width_], &by_column_[(column * shape_[0] + next_row_) * width_],
+                static_cast<std::size_t>(width_));
+  convert(row);
+  if (++next_row_ == shape_[0]) by_column_ = {};
 }
 
 // ---- files ----

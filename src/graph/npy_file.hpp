@@ -41,17 +41,22 @@ class NpyArray {
   /// Does the first index run fastest in the file?
   bool by_columns() const { return by_columns_; }
   bool half() const { return kind_ == 'f' && width_ == 2; }
+  bool is_truth() const { return kind_ == 'b'; }
 
   /// The next entries; there are so many. After the last the stream is found to end there, whole.
   void read(std::span<double> values);
   /// Throws UserError where the array has other than whole numbers.
   void read(std::span<std::int64_t> values);
+  /// The next row of a matrix (or entry of a vector), whichever order it is stored in. All of one
+  /// that is stored by columns is in memory, in its own width, until its last row was read.
+  void read_row(std::span<double> row);
 
  private:
   void read_header();
   void parse_header(const std::string& header);
   std::string entry(const std::string& header, const std::string& key) const;
   void take(char* to, std::int64_t count);
+  void check_end();
   template <class T>
   void read_as(std::span<T> values);
   template <class T>
@@ -65,6 +70,8 @@ class NpyArray {
   int width_ = 4;         // bytes of an entry
   bool swapped_ = false;  // is the byte order not this machine's?
   std::int64_t left_ = 0;
+  Buffer<char> by_column_;     // the bytes of a matrix whose rows are read
+  std::int64_t next_row_ = 0;  // of them
   Buffer<char> piece_;
 };
 

@@ -30,6 +30,11 @@ const char* outcome_of_weights(const OgbOptions& options) {
                                                   : "the first weight stays";
 }
 
+// A graph file has one entry for an edge.
+constexpr const char* kToKeepThem =
+    ". To keep how often an edge stands there, give edge-feat.csv.gz a column of ones and name it by "
+    "--edge-weight";
+
 // Which edges met, and what came of it; nothing when none did.
 void report_duplicates(const EdgeCounts& counts, const OgbOptions& options, bool featured) {
   std::string met;
@@ -41,8 +46,8 @@ void report_duplicates(const EdgeCounts& counts, const OgbOptions& options, bool
   if (counts.loops > 0)
     add(counted(counts.loops, "self loop meets its", "self loops meet their") + " own reverse");
   if (!met.empty())
-    log::info("duplicates {}; {}{}", met, outcome_of_weights(options),
-              featured ? ", with the features of the first" : "");
+    log::info("duplicates {}; {}{}{}", met, outcome_of_weights(options),
+              featured ? ", with the features of the first" : "", options.edge_weight ? "" : kToKeepThem);
 }
 
 // Lines u,v and v,u may be two edges, or one that is written down twice: only the user knows.
@@ -76,10 +81,9 @@ void report_direction(std::int64_t one_way, std::int64_t entries, const std::str
 }
 
 void report_edges(const EdgeCounts& counts, std::int64_t entries, double seconds) {
-  log::info(
-      "edges      {} lines in {:.1f} s, {} reversed edges added, {} self loops dropped, {} duplicates "
-      "merged: {} entries",
-      counts.given, seconds, counts.reversed, counts.loops_dropped, counts.merged, entries);
+  log::info("edges      {} in {:.1f} s, {} added, {} dropped, {} merged: {}", counted(counts.given, "line"),
+            seconds, counted(counts.reversed, "reversed edge"), counted(counts.loops_dropped, "self loop"),
+            counted(counts.merged, "duplicate"), counted(entries, "entry"));
 }
 
 // ---- edges: from the file to rows ----

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "espalier/base/clock.hpp"
+#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "exchange_edges.hpp"
@@ -35,8 +36,8 @@ inline void report_edges(const Communicator& comm, std::int64_t draws, EdgeCount
                          std::int64_t entries, double seconds) {
   std::int64_t sums[] = {counts.loops_dropped, counts.merged, entries};
   comm.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "generate");
-  log::info("edges      {} drawn in {:.1f} s, {} self loops dropped, {} duplicates merged: {} entries", draws,
-            seconds, sums[0], sums[1], sums[2]);
+  log::info("edges      {} drawn in {:.1f} s, {} dropped, {} merged: {}", draws, seconds,
+            counted(sums[0], "self loop"), counted(sums[1], "duplicate"), counted(sums[2], "entry"));
 }
 
 // Collective. The features of my entries of a relation, which stand in rows [range.begin, ...) of

@@ -21,6 +21,7 @@
 #include <bit>
 #include <optional>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "order_by.hpp"
 #include "order_pattern.hpp"
@@ -186,8 +187,8 @@ Buffer<std::uint16_t> order_by_streaming(const OrderTask& task) {
   const bool mine = task.world.rank() == 0;
   const auto buffers = std::min(task.nodes, 1 + task.edges / task.entries_per_buffer);
   const auto total = total_of(task);
-  log::info("streaming  {} {} of some {} rows; on rank 0 about {} MB", buffers,
-            buffers == 1 ? "buffer" : "buffers", task.nodes / buffers,
+  log::info("streaming  {} of some {}; on rank 0 about {} MB", counted(buffers, "buffer"),
+            counted(task.nodes / buffers, "row"),
             (task.nodes * 2 + (task.edges * 8 + task.nodes * 56) / buffers + 80 * task.clusters) / 1'000'000);
   std::uint64_t one_way = 0;
   std::vector<std::uint16_t> all;

@@ -66,7 +66,7 @@ class LayerWise final : public SamplerOn<Space> {
     distribution_->begin(space, streams);
     for (std::size_t k = 0; k < layers; ++k) {
       stream.layer = layers - k;
-      sample_layer(space, {window.frontier(), seed_counts, stream, fanouts_[k]}, schedules_[k], window);
+      draw_layer(space, {window.frontier(), seed_counts, stream, fanouts_[k]}, schedules_[k], window);
     }
     auto minibatches = window.take_minibatches();
     add_type_runs(space, m_.type_ends, batches, minibatches);
@@ -83,8 +83,8 @@ class LayerWise final : public SamplerOn<Space> {
     }
   }
 
-  void sample_layer(const Space& space, const LayerInputOn<Space>& input, Schedule schedule,
-                    WindowOn<Space>& window) const {
+  void draw_layer(const Space& space, const LayerInputOn<Space>& input, Schedule schedule,
+                  WindowOn<Space>& window) const {
     const auto& frontier = window.frontier();
     const auto product = open_product(space, frontier, m_, schedule, shape_.label);
     const auto picks = distribution_->pick(space, *product, input);

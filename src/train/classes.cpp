@@ -31,7 +31,7 @@ Cost judging(const TaskSize& size, int) {
 constinit const TaskKind kClassesKind = {.name = "classes",
                                          .several_labels = false,
                                          .metrics = kMetrics,
-                                         .noun = "classes",
+                                         .noun = "class",
                                          .label_bytes = label_bytes,
                                          .judging_bytes = judging_bytes,
                                          .judging = judging};

@@ -73,7 +73,7 @@ void check_columns(const Matrix<std::uint8_t>& labels, const std::string& path) 
 constinit const TaskKind kLabelsKind = {.name = "labels",
                                         .several_labels = true,
                                         .metrics = kMetrics,
-                                        .noun = "labels",
+                                        .noun = "label",
                                         .label_bytes = label_bytes,
                                         .judging_bytes = judging_bytes,
                                         .judging = judging};

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/base/process.hpp"
 #include "espalier/base/result_file.hpp"
 #include "espalier/base/version.hpp"
@@ -449,11 +450,12 @@ std::string history_lines(const std::vector<EpochReport>& epochs, bool prunes) {
                            percent(sum.hits, sum.needed));
   for (const auto& some : epochs.back().held) {
     if (!some.error) continue;
-    const auto ages = some.youngest == some.oldest ? fmt::format("{}", some.oldest)
-                                                   : fmt::format("{} to {}", some.youngest, some.oldest);
+    const auto ages = some.youngest == some.oldest
+                          ? counted(some.oldest, "step")
+                          : fmt::format("{} to {} steps", some.youngest, some.oldest);
     text +=
-        fmt::format("  layer {}, {} steps old: {} rows, error {:.2f} (90 %: below {:.2f}), cosine {:.3f}\n",
-                    some.layer, ages, some.rows, some.error->median, some.error->p90, some.error->cosine);
+        fmt::format("  layer {}, {} old: {}, error {:.2f} (90 %: below {:.2f}), cosine {:.3f}\n", some.layer,
+                    ages, counted(some.rows, "row"), some.error->median, some.error->p90, some.error->cosine);
   }
   return text;
 }

@@ -9,6 +9,7 @@
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/train/divergence.hpp"
 #include "espalier/train/learning_rate.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "espalier/train/trainer.hpp"
@@ -63,11 +64,8 @@ inline std::int64_t batches_of(const EpochPlan& plan, int rank) {
   return count;
 }
 
-[[noreturn]] inline void refuse_divergence(std::uint64_t epoch, const TrainConfig& train) {
-  usage_error(
-      "the loss is not finite in epoch {}; lower train.learning_rate ({}) or normalise the features "
-      "(graph.feature_norm)",
-      epoch, train.learning_rate);
+[[noreturn]] inline void refuse_divergence(std::uint64_t epoch, const Config& config) {
+  usage_error("the loss is not finite in epoch {}; {}", epoch, remedy_for_divergence(config));
 }
 
 template <class Matrix, class Matrices>
@@ -193,7 +191,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   restored_history_ = {};
   restored_saved_ = {};
   if (!std::isfinite(*report.loss) || to_host(space_, diverged_)[0] != 0)
-    refuse_divergence(plan.epoch(), config.train);
+    refuse_divergence(plan.epoch(), config);
   return true;
 }
 
@@ -256,7 +254,7 @@ void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
       statistics_.finish(end - begin, pointers_to<Matrix<float, Space>>(mean_statistics_));
   }
   if (note_divergence(space_, gradients_, diverged_.data()))  // on every rank
-    refuse_divergence(plan.epoch(), job_.config.train);
+    refuse_divergence(plan.epoch(), job_.config);
   const auto& train = job_.config.train;
   const auto rate = [&](double base) { return learning_rate(schedule_of(train, base), cursor_.epoch - 1); };
   {

@@ -65,7 +65,7 @@ StateTensor TrainerOn<Space>::state_of_best(const TensorPlace& place, std::size_
 template <class Space>
 TrainingState TrainerOn<Space>::state(bool within_epoch) {
   if (to_host(space_, diverged_)[0] != 0)
-    refuse_divergence(static_cast<std::uint64_t>(cursor_.epoch), job_.config.train);
+    refuse_divergence(static_cast<std::uint64_t>(cursor_.epoch), job_.config);
   TrainingState state;
   state.cursor = cursor_;
   const auto places = weights_and_statistics();

@@ -230,12 +230,12 @@ class Structure(DigestTest):
             damaged = bytearray(whole)
             damaged[place] ^= mask
             self.graph.write_bytes(damaged)
-            code, output = espalier("info", self.graph, timeout=10)
+            code, output = espalier("info", self.graph, timeout=60)
             self.assertEqual(code, 3, output)
             self.assertIn("its structure is damaged: HDF5 does not find its way through it", output)
         # The others, which mpirun ends, have a second to add that a rank has died, and do not.
         patient = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="1")
-        code, output = espalier("info", self.graph, ranks=3, timeout=10, env=patient)
+        code, output = espalier("info", self.graph, ranks=3, timeout=60, env=patient)
         self.assertEqual(code, 3, output)
         self.assertEqual(re.findall("^espalier: .{5}", output, re.M), ["espalier: error"], output)
 

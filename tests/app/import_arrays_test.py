@@ -128,8 +128,22 @@ class OgbBinary(ArrayFolder):
     def test_several_labels(self):
         labels = self.random.integers(0, 2, (300, 3)).astype(np.float32)
         labels[7, 1] = np.nan
-        self.put_archive("node-label.npz", {"paper": labels})
-        np.testing.assert_array_equal(self.imported().data["nodes/paper/labels"], np.nan_to_num(labels, nan=255))
+        for form in (np.ascontiguousarray, np.asfortranarray):
+            self.put_archive("node-label.npz", {"paper": form(labels)})
+            np.testing.assert_array_equal(self.imported().data["nodes/paper/labels"], np.nan_to_num(labels, nan=255))
+
+    def test_features_in_the_order_of_fortran(self):
+        for kind in ("<f4", ">f4", "<f8", "<f2", "i1", ">i8", "?"):
+            for save in (np.savez, np.savez_compressed):
+                features = self.features.astype(kind)
+                self.put_archive("node_feat_dict.npz", {"paper": np.asfortranarray(features), "author": np.asfortranarray(features[:40, :1])}, save)
+                data = self.imported().data
+                np.testing.assert_array_equal(data["nodes/paper/features"], features.astype(np.float16 if kind == "<f2" else np.float32))
+                np.testing.assert_array_equal(data["nodes/author/features"], features[:40, :1].astype(data["nodes/author/features"].dtype))
+        path = self.input / "raw" / "node_feat_dict.npz"
+        self.put_archive("node_feat_dict.npz", {"paper": np.asfortranarray(self.features)}, np.savez)
+        path.write_bytes(path.read_bytes().replace(self.features.T.tobytes()[400:800], b"x" * 400))
+        self.refuse(["node_feat_dict.npz"])
 
     def test_the_same_contents_as_the_csv_layout(self):
         self.imported()
@@ -183,7 +197,6 @@ class OgbBinary(ArrayFolder):
                      ["num_nodes_dict.npz: paper: counts 2 graphs"])
         self.damaged("node_feat_dict.npz", {"paper": self.features[:-1]}, ["node_feat_dict.npz: paper: is 299 x 9, but there are 300 vertices"])
         self.damaged("node_feat_dict.npz", {"venue": self.features}, ['node_feat_dict.npz: there is no vertex type "venue"'])
-        self.damaged("node_feat_dict.npz", {"paper": np.asfortranarray(self.features)}, ["numpy.ascontiguousarray"])
         self.damaged("node_feat_dict.npz", {"paper": self.features.astype(object)}, ["node_feat_dict.npz: paper: holds '|O', not numbers"])
         self.damaged("node_feat_dict.npz", {"paper": self.features[:, :, np.newaxis]}, ["has 3 dimensions"])
         holes = self.features.copy()
@@ -253,6 +266,14 @@ class Mag240m(ArrayFolder):
             self.imported(ranks=ranks)
             self.check_edges(TypedFile(self.output))
         self.succeed("digest", self.output)
+
+    def test_a_mask_in_place_of_ids(self):
+        mask = np.zeros(TYPES["paper"], bool)
+        mask[self.parts["train"]] = True
+        np.save(self.input / "split" / "train.npy", mask)
+        self.refuse(["train.npy: is a mask", "write numpy.flatnonzero(mask)"])
+        np.save(self.input / "split" / "train.npy", np.flatnonzero(mask))
+        self.check_vertices(self.imported())
 
     def test_hidden_labels_of_the_test_set(self):
         labels = self.labels.astype(np.float32)

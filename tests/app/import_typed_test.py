@@ -236,7 +236,8 @@ class Duplicates(TypedFolder):
     def test_lines_that_repeat_are_one_edge_and_counted(self):
         file = self.imported()
         self.assertEqual(sorted(file.edges["paper", "cites", "paper"]), [(1, 5), (2, 2), (5, 1)])
-        self.assertIn("paper.cites.paper: 6 lines, 3 entries, 3 lines repeat an earlier one\n", self.said)
+        self.assertIn("paper.cites.paper: 6 lines, 3 entries\n", self.said)
+        self.assertIn("duplicates paper.cites.paper: 3 lines repeat an earlier one; each edge becomes one entry. To keep them all, ", self.said)
         self.assertIn("paper.rev_cites.paper: 3 entries\n", self.said)
 
     def test_refuse_names_the_lines(self):

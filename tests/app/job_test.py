@@ -415,7 +415,7 @@ class BadInput(JobTest):
         self.fail_with(2, ["config file", "no such file", "nothing.toml"], "train", self.folder / "nothing.toml", ranks=2)
         pipe, text = self.folder / "pipe", self.config.read_text()
         os.mkfifo(pipe)
-        for path, words in ((self.folder, "is a folder"), (pipe, "is a pipe"), (self.graph, "is an HDF5 file")):
+        for path, words in ((self.folder, "is a folder"), (pipe, "is a pipe"), (self.graph, "is a graph file")):
             self.fail_with(2, [f"config file {path}: {words}"], "train", path, ranks=2, timeout=20)
         self.fail_with(2, [f"machine file {pipe}: is a pipe"], "plan", self.config, "--ranks", 2, "--machine", pipe, timeout=20)
         self.config.write_text("# nothing\n")

@@ -112,7 +112,7 @@ class Training(LabelsTest):
         test = self.report(self.output)["test"]
         self.assertIn(f'test ROC-AUC {test["roc_auc"]:.4f}, average precision {test["average_precision"]:.4f}, '
                       f'micro-F1 {test["micro_f1"]:.4f}, macro-F1 {test["macro_f1"]:.4f}, with the weights of epoch', output)
-        self.assertIn("no better validation ROC-AUC in 1 evaluations", output)
+        self.assertIn("no better validation ROC-AUC in 1 evaluation\n", output)
 
     def test_the_loss_is_a_mean_over_known_labels(self):
         """Weights that do not move, of one layer without dropout: the loss is a function of logits that do not change."""

@@ -13,7 +13,6 @@ import resource
 import signal
 import socket
 import subprocess
-import time
 import tomllib
 import unittest
 
@@ -110,7 +109,7 @@ class FullDisk(OutputTest):
         rows = self.metrics.read_text().count("\n")
         self.limit(job, self.metrics.stat().st_size + 30)  # within a line
         job.signal(signal.SIGCONT, 0)
-        time.sleep(0.15)
+        job.let_it_work(0.12)  # some epochs
         job.signal(signal.SIGSTOP, 0)
         self.assertEqual(self.metrics.read_text().count("\n"), rows)
         self.assertTrue(self.metrics.read_text().endswith("\n"), "no torn line")

@@ -45,7 +45,7 @@ class StoppedTest(ProgramTest):
             time.sleep(0.001)
 
     def end(self, process):
-        output = process.communicate(timeout=20)[0]
+        output = process.communicate(timeout=120)[0]
         lines = [line for line in output.splitlines() if line.startswith("espalier: ")]
         return process.returncode, lines, output
 
@@ -248,7 +248,7 @@ class Loading(StoppedTest):
         for arguments, key in ((["train", self.config], "run.stall_minutes"),
                                (["sample", self.config, elsewhere], "run.stall_minutes"),
                                (["info", self.graph], "--stall-minutes")):
-            process, pids = self.loading(*arguments, f"{key}=0.015", ranks=2)
+            process, pids = self.loading(*arguments, f"{key}=0.1", ranks=2)
             os.kill(pids[1], signal.SIGSTOP)
             stalled.append((process, key))
         for process, key in stalled:
@@ -259,7 +259,7 @@ class Loading(StoppedTest):
             self.assertEqual(len(lines), 2, output)
             self.assertRegex(lines[0], r"nothing has moved for \S+ minutes: [a-z ,]+, "
                                        r"(inside|out) of .+ \"[^\"]*\" of 2 ranks for \d+ s")
-            self.assertIn(f"({key} = 0.015); the job ends", lines[1])
+            self.assertIn(f"({key} = 0.1); the job ends", lines[1])
 
 
 if __name__ == "__main__":

@@ -2,10 +2,13 @@
 // or value is a usage error that says where, what and what would be right.
 #include "espalier/base/config.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
+#include "../../src/base/other_names.hpp"
 #include "espalier/base/error.hpp"
 #include "mpi_test.hpp"
 
@@ -169,7 +172,32 @@ TEST(Config, AnUnknownKeyNamesTheNearest) {
   EXPECT_NE(message_of("", {"gird.schedule=pull"})
                 .find("command line: unknown key gird.schedule; did you mean grid.schedule?"),
             std::string::npos);
-  EXPECT_NE(message_of("epochs = 3\n").find("run.toml:1: unknown key epochs"), std::string::npos);
+  EXPECT_NE(message_of("epochs = 3\n").find("run.toml:1: unknown key epochs; did you mean train.epochs?"),
+            std::string::npos);
+}
+
+// Every answer but a sentence is a key, and no name of another system is a key's own.
+TEST(Config, NamesOfOtherSystemsAreAnsweredByMeaning) {
+  const std::pair<const char*, const char*> cases[] = {{"train.lr", "train.learning_rate"},
+                                                       {"optimizer.LR", "train.learning_rate"},
+                                                       {"model.type", "model.kind"},
+                                                       {"data.num-workers", "run.threads"},
+                                                       {"model.num_hidden", "model.hidden"},
+                                                       {"train.fanout", "sampler.fanout"},
+                                                       {"sampler.fan_out", "sampler.fanout"},
+                                                       {"wd", "train.weight_decay"},
+                                                       {"model.knd", "model.kind"}};
+  for (const auto& [typed, meant] : cases)
+    EXPECT_NE(message_of("", {typed + std::string("=1")}).find(fmt::format("did you mean {}?", meant)),
+              std::string::npos)
+        << typed << ": " << message_of("", {typed + std::string("=1")});
+  EXPECT_NE(message_of("", {"run.nodes=4"}).find("mpirun -np N"), std::string::npos);
+  std::vector<std::string> keys;
+  std::istringstream lines(describe_config_keys());
+  for (std::string key, rest; lines >> key && std::getline(lines, rest);) keys.push_back(key);
+  for (const auto& answer : meanings_elsewhere())
+    EXPECT_TRUE(answer.find(' ') != std::string::npos || std::ranges::find(keys, answer) != keys.end())
+        << answer;
 }
 
 TEST(Config, EveryBadValueHasItsMessage) {

@@ -52,8 +52,17 @@ TEST(InputText, WhatIsNoTextIsNamed) {
   expect(pipe, "is a pipe; give the path of a file, which can be read again");
   expect("/dev/zero", "is a device; give the path of a file");
   expect(written("image", std::string("abc\n\0def", 8)), "is not text: byte 4 is 0x00");
-  expect(written("graph.h5", "\x89HDF\r\n\x1a\n..."),
-         "is an HDF5 file, not text; a graph is named by graph.file=PATH");
+  constexpr const char* kHdf5 = "\x89HDF\r\n\x1a\n...";
+  const auto remedy = [](const std::string& path) {
+    return ", not text; write a text file with the lines `[graph]` and `file = \"" + path +
+           "\"`, and give that";
+  };
+  const auto other = written("other.h5", kHdf5),
+             graph = written("graph.h5", kHdf5 + std::string("espalier-graph"));
+  expect(other, "is an HDF5 file, a graph perhaps" + remedy(other));
+  expect(graph, "is a graph file" + remedy(graph));
+  std::filesystem::resize_file(graph, 3 << 20);
+  expect(graph, "is a graph file" + remedy(graph));
 }
 
 TEST(InputText, AHugeFileIsNotRead) {

@@ -66,7 +66,11 @@ void read_and_get(const std::vector<int>& signals) {
 
 class Signals : public testing::Test {
  protected:
-  void SetUp() override { testing::GTEST_FLAG(death_test_style) = "fast"; }
+  void SetUp() override {
+    testing::GTEST_FLAG(death_test_style) = "fast";
+    // What nohup or a background shell ignores, and the process goes on ignoring, dies here.
+    for (const int number : {SIGHUP, SIGINT, SIGQUIT}) std::signal(number, SIG_DFL);
+  }
 };
 
 TEST_F(Signals, InStepsTheFirstIsNotedAndTheProcessLivesOn) {

@@ -62,10 +62,10 @@ void stall_on_a_second_thread() {
   std::_Exit(0);
 }
 
-void move_for_some_time(void (*note)(), bool in_steps, int rounds = 20) {
+void move_for_some_time(void (*note)(), bool in_steps, int rounds = 60) {
   be_a_rank();
   if (in_steps) note_step(1, 1, 2);
-  const Watchdog watchdog(2 * kLimit);  // 0.6 s
+  const Watchdog watchdog(5 * kLimit);  // 1.5 s
   for (int k = 0; k < rounds; ++k) {
     usleep(50000);
     note();
@@ -73,13 +73,17 @@ void move_for_some_time(void (*note)(), bool in_steps, int rounds = 20) {
   std::_Exit(0);
 }
 
-// Quiet for one and a half limits, twice: told of each, and never ended.
+// Quiet until it was told of, twice, and never ended.
 void stall_and_go_on() {
   be_a_rank();
   note_step(1, 1, 2);
-  const Watchdog watchdog(2 * kLimit);  // 0.6 s
+  int ends[2];
+  const int real = dup(STDERR_FILENO);
+  if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) std::_Exit(1);
+  const Watchdog watchdog(5 * kLimit);  // 1.5 s
   for (int k = 0; k < 2; ++k) {
-    usleep(900000);
+    for (char letter = 0; letter != '\n';)
+      if (read(ends[0], &letter, 1) != 1 || write(real, &letter, 1) != 1) std::_Exit(1);
     note_progress();
   }
   std::_Exit(0);
@@ -97,9 +101,11 @@ class WatchdogTest : public testing::Test {
   void SetUp() override { testing::GTEST_FLAG(death_test_style) = "fast"; }
 };
 
+const std::string kLimitOrMore = "0\\.0(0[5-9]|[1-9])[0-9]*";
+
 // The line of where a process is, once, and the line with which it ends, with the time each took.
 std::string told_once(const std::string& place) {
-  return "^espalier: rank 3 on node7: no step has finished for 0\\.00[5-9][0-9]* minutes: " + place +
+  return "^espalier: rank 3 on node7: no step has finished for " + kLimitOrMore + " minutes: " + place +
          "\nespalier: rank 3 on node7: no step has finished for 0\\.0[0-9]* minutes \\(run.stall_minutes = "
          "0.005\\); the job ends[^\n]*\n$";
 }
@@ -129,7 +135,7 @@ TEST_F(WatchdogTest, MovementKeepsItQuiet) {
 }
 
 TEST_F(WatchdogTest, InStepsOnlyTheirEndIsProgress) {
-  EXPECT_EXIT(move_for_some_time([] { const InCollective collective("barrier", "setup", 2); }, true, 100),
+  EXPECT_EXIT(move_for_some_time([] { const InCollective collective("barrier", "setup", 2); }, true, 200),
               testing::ExitedWithCode(1), "no step has finished for");
 }
 
@@ -144,10 +150,11 @@ void stall_while_reading() {
 
 TEST_F(WatchdogTest, BeforeStepsItSaysWhatWasBeingDone) {
   EXPECT_EXIT(stall_while_reading(), testing::ExitedWithCode(1),
-              "^espalier: rank 3 on node7: nothing has moved for 0\\.00[5-9][0-9]* minutes: reading the "
-              "features[^\n]*\nespalier: rank 3 on node7: nothing has moved for 0\\.0[0-9]* minutes "
-              "\\(--stall-minutes = 0.005\\); the job ends; the same command goes on from its "
-              "checkpoint\n$");
+              "^espalier: rank 3 on node7: nothing has moved for " + kLimitOrMore +
+                  " minutes: reading the "
+                  "features[^\n]*\nespalier: rank 3 on node7: nothing has moved for 0\\.0[0-9]* minutes "
+                  "\\(--stall-minutes = 0.005\\); the job ends; the same command goes on from its "
+                  "checkpoint\n$");
 }
 
 // Another thread hangs in a write to stderr, and keeps its lock.

@@ -54,14 +54,14 @@ class PeerProcesses(unittest.TestCase):
     def test_nothing_is_left_of_a_command(self):
         for name, then, words in (("good", "echo all is well; echo more >&2", None),
                                   ("bad", "echo why >&2; exit 7", "exit status 7: why"),
-                                  ("slow", "wait", "no answer in 1 s"),
-                                  ("slow_and_deaf", "trap '' TERM; sleep 300", "no answer in 1 s")):
+                                  ("slow", "wait", "no answer in 3 s"),
+                                  ("slow_and_deaf", "trap '' TERM; sleep 300", "no answer in 3 s")):
             with self.subTest(name), unittest.mock.patch.object(processes, "GRACE", 1):
                 if words is None:
-                    self.assertEqual(processes.run(self.shell(name, then), {}, 10), "all is well\n")
+                    self.assertEqual(processes.run(self.shell(name, then), {}, 60), "all is well\n")
                 else:
                     with self.assertRaisesRegex(processes.Failed, words):
-                        processes.run(self.shell(name, then), {}, 1 if "slow" in name else 10)
+                        processes.run(self.shell(name, then), {}, 3 if "slow" in name else 60)
                 self.assert_ended(self.started(name))
 
     def test_a_missing_command_is_named(self):

@@ -44,18 +44,20 @@ class Requeue(unittest.TestCase):
         shell when the program has begun."""
         (self.folder / "requeued").unlink(missing_ok=True)
         (self.folder / "begun").unlink(missing_ok=True)
+        (self.folder / "told").unlink(missing_ok=True)
         environment.update(PATH=f"{self.folder}/bin:{os.environ['PATH']}", SLURM_JOB_ID=str(job),
                            SLURM_RESTART_COUNT=str(self.starts))
         command = ["bash", str(SCRIPT), *map(str, command), f"output.dir={self.output}"]
         process = subprocess.Popen(command, cwd=self.folder, text=True, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, env=dict(os.environ, **environment))
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while signals and not (self.folder / "begun").exists() and time.monotonic() < end:
             time.sleep(0.01)
         for number in signals:
             process.send_signal(number)
             time.sleep(0.05)
-        said = process.communicate(timeout=20)[0]
+        (self.folder / "told").touch()
+        said = process.communicate(timeout=60)[0]
         self.starts += 1
         return process.returncode, (self.folder / "requeued").exists(), said
 
@@ -78,12 +80,12 @@ class Requeue(unittest.TestCase):
         self.assertEqual(self.run_job(self.program("exit 137"))[:2], (137, False), "one of an earlier start does not count")
 
     def test_the_warning_is_passed_on_and_a_saved_run_comes_back(self):
-        program = self.program("trap 'kill %1; save b; exit 5' USR2; sleep 10 & touch begun; wait")
+        program = self.program("trap 'kill %1; save b; exit 5' USR2; sleep 100 & touch begun; wait")
         code, back, said = self.run_job(program, signals=[signal.SIGUSR1])
         self.assertEqual((code, back), (5, True), said)
 
     def warned_in_vain(self, **options):
-        program = self.program("touch begun; exec sleep 10")
+        program = self.program("touch begun; exec sleep 100")
         return self.run_job(program, signals=[signal.SIGUSR1], **options)
 
     def test_a_limit_while_loading_gets_one_more_start_and_no_third(self):
@@ -97,7 +99,7 @@ class Requeue(unittest.TestCase):
 
     def test_a_checkpoint_between_two_such_starts_counts(self):
         self.assertTrue(self.warned_in_vain()[1])
-        program = self.program("save c; touch begun; exec sleep 10")
+        program = self.program("save c; touch begun; exec sleep 100")
         self.assertTrue(self.run_job(program, signals=[signal.SIGUSR1])[1])
         self.assertTrue(self.warned_in_vain()[1])
         self.starts = 1
@@ -108,7 +110,7 @@ class Requeue(unittest.TestCase):
         code, back, said = self.run_job(self.program("exit 5"), MAX_REQUEUES="3")
         self.assertEqual((code, back), (5, False), said)
         (self.folder / "reason").write_text("None\n")
-        program = self.program("touch begun; sleep 0.3; exit 5")
+        program = self.program("touch begun; while [ ! -e told ]; do sleep 0.02; done; sleep 0.1; exit 5")
         code, back, said = self.run_job(program, signals=[signal.SIGTERM])
         self.assertEqual((code, back), (5, False), said)
         self.assertIn("cancelled", said)

@@ -263,8 +263,10 @@ class FakeProgram(Studies):
             with self.subTest(signal=how):
                 shutil.rmtree(self.study, ignore_errors=True)
                 self.ran()
+                # Python would not make an interrupt of a SIGINT that it inherits as ignored.
                 process = subprocess.Popen([sys.executable, SCRIPT, *map(str, self.words())], cwd=ROOT, stdout=subprocess.PIPE,
-                                           stderr=subprocess.PIPE, text=True)
+                                           stderr=subprocess.PIPE, text=True,
+                                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
                 deadline = time.time() + 60
                 while "p2" not in self.log.read_text() and time.time() < deadline:
                     time.sleep(0.05)
@@ -293,11 +295,9 @@ class FakeProgram(Studies):
         self.assertEqual(scaling(*self.words())[0], GOOD)
 
     def test_a_limit_ends_a_hanging_case(self):
-        self.behave(p1={"sleep": 60})
-        start = time.time()
+        self.behave(p1={"sleep": 1000})
         code, out, _ = scaling(*self.words("--limit", "1"))
         self.assertEqual((code, "exit code 124" in out, "--limit" in out), (1, True, True), out)
-        self.assertLess(time.time() - start, 30)
 
     def test_different_samples_losses_or_weights_are_an_error(self):
         for what, words in (({"digest": "bad"}, "sample digests of epoch 1"), ({"loss": 1.0000000001}, "losses of epoch 1"),

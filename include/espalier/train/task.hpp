@@ -80,7 +80,7 @@ struct TaskKind {
   const char* name;
   bool several_labels;                  ///< has it several labels per vertex, or one?
   std::span<const MetricKind> metrics;  ///< in the order of reports; the first is the usual one
-  const char* noun;                     ///< what the columns of the logits are: "classes"
+  const char* noun;                     ///< what a column of the logits is: "class"
   /// Bytes of the targets on a rank, and of an epoch's plan, but for the ids of the splits.
   double (*label_bytes)(const TaskSize& size);
   /// What judging holds on a rank beside the logits.

@@ -1,0 +1,79 @@
+"""Threads of a rank: run.threads, or else OMP_NUM_THREADS, or else SLURM_CPUS_PER_TASK, or else its share of the cores.
+
+Laws: the report's threads are those of the first of them that says a number; the log names it; what is no number of threads is
+warned of once and passed over; `plan` guesses this machine the same way, `calibrate` measures so.
+"""
+
+import os
+import unittest
+
+from tests.app.program import ProgramTest, awkward_graph
+
+CORES = len(os.sched_getaffinity(0))
+
+
+class Threads(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        awkward_graph(self.folder / "graph.h5")
+        self.config = self.folder / "job.toml"
+        self.config.write_text(f'graph.file = "{self.folder}/graph.h5"\noutput.dir = "{self.folder}/out"\n'
+                               "sampler.fanout = [2, 2]\nmodel.layers = 2\ntrain.epochs = 1\nrun.restart = \"never\"\n"
+                               "run.device = \"cpu\"\n")
+
+    def environment(self, **variables):
+        plain = {name: value for name, value in os.environ.items() if name not in ("OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK")}
+        return {"env": dict(plain, **variables)}
+
+    def threads(self, *keys, command="train", ranks=1, **variables):
+        """(what the report says, what the log says)"""
+        output = self.succeed(command, self.config, *keys, ranks=ranks, **self.environment(**variables))
+        return self.report(self.folder / "out")["threads"], output
+
+    def check(self, number, source, *keys, **more):
+        found, output = self.threads(*keys, **more)
+        self.assertEqual(found, number, output)
+        self.assertIn(f", {number} thread{'s' if number != 1 else ''} per rank ({source}), on the CPU", output)
+        return output
+
+    def test_who_says_the_number(self):
+        share = max(1, CORES // 1)
+        self.check(share, "its share of the cores")
+        self.check(3, "SLURM_CPUS_PER_TASK", SLURM_CPUS_PER_TASK="3")
+        self.check(5, "OMP_NUM_THREADS", OMP_NUM_THREADS="5", SLURM_CPUS_PER_TASK="3")
+        self.check(5, "OMP_NUM_THREADS", "run.threads=auto", OMP_NUM_THREADS="5")
+        self.check(2, "run.threads", "run.threads=2", OMP_NUM_THREADS="5", SLURM_CPUS_PER_TASK="3")
+
+    def test_every_command_of_a_job(self):
+        self.check(3, "OMP_NUM_THREADS", command="sample", ranks=2, OMP_NUM_THREADS="3")
+        self.check(3, "OMP_NUM_THREADS", ranks=2, OMP_NUM_THREADS="3")
+        output = self.succeed("infer", self.config, "--checkpoint", self.folder / "out" / "weights.h5", "-o", self.folder / "rows.h5",
+                              **self.environment(OMP_NUM_THREADS="4"))
+        self.assertIn("4 threads per rank (OMP_NUM_THREADS)", output)
+
+    def test_lists_and_what_is_no_number(self):
+        self.check(4, "OMP_NUM_THREADS", OMP_NUM_THREADS="4,2")
+        self.check(4, "OMP_NUM_THREADS", OMP_NUM_THREADS=" 4 ")
+        for wrong in ("many", "0", "-2", "2.5", "99999999999999999999", "5000", ",3"):
+            output = self.check(3, "SLURM_CPUS_PER_TASK", OMP_NUM_THREADS=wrong, SLURM_CPUS_PER_TASK="3", ranks=2)
+            self.assertEqual(output.count(f"OMP_NUM_THREADS = \"{wrong}\" is no number of threads"), 1, output)
+        output = self.check(CORES, "its share of the cores", OMP_NUM_THREADS="")
+        self.assertNotIn("no number", output)
+
+    def test_plan_and_calibrate(self):
+        output = self.succeed("plan", self.config, "--ranks", 2, **self.environment(OMP_NUM_THREADS="6"))
+        self.assertIn("6 threads each (OMP_NUM_THREADS), cpu", output)
+        output = self.succeed("plan", self.config, "--ranks", 2, "run.threads=3", **self.environment(OMP_NUM_THREADS="6"))
+        self.assertIn("3 threads each (run.threads), cpu", output)
+        output = self.succeed("plan", self.config, "--ranks", CORES, **self.environment())
+        self.assertIn("1 thread each (its share of the cores), cpu", output)
+        machine = self.folder / "machine.toml"
+        output = self.succeed("calibrate", "-o", machine, timeout=300, **self.environment(OMP_NUM_THREADS="1"))
+        self.assertIn("1 rank with 1 thread each (OMP_NUM_THREADS), all at work at once", output)
+        self.assertRegex(machine.read_text(), r"(?m)^threads = 1 ")
+        output = self.succeed("plan", self.config, "--ranks", 2, "--machine", machine, **self.environment(OMP_NUM_THREADS="6"))
+        self.assertIn("1 thread each (the machine file), cpu", output)
+
+
+if __name__ == "__main__":
+    unittest.main()

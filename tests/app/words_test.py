@@ -1,0 +1,177 @@
+"""What the program says where a person errs or should look twice.
+
+Laws: a key of another system is answered by its meaning; a command that wants a kind lists its kinds; a graph file in place of an
+input file, a mask in place of ids and metrics without labels are named for what they are, with what to write; a loss that grows names
+the keys that are set beyond what is usual; what an import merged has a line of its own; one of a thing is singular.
+"""
+
+import re
+import unittest
+
+import h5py
+import numpy as np
+
+from tests.app.program import ProgramTest, awkward_graph, espalier, write_graph
+
+N = 50
+
+
+class Words(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph, self.config = self.folder / "graph.h5", self.folder / "job.toml"
+        awkward_graph(self.graph)
+        self.config.write_text(f'graph.file = "{self.graph}"\noutput.dir = "{self.folder}/out"\nsampler.fanout = [2]\n'
+                               "model.layers = 1\ntrain.epochs = 2\nrun.restart = \"never\"\nrun.device = \"cpu\"\n"
+                               "sampler.batch_size = 8\n")
+
+    def train(self, *keys, **more):
+        return self.succeed("train", self.config, *keys, **more)
+
+
+class Names(Words):
+    def test_keys_of_other_systems(self):
+        for name, key in (("train.lr", "train.learning_rate"), ("lr", "train.learning_rate"), ("optimizer.lr", "train.learning_rate"),
+                          ("model.type", "model.kind"), ("model.hidden_channels", "model.hidden"), ("num-layers", "model.layers"),
+                          ("train.num_epochs", "train.epochs"), ("model.fanout", "sampler.fanout"), ("train.batch_size", "sampler.batch_size"),
+                          ("wd", "train.weight_decay"), ("BS", "sampler.batch_size"), ("sampler.num_neighbors", "sampler.fanout"),
+                          ("gpus", "run.device"), ("workers", "run.threads"), ("model.aggr", "model.aggregator"), ("train.epoch", "train.epochs"),
+                          ("train.patience", "train.early_stop"), ("resume", "run.restart"), ("model.num_heads", "model.heads")):
+            self.fail_with(2, [f"unknown key {name}; did you mean {key}?"], "train", self.config, f"{name}=1")
+        self.fail_with(2, ["unknown key nodes; the launcher says how many ranks there are: mpirun -np N"], "train", self.config, "nodes=4")
+        self.config.write_text("lr = 0.1\n")
+        self.fail_with(2, ["job.toml:1: unknown key lr; did you mean train.learning_rate?"], "train", self.config)
+        self.config.write_text("[optim]\nlr = 0.1\n")
+        self.fail_with(2, ["job.toml:2: unknown key optim.lr; did you mean train.learning_rate?"], "train", self.config)
+
+    def test_spelling_counts_where_the_meaning_is_unknown(self):
+        self.fail_with(2, ["unknown key grid.scheduel; did you mean grid.schedule?"], "train", self.config, "grid.scheduel=pull")
+
+    def test_kinds_of_import_and_generate(self):
+        self.fail_with(2, ["import csv: there is no such kind; import knows `ogb` (a folder in", "`mag240m` (", "`espalier help import`"],
+                       "import", "csv", "edges.csv", "-o", self.folder / "new.h5")
+        self.fail_with(2, ["generate erdos: there is no such kind; generate knows `rmat` (", "`planted` ("], "generate", "erdos")
+        self.fail_with(2, ["import knows `ogb` (", "`mag240m` ("], "import", self.folder, "-o", self.folder / "new.h5")
+
+    def test_a_graph_in_place_of_an_input_file(self):
+        for rows in (10, 300_000):  # of a few kB, and of more than an input file may have
+            write_graph(self.graph, [[]] * rows, np.zeros((rows, 2), np.float32), np.zeros(rows), [0], [1], [2])
+            for command in (("train",), ("plan", "--ranks", 1)):
+                self.fail_with(2, [f"config file {self.graph}: is a graph file, not text", "lines `[graph]` and `file = \"" + str(self.graph)],
+                               *command, self.graph)
+        other = self.folder / "other.h5"
+        with h5py.File(other, "w") as file:
+            file["x"] = 1
+        self.fail_with(2, [f"config file {other}: is an HDF5 file, a graph perhaps, not text"], "train", other)
+
+
+class Data(Words):
+    def test_masks_in_a_split(self):
+        mask = np.arange(N) % 3 == 0
+        for kind in (bool, np.uint8, np.int64):
+            for wanted in (mask, ~mask, np.zeros(N, bool)):
+                with h5py.File(self.graph, "r+") as file:
+                    del file["split/train"]
+                    file["split/train"] = wanted.astype(kind)
+                self.fail_with(3, ["/split/train", "a mask", "write numpy.flatnonzero(mask)"], "train", self.config, ranks=2)
+        for ids, words in (([0, 0, 1], "not strictly ascending"), ([1, 0], "not strictly ascending")):
+            with h5py.File(self.graph, "r+") as file:
+                del file["split/train"]
+                file["split/train"] = ids
+            self.assertNotIn("mask", self.fail_with(3, [words], "train", self.config))
+
+    def test_metrics_without_labels(self):
+        self.train()
+        infer = ("infer", self.config, "--checkpoint", self.folder / "out" / "weights.h5", "-o", self.folder / "rows.h5")
+        with h5py.File(self.graph, "r+") as file:
+            del file["nodes/labels"]
+        self.fail_with(3, ["--metrics: ", "has no labels (/nodes/labels) to judge by; leave --metrics out"], *infer, "--metrics", ranks=2)
+        self.assertFalse((self.folder / "rows.h5").exists())
+        self.succeed(*infer)
+
+    def test_edges_that_were_merged(self):
+        raw = self.folder / "ogb" / "raw"
+        raw.mkdir(parents=True)
+        (raw / "num-node-list.csv").write_text("3\n")
+        (raw / "edge.csv").write_text("0,1\n0,1\n1,2\n")
+        output = self.succeed("import", "ogb", self.folder / "ogb", "-o", self.folder / "new.h5")
+        self.assertRegex(output, r"(?m)^duplicates 1 line repeats an earlier one; .*To keep how often .*edge-feat.csv.gz .*--edge-weight$")
+        self.assertRegex(output, r"(?m)^edges      3 lines in .* s, 0 reversed edges added, 0 self loops dropped, 1 duplicate merged: 2 entries$")
+        (raw / "edge-feat.csv").write_text("1\n1\n1\n")
+        output = self.succeed("import", "ogb", self.folder / "ogb", "-o", self.folder / "new.h5", "--overwrite", "--edge-weight", 0)
+        self.assertNotIn("To keep", output)
+        with h5py.File(self.folder / "new.h5") as file:
+            self.assertEqual(file["graph/weights"][:].tolist(), [2, 1])
+
+
+class Losses(Words):
+    def diverge(self, words, *keys):
+        return self.fail_with(2, ["the loss is not finite in epoch ", *words], "train", self.config, "train.epochs=30",
+                              "model.layers=2", "sampler.fanout=[2,2]", *keys)
+
+    def test_the_key_that_is_set_unusually_is_named(self):
+        self.diverge(["; lower train.learning_rate (1e+30; 1 is a lot)"], "train.optimizer=sgd", "train.learning_rate=1e30")
+        output = self.diverge(["; lower train.weight_decay (1e+30; 0.1 is a lot)"], "train.optimizer=sgd", "train.weight_decay=1e30")
+        self.assertNotIn("train.learning_rate", output)
+        self.diverge(["; lower train.weight_decay (1e+30; 0.1 is a lot), then lower train.learning_rate (20; 1 is a lot)"],
+                     "train.optimizer=sgd", "train.weight_decay=1e30", "train.learning_rate=20.0")
+
+    def test_embeddings(self):
+        with h5py.File(self.graph, "r+") as file:
+            del file["nodes/features"]
+        output = self.diverge(["; lower train.embedding_rate (1e+38; 0.1 is a lot)"], "model.embedding=4", "train.embedding_rate=1e38")
+        self.assertNotIn("train.learning_rate", output)
+
+    def test_features_that_are_huge(self):
+        with h5py.File(self.graph, "r+") as file:
+            file["nodes/features"][:] = 3e38
+        self.diverge(["lower train.learning_rate (0.003), or normalise the features (graph.feature_norm)"])
+
+    def test_a_loss_that_ends_above_where_it_began(self):
+        said = re.compile(r"warning: the loss of epoch (\d+), [0-9.]+, is above that of epoch 1, [0-9.]+; (.*)")
+        with h5py.File(self.graph, "r+") as file:
+            file["nodes/features"][:] = 1  # no weights can tell classes apart
+        output = self.train("train.optimizer=sgd", "train.learning_rate=30.0", "train.lr_warmup=8", "train.epochs=8")
+        found = said.search(output)
+        self.assertTrue(found, output)
+        self.assertEqual(found.groups(), ("8", "lower train.learning_rate (30; 1 is a lot), or normalise the features (graph.feature_norm)"))
+        self.assertGreater(output.index(found.group(0)), output.index("test accuracy"))
+        self.assertLessEqual(len(output[output.index(found.group(0)):].splitlines()), 3, output)
+        self.assertNotRegex(self.train("train.epochs=8"), said)
+        self.assertNotRegex(self.train("train.epochs=1", "train.learning_rate=30.0"), said)
+
+
+class Numbers(Words):
+    ONES = re.compile(r"\b1 (?:block |input |training |reversed )?(?:ranks|rows|copies|layers|batches|steps|epochs|threads|features|classes|labels|edges|"
+                      r"nodes|vertices|evaluations|clusters|parameters|lines|entries|relations|types|columns|minutes)\b")
+
+    def check(self, output):
+        self.assertNotRegex(output, self.ONES)
+        return output
+
+    def test_one_of_a_thing(self):
+        output = self.check(self.train("train.epochs=1", "sampler.batch_size=50"))
+        self.assertIn("grid    1 rank as 1 block row x 1 copy, ", output)
+        self.assertIn("job     1 layer of sage, ", output)
+        output = self.check(self.succeed("sample", self.config, "sampler.batch_size=50"))
+        self.assertIn("1 rank as 1 block row x 1 copy", output)
+        self.assertIn("  1 batch  ", output)
+        self.assertIn("4 ranks as 2 block rows x 2 copies", self.train("grid.replication=2", ranks=4))
+        self.assertIn("2 ranks as 1 block row x 2 copies", self.train("grid.replication=2", ranks=2))
+        self.check(self.succeed("plan", self.config, "--ranks", 1, "sampler.batch_size=50", "train.epochs=1"))
+        self.check(self.train("train.epochs=5", "train.early_stop=1", "train.learning_rate=1e-30"))
+
+    def test_a_graph_of_one_of_each(self):
+        write_graph(self.graph, [[0]], np.ones((1, 1), np.float32), [0], [0], [], [])
+        self.assertIn("1 node, 1 edge, 1 feature, 1 class;", self.check(self.train()))
+        for command in (("info", self.graph), ("info", self.graph, "--ranks", 1),
+                        ("partition", self.graph, "--method", "block", "--clusters", 1), ("info", self.folder / "graph.order.h5"),
+                        ("infer", self.config, "--checkpoint", self.folder / "out" / "weights.h5", "-o", self.folder / "rows.h5", "--metrics")):
+            self.check(self.succeed(*command))
+        self.check(self.succeed("generate", "planted", "--types", "a=2:1", "--relations", "a.r.a=1", "--no-inverse", "--classes", 1, "--homophily", 1,
+                                "-o", self.folder / "one.h5"))
+        self.check(self.succeed("info", self.folder / "one.h5"))
+
+
+if __name__ == "__main__":
+    unittest.main()
