@@ -202,7 +202,7 @@ void TypedImport::edges_of() {
     open_edge_features(*edges);
     const auto copy = has_edge_features() ? edges->list() : EdgeList<Index>();
     rows = build(*edges);
-    if (has_edge_features()) first = first_edges(copy, {0, schema_->nodes()}, {}, rows);
+    if (has_edge_features()) first = feature_edges(copy, {0, schema_->nodes()}, {}, rows);
     log::info("edges      {} entries in {} relations, in {:.1f} s", rows.entries(),
               schema_->relations().size(), now() - start);
     report_relations(*schema_, *edges, rows, triplets_);
