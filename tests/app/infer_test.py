@@ -244,7 +244,7 @@ class Refused(InferTest):
             before = place.read_bytes()
             self.fail_with(2, ["is an input"], "infer", self.config, "--checkpoint", self.weights, "--nodes", nodes, "-o", place, "--overwrite")
             self.assertEqual(place.read_bytes(), before)
-        self.fail_with(3, ["there is no folder"], "infer", self.config, "--checkpoint", self.weights, "-o", self.folder / "no" / "rows.h5")
+        self.fail_with(2, ["there is no folder"], "infer", self.config, "--checkpoint", self.weights, "-o", self.folder / "no" / "rows.h5")
 
     def test_metrics_need_labels_that_the_network_knows(self):
         other = self.folder / "other.h5"
@@ -262,7 +262,7 @@ class Refused(InferTest):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (2**12, 2**12))
-        self.refused(3, ["is the disk full?"], "--overwrite", preexec_fn=limit)
+        self.refused(2, ["is the disk full?"], "--overwrite", preexec_fn=limit)
         self.assertEqual(self.rows.read_text(), "the one before")
 
 

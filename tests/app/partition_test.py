@@ -6,6 +6,7 @@ refused in one message.
 """
 
 import re
+import resource
 import unittest
 
 import h5py
@@ -187,8 +188,16 @@ class Partition(ProgramTest):
         order, _ = self.partition("order.h5", "--method", "block")
         self.fail_with(3, [str(order), "not an espalier graph"], "partition", order)
         self.fail_with(3, ["nothing.h5", "no such file"], "partition", self.folder / "nothing.h5")
-        self.fail_with(3, ["nowhere"], "partition", self.graph, "-o", self.folder / "nowhere" / "order.h5")
+        self.fail_with(2, ["nowhere"], "partition", self.graph, "-o", self.folder / "nowhere" / "order.h5")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["graph.h5", "order.h5"])
+
+    def test_a_full_disk(self):
+        self.planted()
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2**11, 2**11))
+        self.fail_with(2, ["order.h5", "is the disk full?"], "partition", self.graph, "--method", "block", "-o", self.folder / "order.h5",
+                       preexec_fn=limit)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["graph.h5"])
 
     def debian(self):
         if not SHARED_DATA.exists():
