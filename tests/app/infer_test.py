@@ -304,10 +304,10 @@ class Weights(InferTest):
             self.fail_with(2, ["weights.h5 holds weights only", "espalier infer"], "train", self.config, f"output.dir={self.folder / 'out'}",
                            f"run.restart={self.weights}", ranks=ranks)
 
-    def test_a_file_that_cannot_be_written_ends_no_run(self):
+    def test_a_file_that_cannot_be_written_ends_no_run_but_is_missed(self):
         (self.folder / "out" / "weights.h5" / "taken").mkdir(parents=True)
         code, output = self.train("run.restart=never", "train.epochs=1")
-        self.assertEqual(code, 0, output)
+        self.assertEqual(code, 2, output)
         self.assertIn("cannot write", output)
         self.assertTrue((self.folder / "out" / "report.json").exists())
 
