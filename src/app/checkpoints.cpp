@@ -50,9 +50,9 @@ Candidates find_candidates(const Config& config) {
           path);
     return {{path}, ""};
   }
-  auto found = candidates_in(path);
-  if (found.paths.empty()) usage_error("run.restart = {}: there is no checkpoint in that folder", path);
-  return found;
+  for (const auto& folder : {path, path + "/" + kFolder})  // an output.dir will do, too
+    if (auto found = candidates_in(folder); !found.paths.empty()) return found;
+  usage_error("run.restart = {}: there is no checkpoint in that folder, nor in its {}/", path, kFolder);
 }
 
 // Collective. The first of them that is whole.
@@ -199,6 +199,7 @@ JobCheckpoints::JobCheckpoints(const Job& job, const std::optional<Restart>& res
   if (!restart) return;
   std::error_code error;
   if (restart->in_output) latest_ = fs::weakly_canonical(restart->path, error).filename().string();
+  best_ = {restart->path, restart->checkpoint.state.best_epoch};
   if (job.config.run.restart != "auto") named_ = latest_;
 }
 
@@ -242,6 +243,7 @@ void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochRep
     if (world.rank() == 0) log::warning("{}; training goes on without it", error.what());
     return;
   }
+  best_ = {folder_.path() + "/" + latest_, state.best_epoch};
   if (world.rank() == 0)
     log::write(policy_.was_asked() ? log::Level::kInfo : log::Level::kDebug,
                fmt::format("saved {}/{}", folder_.path(), latest_));
@@ -256,6 +258,13 @@ void JobCheckpoints::leave_interrupted(const Cursor& cursor) const {
       fmt::format("stopped by {} with {} of epoch {} done; saved {}/{}; {} goes on from there",
                   policy_.reason(), counted(cursor.step, "step"), cursor.epoch, folder_.path(), latest_,
                   job_.config.run.restart == "auto" ? "the same command" : "run.restart = \"auto\""));
+}
+
+std::string JobCheckpoints::holder(std::int64_t best_epoch) const {
+  std::error_code error;
+  if (best_epoch > 0 && best_.epoch == best_epoch && std::filesystem::exists(best_.path, error))
+    return fmt::format("{} holds the same weights: `espalier infer --checkpoint` takes it", best_.path);
+  return "no checkpoint holds the same weights: make room and train again, with run.checkpoint_every";
 }
 
 void JobCheckpoints::report(RunReport& report) const {

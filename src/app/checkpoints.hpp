@@ -65,6 +65,9 @@ class JobCheckpoints {
   /// Ends the command where training was interrupted: UserError(kSignal) that says how to go on.
   [[noreturn]] void leave_interrupted(const Cursor& cursor) const;
 
+  /// Which checkpoint has the weights of the best epoch, in words, or that none has.
+  std::string holder(std::int64_t best_epoch) const;
+
   /// How many were saved, and how long it took.
   void report(RunReport& report) const;
 
@@ -74,6 +77,10 @@ class JobCheckpoints {
   SavePolicy policy_;
   std::string latest_;  ///< name of the file saved last, or gone on from
   std::string named_;   ///< the one that run.restart names, which stays
+  struct {
+    std::string path;
+    std::int64_t epoch = 0;
+  } best_;  ///< of the checkpoint saved last, or gone on from: the epoch of its best weights
   bool stopping_ = false;
   std::int64_t saved_ = 0;
   double seconds_ = 0;

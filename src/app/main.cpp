@@ -28,6 +28,7 @@ using namespace espalier;
 
 constexpr std::int64_t kMostLayers = 64;
 constexpr std::int64_t kMostDrawn = 1'000'000'000;  // epochs or minibatches
+constexpr double kMostMinutes = 1'000'000;
 
 struct Arguments {
   ImportArguments import;
@@ -53,10 +54,8 @@ CLI::App* add_command(CLI::App& app, const char* name) {
 }
 
 void add_stall_option(CLI::App& command, double& minutes) {
-  command
-      .add_option("--stall-minutes", minutes,
-                  "end when nothing was read, written or exchanged for so long, saying where; 0: never")
-      ->check(CLI::NonNegativeNumber)
+  add_number(command, "--stall-minutes", minutes, {0, kMostMinutes},
+             "end when nothing was read, written or exchanged for so long, saying where; 0: never")
       ->capture_default_str();
 }
 

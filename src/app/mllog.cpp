@@ -60,9 +60,15 @@ Json start_of(const RunReport& report) {
   return {{"resumed_epoch", report.restart->epoch}, {"resumed_step", report.restart->step}};
 }
 
-void write(GrowingFile& file) {
+// Returns what is wrong.
+std::string write(GrowingFile& file) {
   const auto problem = file.write();
-  if (!problem.empty()) log::warning("cannot write {}: {}; its lines are kept", file.path(), problem);
+  return problem.empty() ? problem : fmt::format("cannot write {}: {}", file.path(), problem);
+}
+
+void try_to_write(GrowingFile& file) {
+  const auto problem = write(file);
+  if (!problem.empty()) log::warning("{}; its lines are kept", problem);
 }
 
 }  // namespace
@@ -77,7 +83,7 @@ MlLog::MlLog(const Job& job, const RunReport& report) {
   file_->add(line(0, kStart, "init_start", nullptr));
   file_->add(line(job.opened_at, kStop, "init_stop", nullptr));
   file_->add(line(job.opened_at, kStart, "run_start", nullptr, start_of(report)));
-  write(*file_);
+  try_to_write(*file_);
   epoch_began_ = steps_ended_ = seconds_since_start();
 }
 
@@ -100,14 +106,14 @@ void MlLog::add(const EpochReport& epoch, const MetricKind& metric) {
     file_->add(line(now, kPoint, "eval_accuracy", *score, of_what));
     file_->add(line(now, kStop, "eval_stop", nullptr, number));
   }
-  write(*file_);
+  try_to_write(*file_);
   epoch_began_ = now;
 }
 
-void MlLog::stop(const char* status) {
-  if (!file_) return;
+std::string MlLog::stop(const char* status) {
+  if (!file_) return {};
   file_->add(line(seconds_since_start(), kStop, "run_stop", nullptr, {{"status", status}}));
-  write(*file_);
+  return write(*file_);
 }
 
 }  // namespace espalier

@@ -29,8 +29,9 @@ class MlLog {
   /// The lines of an epoch of this run, evaluated or not.
   void add(const EpochReport& epoch, const MetricKind& metric);
 
-  /// The last line. `status`: "success", or "aborted" when it stops to go on later.
-  void stop(const char* status);
+  /// The last line. `status`: "success", or "aborted" when it stops to go on later. Returns what
+  /// could not be written, and why.
+  std::string stop(const char* status);
 
  private:
   std::optional<GrowingFile> file_;           ///< where this writes

@@ -6,6 +6,7 @@
 #include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/output_file.hpp"
 #include "espalier/partition/order_quality.hpp"
 
 namespace espalier {
@@ -59,6 +60,7 @@ void show_quality(const std::vector<PartsQuality>& qualities, const std::vector<
 // The attribute format stands near the beginning. HDF5 is not asked: what it makes of a damaged
 // file is for those who read the file.
 bool looks_like_order(const std::string& path) {
+  if (!other_than_file(path).empty()) return false;
   std::string beginning(std::size_t{1} << 16, '\0');
   std::ifstream file(path, std::ios::binary);
   file.read(beginning.data(), std::ssize(beginning));

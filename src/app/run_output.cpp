@@ -115,18 +115,23 @@ void append_metrics(const Job& job, const EpochReport& epoch) {
   write_metrics(job);
 }
 
-void write_report(const Job& job, const RunReport& report) {
+void write_report(const Job& job, const RunReport& report, const std::string& missing) {
   agree(job.grid->world(), [&] {
     if (!is_writer(job)) return;
     const auto path = path_of(job, kReport), text = to_json(report);
     const bool has_metrics = write_metrics(job);
     const auto problem = replace_file(path, text);
     if (!problem.empty())
-      usage_error("cannot write {}: {}; the run is done, and its report is on {}: copy it from there", path,
-                  problem, print_report(path, text));
+      usage_error("cannot write {}: {}; the run is done, and its report is on {}: copy it from there{}{}",
+                  path, problem, print_report(path, text), missing.empty() ? "" : "; ", missing);
     if (!has_metrics) log::warning("{} lacks lines; report.json has all epochs", path_of(job, "metrics.csv"));
     log::info("report: {}", path);
+    if (!missing.empty()) usage_error("{}; the run is done, and its report is {}", missing, path);
   });
+}
+
+void add_problem(std::string& missing, const std::string& problem) {
+  if (!problem.empty()) missing += (missing.empty() ? "" : "; ") + problem;
 }
 
 void remove_weights(const Job& job) {
@@ -136,9 +141,9 @@ void remove_weights(const Job& job) {
   std::filesystem::remove(path_of(job, kEmbeddingsFile), error);
 }
 
-// Collective.
-static void write_embeddings(const Job& job, const TrainedWeights& weights) {
-  if (weights.embeddings.empty()) return;
+// Collective. Returns what is wrong, on rank 0.
+static std::string write_embeddings(const Job& job, const TrainedWeights& weights) {
+  if (weights.embeddings.empty()) return {};
   const auto& world = job.grid->world();
   const auto path = path_of(job, kEmbeddingsFile), under_way = path + ".partial";
   try {
@@ -150,29 +155,28 @@ static void write_embeddings(const Job& job, const TrainedWeights& weights) {
     });
   } catch (const UserError& error) {  // on every rank
     std::error_code ignored;
-    if (!is_writer(job)) return;
+    if (!is_writer(job)) return {};
     std::filesystem::remove(under_way, ignored);
-    log::warning("cannot write {}: {}; a checkpoint holds the same embeddings, where one was saved", path,
-                 error.what());
-    return;
+    return fmt::format("cannot write {}: {}", path, error.what());
   }
   if (is_writer(job)) log::info("embeddings: {}", path);
+  return {};
 }
 
-void write_weights(const Job& job, TrainedWeights weights) {
+std::string write_weights(const Job& job, TrainedWeights weights) {
   if (is_writer(job)) make_folder(job);
   weights.config = to_toml(job.config);
   weights.graph = job.graph;
   weights.standardization = job.standardization;
-  write_embeddings(job, weights);
-  if (!is_writer(job)) return;
+  auto missing = write_embeddings(job, weights);
+  if (!is_writer(job)) return {};
   const auto path = path_of(job, kWeights);
   const auto problem = replace_file(path, weights_bytes(weights));
-  if (!problem.empty())
-    log::warning("cannot write {}: {}; a checkpoint holds the same weights, where one was saved", path,
-                 problem);
-  else
+  if (problem.empty())
     log::info("weights: {}", path);
+  else
+    add_problem(missing, fmt::format("cannot write {}: {}", path, problem));
+  return missing;
 }
 
 }  // namespace espalier

@@ -3,7 +3,8 @@
 //
 // Nothing is begun where the folder cannot be written to. Later a disk that is full, or gone, ends
 // no run: lines of metrics.csv are kept and tried again after every epoch, with one warning and one
-// word when they are there; a report that no file takes goes to standard output.
+// word when they are there; a report that no file takes goes to standard output. A result that is
+// missing in the end is an error, when all others are there.
 #pragma once
 
 #include <memory>
@@ -43,15 +44,19 @@ void start_output(Job& job);
 void append_metrics(const Job& job, const EpochReport& epoch);
 
 /// Collective, when all results have been printed. Rank 0 writes report.json, and says where.
-/// Throws UserError(kUsage) when it could not; the report is on standard output then.
-void write_report(const Job& job, const RunReport& report);
+/// Throws UserError(kUsage) when it could not, the report is on standard output then, or when rank
+/// 0 has something `missing`.
+void write_report(const Job& job, const RunReport& report, const std::string& missing = {});
+
+/// Another sentence of what is missing; nothing where `problem` is empty.
+void add_problem(std::string& missing, const std::string& problem);
 
 /// Rank 0 removes weights.h5 and embeddings.h5: those of another run are none of this one. Local.
 void remove_weights(const Job& job);
 
 /// Collective. Rank 0 writes weights.h5, all ranks embeddings.h5 where the network has embeddings;
-/// the config, the graph and the features' mean and deviation in them are the job's. Where one
-/// cannot be written, there is a warning.
-void write_weights(const Job& job, TrainedWeights weights);
+/// the config, the graph and the features' mean and deviation in them are the job's. Returns on
+/// rank 0 what could not be written, and why.
+std::string write_weights(const Job& job, TrainedWeights weights);
 
 }  // namespace espalier

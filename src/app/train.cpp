@@ -117,6 +117,12 @@ void say_where_the_loss_went(const Job& job, const RunReport& report) {
                first.epoch, *first.loss, remedy_for_divergence(job.config));
 }
 
+// Collective. The best weights of a run that stops here.
+void write_weights_so_far(const Job& job, const TrainingState& state, const JobCheckpoints& checkpoints) {
+  const auto missing = write_weights(job, weights_of(job.grid->world(), state));
+  if (!missing.empty()) log::warning("{}; {}", missing, checkpoints.holder(state.best_epoch));
+}
+
 // Trains on a space with what was set up there, and reports.
 template <class Space>
 void train(Job& job, std::optional<Restart>& restart, const Space& space, const GridOn<Space>& grid,
@@ -166,7 +172,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
                                          [&](const TrainingState& state) {
                                            checkpoints.save(state, report.epochs);
                                            if (stopping && state.best_epoch > 0)
-                                             write_weights(job, weights_of(job.grid->world(), state));
+                                             write_weights_so_far(job, state, checkpoints);
                                          },
                                      .goes_on =
                                          [&] {
@@ -174,7 +180,8 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
                                            stopping = !checkpoints.goes_on();
                                            return !stopping;
                                          }});
-  mllog.stop(result.interrupted ? "aborted" : "success");
+  const auto log_problem = mllog.stop(result.interrupted ? "aborted" : "success");
+  if (result.interrupted && !log_problem.empty()) log::warning("{}", log_problem);
   if (result.interrupted) checkpoints.leave_interrupted(*result.interrupted);
 
   checkpoints.report(report);
@@ -198,10 +205,12 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
     log::info("test {}, with the weights of epoch {}", scores_in_words(kind, *result.test),
               result.best_epoch);
   say_where_the_loss_went(job, report);
-  write_weights(job, {.tensors = trained_tensors(space, trainer.network()),
-                      .embeddings = trainer.embeddings(),
-                      .epoch = result.best_epoch});
-  write_report(job, report);
+  auto missing = write_weights(job, {.tensors = trained_tensors(space, trainer.network()),
+                                     .embeddings = trainer.embeddings(),
+                                     .epoch = result.best_epoch});
+  if (!missing.empty()) add_problem(missing, checkpoints.holder(result.best_epoch));
+  add_problem(missing, log_problem);
+  write_report(job, report, missing);
 }
 
 #ifdef ESPALIER_WITH_CUDA

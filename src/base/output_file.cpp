@@ -44,7 +44,7 @@ int rename_unless_taken(const std::string& from, const std::string& to) {
 [[noreturn]] void keep_beside(const std::string& temporary, const std::string& path) {
   const auto kept = fmt::format("{}.done-{}", path, getpid());
   if (const int reason = rename_unless_taken(temporary, kept); reason != 0)
-    input_error("cannot rename {} to {}: {}", temporary, kept, std::strerror(reason));
+    usage_error("cannot rename {} to {}: {}", temporary, kept, std::strerror(reason));
   usage_error(
       "{} appeared while this command was at work and is not replaced; the finished file is {}: rename it, "
       "or give --overwrite next time",
@@ -80,15 +80,15 @@ void check_output(const OutputFile& output) {
   const auto& path = output.path;
   std::error_code error;
   if (path.empty() || other_than_file(path) == "folder")
-    input_error("cannot write '{}': is a folder, not a file name", path);
+    usage_error("cannot write '{}': is a folder, not a file name", path);
   check_is_file(path);
   const auto folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
   if (!fs::is_directory(folder, error))
-    input_error("cannot write {}: there is no folder {}; create it first", path, folder.string());
+    usage_error("cannot write {}: there is no folder {}; create it first", path, folder.string());
   if (!output.overwrite && name_is_taken(path))
     usage_error("{} exists already; give another name with -o, or --overwrite to replace it", path);
   if (access(folder.c_str(), W_OK | X_OK) != 0)
-    input_error("cannot write {}: folder {}: {}", path, folder.string(), std::strerror(errno));
+    usage_error("cannot write {}: folder {}: {}", path, folder.string(), std::strerror(errno));
 }
 
 void put_in_place(const std::string& temporary, const OutputFile& output) {
@@ -97,7 +97,7 @@ void put_in_place(const std::string& temporary, const OutputFile& output) {
                      : std::rename(temporary.c_str(), path.c_str()) == 0 ? 0
                                                                          : errno;
   if (reason == EEXIST && !output.overwrite) keep_beside(temporary, path);
-  if (reason != 0) input_error("cannot rename {} to {}: {}", temporary, path, std::strerror(reason));
+  if (reason != 0) usage_error("cannot rename {} to {}: {}", temporary, path, std::strerror(reason));
 }
 
 }  // namespace espalier

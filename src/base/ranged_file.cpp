@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/output_file.hpp"
 
 namespace espalier {
 
@@ -51,6 +52,9 @@ RangedFile RangedFile::join(const std::string& path) {
 }
 
 RangedFile RangedFile::open(const std::string& path) {
+  // Opening a pipe would wait for who writes to it.
+  if (const auto other = other_than_file(path); !other.empty() && other != "folder")
+    input_error("{}: is a {}, not a file", path, other);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   require_read(file >= 0, path);
   return {file, path};

@@ -219,23 +219,19 @@ Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_
 }
 
 template <class Index>
-Buffer<std::int64_t> first_edges(const EdgeList<Index>& edges, const RowRange& range,
-                                 const EdgeOptions& options, const Csr<Index>& matrix) {
-  Buffer<std::int64_t> first(matrix.indices.size(), -1);
+Buffer<std::int64_t> feature_edges(const EdgeList<Index>& edges, const RowRange& range,
+                                   const EdgeOptions& options, const Csr<Index>& matrix) {
+  Buffer<std::int64_t> found(matrix.indices.size(), -1);
+  const bool by_weight = options.duplicates == Duplicates::kMax && !edges.weights.empty();
   const auto* begin = matrix.indices.data();
-  for (const bool backward : {false, true}) {
-    if (backward && !options.symmetrize) break;
-    for_each_entry(edges, range, options,
-                   [&](std::size_t row, Index column, std::size_t edge, bool reversed) {
-                     if (reversed != backward) return;
-                     const auto v = static_cast<std::int64_t>(row);
-                     const auto* place =
-                         std::lower_bound(begin + matrix.row_begin(v), begin + matrix.row_end(v), column);
-                     auto& found = first[place - begin];
-                     if (found < 0) found = static_cast<std::int64_t>(edge);
-                   });
-  }
-  return first;
+  for_each_entry(edges, range, options, [&](std::size_t row, Index column, std::size_t edge, bool) {
+    const auto v = static_cast<std::int64_t>(row);
+    const auto* place = std::lower_bound(begin + matrix.row_begin(v), begin + matrix.row_end(v), column);
+    auto& best = found[place - begin];
+    if (best < 0 || (by_weight && edges.weights[edge] > edges.weights[best]))
+      best = static_cast<std::int64_t>(edge);
+  });
+  return found;
 }
 
 // As v ascends, the entries (u, v) of row u are met from left to right: one cursor per row says
@@ -258,10 +254,10 @@ template Csr<std::int32_t> build_rows(EdgeList<std::int32_t>&, const RowRange&, 
                                       const EdgeOptions&, EdgeCounts&);
 template Csr<std::int64_t> build_rows(EdgeList<std::int64_t>&, const RowRange&, std::int64_t,
                                       const EdgeOptions&, EdgeCounts&);
-template Buffer<std::int64_t> first_edges(const EdgeList<std::int32_t>&, const RowRange&, const EdgeOptions&,
-                                          const Csr<std::int32_t>&);
-template Buffer<std::int64_t> first_edges(const EdgeList<std::int64_t>&, const RowRange&, const EdgeOptions&,
-                                          const Csr<std::int64_t>&);
+template Buffer<std::int64_t> feature_edges(const EdgeList<std::int32_t>&, const RowRange&,
+                                            const EdgeOptions&, const Csr<std::int32_t>&);
+template Buffer<std::int64_t> feature_edges(const EdgeList<std::int64_t>&, const RowRange&,
+                                            const EdgeOptions&, const Csr<std::int64_t>&);
 template std::int64_t count_one_way(const Csr<std::int32_t>&);
 template std::int64_t count_one_way(const Csr<std::int64_t>&);
 

@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "espalier/base/guarded.hpp"
+#include "espalier/base/output_file.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "open_graph_file.hpp"
@@ -54,6 +55,9 @@ void check_is_hdf5(const std::string& path) {
   if (std::filesystem::is_directory(status))
     input_error("graph file {}: is a folder; give the path of a graph file, or import the folder first",
                 path);
+  // HDF5 would look for its signature in a device without end, and wait for who writes to a pipe.
+  if (const auto other = other_than_file(path); !other.empty())
+    input_error("graph file {}: is a {}, not a file; give the path of a graph file", path, other);
   std::ifstream file(path, std::ios::binary);
   if (!file) input_error("graph file {}: cannot be opened: {}", path, std::strerror(errno));
   const auto size = std::filesystem::file_size(path, error);
@@ -271,7 +275,29 @@ void describe_splits(const OpenType& open, std::int64_t vertices, const char* ow
   }
 }
 
+// What is called as features, labels or a split are, but of no type of the file, would be
+// overlooked.
+void check_names_of_types(const OpenGraphFile& h, const Describer& describe) {
+  const auto opened = h.datasets();
+  for (const auto& name : hdf5::dataset_names(h.file)) {
+    const auto last = name.substr(name.rfind('/') + 1);
+    const bool of_vertices = name.starts_with("nodes/") && (last == "features" || last == "labels"),
+               of_split =
+                   name.starts_with("split/") && std::ranges::find(kSplitNames, last) != kSplitNames.end();
+    if ((!of_vertices && !of_split) ||
+        std::ranges::any_of(opened, [&](const auto* of) { return of->name == "/" + name; }))
+      continue;
+    const auto* root = of_split ? "/split/" : "/nodes/";
+    if (h.info.typed)
+      describe.fail(
+          "there is a dataset /{}, but it is of none of the vertex types {}; it is called {}TYPE/{}", name,
+          h.info.schema.type_names(), root, last);
+    describe.fail("there is a dataset /{}, but in a file without types it is called {}{}", name, root, last);
+  }
+}
+
 void describe_types(OpenGraphFile& h, const Describer& describe) {
+  check_names_of_types(h, describe);
   const char* owner = h.info.typed ? "the type" : "the graph";
   for (std::size_t t = 0; t < h.types.size(); ++t) {
     const auto vertices = h.info.schema.types()[t].size();

@@ -313,13 +313,13 @@ void write_digests(const Communicator& comm, const std::string& path, const Cont
       return hdf5::write_text_attribute(object, "digest", hex(digest));
     };
     auto file = hdf5::open_file_alone(path, true);
-    if (!file.valid()) input_error("cannot write to {}: {}", path, hdf5::reason());
+    if (!file.valid()) usage_error("cannot write to {}: {}", path, hdf5::reason());
     bool good = true;
     for (const auto& [name, digest] : digests.datasets)
       good = write(hdf5::open_dataset(file, name).handle, digest) && good;
     good = write(file, *digests.file) && good;
     if (!hdf5::flush(file) || !file.close() || !good)
-      input_error("cannot write the digests of {}: {}; is the disk full?", path, hdf5::reason());
+      usage_error("cannot write the digests of {}: {}; is the disk full?", path, hdf5::reason());
   });
 }
 

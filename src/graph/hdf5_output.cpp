@@ -43,7 +43,7 @@ Output::Output(const Communicator& comm, const OutputFile& output) : comm_(comm)
   file_ = create_file(comm, temporary_);
   mine.remove();
   agree(comm, [&] {
-    if (!file_.valid()) input_error("cannot create {}: {}", temporary_, reason());
+    if (!file_.valid()) usage_error("cannot create {}: {}", temporary_, reason());
   });
 }
 
@@ -65,7 +65,7 @@ void Output::make_closable() {
 void Output::require(bool good, const std::string& what) {
   try {
     agree(comm_, [&] {
-      if (!good) input_error("cannot write {} of {}: {}; is the disk full?", what, output_.path, reason());
+      if (!good) usage_error("cannot write {} of {}: {}; is the disk full?", what, output_.path, reason());
     });
   } catch (const UserError&) {
     failed_ = true;

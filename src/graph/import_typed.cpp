@@ -207,7 +207,7 @@ void TypedImport::edges_of() {
     open_edge_features(*edges);
     const auto copy = has_edge_features() ? edges->list() : EdgeList<Index>();
     rows = build(*edges);
-    if (has_edge_features()) first = first_edges(copy, {0, schema_->nodes()}, {}, rows);
+    if (has_edge_features()) first = feature_edges(copy, {0, schema_->nodes()}, {}, rows);
     log::info("edges      {} in {}, in {:.1f} s", counted(rows.entries(), "entry"),
               counted(std::ssize(schema_->relations()), "relation"), now() - start);
     report_relations(*schema_, *edges, rows, triplets_);

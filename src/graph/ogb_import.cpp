@@ -47,17 +47,30 @@ void report_duplicates(const EdgeCounts& counts, const OgbOptions& options, bool
     add(counted(counts.loops, "self loop meets its", "self loops meet their") + " own reverse");
   if (!met.empty())
     log::info("duplicates {}; {}{}{}", met, outcome_of_weights(options),
-              featured ? ", with the features of the first" : "", options.edge_weight ? "" : kToKeepThem);
+              !featured ? ""
+              : options.edge_weight && options.duplicates == Duplicates::kMax
+                  ? ", with the features of the line with the largest weight"
+                  : ", with the features of the first",
+              options.edge_weight ? "" : kToKeepThem);
+  if (counts.loops > 0 && options.edge_weight && options.duplicates == Duplicates::kSum)
+    log::info(
+        "loops      the weight of {} twice, as in A + A^T: --drop-self-loops leaves them out, "
+        "--duplicates max or first counts them once",
+        counted(counts.loops, "self loop counts", "self loops count"));
 }
 
 // Lines u,v and v,u may be two edges, or one that is written down twice: only the user knows.
-void report_symmetry(const EdgeCounts& counts, const OgbOptions& options, std::int64_t entries) {
+void report_symmetry(const EdgeCounts& counts, const OgbOptions& options, bool featured,
+                     std::int64_t entries) {
   const bool before = counts.mirrored > 0 && counts.mirrored == entries - counts.loops;
   const bool adds = options.edge_weight && options.duplicates == Duplicates::kSum && counts.mirrored > 0;
   if (!adds) {
     if (before)
       log::info("symmetry   the graph is symmetric already: --symmetrize changes nothing{}",
-                options.edge_weight ? " but weights" : "");
+                options.edge_weight && featured ? " but weights and features"
+                : options.edge_weight           ? " but weights"
+                : featured                      ? " but features of edges"
+                                                : "");
     return;
   }
   log::warning(
@@ -115,6 +128,7 @@ Edges<Index> read_rows(const OgbFolder& folder, const OgbOptions& options) {
   read.features = {folder.open_edge_features(given), given};
   EdgeList<Index> copy;
   if (read.features.rows) copy = {edges.sources, edges.targets, {}};
+  if (read.features.rows && options.duplicates == Duplicates::kMax) copy.weights = edges.weights;
   const RowRange all{0, folder.nodes()};
   const EdgeOptions how{options.symmetrize, options.drop_self_loops, options.duplicates};
   try {
@@ -122,7 +136,7 @@ Edges<Index> read_rows(const OgbFolder& folder, const OgbOptions& options) {
   } catch (const DuplicateEdge& duplicate) {
     refuse_duplicate(folder.require("edge"), duplicate.found());
   }
-  if (read.features.rows) read.first = first_edges(copy, all, how, read.rows);
+  if (read.features.rows) read.first = feature_edges(copy, all, how, read.rows);
   return read;
 }
 
@@ -139,8 +153,9 @@ bool import_edges(const Communicator& comm, const std::optional<OgbFolder>& fold
     const auto entries = edges.rows.entries();
     directed = one_way > 0;
     report_edges(edges.counts, entries, now() - start);
-    report_duplicates(edges.counts, options, edges.features.rows != nullptr);
-    if (options.symmetrize) report_symmetry(edges.counts, options, entries);
+    const bool featured = edges.features.rows != nullptr;
+    report_duplicates(edges.counts, options, featured);
+    if (options.symmetrize) report_symmetry(edges.counts, options, featured, entries);
     report_direction(one_way, entries, one_direction_by(options.folder));
   });
   writer.write_adjacency(edges.rows);

@@ -121,7 +121,8 @@ class OrderReader {
     const auto status = std::filesystem::status(path_, error);
     if (!std::filesystem::exists(status))
       fail(fmt::format("no such file (seen from {})", std::filesystem::current_path(error).string()));
-    if (!std::filesystem::is_regular_file(status)) fail("is not a file");
+    if (const auto other = other_than_file(path_); !other.empty())
+      fail(fmt::format("is a {}, not a file", other));
     if (!std::ifstream(path_, std::ios::binary))
       fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
     size_ = static_cast<std::int64_t>(std::filesystem::file_size(path_, error));

@@ -96,7 +96,7 @@ void add_row(std::span<const float> kept, std::span<const float> exact, Sums& su
     product += r * h;
   }
   const double most = std::exp2(-kLeast);
-  double error = apart == 0 ? 0 : std::sqrt(apart / of_exact);
+  double error = apart == 0 ? 0 : of_exact == 0 ? 1 : std::sqrt(apart / of_exact);
   if (!(error < most)) error = most;
   double cosine = of_kept == 0 && of_exact == 0 ? 1 : product / std::sqrt(of_kept * of_exact);
   if (!(std::abs(cosine) <= 2)) cosine = 0;

@@ -146,6 +146,8 @@ bool StepPipelineOn<Space>::begin_step() {
     pending = std::move(idle_.back());
     idle_.pop_back();
   }
+  if (history_ != nullptr && history_->waits(number))
+    step.pruned.counts = history_->counts_before_start(step.minibatches);
   if (draws && ahead_) ahead_->worker.wait();  // its grid is needed
   if (works && !history_->draws_needed())
     booked_to(epoch, [&] { history_->begin(space_, number, step.minibatches, step.pruned, kHistory); });

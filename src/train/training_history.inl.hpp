@@ -45,6 +45,21 @@ TrainingHistoryOn<Space>::TrainingHistoryOn(const GridOn<Space>& grid, const Con
 }
 
 template <class Space>
+HistoryCounts TrainingHistoryOn<Space>::counts_before_start(
+    std::span<const MinibatchOn<Space>> minibatches) const {
+  HistoryCounts counts;
+  for (const auto& minibatch : minibatches) {
+    counts.inputs += std::ssize(minibatch.vertices);
+    counts.entries += minibatch.sampled_edges();
+    for (int layer = 1; layer < layers_ && !draws(); ++layer)
+      counts.needed += minibatch.blocks[layer - 1].rows;
+  }
+  counts.inputs_before = counts.inputs;
+  counts.entries_before = counts.entries;
+  return counts;
+}
+
+template <class Space>
 std::int64_t TrainingHistoryOn<Space>::lane_number(std::int64_t batch) const {
   return history_.scope == "grid" ? 0 : batch % batches_per_step_;
 }

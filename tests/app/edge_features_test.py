@@ -1,8 +1,8 @@
 """Features of edges in graph files: those of imports and of `generate planted --edge-features`.
 
 Laws: what the lines or arrays beside the edges say is what h5py finds in the graph file beside the entries, row by row of the
-matrix; an edge that is listed again has the features of its first line, the inverse of a relation and the other direction of
---symmetrize those of the edge; the contents do not depend on ranks; every damage is one sentence that names the file, and leaves
+matrix; an edge that is listed again, with --symmetrize in either direction, has the features of its first line, with --duplicates
+max of the line whose weight stays; the inverse of a relation has those of the edge; the contents do not depend on ranks; every damage is one sentence that names the file, and leaves
 no file. Generated numbers are those of the edge in both directions, and the first tells whether the ends are of one class.
 """
 
@@ -220,12 +220,12 @@ class Untyped(OgbFolder):
         return dict(zip(zip(*(ends.tolist() for ends in graph)), map(tuple, rows.tolist())))
 
     def expected(self, edges, rows, symmetrize, drop):
-        """A line's own direction goes before the other one."""
+        """The first line of either direction."""
         found = {}
-        for given in (True, False) if symmetrize else (True,):
-            for (u, v), row in zip(edges, np.asarray(rows, np.float32).tolist()):
+        for (u, v), row in zip(edges, np.asarray(rows, np.float32).tolist()):
+            for place in ((v, u), (u, v)) if symmetrize else ((v, u),):
                 if not (drop and u == v):
-                    found.setdefault((v, u) if given else (u, v), tuple(row))
+                    found.setdefault(place, tuple(row))
         return found
 
     def test_random_graphs(self):
@@ -254,6 +254,28 @@ class Untyped(OgbFolder):
         self.succeed(*self.command("--edge-weight", 0))
         with h5py.File(self.output) as file:
             self.assertNotIn("edges", file)
+
+    def test_weight_and_features_are_of_one_line(self):
+        random = np.random.default_rng(23)
+        edges = [tuple(pair) for pair in random.integers(0, 9, (150, 2)).tolist()]
+        rows = np.stack([random.integers(0, 50, 150), np.arange(150)], 1)  # a weight, and which line it is
+        self.put_edges(edges)
+        self.put("raw/edge-feat.csv", lines(rows))
+        for symmetrize in (False, True):
+            flags = ("--edge-weight", 0) + ("--symmetrize",) * symmetrize
+            lines_of = {}
+            for line, (u, v) in enumerate(edges):
+                for place in {(v, u), (u, v)} if symmetrize else {(v, u)}:
+                    lines_of.setdefault(place, []).append(line)
+            for how in ("first", "max", "sum"):
+                output = self.succeed(*self.command(*flags, "--duplicates", how))
+                self.assertIn("of the line with the largest weight" if how == "max" else "with the features of the first", output)
+                weights, features = self.entries(), self.features()
+                for place, several in lines_of.items():
+                    of = max(several, key=lambda line: rows[line, 0]) if how == "max" else several[0]
+                    self.assertEqual(features[place], (of,), (how, flags, place))
+                    if how != "sum":
+                        self.assertEqual(weights[place], rows[of, 0], (how, flags, place))
 
     def test_words(self):
         self.put_edges([(0, 1), (1, 0), (0, 1)])

@@ -83,8 +83,28 @@ class HistoryTest(PlantedJobTest):
         for epoch in found["epochs"]:
             fetch = epoch["bytes"]["fetch"]
             self.assertAlmostEqual(fetch["total"] / fetch["predicted"], 1, delta=0.03)
-        later = self.train(*ON, "history.start=20", "train.epochs=1")["epochs"][0]["history"]
-        self.assertLess(later["input_rows_of_sample"], without["epochs"][0]["input_rows"])
+
+    def test_counters_are_of_whole_epochs_wherever_history_starts(self):
+        """In the last step of an epoch it has nothing to read yet: what is needed and left is what it was without."""
+        def counters(report, *but):
+            return [{key: value for key, value in epoch["history"].items() if key not in ("held", *but)} for epoch in report["epochs"]]
+        steps = -(-self.train("train.epochs=1")["epochs"][0]["batches"] // 4)
+        for job in (ON, (*ON, "history.draw=needed"), ("history.kind=variate", "history.t_stale=5")):
+            never = self.train(*job, f"history.start={2 * steps}")
+            for epoch, counted in zip(never["epochs"], counters(never), strict=True):
+                self.assertEqual((counted["input_rows"], counted["edges"]), (epoch["input_rows"], epoch["sampled_edges"]))
+                self.assertEqual((counted["hits"], counted["needed_rows"] > 0), (0, "variate" not in job[0]))
+            for start in (1, steps - 1, steps + 1):
+                late = self.train(*job, f"history.start={start}", ranks=2)
+                self.assertEqual(late["epochs"][0]["sample_digest"], never["epochs"][0]["sample_digest"]) if job is ON else None
+                if job is ON:
+                    self.assertEqual([epoch["input_rows"] for epoch in late["epochs"]], [epoch["input_rows_of_sample"] for epoch in counters(late)])
+                if start == steps - 1 and "variate" not in job[0]:
+                    but = ("written", "evicted", "input_rows_of_sample", "edges_of_sample")
+                    self.assertEqual(counters(late, *but)[0], counters(never, *but)[0], job)
+                    self.assertGreater(counters(late)[0]["written"], 0)
+                if start == 1 and job is ON:
+                    self.assertGreater(counters(late)[0]["hits"], 0)
 
     def test_a_share_of_hits_is_computed_anyway(self):
         plain, found = (self.train(*ON, *more)["epochs"][1]["history"] for more in ((), ("history.recompute=0.4",)))

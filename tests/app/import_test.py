@@ -106,6 +106,18 @@ class Duplicates(OgbFolder):
             self.assertIn(words, output)
         self.assertNotIn("leave out", output)
 
+    def test_a_self_loop_counts_twice_in_a_sum_and_that_is_said(self):
+        self.put_edges([(0, 1), (2, 2)], [3, 5])
+        output = self.succeed(*self.command("--edge-weight", 0, "--symmetrize"))
+        for words in ("1 self loop counts twice", "--drop-self-loops", "--duplicates max"):
+            self.assertIn(words, output)
+        self.assertEqual(self.entries()[2, 2], 10)
+        self.assertIn("self loop", self.succeed("help", "import").partition("A + A^T")[2])
+        for flags in (("--symmetrize", "--duplicates", "max"), ("--symmetrize", "--drop-self-loops"), ()):
+            self.assertNotIn("counts twice", self.succeed(*self.command("--edge-weight", 0, *flags)))
+            self.assertEqual(self.entries().get((2, 2), 5), 5)
+        self.assertNotIn("counts twice", self.succeed(*self.command("--symmetrize", "--no-edge-features")))
+
     def test_symmetrize_changes_nothing(self):
         self.put_edges([(0, 1), (1, 0), (2, 2)])
         self.assertIn("symmetric already: --symmetrize changes nothing", self.succeed(*self.command("--symmetrize")))

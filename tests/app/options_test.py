@@ -42,7 +42,13 @@ class Numbers(ProgramTest):
         for option, values in (("--degree", REAL), ("--homophily", ("2", "nan"))):
             for value in values:
                 self.refuse(option, value, "generate", "planted", *new)
+        for command in (("generate", "planted", *new), ("generate", "rmat", *new), ("info", graph), ("digest", graph), ("partition", graph),
+                        ("import", "ogb", self.folder, *new), ("import", "mag240m", self.folder, *new)):
+            for value in REAL + ("-1", "-inf", "1e7") if command[0] == "info" else ("nan", "inf"):
+                self.refuse("--stall-minutes", value, *command)
+        self.succeed("info", graph, "--stall-minutes=0.5")
         self.assertFalse((self.folder / "new.h5").exists())
+        self.assertFalse((self.folder / "graph.order.h5").exists())
 
     def test_numbers_are_decimal(self):
         output = self.succeed("generate", "rmat", "--scale", "010", "--edge-factor", 1, "--seed", 2**63 - 1, "-o", self.folder / "new.h5")

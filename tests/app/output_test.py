@@ -10,11 +10,14 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
 import tomllib
 import unittest
+
+import h5py
 
 from tests.app.program import PROGRAM, espalier
 from tests.app.restart_test import RestartTest, Running, damage_of
@@ -136,6 +139,68 @@ class FullDisk(OutputTest):
             self.assertIn("test accuracy", output)
             self.assertEqual(self.report(self.output)["weights_digest"], expected["weights"])
             self.assertIn("lacks lines", self.succeed("sample", self.config, ranks=ranks))
+
+    def holds(self, epoch):
+        """The checkpoints whose best weights are of that epoch."""
+        found = []
+        for path in self.files():
+            with h5py.File(path) as file:
+                found += [path] * (file.attrs["best_epoch"] == epoch)
+        return found
+
+    def in_the_way(self, *names):
+        for name in names:
+            (self.output / name / "in the way").mkdir(parents=True, exist_ok=True)
+
+    def test_weights_that_cannot_be_written_are_missed(self):
+        expected = self.uncut()
+        missing = self.output / "weights.h5"
+        for ranks in (1, 3):
+            self.in_the_way("weights.h5")
+            output = self.fail_with(2, [str(missing), "Is a directory", "the run is done", str(self.output / "report.json"),
+                                        "no checkpoint holds the same weights", "run.checkpoint_every"],
+                                    "train", self.config, ranks=ranks)
+            self.assertIn("test accuracy", output)
+            self.assertEqual(self.outcome(), expected)
+        words = [str(missing), "holds the same weights", "infer --checkpoint"]
+        self.fail_with(2, words, "train", self.config, "run.checkpoint_every=2")
+        holder, = re.findall(r"(\S+checkpoints/\S+h5) holds the same weights", self.fail_with(2, words, "train", self.config, ranks=2))
+        self.assertIn(holder, map(str, self.holds(expected["best"])), "nothing was left to train")
+        shutil.rmtree(self.checkpoints)
+        self.fail_with(2, ["no checkpoint holds the same weights"], "train", self.config)
+
+    def test_with_embeddings_both_files_are_missed_together(self):
+        with h5py.File(self.graph, "r+") as file:
+            del file["nodes/features"]
+        self.in_the_way("weights.h5", "embeddings.h5")
+        words = [str(self.output / "embeddings.h5"), str(self.output / "weights.h5"), "no checkpoint holds the same weights"]
+        learnt = ("model.embedding=4", 'graph.feature_norm="none"')
+        self.fail_with(2, words, "train", self.config, *learnt, ranks=2)
+        shutil.rmtree(self.output / "weights.h5")
+        self.fail_with(2, [words[0]], "train", self.config, *learnt)
+
+    def test_report_and_weights_are_missed_in_one_error(self):
+        self.in_the_way("report.json", "weights.h5")
+        self.fail_with(2, [str(self.output / "report.json"), "standard output", str(self.output / "weights.h5")], "train", self.config, ranks=2)
+
+    def test_a_log_that_was_asked_for_is_missed(self):
+        self.in_the_way("mllog.txt")
+        self.fail_with(2, [str(self.output / "mllog.txt"), "Is a directory", "the run is done"], "train", self.config, "output.mllog=true")
+
+    def test_weights_that_do_not_fit_and_the_checkpoint_of_an_earlier_epoch(self):
+        """Only a checkpoint with the best weights of the whole run is named."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2**13, 2**13))
+        wide = ("run.checkpoint_every=1", "model.hidden=64")
+        self.fail_with(2, ["weights.h5: File too large", "no checkpoint holds the same weights"], "train", self.config, "model.hidden=64",
+                       preexec_fn=limit)
+        self.succeed("-q", "train", self.config, *wide, "train.epochs=1")
+        for epochs in (2, 3, 6, 9):
+            output = self.fail_with(2, ["weights.h5: File too large"], "train", self.config, *wide, f"train.epochs={epochs}", preexec_fn=limit)
+            told = re.findall(r"(\S+checkpoints/\S+h5) holds the same weights", output)
+            report = json.loads((self.output / "report.json").read_text()) if "standard output" not in output else \
+                json.loads(output[output.index("{\n"):output.index("\n}\n") + 2])
+            self.assertEqual(told, [str(path) for path in self.holds(report["best_epoch"])], output)
 
     def test_a_report_that_cannot_be_written_goes_to_standard_output(self):
         expected = self.uncut()

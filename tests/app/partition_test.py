@@ -6,16 +6,22 @@ refused in one message.
 """
 
 import re
+import resource
 import unittest
 
 import h5py
 import numpy as np
 
 from tests.app.program import LONG, SHARED_DATA, ProgramTest, awkward_graph
+from tests.app.typed_file_test import write_typed
 
 KINDS = ["vertices", "edges", "train", "valid", "test"]
 SLACK = np.array([1, 2.5, 1, 2.5, 2.5])
 METHODS = ["metis", "streaming", "bfs", "degree", "block", "random"]
+# What the usual typed file has and ours does not.
+EMPTY = dict.fromkeys(["nodes__author__features", "nodes__paper__features", "nodes__paper__labels", "nodes__journal__labels",
+                       "split__paper__train", "split__paper__valid", "edges/author.writes.paper/features",
+                       "edges/paper.in.journal/features"])
 
 
 class Order:
@@ -107,6 +113,30 @@ class Partition(ProgramTest):
         self.assertAlmostEqual(cut, crossing.mean(), 4)
         self.assertAlmostEqual(replication, 1 + len(np.unique(order.rows[crossing])) / len(order.cluster), 3)
 
+    def test_cut_and_replication_of_directed_relations(self):
+        """Three relations with the same edges: one entry each of what is cut; who reads a vertex wants it."""
+        random = np.random.default_rng(3)
+        n, rows = 200, []
+        for v in range(n):
+            rows.append(sorted(random.choice(n, 1 + v % 6, replace=False).tolist()))
+        ends = np.cumsum([0] + [3 * len(row) for row in rows])
+        starts = [start + k * len(row) for start, row in zip(ends, rows) for k in range(3)]
+        write_typed(self.graph, types__name=np.array(["node"], "S"), types__offset=np.array([0, n]),
+                    relations__name=np.array(["a", "b", "c"], "S"), relations__source=np.zeros(3, np.int32),
+                    relations__target=np.zeros(3, np.int32), relations__inverse=np.full(3, -1, np.int32),
+                    graph__indptr=ends, graph__indices=np.concatenate([row * 3 for row in rows]).astype(np.int32),
+                    graph__weights=None, graph__segment_ptr=3 * np.arange(n + 1), graph__segment_relation=np.tile([0, 1, 2], n).astype(np.uint8),
+                    graph__segment_begin=np.array(starts), **EMPTY)
+        path, output = self.partition("order.h5", "--method", "random", "--clusters", 2, ranks=2)
+        with h5py.File(path) as file:
+            cluster = file["cluster"][()]
+        pairs = {(u, v) for v, row in enumerate(rows) for u in row if u != v}
+        wanted = {(u, cluster[v]) for u, v in pairs} | set(enumerate(cluster))
+        cut, replication = table(output)[2][:2]
+        self.assertAlmostEqual(cut, np.mean([cluster[u] != cluster[v] for u, v in pairs]), 4)
+        self.assertAlmostEqual(cut, 0.5, 1)
+        self.assertAlmostEqual(replication, len(wanted) / n, 3)
+
     def test_default_name_and_method(self):
         awkward_graph(self.graph)
         output = self.succeed("partition", self.graph)
@@ -158,8 +188,16 @@ class Partition(ProgramTest):
         order, _ = self.partition("order.h5", "--method", "block")
         self.fail_with(3, [str(order), "not an espalier graph"], "partition", order)
         self.fail_with(3, ["nothing.h5", "no such file"], "partition", self.folder / "nothing.h5")
-        self.fail_with(3, ["nowhere"], "partition", self.graph, "-o", self.folder / "nowhere" / "order.h5")
+        self.fail_with(2, ["nowhere"], "partition", self.graph, "-o", self.folder / "nowhere" / "order.h5")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["graph.h5", "order.h5"])
+
+    def test_a_full_disk(self):
+        self.planted()
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2**11, 2**11))
+        self.fail_with(2, ["order.h5", "is the disk full?"], "partition", self.graph, "--method", "block", "-o", self.folder / "order.h5",
+                       preexec_fn=limit)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["graph.h5"])
 
     def debian(self):
         if not SHARED_DATA.exists():

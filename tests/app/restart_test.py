@@ -303,7 +303,8 @@ class Named(RestartTest):
         older, newer = self.files()
         elsewhere = self.folder / "elsewhere"
         before = {path: path.read_bytes() for path in (older, newer)}
-        for path, used in ((older, older), (newer, newer), (self.checkpoints, newer), (self.checkpoints / "latest", self.checkpoints / "latest")):
+        for path, used in ((older, older), (newer, newer), (self.checkpoints, newer), (self.checkpoints / "latest", self.checkpoints / "latest"),
+                           (self.output, newer)):
             self.succeed("-q", "train", self.config, f"run.restart={path}", f"output.dir={elsewhere}", ranks=2)
             self.assertEqual(self.outcome(elsewhere), expected, path)
             self.assertEqual(self.report(elsewhere)["restart"]["checkpoint"], str(used))
@@ -323,6 +324,8 @@ class Named(RestartTest):
         empty.mkdir()
         self.fail_with(2, ["run.restart", "no checkpoint in that folder"], "train", self.config, f"run.restart={empty}")
         self.fail_with(3, [str(self.graph), "is no checkpoint"], "train", self.config, f"run.restart={self.graph}", ranks=2)
+        os.mkfifo(empty / "pipe")
+        self.fail_with(3, ["pipe: is a pipe, not a file"], "train", self.config, f"run.restart={empty}/pipe", timeout=20)
         (empty / "epoch-0001-step-000001.h5").write_bytes(b"")
         self.fail_with(3, ["empty", "is whole"], "train", self.config, f"run.restart={empty}")
         self.assertFalse(self.output.exists(), "nothing is written for a run that cannot start")

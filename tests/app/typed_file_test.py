@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from tests.app.digest_test import dataset_digest, mix, names_of, stated
-from tests.app.program import ProgramTest, espalier
+from tests.app.program import ProgramTest, awkward_graph, espalier
 
 # Two authors (0, 1), three papers (2 to 4), nobody of type editor, one journal (5). Relations: writes, cites, rev_writes, in, edits.
 # Row:                    0: rev_writes | 1: rev_writes | 2: writes, cites | 3: writes     | 4: nothing | 5: in
@@ -346,6 +346,19 @@ class Refuse(TypedFile):
             self.fail_with(3, [words], "info", self.graph, ranks=2)
         write_typed(self.graph, **{name: np.zeros((3, 0), np.float32)})
         self.assertNotIn("writes.paper: 3 x", self.succeed("info", self.graph))
+
+    def test_what_is_of_no_type(self):
+        numbers, types = np.zeros((3, 2), np.float32), "none of the vertex types author, paper, editor, journal"
+        for name, value in (("nodes/papers/features", numbers), ("nodes/papers/labels", np.zeros(3, np.int32)), ("split/papers/train", np.arange(2)),
+                            ("nodes/features", numbers), ("nodes/labels", np.zeros(6, np.int32)), ("split/test", np.arange(2))):
+            write_typed(self.graph, **{name: value})
+            self.refuse(f"there is a dataset /{name}, but it is of {types}", ranks=(1, 3) if name == "nodes/papers/features" else (1,))
+        write_typed(self.graph, **{"nodes/papers/titles": np.arange(3), "nodes/paper/years": np.arange(3)})
+        self.succeed("info", self.graph)
+        awkward_graph(self.graph)
+        with h5py.File(self.graph, "r+") as file:
+            file["nodes/paper/features"] = numbers
+        self.refuse("there is a dataset /nodes/paper/features, but in a file without types it is called /nodes/features", ranks=(1,))
 
     def test_vertices_of_types(self):
         features = np.zeros((3, 3), np.float32)

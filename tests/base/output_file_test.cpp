@@ -97,13 +97,13 @@ TEST_F(OutputFileTest, WhatIsNoFileIsRefused) {
                       })
                   .find("is a device"),
               std::string::npos);
-    EXPECT_NE(message(ExitCode::kInput,
+    EXPECT_NE(message(ExitCode::kUsage,
                       [&] {
                         check_output({folder_, overwrite});
                       })
                   .find("is a folder"),
               std::string::npos);
-    EXPECT_NE(message(ExitCode::kInput,
+    EXPECT_NE(message(ExitCode::kUsage,
                       [&] {
                         check_output({folder_ + "/no/x", overwrite});
                       })

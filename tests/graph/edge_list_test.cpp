@@ -123,43 +123,53 @@ EdgeList<std::int32_t> random_list(std::mt19937_64& random, std::int64_t n, std:
   return list;
 }
 
-TEST(EdgeList, AnEntryHasTheFeaturesOfItsFirstEdge) {
-  const auto edges = list<std::int32_t>({{2, 5}, {4, 5}, {2, 5}, {5, 4}, {6, 6}, {4, 5}, {6, 6}});
-  for (const bool symmetrize : {false, true}) {
-    auto copy = edges;
-    EdgeCounts counts;
-    const EdgeOptions options{symmetrize};
-    const RowRange rows = symmetrize ? RowRange{0, 8} : RowRange{4, 7};
-    const auto a = build_rows(copy, rows, 8, options, counts);
-    // By row: 2 <- 5; 4 <- 5; 5 <- 2, 4; 6 <- 6.
-    EXPECT_EQ(first_edges(edges, rows, options, a),
-              symmetrize ? Buffer<std::int64_t>({0, 3, 0, 1, 4}) : Buffer<std::int64_t>({3, 0, 1, 4}));
-  }
+TEST(EdgeList, AnEntryHasTheFeaturesOfTheEdgeWhoseWeightItHas) {
+  const auto edges =
+      list<std::int32_t>({{2, 5}, {4, 5}, {2, 5}, {5, 4}, {6, 6}, {4, 5}, {6, 6}}, {1, 2, 1, 5, 3, 5, 4});
+  for (const bool symmetrize : {false, true})
+    for (const auto how : {Duplicates::kSum, Duplicates::kFirst, Duplicates::kMax}) {
+      auto copy = edges;
+      EdgeCounts counts;
+      const EdgeOptions options{symmetrize, false, how};
+      const RowRange rows = symmetrize ? RowRange{0, 8} : RowRange{4, 7};
+      const auto a = build_rows(copy, rows, 8, options, counts);
+      // By row: 2 <- 5; 4 <- 5; 5 <- 2, 4; 6 <- 6.
+      const auto of_first =
+          symmetrize ? Buffer<std::int64_t>{0, 1, 0, 1, 4} : Buffer<std::int64_t>{3, 0, 1, 4};
+      const auto of_max = symmetrize ? Buffer<std::int64_t>{0, 3, 0, 3, 6} : Buffer<std::int64_t>{3, 0, 5, 6};
+      EXPECT_EQ(feature_edges(edges, rows, options, a), how == Duplicates::kMax ? of_max : of_first);
+    }
 }
 
 // The oracle looks at the whole list for each entry.
-TEST(EdgeList, FirstEdgesOfRandomLists) {
+TEST(EdgeList, FeatureEdgesOfRandomLists) {
   const auto seed = test_seed(41);
   SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={}", seed));
   std::mt19937_64 random(seed);
-  for (int trial = 0; trial < 200; ++trial) {
+  for (int trial = 0; trial < 300; ++trial) {
     const auto n = static_cast<std::int64_t>(1 + random() % 12);
-    const EdgeOptions options{random() % 2 == 0, random() % 2 == 0};
-    const auto edges = random_list(random, n, random() % 60, false);
+    const auto how = std::array{Duplicates::kSum, Duplicates::kMax, Duplicates::kFirst}[random() % 3];
+    const EdgeOptions options{random() % 2 == 0, random() % 2 == 0, how};
+    const auto edges = random_list(random, n, random() % 60, random() % 2 == 0);
     auto copy = edges;
     EdgeCounts counts;
     const auto a = build_rows(copy, {0, n}, n, options, counts);
-    const auto first = first_edges(edges, {0, n}, options, a);
-    ASSERT_EQ(first.size(), a.indices.size());
-    const auto find = [&](std::int64_t u, std::int64_t v) {
-      std::int64_t e = 0;
-      while (e < std::ssize(edges.sources) && (edges.sources[e] != u || edges.targets[e] != v)) ++e;
-      return e;
-    };
+    const auto found = feature_edges(edges, {0, n}, options, a);
+    ASSERT_EQ(found.size(), a.indices.size());
+    const auto weight = [&](std::int64_t e) { return edges.weights.empty() ? 1 : edges.weights[e]; };
     for (std::int64_t v = 0; v < n; ++v)
-      for (auto e = a.row_begin(v); e < a.row_end(v); ++e) {
-        const auto given = find(a.indices[e], v), reversed = find(v, a.indices[e]);
-        EXPECT_EQ(first[e], given < std::ssize(edges.sources) ? given : reversed);
+      for (auto place = a.row_begin(v); place < a.row_end(v); ++place) {
+        const std::int64_t u = a.indices[place];
+        std::vector<std::int64_t> between;
+        for (std::int64_t e = 0; e < std::ssize(edges.sources); ++e)
+          if ((edges.sources[e] == u && edges.targets[e] == v) ||
+              (options.symmetrize && edges.sources[e] == v && edges.targets[e] == u))
+            between.push_back(e);
+        if (how == Duplicates::kMax)
+          std::ranges::stable_sort(between, [&](auto e, auto f) { return weight(e) > weight(f); });
+        EXPECT_EQ(found[place], between.front());
+        if (a.has_values() && how != Duplicates::kSum)
+          EXPECT_EQ(a.values[place], weight(found[place])) << "one edge's weight and features";
       }
   }
 }

@@ -286,34 +286,50 @@ TEST(OrderMethods, MetisIsAskedOnlyForWhatItCanNumber) {
   }
 }
 
+// Who wants a vertex: the parts with a row that reads it, and its own.
 TEST(OrderQuality, IsThatOfAPlainCount) {
-  const auto graph = random_graph<std::int64_t>(120, 4, false, 9);
-  const auto task = task_of(test_world(), graph, 10);
-  const auto mine = order_method("random").clusters(task);
-  const auto all = test_world().all_gather_v(std::span<const std::uint16_t>(mine), "test");
-  const auto weights = weights_of_clusters(task, mine);
-  const std::vector<int> parts = {2, 3, 10};
-  const auto found = quality_of(task, mine, weights, parts);
-  ASSERT_EQ(found.size(), parts.size());
-  for (std::size_t k = 0; k < parts.size(); ++k) {
-    const auto cuts = cut_order(weights, parts[k]);
-    std::int64_t cut = 0, edges = 0, copies = 0;
-    for (std::int64_t v = 0; v < graph.rows; ++v) {
-      std::set<int> readers = {cuts.owner(all[v])};
-      for (const auto u : graph.row_indices(v)) {
-        readers.insert(cuts.owner(all[u]));
-        edges += u != v;
-        cut += cuts.owner(all[u]) != cuts.owner(all[v]);
+  for (const std::uint64_t seed : {9, 10, 11}) {
+    const auto graph = random_graph<std::int64_t>(120, 4, false, seed);
+    auto task = task_of(test_world(), graph, 10);
+    task.edges += 77;  // of a typed graph, entries that several relations have are read once
+    const auto mine = order_method("random").clusters(task);
+    const auto all = test_world().all_gather_v(std::span<const std::uint16_t>(mine), "test");
+    const auto weights = weights_of_clusters(task, mine);
+    const std::vector<int> parts = {2, 3, 10};
+    const auto found = quality_of(task, mine, weights, parts);
+    ASSERT_EQ(found.size(), parts.size());
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      const auto cuts = cut_order(weights, parts[k]);
+      std::int64_t cut = 0, edges = 0;
+      std::set<std::pair<std::int64_t, int>> wanted;
+      for (std::int64_t v = 0; v < graph.rows; ++v) {
+        const int own = cuts.owner(all[v]);
+        wanted.insert({v, own});
+        for (const auto u : graph.row_indices(v)) {
+          wanted.insert({u, own});
+          edges += u != v;
+          cut += cuts.owner(all[u]) != own;
+        }
       }
-      copies += std::ssize(readers);
+      EXPECT_EQ(found[k].parts, parts[k]);
+      EXPECT_DOUBLE_EQ(found[k].cut, static_cast<double>(cut) / static_cast<double>(edges));
+      EXPECT_DOUBLE_EQ(found[k].replication, static_cast<double>(wanted.size()) / 120.0);
+      EXPECT_EQ(found[k].balances, balances_of(weights, cuts));
     }
-    EXPECT_EQ(found[k].parts, parts[k]);
-    EXPECT_DOUBLE_EQ(found[k].cut, static_cast<double>(cut) / static_cast<double>(edges));
-    EXPECT_DOUBLE_EQ(found[k].replication, static_cast<double>(copies) / 120.0);
-    EXPECT_EQ(found[k].balances, balances_of(weights, cuts));
   }
   EXPECT_EQ(shown_parts(10), (std::vector<int>{2, 4, 8}));
   EXPECT_EQ(shown_parts(1), std::vector<int>{});
+}
+
+// 200 vertices that read one: it is in two parts, all others in one.
+TEST(OrderQuality, AStarIsOneVertexInTwoParts) {
+  std::set<std::pair<std::int64_t, std::int64_t>> star;
+  for (std::int64_t v = 1; v < 200; ++v) star.insert({v, 0});
+  const auto graph = of_edges(200, star);
+  const auto task = task_of(test_world(), graph, 200);
+  const auto mine = order_method("block").clusters(task);
+  const std::vector<int> parts = {2};
+  EXPECT_DOUBLE_EQ(quality_of(task, mine, weights_of_clusters(task, mine), parts)[0].replication, 1.005);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ struct AuditCase {
         const long double r = kept(static_cast<std::int64_t>(k), j), h = exact[layer](held[k].vertex, j);
         apart += (r - h) * (r - h), norm += h * h, kept_norm += r * r, product += r * h;
       }
-      errors.push_back(norm == 0 ? 65536.0 : static_cast<double>(std::sqrt(apart / norm)));
+      errors.push_back(norm == 0 ? 1.0 : static_cast<double>(std::sqrt(apart / norm)));
       if (norm > 0) cosines += static_cast<double>(product / std::sqrt(norm * kept_norm));
     }
     std::ranges::sort(errors);
@@ -113,6 +113,32 @@ TEST(HistoryAudit, RowsSideBySide) {
   const auto& world = test_world();
   for (const bool all_on_last : {false, true})
     for (const bool by_map : {false, true}) expect_audited(world, all_on_last, by_map);
+}
+
+// Eight rows of vertices 0 to 7, of age 1: alike, half away, and what is or was nothing.
+TEST(HistoryAudit, RowsOfZeros) {
+  const auto& world = test_world();
+  const std::vector<std::array<float, 4>> kept_and_exact = {{3, 4, 3, 4},   {0, 0, 0, 0},  {0, 0, 0, 0},
+                                                            {0, 0, 0, 0},   {5, 1, 0, 0},  {0, 0, 3, 4},
+                                                            {3, 1.5, 3, 4}, {3, 6.5, 3, 4}};
+  std::vector<HeldRow> mine;
+  Matrix<float> rows(world.rank() == 0 ? 8 : 0, 2);
+  for (std::int64_t v = 0; v < rows.rows; ++v) {
+    mine.push_back({1, v, 1});
+    std::copy_n(kept_and_exact[v].data(), 2, rows.row(v));
+  }
+  const Ownership owners(block_partition(8, world.size()));
+  std::vector<Matrix<float>> exact(2, Matrix<float>(owners.size(world.rank()), 2));
+  for (std::int64_t k = 0; k < exact[1].rows; ++k)
+    std::copy_n(kept_and_exact[owners.vertex(world.rank(), k)].data() + 2, 2, exact[1].row(k));
+  const auto found = audit_held(world, mine, rows, owners, exact, "audit");
+  ASSERT_EQ(found.size(), 1U);
+  const auto& error = *found[0].error;
+  EXPECT_NEAR(error.mean, (4 * 0.0 + 1 + 1 + 0.5 + 0.5) / 8, 1e-7);
+  EXPECT_EQ(error.median, 0);
+  EXPECT_NEAR(error.p90, 1, 0.05);
+  EXPECT_NEAR(error.cosine, (4 + 0 + 0 + 15 / (5 * std::hypot(3, 1.5)) + 35 / (5 * std::hypot(3, 6.5))) / 8,
+              1e-6);
 }
 
 TEST(HistoryAudit, NothingHeld) {

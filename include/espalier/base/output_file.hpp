@@ -23,15 +23,14 @@ std::string other_than_file(const std::string& path);
 /// Throws UserError(kUsage) when `path` is a device, a pipe or a socket.
 void check_is_file(const std::string& path);
 
-/// Can `output` be written? Throws UserError(kInput) when it is a folder, or its folder is not
-/// there or takes no file; UserError(kUsage) when it is a device, a pipe or a socket, or exists and
-/// may not be replaced.
+/// Can `output` be written? Throws UserError(kUsage) when it is a folder, a device, a pipe or a
+/// socket, exists and may not be replaced, or its folder is not there or takes no file.
 void check_output(const OutputFile& output);
 
 /// Gives the finished file `temporary`, which lies beside it, the name of `output`. Throws
 /// UserError(kUsage) when a file that may not be replaced has appeared there meanwhile; the
-/// finished one then stays, and the message names it. Throws UserError(kInput) when the system
-/// refuses; then `temporary` is still there.
+/// finished one then stays, and the message names it; or when the system refuses: `temporary` is
+/// still there then.
 void put_in_place(const std::string& temporary, const OutputFile& output);
 
 }  // namespace espalier

@@ -84,11 +84,12 @@ Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_
                       const EdgeOptions& options, EdgeCounts& counts);
 
 /// For each entry of what build_rows() makes of the edges, the edge that it has its features from:
-/// the first in the list from its column to its row; with symmetrize, where there is none, the
-/// first from its row to its column.
+/// of those that meet there, with symmetrize in either direction, the one whose weight it has
+/// (kMax: the first of the largest weight), the first in the list where there are no weights or
+/// they are added up.
 template <class Index>
-Buffer<std::int64_t> first_edges(const EdgeList<Index>& edges, const RowRange& range,
-                                 const EdgeOptions& options, const Csr<Index>& matrix);
+Buffer<std::int64_t> feature_edges(const EdgeList<Index>& edges, const RowRange& range,
+                                   const EdgeOptions& options, const Csr<Index>& matrix);
 
 /// How many entries (v,u) of a square matrix have no entry (u,v)? Rows ascending; weights are not
 /// looked at.

@@ -37,7 +37,7 @@ struct GraphDescription {
 
 class GraphWriter {
  public:
-  /// Collective. Creates the temporary. Every member throws UserError(kInput) on every rank when
+  /// Collective. Creates the temporary. Every member throws UserError(kUsage) on every rank when
   /// the disk refuses, this one also as check_output() does.
   GraphWriter(const Communicator& comm, const OutputFile& output);
   /// Collective. Removes the temporary unless commit() succeeded.
@@ -112,7 +112,7 @@ class GraphWriter {
 };
 
 /// Collective. Writes digests of what a file holds, all of it known, into the file, in place of
-/// those that stand there. Throws UserError(kInput) when it cannot be written.
+/// those that stand there. Throws UserError(kUsage) when it cannot be written.
 void write_digests(const Communicator& comm, const std::string& path, const ContentDigests& digests);
 
 }  // namespace espalier

@@ -15,7 +15,7 @@ namespace espalier::hdf5 {
 
 class Output {
  public:
-  /// Collective. Creates the temporary. Every member throws UserError(kInput) on every rank when
+  /// Collective. Creates the temporary. Every member throws UserError(kUsage) on every rank when
   /// the disk refuses, this one also as check_output() does. `comm` must outlive it.
   Output(const Communicator& comm, const OutputFile& output);
   /// Collective. Removes the temporary unless commit() succeeded. All data sets must be closed.

@@ -71,7 +71,7 @@ class RowFile {
   /// The same for what the logits of these vertices predict.
   void write_predictions(std::int64_t first, const Matrix<float>& logits);
 
-  /// Collective. Throws UserError(kInput) on every rank when a write has failed on any.
+  /// Collective. Throws UserError(kUsage) on every rank when a write has failed on any.
   void check();
 
   /// Collective, once all is written. `describe` adds attributes to the root of the file, the same

@@ -62,7 +62,7 @@ struct Order {
 std::optional<std::uint64_t> pattern_digest(const ContentDigests& content);
 
 /// Collective. Writes an order; `mine`: the clusters of even_range(nodes, comm.size(),
-/// comm.rank()). UserError(kInput) on every rank when the disk refuses.
+/// comm.rank()). UserError(kUsage) on every rank when the disk refuses.
 void write_order(const Communicator& comm, const OutputFile& output, const OrderInfo& info,
                  std::span<const std::uint16_t> mine);
 

@@ -11,9 +11,10 @@ namespace espalier {
 
 struct PartsQuality {
   int parts = 0;
-  double cut = 0;  ///< of the edges, the fraction whose ends are in different parts; no loops
-  /// The mean over vertices of how many parts have one of its row's vertices, or itself: in a
-  /// symmetric graph, the parts that read it or own it.
+  /// Of the edges, the fraction whose ends are in different parts; no loops, and what several
+  /// relations join counts once.
+  double cut = 0;
+  /// The mean over vertices of how many parts want it: own it, or have a row that reads it.
   double replication = 1;
   std::array<double, kBalanceNames.size()> balances{};
   std::vector<double> type_balances = {};  ///< [2 types] as type_balances_of
@@ -23,7 +24,8 @@ struct PartsQuality {
 std::vector<int> shown_parts(int clusters);
 
 /// Collective. Reads the task's graph once more, in pieces of bounded size. `mine`: the clusters of
-/// my vertices; 2 bytes per vertex of the graph are taken on every rank.
+/// my vertices; 2 bytes per vertex of the graph are taken on every rank, and a bit for each of
+/// `parts` per vertex of its own.
 std::vector<PartsQuality> quality_of(const OrderTask& task, std::span<const std::uint16_t> mine,
                                      const ClusterContents& contents, std::span<const int> parts);
 

@@ -3,7 +3,8 @@
 //
 // Of a kept row r and the exact one h, both before dropout:
 //
-//     error   ||r - h|| / ||h||           what sampling and dropout below it change is part of it
+//     error   ||r - h|| / ||h||           what sampling and dropout below it change is part of it;
+//                                         of two rows of zeros 0, where h alone is zeros 1
 //     cosine  <r, h> / (||r|| ||h||)      as in figure 3 of FreshGNN; two rows of zeros: 1
 //
 // Rows are counted by layer and by age, of ages from 2^k to 2^(k+1) - 1 together. Numbers are sums

@@ -89,6 +89,11 @@ class TrainingHistoryOn {
 
   /// Is there anything to read or to write in a step of this number, from 0?
   bool works(std::int64_t step) const { return can_hit_ && step >= history_.start; }
+  /// Will it work in a later step?
+  bool waits(std::int64_t step) const { return can_hit_ && step < history_.start; }
+  /// What a step before history.start adds to the counts of its epoch: all of its minibatches was
+  /// computed. With kind = "variate" nobody knows what would have been asked for.
+  HistoryCounts counts_before_start(std::span<const MinibatchOn<Space>> minibatches) const;
   /// Does `begin` use the sampler of whole rows, and so the grid that it is over?
   bool draws() const { return whole_rows_ != nullptr; }
 
