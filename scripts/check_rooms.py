@@ -6,6 +6,9 @@ only app/ may test whether CUDA was built; only base/ and comm/ have types of th
 leaves is one template for all spaces; every folder is a room; a file name stands in one room.
 Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
+
+What a job is refused for stands in one table, src/app/job_check.cpp: in the rooms where jobs run no other file may ask the checks
+of a graph's data or memory, or say that splits, labels, features or memory are not as a job needs them.
 """
 
 import pathlib
@@ -15,6 +18,12 @@ import sys
 TESTS_CUDA = re.compile(r"#\s*(el)?if.*ESPALIER_WITH_CUDA")
 FORBIDDEN = [(re.compile(r"\b(MPI_[A-Z]\w+|nccl[A-Z]\w+)"), "comm", "names MPI or NCCL"),
              (TESTS_CUDA, "app", "tests whether CUDA was built")]
+JOB_CHECK = "job_check.cpp"
+JOB_ROOMS = ("feature", "nn", "train", "infer", "plan", "app")
+NO_JOBS = ("import.cpp", "digest.cpp", "info.cpp", "generate.cpp", "partition.cpp", "typed_page.cpp")  # commands that look at files alone
+DATA_CHECK = re.compile(r"^(?!void ).*\b(check_(splits|labels|edge_features|sampler_keys|model_keys|history)|memory_error)\(")
+OWN_CHECK = re.compile(r"\.check = check_\w+")  # a task answers for its labels; the table asks it
+ABOUT_DATA = re.compile(r"\b(usage|input|memory)_error\(\s*\"[^;]*(/split/|/edges|/nodes/features|does not fit: |edge weights)")
 DEVICE_TYPE = re.compile(r"\b(class|struct|using) Device\w+")
 
 TOPS = ("include/espalier", "src")
@@ -35,8 +44,27 @@ def problems_of(path, room, rooms):
                 yield f"{path}:{line}: {what}; only {owner}/ may"
         if room not in ("base", "comm") and DEVICE_TYPE.search(content):
             yield f"{path}:{line}: a type for GPUs alone; make it a template over the space"
+        if path.suffix != ".hpp" and checks_a_job(path, room) and DATA_CHECK.search(content):
+            yield f"{path}:{line}: a check of a job outside of the table in {JOB_CHECK}"
         if hides_cuda(path, content):
             yield f"{path}:{line}: hides a test of whether CUDA was built; only .cpp files and their NAME_on_gpu.hpp may"
+
+
+def checks_a_job(path, room):
+    """May a job be judged here, where it must not be?"""
+    return room in JOB_ROOMS and path.name != JOB_CHECK and not (room == "app" and path.name in NO_JOBS)
+
+
+def refusals_of(path, room):
+    """Messages about the data of a job that stand elsewhere."""
+    if not checks_a_job(path, room):
+        return
+    text = without_comments(path.read_text())
+    if OWN_CHECK.search(text):
+        return
+    for found in ABOUT_DATA.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        yield f"{path}:{line}: refuses a job for its data outside of the table in {JOB_CHECK}"
 
 
 def hides_cuda(path, line):
@@ -57,6 +85,7 @@ def main():
                 continue
             for path in sorted(folder.rglob("*.[ch]*")):
                 problems += problems_of(path, folder.name, rooms)
+                problems += refusals_of(path, folder.name)
     room_of = {}
     for path in sorted(path for top in TOPS for path in pathlib.Path(top).glob("*/*.[ch]*")):
         other = room_of.setdefault(path.name, path.parent.name)

@@ -72,9 +72,6 @@ bool changes_the_network(const std::string& key) {
 }
 
 Network<float> network_of(const Job& job, const TrainedWeights& weights, const std::string& path) {
-  if (input_of(job).width == 0)
-    input_error("{}: the graph has no features (/nodes/features), and model.embedding is 0",
-                job.config.graph.file);
   Network<float> network(network_shape(job.config.model, input_of(job), weights.graph.classes), 0);
   take_tensors(job.cpu, weights.tensors, path, network);
   const auto trained = parse_saved_config(weights.config, path);
@@ -320,7 +317,7 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   const Watchdog watchdog(config.run.stall_minutes);
   note_consequence("nothing was written; the same command starts again");
   auto weights = read_named_weights(world, arguments.checkpoint);
-  auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes);
+  auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes, arguments.metrics);
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   auto network = network_of(job, weights, arguments.checkpoint);
   const auto layer = layer_of(arguments, network.stages());

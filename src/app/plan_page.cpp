@@ -107,16 +107,16 @@ std::string memory_table(const Plan& plan) {
 }
 
 std::string choices(const Plan& plan) {
-  const double has = static_cast<double>(plan.job.host_memory);
+  const double has = static_cast<double>(plan.offer.bytes);
   const auto& fullest = plan.memory.fullest();
-  std::string text = fmt::format("  peak {} ({}), a rank has {} ({}): {}\n",
-                                 bytes_in_words(plan.memory.bytes()), fullest.name, bytes_in_words(has),
-                                 plan.memory_source, plan.memory.bytes() <= has ? "fits" : "DOES NOT FIT");
+  std::string text = fmt::format("  peak {} ({}), a rank has {} ({})\n", bytes_in_words(plan.memory.bytes()),
+                                 fullest.name, bytes_in_words(has), plan.offer.source);
+  text += fmt::format("  judged by degrees, as a run is, {}: {}\n", bytes_in_words(plan.judged_bytes),
+                      plan.does_not_fit.empty() ? "fits" : "DOES NOT FIT");
   if (plan.job.gpu)
-    text += fmt::format(
-        "  of its GPU {} without minibatches, it has {}: {}\n", bytes_in_words(plan.device_bytes()),
-        bytes_in_words(static_cast<double>(plan.job.device_memory)),
-        plan.device_bytes() <= static_cast<double>(plan.job.device_memory) ? "fits" : "DOES NOT FIT");
+    text +=
+        fmt::format("  of its GPU {} without minibatches, it has {}\n", bytes_in_words(device_bytes(plan)),
+                    bytes_in_words(static_cast<double>(plan.job.device_memory)));
   constexpr std::size_t kShown = 6;
   std::int64_t largest = 0;
   std::string list;
@@ -248,8 +248,9 @@ std::string plan_json(const Plan& plan) {
   json["epochs"] = Json::array({epoch});
 
   Json details;
-  details["fits"] = plan.fits();
-  details["memory_per_rank"] = plan.job.host_memory;
+  details["fits"] = plan.does_not_fit.empty();
+  details["judged_bytes"] = std::llround(plan.judged_bytes);
+  details["memory_per_rank"] = plan.offer.bytes;
   details["drawn"] = plan.work.drawn;
   details["relative_error"] = plan.work.relative_error;
   for (const auto& phase : plan.memory.phases)

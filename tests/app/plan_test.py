@@ -162,7 +162,7 @@ class Choices(PlanTest):
         for command, job in itertools.product(("sample", "train"), (("run.memory_limit=8GB",), ("run.memory_limit=1MB",),
                                                                     ("run.memory_limit=900KB", "model.kind=gcn"),
                                                                     ("run.memory_limit=600KB", "sampler.batch_size=9", "sampler.kind=labor"))):
-            job = (*job, "grid.replication=auto", "sampler.bulk=auto")
+            job = (*job, "grid.replication=auto", "sampler.bulk=auto", "run.memory_check=warn")
             self.succeed("-q", command, self.config, *job, ranks=4)
             run = self.report(self.output)
             options = ("--sampling",) if command == "sample" else ()
