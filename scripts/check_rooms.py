@@ -7,6 +7,9 @@ leaves is one template for all spaces; every folder is a room; a file name stand
 (base/config_keys.cpp) is the only list of keys: no other file names more than two, nor compares how a key begins.
 Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
+
+What a job is refused for stands in one table, src/app/job_check.cpp: in the rooms where jobs run no other file may ask the checks
+of a graph's data or memory, or say that splits, labels, features or memory are not as a job needs them.
 """
 
 import pathlib
@@ -16,6 +19,12 @@ import sys
 TESTS_CUDA = re.compile(r"#\s*(el)?if.*ESPALIER_WITH_CUDA")
 FORBIDDEN = [(re.compile(r"\b(MPI_[A-Z]\w+|nccl[A-Z]\w+)"), "comm", "names MPI or NCCL"),
              (TESTS_CUDA, "app", "tests whether CUDA was built")]
+JOB_CHECK = "job_check.cpp"
+JOB_ROOMS = ("feature", "nn", "train", "infer", "plan", "app")
+NO_JOBS = ("import.cpp", "digest.cpp", "info.cpp", "generate.cpp", "partition.cpp", "typed_page.cpp")  # commands that look at files alone
+DATA_CHECK = re.compile(r"^(?!void ).*\b(check_(splits|labels|edge_features|sampler_keys|model_keys|history)|memory_error)\(")
+OWN_CHECK = re.compile(r"\.check = check_\w+")  # a task answers for its labels; the table asks it
+ABOUT_DATA = re.compile(r"\b(usage|input|memory)_error\(\s*\"[^;]*(/split/|/edges|/nodes/features|does not fit: |edge weights)")
 DEVICE_TYPE = re.compile(r"\b(class|struct|using) Device\w+")
 
 KEY_TABLE = pathlib.Path("src/base/config_keys.cpp")
@@ -39,6 +48,8 @@ def problems_of(path, room, rooms):
                 yield f"{path}:{line}: {what}; only {owner}/ may"
         if room not in ("base", "comm") and DEVICE_TYPE.search(content):
             yield f"{path}:{line}: a type for GPUs alone; make it a template over the space"
+        if path.suffix != ".hpp" and checks_a_job(path, room) and DATA_CHECK.search(content):
+            yield f"{path}:{line}: a check of a job outside of the table in {JOB_CHECK}"
         if hides_cuda(path, content):
             yield f"{path}:{line}: hides a test of whether CUDA was built; only .cpp files and their NAME_on_gpu.hpp may"
 
@@ -72,6 +83,7 @@ def main():
             for path in sorted(folder.rglob("*.[ch]*")):
                 problems += problems_of(path, folder.name, rooms)
                 problems += second_list_of_keys(path, keys)
+                problems += refusals_of(path, folder.name)
     room_of = {}
     for path in sorted(path for top in TOPS for path in pathlib.Path(top).glob("*/*.[ch]*")):
         other = room_of.setdefault(path.name, path.parent.name)

@@ -68,9 +68,6 @@ TrainedWeights read_named_weights(const Communicator& world, const std::string& 
 }
 
 Network<float> network_of(const Job& job, const TrainedWeights& weights, const std::string& path) {
-  if (input_of(job).width == 0)
-    input_error("{}: the graph has no features (/nodes/features), and model.embedding is 0",
-                job.config.graph.file);
   for (const auto& key : changed_keys(parse_saved_config(weights.config, path), job.config, job.graph))
     if (changes_network(key))
       usage_error("{} is of another network: {}; put the key back", path, in_words(key));
@@ -319,7 +316,7 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   const Watchdog watchdog(config.run.stall_minutes);
   note_consequence("nothing was written; the same command starts again");
   auto weights = read_named_weights(world, arguments.checkpoint);
-  auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes);
+  auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes, arguments.metrics);
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   auto network = network_of(job, weights, arguments.checkpoint);
   const auto layer = layer_of(arguments, network.stages());

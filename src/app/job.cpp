@@ -21,16 +21,6 @@
 
 namespace espalier {
 
-namespace {
-
-std::int64_t checked_replication(std::int64_t replication, int ranks) {
-  if (replication > ranks)
-    usage_error("grid.replication = {} is more than the number of ranks, {}", replication, ranks);
-  return replication;
-}
-
-}  // namespace
-
 Config load_job_config(const Communicator& world, const JobArguments& arguments) {
   note_activity("reading the config");
   std::string text;
@@ -39,71 +29,13 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   });
   text = world.broadcast_text(text, 0, "setup");
   auto config = parse_config(text, arguments.config, arguments.overrides);
-  check_sampler_keys(sampler_kind_of(config.sampler.kind), config.sampler.weighted, config.sampler.mode,
-                     has_own_weights(config.model));
-  check_model_keys(config);
-  check_history(config);
-  check_shape(network_shape(config.model, 1, 1));
-  matrix_form(config);
-  metric_of(config.train);
-  if (config.sampler.batches == "local" && config.graph.order.empty())
-    usage_error(
-        "{}: sampler.batches = \"local\" takes neighbours of graph.order, which is missing; make one with "
-        "`espalier partition`, or use \"uniform\"",
-        arguments.config);
+  check_job(Moment::kConfig, {.world = world, .config = config, .source = arguments.config});
   if (config.graph.file.empty() && !arguments.dry_run)
     usage_error(
         "{}: {}graph.file is missing; name a file that `espalier import` or `espalier generate` wrote, here "
         "or as graph.file=PATH on the command line",
         arguments.config, text.find_first_not_of(" \t\r\n") == std::string::npos ? "is empty, and " : "");
   return config;
-}
-
-// Throws UserError(kUsage, kInput) where features of edges are asked for that are not there.
-static void check_edge_features(const GraphInfo& graph, const Config& config) {
-  if (!config.model.edge_features || edge_table(graph).width > 0) return;
-  if (graph.schema.relations().size() > 1 && !sees_relations(config))
-    usage_error(
-        "model.edge_features = true: model.kind = {} takes edges of several relations for one, which then "
-        "have no features; use rgat or hgt for {}",
-        config.model.kind, config.graph.file);
-  input_error(
-      "model.edge_features = true, but {} has no features of edges (/edges); import the graph with some, or "
-      "use false",
-      config.graph.file);
-}
-
-// Of a graph with types.
-static void check_types(const GraphInfo& graph, const Config& config) {
-  if (graph.target < 0)
-    input_error(
-        "{}: several vertex types have labels, or none has; say with graph.target which one is meant ({})",
-        config.graph.file, graph.schema.type_names());
-  if (!config.graph.target.empty() && !graph.has_labels)
-    input_error("graph.target = \"{}\": {} has no labels for this vertex type (/nodes/{}/labels)",
-                config.graph.target, config.graph.file, config.graph.target);
-  if (!config.sampler.relation_fanout.empty() && !sees_relations(config))
-    usage_error(
-        "sampler.relation_fanout has no meaning with model.kind = {}, which ignores relations; leave it out",
-        config.model.kind);
-  if (const auto tables = input_tables(graph, config.model.embedding);
-      config.model.embedding > 0 && !tables.back().learnt)
-    usage_error("model.embedding has no meaning for {}, {} features; leave it out", config.graph.file,
-                graph.types.size() > 1 ? "whose types all have" : "which has");
-  if (matrix_form(config) == MatrixForm::kMeanOfSelf && sees_relations(config) && !graph.schema.plain())
-    usage_error(
-        "sampler.mode = reference has no meaning with several relations, which have no self loops; use "
-        "debiased or paper");
-}
-
-void check_graph(const GraphInfo& graph, const Config& config) {
-  check_types(graph, config);
-  if (graph.train == 0)
-    input_error("{}: /split/train is empty or absent; import the graph with a split", config.graph.file);
-  if (config.sampler.weighted && !has_own_weights(config.model) && !graph.weighted)
-    input_error(
-        "sampler.weighted = true, but {} has no edge weights; import it with --edge-weight, or use false",
-        config.graph.file);
 }
 
 void check_order(const OrderInfo& order, const GraphFile& file, const std::string& path) {
@@ -126,18 +58,8 @@ GraphView view_of(const Config& config) {
 // Collective. The groups of local batches: stretches of the order.
 static std::shared_ptr<const BatchGroups> groups_of_job(const Order& order, const GraphFile& file,
                                                         const Config& config) {
-  const auto count = config.sampler.groups;
-  const auto training = file.read_split(Split::kTrain);
-  if (count > std::ssize(training))
-    usage_error("sampler.groups = {}: {} has {}; give fewer groups", count, file.path(),
-                counted(std::ssize(training), "training vertex"));
-  if (count > order.info.clusters())
-    usage_error(
-        "sampler.groups = {}: {} has {}; give fewer groups, or make an order of more "
-        "(`espalier partition --clusters`)",
-        count, config.graph.order, counted(order.info.clusters(), "cluster"));
   return std::make_shared<const BatchGroups>(
-      group_batches(order, training, static_cast<std::int32_t>(count)));
+      group_batches(order, file.read_split(Split::kTrain), static_cast<std::int32_t>(config.sampler.groups)));
 }
 
 std::optional<Order> read_job_order(const Communicator& world, const Config& config, const GraphFile& file) {
@@ -179,7 +101,7 @@ JobSize size_of(const Job& job, std::int64_t ranks) {
           .host_memory = job.memory_limit,
           .gpu = job.device.gpu != nullptr,
           .device_memory = job.device.memory,
-          .samples_ahead = job.sampling_grid != nullptr,
+          .samples_ahead = job.samples_ahead,
           .order = job.owners.order.value_or(OrderInfo())};
 }
 
@@ -216,7 +138,7 @@ std::int64_t evaluation_memory(const Job& job) {
 }
 
 Job open_job(const Communicator& world, const Config& config, JobKind kind,
-             std::optional<std::int64_t> classes) {
+             std::optional<std::int64_t> classes, bool judges) {
   Job job;
   set_memory_advice(
       "use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or model.hidden");
@@ -230,34 +152,48 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
                          : parse_bytes(config.run.memory_limit, "run.memory_limit");
   job.memory_limit = world.all_reduce(job.memory_limit, Reduction::kMin, "setup");
   job.device = choose_device(world, node, config);
+  job.samples_ahead = kind == JobKind::kTrain && config.run.overlap && threads_may_communicate();
 
   note_activity("opening the graph file");
   job.file = std::make_unique<GraphFile>(world, config.graph.file, view_of(config));
   job.graph = job.file->info();
   if (classes) job.graph.classes = *classes;
   name_target(job.graph, job.config);
-  if (kind != JobKind::kInfer) check_graph(job.graph, config);
-  check_edge_features(job.graph, config);
+  JobFacts facts = {.world = world,
+                    .config = config,
+                    .kind = kind,
+                    .judges = judges,
+                    .ranks = world.size(),
+                    .file = job.file.get(),
+                    .graph = &job.graph};
+  check_job(Moment::kGraph, facts);
   const auto order = read_job_order(world, config, *job.file);
   if (order) job.owners.order = order->info;
   const auto replication =
-      checked_replication(config.grid.replication.value ? *config.grid.replication.value
-                                                        : automatic_replication(size_of(job, world.size())),
-                          world.size());
-  job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
-  own_vertices(job.owners, order, *job.file, config, job.grid->rows());
-  check_memory(size_of(job, world.size()), replication);
-  if (kind == JobKind::kTrain && config.run.overlap && threads_may_communicate())
-    job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));
+      config.grid.replication.value.value_or(automatic_replication(size_of(job, world.size())));
 
   job.config.run.threads.value = job.cpu.threads;
   job.config.run.device = job.device.name();
   job.config.grid.replication.value = replication;
-  if (kind == JobKind::kInfer) return job;
-  job.config.train.batches_per_step.value = kind == JobKind::kTrain
-                                                ? resolved_batches_per_step(job.graph, config, world.size())
-                                                : config.train.batches_per_step.value.value_or(world.size());
-  job.config.sampler.bulk.value = resolved_bulk(size_of(job, world.size()), replication);
+  if (kind != JobKind::kInfer) {
+    job.config.train.batches_per_step.value = kind == JobKind::kTrain
+                                                  ? resolved_batches_per_step(job.graph, config, world.size())
+                                                  : config.train.batches_per_step.value.value_or(world.size());
+    job.config.sampler.bulk.value = resolved_bulk(size_of(job, world.size()), replication);
+  }
+  const auto size = size_of(job, world.size());
+  facts.order = order ? &order->info : nullptr;
+  facts.size = &size;
+  check_job(Moment::kGrid, facts);
+  const auto estimated = estimate_job(world, *job.file, size, job.cpu.threads);
+  facts.estimated = &estimated;
+  facts.memory = offered_memory(world, config, node.ranks);
+  check_job(Moment::kMemory, facts);
+
+  job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
+  own_vertices(job.owners, order, *job.file, config, job.grid->rows());
+  if (job.samples_ahead)
+    job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));
   job.opened_at = seconds_since_start();
   return job;
 }

@@ -23,11 +23,12 @@
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/report.hpp"
 #include "threads.hpp"
+#include "job_check.hpp"
 
 namespace espalier {
 
 /// Collective. Rank 0 reads the config file; every rank gets the same config. Refuses what this
-/// program cannot do.
+/// program cannot do (check_job, Moment::kConfig).
 Config load_job_config(const Communicator& world, const JobArguments& arguments);
 
 /// metrics.csv of the run, on rank 0 (run_output.hpp).
@@ -44,9 +45,6 @@ struct VertexOwners {
   std::shared_ptr<const BatchGroups> groups;  ///< of training vertices, with local batches
 };
 
-/// What a job does with its graph.
-enum class JobKind { kSample, kTrain, kInfer };
-
 struct Job {
   Config asked;   ///< as the file and the command line say
   Config config;  ///< resolved: threads and replication are numbers; so are bulk and
@@ -57,6 +55,7 @@ struct Job {
   Threads threads;  ///< of cpu, and who says so
   Device device;
   std::int64_t memory_limit = 0;    ///< bytes of host memory per rank
+  bool samples_ahead = false;       ///< are two windows of minibatches in memory?
   std::unique_ptr<GraphFile> file;  ///< open until start_output
   GraphInfo graph;
   bool verified = false;            ///< was what was read checked against digests in the file?
@@ -79,10 +78,6 @@ struct Job {
 /// How a job looks at its graph.
 GraphView view_of(const Config& config);
 
-/// Throws UserError(kInput) when the graph lacks what sampling and training need of it: a training
-/// split, weights.
-void check_graph(const GraphInfo& graph, const Config& config);
-
 /// Throws UserError(kInput) when an order is of another graph, as far as that is known: before the
 /// edges were read by digests that stand in the file.
 void check_order(const OrderInfo& order, const GraphFile& file, const std::string& path);
@@ -91,7 +86,7 @@ void check_order(const OrderInfo& order, const GraphFile& file, const std::strin
 std::optional<Order> read_job_order(const Communicator& world, const Config& config, const GraphFile& file);
 
 /// Collective. Fills in who owns what on a grid with so many block rows, by the order or in ranges,
-/// and the groups of local batches. Throws UserError(kUsage) where they cannot be.
+/// and the groups of local batches.
 void own_vertices(VertexOwners& owners, const std::optional<Order>& order, const GraphFile& file,
                   const Config& config, int rows);
 
@@ -105,11 +100,11 @@ bool sees_relations(const Config& config);
 /// grid.topology.
 Topology topology_of(const Config& config);
 
-/// Collective. Opens the graph, resolves what "auto" stands for, checks that what stays in memory
-/// fits (UserError kMemory otherwise). Writes nothing. `classes`: of the network, where the graph
-/// does not say how many there are.
+/// Collective. Opens the graph, resolves what "auto" stands for, and checks the job (check_job).
+/// Writes nothing. `classes`: of the network, where the graph does not say how many there are;
+/// `judges`: will an inference be compared with labels?
 Job open_job(const Communicator& world, const Config& config, JobKind kind,
-             std::optional<std::int64_t> classes = {});
+             std::optional<std::int64_t> classes = {}, bool judges = false);
 
 /// The matrix of the job (model_matrix). Collective.
 template <class Index>

@@ -12,6 +12,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/guarded.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/process.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
@@ -379,6 +380,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is a disk that is full
   keep_freed_memory();
   espalier::Session session(&argc, &argv);
+  program_memory();
   log::set_up(session.world().rank(), log::Level::kInfo);
   watch_signals();
   meet_node_fellows(session.world());

@@ -65,7 +65,7 @@ std::string describe(const Plan& plan) {
                       plural(network_size(network_shape(graph, config)).parameters, "parameter"));
   text += fmt::format("grid     {} as {} x {}, {} topology, {}, {}\n", plural(plan.epoch.ranks, "rank"),
                       plural(plan.epoch.rows(), "block row"), plural(plan.epoch.replication, "column"),
-                      config.grid.topology, plan.threads.in_words("each"), config.run.device);
+                      config.grid.topology, plan.threads_chosen.in_words("each"), config.run.device);
   text += fmt::format(
       "epoch    {} in {} of {}, windows of {}; a minibatch has {} input rows, {} edges\n",
       plural(plan.work.batches, "batch"), plural(steps, "step"), plan.epoch.batches_per_step, plan.epoch.bulk,
@@ -108,16 +108,16 @@ std::string memory_table(const Plan& plan) {
 }
 
 std::string choices(const Plan& plan) {
-  const double has = static_cast<double>(plan.job.host_memory);
+  const double has = static_cast<double>(plan.offer.bytes);
   const auto& fullest = plan.memory.fullest();
-  std::string text = fmt::format("  peak {} ({}), a rank has {} ({}): {}\n",
-                                 bytes_in_words(plan.memory.bytes()), fullest.name, bytes_in_words(has),
-                                 plan.memory_source, plan.memory.bytes() <= has ? "fits" : "DOES NOT FIT");
+  std::string text = fmt::format("  peak {} ({}), a rank has {} ({})\n", bytes_in_words(plan.memory.bytes()),
+                                 fullest.name, bytes_in_words(has), plan.offer.source);
+  text += fmt::format("  judged by degrees, as a run is, {}: {}\n", bytes_in_words(plan.judged_bytes),
+                      plan.does_not_fit.empty() ? "fits" : "DOES NOT FIT");
   if (plan.job.gpu)
-    text += fmt::format(
-        "  of its GPU {} without minibatches, it has {}: {}\n", bytes_in_words(plan.device_bytes()),
-        bytes_in_words(static_cast<double>(plan.job.device_memory)),
-        plan.device_bytes() <= static_cast<double>(plan.job.device_memory) ? "fits" : "DOES NOT FIT");
+    text +=
+        fmt::format("  of its GPU {} without minibatches, it has {}\n", bytes_in_words(device_bytes(plan)),
+                    bytes_in_words(static_cast<double>(plan.job.device_memory)));
   constexpr std::size_t kShown = 6;
   std::int64_t largest = 0;
   std::string list;
@@ -229,7 +229,7 @@ std::string plan_json(const Plan& plan) {
   report.config_json = to_json(plan.job.config);
   report.ranks = plan.epoch.ranks;
   report.replication = plan.epoch.replication;
-  report.threads = plan.threads.count;
+  report.threads = plan.threads;
   report.device = "cpu";
   report.graph = plan.job.graph;
   report.verified = plan.job.config.graph.verify && plan.job.graph.content.file;
@@ -250,8 +250,9 @@ std::string plan_json(const Plan& plan) {
   json["epochs"] = Json::array({epoch});
 
   Json details;
-  details["fits"] = plan.fits();
-  details["memory_per_rank"] = plan.job.host_memory;
+  details["fits"] = plan.does_not_fit.empty();
+  details["judged_bytes"] = std::llround(plan.judged_bytes);
+  details["memory_per_rank"] = plan.offer.bytes;
   details["drawn"] = plan.work.drawn;
   details["relative_error"] = plan.work.relative_error;
   for (const auto& phase : plan.memory.phases)

@@ -280,6 +280,9 @@ std::vector<Key> bind_keys(Config& c) {
           .between(1, 4096),
       Key{"run.memory_limit", kCost, &c.run.memory_limit,
           "bytes per rank, as 8GiB or 500MB, or auto (the node's memory / ranks on it)"},
+      Key{"run.memory_check", kCost, &c.run.memory_check,
+          "what needs more than run.memory_limit: refuse | warn, and go on"}
+          .among({"refuse", "warn"}),
       Key{"run.overlap", kCost, &c.run.overlap,
           "train: sample and fetch ahead while a step computes; takes another run.threads cores per rank"},
       Key{"run.prefetch_steps", kCost, &c.run.prefetch_steps,

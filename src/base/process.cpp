@@ -17,6 +17,11 @@ std::int64_t process_memory(const char* field) {
   return 0;
 }
 
+std::int64_t program_memory() {
+  static const std::int64_t bytes = process_memory("VmRSS");
+  return bytes;
+}
+
 // Field 22 of /proc/PID/stat; the name, field 2, stands in brackets and may hold anything.
 std::uint64_t process_start(std::int64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");

@@ -23,16 +23,6 @@ FeatureStore read_store(const Grid& grid, const GraphFile& file, const Ownership
   return store;
 }
 
-// Columns of several types, or of several tables, have nothing in common.
-void check_standard(const GraphInfo& info) {
-  const auto featured = std::ranges::count_if(info.types, [](const auto& type) { return type.features > 0; });
-  if (info.types.size() > 1 && featured != 1)
-    usage_error(
-        "graph.feature_norm = standard has no meaning for {} types with features, whose columns differ; use "
-        "none or row",
-        featured);
-}
-
 // graph.feature_norm.
 void normalize(FeatureStore& store, const std::string& feature_norm, const Standardization& standard) {
   if (feature_norm == "row") store.normalize_rows();
@@ -48,17 +38,6 @@ void normalize(FeatureStore& store, const std::string& feature_norm, const Stand
 std::vector<FeatureStore> read_features(const Grid& grid, const GraphFile& file, const Ownership& ownership,
                                         std::span<const InputTable> tables, const std::string& feature_norm,
                                         const Standardization& standard) {
-  if (tables.empty() && file.info().types.size() > 1)
-    input_error(
-        "{}: no vertex type has features (/nodes/TYPE/features), so there is nothing to train on; "
-        "model.embedding = 64 learns rows for all of them",
-        file.path());
-  if (tables.empty())
-    input_error(
-        "{}: the graph has no features (/nodes/features), so there is nothing to train on; "
-        "model.embedding = 64 learns a row for each vertex",
-        file.path());
-  if (feature_norm == "standard") check_standard(file.info());
   std::vector<FeatureStore> stores;
   for (const auto& table : tables) {
     if (table.learnt) continue;

@@ -109,6 +109,18 @@ Buffer<float> read_weights(OpenGraphFile& h, const hdf5::Slab& slab) {
   return read_checked<float>(h, h.weights, slab, InPieces{check});
 }
 
+// Collective. Where rows [begin, end) begin among all entries, and where the last one ends.
+Buffer<std::int64_t> read_indptr(OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
+  check_range(h, begin, end);
+  // The entry behind my last row is the first of another rank, but for the very last.
+  return read_checked<std::int64_t>(
+      h, h.indptr, {begin, end + 1, 1},
+      [&](const auto& indptr) {
+        check_starts(h, h.indptr.name, begin, end, h.info.edges, "/graph/indices", indptr);
+      },
+      end < h.info.nodes || begin == end ? 1 : 0);
+}
+
 // ---- segments ----
 
 // The segments of some rows.
@@ -220,20 +232,13 @@ void merge_relations(Csr<Index>& rows) {
 template <class Index>
 Csr<Index> GraphFile::read_rows(std::int64_t begin, std::int64_t end) const {
   auto& h = *open_;
-  check_range(h, begin, end);
   if (std::is_same_v<Index, std::int32_t> && h.info.columns > std::numeric_limits<std::int32_t>::max())
     input_error("graph file {}: {} {} do not fit 32-bit ids", h.path, h.info.columns,
                 h.view.apart ? "columns of its relations" : "vertices");
   Csr<Index> rows;
   rows.rows = end - begin;
   rows.columns = h.info.nodes;
-  // The entry behind my last row is the first of another rank, but for the very last.
-  rows.indptr = read_checked<std::int64_t>(
-      h, h.indptr, {begin, end + 1, 1},
-      [&](const auto& indptr) {
-        check_starts(h, h.indptr.name, begin, end, h.info.edges, "/graph/indices", indptr);
-      },
-      end < h.info.nodes || begin == end ? 1 : 0);
+  rows.indptr = read_indptr(h, begin, end);
   Segments segments;
   if (h.info.typed) segments = read_segments(h, begin, end, rows.indptr);
   const hdf5::Slab slab{rows.indptr.front(), rows.indptr.back(), 1};
@@ -263,5 +268,26 @@ Csr<Index> GraphFile::read_rows(std::int64_t begin, std::int64_t end) const {
 
 template Csr<std::int32_t> GraphFile::read_rows(std::int64_t, std::int64_t) const;
 template Csr<std::int64_t> GraphFile::read_rows(std::int64_t, std::int64_t) const;
+
+Buffer<std::int64_t> GraphFile::read_row_sizes(std::int64_t begin, std::int64_t end) const {
+  auto sizes = read_indptr(*open_, begin, end);
+  for (std::size_t v = 0; v + 1 < sizes.size(); ++v) sizes[v] = sizes[v + 1] - sizes[v];
+  sizes.pop_back();
+  return sizes;
+}
+
+std::vector<std::int64_t> GraphFile::count_entries(std::int64_t begin, std::int64_t end) const {
+  auto& h = *open_;
+  const auto indptr = read_indptr(h, begin, end);
+  std::vector<std::int64_t> counts(h.info.schema.relations().size(), 0);
+  if (!h.info.typed) {
+    counts[0] = indptr.back() - indptr.front();
+    return counts;
+  }
+  const auto segments = read_segments(h, begin, end, indptr);
+  for (std::size_t s = 0; s < segments.relation.size(); ++s)
+    counts[segments.relation[s]] += segments.begin[s + 1] - segments.begin[s];
+  return counts;
+}
 
 }  // namespace espalier

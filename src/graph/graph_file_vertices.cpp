@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "checked_read.hpp"
+#include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
 
 namespace espalier {
@@ -248,6 +249,16 @@ void check_edge_features(const GraphFile& file, std::span<const std::int64_t> en
       input_error("graph file {}: /edges/{}/features has {} rows, but the relation has {} edges; {}",
                   file.path(), info.schema.full_name(r), of.entries, entries[r], kWriteAgain);
   }
+}
+
+void check_edge_features(const Communicator& comm, const GraphFile& file) {
+  std::vector<std::int64_t> entries(file.info().schema.relations().size(), 0);
+  in_row_parts(comm, file.info().nodes, [&](std::int64_t begin, std::int64_t end) {
+    const auto counts = file.count_entries(begin, end);
+    for (std::size_t r = 0; r < entries.size(); ++r) entries[r] += counts[r];
+  });
+  comm.all_reduce(std::span(entries), Reduction::kSum, "graph file");
+  check_edge_features(file, entries);
 }
 
 void read_everything(const Communicator& comm, const GraphFile& file) {

@@ -202,13 +202,7 @@ class OwnedReader::EdgePieces {
   }
 
   // When all was read.
-  void check_counts() const {
-    for (int r = 0; r < std::ssize(held_); ++r)
-      if (held_[r] != 0 && before_[r] != file_.info().edge_features[r].entries)
-        input_error("{}: relation {} has {} edges and features for {} of them; import the graph again",
-                    file_.path(), file_.info().schema.full_name(r), before_[r],
-                    file_.info().edge_features[r].entries);
-  }
+  void check_counts() const { check_edge_features(file_, before_); }
 
  private:
   // Of each relation the first of my entries among all; those of this call are behind it then.

@@ -1,14 +1,10 @@
 #include "espalier/plan/memory.hpp"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <limits>
 #include <numeric>
 #include <string>
 
@@ -22,32 +18,6 @@
 #include "espalier/train/training_history.hpp"
 
 namespace espalier {
-
-namespace {
-
-// The least memory.max of this process's control group (version 2) and of the groups above it.
-double control_group_limit() {
-  double least = std::numeric_limits<double>::infinity();
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    if (!line.starts_with("0::/")) continue;
-    for (std::filesystem::path group = line.substr(4);; group = group.parent_path()) {
-      std::ifstream file(std::filesystem::path("/sys/fs/cgroup") / group / "memory.max");
-      double limit = 0;
-      if (file >> limit) least = std::min(least, limit);  // "max" is no number: no limit here
-      if (group.empty()) break;
-    }
-  }
-  return least;
-}
-
-}  // namespace
-
-std::int64_t node_memory() {
-  const double machine =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  return static_cast<std::int64_t>(std::min(machine, control_group_limit()));
-}
 
 double topology_bytes(const GraphInfo& graph, bool with_values) {
   const double index = std::max(graph.nodes, graph.columns) < (std::int64_t{1} << 31) ? 4 : 8;
@@ -111,7 +81,8 @@ std::vector<std::int64_t> picks_of_rows(const SamplerShape& shape, const GraphIn
   return picks;
 }
 
-// What sampler.fanout asks for of a row, or of a layer where the sampler is layer-wise.
+}  // namespace
+
 SamplerShape shape_of_picks(const GraphInfo& graph, const Config& config, std::int64_t ranks) {
   auto shape = sampler_shape(config, graph.schema, ranks);
   if (sampler_kind_of(config.sampler.kind).layer_wise)
@@ -120,6 +91,8 @@ SamplerShape shape_of_picks(const GraphInfo& graph, const Config& config, std::i
     shape.fanout = picks_of_rows(shape, graph);
   return shape;
 }
+
+namespace {
 
 // |F[l]| of a minibatch, l = 0 .. L, as if its edges ended anywhere; what lies behind the seeds has
 // more entries than the mean, as automatic_bulk has it.
@@ -375,54 +348,6 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
                         sampler_kind_of(sampler.kind).layer_wise, sampler.batch_size, batches,
                         static_cast<int>(job.ranks), static_cast<int>(block_rows), job.graph.nodes,
                         job.graph.edges, sample_memory(job, replication));
-}
-
-namespace {
-
-// What some jobs have, as far as `bytes` counts rows that are kept.
-template <class Bytes>
-std::string what_some_have(const ResidentMemory& memory, const Bytes& bytes) {
-  std::string words;
-  if (memory.embeddings > 0) words += fmt::format("embeddings {}, ", bytes_in_words(memory.embeddings));
-  if (bytes(memory.history) > 0) words += fmt::format("history {}, ", bytes_in_words(bytes(memory.history)));
-  if (bytes(memory.cached) > 0)
-    words += fmt::format("history.memory {}, ", bytes_in_words(bytes(memory.cached)));
-  return words;
-}
-
-void check_device_memory(const JobSize& job, std::int64_t replication) {
-  const double needed = bytes_on_device(job, replication);
-  if (needed <= static_cast<double>(job.device_memory)) return;
-  const auto memory = resident(job, replication);
-  memory_error(
-      "each rank needs {} of its GPU (features {}, {}evaluation {}, model {}) and has {}; use more GPUs, a "
-      "smaller "
-      "model.hidden{}{}{}",
-      bytes_in_words(needed), bytes_in_words(features_on_device(job) ? memory.features : 0),
-      what_some_have(memory, [](const KeptRows& kept) { return kept.rows; }),
-      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
-      bytes_in_words(static_cast<double>(job.device_memory)), history_cures(job),
-      features_on_device(job) ? ", graph.features_on = \"host\"" : "",
-      replication > 1 ? fmt::format(", a grid.replication below {}", replication) : "");
-}
-
-}  // namespace
-
-void check_memory(const JobSize& job, std::int64_t replication) {
-  const double needed = bytes_on_host(job, replication);
-  if (needed <= static_cast<double>(job.host_memory))
-    return job.gpu ? check_device_memory(job, replication) : void();
-  const auto memory = resident(job, replication);
-  std::string cures = "use more ranks";
-  if (replication > 1) cures += fmt::format(", a grid.replication below {}", replication);
-  if (job.config.grid.topology == "replicated") cures += ", grid.topology = \"partitioned\"";
-  if (job.training) cures += ", a smaller model.hidden" + history_cures(job);
-  memory_error(
-      "each rank needs {} (graph {}, features {}, {}evaluation {}, model {}), but run.memory_limit is {}; {}",
-      bytes_in_words(needed), bytes_in_words(memory.topology), bytes_in_words(memory.features),
-      what_some_have(memory, [&](const KeptRows& kept) { return job.gpu ? kept.found_by : kept.all(); }),
-      bytes_in_words(memory.evaluation), bytes_in_words(memory.model),
-      bytes_in_words(static_cast<double>(job.host_memory)), cures);
 }
 
 SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int64_t ranks) {

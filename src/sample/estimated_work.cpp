@@ -2,7 +2,6 @@
 // (counted_work.hpp).
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "espalier/base/index_type.hpp"
 #include "espalier/sample/epoch_plan.hpp"
@@ -13,20 +12,20 @@ namespace espalier {
 
 namespace {
 
-DegreeMoments moments_of(std::span<const std::int64_t> degrees, std::span<const std::int64_t> fanout) {
+DegreeMoments moments_of(const DegreeHistogram& degrees, std::span<const std::int64_t> fanout) {
   DegreeMoments moments;
   double squares = 0;
   moments.picks.assign(fanout.size(), 0);
   moments.neighbour_picks.assign(fanout.size(), 0);
-  for (const auto degree : degrees) {
-    const auto d = static_cast<double>(degree);
-    moments.rows += 1;
-    moments.entries += d;
-    squares += d * d;
+  for (const auto& of : degrees) {
+    const auto d = static_cast<double>(of.degree), vertices = static_cast<double>(of.vertices);
+    moments.rows += vertices;
+    moments.entries += vertices * d;
+    squares += vertices * d * d;
     for (std::size_t k = 0; k < fanout.size(); ++k) {
       const double picks = fanout[k] < 0 ? d : std::min(static_cast<double>(fanout[k]), d);
-      moments.picks[k] += picks;
-      moments.neighbour_picks[k] += picks * d;
+      moments.picks[k] += vertices * picks;
+      moments.neighbour_picks[k] += vertices * picks * d;
     }
   }
   const double rows = std::max(moments.rows, 1.0), ends = std::max(moments.entries, 1.0);
@@ -43,13 +42,11 @@ struct DegreeClass {
   double degree = 0, vertices = 0, included = 0, covered = 0;
 };
 
-std::vector<DegreeClass> classes_of(std::span<const std::int64_t> degrees, double seeds) {
-  std::map<std::int64_t, double> counts;
-  for (const auto degree : degrees) counts[degree] += 1;
+std::vector<DegreeClass> classes_of(const DegreeHistogram& degrees, double rows, double seeds) {
   std::vector<DegreeClass> classes;
-  const double share = std::min(1.0, seeds / std::max<double>(1, static_cast<double>(degrees.size())));
-  for (const auto& [degree, vertices] : counts)
-    classes.push_back({static_cast<double>(degree), vertices, share, 0});
+  const double share = std::min(1.0, seeds / std::max<double>(1, rows));
+  for (const auto& of : degrees)
+    classes.push_back({static_cast<double>(of.degree), static_cast<double>(of.vertices), share, 0});
   return classes;
 }
 
@@ -136,18 +133,18 @@ MinibatchSize expected_size(const std::vector<ProductWork>& layers, double input
 
 }  // namespace
 
-EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes, const PlannedEpoch& job,
+EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const PlannedEpoch& job,
                          std::int64_t training) {
   const auto moments = moments_of(degrees, job.shape.fanout);
-  const auto product =
-      product_shape(job, moments.rows, moments.entries, index_bytes(std::ssize(degrees)), value_bytes);
+  const auto n = static_cast<std::int64_t>(moments.rows);
+  const auto product = product_shape(job, moments.rows, moments.entries, index_bytes(n), value_bytes);
   EpochWork work;
   work.schedules = choose_schedules(product, job.shape, expected_work(moments, job, job.shape));
   work.batches = count_batches(training, job.shape.batch_size);
 
   auto shape = job.shape;
   shape.batch_size = std::min(shape.batch_size, std::max<std::int64_t>(training, 1));
-  const auto classes = classes_of(degrees, static_cast<double>(shape.batch_size));
+  const auto classes = classes_of(degrees, moments.rows, static_cast<double>(shape.batch_size));
   double input_rows = 0;
   const auto of_batch = expected_layers(classes, 1, job, &input_rows);
   work.mean = work.largest = expected_size(of_batch, input_rows);
@@ -157,7 +154,6 @@ EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes,
   const auto all = static_cast<double>(training) / static_cast<double>(shape.batch_size);
   work.input_rows = all * work.mean.rows[0];
   // As if types were met in proportion to their vertices.
-  const auto n = std::ssize(degrees);
   for (const auto& table : job.tables) {
     const double share =
         static_cast<double>(table.count(n)) / static_cast<double>(std::max<std::int64_t>(n, 1));

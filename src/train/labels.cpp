@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "espalier/comm/volumes.hpp"
+#include "espalier/graph/degrees.hpp"
 #include "espalier/nn/sigmoid_cross_entropy.hpp"
 #include "espalier/partition/owned_reader.hpp"
 
@@ -55,17 +56,67 @@ Cost judging(const TaskSize& size, int rank) {
   return cost;
 }
 
-// Throws UserError(kInput) for a label that nothing can be learnt of.
-void check_columns(const Matrix<std::uint8_t>& labels, const std::string& path) {
-  for (std::int64_t j = 0; j < labels.columns; ++j) {
-    bool known = false;
-    for (std::int64_t i = 0; i < labels.rows && !known; ++i) known = labels(i, j) <= 1;
-    if (!known)
+// What a label is known to be: of the training vertices, and on the validation split.
+struct LabelFacts {
+  explicit LabelFacts(std::int64_t labels) : found(3 * labels, 0) {}
+  std::int32_t& known(std::int64_t label) { return found[3 * label]; }
+  std::int32_t& seen(std::int64_t label, std::uint8_t value) { return found[3 * label + 1 + value]; }
+  std::vector<std::int32_t> found;  // 0 or 1
+};
+
+// Calls visit(row of labels) for the vertices of a split that lie in [begin, end).
+template <class Visit>
+void visit_rows(const Matrix<std::uint8_t>& labels, std::int64_t begin, std::span<const std::int64_t> split,
+                const Visit& visit) {
+  for (auto v = std::ranges::lower_bound(split, begin); v != split.end() && *v < begin + labels.rows; ++v)
+    visit(labels.row(*v - begin));
+}
+
+// Collective.
+LabelFacts label_facts(const Communicator& comm, const GraphFile& file) {
+  const auto& info = file.info();
+  const auto& of = info.schema.types()[info.target];
+  const auto train = file.read_split(Split::kTrain), valid = file.read_split(Split::kValid);
+  LabelFacts facts(info.classes);
+  in_row_parts(
+      comm, of.size(),
+      [&](std::int64_t begin, std::int64_t end) {
+        const auto labels = file.read_multi_labels(of.begin + begin, of.begin + end);
+        visit_rows(labels, of.begin + begin, train, [&](const std::uint8_t* row) {
+          for (std::int64_t j = 0; j < info.classes; ++j)
+            if (row[j] <= 1) facts.known(j) = 1;
+        });
+        visit_rows(labels, of.begin + begin, valid, [&](const std::uint8_t* row) {
+          for (std::int64_t j = 0; j < info.classes; ++j)
+            if (row[j] <= 1) facts.seen(j, row[j]) = 1;
+        });
+      },
+      info.classes);
+  comm.all_reduce(std::span(facts.found), Reduction::kMax, "setup");
+  return facts;
+}
+
+// Something can be learnt of each label, and where "best" is judged by a ranking something is
+// ranked on the validation split.
+void check_columns(const Communicator& comm, const GraphFile& file, const TrainConfig& train) {
+  const auto& info = file.info();
+  auto facts = label_facts(comm, file);
+  bool ranked = info.valid == 0;
+  for (std::int64_t j = 0; j < info.classes; ++j) {
+    if (facts.known(j) == 0)
       input_error(
           "{}: column {} of /nodes/labels is unknown ({}) for all {} vertices of /split/train, so there is "
           "nothing to learn of it; leave it out",
-          path, j, kUnknownLabel, labels.rows);
+          file.path(), j, kUnknownLabel, info.train);
+    ranked |= facts.seen(j, 0) + facts.seen(j, 1) == 2;
   }
+  const auto& metric = metric_of(train);
+  const std::string_view name = metric.name;
+  if (!ranked && (name == "roc_auc" || name == "average_precision"))
+    input_error(
+        "no column of /nodes/labels has both 0 and 1 on /split/valid, so {} is not defined there; use "
+        "train.metric = \"micro_f1\" or \"macro_f1\", or another split",
+        metric.words);
 }
 
 }  // namespace
@@ -76,7 +127,8 @@ constinit const TaskKind kLabelsKind = {.name = "labels",
                                         .noun = "label",
                                         .label_bytes = label_bytes,
                                         .judging_bytes = judging_bytes,
-                                        .judging = judging};
+                                        .judging = judging,
+                                        .check = check_columns};
 
 std::unique_ptr<Targets> read_labels_targets(const Grid& grid, const GraphFile& file,
                                              const Ownership& blocks) {
@@ -88,7 +140,6 @@ std::unique_ptr<Targets> read_labels_targets(const Grid& grid, const GraphFile& 
   train.rows = std::ssize(targets->train);
   train.columns = targets->outputs;
   train.data = gather_for_training(grid, *targets, targets->judged_labels.data, train.columns);
-  check_columns(train, file.path());
   return targets;
 }
 
@@ -96,16 +147,6 @@ TrainingPlaces::TrainingPlaces(const Targets& targets) : places(targets.train.si
   ESPALIER_CHECK(places.size() <= std::numeric_limits<std::int32_t>::max(), "{} training vertices",
                  places.size());
   std::iota(places.begin(), places.end(), 0);
-}
-
-void check_metric(const LabelJudge& judge, const MetricKind& metric) {
-  const std::string_view name = metric.name;
-  if (name != "roc_auc" && name != "average_precision") return;
-  if (judge.vertices(Split::kValid) == 0 || judge.ranks(Split::kValid)) return;
-  input_error(
-      "no column of /nodes/labels has both 0 and 1 on /split/valid, so {} is not defined there; use "
-      "train.metric = \"micro_f1\" or \"macro_f1\", or another split",
-      metric.words);
 }
 
 void label_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::uint8_t> labels,
@@ -117,9 +158,8 @@ const float* rows_on_host(const Cpu&, const Matrix<float>& matrix, Buffer<float>
   return matrix.data.data();
 }
 
-std::unique_ptr<Task> make_labels(const Cpu&, const Grid& grid, const Targets& targets,
-                                  const TrainConfig& train) {
-  return std::make_unique<LabelsOn<Cpu>>(grid, dynamic_cast<const LabelTargets&>(targets), train);
+std::unique_ptr<Task> make_labels(const Cpu&, const Grid& grid, const Targets& targets, const TrainConfig&) {
+  return std::make_unique<LabelsOn<Cpu>>(grid, dynamic_cast<const LabelTargets&>(targets));
 }
 
 }  // namespace espalier

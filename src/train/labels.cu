@@ -17,8 +17,8 @@ const float* rows_on_host(const Cuda& cuda, const Matrix<float, Cuda>& matrix, B
 }
 
 std::unique_ptr<TaskOn<Cuda>> make_labels(const Cuda&, const Grid& grid, const Targets& targets,
-                                          const TrainConfig& train) {
-  return std::make_unique<LabelsOn<Cuda>>(grid, dynamic_cast<const LabelTargets&>(targets), train);
+                                          const TrainConfig&) {
+  return std::make_unique<LabelsOn<Cuda>>(grid, dynamic_cast<const LabelTargets&>(targets));
 }
 
 }  // namespace espalier

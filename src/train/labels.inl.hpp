@@ -40,19 +40,14 @@ struct TrainingPlaces {
   explicit TrainingPlaces(const Targets& targets);
 };
 
-/// Throws UserError(kInput), on every rank, where "best" is to be judged by a ranking and nothing
-/// is ranked on the validation split.
-void check_metric(const LabelJudge& judge, const MetricKind& metric);
-
 template <class Space>
 class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
  public:
-  LabelsOn(const Grid& grid, const LabelTargets& targets, const TrainConfig& train)
+  LabelsOn(const Grid& grid, const LabelTargets& targets)
       : TrainingPlaces(targets),
         VertexTaskOn<Space>(grid, targets, places),
         targets_(targets),
         judge_(grid, targets) {
-    check_metric(judge_, metric_of(train));
     for (std::int64_t i = 0; i < targets.train_labels.rows; ++i) {
       const auto* row = targets.train_labels.row(i);
       known_.push_back(static_cast<std::int32_t>(

@@ -15,11 +15,11 @@ void place_targets(const Grid& grid, const Ownership& blocks,
     targets.judged[s] = targets.judges.places_of(targets.rank, splits[s]);
 }
 
-void check_labels(const GraphInfo& graph, const std::string& path, const std::string& task,
-                  const char* otherwise) {
+void check_labels(const GraphInfo& graph, const std::string& path, const std::string& task) {
+  constexpr const char* kOtherwise = "`espalier sample` needs none, nor does `plan --sampling`";
   if (!graph.has_labels)
-    input_error("{}: the graph has no labels (/nodes/labels), so there is nothing to learn{}", path,
-                otherwise);
+    input_error("{}: the graph has no labels (/nodes/labels), so there is nothing to learn; {}", path,
+                kOtherwise);
   const auto& kind = task_kind_of(task);
   if (graph.multi_label != kind.several_labels) {
     const auto fits = std::ranges::find(task_kinds(), graph.multi_label, &TaskKind::several_labels);
@@ -29,15 +29,11 @@ void check_labels(const GraphInfo& graph, const std::string& path, const std::st
         kind.several_labels ? "several" : "one", (*fits)->name);
   }
   if (graph.classes < 1)
-    input_error("{}: all {} vertices are unlabelled (-1) in /nodes/labels, so there is nothing to learn{}",
-                path, graph.nodes, otherwise);
+    input_error("{}: all {} vertices are unlabelled (-1) in /nodes/labels, so there is nothing to learn; {}",
+                path, graph.nodes, kOtherwise);
 }
 
 void read_splits(const Grid& grid, const GraphFile& file, const Ownership& blocks, Targets& targets) {
-  const auto& info = file.info();
-  if (info.train == 0)
-    input_error("{}: /split/train is empty or absent; import the graph with a split", file.path());
-  check_splits(grid.world(), file);
   place_targets(
       grid, blocks,
       {file.read_split(Split::kTrain), file.read_split(Split::kValid), file.read_split(Split::kTest)},

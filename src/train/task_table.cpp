@@ -59,7 +59,6 @@ std::string scores_in_words(const TaskKind& task, const Metrics& metrics) {
 std::unique_ptr<Targets> read_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
                                       const std::string& task) {
   const std::string_view name = task_kind_of(task).name;
-  check_labels(file.info(), file.path(), task);
 #define ESPALIER_READ(task, ...) \
   if (name == #task) return read_##task##_targets(grid, file, blocks);
   ESPALIER_TASKS(ESPALIER_READ)

@@ -104,13 +104,7 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
   for (const auto& statistic : network_.running_statistics())
     mean_statistics_.emplace_back(statistic.rows, statistic.columns);
   to_space<int>(space, std::vector<int>{0}, diverged_);
-  if (const auto batches = plan_of_epoch(job_, 1).batches();
-      history_ && history_->looks_ahead() && job_.bulk < batches)
-    usage_error(
-        "history.admit = \"awaited\" looks at all {} minibatches of an epoch, and sampler.bulk draws {} at "
-        "once; "
-        "raise it, with run.memory_limit or ranks, or set history.admit = \"all\"",
-        batches, job_.bulk);
+  check_awaited(job_.config.history, plan_of_epoch(job_, 1).batches(), job_.bulk);
 }
 
 // Is there nothing left to train?

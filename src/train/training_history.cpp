@@ -69,6 +69,14 @@ void check_needed_draws(const Config& config) {
 
 }  // namespace
 
+void check_awaited(const HistoryConfig& history, std::int64_t batches, std::int64_t bulk) {
+  if (history.kind != "none" && history.admit == "awaited" && bulk < batches)
+    usage_error(
+        "history.admit = \"awaited\" looks at all {} minibatches of an epoch, and sampler.bulk draws {} at "
+        "once; raise it, with run.memory_limit or ranks, or set history.admit = \"all\"",
+        batches, bulk);
+}
+
 void check_history(const Config& config) {
   const auto& history = config.history;
   const auto& model = config.model;

@@ -93,7 +93,7 @@ class Bytes(PlanTest):
                 (("model.kind=sage", "grid.replication=2", "train.reproducible=true"), 4),
                 (("model.kind=gcn", "train.batches_per_step=3"), 2),
                 (("model.normalize=batch", "grid.topology=replicated"), 2),
-                (("model.kind=gcn", "model.normalize=layer", "run.memory_limit=2MB", "grid.schedule=staged"), 3),
+                (("model.kind=gcn", "model.normalize=layer", "run.memory_limit=2MB", "run.memory_check=warn", "grid.schedule=staged"), 3),
                 (("model.kind=gcn", "grid.replication=2", "grid.topology=replicated", "sampler.batch_size=100"), 2))):
             run, _ = self.check("train", sampler, *job, ranks=ranks)
             self.assertGreater(run["epochs"][0]["bytes"]["reduce"]["total"], 0)
@@ -167,7 +167,7 @@ class Choices(PlanTest):
         for command, job in itertools.product(("sample", "train"), (("run.memory_limit=8GB",), ("run.memory_limit=1MB",),
                                                                     ("run.memory_limit=900KB", "model.kind=gcn"),
                                                                     ("run.memory_limit=600KB", "sampler.batch_size=9", "sampler.kind=labor"))):
-            job = (*job, "grid.replication=auto", "sampler.bulk=auto")
+            job = (*job, "grid.replication=auto", "sampler.bulk=auto", "run.memory_check=warn")
             self.succeed("-q", command, self.config, *job, ranks=4)
             run = self.report(self.output)
             options = ("--sampling",) if command == "sample" else ()

@@ -41,7 +41,7 @@ TEST(CountedWork, AnEstimateFromDegreesAgreesWithTheCountOnARegularGraph) {
   job.shape = {.fanout = {5, 3}, .batch_size = 50, .batches_per_rank = 2};
   const auto counted = count_epoch(Cpu{1}, a, job, training, 1000);
   const auto estimated =
-      estimate_epoch(std::vector<std::int64_t>(kVertices, kDegree), 0, job, std::ssize(training));
+      estimate_epoch({{.degree = kDegree, .vertices = kVertices}}, 0, job, std::ssize(training));
   EXPECT_EQ(counted.batches, 40);
   EXPECT_EQ(counted.drawn, 40);
   EXPECT_EQ(estimated.drawn, 0);

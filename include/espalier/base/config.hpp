@@ -123,6 +123,7 @@ struct RunConfig {
   std::string device = "auto";
   AutoInt threads{};
   std::string memory_limit = "auto";
+  std::string memory_check = "refuse";
   bool overlap = false;
   std::int64_t prefetch_steps = 1;
   std::string exchange_rounds = "auto";

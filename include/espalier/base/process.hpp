@@ -10,6 +10,10 @@ namespace espalier {
 /// this one.)
 std::int64_t process_memory(const char* field);
 
+/// What the program holds before it does anything, its libraries and MPI among it: what VmRSS is
+/// when it is first asked for, as main() does.
+std::int64_t program_memory();
+
 /// When a process of this machine started, in ticks since the boot; 0 where there is none. It tells
 /// a process from another that has its number later.
 std::uint64_t process_start(std::int64_t pid);

@@ -122,8 +122,7 @@ using InputStores = InputStoresOn<Cpu>;
 
 /// Collective over the grid. Reads the features that part grid.row() owns, in their stored types,
 /// and applies `feature_norm` ("none" | "row" | "standard"; `standard`: the mean and deviation that
-/// the last goes by, where they are not those of this graph). Throws UserError(kInput) where the
-/// input has no rows at all, kUsage where columns of several types would be standardised together.
+/// the last goes by, where they are not those of this graph).
 std::vector<FeatureStore> read_features(const Grid& grid, const GraphFile& file, const Ownership& ownership,
                                         std::span<const InputTable> tables, const std::string& feature_norm,
                                         const Standardization& standard = {});

@@ -154,6 +154,12 @@ class GraphFile {
   template <class Index>
   Csr<Index> read_rows(std::int64_t begin, std::int64_t end) const;
 
+  /// Collective; every rank its own range (may be empty). How many entries rows [begin, end) have,
+  /// and how many entries of each relation they have in all; of a typed graph as if relations were
+  /// apart, whatever the view. Checks as read_rows does, but reads no column.
+  Buffer<std::int64_t> read_row_sizes(std::int64_t begin, std::int64_t end) const;
+  std::vector<std::int64_t> count_entries(std::int64_t begin, std::int64_t end) const;
+
   /// Collective. Features of the vertices [begin, end), all of one type, as stored values converted
   /// to T (float or Half). Checks: finite.
   template <class T>
@@ -191,9 +197,12 @@ class GraphFile {
 void check_splits(const Communicator& comm, const GraphFile& file);
 
 /// Throws UserError(kInput) where a relation has features for another number of entries than it
-/// has: entries[r], which whoever read the matrix has counted over all ranks. Of a file with one
-/// relation the constructor has done it.
+/// has: entries[r], counted over all ranks. Of a file with one relation the constructor has done
+/// it.
 void check_edge_features(const GraphFile& file, std::span<const std::int64_t> entries);
+
+/// Collective. The same, with what it needs for it: where the relations of rows begin.
+void check_edge_features(const Communicator& comm, const GraphFile& file);
 
 /// Collective. Reads all of a file, in parts of bounded size, and forgets it: every check of a read
 /// is made, that of edge features too where relations are apart, and content() knows everything.

@@ -18,6 +18,13 @@ namespace espalier {
 /// (SLURM, a container) sets a limit.
 std::int64_t node_memory();
 
+/// Bytes of it that nobody has taken yet, and by whose word.
+struct FreeMemory {
+  std::int64_t bytes = 0;
+  const char* source = "";
+};
+FreeMemory free_memory();
+
 /// Bytes of the whole adjacency matrix (indices, indptr, values) and of all features, of all types
 /// where there are several.
 double topology_bytes(const GraphInfo& graph, bool with_values);
@@ -149,10 +156,11 @@ std::int64_t resolved_batches_per_step(const GraphInfo& graph, const Config& con
 /// history.entries".
 std::string history_cures(const JobSize& job);
 
-/// Throws UserError(kMemory) where what stays in memory is more than there is.
-void check_memory(const JobSize& job, std::int64_t replication);
-
 /// What sampler.*, grid.schedule and model.kind ask for, of the job's model_matrix.
 SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int64_t ranks);
+
+/// The same, with what is asked for of a row over all of its relations, or of a layer where the
+/// sampler is layer-wise, in place of sampler.fanout.
+SamplerShape shape_of_picks(const GraphInfo& graph, const Config& config, std::int64_t ranks);
 
 }  // namespace espalier

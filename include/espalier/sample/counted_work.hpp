@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/graph/degrees.hpp"
 #include "espalier/partition/held_types.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/product/schedule.hpp"
@@ -111,9 +112,9 @@ template <class Index>
 EpochWork count_epoch(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
                       std::span<const std::int64_t> training, std::int64_t draw);
 
-/// The same from degrees[v], the entries of row v: ends of edges fall on vertices in proportion to
-/// their degrees. `value_bytes`: of an entry of the matrix.
-EpochWork estimate_epoch(std::span<const std::int64_t> degrees, int value_bytes, const PlannedEpoch& job,
+/// The same from how many rows have how many entries: ends of edges fall on vertices in proportion
+/// to their degrees. `value_bytes`: of an entry of the matrix.
+EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const PlannedEpoch& job,
                          std::int64_t training);
 
 }  // namespace espalier

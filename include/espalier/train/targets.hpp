@@ -39,8 +39,7 @@ struct Targets {
 void place_targets(const Grid& grid, const Ownership& blocks,
                    const std::array<Buffer<std::int64_t>, 3>& splits, Targets& targets);
 
-/// Collective over the grid. The splits and who judges what. Throws UserError(kInput) when there
-/// are no training vertices, or splits overlap or name unlabelled vertices.
+/// Collective over the grid. The splits, which check_splits has let through, and who judges what.
 void read_splits(const Grid& grid, const GraphFile& file, const Ownership& blocks, Targets& targets);
 
 /// Collective over the grid. What is to be learnt of each training vertex, in their order, on every
@@ -49,14 +48,13 @@ template <class T>
 Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Buffer<T>& judged,
                               std::int64_t width);
 
-/// Collective over the grid. What the task of that name trains and judges by. Throws
-/// UserError(kInput) when the file cannot be trained on: also as check_labels does.
+/// Collective over the grid. What the task of that name trains and judges by, of a file that
+/// check_labels, check_splits and the task's own check have let through.
 std::unique_ptr<Targets> read_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
                                       const std::string& task);
 
 /// Throws UserError(kInput) when the task of that name cannot be learnt from the labels: none, all
-/// -1, several per vertex where it wants one. `otherwise` ends the message: what else can be done.
-void check_labels(const GraphInfo& graph, const std::string& path, const std::string& task,
-                  const char* otherwise = "");
+/// -1, several per vertex where it wants one.
+void check_labels(const GraphInfo& graph, const std::string& path, const std::string& task);
 
 }  // namespace espalier

@@ -87,6 +87,9 @@ struct TaskKind {
   double (*judging_bytes)(const TaskSize& size);
   /// What judging all splits makes a rank receive.
   Cost (*judging)(const TaskSize& size, int rank);
+  /// Collective. Throws UserError(kInput), on every rank, where the labels of a file cannot be
+  /// learnt or judged by; nullptr: those that check_labels and check_splits let through can.
+  void (*check)(const Communicator& comm, const GraphFile& file, const TrainConfig& train) = nullptr;
 };
 
 std::span<const TaskKind* const> task_kinds();

@@ -49,6 +49,9 @@ namespace espalier {
 
 /// Throws UserError(kUsage) where history and other keys do not go together.
 void check_history(const Config& config);
+/// Throws UserError(kUsage) where history looks at all minibatches of an epoch and not all of them
+/// are drawn at once.
+void check_awaited(const HistoryConfig& history, std::int64_t batches, std::int64_t bulk);
 /// Does history ask for whole rows of the matrix?
 inline bool draws_whole_rows(const Config& config) {
   return config.history.kind == "variate";

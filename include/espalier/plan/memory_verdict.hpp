@@ -1,0 +1,37 @@
+// Does a job fit? One estimate, from the degrees of the graph, gives the verdict of `plan` and of
+// the run, on any number of processes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "espalier/comm/communicator.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/plan/planned_job.hpp"
+
+namespace espalier {
+
+/// What the host memory of a rank is.
+struct MemoryOffer {
+  std::int64_t bytes = 0;
+  std::string source;    ///< by whose word: "run.memory_limit"
+  bool binding = false;  ///< did somebody say so, or is it what seems to be free?
+};
+
+/// Collective. Of a rank among so many on this node: run.memory_limit, or what is free; the least
+/// of all ranks.
+MemoryOffer offered_memory(const Communicator& world, const Config& config, std::int64_t ranks_here);
+
+/// Collective over `comm`, whose processes need not be the ranks of the job. The job as it is
+/// judged: minibatches and evaluations estimated from the degrees in the file. `job`: its config
+/// resolved. Of an inference only what stays in memory is known.
+PlannedJob estimate_job(const Communicator& comm, const GraphFile& file, const JobSize& job, int threads);
+
+/// What the host memory of a rank is judged by.
+PeakMemory judged_memory(const PlannedJob& planned);
+
+/// "does not fit: a rank needs 174.0 MiB (...) and has 95.4 MiB (run.memory_limit); use more
+/// ranks, ...", of the host or of its GPU. Empty: it fits.
+std::string what_does_not_fit(const PlannedJob& planned, const MemoryOffer& offer);
+
+}  // namespace espalier

@@ -1,0 +1,228 @@
+#include "job_check.hpp"
+
+#include "espalier/base/counted.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/whereabouts.hpp"
+#include "espalier/feature/edge_store.hpp"
+#include "espalier/feature/input_tables.hpp"
+#include "espalier/sample/epoch_plan.hpp"
+#include "espalier/train/task.hpp"
+#include "espalier/train/training_history.hpp"
+
+namespace espalier {
+
+namespace {
+
+bool sees_relations(const Config& config) {
+  return layer_kind_of(config.model.kind).takes_relations;
+}
+
+// ---- the config ----
+
+void sampler_keys(const JobFacts& job) {
+  const auto& sampler = job.config.sampler;
+  check_sampler_keys(sampler_kind_of(sampler.kind), sampler.weighted, sampler.mode,
+                     has_own_weights(job.config.model));
+}
+void model_keys(const JobFacts& job) {
+  check_model_keys(job.config);
+}
+void history_keys(const JobFacts& job) {
+  check_history(job.config);
+}
+void network_keys(const JobFacts& job) {
+  check_shape(network_shape(job.config.model, 1, 1));
+}
+void matrix_keys(const JobFacts& job) {
+  matrix_form(job.config);
+}
+void metric_key(const JobFacts& job) {
+  metric_of(job.config.train);
+}
+void local_batches(const JobFacts& job) {
+  if (job.config.sampler.batches == "local" && job.config.graph.order.empty())
+    usage_error(
+        "{}: sampler.batches = \"local\" takes neighbours of graph.order, which is missing; make one with "
+        "`espalier partition`, or use \"uniform\"",
+        job.source);
+}
+
+// ---- the graph ----
+
+void copies(const JobFacts& job) {
+  const auto& asked = job.config.grid.replication.value;
+  if (asked && (*asked > job.ranks || job.ranks % *asked != 0))
+    usage_error("grid.replication = {} does not divide the number of ranks, {}; choose a divisor of {}",
+                *asked, job.ranks, job.ranks);
+}
+
+void target(const JobFacts& job) {
+  const auto& graph = *job.graph;
+  const auto& config = job.config.graph;
+  if (graph.target < 0)
+    input_error(
+        "{}: several vertex types have labels, or none has; say with graph.target which one is meant ({})",
+        config.file, graph.schema.type_names());
+  if (!config.target.empty() && !graph.has_labels)
+    input_error("graph.target = \"{}\": {} has no labels for this vertex type (/nodes/{}/labels)",
+                config.target, config.file, config.target);
+}
+
+void relation_fanout(const JobFacts& job) {
+  if (!job.config.sampler.relation_fanout.empty() && !sees_relations(job.config))
+    usage_error(
+        "sampler.relation_fanout has no meaning with model.kind = {}, which ignores relations; leave it out",
+        job.config.model.kind);
+}
+
+void embedding(const JobFacts& job) {
+  if (job.config.model.embedding == 0) return;
+  if (!input_tables(*job.graph, job.config.model.embedding).back().learnt)
+    usage_error("model.embedding has no meaning for {}, {} features; leave it out", job.config.graph.file,
+                job.graph->types.size() > 1 ? "whose types all have" : "which has");
+}
+
+void mean_of_self(const JobFacts& job) {
+  if (matrix_form(job.config) == MatrixForm::kMeanOfSelf && sees_relations(job.config) &&
+      !job.graph->schema.plain())
+    usage_error(
+        "sampler.mode = reference has no meaning with several relations, which have no self loops; use "
+        "debiased or paper");
+}
+
+void training_vertices(const JobFacts& job) {
+  if (job.graph->train == 0)
+    input_error("{}: /split/train is empty or absent; import the graph with a split", job.config.graph.file);
+}
+
+void weights(const JobFacts& job) {
+  if (job.config.sampler.weighted && !has_own_weights(job.config.model) && !job.graph->weighted)
+    input_error(
+        "sampler.weighted = true, but {} has no edge weights; import it with --edge-weight, or use false",
+        job.config.graph.file);
+}
+
+void inputs(const JobFacts& job) {
+  const auto& graph = *job.graph;
+  const auto& file = job.config.graph.file;
+  if (input_tables(graph, job.config.model.embedding).empty()) {
+    if (graph.types.size() > 1)
+      input_error(
+          "{}: no vertex type has features (/nodes/TYPE/features), so a network has no input; "
+          "model.embedding = 64 learns rows for all of them",
+          file);
+    input_error(
+        "{}: the graph has no features (/nodes/features), so a network has no input; model.embedding = 64 "
+        "learns a row for each vertex",
+        file);
+  }
+  const auto featured =
+      std::ranges::count_if(graph.types, [](const auto& type) { return type.features > 0; });
+  // Columns of several types, or of several tables, have nothing in common.
+  if (job.config.graph.feature_norm == "standard" && graph.types.size() > 1 && featured != 1)
+    usage_error(
+        "graph.feature_norm = standard has no meaning for {} types with features, whose columns differ; use "
+        "none or row",
+        featured);
+}
+
+void edge_features(const JobFacts& job) {
+  const auto& config = job.config;
+  if (!config.model.edge_features) return;
+  if (edge_table(*job.graph).width > 0) return check_edge_features(job.world, *job.file);
+  if (job.graph->schema.relations().size() > 1 && !sees_relations(config))
+    usage_error(
+        "model.edge_features = true: model.kind = {} takes edges of several relations for one, which then "
+        "have no features; use rgat or hgt for {}",
+        config.model.kind, config.graph.file);
+  input_error(
+      "model.edge_features = true, but {} has no features of edges (/edges); import the graph with some, or "
+      "use false",
+      config.graph.file);
+}
+
+void labels(const JobFacts& job) {
+  note_activity("checking labels and splits");
+  check_labels(job.file->info(), job.config.graph.file, job.config.train.task);
+  check_splits(job.world, *job.file);
+  if (const auto check = task_kind_of(job.config.train.task).check)
+    check(job.world, *job.file, job.config.train);
+}
+
+// ---- the grid ----
+
+void groups(const JobFacts& job) {
+  const auto& sampler = job.config.sampler;
+  if (sampler.batches != "local") return;
+  if (sampler.groups > job.graph->train)
+    usage_error("sampler.groups = {}: {} has {}; give fewer groups", sampler.groups, job.config.graph.file,
+                counted(job.graph->train, "training vertex"));
+  if (sampler.groups > job.order->clusters())
+    usage_error(
+        "sampler.groups = {}: {} has {}; give fewer groups, or make an order of more "
+        "(`espalier partition --clusters`)",
+        sampler.groups, job.config.graph.order, counted(job.order->clusters(), "cluster"));
+}
+
+void awaited_rows(const JobFacts& job) {
+  check_awaited(job.config.history, count_batches(job.graph->train, job.config.sampler.batch_size),
+                *job.size->config.sampler.bulk.value);
+}
+
+void memory(const JobFacts& job) {
+  const auto words = what_does_not_fit(*job.estimated, job.memory);
+  if (words.empty()) return;
+  if (job.memory.binding && job.config.run.memory_check == "refuse") memory_error("{}", words);
+  if (job.world.rank() == 0) log::warning("{}", words);
+}
+
+// ---- all of them ----
+
+enum Concerns : unsigned { kSample = 1, kTrain = 2, kInfer = 4, kJudge = 8, kAll = 7 };
+
+struct Check {
+  Moment moment;
+  unsigned concerns;
+  void (*check)(const JobFacts& job);
+};
+
+// In the order in which they are made.
+constexpr Check kChecks[] = {
+    {Moment::kConfig, kAll, sampler_keys},
+    {Moment::kConfig, kAll, model_keys},
+    {Moment::kConfig, kAll, history_keys},
+    {Moment::kConfig, kAll, network_keys},
+    {Moment::kConfig, kAll, matrix_keys},
+    {Moment::kConfig, kAll, metric_key},
+    {Moment::kConfig, kAll, local_batches},
+    {Moment::kGraph, kAll, copies},
+    {Moment::kGraph, kSample | kTrain, target},
+    {Moment::kGraph, kSample | kTrain, relation_fanout},
+    {Moment::kGraph, kSample | kTrain, embedding},
+    {Moment::kGraph, kSample | kTrain, mean_of_self},
+    {Moment::kGraph, kSample | kTrain, training_vertices},
+    {Moment::kGraph, kSample | kTrain, weights},
+    {Moment::kGraph, kTrain | kInfer, inputs},
+    {Moment::kGraph, kAll, edge_features},
+    {Moment::kGraph, kTrain | kJudge, labels},
+    {Moment::kGraph, kJudge, training_vertices},
+    {Moment::kGrid, kAll, groups},
+    {Moment::kGrid, kTrain, awaited_rows},
+    {Moment::kMemory, kAll, memory},
+};
+
+unsigned concern_of(const JobFacts& job) {
+  const unsigned kind = job.kind == JobKind::kSample  ? kSample
+                        : job.kind == JobKind::kTrain ? kTrain
+                                                      : kInfer;
+  return job.judges ? kind | kJudge : kind;
+}
+
+}  // namespace
+
+void check_job(Moment moment, const JobFacts& facts) {
+  for (const auto& check : kChecks)
+    if (check.moment == moment && (check.concerns & concern_of(facts)) != 0) check.check(facts);
+}
+
+}  // namespace espalier

@@ -1,0 +1,96 @@
+#include "espalier/plan/memory_verdict.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "espalier/base/process.hpp"
+#include "espalier/base/whereabouts.hpp"
+
+namespace espalier {
+
+namespace {
+
+// Beyond what the program holds at its start: what a running job touches of MPI, HDF5 and the
+// C library.
+constexpr double kRuntimeBytes = 7e6;
+
+// Of the host: what stays; of an inference, or with a GPU, whose copies are here, too.
+MemoryPhase resident_phase(const PlannedJob& planned) {
+  return {"resident",
+          {{"program, libraries, MPI", planned.program},
+           {"graph, rows and network", bytes_on_host(planned.job, planned.epoch.replication)}}};
+}
+
+// The largest items of a phase, down to a tenth of it.
+std::string items_in_words(MemoryPhase phase) {
+  std::ranges::stable_sort(phase.items, std::ranges::greater(), &MemoryItem::bytes);
+  std::string words;
+  for (const auto& item : phase.items)
+    if (10 * item.bytes >= phase.total())
+      words += fmt::format("{}{} {}", words.empty() ? "" : ", ", item.name, bytes_in_words(item.bytes));
+  return words;
+}
+
+std::string cures_of(const PlannedJob& planned, double bytes) {
+  const auto& job = planned.job;
+  const auto replication = planned.epoch.replication;
+  std::string cures = "use more ranks";
+  if (replication > 1) cures += fmt::format(", a grid.replication below {}", replication);
+  if (job.config.grid.topology == "replicated") cures += ", grid.topology = \"partitioned\"";
+  if (job.gpu && job.config.graph.features_on == "device") cures += ", graph.features_on = \"host\"";
+  if (job.inference) return cures;
+  if (const auto bulk = largest_bulk(planned, bytes); bulk > 0 && bulk < planned.epoch.bulk)
+    cures += fmt::format(", sampler.bulk = {}", bulk);
+  if (const auto depth = largest_depth(planned, bytes); depth > 0 && depth < job.config.run.prefetch_steps)
+    cures += fmt::format(", run.prefetch_steps = {}", depth);
+  cures += ", a smaller sampler.batch_size";
+  return job.training ? cures + " or model.hidden" + history_cures(job) : cures;
+}
+
+}  // namespace
+
+MemoryOffer offered_memory(const Communicator& world, const Config& config, std::int64_t ranks_here) {
+  const auto& limit = config.run.memory_limit;
+  if (limit != "auto") return {parse_bytes(limit, "run.memory_limit"), "run.memory_limit", true};
+  const auto free = free_memory();
+  return {world.all_reduce(free.bytes / ranks_here, Reduction::kMin, "setup"),
+          ranks_here > 1 ? fmt::format("{} over {} ranks", free.source, ranks_here) : free.source, false};
+}
+
+PlannedJob estimate_job(const Communicator& comm, const GraphFile& file, const JobSize& job, int threads) {
+  note_activity("estimating the memory");
+  PlannedJob planned;
+  planned.job = job;
+  planned.threads = threads;
+  planned.program =
+      comm.all_reduce(static_cast<double>(program_memory()), Reduction::kMax, "setup") + kRuntimeBytes;
+  planned.epoch.replication = static_cast<int>(*job.config.grid.replication.value);
+  if (job.inference) return planned;
+  planned.epoch = planned_epoch(job);
+  estimate(planned, read_degrees(comm, file, loops_of_rows(job.config)));
+  return planned;
+}
+
+PeakMemory judged_memory(const PlannedJob& planned) {
+  PeakMemory peak;
+  if (!planned.job.inference) peak = peak_memory(planned);
+  if (planned.job.inference || planned.job.gpu) peak.phases.push_back(resident_phase(planned));
+  return peak;
+}
+
+std::string what_does_not_fit(const PlannedJob& planned, const MemoryOffer& offer) {
+  const auto& job = planned.job;
+  const auto peak = judged_memory(planned);
+  const auto has = static_cast<double>(offer.bytes), of_gpu = static_cast<double>(job.device_memory);
+  if (peak.bytes() > has)
+    return fmt::format("does not fit: a rank needs {} ({}) and has {} ({}); {}", bytes_in_words(peak.bytes()),
+                       items_in_words(peak.fullest()), bytes_in_words(has), offer.source,
+                       cures_of(planned, has));
+  if (job.gpu && device_bytes(planned) > of_gpu)
+    return fmt::format("does not fit: a rank needs {} of its GPU and has {}; {}",
+                       bytes_in_words(device_bytes(planned)), bytes_in_words(of_gpu), cures_of(planned, has));
+  return {};
+}
+
+}  // namespace espalier

@@ -1,0 +1,129 @@
+#include "espalier/plan/planned_job.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "espalier/feature/edge_store.hpp"
+#include "espalier/feature/input_tables.hpp"
+#include "espalier/sample/epoch_plan.hpp"
+
+namespace espalier {
+
+PlannedEpoch planned_epoch(const JobSize& job) {
+  const auto& config = job.config;
+  const auto tables = input_tables(job.graph, config.model.embedding);
+  const auto batches = count_batches(job.graph.train, config.sampler.batch_size);
+  PlannedEpoch epoch = {
+      .ranks = static_cast<int>(job.ranks),
+      .replication = static_cast<int>(*config.grid.replication.value),
+      .topology = config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned,
+      .sampler = config.sampler.kind,
+      .shape = sampler_shape(config, job.graph.schema, job.ranks),
+      .batches_per_step = std::min(*config.train.batches_per_step.value, batches),
+      .bulk = *config.sampler.bulk.value,
+      .seed = static_cast<std::uint64_t>(config.train.seed)};
+  epoch.tables.clear();
+  for (const auto& table : tables) epoch.tables.push_back(table.held);
+  if (job.training && config.model.edge_features) epoch.edges = edge_table(job.graph).held;
+  epoch.learns_rows = network_shape(job.graph, config).input_gradient;
+  epoch.steps_late = config.run.overlap ? std::max<std::int64_t>(1, config.run.prefetch_steps - 1) : 0;
+  return epoch;
+}
+
+std::vector<EvaluationWork> estimate_evaluations(const JobSize& job, const PlannedEpoch& epoch,
+                                                 std::int64_t replication) {
+  std::vector<EvaluationWork> layers;
+  const auto& graph = job.graph;
+  for (std::size_t layer = 1; job.training && layer <= epoch.shape.fanout.size(); ++layer) {
+    layers.push_back(estimate_evaluation(static_cast<double>(graph.nodes), static_cast<double>(graph.edges),
+                                         static_cast<int>(job.ranks / replication),
+                                         static_cast<int>(replication), chunk_rows(job, replication, layer)));
+    if (layer > 1) continue;
+    auto& first = layers.back();
+    first.table_shares.clear();  // as if types were met in proportion to their vertices
+    for (const auto& table : epoch.tables)
+      first.table_shares.push_back(static_cast<double>(table.count(graph.nodes)) /
+                                   static_cast<double>(std::max<std::int64_t>(1, graph.nodes)));
+  }
+  return layers;
+}
+
+std::int64_t loops_of_rows(const Config& config) {
+  return adds_self_loops(config) ? 1 : 0;
+}
+
+void estimate(PlannedJob& planned, const DegreeHistogram& degrees) {
+  const auto& job = planned.job;
+  const int value_bytes = matrix_has_values(job.graph, job.config) ? 4 : 0;
+  auto epoch = planned.epoch;
+  if (!sampler_kind_of(epoch.sampler).layer_wise)
+    epoch.shape.fanout = shape_of_picks(job.graph, job.config, job.ranks).fanout;
+  planned.work = estimate_epoch(degrees, value_bytes, epoch, job.graph.train);
+  planned.evaluations = estimate_evaluations(job, planned.epoch, planned.epoch.replication);
+}
+
+PeakMemory peak_memory(const PlannedJob& planned) {
+  return peak_memory(planned.job, planned.epoch, planned.work, planned.evaluations, planned.program,
+                     planned.threads);
+}
+
+namespace {
+
+// The largest number in [1, most] that fits, by bisection; 0: none does.
+template <class Fits>
+std::int64_t largest_that(Fits fits, std::int64_t most) {
+  if (!fits(1)) return 0;
+  if (fits(most)) return most;
+  std::int64_t low = 1, high = most;
+  while (low + 1 < high) {
+    const auto middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+// A step under way takes its memory.
+std::int64_t largest_depth(const PlannedJob& planned, double bytes) {
+  const auto fits = [&](std::int64_t depth) {
+    auto other = planned;
+    other.job.config.run.prefetch_steps = depth;
+    return peak_memory(other).bytes() <= bytes;
+  };
+  return largest_that(fits, planned.job.config.run.prefetch_steps);
+}
+
+// What a window holds grows with its minibatches.
+std::int64_t largest_bulk(const PlannedJob& planned, double bytes) {
+  const auto fits = [&](std::int64_t bulk) {
+    auto other = planned;
+    other.epoch.bulk = bulk;
+    auto& work = other.work;
+    work.stacked = count_batches(bulk, planned.job.ranks);
+    const double more = static_cast<double>(work.stacked) /
+                        static_cast<double>(std::max<std::int64_t>(1, planned.work.stacked));
+    const auto scale = [&](std::vector<double>& counts, std::int64_t most) {
+      for (auto& count : counts) count = std::min(count * more, static_cast<double>(most));
+    };
+    scale(work.distinct, planned.job.graph.nodes);
+    scale(work.distinct_entries, planned.job.graph.edges + planned.job.graph.nodes);
+    scale(work.row_entries, std::numeric_limits<std::int64_t>::max());
+    scale(work.sums, std::numeric_limits<std::int64_t>::max());
+    return peak_memory(other).bytes() <= bytes;
+  };
+  return largest_that(fits, planned.work.batches);
+}
+
+double device_bytes(const PlannedJob& planned) {
+  const auto& job = planned.job;
+  const auto replication = planned.epoch.replication;
+  const double graph = topology_fits_device(job, replication)
+                           ? resident_memory(job.graph, job.config, job.ranks, replication, job.training,
+                                             largest_part(job, replication))
+                                 .topology
+                           : 0;
+  return bytes_on_device(job, replication) + graph;
+}
+
+}  // namespace espalier

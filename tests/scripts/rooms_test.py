@@ -1,0 +1,49 @@
+"""scripts/check_rooms.py: jobs are checked in one place.
+
+Law: a second list of checks of a job, wherever jobs are run, is named with its line; the tree as it is has none.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOMS = "base comm sparse dense graph partition product sample feature nn infer train plan app".split()
+
+PLANTED = {
+    "app/train.cpp": ('check_splits(world, *job.file);', "a check of a job"),
+    "app/plan.cpp": ('input_error("{}: /split/train is empty or absent",\n            path);', "refuses a job"),
+    "app/infer.cpp": ('if (needed > has) memory_error("{} is too much", needed);', "a check of a job"),
+    "plan/peak_memory.cpp": ('usage_error(\n      "does not fit: {}", words);', "refuses a job"),
+    "feature/read_store.cpp": ('input_error("{}: has no /nodes/features", path);', "refuses a job"),
+}
+
+
+class JobChecks(unittest.TestCase):
+    def problems(self, files):
+        """What the script says of a tree of these files of src/: {path: text}."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "include/espalier").mkdir(parents=True)
+            for path, text in files.items():
+                (folder / "src" / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / "src" / path).write_text(text)
+            done = subprocess.run([sys.executable, ROOT / "scripts/check_rooms.py", *ROOMS], cwd=folder, text=True, stdout=subprocess.PIPE)
+            return done.returncode, done.stdout
+
+    def test_a_second_list_is_caught(self):
+        for path, (line, words) in PLANTED.items():
+            code, said = self.problems({path: f"// A file.\nvoid planted() {{\n  {line}\n}}\n"})
+            self.assertEqual(code, 1, path)
+            self.assertIn(f"src/{path}:3", said)
+            self.assertIn(words, said)
+
+    def test_the_table_and_commands_that_run_no_job_may(self):
+        for path in ("app/job_check.cpp", "app/import.cpp", "graph/graph_file.cpp"):
+            self.assertEqual(self.problems({path: "void f() {\n  check_splits(world, file);\n}\n"}), (0, "rooms ok\n"), path)
+
+
+if __name__ == "__main__":
+    unittest.main()
