@@ -264,7 +264,9 @@ class Case:
         base = {**config, "run.checkpoint_every": 1}
         epochs = config.get("train.epochs", 10)
         moves = config["train.reproducible"]
-        how = self.r.choice(["minutes", "path"] + (["epochs"] if epochs > 1 and config.get("train.lr_schedule") != "cosine" else []))
+        # Of fewer epochs the last is another: where cosine ends, and what is evaluated.
+        fewer = epochs > 1 and config.get("train.lr_schedule") != "cosine" and config.get("train.eval_every", 1) == 1
+        how = self.r.choice(["minutes", "path"] + (["epochs"] if fewer else []))
         if how == "epochs":
             less = {**base, "train.epochs": self.r.randint(1, epochs - 1)}
             code, said, _ = self.train(less, ranks, "restarted")
