@@ -15,7 +15,10 @@ MAKEFLAGS += -j$(shell memory=$$(awk '/^MemAvailable:/ {print int($$2 / 786432)}
   cores=$$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null || echo 1); [ "$${memory:-0}" -gt 0 ] || memory=1; echo $$((memory < cores ? memory : cores)))
 endif
 
-BUILD    ?= build/cpu
+SAN      ?=
+comma    := ,
+# With SAN the build has a folder of its own.
+BUILD    ?= build/$(if $(SAN),san-$(subst $(comma),-,$(SAN)),cpu)
 ARCH     ?= native
 MPICXX   ?= mpicxx
 NP       ?=
@@ -32,6 +35,11 @@ CXXFLAGS += -std=c++20 -O3 -g1 -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -
 # WERROR=1: warnings are errors, as CI has it. Left out, a newer compiler, which warns of more, still builds.
 WERROR   ?=
 CXXFLAGS += $(if $(WERROR),-Werror)
+# make SAN=address,undefined (or SAN=thread): watched by the compiler's sanitizers, slower by three; what they find ends the program.
+ifneq ($(SAN),)
+CXXFLAGS += -O1 -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+LDFLAGS  += tests/sanitizers/keep_plugins.cpp -Wl,--export-dynamic-symbol=dlclose
+endif
 # Tests and the emulation are compiled oftener than they run, and no option changes a bit: the last -O counts.
 TEST_OPTIMIZATION ?= -O1
 LDLIBS   += $(shell pkg-config --libs $(PKG) 2>/dev/null)
@@ -61,7 +69,7 @@ PYTHON_SCRIPTS = $(wildcard scripts/*.py scripts/*/*.py tests/*.py tests/*/*.py 
 PROGRAM  := $(BUILD)/espalier
 LIBRARY  := $(BUILD)/libespalier.a
 
-all: status $(PROGRAM)  ## build the CPU program at build/cpu/espalier (the default)
+all: status $(PROGRAM)  ## build the CPU program at build/cpu/espalier (the default); SAN=address,undefined: watched by sanitizers, in a folder of its own
 
 include cuda.mk test.mk bench.mk simulate.mk
 

@@ -28,6 +28,7 @@ ABOUT_DATA = re.compile(r"\b(usage|input|memory)_error\(\s*\"[^;]*(/split/|/edge
 DEVICE_TYPE = re.compile(r"\b(class|struct|using) Device\w+")
 
 KEY_TABLE = pathlib.Path("src/base/config_keys.cpp")
+KEY_DICTIONARY = pathlib.Path("src/base/other_names.cpp")  # from the names that other systems use
 MOST_KEYS = 2
 
 TOPS = ("include/espalier", "src")
@@ -59,8 +60,25 @@ def second_list_of_keys(path, keys):
     words = re.findall(r'"((?:[^"\\\n]|\\.)*)"', without_comments(path.read_text()))
     beginnings = {key.partition(".")[0] + "." for key in keys}
     named = sorted(set(words) & keys) + sorted(word for word in set(words) if word in beginnings)
-    if path != KEY_TABLE and (len(named) > MOST_KEYS or set(named) & beginnings):
+    if path not in (KEY_TABLE, KEY_DICTIONARY) and (len(named) > MOST_KEYS or set(named) & beginnings):
         yield f"{path}: a list of keys ({', '.join(named)}); ask {KEY_TABLE} what a key changes or needs"
+
+
+def checks_a_job(path, room):
+    """May a job be judged here, where it must not be?"""
+    return room in JOB_ROOMS and path.name != JOB_CHECK and not (room == "app" and path.name in NO_JOBS)
+
+
+def refusals_of(path, room):
+    """Messages about the data of a job that stand elsewhere."""
+    if not checks_a_job(path, room):
+        return
+    text = without_comments(path.read_text())
+    if OWN_CHECK.search(text):
+        return
+    for found in ABOUT_DATA.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        yield f"{path}:{line}: refuses a job for its data outside of the table in {JOB_CHECK}"
 
 
 def hides_cuda(path, line):

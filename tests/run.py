@@ -35,6 +35,10 @@ ENVIRONMENT = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_odls_base_sigkill_timeout": "0",
     "OMP_WAIT_POLICY": "passive",
+    # Of a build that is watched by sanitizers (make SAN=...): what libraries leak or race in is named in files.
+    "ASAN_OPTIONS": "detect_stack_use_after_return=1:detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",
+    "LSAN_OPTIONS": f"suppressions={ROOT}/tests/sanitizers/leaks.supp:print_suppressions=0",
+    "TSAN_OPTIONS": f"suppressions={ROOT}/tests/sanitizers/races.supp:ignore_noninstrumented_modules=1",
 }
 # Tests of moments: they stop ranks, or wait for what happens in time, and a busy machine would disturb them: they run
 # after the others, three times as many at a time, as they mostly wait, those in Python a class at a time.
@@ -222,7 +226,8 @@ def main():
     parser.add_argument("--emulated", default="build/emulated")
     parser.add_argument("--cuda", default="build/cuda")
     parser.add_argument("--only", default="")
-    parser.add_argument("--np", type=int)
+    parser.add_argument("--np", type=lambda counts: [int(n) for n in counts.split(",")], help="3, or 1,2,4: at these rank counts only")
+    parser.add_argument("--no-gpu", action="store_true", help="no test of kernels")
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests that run at the same time")
     options = parser.parse_args()
@@ -236,11 +241,11 @@ def main():
 def run_tests(options, env):
     tests = []  # (name, what runs it), in the order in which they are shown
     for source in sorted((ROOT / "tests").glob("*/*_test.c*")):
-        if not wanted(source, options.only) or source.suffix not in (".cpp", ".cu"):
+        if not wanted(source, options.only) or source.suffix not in ((".cpp",) if options.no_gpu else (".cpp", ".cu")):
             continue
         name = source.relative_to(ROOT / "tests").with_suffix("")
         for ranks in ranks_of(source, options.long):
-            if options.np and ranks != options.np:
+            if options.np and ranks not in options.np:
                 continue
             if source.suffix == ".cpp":
                 tests.append((f"{name} np {ranks}",

@@ -357,9 +357,11 @@ Checkpoint read_whole_file(const std::string& path) {
     refuse(path, fmt::format("cannot be understood: {}", error.what()));
   }
   const auto& [mean, deviation] = checkpoint.standardization;
-  if (mean.size() != deviation.size() || (!mean.empty() && std::ssize(mean) != checkpoint.graph.features))
+  // Of the target; without any, another type has the one that was standardised.
+  const auto features = checkpoint.graph.features;
+  if (mean.size() != deviation.size() || (!mean.empty() && features > 0 && std::ssize(mean) != features))
     refuse(path, fmt::format("features/mean has {} columns, features/deviation {}, and the graph {}",
-                             mean.size(), deviation.size(), checkpoint.graph.features));
+                             mean.size(), deviation.size(), features));
   return checkpoint;
 }
 

@@ -296,6 +296,13 @@ class Restart(DigestTest):
         self.assertIn("judged by counts: the graph file has no digests",
                       self.succeed("train", self.config, "graph.verify=false", overwrite=False))
 
+    def test_what_was_not_checked_is_not_compared(self):
+        with h5py.File(self.graph, "r+") as file:  # of no data the digest is known
+            del file["split/test"]
+            file["split/test"] = np.zeros(0, np.int64)
+        self.succeed("train", self.config, "graph.verify=false")
+        self.assertIn("judged by counts: the checkpoint has no digests", self.succeed("train", self.config, "train.epochs=3"))
+
     def test_a_checkpoint_without_digests_still_reads(self):
         self.succeed("train", self.config)
         for path in (self.folder / "out" / "checkpoints").glob("epoch*.h5"):

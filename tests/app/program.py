@@ -1,5 +1,6 @@
 """What the tests of the command line share: running the program and making small graph files with h5py."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -29,6 +30,14 @@ def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, overwrite=True, 
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                           timeout=timeout, **options)
     return done.returncode, done.stdout
+
+
+@contextlib.contextmanager
+def environment_apart(folder=None):
+    """For a program that starts while others do: Open MPI's folder of sessions, which two that make it at the same time take
+    for an error, is its own."""
+    with tempfile.TemporaryDirectory(prefix="mpi-", dir=folder, ignore_cleanup_errors=True) as sessions:
+        yield dict(os.environ, OMPI_MCA_orte_tmpdir_base=sessions)
 
 
 def pids_of_ranks(launcher):

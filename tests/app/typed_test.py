@@ -219,6 +219,11 @@ class TypedTest(ProgramTest):
 
     def test_a_graph_without_features_learns_rows(self):
         types = ("--relations", "author.writes.paper=6000,paper.cites.paper=8000", "--classes", 3, "-o", self.graph, "--overwrite")
+        standard = ("graph.feature_norm=standard", "run.checkpoint_every=1")
+        expected = self.history(self.train(*standard))
+        self.train(*standard, "train.epochs=1")
+        self.succeed("-q", "train", self.config, *standard, ranks=2)
+        self.assertEqual(self.history(self.report(self.output)), expected)
         self.succeed("-q", "generate", "planted", "--types", "paper=1000,author=500", *types)
         job = ("model.embedding=8", "train.epochs=12", "model.dropout=0", "train.embedding_rate=0.05")
         expected = self.history(self.train(*job))
@@ -303,6 +308,11 @@ class TypedTest(ProgramTest):
         expected = self.history(self.train())
         self.assertEqual(self.history(self.train("grid.topology=replicated", ranks=3)), expected)
         self.succeed("-q", "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "logits.h5")
+        standard = ("graph.feature_norm=standard", "run.checkpoint_every=1")
+        expected = self.history(self.train(*standard))
+        self.train(*standard, "train.epochs=1")
+        self.succeed("-q", "train", self.config, *standard, ranks=2)
+        self.assertEqual(self.history(self.report(self.output)), expected)
         self.succeed("-q", "generate", "planted", "--types", "paper=1000,author=500", *types)
         self.fail_with(3, ["no vertex type has features"], "train", self.config, "run.restart=never")
 

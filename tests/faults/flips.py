@@ -27,7 +27,7 @@ import time
 import h5py
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from tests.app.program import PROGRAM, awkward_graph, espalier  # noqa: E402
+from tests.app.program import PROGRAM, awkward_graph, environment_apart, espalier  # noqa: E402
 
 PATIENCE = 10
 CONFIG = """
@@ -133,10 +133,9 @@ class Kind:
         self.expected = result_of(folder / "undamaged")
 
     def train(self, path, output):
-        # Open MPI's folder is its own: two programs that make the same one at the same time are an error to it.
-        with tempfile.TemporaryDirectory(prefix="mpi-", dir=self.folder, ignore_cleanup_errors=True) as sessions:
+        with environment_apart(self.folder) as env:
             return espalier("train", self.folder / "job.toml", f"{self.key}={path}", f"output.dir={output}", *self.others,
-                            program=run.program, timeout=PATIENCE, env=dict(os.environ, OMPI_MCA_orte_tmpdir_base=sessions))
+                            program=run.program, timeout=PATIENCE, env=env)
 
     def outcome(self, number, damaged):
         """One word for what became of it, and why."""

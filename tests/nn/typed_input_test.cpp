@@ -98,6 +98,15 @@ TEST(InputOfSeveralTables, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
+// Of a type without rows, whose table is -1.
+TEST(InputOfSeveralTables, GradientsOfNoTableGoNowhere) {
+  Matrix<double> first, second;
+  const InputGradients<double> both(std::vector<Matrix<double>*>{&first, &second});
+  EXPECT_EQ(both.of(-1), nullptr);
+  EXPECT_EQ(both.of(1), &second);
+  EXPECT_EQ(both.of(2), nullptr);
+}
+
 // H_v = X_v W_t + b_t, the rows of a table in the order of its vertices.
 TEST(InputOfSeveralTables, EachTypeHasALinearMapOfItsOwn) {
   TwoTables c("rgcn");

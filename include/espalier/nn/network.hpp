@@ -66,8 +66,9 @@ struct InputGradients {
   InputGradients(Matrix<T, Space>* only = nullptr) : tables{only} {}
   explicit InputGradients(std::vector<Matrix<T, Space>*> tables_) : tables(std::move(tables_)) {}
   Matrix<T, Space>* only() const { return tables[0]; }
+  /// Those of no table, -1, go nowhere.
   Matrix<T, Space>* of(int table) const {
-    return table < static_cast<int>(tables.size()) ? tables[static_cast<std::size_t>(table)] : nullptr;
+    return table >= 0 && table < std::ssize(tables) ? tables[static_cast<std::size_t>(table)] : nullptr;
   }
 };
 

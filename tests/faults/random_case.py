@@ -1,0 +1,318 @@
+"""One case of configs.py: a graph, a configuration that the program accepts, and what must hold of its training.
+
+All that a case does follows from its number; each question is answered by numbers of its own, so that a new key, or a new law,
+changes no other answer of an old case.
+"""
+
+import json
+import random
+import subprocess
+import tomllib
+
+import h5py
+import numpy as np
+
+from tests.app.program import environment_apart
+from tests.faults import random_graphs
+from tests.faults.random_values import FREE, NONSENSE, keys_of, write_config
+
+PATIENCE = 120
+
+
+class Broken(Exception):
+    """(law, what broke it)"""
+
+
+def check(holds, law, words):
+    if not holds:
+        raise Broken(law, words)
+
+
+def result_of(folder):
+    """What a run has learnt, of its report."""
+    report = json.loads((folder / "report.json").read_text())
+    epochs = [{key: epoch.get(key) for key in ("epoch", "loss", "train", "valid", "sample_digest", "batches", "sampled_edges",
+                                               "history")} for epoch in report["epochs"]]
+    return {"epochs": epochs, **{key: report.get(key) for key in ("weights_digest", "best_epoch", "train", "test", "confusion")}}
+
+
+def first_difference(one, other, place=""):
+    if isinstance(one, dict) and isinstance(other, dict):
+        pairs = [(key, one.get(key), other.get(key)) for key in {**one, **other}]
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = [(k, a, b) for k, (a, b) in enumerate(zip(one, other))]
+    else:
+        return "" if one == other else f"{place}: {one} and {other}"
+    return next(filter(None, (first_difference(a, b, f"{place}/{key}") for key, a, b in pairs)), "")
+
+
+class Case:
+    def __init__(self, number, folder, options):
+        self.number, self.folder, self.options = number, folder, options
+        self.r, self.keys = None, keys_of(options.program)
+        self.runs, self.log, self.order, self.broken = 0, [], None, []
+
+    def random_of(self, what):
+        return random.Random(f"{self.number} {what}")
+
+    # --- the program
+
+    def espalier(self, *arguments, ranks=1):
+        """(exit code, what it said)"""
+        command = [self.options.program, *map(str, arguments)]
+        if ranks > 1:
+            command = ["mpirun", "-q", "-np", str(ranks)] + command
+        self.log.append(" ".join(command))
+        self.runs += 1
+        with environment_apart(self.folder) as env, subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=env) as process:
+            try:
+                said, _ = process.communicate(timeout=PATIENCE * self.options.slow)
+            except subprocess.TimeoutExpired:
+                process.terminate()  # mpirun takes its ranks along
+                try:
+                    process.wait(5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                raise Broken("words", f"no end within {PATIENCE * self.options.slow} s") from None
+        self.log.append(f"  {process.returncode} " + " / ".join(line for line in said.splitlines() if "error" in line))
+        return process.returncode, said
+
+    def train(self, config, ranks, name=None, codes=(0, 2, 3, 4)):
+        """(exit code, what it said, the folder of its results), by the law of words."""
+        output = self.folder / (name or f"out{self.runs}")
+        path, before = self.folder / f"{output.name}.toml", set(output.rglob("*"))
+        write_config(path, {**config, "output.dir": str(output)})
+        code, said = self.espalier("-q", "train", path, ranks=ranks)
+        self.check_words(code, said, codes)
+        if code in (2, 3, 4):
+            left = [entry.name for entry in set(output.rglob("*")) - before if entry.name in ("report.json", "weights.h5")]
+            check(not left, "words", f"refused, and left {left}")
+        elif code == 0:
+            for wanted in ("report.json", "weights.h5", "metrics.csv", "config.toml"):
+                check((output / wanted).exists(), "words", f"exit code 0 without {wanted}")
+        return code, said, output
+
+    def check_words(self, code, said, codes=(0, 2, 3, 4)):
+        check(code in codes, "words", f"exit code {code}:\n{said[-3000:]}")
+        errors = [line for line in said.splitlines() if line.startswith("espalier: error:")]
+        if code in (2, 3, 4):
+            check(len(errors) == 1, "words", f"exit code {code} and {len(errors)} messages:\n{said[-3000:]}")
+            check(self.keys.named(errors[0]) or str(self.folder) in errors[0], "words", f"no key, no file is named: {errors[0]}")
+        else:
+            check(not errors, "words", f"exit code {code} and {errors}")
+
+    # --- what is tried
+
+    def without_named(self, config, said, kept=()):
+        """The configuration without one of the keys that a message names; None if it names none that is set."""
+        error = next(line for line in said.splitlines() if line.startswith("espalier: error:"))
+        named = [name for name in self.keys.named(error) if name in config and name not in ("graph.file", *kept)]
+        if not named:
+            return None
+        # A key without which the others stand, if there is one.
+        name = self.r.choice([name for name in named if name not in ("model.layers", "train.reproducible")] or named)
+        dropped = ("model.layers", "sampler.fanout") if name == "model.layers" else (name,)
+        return {key: value for key, value in config.items() if key not in dropped} | (
+            {"sampler.fanout": [3, 2, 2]} if name in ("model.layers", "sampler.fanout") else {})
+
+    def dry_run(self, config):
+        write_config(self.folder / "job.toml", config)
+        code, said = self.espalier("train", self.folder / "job.toml", "--dry-run")
+        self.check_words(code, said)
+        return code, said
+
+    def check_config(self, config, said):
+        (self.folder / "printed.toml").write_text(said)
+        again, text = self.espalier("train", self.folder / "printed.toml", "--dry-run")
+        check((again, text) == (0, said), "config", f"read again: {again}\n{text}\nfor\n{said}")
+        printed = tomllib.loads(said)
+        for name, value in config.items():
+            section, key = name.split(".")
+            found = printed[section].get(key)
+            check(found == value, "config", f"{name} = {value} is printed as {found}")
+
+    def check_nonsense(self, config):
+        """A value that a key cannot have is refused by its name; what is nonsense to one may be sense to another."""
+        name = self.r.choice(list(self.keys.defaults))
+        value = self.r.choice(NONSENSE)
+        code, said = self.dry_run({**config, name: value})
+        check(code == 0 or name in said, "words", f"{name} = {value}: {said}")
+
+    def plan(self, config, ranks):
+        write_config(self.folder / "job.toml", {**config, "output.dir": str(self.folder / "planned")})
+        more = ["--draw", self.r.choice([0, 1, 256])]
+        code, said = self.espalier("-q", "plan", self.folder / "job.toml", "--ranks", ranks, "-o", self.folder / f"plan{self.runs}.json", *more)
+        self.check_words(code, said)
+        return code, said
+
+    def ranks(self):
+        return self.r.randint(1, self.options.ranks)
+
+    def make(self):
+        self.r = self.random_of("graph")
+        self.graph = self.r.choice(random_graphs.KINDS)(self.folder / "graph.h5", self.r)
+        config = {"graph.file": self.graph.path, **self.keys.config(self.random_of, self.graph)}
+        self.r = self.random_of("order")
+        if self.r.random() < 0.3 and not self.graph.flaw:
+            self.order = str(self.folder / "order.h5")
+            code, said = self.espalier("-q", "partition", self.graph.path, "-o", self.order, "--clusters", self.r.randint(2, 9),
+                                       "--method", self.r.choice(["metis", "multilevel", "streaming", "bfs", "degree", "random"]))
+            check(code == 0, "words", f"partition: {code}\n{said}")
+            if self.r.random() < 0.7:
+                config["graph.order"] = self.order
+                if self.r.random() < 0.5:
+                    config["sampler.batches"], config["sampler.groups"] = "local", self.r.randint(1, 3)
+        return config
+
+    def accepted(self, config):
+        """(configuration, ranks, folder, result) of a run that the program accepts; Nones: of these graphs none."""
+        self.r = self.random_of("nonsense")
+        if self.r.random() < 0.3:
+            self.check_nonsense(config)
+        self.r = self.random_of("ranks")
+        ranks = self.ranks()
+        for _ in range(60):
+            code, said = self.dry_run(config)
+            if code == 0:
+                self.check_config(config, said)
+                code, said, output = self.try_to_train(config, ranks)
+                if code == 0:
+                    return config, ranks, output
+            config = self.without_named(config, said)
+            if config is None:
+                return None, ranks, None
+        raise Broken("words", "refused again and again")
+
+    def try_to_train(self, config, ranks):
+        planned, words = self.plan(config, ranks)
+        code, said, output = self.train(config, ranks)
+        if "not finite" not in said:
+            self.look(check, (planned == 0) == (code == 0), "plan", f"plan: {planned}, train: {code} on {ranks} ranks\n{words[-1500:]}\n{said[-1500:]}")
+        check(not self.graph.flaw or code in (2, 3, 4), "words", f"{self.graph.flaw}: exit code {code}\n{said}")
+        return code, said, output
+
+    # --- the laws of one that was accepted
+
+    def elsewhere(self, config, ranks, law, more):
+        """A configuration with another grid, schedule and all else of FREE; of keys that do not go together one is dropped."""
+        copies = self.r.choice([c for c in range(1, ranks + 1) if ranks % c == 0])
+        which = self.r.random()
+        other = {key: value for key, value in config.items() if not key.startswith(FREE)}
+        other |= self.keys.free(lambda name: self.random_of(f"{which} {name}"), self.graph, config)
+        other["grid.replication"] = copies
+        if self.order and config.get("sampler.batches") != "local":
+            other.pop("graph.order", None)
+            other |= {"graph.order": self.order} if self.r.random() < 0.5 else {}
+        return self.settled({**other, **more}, self.dry_run, config, law, more)
+
+    def settled(self, other, tried, config, law, more):
+        """What `tried` takes; only keys of FREE may go."""
+        kept = [key for key in config if not key.startswith(FREE) and key != "graph.order"] + list(more)
+        for _ in range(20):
+            code, said = tried(other)[:2]
+            if code == 0:
+                return other
+            other = self.without_named(other, said, kept)
+            check(other is not None, law, f"what was accepted is refused: {code}\n{said[-2000:]}")
+        raise Broken(law, "refused again and again")
+
+    def train_elsewhere(self, config, ranks, law, more, name):
+        """The folder of a training so."""
+        other = self.elsewhere(config, ranks, law, more)
+        self.settled(other, lambda one: self.train(one, ranks, name), config, law, more)
+        return self.folder / name
+
+    def check_bits(self, config, ranks, expected):
+        """One history, whatever is free."""
+        for k in range(2):
+            count = self.ranks()
+            different = first_difference(expected, result_of(self.train_elsewhere(config, count, "bits", {}, f"bits{k}")))
+            check(not different, "bits", f"{ranks} and {count} ranks: {different}")
+
+    def check_infer(self, config, output, expected):
+        count = self.ranks()
+        rows = self.folder / f"rows{self.runs}.h5"
+        write_config(self.folder / "infer.toml", self.elsewhere(config, count, "infer", {"output.dir": str(self.folder / "no")}))
+        code, said = self.espalier("-q", "infer", self.folder / "infer.toml", "--checkpoint", output / "weights.h5", "-o", rows,
+                                   "--metrics", "--predictions", ranks=count)
+        self.check_words(code, said)
+        check(code == 0, "infer", f"exit code {code}\n{said[-2000:]}")
+        scores = {"train": expected["train"], "test": expected["test"],
+                  "valid": expected["epochs"][expected["best_epoch"] - 1]["valid"]}
+        with h5py.File(rows) as file:
+            for split, of_split in scores.items():
+                for metric, value in (of_split or {}).items():
+                    found = file.attrs.get(f"{split}_{metric}")
+                    check(found == value, "infer", f"{split} {metric}: {found} for {value} of the report, on {count} ranks")
+            self.check_predictions(file["predictions"][()], expected)
+
+    def check_predictions(self, predictions, expected):
+        """Those of the target, row by row, beside its labels: by h5py alone."""
+        if "accuracy" not in (expected["test"] or {}):
+            return
+        with h5py.File(self.graph.path) as file:
+            learnable = self.graph.learnable
+            place = f"{self.target if len(learnable) > 1 else learnable[0]}/" if learnable else ""
+            labels, test = file[f"nodes/{place}labels"][()].reshape(-1), file[f"split/{place}test"][()]
+        check(len(predictions) == len(labels), "infer", f"{len(predictions)} predictions for {len(labels)} vertices of the target")
+        accuracy = np.mean(predictions[test] == labels[test])
+        check(accuracy == expected["test"]["accuracy"], "infer", f"predictions are right in {accuracy}, the report says {expected['test']}")
+
+    def check_restart(self, config, ranks, expected):
+        """Stopped after some epochs, or within one; then gone on with."""
+        base = {**config, "run.checkpoint_every": 1}
+        epochs = config.get("train.epochs", 10)
+        moves = config["train.reproducible"]
+        # Of fewer epochs the last is another: where cosine ends, and what is evaluated.
+        fewer = epochs > 1 and config.get("train.lr_schedule") != "cosine" and config.get("train.eval_every", 1) == 1
+        how = self.r.choice(["minutes", "path"] + (["epochs"] if fewer else []))
+        if how == "epochs":
+            less = {**base, "train.epochs": self.r.randint(1, epochs - 1)}
+            code, said, _ = self.train(less, ranks, "restarted")
+            more = {"train.epochs": config["train.epochs"]} if "train.epochs" in config else {}
+        elif how == "minutes":
+            less, more = {**base, "run.max_minutes": 1e-6}, {}
+            code, said, _ = self.train(less, ranks, "restarted", codes=(0, 2, 3, 4, 5))
+        else:
+            less, more = base, {}
+            code, said, output = self.train(less, ranks, "begun")
+            more["run.restart"] = str(self.r.choice(sorted((output / "checkpoints").glob("*.h5")))) if code == 0 else ""
+        check(code in (0, 5), "restart", f"stopped by {how}: {code}\n{said[-2000:]}")
+        if moves:
+            output = self.train_elsewhere(config, self.ranks(), "restart", more, "restarted")
+        else:
+            code, said, output = self.train({**config, **more}, ranks, "restarted")
+            check(code == 0, "restart", f"stopped by {how}: {code}\n{said[-2000:]}")
+        different = first_difference(expected, result_of(output))
+        check(not different, "restart", f"stopped by {how}: {different}")
+
+    def go(self):
+        config, ranks, output = self.accepted(self.make())
+        if config is None:
+            return "refused"
+        self.target = config.get("graph.target", "")
+        config.setdefault("train.reproducible", False)
+        expected = result_of(output)
+        self.look(self.check_infer, config, output, expected)
+        if config["train.reproducible"]:
+            self.look(self.check_bits, config, ranks, expected)
+        if config.get("history.saved", True):  # a cache that no checkpoint holds may change what comes
+            self.look(self.check_restart, config, ranks, expected)
+        return "trained"
+
+    def look(self, law, *arguments):
+        """One law after another, all of them."""
+        if law is not check:
+            self.r = self.random_of(law.__name__)
+        try:
+            law(*arguments)
+        except Broken as broken:
+            self.broken.append(broken.args)
+
+    def outcome(self):
+        """(what became of it, what broke which laws)"""
+        found = []
+        self.look(lambda: found.append(self.go()))
+        why = "\n".join(f"{law}: {words}" for law, words in self.broken)
+        return (self.broken[0][0] if why else found[0]), why
