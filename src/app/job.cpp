@@ -1,7 +1,5 @@
 #include "job.hpp"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -176,9 +174,9 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   job.config.run.device = job.device.name();
   job.config.grid.replication.value = replication;
   if (kind != JobKind::kInfer) {
-    job.config.train.batches_per_step.value = kind == JobKind::kTrain
-                                                  ? resolved_batches_per_step(job.graph, config, world.size())
-                                                  : config.train.batches_per_step.value.value_or(world.size());
+    job.config.train.batches_per_step.value =
+        kind == JobKind::kTrain ? resolved_batches_per_step(job.graph, config, world.size())
+                                : config.train.batches_per_step.value.value_or(world.size());
     job.config.sampler.bulk.value = resolved_bulk(size_of(job, world.size()), replication);
   }
   const auto size = size_of(job, world.size());
@@ -281,15 +279,17 @@ static void say_what_is_biased(const Config& config) {
              takes_largest = model.aggregator == "max" && draws,
              other_mode = sampler.takes_mode && config.sampler.mode != "debiased",
              unread = config.sampler.weighted && (attends || takes_largest);
-  std::vector<std::string> words;
-  if (other_mode) words.push_back(fmt::format("blocks of {} in mode {}", sampler.name, config.sampler.mode));
-  if (attends) words.push_back(fmt::format("attention of {}, over the neighbours drawn", model.kind));
-  if (takes_largest) words.push_back("the largest, of the neighbours drawn");
-  if (unread) words.push_back("draws by edge weights, which this layer does not read");
-  if (config.history.kind == "replace") words.push_back("rows of history, of earlier steps");
+  std::string words;
+  const auto say = [&](bool applies, const std::string& what) {
+    if (applies) words += (words.empty() ? "" : "; ") + what;
+  };
+  say(other_mode, fmt::format("blocks of {} in mode {}", sampler.name, config.sampler.mode));
+  say(attends, fmt::format("attention of {}, over the neighbours drawn", model.kind));
+  say(takes_largest, "the largest, of the neighbours drawn");
+  say(unread, "draws by edge weights, which this layer does not read");
+  say(config.history.kind == "replace", "rows of history, of earlier steps");
   if (words.empty()) return;
-  const auto line = fmt::format("biased estimates of what evaluation computes (docs/layers.md): {}",
-                                fmt::join(words, "; "));
+  const auto line = "biased estimates of what evaluation computes (docs/layers.md): " + words;
   if (other_mode || unread)
     log::warning("{}", line);
   else

@@ -35,8 +35,8 @@ OutputFolder look_at_output(const Communicator& world, const Config& config, boo
 void refuse_to_replace(const OutputFolder& output, const Config& config);
 
 /// Collective, after everything was read from the graph file: closes it, writes the config, what
-/// was asked for and what that became, to the output folder; reports of an earlier run there are removed. Throws UserError(kUsage) when
-/// it cannot be written.
+/// was asked for and what that became, to the output folder; reports of an earlier run there are
+/// removed. Throws UserError(kUsage) when it cannot be written.
 void start_output(Job& job);
 
 /// Rank 0 adds the epoch's line to metrics.csv at once, so that a job that is cut off leaves what

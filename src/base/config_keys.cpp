@@ -168,8 +168,12 @@ std::vector<Key> bind_keys(Config& c) {
           .with({kClasses}),
       Key{"train.epochs", kCost, &c.train.epochs, "passes over the training vertices"}.from(1),
       Key{"train.optimizer", kState, &c.train.optimizer, "adam | sgd (with momentum)"}.among({"adam", "sgd"}),
-      Key{"train.learning_rate", kTrajectory, &c.train.learning_rate, "step size"}.from(0),
-      Key{"train.momentum", kTrajectory, &c.train.momentum, "momentum of sgd"}.between(0, 1).with({kSgd}),
+      Key{"train.learning_rate", kTrajectory, &c.train.learning_rate, "step size"}.from(0).usual_below(
+          [](const Config& config) { return config.train.optimizer == "sgd" ? 1.0 : 0.1; }),
+      Key{"train.momentum", kTrajectory, &c.train.momentum, "momentum of sgd"}
+          .between(0, 1)
+          .with({kSgd})
+          .usual_below([](const Config&) { return 0.99; }),
       Key{"train.embedding_optimizer", kState, &c.train.embedding_optimizer,
           "adam | adagrad, for the rows that a step reads"}
           .among({"adam", "adagrad"})
@@ -177,7 +181,9 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"train.embedding_rate", kTrajectory, &c.train.embedding_rate,
           "step size of embeddings; follows train.lr_schedule"}
           .from(0)
-          .with({kEmbeddings}),
+          .with({kEmbeddings})
+          .usual_below(
+              [](const Config& config) { return config.train.embedding_optimizer == "adagrad" ? 1.0 : 0.1; }),
       Key{"train.lr_schedule", kTrajectory, &c.train.lr_schedule, "constant | step | cosine"}.among(
           {"constant", "step", "cosine"}),
       Key{"train.lr_warmup", kTrajectory, &c.train.lr_warmup, "epochs of linear warm-up"}.from(0),
@@ -189,7 +195,8 @@ std::vector<Key> bind_keys(Config& c) {
           .with({kSteps}),
       Key{"train.weight_decay", kTrajectory, &c.train.weight_decay,
           "L2 penalty added to the gradient of weight matrices"}
-          .from(0),
+          .from(0)
+          .usual_below([](const Config&) { return 0.1; }),
       Key{"train.weight_decay_on", kTrajectory, &c.train.weight_decay_on, "which layers decay"}
           .among({"all", "first"})
           .with({kDecay}),
@@ -224,7 +231,8 @@ std::vector<Key> bind_keys(Config& c) {
           "share of the rows that could be read that is computed all the same; gradients through them count "
           "1 / share"}
           .between(0, 1)
-          .with({kReplace}),
+          .with({kReplace})
+          .usual_above(0.01),
       Key{"history.t_stale", kTrajectory, &c.history.t_stale,
           "how many steps old a row may be when it is read"}
           .from(0)
@@ -276,7 +284,8 @@ std::vector<Key> bind_keys(Config& c) {
           .with({kMemory}),
       Key{"run.device", kCost, &c.run.device, "where to compute"}.among({"auto", "cpu", "cuda"}),
       Key{"run.threads", kCost, &c.run.threads,
-          "threads per rank, or auto (OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or this rank's share of the cores)"}
+          "threads per rank, or auto (OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or this rank's share of the "
+          "cores)"}
           .between(1, 4096),
       Key{"run.memory_limit", kCost, &c.run.memory_limit,
           "bytes per rank, as 8GiB or 500MB, or auto (the node's memory / ranks on it)"},

@@ -33,6 +33,9 @@ struct Key {
   std::vector<std::string> choices = {};          // for words
   double lowest = -kNoLimit, highest = kNoLimit;  // for numbers
   std::vector<Needs> needs = {};                  // all of them
+  // Beyond which a training may diverge: what is a lot, and, where 0 is not meant, too little.
+  double (*a_lot)(const Config&) = nullptr;
+  double a_little = 0;
 
   Key among(std::vector<std::string> words) && {
     choices = std::move(words);
@@ -43,6 +46,14 @@ struct Key {
     return std::move(*this);
   }
   Key from(double least) && { return std::move(*this).between(least, kNoLimit); }
+  Key usual_below(double (*lot)(const Config&)) && {
+    a_lot = lot;
+    return std::move(*this);
+  }
+  Key usual_above(double little) && {
+    a_little = little;
+    return std::move(*this);
+  }
   Key with(std::vector<Needs> all) && {
     needs = std::move(all);
     return std::move(*this);

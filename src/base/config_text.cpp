@@ -1,7 +1,9 @@
 // The config as text: TOML, JSON, and the list of keys for people.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
 
 #include "config_keys.hpp"
 #include "espalier/base/escape.hpp"
@@ -87,6 +89,20 @@ std::vector<KeyDifference> differing_keys(const Config& first, const Config& sec
     if (in_a != in_b) differences.push_back({keys_of_a[k].name, in_a, in_b, keys_of_a[k].effect});
   }
   return differences;
+}
+
+std::vector<UnusualKey> unusual_keys(const Config& config) {
+  Config copy = config;
+  std::vector<UnusualKey> found;
+  for (const auto& key : bind_keys(copy)) {
+    const auto* const value = std::get_if<double*>(&key.target);
+    if (value == nullptr || unmet(key, config) != nullptr) continue;
+    if (key.a_lot != nullptr) found.push_back({key.name, **value, key.a_lot(config)});
+    if (key.a_little > 0 && **value > 0) found.push_back({key.name, **value, key.a_little, true});
+  }
+  std::erase_if(found, [](const UnusualKey& key) { return key.excess() <= 1; });
+  std::ranges::stable_sort(found, std::greater(), &UnusualKey::excess);
+  return found;
 }
 
 Config with_key_of(Config config, const std::string& key, const Config& other) {

@@ -190,7 +190,8 @@ void TrainerOn<Space>::restore_tensors(const TrainingState& state) {
     };
     embeddings->restore(space_, find_rows);
     if (state.best_epoch > 0) best_embeddings_ = embeddings->restore_kept(find_rows);
-    for (const auto& tensor : embeddings->state(space_)) taken.insert(tensor.name);  // on other ranks
+    // All of them, as rows of a type may lie on other ranks alone.
+    for (const auto& tensor : embeddings->state(space_)) taken.insert(tensor.name);
     for (const auto& tensor : embeddings->state_of_kept(best_embeddings_)) taken.insert(tensor.name);
   }
   for (const auto& [name, tensor] : tensors)

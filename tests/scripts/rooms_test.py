@@ -1,6 +1,6 @@
-"""scripts/check_rooms.py: jobs are checked in one place.
+"""scripts/check_rooms.py: the order of rooms, jobs checked in one place, one table of keys.
 
-Law: a second list of checks of a job, wherever jobs are run, is named with its line; the tree as it is has none.
+Law: a second list of keys, and one of checks of a job, wherever jobs are run, is named with its line; the tree as it is has none.
 """
 
 import pathlib
@@ -43,6 +43,32 @@ class JobChecks(unittest.TestCase):
     def test_the_table_and_commands_that_run_no_job_may(self):
         for path in ("app/job_check.cpp", "app/import.cpp", "graph/graph_file.cpp"):
             self.assertEqual(self.problems({path: "void f() {\n  check_splits(world, file);\n}\n"}), (0, "rooms ok\n"), path)
+
+
+class RoomsAndKeys(unittest.TestCase):
+    def check(self, name, text):
+        """What is said of a tree with the table of keys and this file."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for room in ("include/espalier/base", "src/base", "src/app"):
+                (root / room).mkdir(parents=True)
+            (root / "src/base/config_keys.cpp").write_text(
+                'Key{"model.hidden", kShape}, Key{"model.layers", kShape}, Key{"run.threads", kCost}')
+            (root / name).write_text(text)
+            done = subprocess.run([sys.executable, ROOT / "scripts/check_rooms.py", "base", "app"], cwd=root, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, check=False)
+            self.assertEqual(done.returncode != 0, "src/" in done.stdout, done.stdout)
+            return done.stdout if done.returncode else ""
+
+    def test_the_order_of_rooms(self):
+        self.assertEqual(self.check("src/app/a.cpp", '#include "espalier/base/x.hpp"\n'), "")
+        self.assertIn("comes after it", self.check("src/base/b.cpp", '#include "espalier/app/x.hpp"\n'))
+
+    def test_a_second_list_of_keys(self):
+        two = 'f("model.hidden"); f("run.threads");'
+        self.assertEqual(self.check("src/app/a.cpp", two + '// "model.layers"'), "")
+        self.assertIn("a list of keys", self.check("src/app/a.cpp", two + 'f("model.layers");'))
+        self.assertIn("a list of keys", self.check("src/app/a.cpp", 'return key.starts_with("model.");'))
 
 
 if __name__ == "__main__":

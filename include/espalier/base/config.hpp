@@ -194,6 +194,18 @@ struct KeyDifference {
 };
 std::vector<KeyDifference> differing_keys(const Config& first, const Config& second);
 
+/// A number beyond what is usual, by which a training may diverge.
+struct UnusualKey {
+  std::string name;
+  double value = 0, usual = 0;
+  bool too_small = false;
+
+  double excess() const { return too_small ? usual / value : value / usual; }
+};
+
+/// Those of the keys that have a meaning, the furthest beyond first.
+std::vector<UnusualKey> unusual_keys(const Config& config);
+
 /// `config` with the value that a key has in `other`.
 Config with_key_of(Config config, const std::string& key, const Config& other);
 
