@@ -47,7 +47,7 @@ struct CutIntervals {
 __device__ std::uint64_t on_whole_axis(const CutIntervals& cut, std::int64_t begin, std::int64_t taken,
                                        std::uint64_t point) {
   const auto* const starts = cut.shortened_start + begin;
-  const auto passed = std::upper_bound(starts, starts + taken, point) - starts;
+  const auto passed = count_below(starts, taken, point + 1);  // that begin at it or before
   return passed == 0 ? point : point + cut.width_to[begin + passed - 1];
 }
 

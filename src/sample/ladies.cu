@@ -62,9 +62,8 @@ DeviceArray<std::int64_t> cut_by_relation(const Cuda& cuda, const ColumnsOf& col
       return;
     }
     const auto* const begin = ids + offsets[batch];
-    to[list] = std::lower_bound(begin, ids + offsets[batch + 1],
-                                static_cast<Index>(columns.begins[list % relations])) -
-               ids;
+    to[list] = offsets[batch] + count_below(begin, offsets[batch + 1] - offsets[batch],
+                                            static_cast<Index>(columns.begins[list % relations]));
   });
   return cuts;
 }
@@ -129,9 +128,9 @@ __global__ void __launch_bounds__(kBlockThreads)
   const auto size = supports.size(batch), count = seeds[batch];
   for (std::int64_t s = threadIdx.x; s < count; s += kBlockThreads) {
     const auto seed = static_cast<Index>(vertices[frontier_offsets[batch] + s]);
-    const auto* const found = std::lower_bound(begin, begin + size, seed);
-    if (found == begin + size || *found != seed) continue;
-    const auto k = supports.offsets[batch] + (found - begin);
+    const auto found = count_below(begin, size, seed);
+    if (found == size || begin[found] != seed) continue;
+    const auto k = supports.offsets[batch] + found;
     factors[k] = inverse_probability(supports.total(batch), supports.weight(k));
   }
 }

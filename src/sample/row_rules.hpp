@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "espalier/base/philox.hpp"
+#include "espalier/base/search.hpp"
 #include "espalier/product/product.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/sampler.hpp"
@@ -18,8 +19,8 @@ template <class Index>
 ESPALIER_HD inline std::int64_t diagonal_position(const RowView<Index>& row, std::int64_t self,
                                                   Aggregation aggregation) {
   if (aggregation != Aggregation::kMatrix) return -1;
-  const auto* found = std::lower_bound(row.indices, row.indices + row.size, static_cast<Index>(self));
-  return found != row.indices + row.size && *found == self ? found - row.indices : -1;
+  const std::int64_t found = count_below(row.indices, row.size, static_cast<Index>(self));
+  return found < row.size && row.indices[found] == self ? found : -1;
 }
 
 /// GraphSAGE: `fanout` of the `available` entries, all when there are no more of them or the fanout
@@ -73,7 +74,7 @@ ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, Aggregation 
   for (std::int64_t j = 1; j <= s; ++j) {
     const auto position = in_order[j - 1];
     const auto weight = prefix[position + 1] - prefix[position];
-    const auto at = std::lower_bound(chosen, chosen + count, position) - chosen;
+    const auto at = count_below(chosen, count, position);
     values[at] = aggregation == Aggregation::kMean
                      ? des_raj_share(remaining, weight, total, j, s)
                      : scaled_value(row.values[position], des_raj_factor(remaining, weight, j, s));
