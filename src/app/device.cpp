@@ -79,12 +79,6 @@ Device choose_device(const Communicator& world, const NodePlace& node, const Con
     if (config.run.device == "cuda")
       usage_error("run.device = cuda, but not every rank has a GPU: {}; use run.device = \"cpu\" or \"auto\"",
                   why);
-    if (config.train.precision != "fp32")
-      usage_error("train.precision = {} needs GPUs, and this job computes on the CPU ({}); use fp32",
-                  config.train.precision, why.empty() ? "run.device = cpu" : why);
-    if (config.train.sparse_products != "own")
-      usage_error("train.sparse_products = {} needs GPUs, and this job computes on the CPU ({}); use own",
-                  config.train.sparse_products, why.empty() ? "run.device = cpu" : why);
     device.words = why.empty() ? "on the CPU" : fmt::format("on the CPU (no GPU: {})", why);
     return device;
   }

@@ -182,6 +182,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   const auto size = size_of(job, world.size());
   facts.order = order ? &order->info : nullptr;
   facts.size = &size;
+  facts.device = job.device.words;
   check_job(Moment::kGrid, facts);
   const auto estimated = estimate_job(world, *job.file, size, job.cpu.threads);
   facts.estimated = &estimated;

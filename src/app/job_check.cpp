@@ -164,6 +164,17 @@ void groups(const JobFacts& job) {
         sampler.groups, job.config.graph.order, counted(job.order->clusters(), "cluster"));
 }
 
+void keys_of_gpus(const JobFacts& job) {
+  const auto& train = job.config.train;
+  if (job.size->gpu) return;
+  if (train.precision != "fp32")
+    usage_error("train.precision = {} needs GPUs, and this job computes {}; use fp32", train.precision,
+                job.device);
+  if (train.sparse_products != "own")
+    usage_error("train.sparse_products = {} needs GPUs, and this job computes {}; use own",
+                train.sparse_products, job.device);
+}
+
 void awaited_rows(const JobFacts& job) {
   check_awaited(job.config.history, count_batches(job.graph->train, job.config.sampler.batch_size),
                 *job.size->config.sampler.bulk.value);
@@ -207,6 +218,7 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kTrain | kJudge, labels},
     {Moment::kGraph, kJudge, training_vertices},
     {Moment::kGrid, kAll, groups},
+    {Moment::kGrid, kAll, keys_of_gpus},
     {Moment::kGrid, kTrain, awaited_rows},
     {Moment::kMemory, kAll, memory},
 };

@@ -38,6 +38,7 @@ struct JobFacts {
   const GraphInfo* graph = nullptr;
   const OrderInfo* order = nullptr;       ///< graph.order, with one; from kGrid on
   const JobSize* size = nullptr;          ///< its config resolved
+  std::string device = {};                ///< where it computes: "on the CPU"
   const PlannedJob* estimated = nullptr;  ///< at kMemory
   MemoryOffer memory = {};                ///< of a rank
 };

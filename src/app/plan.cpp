@@ -67,10 +67,9 @@ Plan resolve(const Communicator& world, const PlanArguments& arguments, const Co
   if (job.gpu) job.device_memory = parse_bytes(plan.machine->device_memory, "node.device_memory");
   job.samples_ahead = job.training && config.run.overlap;
   const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  plan.threads_chosen =
-      plan.machine && config.run.threads.is_auto()
-          ? Threads{static_cast<int>(plan.machine->threads), "the machine file"}
-          : choose_threads(config.run.threads, cores / arguments.ranks, /*warns=*/true);
+  plan.threads_chosen = plan.machine && config.run.threads.is_auto()
+                            ? Threads{static_cast<int>(plan.machine->threads), "the machine file"}
+                            : choose_threads(config.run.threads, cores / arguments.ranks, /*warns=*/true);
   plan.threads = plan.threads_chosen.count;
   const auto replication = config.grid.replication.value.value_or(automatic_replication(job));
   job.config.run.threads.value = plan.threads;
@@ -198,6 +197,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   auto plan = resolve(world, arguments, config, file.info(), order);
   facts.order = order ? &order->info : nullptr;
   facts.size = &plan.job;
+  if (!plan.job.gpu) facts.device = "on the CPU (no --machine with node.device = \"cuda\")";
   check_job(Moment::kGrid, facts);
   const auto estimated = estimate_job(world, file, plan.job, plan.threads);
   plan.program = estimated.program;
