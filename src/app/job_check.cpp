@@ -181,10 +181,10 @@ void awaited_rows(const JobFacts& job) {
 }
 
 void memory(const JobFacts& job) {
-  const auto words = what_does_not_fit(*job.estimated, job.memory);
-  if (words.empty()) return;
-  if (job.memory.binding && job.config.run.memory_check == "refuse") memory_error("{}", words);
-  if (job.world.rank() == 0) log::warning("{}", words);
+  const auto [misfit, binding] = judge_memory(*job.estimated, job.memory);
+  if (misfit.empty()) return;
+  if (binding && job.config.run.memory_check == "refuse") memory_error("{}", misfit);
+  if (job.world.rank() == 0) log::warning("{}", misfit);
 }
 
 // ---- all of them ----

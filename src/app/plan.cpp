@@ -202,7 +202,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   const auto estimated = estimate_job(world, file, plan.job, plan.threads);
   plan.program = estimated.program;
   plan.judged_bytes = judged_memory(estimated).bytes();
-  plan.does_not_fit = what_does_not_fit(estimated, plan.offer);
+  plan.does_not_fit = judge_memory(estimated, plan.offer).misfit;
   VertexOwners owners;
   own_vertices(owners, order, file, config, plan.epoch.rows());
   plan.epoch.map = std::move(owners.blocks);

@@ -79,17 +79,20 @@ PeakMemory judged_memory(const PlannedJob& planned) {
   return peak;
 }
 
-std::string what_does_not_fit(const PlannedJob& planned, const MemoryOffer& offer) {
+MemoryVerdict judge_memory(const PlannedJob& planned, const MemoryOffer& offer) {
   const auto& job = planned.job;
   const auto peak = judged_memory(planned);
   const auto has = static_cast<double>(offer.bytes), of_gpu = static_cast<double>(job.device_memory);
   if (peak.bytes() > has)
-    return fmt::format("does not fit: a rank needs {} ({}) and has {} ({}); {}", bytes_in_words(peak.bytes()),
-                       items_in_words(peak.fullest()), bytes_in_words(has), offer.source,
-                       cures_of(planned, has));
+    return {fmt::format("does not fit: a rank needs {} ({}) and has {} ({}); {}",
+                        bytes_in_words(peak.bytes()), items_in_words(peak.fullest()), bytes_in_words(has),
+                        offer.source, cures_of(planned, has)),
+            offer.binding};
   if (job.gpu && device_bytes(planned) > of_gpu)
-    return fmt::format("does not fit: a rank needs {} of its GPU and has {}; {}",
-                       bytes_in_words(device_bytes(planned)), bytes_in_words(of_gpu), cures_of(planned, has));
+    return {
+        fmt::format("does not fit: a rank needs {} of its GPU and has {}; {}",
+                    bytes_in_words(device_bytes(planned)), bytes_in_words(of_gpu), cures_of(planned, has)),
+        true};
   return {};
 }
 

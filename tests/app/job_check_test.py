@@ -80,6 +80,14 @@ class Faults(JobCheckTest):
         self.succeed("-q", "train", self.config)
         return self.output / "weights.h5"
 
+    def test_keys_of_gpus(self):
+        awkward_graph(self.graph)
+        for key in ("train.precision=tf32", "train.sparse_products=cusparse"):
+            for command in (("train", self.config), ("sample", self.config), ("plan", self.config, "--ranks", 2)):
+                code, error = self.message(*command, "run.device=cpu", key)
+                self.assertEqual(code, 2)
+                self.assertIn(f"{key.replace('=', ' = ')} needs GPUs", error)
+
     def test_splits(self):
         awkward_graph(self.graph)
         weights = self.trained()

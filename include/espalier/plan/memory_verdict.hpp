@@ -30,8 +30,12 @@ PlannedJob estimate_job(const Communicator& comm, const GraphFile& file, const J
 /// What the host memory of a rank is judged by.
 PeakMemory judged_memory(const PlannedJob& planned);
 
-/// "does not fit: a rank needs 174.0 MiB (...) and has 95.4 MiB (run.memory_limit); use more
-/// ranks, ...", of the host or of its GPU. Empty: it fits.
-std::string what_does_not_fit(const PlannedJob& planned, const MemoryOffer& offer);
+struct MemoryVerdict {
+  std::string misfit = {};  ///< "does not fit: a rank needs 174.0 MiB (...) and has 95.4 MiB
+                            ///< (run.memory_limit); use more ranks, ...", of the host or of its GPU;
+                            ///< empty: it fits
+  bool binding = false;     ///< is what it has certain? A GPU's memory is
+};
+MemoryVerdict judge_memory(const PlannedJob& planned, const MemoryOffer& offer);
 
 }  // namespace espalier
