@@ -50,6 +50,7 @@ void name_target(const GraphInfo& graph, Config& config) {
 
 std::vector<KeyDifference> changed_keys(Config there, const Config& here, const GraphInfo& graph) {
   name_target(graph, there);
+  if (there.graph.target.empty()) there.graph.target = here.graph.target;  // of an earlier version
   auto keys = differing_keys(there, here);
   for (auto& key : keys)
     if (key.effect == KeyEffect::kDraw)

@@ -309,22 +309,22 @@ void introduce(const Job& job, const Inference& inference) {
 }  // namespace
 
 void infer_command(const Communicator& world, const InferArguments& arguments) {
-  const auto config = load_job_config(world, arguments.job);
+  auto config = load_job_config(world, arguments.job);
   agree(world, [&] {
     if (world.rank() == 0) check_place(arguments, config);
   });
   const Watchdog watchdog(config.run.stall_minutes);
   note_consequence("nothing was written; the same command starts again");
   auto weights = read_named_weights(world, arguments.checkpoint);
+  // A graph without labels does not say which type the network was trained for; its weights do.
+  if (config.graph.target.empty())
+    config.graph.target = parse_saved_config(weights.config, arguments.checkpoint).graph.target;
   auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes, arguments.metrics);
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   auto network = network_of(job, weights, arguments.checkpoint);
   const auto layer = layer_of(arguments, network.stages());
   Inference inference{arguments, std::move(weights), std::move(network), layer};
   inference.tables = row_tables(world, arguments, job, layer);
-  if (arguments.metrics && !job.graph.has_labels)
-    input_error("--metrics: {} has no labels (/nodes/labels) to judge by; leave --metrics out",
-                job.config.graph.file);
   introduce(job, inference);
   with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, inference); });
 }

@@ -143,6 +143,9 @@ void edge_features(const JobFacts& job) {
 
 void labels(const JobFacts& job) {
   note_activity("checking labels and splits");
+  if (job.judges && !job.graph->has_labels)
+    input_error("--metrics: {} has no labels (/nodes/labels) to judge by; leave --metrics out",
+                job.config.graph.file);
   check_labels(job.file->info(), job.config.graph.file, job.config.train.task);
   check_splits(job.world, *job.file);
   if (const auto check = task_kind_of(job.config.train.task).check)

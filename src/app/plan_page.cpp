@@ -63,7 +63,7 @@ std::string describe(const Plan& plan) {
                       config.sampler.batch_size, plural(config.model.layers, "layer"), config.model.kind,
                       graph.features, config.model.hidden, graph.classes,
                       plural(network_size(network_shape(graph, config)).parameters, "parameter"));
-  text += fmt::format("grid     {} as {} x {}, {} topology, {}, {}\n", plural(plan.epoch.ranks, "rank"),
+  text += fmt::format("grid     {} as {} x {}, {}, {}, {}\n", plural(plan.epoch.ranks, "rank"),
                       plural(plan.epoch.rows(), "block row"), plural(plan.epoch.replication, "column"),
                       config.grid.topology, plan.threads_chosen.in_words("each"), config.run.device);
   text += fmt::format(

@@ -73,8 +73,8 @@ std::unique_ptr<OutputLock> lock_output(const Communicator& world, const Config&
 
 OutputFolder look_at_output(const Communicator& world, const Config& config, bool overwrite) {
   std::error_code error;
-  auto finished =
-      std::int64_t{world.rank() == 0 && std::filesystem::exists(config.output.dir + "/" + kReport, error)};
+  auto finished = std::int64_t{world.rank() == 0 &&
+                               std::filesystem::is_regular_file(config.output.dir + "/" + kReport, error)};
   world.broadcast(&finished, 1, 0, "setup");
   return {.finished = finished != 0, .replaced = finished != 0 && overwrite};
 }

@@ -301,7 +301,7 @@ class Restart(DigestTest):
             del file["split/test"]
             file["split/test"] = np.zeros(0, np.int64)
         self.succeed("train", self.config, "graph.verify=false")
-        self.assertIn("judged by counts: the checkpoint has no digests", self.succeed("train", self.config, "train.epochs=3"))
+        self.assertIn("judged by counts: the checkpoint has no digests", self.succeed("train", self.config, "train.epochs=3", overwrite=False))
 
     def test_a_checkpoint_without_digests_still_reads(self):
         self.succeed("train", self.config)

@@ -68,7 +68,7 @@ class HistoryTest(PlantedJobTest):
             self.assertIn("ever read", line)
             self.assertIn(key.replace("=", " = "), line)
         line, = warned()
-        self.assertRegex(line, r"history.t_stale = 200 steps are \d+\.\d epochs of \d+")
+        self.assertRegex(line, r"history.t_stale = 200 is \d+\.\d epochs of \d+ steps")
         self.assertEqual(warned("history.t_stale=5"), [])
 
     def test_it_spares_rows_and_bytes(self):

@@ -209,7 +209,7 @@ class Train(JobTest):
         self.assertEqual(graph, {"nodes": 50, "edges": graph["edges"], "features": 6, "classes": 3, "verified": False})
         self.assertEqual(report["config"]["sampler"]["fanout"], [3, 2])
         self.assertEqual(report["config"]["sampler"]["bulk"], 5, "auto is resolved")
-        self.assertIn("bulk = 5", (self.output / "config.toml").read_text())
+        self.assertIn('bulk = "auto"  # 5\n', (self.output / "config.toml").read_text())
         epoch = report["epochs"][-1]
         stages = ["total", "sample", "fetch", "forward", "backward", "reduce", "optimizer", "evaluate"]
         self.assertEqual(list(epoch["seconds"]), stages)

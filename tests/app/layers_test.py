@@ -41,7 +41,7 @@ class Layers(JobTest):
         self.succeed("-q", "train", self.config, *job)
         expected = self.report(self.output)
         self.succeed("-q", "train", self.config, *job[:-1], "train.epochs=2", "run.checkpoint_every=1", "run.restart=never")
-        self.succeed("-q", "train", self.config, *job, "grid.replication=3", "run.restart=auto", ranks=3)
+        self.succeed("-q", "train", self.config, *job, "grid.replication=3", "run.restart=auto", ranks=3, overwrite=False)
         report = self.report(self.output)
         self.assertEqual(report["restart"]["epoch"], 3)
         self.assertEqual((report["weights_digest"], report["test"]), (expected["weights_digest"], expected["test"]))

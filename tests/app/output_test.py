@@ -167,7 +167,7 @@ class FullDisk(OutputTest):
         self.in_the_way("weights.h5")
         words = [str(missing), "holds the same weights", "infer --checkpoint"]
         self.fail_with(2, words, "train", self.config, "run.checkpoint_every=2")
-        holder, = re.findall(r"(\S+checkpoints/\S+h5) holds the same weights", self.fail_with(2, words, "train", self.config, ranks=2))
+        holder, = re.findall(r"(\S+checkpoints/\S+h5) holds the same weights", self.fail_with(2, words, "train", self.config, ranks=2, overwrite=False))
         self.assertIn(holder, map(str, self.holds(expected["best"])), "nothing was left to train")
 
     def test_with_embeddings_both_files_are_missed_together(self):
@@ -323,7 +323,7 @@ class AnyBytes(OutputTest):
             self.assertIsNone(re.search("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\ufffd]", output), repr(output))
         folder = self.folder / "".join(self.NAMES)
         self.succeed("train", self.config, f"output.dir={folder}", "train.epochs=2", "run.checkpoint_every=2")
-        self.assertIn("nothing is left to train", self.succeed("train", folder / "config.toml"))
+        self.assertIn("nothing is left to train", self.succeed("train", folder / "config.toml", overwrite=False))
         plan = self.folder / ("".join(self.NAMES) + ".json")
         self.succeed("plan", folder / "config.toml", "--ranks", 2, "-o", plan)
         self.assertEqual(json.loads(plan.read_text())["config"]["output"]["dir"], str(folder))

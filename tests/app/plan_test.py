@@ -220,7 +220,7 @@ class Page(PlanTest):
         report = self.report(self.output)
         plan = self.plan(ranks=2, options=("--machine", ROOT / "inputs/machines/laptop.toml"))
         self.assertEqual(plan["command"], "plan")
-        self.assertLessEqual(set(report) - {"train", "test", "best_epoch", "weights_digest", "confusion"}, set(plan))
+        self.assertLessEqual(set(report) - {"train", "test", "best_epoch", "weights_digest", "confusion", "checkpoints"}, set(plan))
         self.assertEqual({key: plan[key] for key in ("ranks", "replication", "graph", "threads", "device")},
                          {key: report[key] for key in ("ranks", "replication", "graph", "threads", "device")})
         self.assertEqual(set(plan["epochs"][0]["seconds"]), set(report["epochs"][0]["seconds"]))

@@ -23,7 +23,7 @@ def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, overwrite=True, 
     """Runs the program; returns (exit code, everything it printed). A run may replace a finished one of the same test
     unless `overwrite` is false."""
     command = [program, *map(str, arguments)]
-    if overwrite and {"train", "sample"} & set(command[1:4]):
+    if overwrite and {"train", "sample"} & set(command[1:4]) and "help" not in command:
         command.append("--overwrite")
     if ranks > 1:
         command = ["mpirun", "-q", "-np", str(ranks)] + command

@@ -71,7 +71,7 @@ class Running:
     """A job under way; `pids` are its ranks'."""
 
     def __init__(self, folder, *arguments, ranks=1):
-        command = [PROGRAM, "train", *map(str, arguments)]
+        command = [PROGRAM, "train", "--overwrite", *map(str, arguments)]
         if ranks > 1:
             say_pid = f'echo $$ > {folder}/pid.$OMPI_COMM_WORLD_RANK.part && mv {folder}/pid.$OMPI_COMM_WORLD_RANK.part ' \
                       f'{folder}/pid.$OMPI_COMM_WORLD_RANK; exec "$@"'

@@ -212,7 +212,7 @@ class Loading(StoppedTest):
         os.kill(pids[2], signal.SIGUSR2)
         self.assert_stopped(process, signal.SIGUSR2,
                             "; nothing is lost; the same command goes on from its checkpoint")
-        output = self.succeed("train", self.config, "train.epochs=2")
+        output = self.succeed("train", self.config, "train.epochs=2", overwrite=False)
         self.assertRegex(output, "(?m)^restart .*1 epoch done")
 
     def test_other_commands(self):

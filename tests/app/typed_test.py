@@ -200,7 +200,7 @@ class TypedTest(ProgramTest):
                 self.assertEqual(file.attrs["test_accuracy"], report["test"]["accuracy"])
         self.assertEqual(logits[0], logits[1])
         (self.output / "embeddings.h5").unlink()
-        self.fail_with(3, ["weights/embedding.author", "weights.h5"], "infer", self.output / "config.toml", "--checkpoint",
+        self.fail_with(3, ["embeddings.h5 is missing", "weights.h5"], "infer", self.output / "config.toml", "--checkpoint",
                        self.output / "weights.h5", "-o", self.folder / "other.h5")
 
     def test_features_of_several_widths_and_embeddings(self):

@@ -112,6 +112,7 @@ feature_rows = "counts"
 [run]
 device = "cuda"
 threads = 6
+memory_check = "warn"
 memory_limit = "8GiB"
 overlap = true
 prefetch_steps = 3

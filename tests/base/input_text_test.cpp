@@ -57,9 +57,9 @@ TEST(InputText, WhatIsNoTextIsNamed) {
     return ", not text; write a text file with the lines `[graph]` and `file = \"" + path +
            "\"`, and give that";
   };
-  const auto other = written("other.h5", kHdf5),
-             graph = written("graph.h5", kHdf5 + std::string("espalier-graph"));
+  const auto other = written("other.h5", kHdf5);
   expect(other, "is an HDF5 file, a graph perhaps" + remedy(other));
+  const auto graph = written("graph.h5", kHdf5 + std::string("espalier-graph"));  // in a folder made anew
   expect(graph, "is a graph file" + remedy(graph));
   std::filesystem::resize_file(graph, 3 << 20);
   expect(graph, "is a graph file" + remedy(graph));

@@ -96,7 +96,7 @@ class Keys:
         code, text = espalier("help", "config", program=program)
         assert code == 0, text
         self.defaults = dict(re.findall(r'^  ([a-z]+\.[a-z_]+) +("[^"]*"|\[[^\]]*\]|\S+) ', text, re.M))
-        assert len(self.defaults) == len(re.findall(r"^  \S", text, re.M)) > 50, text
+        assert len(self.defaults) == len(re.findall(r"^  [a-z]+\.[a-z_]+ ", text, re.M)) > 50, text
         words = [name for name, default in self.defaults.items() if name not in DRAWS and default.startswith('"')]
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             self.choices = dict(zip(words, pool.map(self._choices_of, words)))

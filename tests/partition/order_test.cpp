@@ -157,7 +157,7 @@ TEST(Order, OfAnotherProgramIsReadAndWhatIsNoneRefused) {
   expect(with("weights", [](const auto&, Order& o) { ++o.info.weights[2][0]; }), "that cluster 2 has");
   expect(with("negative", [](const auto&, Order& o) { o.info.weights[1][4] = -1; }), "out of range");
   expect(refusal(folder + "/nothing.h5"), "no such file");
-  expect(refusal(folder), "is not a file");
+  expect(refusal(folder), "is a folder, not a file");
 }
 
 // A wrong byte anywhere is found, or changes nothing.

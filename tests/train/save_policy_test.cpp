@@ -77,8 +77,15 @@ Simulated simulate(const RunConfig& run, const Pace& pace, std::int64_t epochs, 
   return training;
 }
 
+// Of a run that asks for no checkpoint.
+RunConfig unasked() {
+  RunConfig run;
+  run.checkpoint_minutes = 0;
+  return run;
+}
+
 TEST_F(SavePolicyTest, SavesNothingUnasked) {
-  const auto training = simulate({}, {}, 3);
+  const auto training = simulate(unasked(), {}, 3);
   EXPECT_TRUE(training.saved.empty());
   EXPECT_FALSE(training.stopped);
 }
@@ -199,7 +206,8 @@ TEST_F(SavePolicyTest, TheEndOfTrainingIsNoMomentToStopAt) {
 TEST_F(SavePolicyTest, SIGUSR1ToOneRankSavesOnceOnAllAndGoesOn) {
   for (int rank = 0; rank < test_world().size(); ++rank) {
     SCOPED_TRACE(fmt::format("to rank {}", rank));
-    SavePolicy policy(test_world(), {}, false);
+    const auto run = unasked();
+    SavePolicy policy(test_world(), run, false);
     EXPECT_EQ(ask(policy, {1, 1}, kSteps), Next::kGoOn);
     if (test_world().rank() == rank) raise(SIGUSR1);
     EXPECT_TRUE(policy.goes_on()) << "no reason to give an evaluation up, nor forgotten by its end";
