@@ -22,8 +22,8 @@
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/report.hpp"
-#include "threads.hpp"
 #include "job_check.hpp"
+#include "threads.hpp"
 
 namespace espalier {
 

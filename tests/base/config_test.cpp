@@ -374,14 +374,14 @@ TEST(Config, ASavedConfigMayHoldWhatIsRefusedToday) {
 
 TEST(Config, ADifferenceSaysWhatItChanges) {
   const Config there;
-  for (const auto& [text, effect] : std::vector<std::pair<const char*, KeyEffect>>{
-           {"model.embedding=4", KeyEffect::kShape},
-           {"graph.feature_norm=row", KeyEffect::kMeaning},
-           {"sampler.relation_fanout=[\"a=0\"]", KeyEffect::kDraw},
-           {"train.optimizer=sgd", KeyEffect::kState},
-           {"train.seed=1", KeyEffect::kBatches},
-           {"train.learning_rate=0.5", KeyEffect::kTrajectory},
-           {"run.threads=7", KeyEffect::kCost}}) {
+  for (const auto& [text, effect] :
+       std::vector<std::pair<const char*, KeyEffect>>{{"model.embedding=4", KeyEffect::kShape},
+                                                      {"graph.feature_norm=row", KeyEffect::kMeaning},
+                                                      {"sampler.relation_fanout=[\"a=0\"]", KeyEffect::kDraw},
+                                                      {"train.optimizer=sgd", KeyEffect::kState},
+                                                      {"train.seed=1", KeyEffect::kBatches},
+                                                      {"train.learning_rate=0.5", KeyEffect::kTrajectory},
+                                                      {"run.threads=7", KeyEffect::kCost}}) {
     const auto differences = differing_keys(there, parse_config("", "run.toml", {text}));
     ASSERT_EQ(differences.size(), 1u) << text;
     EXPECT_EQ(differences[0].effect, effect) << text;
