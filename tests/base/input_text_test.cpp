@@ -59,7 +59,8 @@ TEST(InputText, WhatIsNoTextIsNamed) {
   };
   const auto other = written("other.h5", kHdf5);
   expect(other, "is an HDF5 file, a graph perhaps" + remedy(other));
-  const auto graph = written("graph.h5", kHdf5 + std::string("espalier-graph"));  // in a folder made anew
+  // In a folder made anew.
+  const auto graph = written("graph.h5", kHdf5 + std::string("espalier-graph"));
   expect(graph, "is a graph file" + remedy(graph));
   std::filesystem::resize_file(graph, 3 << 20);
   expect(graph, "is a graph file" + remedy(graph));

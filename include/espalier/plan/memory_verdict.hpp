@@ -32,8 +32,8 @@ PeakMemory judged_memory(const PlannedJob& planned);
 
 struct MemoryVerdict {
   std::string misfit = {};  ///< "does not fit: a rank needs 174.0 MiB (...) and has 95.4 MiB
-                            ///< (run.memory_limit); use more ranks, ...", of the host or of its GPU;
-                            ///< empty: it fits
+                            ///< (run.memory_limit); use more ranks, ...", of the host or of its
+                            ///< GPU; empty: it fits
   bool binding = false;     ///< is what it has certain? A GPU's memory is
 };
 MemoryVerdict judge_memory(const PlannedJob& planned, const MemoryOffer& offer);
