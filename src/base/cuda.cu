@@ -206,11 +206,16 @@ Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(st
   ESPALIER_CHECK(cublasCreate(&s.blas) == CUBLAS_STATUS_SUCCESS, "cuBLAS does not start on GPU {}", device);
   ESPALIER_CHECK(cusparseCreate(&s.sparse) == CUSPARSE_STATUS_SUCCESS, "cuSPARSE does not start on GPU {}",
                  device);
-  cublasSetStream(s.blas, m.stream);
-  cusparseSetStream(s.sparse, m.stream);
-  // A workspace of its own makes the results of one handle the same from run to run.
+  ESPALIER_CHECK(cublasSetStream(s.blas, m.stream) == CUBLAS_STATUS_SUCCESS,
+                 "cuBLAS refuses a stream of GPU {}", device);
+  ESPALIER_CHECK(cusparseSetStream(s.sparse, m.stream) == CUSPARSE_STATUS_SUCCESS,
+                 "cuSPARSE refuses a stream of GPU {}", device);
+  // A workspace of its own makes the results of one handle the same from run to run. After the
+  // stream, which takes it away.
   ESPALIER_CUDA(cudaMalloc(&s.blas_workspace, kBlasWorkspace));
-  cublasSetWorkspace(s.blas, s.blas_workspace, kBlasWorkspace);
+  ESPALIER_CHECK(cublasSetWorkspace(s.blas, s.blas_workspace, kBlasWorkspace) == CUBLAS_STATUS_SUCCESS,
+                 "cuBLAS refuses a workspace of {} bytes; without, its bits may differ from run to run",
+                 kBlasWorkspace);
 }
 
 void Cuda::use() const {

@@ -8,6 +8,8 @@
 //     ESPALIER_EMULATED_DRIVER   the CUDA version of the driver (13000: 13.0, the runtime's)
 //     ESPALIER_EMULATED_MEMORY   bytes of each (8 GiB)
 //     ESPALIER_EMULATED_ORDER    seed of the order of blocks and threads (1)
+//     ESPALIER_EMULATED_REFUSAL  the call of a library that fails, as cublasSetWorkspace
+//     ESPALIER_EMULATED_WORDS    says what the pool keeps, when it is told
 //
 // nvml/nvml.cpp has more.
 #pragma once

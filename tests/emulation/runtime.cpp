@@ -103,6 +103,15 @@ DeviceAccess::~DeviceAccess() {
   if (--memory().accesses == 0) protect(PROT_NONE);
 }
 
+bool refuses(const char* call) {
+  const char* refused = std::getenv("ESPALIER_EMULATED_REFUSAL");
+  return refused != nullptr && std::strcmp(refused, call) == 0;
+}
+
+int bus_of(int device) {
+  return device / static_cast<int>(number_from("ESPALIER_EMULATED_SLICES", 1)) + 1;
+}
+
 bool is_device_memory(const void* pointer) {
   const auto* at = static_cast<const std::byte*>(pointer);
   return at >= memory().base && at < memory().base + kReserved;
