@@ -5,6 +5,7 @@
 #include <cusparse.h>
 #include <nvtx3/nvToolsExt.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -62,31 +63,57 @@ std::size_t total_bytes() {
   return total;
 }
 
-// The oldest architecture that this program has code for: 800 is compute capability 8.0; 0 where
-// that is not known.
-constexpr int oldest_architecture() {
-#if defined(__CUDA_ARCH_LIST__)
-  int oldest = 1 << 30;
-  for (const int architecture : {__CUDA_ARCH_LIST__}) oldest = architecture < oldest ? architecture : oldest;
-  return oldest;
-#else
-  return 0;
-#endif
+// The pool keeps so many bytes that nobody uses; the rest goes back when a stream is waited for.
+void keep_freed(std::uint64_t bytes) {
+  ESPALIER_CUDA(cudaMemPoolSetAttribute(memory().pool, cudaMemPoolAttrReleaseThreshold, &bytes));
 }
 
-// Why this machine's driver cannot run this program's CUDA; empty where it can: a driver runs what
-// was built for its major version or an earlier one.
+// The architectures that this program has code for: 800 is compute capability 8.0.
+constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__};
+
+// Machine code runs on GPUs of its major version, from its minor one on. On others the driver
+// compiles the program's PTX.
+bool has_machine_code(int architecture) {
+  return std::ranges::any_of(
+      kArchitectures, [&](int ours) { return ours / 100 == architecture / 100 && ours <= architecture; });
+}
+
+struct CudaVersions {
+  int driver = 0, program = 0;  ///< 12040 is 12.4; no driver: 0
+
+  CudaVersions() {
+    ESPALIER_CUDA(cudaDriverGetVersion(&driver));
+    ESPALIER_CUDA(cudaRuntimeGetVersion(&program));
+  }
+  std::string refusal() const {
+    return fmt::format(
+        "the driver is for CUDA {}.{}, and this program for CUDA {}.{}: it needs a newer driver, or "
+        "NVIDIA's package cuda-compat-{}-{}, or to be built with an older CUDA",
+        driver / 1000, driver / 10 % 100, program / 1000, program / 10 % 100, program / 1000,
+        program / 10 % 100);
+  }
+};
+
+// Why this machine's driver cannot run this program's CUDA; empty where it can: a driver runs the
+// machine code of its major version or an earlier one.
 std::string refusal_of_driver() {
-  int driver = 0, program = 0;
-  ESPALIER_CUDA(cudaDriverGetVersion(&driver));
-  ESPALIER_CUDA(cudaRuntimeGetVersion(&program));
-  if (driver == 0) return "no driver";
-  if (driver / 1000 >= program / 1000) return "";
-  return fmt::format(
-      "the driver is for CUDA {}.{}, and this program for CUDA {}.{}: it needs a newer driver, or "
-      "NVIDIA's package cuda-compat-{}-{}, or to be built with an older CUDA",
-      driver / 1000, driver / 10 % 100, program / 1000, program / 10 % 100, program / 1000,
-      program / 10 % 100);
+  const CudaVersions cuda;
+  if (cuda.driver == 0) return "no driver";
+  return cuda.driver / 1000 >= cuda.program / 1000 ? "" : cuda.refusal();
+}
+
+// Why this program cannot run on such a GPU; empty where it can. PTX is compiled by drivers of its
+// own version and later ones only.
+std::string refusal_of_gpu(const cudaDeviceProp& gpu) {
+  const int architecture = 100 * gpu.major + 10 * gpu.minor;
+  const int oldest = std::ranges::min(kArchitectures);
+  if (architecture < oldest)
+    return fmt::format("{} has compute capability {}.{}, and this program is for {}.{} and later", gpu.name,
+                       gpu.major, gpu.minor, oldest / 100, oldest / 10 % 10);
+  const CudaVersions cuda;
+  if (has_machine_code(architecture) || cuda.driver / 10 >= cuda.program / 10) return "";
+  return fmt::format("{} has compute capability {}.{}, for which the driver must compile this program: {}",
+                     gpu.name, gpu.major, gpu.minor, cuda.refusal());
 }
 
 thread_local const char* purpose_of_memory = "arrays";
@@ -127,12 +154,9 @@ int count_gpus(std::string* why) {
   const auto error = cudaGetDeviceCount(&count);
   cudaDeviceProp first;
   if (error == cudaSuccess && count > 0 && cudaGetDeviceProperties(&first, 0) == cudaSuccess) {
-    if (10 * (10 * first.major + first.minor) >= oldest_architecture()) return count;
-    if (why != nullptr)
-      *why =
-          fmt::format("{} has compute capability {}.{}, and this program is for {}.{} and later", first.name,
-                      first.major, first.minor, oldest_architecture() / 100, oldest_architecture() / 10 % 10);
-    return 0;
+    const auto refusal = refusal_of_gpu(first);
+    if (why != nullptr) *why = refusal;
+    return refusal.empty() ? count : 0;
   }
   cudaGetLastError();  // the error is not one of a later call
   if (why != nullptr) *why = error == cudaSuccess ? "the driver lists no device" : cudaGetErrorString(error);

@@ -139,7 +139,9 @@ using namespace espalier_emulation;
 namespace {
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int device_of_thread = 0;
-constexpr int kRuntimeVersion = 13000;
+int version_of_runtime() {
+  return static_cast<int>(number_from("ESPALIER_EMULATED_RUNTIME", 13000));
+}
 cudaError_t note(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
@@ -278,17 +280,17 @@ cudaError_t cudaGetLastError() {
   return std::exchange(last_error, cudaSuccess);
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = static_cast<int>(number_from("ESPALIER_EMULATED_DRIVER", kRuntimeVersion));
+  *version = static_cast<int>(number_from("ESPALIER_EMULATED_DRIVER", 13000));
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = kRuntimeVersion;
+  *version = version_of_runtime();
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
   int driver = 0;
   cudaDriverGetVersion(&driver);
-  if (driver / 1000 < kRuntimeVersion / 1000) return note(cudaErrorInsufficientDriver);
+  if (driver / 1000 < version_of_runtime() / 1000) return note(cudaErrorInsufficientDriver);
   const auto gpus = static_cast<int>(number_from("ESPALIER_EMULATED_GPUS", 1));
   if (gpus == 0) return note(cudaErrorNoDevice);
   *count = gpus;
@@ -310,7 +312,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->uuid.bytes[0] = static_cast<char>(device + 1);
   properties->totalGlobalMem = memory().size;
   properties->multiProcessorCount = 4;
-  properties->major = 9;
+  const auto capability = static_cast<int>(number_from("ESPALIER_EMULATED_GPU", 90));
+  properties->major = capability / 10;
+  properties->minor = capability % 10;
   properties->l2CacheSize = 1 << 20;
   properties->sharedMemPerBlock = 48 << 10;
   return cudaSuccess;
