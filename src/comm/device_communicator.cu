@@ -378,20 +378,21 @@ bool nccl_is_forbidden() {
   return text != nullptr && std::strcmp(text, "0") != 0 && std::strcmp(text, "") != 0;
 }
 
-// Does every rank have a GPU of its own, and may NCCL be used? Collective.
+// Does every rank have a GPU of its own, and may NCCL be used? It tells GPUs apart by their place
+// on the bus, so that slices of one (MIG) are the same to it. Collective.
 bool can_use_nccl(const Cuda& cuda, const Communicator& world) {
   struct Gpu {
     char host[256] = {};
-    char id[16] = {};
+    char bus_id[32] = {};
     bool forbidden = false;
   } mine;
   failure_context().host.copy(mine.host, sizeof mine.host - 1);
-  cuda.unique_id().copy(mine.id, sizeof mine.id);
+  cuda.bus_id().copy(mine.bus_id, sizeof mine.bus_id);
   mine.forbidden = nccl_is_forbidden();
   std::set<std::string> different;
   bool forbidden = false;
   for (const auto& gpu : world.all_gather(mine, "setup")) {
-    different.insert(std::string(gpu.host, sizeof gpu.host) + std::string(gpu.id, sizeof gpu.id));
+    different.insert(std::string(gpu.host, sizeof gpu.host) + std::string(gpu.bus_id, sizeof gpu.bus_id));
     forbidden = forbidden || gpu.forbidden;
   }
   return !forbidden && static_cast<int>(different.size()) == world.size();
