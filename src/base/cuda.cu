@@ -224,8 +224,7 @@ Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(st
 
   // The pool keeps what was freed: a training step allocates from memory that the process has.
   ESPALIER_CUDA(cudaDeviceGetDefaultMemPool(&m.pool, device));
-  std::uint64_t keep = ~std::uint64_t{0};
-  ESPALIER_CUDA(cudaMemPoolSetAttribute(m.pool, cudaMemPoolAttrReleaseThreshold, &keep));
+  keep_freed(~std::uint64_t{0});
 
   ESPALIER_CHECK(cublasCreate(&s.blas) == CUBLAS_STATUS_SUCCESS, "cuBLAS does not start on GPU {}", device);
   ESPALIER_CHECK(cusparseCreate(&s.sparse) == CUSPARSE_STATUS_SUCCESS, "cuSPARSE does not start on GPU {}",
@@ -280,6 +279,10 @@ cublasContext* Cuda::blas() const {
 cusparseContext* Cuda::sparse() const {
   state_->expect_taker("cuSPARSE");
   return state_->sparse;
+}
+
+void Cuda::share_memory() const {
+  keep_freed(0);
 }
 
 std::int64_t Cuda::free_memory() const {
