@@ -414,10 +414,6 @@ void free_device(void* allocated, Placement placement) noexcept {
   }
 }
 
-void copy_bytes_to_device(const Cuda& cuda, const void* from, void* to, std::size_t bytes) {
-  if (bytes > 0) ESPALIER_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cuda.stream()));
-}
-
 void copy_bytes_to_host(const Cuda& cuda, const void* from, void* to, std::size_t bytes) {
   if (bytes > 0) ESPALIER_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cuda.stream()));
   ESPALIER_CUDA(cudaStreamSynchronize(cuda.stream()));

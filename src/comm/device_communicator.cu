@@ -81,6 +81,11 @@ void copy_on(cudaStream_t stream, const std::byte* from, std::byte* to, std::int
     ESPALIER_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream));
 }
 
+// To the GPU, without a wait.
+void copy_pinned(const Cuda& cuda, const DeviceArray<std::byte>& from, void* to) {
+  copy_on(cuda.stream(), from.data(), static_cast<std::byte*>(to), std::ssize(from));
+}
+
 }  // namespace
 
 int gpu_for(const NodePlace& place) {
@@ -184,7 +189,7 @@ struct DevicePendingExchange::State {
     wait_for_arrival();
     if (staging == nullptr) return;
     exchange.finish();
-    copy_bytes_to_device(cuda, arrived.data(), received, arrived.size());
+    copy_pinned(cuda, arrived, received);
     staging->give_back(std::move(sent));
     staging->give_back(std::move(arrived));
   }
@@ -245,7 +250,7 @@ void DeviceCommunicator::all_reduce(T* values, std::int64_t count, Reduction red
   auto staged = staging_->take(bytes);
   copy_bytes_to_host(cuda_, values, staged.data(), staged.size());
   comm_->all_reduce(std::span<T>(reinterpret_cast<T*>(staged.data()), items), reduction, label);
-  copy_bytes_to_device(cuda_, staged.data(), values, staged.size());
+  copy_pinned(cuda_, staged, values);
   staging_->give_back(std::move(staged));
 }
 template void DeviceCommunicator::all_reduce(float*, std::int64_t, Reduction, std::string_view) const;
@@ -322,7 +327,7 @@ void DeviceCommunicator::broadcast_bytes(void* values, std::int64_t bytes, int r
     // Waits, also where nothing is copied.
     copy_bytes_to_host(cuda_, values, staged.data(), rank() == root ? staged.size() : 0);
     comm_->broadcast(staged.data(), bytes, root, label);
-    if (rank() != root) copy_bytes_to_device(cuda_, staged.data(), values, staged.size());
+    if (rank() != root) copy_pinned(cuda_, staged, values);
     staging_->give_back(std::move(staged));
     return;
   }
@@ -347,7 +352,7 @@ void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const st
     auto sent = staging_->take(own), arrived = staging_->take(total(counts) * width);
     copy_bytes_to_host(cuda_, mine, sent.data(), sent.size());
     comm_->all_gather_v_bytes(sent.data(), arrived.data(), {counts.begin(), counts.end()}, item, label);
-    copy_bytes_to_device(cuda_, arrived.data(), all, arrived.size());
+    copy_pinned(cuda_, arrived, all);
     staging_->give_back(std::move(sent));
     staging_->give_back(std::move(arrived));
     return;
