@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -118,6 +119,13 @@ std::string refusal_of_gpu(const cudaDeviceProp& gpu) {
 
 thread_local const char* purpose_of_memory = "arrays";
 
+// Nothing unwinds where other ranks go on: what is taken down may wait for them, and they for this
+// one.
+[[noreturn]] void memory_is_full(const std::string& message) {
+  if (failure_context().ranks > 1) fail_job(ExitCode::kMemory, message);
+  throw UserError(ExitCode::kMemory, message);
+}
+
 double in_gib(std::size_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(std::size_t{1} << 30);
 }
@@ -177,6 +185,8 @@ struct Cuda::State {
 
   ~State() {
     if (communication == nullptr) return;  // there was no such GPU
+    // On the way out after an error the streams may wait for ranks that are elsewhere.
+    if (std::uncaught_exceptions() > 0) return;
     cudaStreamSynchronize(memory().stream);
     cudaStreamSynchronize(communication);
     cublasDestroy(blas);
@@ -393,23 +403,21 @@ void* allocate_device(std::size_t bytes, Placement placement) {
   if (error != cudaErrorMemoryAllocation) ESPALIER_CUDA(error);
   cudaGetLastError();  // the error is not one of a later call
   if (placement == Placement::kHost)
-    memory_error(
-        "{:.3f} GiB of pinned host memory cannot be had ({}); set graph.features_on = \"device\", or use "
-        "more ranks or "
-        "nodes",
-        in_gib(bytes), purpose_of_memory);
-  memory_error(
-      "the GPU is full: {:.3f} GiB were asked for ({}), {:.3f} GiB of {:.3f} GiB are free; lower "
-      "sampler.bulk or "
-      "sampler.batch_size, set graph.features_on = \"host\", or use more GPUs",
-      in_gib(bytes), purpose_of_memory, in_gib(free_bytes()), in_gib(total_bytes()));
+    memory_is_full(
+        fmt::format("{:.3f} GiB of pinned host memory cannot be had ({}); set graph.features_on = "
+                    "\"device\", or use more ranks or nodes",
+                    in_gib(bytes), purpose_of_memory));
+  memory_is_full(
+      fmt::format("the GPU is full: {:.3f} GiB were asked for ({}), {:.3f} GiB of {:.3f} GiB are free; lower "
+                  "sampler.bulk or sampler.batch_size, set graph.features_on = \"host\", or use more GPUs",
+                  in_gib(bytes), purpose_of_memory, in_gib(free_bytes()), in_gib(total_bytes())));
 }
 
 void free_device(void* allocated, Placement placement) noexcept {
   if (placement == Placement::kDevice) {
     cudaFreeAsync(allocated, compute_stream());
-  } else {
-    cudaStreamSynchronize(compute_stream());  // kernels may still read it
+  } else if (std::uncaught_exceptions() == 0) {  // else see ~State
+    cudaStreamSynchronize(compute_stream());     // kernels may still read it
     cudaFreeHost(allocated);
   }
 }

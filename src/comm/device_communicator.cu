@@ -110,8 +110,11 @@ struct DeviceCommunicator::Nccl {
     comm.broadcast(std::span<char>(id.internal), 0, "setup");
     ESPALIER_NCCL(ncclCommInitRank(&handle, comm.size(), id, comm.rank()));
   }
-  // On the way out after an error the others may be waiting elsewhere.
-  ~Nccl() { std::uncaught_exceptions() > 0 ? ncclCommAbort(handle) : ncclCommDestroy(handle); }
+  // On the way out after an error the others may be waiting elsewhere, and both ways to end it, the
+  // abort too, may wait for them: it ends with the process.
+  ~Nccl() {
+    if (std::uncaught_exceptions() == 0) ncclCommDestroy(handle);
+  }
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;
 

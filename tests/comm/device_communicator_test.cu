@@ -4,6 +4,8 @@
 // compute stream.
 #include "espalier/comm/device_communicator.hpp"
 
+#include <unistd.h>
+
 #include "comm/device_transports.hpp"
 #include "comm/emulated_switches.hpp"
 #include "espalier/comm/exchange_rounds.hpp"

@@ -202,7 +202,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   delete comm;
   return ncclSuccess;
 }
+// As the library's may, it waits for the others of the node.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  MPI_Barrier(comm->mpi);
   delete comm;
   return ncclSuccess;
 }

@@ -23,7 +23,9 @@ enum class Placement {
 };
 
 /// Memory for an array, of the GPU that this process took. Throws UserError(kMemory): what was
-/// asked for, what was free, and which keys ask for less.
+/// asked for, what was free, and which keys ask for less. In a job of several ranks it ends the
+/// job with these words, as host memory does: the others are not at the same place, and may wait
+/// for this one.
 void* allocate_device(std::size_t bytes, Placement placement);
 void free_device(void* memory, Placement placement) noexcept;
 
