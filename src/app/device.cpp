@@ -31,6 +31,9 @@ std::string name_of(const Cuda& gpu) {
 std::string id_of(const Cuda& gpu) {
   return gpu.unique_id();
 }
+void share_memory(const Cuda& gpu) {
+  gpu.share_memory();
+}
 
 #else
 
@@ -50,6 +53,7 @@ std::string name_of(const Cuda&) {
 std::string id_of(const Cuda&) {
   return "";
 }
+void share_memory(const Cuda&) {}
 
 #endif
 
@@ -85,6 +89,7 @@ Device choose_device(const Communicator& world, const NodePlace& node, const Con
   device.gpu = take_gpu(node, config.train);
   const int sharers =
       count_sharers(world, *device.gpu);  // which all ranks enter with what a GPU takes for itself
+  if (sharers > 1) share_memory(*device.gpu);
   device.memory = world.all_reduce(memory_of(*device.gpu) / sharers, Reduction::kMin, "setup");
   device.sharers = world.all_reduce(sharers, Reduction::kMax, "setup");
   device.words = fmt::format(

@@ -5,8 +5,10 @@
 #include <cusparse.h>
 #include <nvtx3/nvToolsExt.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -62,34 +64,67 @@ std::size_t total_bytes() {
   return total;
 }
 
-// The oldest architecture that this program has code for: 800 is compute capability 8.0; 0 where
-// that is not known.
-constexpr int oldest_architecture() {
-#if defined(__CUDA_ARCH_LIST__)
-  int oldest = 1 << 30;
-  for (const int architecture : {__CUDA_ARCH_LIST__}) oldest = architecture < oldest ? architecture : oldest;
-  return oldest;
-#else
-  return 0;
-#endif
+// The pool keeps so many bytes that nobody uses; the rest goes back when a stream is waited for.
+void keep_freed(std::uint64_t bytes) {
+  ESPALIER_CUDA(cudaMemPoolSetAttribute(memory().pool, cudaMemPoolAttrReleaseThreshold, &bytes));
 }
 
-// Why this machine's driver cannot run this program's CUDA; empty where it can: a driver runs what
-// was built for its major version or an earlier one.
+// The architectures that this program has code for: 800 is compute capability 8.0.
+constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__};
+
+// Machine code runs on GPUs of its major version, from its minor one on. On others the driver
+// compiles the program's PTX.
+bool has_machine_code(int architecture) {
+  return std::ranges::any_of(
+      kArchitectures, [&](int ours) { return ours / 100 == architecture / 100 && ours <= architecture; });
+}
+
+struct CudaVersions {
+  int driver = 0, program = 0;  ///< 12040 is 12.4; no driver: 0
+
+  CudaVersions() {
+    ESPALIER_CUDA(cudaDriverGetVersion(&driver));
+    ESPALIER_CUDA(cudaRuntimeGetVersion(&program));
+  }
+  std::string refusal() const {
+    return fmt::format(
+        "the driver is for CUDA {}.{}, and this program for CUDA {}.{}: it needs a newer driver, or "
+        "NVIDIA's package cuda-compat-{}-{}, or to be built with an older CUDA",
+        driver / 1000, driver / 10 % 100, program / 1000, program / 10 % 100, program / 1000,
+        program / 10 % 100);
+  }
+};
+
+// Why this machine's driver cannot run this program's CUDA; empty where it can: a driver runs the
+// machine code of its major version or an earlier one.
 std::string refusal_of_driver() {
-  int driver = 0, program = 0;
-  ESPALIER_CUDA(cudaDriverGetVersion(&driver));
-  ESPALIER_CUDA(cudaRuntimeGetVersion(&program));
-  if (driver == 0) return "no driver";
-  if (driver / 1000 >= program / 1000) return "";
-  return fmt::format(
-      "the driver is for CUDA {}.{}, and this program for CUDA {}.{}: it needs a newer driver, or "
-      "NVIDIA's package cuda-compat-{}-{}, or to be built with an older CUDA",
-      driver / 1000, driver / 10 % 100, program / 1000, program / 10 % 100, program / 1000,
-      program / 10 % 100);
+  const CudaVersions cuda;
+  if (cuda.driver == 0) return "no driver";
+  return cuda.driver / 1000 >= cuda.program / 1000 ? "" : cuda.refusal();
+}
+
+// Why this program cannot run on such a GPU; empty where it can. PTX is compiled by drivers of its
+// own version and later ones only.
+std::string refusal_of_gpu(const cudaDeviceProp& gpu) {
+  const int architecture = 100 * gpu.major + 10 * gpu.minor;
+  const int oldest = std::ranges::min(kArchitectures);
+  if (architecture < oldest)
+    return fmt::format("{} has compute capability {}.{}, and this program is for {}.{} and later", gpu.name,
+                       gpu.major, gpu.minor, oldest / 100, oldest / 10 % 10);
+  const CudaVersions cuda;
+  if (has_machine_code(architecture) || cuda.driver / 10 >= cuda.program / 10) return "";
+  return fmt::format("{} has compute capability {}.{}, for which the driver must compile this program: {}",
+                     gpu.name, gpu.major, gpu.minor, cuda.refusal());
 }
 
 thread_local const char* purpose_of_memory = "arrays";
+
+// Nothing unwinds where other ranks go on: what is taken down may wait for them, and they for this
+// one.
+[[noreturn]] void memory_is_full(const std::string& message) {
+  if (failure_context().ranks > 1) fail_job(ExitCode::kMemory, message);
+  throw UserError(ExitCode::kMemory, message);
+}
 
 double in_gib(std::size_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(std::size_t{1} << 30);
@@ -127,12 +162,9 @@ int count_gpus(std::string* why) {
   const auto error = cudaGetDeviceCount(&count);
   cudaDeviceProp first;
   if (error == cudaSuccess && count > 0 && cudaGetDeviceProperties(&first, 0) == cudaSuccess) {
-    if (10 * (10 * first.major + first.minor) >= oldest_architecture()) return count;
-    if (why != nullptr)
-      *why =
-          fmt::format("{} has compute capability {}.{}, and this program is for {}.{} and later", first.name,
-                      first.major, first.minor, oldest_architecture() / 100, oldest_architecture() / 10 % 10);
-    return 0;
+    const auto refusal = refusal_of_gpu(first);
+    if (why != nullptr) *why = refusal;
+    return refusal.empty() ? count : 0;
   }
   cudaGetLastError();  // the error is not one of a later call
   if (why != nullptr) *why = error == cudaSuccess ? "the driver lists no device" : cudaGetErrorString(error);
@@ -153,6 +185,8 @@ struct Cuda::State {
 
   ~State() {
     if (communication == nullptr) return;  // there was no such GPU
+    // On the way out after an error the streams may wait for ranks that are elsewhere.
+    if (std::uncaught_exceptions() > 0) return;
     cudaStreamSynchronize(memory().stream);
     cudaStreamSynchronize(communication);
     cublasDestroy(blas);
@@ -200,17 +234,21 @@ Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(st
 
   // The pool keeps what was freed: a training step allocates from memory that the process has.
   ESPALIER_CUDA(cudaDeviceGetDefaultMemPool(&m.pool, device));
-  std::uint64_t keep = ~std::uint64_t{0};
-  ESPALIER_CUDA(cudaMemPoolSetAttribute(m.pool, cudaMemPoolAttrReleaseThreshold, &keep));
+  keep_freed(~std::uint64_t{0});
 
   ESPALIER_CHECK(cublasCreate(&s.blas) == CUBLAS_STATUS_SUCCESS, "cuBLAS does not start on GPU {}", device);
   ESPALIER_CHECK(cusparseCreate(&s.sparse) == CUSPARSE_STATUS_SUCCESS, "cuSPARSE does not start on GPU {}",
                  device);
-  cublasSetStream(s.blas, m.stream);
-  cusparseSetStream(s.sparse, m.stream);
-  // A workspace of its own makes the results of one handle the same from run to run.
+  ESPALIER_CHECK(cublasSetStream(s.blas, m.stream) == CUBLAS_STATUS_SUCCESS,
+                 "cuBLAS refuses a stream of GPU {}", device);
+  ESPALIER_CHECK(cusparseSetStream(s.sparse, m.stream) == CUSPARSE_STATUS_SUCCESS,
+                 "cuSPARSE refuses a stream of GPU {}", device);
+  // A workspace of its own makes the results of one handle the same from run to run. After the
+  // stream, which takes it away.
   ESPALIER_CUDA(cudaMalloc(&s.blas_workspace, kBlasWorkspace));
-  cublasSetWorkspace(s.blas, s.blas_workspace, kBlasWorkspace);
+  ESPALIER_CHECK(cublasSetWorkspace(s.blas, s.blas_workspace, kBlasWorkspace) == CUBLAS_STATUS_SUCCESS,
+                 "cuBLAS refuses a workspace of {} bytes; without, its bits may differ from run to run",
+                 kBlasWorkspace);
 }
 
 void Cuda::use() const {
@@ -251,6 +289,10 @@ cublasContext* Cuda::blas() const {
 cusparseContext* Cuda::sparse() const {
   state_->expect_taker("cuSPARSE");
   return state_->sparse;
+}
+
+void Cuda::share_memory() const {
+  keep_freed(0);
 }
 
 std::int64_t Cuda::free_memory() const {
@@ -361,29 +403,23 @@ void* allocate_device(std::size_t bytes, Placement placement) {
   if (error != cudaErrorMemoryAllocation) ESPALIER_CUDA(error);
   cudaGetLastError();  // the error is not one of a later call
   if (placement == Placement::kHost)
-    memory_error(
-        "{:.3f} GiB of pinned host memory cannot be had ({}); set graph.features_on = \"device\", or use "
-        "more ranks or "
-        "nodes",
-        in_gib(bytes), purpose_of_memory);
-  memory_error(
-      "the GPU is full: {:.3f} GiB were asked for ({}), {:.3f} GiB of {:.3f} GiB are free; lower "
-      "sampler.bulk or "
-      "sampler.batch_size, set graph.features_on = \"host\", or use more GPUs",
-      in_gib(bytes), purpose_of_memory, in_gib(free_bytes()), in_gib(total_bytes()));
+    memory_is_full(
+        fmt::format("{:.3f} GiB of pinned host memory cannot be had ({}); set graph.features_on = "
+                    "\"device\", or use more ranks or nodes",
+                    in_gib(bytes), purpose_of_memory));
+  memory_is_full(
+      fmt::format("the GPU is full: {:.3f} GiB were asked for ({}), {:.3f} GiB of {:.3f} GiB are free; lower "
+                  "sampler.bulk or sampler.batch_size, set graph.features_on = \"host\", or use more GPUs",
+                  in_gib(bytes), purpose_of_memory, in_gib(free_bytes()), in_gib(total_bytes())));
 }
 
 void free_device(void* allocated, Placement placement) noexcept {
   if (placement == Placement::kDevice) {
     cudaFreeAsync(allocated, compute_stream());
-  } else {
-    cudaStreamSynchronize(compute_stream());  // kernels may still read it
+  } else if (std::uncaught_exceptions() == 0) {  // else see ~State
+    cudaStreamSynchronize(compute_stream());     // kernels may still read it
     cudaFreeHost(allocated);
   }
-}
-
-void copy_bytes_to_device(const Cuda& cuda, const void* from, void* to, std::size_t bytes) {
-  if (bytes > 0) ESPALIER_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cuda.stream()));
 }
 
 void copy_bytes_to_host(const Cuda& cuda, const void* from, void* to, std::size_t bytes) {

@@ -81,6 +81,11 @@ void copy_on(cudaStream_t stream, const std::byte* from, std::byte* to, std::int
     ESPALIER_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream));
 }
 
+// To the GPU, without a wait.
+void copy_pinned(const Cuda& cuda, const DeviceArray<std::byte>& from, void* to) {
+  copy_on(cuda.stream(), from.data(), static_cast<std::byte*>(to), std::ssize(from));
+}
+
 }  // namespace
 
 int gpu_for(const NodePlace& place) {
@@ -105,8 +110,11 @@ struct DeviceCommunicator::Nccl {
     comm.broadcast(std::span<char>(id.internal), 0, "setup");
     ESPALIER_NCCL(ncclCommInitRank(&handle, comm.size(), id, comm.rank()));
   }
-  // On the way out after an error the others may be waiting elsewhere.
-  ~Nccl() { std::uncaught_exceptions() > 0 ? ncclCommAbort(handle) : ncclCommDestroy(handle); }
+  // On the way out after an error the others may be waiting elsewhere, and both ways to end it, the
+  // abort too, may wait for them: it ends with the process.
+  ~Nccl() {
+    if (std::uncaught_exceptions() == 0) ncclCommDestroy(handle);
+  }
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;
 
@@ -184,7 +192,7 @@ struct DevicePendingExchange::State {
     wait_for_arrival();
     if (staging == nullptr) return;
     exchange.finish();
-    copy_bytes_to_device(cuda, arrived.data(), received, arrived.size());
+    copy_pinned(cuda, arrived, received);
     staging->give_back(std::move(sent));
     staging->give_back(std::move(arrived));
   }
@@ -245,7 +253,7 @@ void DeviceCommunicator::all_reduce(T* values, std::int64_t count, Reduction red
   auto staged = staging_->take(bytes);
   copy_bytes_to_host(cuda_, values, staged.data(), staged.size());
   comm_->all_reduce(std::span<T>(reinterpret_cast<T*>(staged.data()), items), reduction, label);
-  copy_bytes_to_device(cuda_, staged.data(), values, staged.size());
+  copy_pinned(cuda_, staged, values);
   staging_->give_back(std::move(staged));
 }
 template void DeviceCommunicator::all_reduce(float*, std::int64_t, Reduction, std::string_view) const;
@@ -322,7 +330,7 @@ void DeviceCommunicator::broadcast_bytes(void* values, std::int64_t bytes, int r
     // Waits, also where nothing is copied.
     copy_bytes_to_host(cuda_, values, staged.data(), rank() == root ? staged.size() : 0);
     comm_->broadcast(staged.data(), bytes, root, label);
-    if (rank() != root) copy_bytes_to_device(cuda_, staged.data(), values, staged.size());
+    if (rank() != root) copy_pinned(cuda_, staged, values);
     staging_->give_back(std::move(staged));
     return;
   }
@@ -347,7 +355,7 @@ void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const st
     auto sent = staging_->take(own), arrived = staging_->take(total(counts) * width);
     copy_bytes_to_host(cuda_, mine, sent.data(), sent.size());
     comm_->all_gather_v_bytes(sent.data(), arrived.data(), {counts.begin(), counts.end()}, item, label);
-    copy_bytes_to_device(cuda_, arrived.data(), all, arrived.size());
+    copy_pinned(cuda_, arrived, all);
     staging_->give_back(std::move(sent));
     staging_->give_back(std::move(arrived));
     return;
@@ -378,20 +386,21 @@ bool nccl_is_forbidden() {
   return text != nullptr && std::strcmp(text, "0") != 0 && std::strcmp(text, "") != 0;
 }
 
-// Does every rank have a GPU of its own, and may NCCL be used? Collective.
+// Does every rank have a GPU of its own, and may NCCL be used? It tells GPUs apart by their place
+// on the bus, so that slices of one (MIG) are the same to it. Collective.
 bool can_use_nccl(const Cuda& cuda, const Communicator& world) {
   struct Gpu {
     char host[256] = {};
-    char id[16] = {};
+    char bus_id[32] = {};
     bool forbidden = false;
   } mine;
   failure_context().host.copy(mine.host, sizeof mine.host - 1);
-  cuda.unique_id().copy(mine.id, sizeof mine.id);
+  cuda.bus_id().copy(mine.bus_id, sizeof mine.bus_id);
   mine.forbidden = nccl_is_forbidden();
   std::set<std::string> different;
   bool forbidden = false;
   for (const auto& gpu : world.all_gather(mine, "setup")) {
-    different.insert(std::string(gpu.host, sizeof gpu.host) + std::string(gpu.id, sizeof gpu.id));
+    different.insert(std::string(gpu.host, sizeof gpu.host) + std::string(gpu.bus_id, sizeof gpu.bus_id));
     forbidden = forbidden || gpu.forbidden;
   }
   return !forbidden && static_cast<int>(different.size()) == world.size();

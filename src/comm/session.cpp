@@ -33,9 +33,7 @@ const char* memory_advice = "use more ranks, or a machine with more memory";
 
 // A rank that is alone has nobody to take along, and MPI's own words about it help nobody.
 void abort_job(int code) {
-  int ranks = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (ranks == 1) std::_Exit(code);
+  if (failure_context().ranks == 1) std::_Exit(code);
   MPI_Abort(MPI_COMM_WORLD, code);
 }
 
@@ -59,6 +57,7 @@ Communicator start(int* argc, char*** argv) {
   context.host = host_name();
   context.abort_job = abort_job;
   MPI_Comm_rank(MPI_COMM_WORLD, &context.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &context.ranks);
   std::set_new_handler(out_of_memory);
   set_clock({[] { return MPI_Wtime(); }, [](double) {}});
   ESPALIER_CHECK(provided >= MPI_THREAD_FUNNELED || omp_get_max_threads() == 1,

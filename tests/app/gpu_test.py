@@ -133,6 +133,32 @@ class GpuTest(ProgramTest):
         self.fail_with(4, ["GPU", "free", "sampler.bulk", "graph.features_on"], "train", self.config, "run.device=cuda",
                        "model.hidden=4000", program=PROGRAM, env=small)
 
+    def test_a_gpu_that_is_full_on_one_rank_ends_the_job_at_once(self):
+        """The other one waits for it: in the emulation's ncclCommAbort too, as it may in the library's."""
+        small = self.folder / "small_on_rank_1"
+        small.write_text('#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 1 ] && export ESPALIER_EMULATED_MEMORY='
+                         f'{(32 << 20) + (19 << 18)}\nexec {PROGRAM} "$@"\n')
+        small.chmod(0o755)
+        for features in ("device", "host"):
+            code, output = espalier("train", self.config, "run.device=cuda", "model.hidden=4000", f"graph.features_on={features}",
+                                    ranks=2, program=str(small), timeout=60, env=dict(os.environ, ESPALIER_EMULATED_GPUS="2"))
+            self.assertEqual(code, 4, output)
+            self.assertIn("GPUs exchange by NCCL", output)
+            self.assertRegex(output, "espalier: rank 1 on .*: the GPU is full: .*sampler.bulk")
+            self.assertNotIn("rank 0 on", output)
+
+    def test_ranks_that_share_a_gpu_give_freed_memory_back(self):
+        for gpus, sharing in ((1, 2), (2, 0)):
+            output = self.run_job("train", "run.device=cuda", "train.epochs=1", ranks=2, gpus=gpus, ESPALIER_EMULATED_WORDS="1")[1]
+            self.assertEqual(output.count("emulated CUDA: the pool keeps 0 bytes"), sharing, output)
+            self.assertEqual(output.count(f"emulated CUDA: the pool keeps {2**64 - 1} bytes"), 2, output)
+
+    def test_a_driver_too_old_for_a_new_gpu_is_named(self):
+        old = dict(os.environ, ESPALIER_EMULATED_RUNTIME="13020", ESPALIER_EMULATED_GPU="100")
+        words = "emulated GPU has compute capability 10.0, for which the driver must compile this program: the driver is for CUDA 13.0"
+        self.fail_with(2, ["run.device = cuda", words, "for CUDA 13.2"], "train", self.config, "run.device=cuda", program=PROGRAM, env=old)
+        self.assertIn(f"on the CPU (no GPU: {words}", self.succeed("train", self.config, "train.epochs=1", program=PROGRAM, env=old))
+
     def test_precision_and_synchronous_launches(self):
         exact, _ = self.run_job("train", "run.device=cuda", "train.epochs=1")
         for precision in ("tf32", "bf16"):

@@ -1,11 +1,14 @@
 // Laws: a driver older than this program's CUDA is named before anything else is asked of it, one
-// of the same major version or a later one serves; a thread uses the GPU that it says, on a stream
-// of its own behind the first thread's.
+// of the same major version or a later one serves where the program has machine code for the GPU; a
+// library that refuses a stream or a workspace ends the job; freed memory is kept unless the GPU is
+// shared; what is copied to the GPU may be changed at once; a thread uses the GPU that it says, on
+// a stream of its own behind the first thread's.
 // ranks: 1
 #include "espalier/base/cuda.hpp"
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 
@@ -25,9 +28,13 @@ class EmulatedDriver : public testing::Test {
     setenv(kName, "1000", 1);
     int version = 0;
     if (cudaDriverGetVersion(&version) != cudaSuccess || version != 1000) GTEST_SKIP() << "a real driver";
+    unsetenv(kName);
   }
-  void TearDown() override { unsetenv(kName); }
-  static constexpr const char* kName = "ESPALIER_EMULATED_DRIVER";
+  void TearDown() override {
+    for (const char* name : {kName, kProgram, kGpu, kRefusal}) unsetenv(name);
+  }
+  static constexpr const char *kName = "ESPALIER_EMULATED_DRIVER", *kProgram = "ESPALIER_EMULATED_RUNTIME",
+                              *kGpu = "ESPALIER_EMULATED_GPU", *kRefusal = "ESPALIER_EMULATED_REFUSAL";
 };
 
 TEST_F(EmulatedDriver, AnOlderOneIsNamed) {
@@ -53,6 +60,64 @@ TEST_F(EmulatedDriver, OneOfTheSameMajorVersionOrALaterOneServes) {
   }
 }
 
+// The emulated program has machine code for 8.0, 9.0 and 10.3, and so for what comes after these up
+// to the next major version.
+TEST_F(EmulatedDriver, AnOlderOneOfTheSameMajorVersionServesWhereThereIsMachineCode) {
+  setenv(kProgram, "13020", 1);
+  for (const char* driver : {"13000", "13010", "13020", "13030", "14000"})
+    for (const char* gpu : {"80", "89", "90", "100", "103", "121"}) {
+      SCOPED_TRACE(testing::Message() << "driver " << driver << ", GPU " << gpu);
+      setenv(kName, driver, 1);
+      setenv(kGpu, gpu, 1);
+      const bool serves = std::atoi(gpu) <= 90 || std::atoi(gpu) == 103 || std::atoi(driver) >= 13020;
+      std::string why;
+      EXPECT_EQ(count_gpus(&why), serves ? 2 : 0);
+      const auto* const expected = ", and this program for CUDA 13.2: it needs a newer driver";
+      EXPECT_EQ(why.find(expected) == std::string::npos, serves) << why;
+      if (!serves) EXPECT_TRUE(why.starts_with("emulated GPU has compute capability 1")) << why;
+      if (!serves) EXPECT_THROW(Cuda(0), UserError);
+    }
+  setenv(kGpu, "75", 1);
+  std::string why;
+  EXPECT_EQ(count_gpus(&why), 0);
+  EXPECT_EQ(why, "emulated GPU has compute capability 7.5, and this program is for 8.0 and later");
+}
+
+TEST_F(EmulatedDriver, ALibraryThatRefusesEndsTheJob) {
+  for (const auto& [call, words] : {std::pair{"cublasSetStream", "cuBLAS refuses a stream"},
+                                    {"cusparseSetStream", "cuSPARSE refuses a stream"},
+                                    {"cublasSetWorkspace", "cuBLAS refuses a workspace of 33554432 bytes"}}) {
+    setenv(kRefusal, call, 1);
+    EXPECT_EXIT(Cuda(0), testing::ExitedWithCode(static_cast<int>(ExitCode::kInternal)), words);
+  }
+}
+
+// Of the emulation: as late as CUDA may be.
+TEST_F(EmulatedDriver, CopiesOfTheHostsMemoryAreLate) {
+  int number = 1, found = 0, *array = nullptr, *pinned = nullptr;
+  cudaStream_t stream = nullptr;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaMalloc(&array, sizeof *array);
+  cudaMemcpyAsync(array, &number, sizeof number, cudaMemcpyDefault, stream);
+  number = 2;
+  cudaMemcpyAsync(&found, array, sizeof found, cudaMemcpyDefault, stream);
+  cudaStreamSynchronize(stream);
+  EXPECT_EQ(found, 2);
+  cudaHostAlloc(reinterpret_cast<void**>(&pinned), sizeof *pinned, cudaHostAllocMapped);
+  *pinned = 3;
+  cudaMemcpyAsync(array, pinned, sizeof *pinned, cudaMemcpyDefault, stream);
+  cudaMemcpyAsync(&found, array, sizeof found, cudaMemcpyDefault, stream);
+  EXPECT_EQ(found, 3);
+  EXPECT_DEATH((*pinned = 4, cudaStreamSynchronize(stream)), "pinned memory was changed");
+  EXPECT_DEATH(cudaFreeHost(pinned), "pinned memory is freed");
+  cudaStreamSynchronize(stream);
+  *pinned = 4;
+  cudaStreamSynchronize(stream);
+  cudaFreeHost(pinned);
+  cudaFree(array);
+  cudaStreamDestroy(stream);
+}
+
 void write_seven(const Cuda& cuda, int* number) {
   for_each(cuda, "write", 1, [=] __device__(std::int64_t) { *number = 7; });
 }
@@ -61,6 +126,47 @@ void write_seven(const Cuda& cuda, int* number) {
 const Cuda& last_gpu() {
   static const Cuda gpu(count_gpus() - 1);
   return gpu;
+}
+
+std::size_t free_of_driver() {
+  std::size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  return free;
+}
+
+TEST(SharedGpu, FreedMemoryGoesBackToTheDriver) {
+  if (count_gpus() == 0) GTEST_SKIP() << "no GPU";
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  const auto kept_of_an_array = [&](const Cuda& gpu) {
+    gpu.synchronize();
+    const auto before = free_of_driver();
+    { const DeviceArray<std::byte> array(kBytes); }
+    gpu.synchronize();
+    return before - free_of_driver();
+  };
+  last_gpu().share_memory();
+  EXPECT_EQ(kept_of_an_array(last_gpu()), 0);
+  EXPECT_GE(kept_of_an_array(Cuda(last_gpu().device())), kBytes);
+}
+
+// More than what lies in pinned memory on its way, in pieces of any size.
+TEST(CopyToDevice, LeavesItsSourceToTheHost) {
+  if (count_gpus() == 0) GTEST_SKIP() << "no GPU";
+  constexpr std::size_t kNumbers = std::size_t{6} << 20;
+  const Cuda& gpu = last_gpu();
+  for (const std::size_t piece : {std::size_t{1} << 12, std::size_t{(1 << 19) + 1}, kNumbers}) {
+    SCOPED_TRACE(piece);
+    DeviceArray<int> copied(kNumbers);
+    Buffer<int> expected(kNumbers), source;
+    for (std::size_t begin = 0; begin < kNumbers; begin += piece) {
+      source.resize(std::min(piece, kNumbers - begin));
+      for (std::size_t k = 0; k < source.size(); ++k)
+        source[k] = expected[begin + k] = static_cast<int>((begin + k) * 2654435761u);
+      copy_bytes_to_device(gpu, source.data(), copied.data() + begin, source.size() * sizeof(int));
+      std::ranges::fill(source, -1);
+    }
+    EXPECT_TRUE(download(gpu, copied) == expected);
+  }
 }
 
 TEST(CudaOfThread, IsTheOneThatItUses) {

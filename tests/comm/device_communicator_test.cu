@@ -4,6 +4,8 @@
 // compute stream.
 #include "espalier/comm/device_communicator.hpp"
 
+#include <unistd.h>
+
 #include "comm/device_transports.hpp"
 #include "comm/emulated_switches.hpp"
 #include "espalier/comm/exchange_rounds.hpp"
@@ -305,6 +307,33 @@ TEST_F(DeviceCommunicatorTest, AGridFindsOutWhetherRanksShareAGpu) {
       EXPECT_EQ(download(own_gpu(), column.received), column.expected);
     }
   }
+}
+
+// The emulation's ncclCommAbort waits for the other ranks, as the library's may.
+TEST_F(DeviceCommunicatorTest, OneThatAnErrorTakesDownWaitsForNobody) {
+  if (transports().size() == 1) GTEST_SKIP() << "ranks share a GPU";
+  const auto& world = test_world();
+  auto device = std::make_unique<DeviceCommunicator>(own_gpu(), world, true);
+  const auto fail = [&] {
+    const auto taken_down = std::move(device);
+    throw std::runtime_error("of one rank");
+  };
+  alarm(60);  // seconds; a rank that waits is ended
+  if (world.rank() == 0) EXPECT_THROW(fail(), std::runtime_error);
+  world.barrier();
+  if (world.rank() > 0) EXPECT_THROW(fail(), std::runtime_error);
+  alarm(0);
+}
+
+// NCCL refuses ranks at one place of the bus, whatever the ids of the slices there.
+TEST_F(DeviceCommunicatorTest, SlicesOfAGpuAreTheSameToNccl) {
+  if (!is_emulated()) GTEST_SKIP() << "no slices";
+  const auto& world = test_world();
+  setenv("ESPALIER_EMULATED_SLICES", "2", 1);
+  const Grid grid(world, 1);
+  const DeviceGrid sliced(own_gpu(), grid);
+  EXPECT_STREQ(sliced.transport(), world.size() == 1 ? "NCCL" : "host buffers and MPI");
+  unsetenv("ESPALIER_EMULATED_SLICES");
 }
 
 TEST_F(DeviceCommunicatorTest, RanksOfANodeTakeItsGpusInTurn) {

@@ -5,9 +5,14 @@
 // running threads, or of the real libraries.
 //
 //     ESPALIER_EMULATED_GPUS     how many GPUs there are (1)
-//     ESPALIER_EMULATED_DRIVER   the CUDA version of the driver (13000: 13.0, the runtime's)
+//     ESPALIER_EMULATED_SLICES   so many of them are slices (MIG) of one, at the same place on the bus (1)
+//     ESPALIER_EMULATED_GPU      their compute capability (90: 9.0)
+//     ESPALIER_EMULATED_DRIVER   the CUDA version of the driver (13000: 13.0)
+//     ESPALIER_EMULATED_RUNTIME  and of the program (13000)
 //     ESPALIER_EMULATED_MEMORY   bytes of each (8 GiB)
 //     ESPALIER_EMULATED_ORDER    seed of the order of blocks and threads (1)
+//     ESPALIER_EMULATED_REFUSAL  the call of a library that fails, as cublasSetWorkspace
+//     ESPALIER_EMULATED_WORDS    says what the pool keeps, when it is told
 //
 // nvml/nvml.cpp has more.
 #pragma once
@@ -19,6 +24,7 @@
 #include <type_traits>
 #include <utility>
 
+#define __CUDA_ARCH_LIST__ 800, 900, 1030
 #define ESPALIER_EMULATION  // for base/launch.hpp, which plain C++ must not include
 #define __global__
 #define __device__

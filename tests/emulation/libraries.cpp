@@ -9,6 +9,7 @@
 #include "memory.hpp"
 
 using espalier_emulation::DeviceAccess;
+using espalier_emulation::refuses;
 
 struct cublasContext {};
 struct cusparseContext {};
@@ -23,10 +24,10 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t) {
-  return CUBLAS_STATUS_SUCCESS;
+  return refuses(__func__) ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, std::size_t) {
-  return CUBLAS_STATUS_SUCCESS;
+  return refuses(__func__) ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }
 
 namespace {
@@ -95,7 +96,7 @@ cusparseStatus_t cusparseDestroy(cusparseHandle_t handle) {
   return CUSPARSE_STATUS_SUCCESS;
 }
 cusparseStatus_t cusparseSetStream(cusparseHandle_t, cudaStream_t) {
-  return CUSPARSE_STATUS_SUCCESS;
+  return refuses(__func__) ? CUSPARSE_STATUS_INVALID_VALUE : CUSPARSE_STATUS_SUCCESS;
 }
 cusparseStatus_t cusparseCreateConstCsr(cusparseConstSpMatDescr_t* matrix, std::int64_t rows,
                                         std::int64_t columns, std::int64_t entries, const void* offsets,

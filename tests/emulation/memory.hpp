@@ -9,6 +9,12 @@ struct CUstream_st;
 
 namespace espalier_emulation {
 
+/// Is this the call that ESPALIER_EMULATED_REFUSAL names?
+bool refuses(const char* call);
+
+/// Where the GPU is on the bus: slices of one are at one place.
+int bus_of(int device);
+
 bool is_device_memory(const void* pointer);
 
 /// Writes `data` to device memory when the work of `stream` so far is waited for: by the host, by

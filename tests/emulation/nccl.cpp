@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <vector>
 
 #include "memory.hpp"
@@ -160,19 +161,31 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int 
   const int tag = kTag + content.serial % kTags;
   int me = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
-  std::vector<int> members(static_cast<std::size_t>(ranks), me);
+  int device = 0;
+  cudaGetDevice(&device);
+  const int mine[3] = {rank, me, espalier_emulation::bus_of(device)};
+  std::vector<int> members(static_cast<std::size_t>(ranks + 1), me);
+  int& duplicates = members.back();
   if (me == content.root) {
+    std::set<int> places = {mine[2]};
     for (int k = 1; k < ranks; ++k) {
-      int theirs[2];  // rank in the group, rank in the world
-      MPI_Recv(theirs, 2, MPI_INT, MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      int theirs[3];  // rank in the group, rank in the world, the place of its GPU on the bus
+      MPI_Recv(theirs, 3, MPI_INT, MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       members[static_cast<std::size_t>(theirs[0])] = theirs[1];
+      places.insert(theirs[2]);
     }
-    for (const int member : members)
-      if (member != me) MPI_Send(members.data(), ranks, MPI_INT, member, tag + kTags, MPI_COMM_WORLD);
+    duplicates = ranks - static_cast<int>(places.size());
+    for (int k = 0; k < ranks; ++k)
+      if (const int member = members[static_cast<std::size_t>(k)]; member != me)
+        MPI_Send(members.data(), ranks + 1, MPI_INT, member, tag + kTags, MPI_COMM_WORLD);
   } else {
-    const int mine[2] = {rank, me};
-    MPI_Send(mine, 2, MPI_INT, content.root, tag, MPI_COMM_WORLD);
-    MPI_Recv(members.data(), ranks, MPI_INT, content.root, tag + kTags, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(mine, 3, MPI_INT, content.root, tag, MPI_COMM_WORLD);
+    MPI_Recv(members.data(), ranks + 1, MPI_INT, content.root, tag + kTags, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+  }
+  if (duplicates > 0) {
+    std::fprintf(stderr, "emulated NCCL: ranks have the same GPU\n");
+    return ncclInvalidUsage;
   }
   MPI_Group world, of_members;
   MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -189,7 +202,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   delete comm;
   return ncclSuccess;
 }
+// As the library's may, it waits for the others of the node.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  MPI_Barrier(comm->mpi);
   delete comm;
   return ncclSuccess;
 }

@@ -1,6 +1,7 @@
 // Memory, streams and events of the emulation. Work is done when it is asked for, one thread of the
-// process at a time; only what other GPUs send arrives when its stream is waited for, and pinned
-// memory is copied from when the GPU does the next thing: who changes it before has not waited.
+// process at a time; only what other GPUs send arrives when its stream is waited for, and memory of
+// the host, pageable or pinned, is copied from when the GPU does the next thing: who changes it
+// before has not waited. Pinned memory must stay as it is until the copy has been waited for.
 // Which stream has waited for which is kept: an array that one stream uses while another that it
 // has not waited for may still change it is refused.
 //
@@ -45,8 +46,16 @@ struct DeviceMemory {
 
 struct LateCopy {
   void* to;
-  const void* from;  // pinned
+  const void* from;
   std::size_t bytes;
+};
+
+// Of pinned memory, made, but nobody has waited for it.
+struct UnwaitedCopy {
+  const CUstream_st* stream;
+  std::uint64_t moment;
+  const std::byte* from;
+  std::vector<std::byte> bytes;
 };
 
 struct Memory {
@@ -57,6 +66,8 @@ struct Memory {
   std::map<std::size_t, std::size_t> unused;  // offset -> bytes
   std::set<const void*> pinned;
   std::vector<LateCopy> late_copies;
+  std::vector<UnwaitedCopy> unwaited;
+  std::size_t kept = 0, threshold = 0;  // of the pool: freed bytes, and how many may stay
   std::size_t in_use = 0, peak = 0, size = number_from("ESPALIER_EMULATED_MEMORY", std::size_t{8} << 30);
 
   Memory() {
@@ -103,6 +114,15 @@ DeviceAccess::~DeviceAccess() {
   if (--memory().accesses == 0) protect(PROT_NONE);
 }
 
+bool refuses(const char* call) {
+  const char* refused = std::getenv("ESPALIER_EMULATED_REFUSAL");
+  return refused != nullptr && std::strcmp(refused, call) == 0;
+}
+
+int bus_of(int device) {
+  return device / static_cast<int>(number_from("ESPALIER_EMULATED_SLICES", 1)) + 1;
+}
+
 bool is_device_memory(const void* pointer) {
   const auto* at = static_cast<const std::byte*>(pointer);
   return at >= memory().base && at < memory().base + kReserved;
@@ -130,7 +150,9 @@ using namespace espalier_emulation;
 namespace {
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int device_of_thread = 0;
-constexpr int kRuntimeVersion = 13000;
+int version_of_runtime() {
+  return static_cast<int>(number_from("ESPALIER_EMULATED_RUNTIME", 13000));
+}
 cudaError_t note(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
@@ -165,8 +187,27 @@ std::uint64_t moments = 0;
 std::set<CUstream_st*> streams;
 std::map<const CUstream_st*, std::uint64_t> completed;  // until when the host has waited for them
 
+void give_back(std::size_t keep) {
+  memory().kept = std::min(memory().kept, keep);
+}
+
+template <class Which>
+void end_copies(Which which) {
+  std::erase_if(memory().unwaited, [&](const UnwaitedCopy& copy) {
+    if (!which(copy)) return false;
+    if (std::memcmp(copy.from, copy.bytes.data(), copy.bytes.size()) != 0) {
+      std::fprintf(stderr, "emulated CUDA: pinned memory was changed while a copy from it was under way\n");
+      std::abort();
+    }
+    return true;
+  });
+}
+
+// The host has waited so far.
 void complete_until(const CUstream_st* stream, std::uint64_t moment) {
   completed[stream] = std::max(completed[stream], moment);
+  give_back(memory().threshold);
+  end_copies([&](const UnwaitedCopy& copy) { return copy.stream == stream && copy.moment <= moment; });
 }
 
 bool has_waited(CUstream_st* stream, const Uses& uses) {
@@ -269,17 +310,17 @@ cudaError_t cudaGetLastError() {
   return std::exchange(last_error, cudaSuccess);
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = static_cast<int>(number_from("ESPALIER_EMULATED_DRIVER", kRuntimeVersion));
+  *version = static_cast<int>(number_from("ESPALIER_EMULATED_DRIVER", 13000));
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = kRuntimeVersion;
+  *version = version_of_runtime();
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
   int driver = 0;
   cudaDriverGetVersion(&driver);
-  if (driver / 1000 < kRuntimeVersion / 1000) return note(cudaErrorInsufficientDriver);
+  if (driver / 1000 < version_of_runtime() / 1000) return note(cudaErrorInsufficientDriver);
   const auto gpus = static_cast<int>(number_from("ESPALIER_EMULATED_GPUS", 1));
   if (gpus == 0) return note(cudaErrorNoDevice);
   *count = gpus;
@@ -301,13 +342,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->uuid.bytes[0] = static_cast<char>(device + 1);
   properties->totalGlobalMem = memory().size;
   properties->multiProcessorCount = 4;
-  properties->major = 9;
+  const auto capability = static_cast<int>(number_from("ESPALIER_EMULATED_GPU", 90));
+  properties->major = capability / 10;
+  properties->minor = capability % 10;
   properties->l2CacheSize = 1 << 20;
   properties->sharedMemPerBlock = 48 << 10;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device) {
-  std::snprintf(bus_id, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1);
+  std::snprintf(bus_id, static_cast<std::size_t>(length), "0000:%02X:00.0", bus_of(device));
   return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
@@ -378,24 +421,32 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
   *pool = &of_process;
   return cudaSuccess;
 }
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
+  const Turn turn;
+  if (attribute != cudaMemPoolAttrReleaseThreshold) return note(cudaErrorInvalidValue);
+  std::memcpy(&memory().threshold, value, sizeof memory().threshold);
+  if (std::getenv("ESPALIER_EMULATED_WORDS") != nullptr)
+    std::fprintf(stderr, "emulated CUDA: the pool keeps %zu bytes\n", memory().threshold);
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
   const Turn turn;
   const auto& m = memory();
   const bool high = attribute == cudaMemPoolAttrUsedMemHigh || attribute == cudaMemPoolAttrReservedMemHigh;
-  const std::uint64_t bytes = high ? m.peak : m.in_use;
+  const bool reserved = attribute == cudaMemPoolAttrReservedMemCurrent;
+  const std::uint64_t bytes = high ? m.peak : m.in_use + (reserved ? m.kept : 0);
   std::memcpy(value, &bytes, sizeof bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t keep) {
+  const Turn turn;
+  give_back(keep);
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   const Turn turn;
   *total = memory().size;
-  *free = memory().size - memory().in_use;
+  *free = memory().size - memory().in_use - memory().kept;
   return cudaSuccess;
 }
 
@@ -457,13 +508,18 @@ cudaError_t cudaFree(void* allocated) {
 }
 cudaError_t cudaMallocAsync(void** allocated, std::size_t bytes, cudaStream_t stream) {
   const Turn turn;
+  const auto before = memory().in_use;
   const auto error = cudaMalloc(allocated, bytes);
+  give_back(memory().kept - std::min(memory().kept, memory().in_use - before));  // or is used again
   return error == cudaSuccess && !may_write(*allocated, stream) ? note(cudaErrorInvalidValue) : error;
 }
 cudaError_t cudaFreeAsync(void* allocated, cudaStream_t stream) {
   const Turn turn;
   if (!may_write(allocated, stream)) std::abort();
-  return cudaFree(allocated);
+  const auto before = memory().in_use;
+  const auto error = cudaFree(allocated);
+  memory().kept += before - memory().in_use;
+  return error;
 }
 cudaError_t cudaHostAlloc(void** allocated, std::size_t bytes, unsigned) {
   auto* block = static_cast<std::size_t*>(std::aligned_alloc(64, (bytes + 127) / 64 * 64));
@@ -477,6 +533,12 @@ cudaError_t cudaHostAlloc(void** allocated, std::size_t bytes, unsigned) {
 cudaError_t cudaFreeHost(void* allocated) {
   if (allocated == nullptr) return cudaSuccess;
   const DeviceAccess late_copies_are_made;
+  for (const auto& copy : memory().unwaited)
+    if (const auto* const begin = static_cast<const std::byte*>(allocated);
+        copy.from >= begin && copy.from <= begin + static_cast<std::size_t*>(allocated)[-8]) {
+      std::fprintf(stderr, "emulated CUDA: pinned memory is freed while a copy from it is under way\n");
+      std::abort();
+    }
   memory().pinned.erase(allocated);
   std::free(static_cast<std::size_t*>(allocated) - 8);
   return cudaSuccess;
@@ -493,10 +555,22 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return note(cudaErrorInvalidValue);
   if (bytes > 0 && (!may_read(from, stream) || !may_write(to, stream))) return note(cudaErrorInvalidValue);
   const DeviceAccess access;
-  if (is_device_memory(to) && is_pinned(from))
-    memory().late_copies.push_back({to, from, bytes});
-  else
+  if (!is_device_memory(to) || is_device_memory(from)) {
+    // What the stream writes comes behind what it read.
+    end_copies([&](const UnwaitedCopy& copy) {
+      const auto* const begin = static_cast<const std::byte*>(to);
+      return copy.stream == stream && copy.from < begin + bytes && begin < copy.from + copy.bytes.size();
+    });
     std::memmove(to, from, bytes);
+    return cudaSuccess;
+  }
+  memory().late_copies.push_back({to, from, bytes});
+  const auto* const source = static_cast<const std::byte*>(from);
+  if (is_pinned(source) != is_pinned(source + bytes)) {
+    std::fprintf(stderr, "emulated CUDA: a copy goes beyond pinned memory\n");
+    std::abort();
+  }
+  if (is_pinned(source)) memory().unwaited.push_back({stream, moments, source, {source, source + bytes}});
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* at, int byte, std::size_t bytes, cudaStream_t stream) {

@@ -1,6 +1,6 @@
 // ranks: 1
 // Laws: the bits of dropout on a GPU are the CPU's, masks and sums over the rows included, for any
-// shape, alignment and contents.
+// shape, alignment and contents, but for those of a NaN.
 #include "espalier/nn/dropout.hpp"
 
 #include <limits>
@@ -58,14 +58,30 @@ void expect_cpu_bits(const Cuda& gpu, const Matrix<float>& in, double rate, std:
   OffsetMatrix again(gpu, above, offset);
   Matrix<float, Cuda> device_dropped, device_sums(1, in.columns);
   dropout<float>(gpu, stream, rate, device_in.view, device_dropped);
-  EXPECT_TRUE(same_bits(to_host(gpu, device_dropped), dropped));
+  EXPECT_TRUE(same_numbers(to_host(gpu, device_dropped), dropped));
   relu_dropout<float>(gpu, stream, rate, device_in.view);
-  EXPECT_TRUE(same_bits(device_in.back(gpu), activated));
+  EXPECT_TRUE(same_numbers(device_in.back(gpu), activated));
   relu_dropout_backward<float>(gpu, rate, device_in.view, device_above.view, &device_sums);
-  EXPECT_TRUE(same_bits(device_above.back(gpu), gradient));
-  EXPECT_TRUE(same_bits(to_host(gpu, device_sums), sums));
+  EXPECT_TRUE(same_numbers(device_above.back(gpu), gradient));
+  EXPECT_TRUE(same_numbers(to_host(gpu, device_sums), sums));
   relu_dropout_backward<float>(gpu, rate, device_in.view, again.view);
-  EXPECT_TRUE(same_bits(again.back(gpu), gradient));
+  EXPECT_TRUE(same_numbers(again.back(gpu), gradient));
+}
+
+TEST(SameNumbers, ANanIsAsGoodAsAnotherAndNothingElseIs) {
+  const auto of_nan = [](std::uint32_t bits) {
+    Matrix<float> m(1, 2);
+    m.data = {1, std::bit_cast<float>(bits)};
+    return m;
+  };
+  for (const std::uint32_t nan : {0x7fffffffu, 0xffc00000u, 0x7fc00001u})
+    EXPECT_TRUE(same_numbers(of_nan(nan), of_nan(0x7fc00000u)));
+  for (const std::uint32_t number : {0x7f800000u, 0u, 0x80000000u, 0x3f800001u}) {
+    EXPECT_FALSE(same_numbers(of_nan(number), of_nan(0x7fc00000u)));
+    EXPECT_FALSE(same_numbers(of_nan(0x7fc00000u), of_nan(number)));
+    EXPECT_FALSE(same_numbers(of_nan(number), of_nan(number ^ 0x80000000u)));
+    EXPECT_TRUE(same_numbers(of_nan(number), of_nan(number)));
+  }
 }
 
 TEST_F(DropoutCuda, HasTheBitsOfTheCpu) {

@@ -61,6 +61,9 @@ class Cuda {
   SparseProducts sparse_products() const;
   /// Bytes that may still be allocated.
   std::int64_t free_memory() const;
+  /// From here on memory that is freed goes back to the driver, for other processes that share the
+  /// GPU; without, it is kept for what is allocated next.
+  void share_memory() const;
   /// The most bytes that arrays have taken at a time.
   std::int64_t peak_memory() const;
   /// 16 bytes that tell this GPU from all others of all nodes.

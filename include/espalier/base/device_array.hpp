@@ -23,7 +23,9 @@ enum class Placement {
 };
 
 /// Memory for an array, of the GPU that this process took. Throws UserError(kMemory): what was
-/// asked for, what was free, and which keys ask for less.
+/// asked for, what was free, and which keys ask for less. In a job of several ranks it ends the
+/// job with these words, as host memory does: the others are not at the same place, and may wait
+/// for this one.
 void* allocate_device(std::size_t bytes, Placement placement);
 void free_device(void* memory, Placement placement) noexcept;
 
@@ -96,22 +98,27 @@ class DeviceArray {
   Placement placement_ = Placement::kDevice;
 };
 
+/// From pageable memory of the host, which may be changed or freed when the call returns, to the
+/// GPU's, in the order of the stream. Goes through pinned memory of the thread: whether the driver
+/// does so, or the GPU reads the source later, depends on the machine.
 void copy_bytes_to_device(const Cuda& cuda, const void* from, void* to, std::size_t bytes);
+/// Waits.
 void copy_bytes_to_host(const Cuda& cuda, const void* from, void* to, std::size_t bytes);
 void copy_bytes_on_device(const Cuda& cuda, const void* from, void* to, std::size_t bytes);
 void fill_bytes(const Cuda& cuda, void* memory, int byte, std::size_t bytes);
 
-/// to = from, which is pageable memory of the host: it may be changed when the call returns, as the
-/// driver stages it. The copy itself runs in the order of the stream.
+/// to = from, which is pageable memory of the host: it may be changed when the call returns. The
+/// copy itself runs in the order of the stream; one to pinned memory waits.
 template <class T>
 void upload(const Cuda& cuda, std::span<const T> from, DeviceArray<T>& to) {
   to.resize(from.size());
-  copy_bytes_to_device(cuda, from.data(), to.data(), from.size_bytes());
+  (to.placement() == Placement::kDevice ? copy_bytes_to_device : copy_bytes_to_host)(
+      cuda, from.data(), to.data(), from.size_bytes());
 }
 template <class T>
 DeviceArray<T> upload(const Cuda& cuda, const Buffer<T>& from, Placement placement = Placement::kDevice) {
-  DeviceArray<T> to(from.size(), placement);
-  copy_bytes_to_device(cuda, from.data(), to.data(), from.size() * sizeof(T));
+  DeviceArray<T> to(0, placement);
+  upload(cuda, std::span<const T>(from), to);
   return to;
 }
 

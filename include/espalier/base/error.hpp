@@ -48,11 +48,13 @@ template <class... Args>
   throw UserError(ExitCode::kMemory, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Who this process is and how it ends the job; comm/ replaces the defaults (rank 0, std::abort).
+/// Who this process is and how it ends the job; comm/ replaces the defaults (rank 0 of 1,
+/// std::abort).
 struct FailureContext {
   int rank = 0;
   std::string host = "localhost";
   std::function<void(int exit_code)> abort_job;
+  int ranks = 1;
 };
 FailureContext& failure_context();
 
