@@ -63,7 +63,7 @@ void check_needed_draws(const Config& config) {
   if (memory_of(history) > 0 && (history.feature_rows == "belady" || history.feature_rows == "auto"))
     usage_error(
         "{} with history.feature_rows = \"{}\", which looks at minibatches before their steps; use "
-        "\"counts\" or \"degree\"",
+        "\"counts\" or \"degree\", or history.memory = \"0\"",
         kDraw, history.feature_rows);
 }
 
