@@ -5,9 +5,9 @@
 //     kUint8     lo, hi as float32; then four elements in a word, the first in the lowest byte
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
+#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/half.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/feature/history_cache.hpp"
@@ -22,7 +22,7 @@ struct ByteScale {
   ESPALIER_HD void take(float x) {
     if (x < lo) lo = x;
     if (x > hi) hi = x;
-    if (!(x - x == 0)) hi = std::bit_cast<float>(0x7fc00000u);  // and nothing is more than that
+    if (!(x - x == 0)) hi = bit_cast<float>(0x7fc00000u);  // and nothing is more than that
   }
   /// Of two parts of a row.
   ESPALIER_HD void take(const ByteScale& other) {
@@ -48,13 +48,13 @@ template <HistoryPrecision kPrecision>
 ESPALIER_HD inline std::uint32_t kept_word(const float* row, std::int64_t width, const ByteScale& scale,
                                            std::int64_t w) {
   if constexpr (kPrecision == HistoryPrecision::kFloat32) {
-    return std::bit_cast<std::uint32_t>(row[w]);
+    return bit_cast<std::uint32_t>(row[w]);
   } else if constexpr (kPrecision == HistoryPrecision::kFloat16) {
     const std::uint32_t low = to_half(row[2 * w]).bits;
     return 2 * w + 1 < width ? low | static_cast<std::uint32_t>(to_half(row[2 * w + 1]).bits) << 16 : low;
   } else {
-    if (w == 0) return std::bit_cast<std::uint32_t>(scale.lo);
-    if (w == 1) return std::bit_cast<std::uint32_t>(scale.hi);
+    if (w == 0) return bit_cast<std::uint32_t>(scale.lo);
+    if (w == 1) return bit_cast<std::uint32_t>(scale.hi);
     std::uint32_t word = 0;
     for (std::int64_t k = 0, j = 4 * (w - 2); k < 4 && j + k < width; ++k)
       word |= to_byte(row[j + k], scale) << (8 * k);
@@ -66,11 +66,11 @@ ESPALIER_HD inline std::uint32_t kept_word(const float* row, std::int64_t width,
 template <HistoryPrecision kPrecision>
 ESPALIER_HD inline float kept_element(const std::uint32_t* words, std::int64_t j) {
   if constexpr (kPrecision == HistoryPrecision::kFloat32) {
-    return std::bit_cast<float>(words[j]);
+    return bit_cast<float>(words[j]);
   } else if constexpr (kPrecision == HistoryPrecision::kFloat16) {
     return to_float(Half{static_cast<std::uint16_t>(words[j / 2] >> (16 * (j % 2)))});
   } else {
-    const ByteScale scale = {std::bit_cast<float>(words[0]), std::bit_cast<float>(words[1])};
+    const ByteScale scale = {bit_cast<float>(words[0]), bit_cast<float>(words[1])};
     return from_byte((words[2 + j / 4] >> (8 * (j % 4))) & 0xffu, scale);
   }
 }

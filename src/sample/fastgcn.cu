@@ -12,7 +12,6 @@
 // until no slot is open; then the sort is that of the picks.
 #include "fastgcn.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include "each_batch.hpp"

@@ -2,7 +2,6 @@
 // and GPU share.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "espalier/base/philox.hpp"

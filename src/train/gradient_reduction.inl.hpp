@@ -17,6 +17,7 @@ using tensor_list::list_like, tensor_list::list_of, tensor_list::Tensor;
 
 /// The bits of infinity: those of magnitudes ascend with them, and NaN comes last.
 inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
+inline constexpr double kNoUnit = std::numeric_limits<double>::quiet_NaN();
 
 /// `size` zeros.
 template <class Space, class T>
@@ -34,7 +35,7 @@ void find_units(const Space& space, const Array<Space, std::uint64_t>& bounds, s
                 Array<Space, double>& units);
 
 inline ESPALIER_HD double unit_of(std::uint64_t bound, float magnitude, std::int64_t contributions) {
-  if (bound >= kInfinityBits) return std::numeric_limits<double>::quiet_NaN();
+  if (bound >= kInfinityBits) return kNoUnit;
   return FixedPointScale(static_cast<double>(magnitude), contributions).to_double(1);
 }
 

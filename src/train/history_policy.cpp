@@ -13,11 +13,10 @@ void score_rows(const Cpu& cpu, const PrunedLayer& layer, ConstMatrixView<float>
                 Buffer<HistoryCandidate>& candidates, const std::uint8_t* recomputed) {
   ESPALIER_CHECK(dh.rows == layer.needed(), "{} gradients for {} needed rows", dh.rows, layer.needed());
   candidates.resize(static_cast<std::size_t>(dh.rows));
+  const KnownRows known(layer, recomputed);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
-  for (std::int64_t c = 0; c < dh.rows; ++c) {
-    const auto place = layer.place[c];
-    candidates[c] = candidate_of(layer, place, score_bits(score_of_row(dh.row(c), dh.columns)), recomputed);
-  }
+  for (std::int64_t c = 0; c < dh.rows; ++c)
+    candidates[c] = known.candidate(c, score_bits(score_of_row(dh.row(c), dh.columns)));
 }
 
 std::uint64_t stable_share(double p_grad) {

@@ -21,13 +21,24 @@ ESPALIER_HD inline double partial_score(const float* row, std::int64_t columns, 
   return sum;
 }
 
-/// What is known of the row of a place.
-ESPALIER_HD inline HistoryCandidate candidate_of(const PrunedLayer& layer, std::int64_t place,
-                                                 std::uint64_t score, const std::uint8_t* recomputed) {
-  if (place < 0) return {score, layer.cached.vertices[~place], place, false};
-  const bool drawn = recomputed != nullptr && recomputed[layer.computed.positions[place]] != 0;
-  return {score, layer.computed.vertices[place], place, drawn};
-}
+/// What is known of the rows of a layer: memory of the space.
+struct KnownRows {
+  const std::int64_t *place, *cached, *computed, *positions;
+  const std::uint8_t* recomputed;  ///< by position, or null: none
+
+  KnownRows(const PrunedLayer& layer, const std::uint8_t* recomputed)
+      : place(layer.place.data()),
+        cached(layer.cached.vertices.data()),
+        computed(layer.computed.vertices.data()),
+        positions(layer.computed.positions.data()),
+        recomputed(recomputed) {}
+
+  ESPALIER_HD HistoryCandidate candidate(std::int64_t row, std::uint64_t score) const {
+    const auto at = place[row];
+    if (at < 0) return {score, cached[~at], at, false};
+    return {score, computed[at], at, recomputed != nullptr && recomputed[positions[at]] != 0};
+  }
+};
 
 /// All of them, on the CPU; a warp adds lane k and lane k ^ distance in the same order.
 inline double score_of_row(const float* row, std::int64_t columns) {

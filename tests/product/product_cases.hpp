@@ -98,23 +98,31 @@ struct Picks {
 
 // ---- Operations on a finished row ---------------------------------------------------------------
 
+template <class Index>
+struct RuledEntry {
+  bool kept;
+  Index id;
+  float value;
+};
+
 /// Which entries an operation leaves: all, or about half of them and perhaps one more, by a word
 /// that depends on (vertex, batch).
 struct RowRule {
   bool all;
   std::int64_t n;  ///< vertices
 
-  template <class Index, class Visit>
-  ESPALIER_HD void visit(const RowView<Index>& row, const RowKey& key, const Visit& visit) const {
+  /// Entry k <= row.size: the last is the one more.
+  template <class Index>
+  ESPALIER_HD RuledEntry<Index> entry(const RowView<Index>& row, const RowKey& key, std::int64_t k) const {
     const RandomStream stream = {.seed = 77,
                                  .batch = static_cast<std::uint64_t>(key.batch),
                                  .row = static_cast<std::uint64_t>(key.vertex)};
     const auto word = all ? 0 : random64(stream, 0);
-    for (std::int64_t k = 0; k < row.size; ++k)
-      if (all || ((word >> (k % 61)) & 1) != 0)
-        visit(row.indices[k],
-              (row.values == nullptr ? 0.0f : row.values[k]) + static_cast<float>(word % 1024));
-    if ((word >> 63) != 0) visit(static_cast<Index>(word % static_cast<std::uint64_t>(n)), 0.5f);
+    const bool more = (word >> 63) != 0;
+    if (k == row.size)
+      return {more, more ? static_cast<Index>(word % static_cast<std::uint64_t>(n)) : Index{}, 0.5f};
+    return {all || ((word >> (k % 61)) & 1) != 0, row.indices[k],
+            (row.values == nullptr ? 0.0f : row.values[k]) + static_cast<float>(word % 1024)};
   }
 };
 
@@ -123,10 +131,11 @@ void keep_entries(const Cpu& cpu, RowRule rule, const RowView<Index>* rows, cons
                   std::int64_t count, bool values, Entries<Index>& out) {
   const auto fill = [&](std::int64_t first, std::int64_t last, Entries<Index>& chunk) {
     for (auto r = first; r < last; ++r) {
-      rule.visit(rows[r], keys[r], [&](Index id, float value) {
-        chunk.ids.push_back(id);
-        if (values) chunk.values.push_back(value);
-      });
+      for (std::int64_t k = 0; k <= rows[r].size; ++k) {
+        const auto entry = rule.entry(rows[r], keys[r], k);
+        if (entry.kept) chunk.ids.push_back(entry.id);
+        if (entry.kept && values) chunk.values.push_back(entry.value);
+      }
       chunk.end_row();
     }
   };
@@ -159,8 +168,10 @@ inline ListedRow keep_some(const ListedRow& row, RowKey key, std::int64_t n) {
     values.push_back(value);
   }
   ListedRow kept;
-  RowRule{false, n}.visit(RowView<std::int64_t>{ids.data(), values.data(), std::ssize(row)}, key,
-                          [&](std::int64_t id, float value) { kept.emplace_back(id, value); });
+  const RowView<std::int64_t> view = {ids.data(), values.data(), std::ssize(row)};
+  for (std::int64_t k = 0; k <= view.size; ++k)
+    if (const auto entry = RowRule{false, n}.entry(view, key, k); entry.kept)
+      kept.emplace_back(entry.id, entry.value);
   return kept;
 }
 

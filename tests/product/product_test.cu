@@ -14,7 +14,7 @@ void count_kept(const Cuda& gpu, RowRule rule, const RowView<Index>* rows, const
                 std::int64_t count, std::int64_t* sizes) {
   for_each(gpu, "count_kept", count, [=] __device__(std::int64_t r) {
     std::int64_t size = 0;
-    rule.visit(rows[r], keys[r], [&](Index, float) { ++size; });
+    for (std::int64_t k = 0; k <= rows[r].size; ++k) size += rule.entry(rows[r], keys[r], k).kept;
     sizes[r] = size;
   });
 }
@@ -24,11 +24,13 @@ void write_kept(const Cuda& gpu, RowRule rule, const RowView<Index>* rows, const
                 std::int64_t count, const std::int64_t* offsets, Index* ids, float* values) {
   for_each(gpu, "write_kept", count, [=] __device__(std::int64_t r) {
     auto at = offsets[r];
-    rule.visit(rows[r], keys[r], [&](Index id, float value) {
-      ids[at] = id;
-      if (values != nullptr) values[at] = value;
+    for (std::int64_t k = 0; k <= rows[r].size; ++k) {
+      const auto entry = rule.entry(rows[r], keys[r], k);
+      if (!entry.kept) continue;
+      ids[at] = entry.id;
+      if (values != nullptr) values[at] = entry.value;
       ++at;
-    });
+    }
   });
 }
 

@@ -7,11 +7,11 @@
 // N)) relative to the bound.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
+#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/host_device.hpp"
 
 namespace espalier {
@@ -39,7 +39,7 @@ class FixedPointScale {
 
 /// 2^exponent for -1022 <= exponent <= 1023.
 ESPALIER_HD inline double power_of_two(int exponent) {
-  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+  return bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
 }
 
 /// The integer weight of a weight: round(w * 2^shift), ties to even, at least 1 for any w > 0 so

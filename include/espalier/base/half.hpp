@@ -3,9 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
+#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/host_device.hpp"
 
 namespace espalier {
@@ -33,17 +33,17 @@ ESPALIER_HD inline float to_float(Half h) {
 #else
   const std::uint32_t sign = static_cast<std::uint32_t>(h.bits & 0x8000u) << 16;
   const std::uint32_t magnitude = h.bits & 0x7fffu;
-  if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
+  if (magnitude >= 0x7c00u) return bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
   // Placing the bits as a float32 scales the number by 2^-112; multiplying back also makes
   // subnormals right.
-  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1.0p112f;
-  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
+  const float scaled = bit_cast<float>(magnitude << 13) * 0x1.0p112f;
+  return bit_cast<float>(sign | bit_cast<std::uint32_t>(scaled));
 #endif
 }
 
 /// Exact.
 ESPALIER_HD inline float to_float(BFloat16 b) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(b.bits) << 16);
+  return bit_cast<float>(static_cast<std::uint32_t>(b.bits) << 16);
 }
 
 /// to[k] = from[k] for k < count, with the processor's own conversion (exact as well) where
@@ -69,7 +69,7 @@ inline void to_floats(const float* from, float* to, std::int64_t count) {
 
 /// Rounds to nearest, ties to even; beyond 65504 gives infinity.
 ESPALIER_HD inline Half to_half(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const auto bits = bit_cast<std::uint32_t>(x);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   // Not a number.
@@ -78,7 +78,7 @@ ESPALIER_HD inline Half to_half(float x) {
   if (magnitude >= 0x477ff000u) return {static_cast<std::uint16_t>(sign | 0x7c00u)};
   if (magnitude < 0x38800000u) {
     // Subnormal in binary16: adding 0.5 aligns the last kept bit with 2^-24.
-    const auto aligned = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f);
+    const auto aligned = bit_cast<std::uint32_t>(bit_cast<float>(magnitude) + 0.5f);
     return {static_cast<std::uint16_t>(sign | (aligned - 0x3f000000u))};
   }
   const std::uint32_t odd = (magnitude >> 13) & 1u;
@@ -87,7 +87,7 @@ ESPALIER_HD inline Half to_half(float x) {
 
 /// Rounds to nearest, ties to even; beyond the largest number gives infinity.
 ESPALIER_HD inline BFloat16 to_bfloat16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const auto bits = bit_cast<std::uint32_t>(x);
   if ((bits & 0x7fffffffu) > 0x7f800000u)
     return {static_cast<std::uint16_t>((bits >> 16) | 0x40u)};  // not a number
   const std::uint32_t odd = (bits >> 16) & 1u;

@@ -21,12 +21,12 @@
 // vertices and p_grad only, the same bits for any number of threads and in every space.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
 
+#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/sample/prune.hpp"
@@ -51,7 +51,7 @@ inline constexpr std::uint64_t kWorstScore = std::numeric_limits<std::uint64_t>:
 
 /// The bits that a score compares by.
 ESPALIER_HD inline std::uint64_t score_bits(double score) {
-  return score >= 0 ? std::bit_cast<std::uint64_t>(score) : kWorstScore;
+  return score >= 0 ? bit_cast<std::uint64_t>(score) : kWorstScore;
 }
 
 /// candidates[c], c < |D[l]|, resized, memory of the space: of column c, whose gradient is row c of
