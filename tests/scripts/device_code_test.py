@@ -1,4 +1,4 @@
-"""Device code calls no function of the standard library: by the flags of the Makefile nvcc calls it an error in a kernel, in a
+"""Device code calls no algorithm of the standard library: by the flags of the Makefile nvcc calls it an error in a kernel, in a
 function that the CPU and the GPU share, in a template, in a lambda, and in what system headers have for GPUs alone. (What those
 have for both, nvcc does not say.) Needs nvcc, no GPU."""
 
