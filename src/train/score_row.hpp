@@ -26,12 +26,12 @@ struct KnownRows {
   const std::int64_t *place, *cached, *computed, *positions;
   const std::uint8_t* recomputed;  ///< by position, or null: none
 
-  KnownRows(const PrunedLayer& layer, const std::uint8_t* recomputed)
+  KnownRows(const PrunedLayer& layer, const std::uint8_t* drawn)
       : place(layer.place.data()),
         cached(layer.cached.vertices.data()),
         computed(layer.computed.vertices.data()),
         positions(layer.computed.positions.data()),
-        recomputed(recomputed) {}
+        recomputed(drawn) {}
 
   ESPALIER_HD HistoryCandidate candidate(std::int64_t row, std::uint64_t score) const {
     const auto at = place[row];
