@@ -179,9 +179,9 @@ std::string restart_in_words(const Job& job, const Restart& restart) {
   const auto& [epoch, step] = restart.checkpoint.state.cursor;
   const int ranks = restart.checkpoint.ranks;
   if (epoch > job.config.train.epochs)
-    return fmt::format("restart {}: {} done, nothing is left to train; raise train.epochs, or {}", restart.path,
-                       epoch == 2 ? "the only epoch is" : fmt::format("all {} epochs are", epoch - 1),
-                       restart.anew);
+    return fmt::format(
+        "restart {}: {} done, nothing is left to train; raise train.epochs, or {}", restart.path,
+        epoch == 2 ? "the only epoch is" : fmt::format("all {} epochs are", epoch - 1), restart.anew);
   std::string words = fmt::format("restart {} ({} of epoch {} done, saved by {})", restart.path,
                                   counted(step, "step"), epoch, counted(ranks, "rank"));
   if (step == 0) words = fmt::format("restart {} ({} done)", restart.path, counted(epoch - 1, "epoch"));
