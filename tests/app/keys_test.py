@@ -69,6 +69,15 @@ NO_CASE = {"graph.file", "graph.order", "graph.features_on", "grid.topology", "g
            "history.audit", "run.restart", "run.exchange_rounds", "output.dir", "train.reproducible"}
 # What is refused before a checkpoint is looked at: labels of another kind; no GPU.
 FOUND_BEFORE = {"train.task", "train.precision", "train.sparse_products"}
+# Worked out by what the network and the trainer do with them, not read off the table; all others are `trajectory` or `cost`.
+EXPECTED = {
+    "shape": {f"model.{key}" for key in ("kind", "hidden", "layers", "bases", "edge_features", "embedding", "heads", "output_heads",
+                                         "residual", "jumping", "normalize")},
+    "meaning": {"graph.feature_norm", "graph.target", "sampler.weighted", "model.activation", "model.aggregator", "train.task"},
+    "draw": {"sampler.kind", "sampler.mode", "sampler.relation_fanout"},
+    "state": {"train.metric", "train.optimizer", "train.embedding_optimizer"},
+    "batches": {"sampler.batch_size", "sampler.batches", "sampler.groups", "train.seed", "train.batches_per_step"},
+}
 CHANGES_NETWORK, KEPT = {"shape", "meaning"}, {"state"}
 
 
@@ -121,6 +130,8 @@ class Keys(ProgramTest):
         self.assertEqual(set(self.effects), (set(CASES) | cost) & set(self.effects), "a key without a case")
         for key, effect in self.effects.items():
             self.assertEqual(effect == "cost", key in cost, key)
+        for effect, keys in EXPECTED.items():
+            self.assertEqual({key for key, found in self.effects.items() if found == effect}, keys, effect)
 
     def test_what_a_restart_and_an_inference_refuse(self):
         for key, (keys, value, *more) in CASES.items():
