@@ -1,8 +1,10 @@
-# make cuda, make emulated: the same program with the .cu twins of the leaves.
+# make cuda, make emulated, make as-compiled: the same program with the .cu twins of the leaves.
 #
 #   build/cuda       by nvcc, for GPUs (sm_80, sm_90, and PTX for what comes after)
 #   build/emulated   by the C++ compiler against tests/emulation, which runs kernels on the CPU: how
 #                    kernels are tested where there is no GPU. Needs no CUDA toolkit.
+#   build/ptx        what nvcc made of the kernels for build/cuda, as PTX, translated to C++ (tests/ptx) and run on
+#                    the CPU: how nvcc's work is tested where there is no GPU.
 #   build/bundle/cuda    the objects of build/cuda/*.cu, linked for another machine (make bundle)
 #
 # All take the objects of the CPU build. What tests in app/ whether CUDA was built is compiled once more, for all of them.
@@ -43,13 +45,16 @@ KERNEL_SOURCES = $(filter-out $(PLAIN_CUDA),$(CUDA_SOURCES))
 # The object of a .cu file, and the library's, in build $(1).
 gpu_object    = $(if $(filter $(2),$(PLAIN_CUDA)),$(BUILD),build/$(1))/obj/$(2:src/%=%).o
 file_by_file  = $(foreach source,$(CUDA_SOURCES),$(call gpu_object,$(1),$(source)))
-by_room       = $(sort $(foreach object,$(file_by_file),$(if $(filter build/cuda/%,$(object)),$(dir $(object))kernels_of_room.cu.o,$(object))))
+by_room       = $(sort $(foreach object,$(file_by_file),$(if $(filter build/cuda/% build/ptx/%,$(object)),$(dir $(object))kernels_of_room.cu.o,$(object))))
 cuda_objects  = $(if $(KERNELS_BY_ROOM),$(by_room),$(file_by_file))
 
 cuda: $(if $(NVCC),status build/cuda/espalier)  ## build the program for GPUs at build/cuda/espalier (needs nvcc, no GPU)
 	@$(if $(NVCC),:,echo "cuda: nvcc not found (set CUDA_HOME or NVCC); skipped")
 
 emulated: build/emulated/espalier  ## build the GPU program with kernels that run on the CPU, at build/emulated/espalier
+
+as-compiled: $(if $(NVCC),build/ptx/espalier $(CUDA_TESTS:tests/%.cu=build/ptx/tests/%))  ## what nvcc made of the kernels, to be run on the CPU: build/ptx/espalier, build/ptx/tests (needs nvcc, no GPU)
+	@$(if $(NVCC),:,echo "as-compiled: nvcc not found (set CUDA_HOME or NVCC); skipped")
 
 $(BUILD)/obj/%.cu.o: src/%.cu | deps
 	@mkdir -p $(@D) && echo "c++    $<"
@@ -100,12 +105,36 @@ build/emulated/obj/tests/emulation/%.cpp.o: tests/emulation/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(EMULATE) $(shell pkg-config --cflags openblas) -c -o $@ $<
 
+# As compiled: the object of nvcc's host code and of its PTX, which is taken from it, as one.
+TRANSLATOR := $(wildcard tests/ptx/*.py)
+build/ptx/obj/%.cu.cpp: build/cuda/obj/%.cu.o $(TRANSLATOR)
+	@mkdir -p $(@D) && echo "ptx    $<"
+	@$(PYTHON) tests/ptx/translate.py $< $@
+
+# -w: nvcc leaves registers and labels that nobody uses.
+TRANSLATED = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests/ptx $(CXXFLAGS) $(TEST_OPTIMIZATION) -g0 -w
+build/ptx/obj/%.cu.o: build/ptx/obj/%.cu.cpp build/cuda/obj/%.cu.o $(wildcard tests/ptx/*.hpp tests/emulation/*.h)
+	@echo "c++    $<"
+	@$(TRANSLATED) -c -o $@.ptx $< && ld -r -o $@ build/cuda/obj/$*.cu.o $@.ptx && rm $@.ptx
+
+build/ptx/obj/tests/ptx/%.cpp.o: tests/ptx/%.cpp | deps
+	@mkdir -p $(@D) && echo "c++    $<"
+	@$(EMULATE) -Itests/emulation -c -o $@ $<
+build/ptx/obj/tests/ptx/layouts.cpp.o: EMULATE = $(CXX) -isystem $(CUDA_HOME)/include $(CXXFLAGS)
+PTX_RUNTIME = $(patsubst %,build/ptx/obj/tests/ptx/%.cpp.o,runtime layouts) $(EMULATION:%=build/emulated/obj/%.o)
+
+# For the tests of the translator: a program that runs the kernels of one file, make build/ptx/kernels/NAME PTX=FILE.
+PTX ?=
+build/ptx/kernels/%: $(patsubst %,build/ptx/obj/tests/ptx/%.cpp.o,run_kernel runtime) $(EMULATION:%=build/emulated/obj/%.o) | deps
+	@mkdir -p $(@D)
+	@$(PYTHON) tests/ptx/translate.py $(PTX) $@.cpp && $(TRANSLATED) -o $@ $@.cpp $^ $(EMULATED_LIBS)
+
 # Loaded at run time, as the driver's is.
 EMULATED_NVML := build/emulated/lib/libnvidia-ml.so.1
 $(EMULATED_NVML): tests/emulation/nvml/nvml.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(MPICXX) $(CXXFLAGS) -fPIC -shared -o $@ $<
-build/emulated/libespalier.a: | $(EMULATED_NVML)
+build/emulated/libespalier.a build/ptx/libespalier.a: | $(EMULATED_NVML)
 EMULATED_LIBS  = -lopenblas -ldl -Wl,-rpath,$(CURDIR)/build/emulated/lib
 
 $(BUILD)/obj/with_cuda/app/%.cpp.o: src/app/%.cpp | deps
@@ -138,10 +167,13 @@ $(eval $(call CUDA_BUILD,cuda,cuda,$$(CUDA_LIBS),))
 $(eval $(call CUDA_BUILD,bundle/cuda,cuda,$$(CUDA_LIBS),))
 $(eval $(call CUDA_BUILD,emulated,emulated,$$(EMULATED_LIBS),$(EMULATION:%=build/emulated/obj/%.o)))
 
--include $(GPU_APP_OBJECTS:.o=.d)
+$(eval $(call CUDA_BUILD,ptx,ptx,$$(EMULATED_LIBS),$$(PTX_RUNTIME)))
+
+-include $(GPU_APP_OBJECTS:.o=.d) $(patsubst %.o,%.d,$(PTX_RUNTIME))
 .PRECIOUS: $(foreach build,$(BUILD) build/cuda build/emulated,$(build)/obj/%.cu.o $(build)/obj/tests/%.cu.o) \
   build/cuda/obj/bench/%.cu.o build/emulated/obj/bench/%.cu.o
-.PHONY: cuda emulated bundle gpu-check gpu-static
+.PRECIOUS: build/ptx/obj/%.cu.cpp build/ptx/obj/%.cu.o build/ptx/obj/tests/ptx/%.cpp.o
+.PHONY: cuda emulated as-compiled bundle gpu-check gpu-static
 
 bundle:  ## the GPU build with all it needs but CUDA, for another machine: build/espalier-bundle.tar.zst
 	@MAKE="$(MAKE)" CUDA_HOME="$(CUDA_HOME)" bash scripts/make_bundle.sh

@@ -74,7 +74,9 @@ namespace espalier_emulation {
 enum class Barrier { kBlock, kWarp };
 
 /// Runs invoke(closure) for every thread of the grid.
-void run_grid(dim3 grid, dim3 block, void (*invoke)(void*), void* closure);
+enum class BlockOrder { kShuffled, kRising };
+void run_grid(dim3 grid, dim3 block, void (*invoke)(void*), void* closure,
+              BlockOrder order = BlockOrder::kShuffled);
 /// Waits at the block's barrier; returns the sum, over its threads, of `value`.
 int wait_for_block(int value);
 /// Waits for the lanes of `mask`; what each of them had: values[lane].
@@ -277,7 +279,8 @@ enum cudaError_t : int {
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
-  cudaErrorInvalidResourceHandle = 400
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorLaunchOutOfResources = 701
 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost,
@@ -300,7 +303,7 @@ struct cudaDeviceProp {
   std::size_t sharedMemPerBlock;
 };
 enum cudaMemPoolAttr {
-  cudaMemPoolAttrReleaseThreshold,
+  cudaMemPoolAttrReleaseThreshold = 4,
   cudaMemPoolAttrReservedMemCurrent,
   cudaMemPoolAttrReservedMemHigh,
   cudaMemPoolAttrUsedMemCurrent,
@@ -309,14 +312,17 @@ enum cudaMemPoolAttr {
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2, cudaHostAllocPortable = 1,
                           cudaHostAllocMapped = 2;
 
+// By the names and with the values of the real ones, so that what nvcc compiled can call them too (tests/ptx).
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);  // of a layout of its own
+extern "C" {
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
@@ -343,6 +349,7 @@ cudaError_t cudaFreeHost(void* memory);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cudaStream_t stream);
+}
 
 template <class T>
 cudaError_t cudaMalloc(T** memory, std::size_t bytes) {

@@ -9,12 +9,17 @@ enum cusparseOperation_t { CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_
 enum cusparseIndexType_t { CUSPARSE_INDEX_32I = 2, CUSPARSE_INDEX_64I = 3 };
 enum cusparseIndexBase_t { CUSPARSE_INDEX_BASE_ZERO };
 enum cusparseOrder_t { CUSPARSE_ORDER_COL = 1, CUSPARSE_ORDER_ROW = 2 };
-enum cusparseSpMMAlg_t { CUSPARSE_SPMM_ALG_DEFAULT, CUSPARSE_SPMM_CSR_ALG2, CUSPARSE_SPMM_CSR_ALG3 };
+enum cusparseSpMMAlg_t {
+  CUSPARSE_SPMM_ALG_DEFAULT = 0,
+  CUSPARSE_SPMM_CSR_ALG2 = 6,
+  CUSPARSE_SPMM_CSR_ALG3 = 12
+};
 typedef struct cusparseSpMatDescr* cusparseSpMatDescr_t;
 typedef struct cusparseDnMatDescr* cusparseDnMatDescr_t;
 typedef const struct cusparseSpMatDescr* cusparseConstSpMatDescr_t;
 typedef const struct cusparseDnMatDescr* cusparseConstDnMatDescr_t;
 
+extern "C" {
 const char* cusparseGetErrorString(cusparseStatus_t status);
 cusparseStatus_t cusparseCreate(cusparseHandle_t* handle);
 cusparseStatus_t cusparseDestroy(cusparseHandle_t handle);
@@ -41,3 +46,4 @@ cusparseStatus_t cusparseSpMM(cusparseHandle_t handle, cusparseOperation_t op_b,
                               const void* alpha, cusparseConstSpMatDescr_t b, cusparseConstDnMatDescr_t x,
                               const void* beta, cusparseDnMatDescr_t y, cudaDataType type,
                               cusparseSpMMAlg_t algorithm, void* scratch);
+}

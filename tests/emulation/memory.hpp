@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-struct CUstream_st;
+#include "cuda_runtime.h"
 
 namespace espalier_emulation {
 
@@ -15,7 +15,18 @@ bool refuses(const char* call);
 /// Where the GPU is on the bus: slices of one are at one place.
 int bus_of(int device);
 
+/// Where device memory may lie.
+constexpr std::size_t kDeviceAddresses = std::size_t{1} << 38;
+const void* device_memory_begin();
 bool is_device_memory(const void* pointer);
+bool is_pinned(const void* pointer);
+
+/// Of the kernel that runs, where it is known: give_up says it.
+void set_kernel_name(const char* name);
+/// Ends the program, with what a thread of a kernel did.
+[[noreturn]] void give_up(const char* what);
+/// For cudaGetLastError.
+cudaError_t note(cudaError_t error);
 
 /// Writes `data` to device memory when the work of `stream` so far is waited for: by the host, by
 /// another stream, or by a copy on the stream. Memory that is freed before ends the program.

@@ -24,6 +24,7 @@ struct ncclUniqueId {
 };
 typedef struct ncclComm* ncclComm_t;
 
+extern "C" {
 const char* ncclGetErrorString(ncclResult_t result);
 const char* ncclGetLastError(ncclComm_t comm);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
@@ -41,3 +42,4 @@ ncclResult_t ncclBroadcast(const void* send, void* receive, std::size_t count, n
                            ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAllReduce(const void* send, void* receive, std::size_t count, ncclDataType_t type,
                            ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream);
+}

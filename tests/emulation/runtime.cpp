@@ -29,7 +29,7 @@ namespace espalier_emulation {
 
 namespace {
 
-constexpr std::size_t kReserved = std::size_t{1} << 38, kAlignment = 512, kPage = std::size_t{2} << 20,
+constexpr std::size_t kReserved = kDeviceAddresses, kAlignment = 512, kPage = std::size_t{2} << 20,
                       kFilled = std::size_t{4} << 20;  // pages that nobody touches cost no time
 
 std::size_t number_from(const char* name, std::size_t otherwise) {
@@ -116,19 +116,23 @@ DeviceAccess::~DeviceAccess() {
 
 bool refuses(const char* call) {
   const char* refused = std::getenv("ESPALIER_EMULATED_REFUSAL");
-  return refused != nullptr && std::strcmp(refused, call) == 0;
+  // Call: maybe ..._v2.
+  return refused != nullptr && std::strncmp(refused, call, std::strlen(refused)) == 0;
 }
 
 int bus_of(int device) {
   return device / static_cast<int>(number_from("ESPALIER_EMULATED_SLICES", 1)) + 1;
 }
 
+const void* device_memory_begin() {
+  return memory().base;
+}
 bool is_device_memory(const void* pointer) {
   const auto* at = static_cast<const std::byte*>(pointer);
   return at >= memory().base && at < memory().base + kReserved;
 }
 
-static bool is_pinned(const void* pointer) {
+bool is_pinned(const void* pointer) {
   const Turn turn;
   for (const void* begin : memory().pinned) {  // pinned arrays are few
     const auto* header = static_cast<const std::size_t*>(begin) - 8;
@@ -153,11 +157,11 @@ thread_local int device_of_thread = 0;
 int version_of_runtime() {
   return static_cast<int>(number_from("ESPALIER_EMULATED_RUNTIME", 13000));
 }
-cudaError_t note(cudaError_t error) {
+}  // namespace
+cudaError_t espalier_emulation::note(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
 }
-}  // namespace
 
 struct CUstream_st {
   int device = device_of_thread;
@@ -308,6 +312,9 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 cudaError_t cudaGetLastError() {
   return std::exchange(last_error, cudaSuccess);
+}
+cudaError_t cudaPeekAtLastError() {
+  return last_error;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = static_cast<int>(number_from("ESPALIER_EMULATED_DRIVER", 13000));

@@ -23,14 +23,22 @@ dim3 blockDim, gridDim;
 
 namespace espalier_emulation {
 
+static const char* kernel_name = nullptr;
+void set_kernel_name(const char* name) {
+  kernel_name = name;
+}
+[[noreturn]] void give_up(const char* what) {
+  if (kernel_name != nullptr)
+    std::fprintf(stderr, "emulated CUDA: kernel %s, block %u, thread %u: %s\n", kernel_name, blockIdx.x,
+                 threadIdx.x, what);
+  else
+    std::fprintf(stderr, "emulated CUDA: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, what);
+  std::abort();
+}
+
 namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{256} << 10;
-
-[[noreturn]] void give_up(const char* what) {
-  std::fprintf(stderr, "emulated CUDA: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, what);
-  std::abort();
-}
 
 struct Fiber {
   ucontext_t beginning;
@@ -222,7 +230,7 @@ bool good_configuration(dim3 grid, dim3 block) {
          grid.z <= 65535 && threads > 0 && threads <= 1024;
 }
 
-void run_grid(dim3 grid, dim3 block, void (*invoke)(void*), void* closure) {
+void run_grid(dim3 grid, dim3 block, void (*invoke)(void*), void* closure, BlockOrder order) {
   const DeviceAccess access;
   thread_local std::minstd_rand random(seed_of_order() + 1);
   gridDim = grid;
@@ -235,7 +243,7 @@ void run_grid(dim3 grid, dim3 block, void (*invoke)(void*), void* closure) {
   shuffle(engine.order, random);
   std::vector<std::uint64_t> blocks(static_cast<std::uint64_t>(grid.x) * grid.y * grid.z);
   for (std::size_t k = 0; k < blocks.size(); ++k) blocks[k] = k;
-  shuffle(blocks, random);
+  if (order == BlockOrder::kShuffled) shuffle(blocks, random);
   for (const auto number : blocks) {
     blockIdx = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
                 static_cast<unsigned>(number / grid.x / grid.y)};
