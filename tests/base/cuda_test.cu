@@ -60,8 +60,8 @@ TEST_F(EmulatedDriver, OneOfTheSameMajorVersionOrALaterOneServes) {
   }
 }
 
-// As 803 for 8.3: the emulated program has machine code for 8.0, 9.0 and 10.3, what nvcc compiled for
-// what it was told.
+// As 803 for 8.3: the emulated program has machine code for 8.0, 9.0 and 10.3, what nvcc compiled
+// for what it was told.
 constexpr int kOfProgram[] = {__CUDA_ARCH_LIST__};
 bool code_is_there(int gpu) {
   return std::ranges::any_of(kOfProgram,
