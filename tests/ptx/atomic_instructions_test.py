@@ -15,8 +15,8 @@ KERNELS = Kernels("atomic_instructions")
 VARIANTS = ("global", "shared", "generic", "red.global", "red.shared")
 
 # What is left of `a`, of integers with the type's sign.
-INTEGER = {"add": operator.add, "min": min, "max": max, "and": operator.and_, "or": operator.or_, "xor": operator.xor, "exch": lambda a, b: b,
-           "inc": lambda a, b: 0 if a >= b else a + 1, "dec": lambda a, b: b if a == 0 or a > b else a - 1}
+INTEGER = {"add": operator.add, "min": min, "max": max, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
+           "exch": lambda a, b: b, "inc": lambda a, b: 0 if a >= b else a + 1, "dec": lambda a, b: b if a == 0 or a > b else a - 1}
 OPERATIONS = {32: [("add", "u32"), ("add", "s32"), ("min", "u32"), ("min", "s32"), ("max", "u32"), ("max", "s32"), ("inc", "u32"),
                    ("dec", "u32"), ("and", "b32"), ("or", "b32"), ("xor", "b32"), ("exch", "b32"), ("cas", "b32")],
               64: [("add", "u64"), ("min", "u64"), ("min", "s64"), ("max", "u64"), ("max", "s64"), ("and", "b64"), ("or", "b64"),
@@ -27,27 +27,31 @@ def statements(operation, kind, variant, place, width):
     """The old value goes to %to + place, the new one behind those of all threads, where it is at first."""
     size, behind = width // 8, place + COUNT * width // 8
     word, operands = f"{operation}.{kind}", "%b, %c" if operation == "cas" else "%b"
-    if variant.endswith("shared"):
-        change = f"red.shared.{word} [%slot], {operands};" if variant.startswith("red") else f"atom.shared.{word} %old, [%slot], {operands};"
-        change = f"st.shared.b{width} [%slot], %a; {change} ld.shared.b{width} %new, [%slot]; st.global.b{width} [%to+{behind}], %new;"
-    elif variant.startswith("red"):
-        change = f"red.global.{word} [%to+{behind}], {operands};"
+    at = "[%slot]" if variant.endswith("shared") else f"[%to+{behind}]"
+    if variant.startswith("red"):
+        change = f"{variant}.{word} {at}, {operands};"
     else:
-        change = f"atom{'.global' if variant == 'global' else ''}.{word} %old, [%to+{behind}], {operands};"
-    return f"{{ .reg .b{width} %a, %b, %c, %old, %new; ld.global.b{width} %a, [%from]; ld.global.b{width} %b, [%by]; ld.global.b{width} %c, [%third]; " + \
-        f"mov.b{width} %old, 0; {change} st.global.b{width} [%to+{place}], %old; }}"
+        change = f"atom{'.' + variant if variant != 'generic' else ''}.{word} %old, {at}, {operands};"
+    if variant.endswith("shared"):
+        change = f"st.shared.b{width} [%slot], %a; {change} ld.shared.b{width} %new, [%slot]; " \
+                 f"st.global.b{width} [%to+{behind}], %new;"
+    loads = " ".join(f"ld.global.b{width} %{name}, [%{file}];" for name, file in (("a", "from"), ("b", "by"), ("c", "third")))
+    return f"{{ .reg .b{width} %a, %b, %c, %old, %new; {loads} mov.b{width} %old, 0; {change} " \
+           f"st.global.b{width} [%to+{place}], %old; }}"
 
 
 def cases(width):
     """(operation, type, variant); red has neither exch nor cas."""
-    return [(name, kind, variant) for name, kind in OPERATIONS[width] for variant in VARIANTS if not (variant.startswith("red") and name in ("exch", "cas"))]
+    return [(name, kind, variant) for name, kind in OPERATIONS[width] for variant in VARIANTS
+            if not (variant.startswith("red") and name in ("exch", "cas"))]
 
 
 for width_ in OPERATIONS:
     size_ = width_ // 8
-    KERNELS.add(f"alone_{width_}", 4, f".shared .align 8 .b8 slots[{THREADS * 8}]; .reg .b32 %slot; .reg .b64 %from, %by, %third, %to;\n"
+    KERNELS.add(f"alone_{width_}", 4, f".shared .align 8 .b8 slots[{THREADS * 8}];\n.reg .b32 %slot; .reg .b64 %from, %by, %third, %to;\n"
                 "mov.u32 %slot, slots; mad.lo.u32 %slot, %thread, 8, %slot;\n" +
-                "\n".join(f"mul.wide.u32 %{name}, %i, {size_}; add.s64 %{name}, %{name}, %g{k};" for k, name in enumerate(("from", "by", "third", "to"))) + "\n" +
+                "".join(f"mul.wide.u32 %{name}, %i, {size_}; add.s64 %{name}, %{name}, %g{k};\n"
+                        for k, name in enumerate(("from", "by", "third", "to"))) +
                 "\n".join(statements(*case, 2 * k * COUNT * size_, width_) for k, case in enumerate(cases(width_))))
 
 # %g0: one word a thread; %g1: counters; %g2: what each thread was given, four words.
@@ -68,7 +72,8 @@ ZEROED: bar.sync 0;
 red.shared.add.u32 [of_block+4], 1; atom.shared.add.u64 %at, [of_block+8], %wide;
 bar.sync 0;
 @%p bra DONE;
-ld.shared.u32 %d, [of_block+4]; red.global.add.u32 [%g1+88], %d; ld.shared.u64 %wide, [of_block+8]; atom.global.max.u64 %at, [%g1+96], %wide;
+ld.shared.u32 %d, [of_block+4]; red.global.add.u32 [%g1+88], %d;
+ld.shared.u64 %wide, [of_block+8]; atom.global.max.u64 %at, [%g1+96], %wide;
 DONE:""")
 
 
@@ -79,7 +84,8 @@ class AtomicInstructions(unittest.TestCase):
         """Half of the second operands are the first, for cas, or near it, for inc and dec."""
         random = random_numbers()
         a, b, c = (draw_integers(random, COUNT, width) for _ in range(3))
-        return a, np.where(random.integers(0, 2, COUNT) == 1, b, a + random.integers(0, 3, COUNT).astype(a.dtype) - a.dtype.type(1)), c
+        near = a + random.integers(0, 3, COUNT).astype(a.dtype) - a.dtype.type(1)
+        return a, np.where(random.integers(0, 2, COUNT) == 1, b, near), c
 
     def expected(self, name, kind, a, b, c):
         if name == "cas":
@@ -117,10 +123,12 @@ class AtomicInstructions(unittest.TestCase):
         winners = np.flatnonzero(given[:, 4] == 0)
         self.assertEqual(sorted((winners % 64).tolist()), list(range(64)))
         self.assertEqual(low[64:], [1 + winners[winners % 64 == slot][0] for slot in range(64)])
-        np.testing.assert_array_equal(given[:, 4], np.where(np.isin(np.arange(COUNT), winners), 0, np.array(low[64:])[np.arange(COUNT) % 64]))
+        after = np.array(low[64:])[np.arange(COUNT) % 64]
+        np.testing.assert_array_equal(given[:, 4], np.where(np.isin(np.arange(COUNT), winners), 0, after))
         wide = data.astype(np.uint64)
-        self.assertEqual(low[4:9], [int(data.view(np.int32).min().clip(None, 0)) & 0xffffffff, int(data.max()), int(np.bitwise_and.reduce(data)),
-                                    int(np.bitwise_or.reduce(data)), int(np.bitwise_xor.reduce(data))])
+        least = min(int(data.view(np.int32).min()), 0) & 0xffffffff
+        bits = [int(function.reduce(data)) for function in (np.bitwise_and, np.bitwise_or, np.bitwise_xor)]
+        self.assertEqual(low[4:9], [least, int(data.max()), *bits])
         self.assertEqual(counters[9:13].tolist(), [int(wide.sum())] * 2 + [COUNT, int(wide.reshape(BLOCKS, THREADS).sum(1).max())])
 
 

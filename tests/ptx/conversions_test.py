@@ -1,8 +1,8 @@
 """cvt between all types, as PTX ISA defines it: 10^5 operands a form, against Python's integers.
 
 Integers are extended by the sign of the type they come from, cut to the type they become (.sat: clamped), and extended by that
-type's sign to the register. A float becomes the integer that the mode says, clamped; NaN becomes 0, but the number whose first bit
-alone is set where the source is f64 or the result has 64 bits.
+type's sign to the register. A float becomes the integer that the mode says, clamped; NaN becomes 0, but the number whose first
+bit alone is set where the source is f64 or the result has 64 bits.
 """
 
 import functools
@@ -62,7 +62,8 @@ def nearest(m, e, mode):
     if e >= 0:
         return m << e
     floor, rest, half = m >> -e, m & ((1 << -e) - 1), 1 << (-e - 1)
-    return floor + {"rni": rest > half or rest == half and floor & 1 == 1, "rmi": 0, "rpi": rest > 0, "rzi": m < 0 and rest > 0}[mode]
+    up = {"rni": rest > half or rest == half and floor & 1 == 1, "rmi": False, "rpi": rest > 0, "rzi": m < 0 and rest > 0}[mode]
+    return floor + up
 
 
 @functools.lru_cache(maxsize=None)
@@ -120,7 +121,8 @@ def of_integers_to_floats():
 
 
 def integer_to_float(source, to, mode, held):
-    return Form(f"cvt.{mode}.f{to}.{source}", held, f"f{to}", lambda a: rounded(reals_of_integers(a.tobytes(), held, source), to, mode))
+    return Form(f"cvt.{mode}.f{to}.{source}", held, f"f{to}",
+                lambda a: rounded(reals_of_integers(a.tobytes(), held, source), to, mode))
 
 
 def float_to_float(source, to, mode, ftz, sat):

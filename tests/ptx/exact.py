@@ -208,7 +208,8 @@ class Arithmetic:
         out = rounded(real, width, mode)
         kind = out.dtype.type
         sign = sign.astype(out.dtype) << kind(width - 1)
-        out = np.where(infinite, sign | kind(nan_of(width) >> FRACTION[width] << FRACTION[width]), np.where(real.m == 0, sign, out))
+        infinity = kind(nan_of(width) >> FRACTION[width] << FRACTION[width])
+        out = np.where(infinite, sign | infinity, np.where(real.m == 0, sign, out))
         out = np.where(nan, kind(nan_of(width)), out)
         if ftz:
             out = flushed(out, width)

@@ -90,7 +90,8 @@ def signs():
             yield Form(f"abs{word}.{kind}", kind, kind, lambda a, sign=sign, clean=clean: clean(a) & ~sign, same=free)
             yield Form(f"neg{word}.{kind}", kind, kind, lambda a, sign=sign, clean=clean: clean(a) ^ sign, same=free)
             for name in ("min", "max"):
-                yield Form(f"{name}{word}.{kind}", f"{kind} {kind}", kind, extreme(name, width, ftz), same=np.equal if width == 32 else free)
+                yield Form(f"{name}{word}.{kind}", f"{kind} {kind}", kind, extreme(name, width, ftz),
+                           same=np.equal if width == 32 else free)
         yield Form(f"copysign.{kind}", f"{kind} {kind}", kind, lambda a, b, sign=sign: a & sign | b & ~sign)
 
 
@@ -113,17 +114,19 @@ def comparisons():
         for name in names:
             for ftz in (False, True) if width == 32 else (False,):
                 instruction = f"setp.{name}{'.ftz' * ftz}.f{width}"
-                yield Form(instruction, f"f{width} f{width}", "u32", compared(name, width, ftz), f"{instruction} %p, %a, %b; selp.u32 %d, 1, 0, %p;")
+                yield Form(instruction, f"f{width} f{width}", "u32", compared(name, width, ftz),
+                           f"{instruction} %p, %a, %b; selp.u32 %d, 1, 0, %p;")
     for name in ("lt", "geu"):
         for sign in ("", "!"):
             def both(a, b, name=name, sign=sign):
                 holds, other = compared(name, 32, False)(a, b), compared("nan", 32, False)(a, b) ^ np.uint32(sign == "!")
                 return holds & other | (1 - holds & other) << np.uint32(1)
             yield Form(f"setp.{name}.and.f32 p|q, {sign}nan", "f32 f32", "u32", both,
-                       f"setp.nan.f32 %r, %a, %b; setp.{name}.and.f32 %p|%q, %a, %b, {sign}%r; selp.u32 %d, 1, 0, %p; selp.u32 %t, 2, 0, %q; or.b32 %d, %d, %t;")
+                       f"setp.nan.f32 %r, %a, %b; setp.{name}.and.f32 %p|%q, %a, %b, {sign}%r; "
+                       "selp.u32 %d, 1, 0, %p; selp.u32 %t, 2, 0, %q; or.b32 %d, %d, %t;")
 
 
-def of_constant(name, width, bits, second=None):
+def of_constant(name, width, bits):
     def expected(*arrays):
         constant = np.full(len(arrays[0]), bits, bits_type(f"f{width}"))
         return ARITHMETIC[width].result(name, (arrays[0], constant, *arrays[1:]))
@@ -134,14 +137,17 @@ def constants():
     yield Form("add.f32 0f", "f32", "f32", of_constant("add", 32, 0x3fc00000), "add.f32 %d, %a, 0f3FC00000;")
     yield Form("mul.f32 0f", "f32", "f32", of_constant("mul", 32, 0x80000000), "mul.f32 %d, %a, 0f80000000;")
     yield Form("fma.rn.f32 0f", "f32 f32", "f32", of_constant("fma", 32, 0xbf800001), "fma.rn.f32 %d, %a, 0fBF800001, %b;")
-    yield Form("mul.f64 0d", "f64", "f64", of_constant("mul", 64, 0x3fb999999999999a), "mul.f64 %d, %a, 0d3FB999999999999A;", same=or_any_nan(64))
+    yield Form("mul.f64 0d", "f64", "f64", of_constant("mul", 64, 0x3fb999999999999a), "mul.f64 %d, %a, 0d3FB999999999999A;",
+               same=or_any_nan(64))
     yield Form("mov.f32 0f", "f32", "f32", lambda a: np.full(len(a), 0x7fc00001, np.uint32), "mov.f32 %d, 0f7FC00001;")
     yield Form("mov.b32 0f", "f32", "f32", lambda a: np.full(len(a), 0x00000001, np.uint32), "mov.b32 %d, 0f00000001;")
-    yield Form("mov.f64 0d", "f64", "f64", lambda a: np.full(len(a), 0xfff0000000000001, np.uint64), "mov.f64 %d, 0dFFF0000000000001;")
+    yield Form("mov.f64 0d", "f64", "f64", lambda a: np.full(len(a), 0xfff0000000000001, np.uint64),
+               "mov.f64 %d, 0dFFF0000000000001;")
 
 
 KERNELS = Kernels("float_instructions")
-FAMILIES = {family.__name__: Forms(KERNELS, family.__name__, family()) for family in (arithmetic, signs, comparisons, constants)}
+FAMILIES = {family.__name__: Forms(KERNELS, family.__name__, family())
+            for family in (arithmetic, signs, comparisons, constants)}
 
 
 class FloatInstructions(unittest.TestCase):

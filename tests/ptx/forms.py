@@ -57,8 +57,9 @@ def float_corners(width):
     fraction = {16: 10, 32: 23, 64: 52}[width]
     exponents = (1 << (width - 1 - fraction)) - 1
     one, infinity = (exponents >> 1) << fraction, exponents << fraction
-    some = [0, 1, 2, (1 << fraction) - 1, 1 << fraction, (1 << fraction) + 1, one - 1, one, one + 1, one + (1 << fraction), one +
-            (1 << (fraction - 1)), one - (1 << fraction), infinity - 1, infinity, infinity + 1, infinity + (1 << (fraction - 1)) + 5]
+    normal, half = 1 << fraction, 1 << (fraction - 1)
+    some = [0, 1, 2, normal - 1, normal, normal + 1, one - normal, one - 1, one, one + 1, one + half, one + normal,
+            infinity - 1, infinity, infinity + 1, infinity + half + 5]
     return some + [value | 1 << (width - 1) for value in some]
 
 
@@ -67,7 +68,7 @@ def draw_floats(random, count, width):
     which meet ties, or subnormal."""
     kind, fraction = bits_type(f"f{width}"), {16: 10, 32: 23, 64: 52}[width]
     one = ((1 << (width - 1 - fraction)) - 1 >> 1) << fraction
-    any_bits = random.integers(0, 1 << width, count, np.uint64, endpoint=False) if width < 64 else random.integers(0, 1 << 63, count, np.uint64) * 2 + random.integers(0, 2, count, np.uint64)
+    any_bits = random.integers(0, (1 << width) - 1, count, np.uint64, endpoint=True)
     sign = any_bits >> np.uint64(width - 1) << np.uint64(width - 1)
     near = sign | (np.uint64(one) + (any_bits & np.uint64((1 << (fraction + 2)) - 1)) - np.uint64(1 << (fraction + 1)))
     short = near & ~np.uint64((1 << (fraction - fraction // 3)) - 1)
@@ -102,7 +103,8 @@ class Form:
     takes arrays of bits and returns one. `same(got, expected)` says where a result will do."""
 
     def __init__(self, instruction, operands, result, expected, text=None, same=np.equal):
-        self.instruction, self.operands, self.result, self.expected, self.same = instruction, tuple(operands.split()), result, expected, same
+        self.instruction, self.operands, self.result = instruction, tuple(operands.split()), result
+        self.expected, self.same = expected, same
         self.text = text or f"{instruction} %d, " + ", ".join(f"%{name}" for name in NAMES[:len(self.operands)]) + ";"
 
 
@@ -144,8 +146,8 @@ class Forms:
         lines = ["  .reg .pred %p, %q, %r;", "  .reg .b64 %at1, %at2, %at4, %at8;", "  .reg .b32 %t;"]
         for k, kind in enumerate(operands):
             size = width_of(kind) // 8
-            lines += [f"  .reg .{OPERANDS[kind][0]} %{NAMES[k]};", f"  mul.wide.u32 %at{size}, %i, {size};", f"  add.s64 %at{size}, %g{k}, %at{size};",
-                      f"  ld.global.b{8 * size} %{NAMES[k]}, [%at{size}];"]
+            lines += [f"  .reg .{OPERANDS[kind][0]} %{NAMES[k]};", f"  mul.wide.u32 %at{size}, %i, {size};",
+                      f"  add.s64 %at{size}, %g{k}, %at{size};", f"  ld.global.b{8 * size} %{NAMES[k]}, [%at{size}];"]
         lines += [f"  mul.wide.u32 %at{size}, %i, {size};\n  add.s64 %at{size}, %g{len(operands)}, %at{size};" for size in (2, 4, 8)]
         for form, place in zip(group, self.places(group)):
             kind = "b16" if form.result == "f16" else form.result
@@ -157,7 +159,8 @@ class Forms:
         """Runs all kernels: (form, its operands, its results) each."""
         for operands, group in self.groups.items():
             arrays, places = operands_of(operands), self.places(group)
-            out = self.kernels.run(self.kernel_of(operands), BLOCKS, THREADS, arrays + [np.zeros(places[-1], np.uint8)], environment)[-1]
+            files = arrays + [np.zeros(places[-1], np.uint8)]
+            out = self.kernels.run(self.kernel_of(operands), BLOCKS, THREADS, files, environment)[-1]
             for form, place in zip(group, places):
                 kind = bits_type(form.result)
                 yield form, arrays, out[place:place + COUNT * kind.itemsize].view(kind)

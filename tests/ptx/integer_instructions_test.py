@@ -149,12 +149,14 @@ def predicates():
     for name, combine in BOOLEANS.items():
         yield form(f"{name}.pred", "s32 s32 b32", "u32", lambda a, b, c, combine=combine: combine(int(a < b), c & 1),
                    f"{PREDICATE}setp.lt.s32 %p, %a, %b; {name}.pred %q, %p, %r; selp.u32 %d, 1, 0, %q;")
-    yield form("not.pred", "s32 s32 b32", "u32", lambda a, b, c: 1 - (c & 1), PREDICATE + "not.pred %q, %r; selp.u32 %d, 1, 0, %q;")
+    yield form("not.pred", "s32 s32 b32", "u32", lambda a, b, c: 1 - (c & 1),
+               PREDICATE + "not.pred %q, %r; selp.u32 %d, 1, 0, %q;")
     for sign, chosen in (("", 1), ("!", 0)):
         yield form(f"@{sign}p", "s32 s32 b32", "s32", lambda a, b, c, chosen=chosen: a if c & 1 == chosen else b,
                    f"{PREDICATE}mov.b32 %d, %b; @{sign}%r mov.b32 %d, %a;")
     for kind in (*NUMBERS, *BITS, "f32", "f64"):
-        yield form(f"selp.{kind}", f"{kind} {kind} b32", kind, lambda a, b, c: a if c & 1 else b, f"{PREDICATE}selp.{kind} %d, %a, %b, %r;")
+        yield form(f"selp.{kind}", f"{kind} {kind} b32", kind, lambda a, b, c: a if c & 1 else b,
+                   f"{PREDICATE}selp.{kind} %d, %a, %b, %r;")
 
 
 def constants():
@@ -178,10 +180,12 @@ def moves():
         yield form(f"mov.{kind}", kind, kind, lambda a: a)
     yield form("mov.b64 {a, b}", "b32 b32", "b64", lambda a, b: b << 32 | a, "mov.b64 %d, {%a, %b};")
     yield form("mov.b32 {a, b}", "b16 b16", "b32", lambda a, b: b << 16 | a, "mov.b32 %d, {%a, %b};")
-    yield form("mov.b64 {a, b, a, b}", "b16 b16", "b64", lambda a, b: (b << 16 | a) * 0x100000001, "mov.b64 %d, {%a, %b, %a, %b};")
-    yield form("mov.b64 {low, high}", "b64", "b32", lambda a: (a & 0xffffffff) ^ (a >> 31), "{ .reg .b32 %low, %high; mov.b64 {%low, %high}, %a; "
-               "shf.l.wrap.b32 %t, %low, %high, 1; xor.b32 %d, %low, %t; }")
-    yield form("mov.b32 {low, high}", "b32", "b16", lambda a: (a >> 16) - a, "{ .reg .b16 %low, %high; mov.b32 {%low, %high}, %a; sub.s16 %d, %high, %low; }")
+    yield form("mov.b64 {a, b, a, b}", "b16 b16", "b64", lambda a, b: (b << 16 | a) * 0x100000001,
+               "mov.b64 %d, {%a, %b, %a, %b};")
+    yield form("mov.b64 {low, high}", "b64", "b32", lambda a: (a & 0xffffffff) ^ (a >> 31),
+               "{ .reg .b32 %low, %high; mov.b64 {%low, %high}, %a; shf.l.wrap.b32 %t, %low, %high, 1; xor.b32 %d, %low, %t; }")
+    yield form("mov.b32 {low, high}", "b32", "b16", lambda a: (a >> 16) - a,
+               "{ .reg .b16 %low, %high; mov.b32 {%low, %high}, %a; sub.s16 %d, %high, %low; }")
     yield form("mov.b64 {_, high}", "b64", "b32", lambda a: a >> 32, "mov.b64 {_, %d}, %a;")
 
 

@@ -1,8 +1,5 @@
-"""Loads, stores and atomic operations, as PTX ISA defines them: every width and vector, every space, addresses that trap.
-
-A load extends by the sign of its type to the register. A vector is aligned as a whole: an address that would do for one of its
-elements traps. A trap says kernel, block and thread.
-"""
+"""Loads and stores, as PTX ISA defines them: every width and vector, every space, every way to name an address. A load extends
+by the sign of its type to the register."""
 
 import unittest
 
@@ -30,46 +27,51 @@ def address(name, file, size):
 
 
 # One element a thread, into registers as wide as the type and wider: [(type, register)].
-LOADS = [(kind, f"b{width}") for kind in TYPES if kind[0] != "f" for width in (16, 32, 64) if width >= width_of(kind)] + [("f32", "f32"), ("f64", "f64")]
+LOADS = [(kind, f"b{width}") for kind in TYPES if kind[0] != "f" for width in (16, 32, 64) if width >= width_of(kind)]
+LOADS += [("f32", "f32"), ("f64", "f64")]
 # To 64 bits, with zeros above.
 TO_64 = {16: "mov.b64 %w, {%d, %none, %none, %none};", 32: "mov.b64 %w, {%d, %zero};", 64: "mov.b64 %w, %d;"}
-KERNELS.add("loads", 2, ".reg .b64 %from, %to; .reg .b32 %zero; .reg .b16 %none; mov.b32 %zero, 0; mov.b16 %none, 0;\n" + address("to", 1, 8 * len(LOADS)) +
-            "".join(f"\n{{ .reg .{register} %d; .reg .b64 %w; {address('from', 0, width_of(kind) // 8)} ld.global.{kind} %d, [%from+8]; "
-                    f"{TO_64[width_of(register)]} st.global.b64 [%to+{8 * k}], %w; }}" for k, (kind, register) in enumerate(LOADS)))
+KERNELS.add("loads", 2, ".reg .b64 %from, %to; .reg .b32 %zero; .reg .b16 %none; mov.b32 %zero, 0; mov.b16 %none, 0;\n" +
+            address("to", 1, 8 * len(LOADS)) +
+            "".join(f"\n{{ .reg .{register} %d; .reg .b64 %w; {address('from', 0, width_of(kind) // 8)} "
+                    f"ld.global.{kind} %d, [%from+8]; {TO_64[width_of(register)]} st.global.b64 [%to+{8 * k}], %w; }}"
+                    for k, (kind, register) in enumerate(LOADS)))
 
 # A vector a thread, its elements stored in the opposite order, from %g0 to a part of %g1 for each: [(type, elements)].
 VECTORS = [(kind, count) for kind in TYPES for count in (2, 4) if width_of(kind) * count <= 128]
 
 
-def vectors(space_of_load, space_of_store):
-    """All of them; what is loaded from elsewhere than global memory is put there first."""
+def vectors(space):
     lines = [".reg .b64 %from, %to;"]
     for k, (kind, count) in enumerate(VECTORS):
         size, names = width_of(kind) // 8 * count, [f"%d{n}" for n in range(count)]
         lines.append(f"{{ .reg .{register_of(kind)} {', '.join(names)}; {address('from', 0, size)} {address('to', 1, size)} "
-                     f"ld{space_of_load}.v{count}.{kind} {{{', '.join(names)}}}, [%from]; "
-                     f"st{space_of_store}.v{count}.{kind} [%to+{k * COUNT * 16}], {{{', '.join(reversed(names))}}}; }}")
+                     f"ld{space}.v{count}.{kind} {{{', '.join(names)}}}, [%from]; "
+                     f"st{space}.v{count}.{kind} [%to+{k * COUNT * 16}], {{{', '.join(reversed(names))}}}; }}")
     return "\n".join(lines)
 
 
-KERNELS.add("vectors_global", 2, vectors(".global", ".global"))
-KERNELS.add("vectors_generic", 2, vectors("", "").replace("%g0", "%h0").replace("%g1", "%h1").replace(
-    ".reg .b64 %from, %to;", ".reg .b64 %from, %to, %h0, %h1; cvta.global.u64 %h0, %g0; cvta.global.u64 %h1, %g1;", 1))
+KERNELS.add("vectors_global", 2, vectors(".global"))
+KERNELS.add("vectors_generic", 2, "cvta.global.u64 %g0, %g0; cvta.global.u64 %g1, %g1;\n" + vectors(""))
 # A store of a part of a register writes no more than that.
-STORES = [(kind, width) for kind in ("b8", "u8", "s8", "b16", "u16", "s16", "b32") for width in (16, 32, 64) if width > width_of(kind)]
+STORES = [(kind, width) for kind in ("b8", "u8", "s8", "b16", "u16", "s16", "b32") for width in (16, 32, 64)
+          if width > width_of(kind)]
 KERNELS.add("stores", 2, ".reg .b64 %to, %from;\n" + "\n".join(
-    f"{{ .reg .b{width} %d; {address('from', 0, 8)} {address('to', 1, 8)} ld.global.b{width} %d, [%from]; st.global.{kind} [%to+{k * COUNT * 8}], %d; }}"
+    f"{{ .reg .b{width} %d; {address('from', 0, 8)} {address('to', 1, 8)} ld.global.b{width} %d, [%from]; "
+    f"st.global.{kind} [%to+{k * COUNT * 8}], %d; }}"
     for k, (kind, width) in enumerate(STORES)))
 # Words that say how memory is to be cached or ordered change no value.
-ACCESSES = [("ld.global.nc.u32", "st.volatile.global.u32"), ("ld.volatile.global.u32", "st.global.u32"), ("ld.relaxed.gpu.global.u32", "st.relaxed.gpu.global.u32"),
+ACCESSES = [("ld.global.nc.u32", "st.volatile.global.u32"), ("ld.volatile.global.u32", "st.global.u32"),
+            ("ld.relaxed.gpu.global.u32", "st.relaxed.gpu.global.u32"),
             ("ld.acquire.gpu.global.u32", "st.release.gpu.global.u32"), ("ld.global.cg.u32", "st.global.cg.u32")]
 KERNELS.add("accesses", 2, ".reg .b64 %from, %to; .reg .b32 %d;\n" + address("from", 0, 4) + address("to", 1, 4) + "\n".join(
     f"{load} %d, [%from]; {store} [%to+{4 * COUNT * k}], %d;" for k, (load, store) in enumerate(ACCESSES)))
 
-# Through shared memory: a thread writes a vector of four words, reads that of the thread at the other end; addresses are 32 and 64
-# bits wide, the array's name with an offset, and generic ones.
-SHARED = ".shared .align 16 .b8 of_block[8192]; .reg .b64 %wide, %generic, %back, %from, %to; .reg .b32 %narrow, %other, %d<4>;\n"
-KERNELS.add("shared", 2, SHARED + address("from", 0, 16) + address("to", 1, 64) + """
+# Through shared memory: a thread writes a vector of four words, reads that of the thread at the other end; addresses are 32 and
+# 64 bits wide, the array's name with an offset, and generic ones.
+KERNELS.add("shared", 2, """.shared .align 16 .b8 of_block[8192];
+.reg .b64 %wide, %generic, %back, %from, %to; .reg .b32 %narrow, %other, %d<4>;
+""" + address("from", 0, 16) + address("to", 1, 64) + """
 mov.u64 %wide, of_block; mov.u32 %narrow, of_block;
 ld.global.v4.u32 {%d0, %d1, %d2, %d3}, [%from];
 mad.lo.u32 %narrow, %thread, 16, %narrow;
@@ -100,7 +102,8 @@ st.global.u32 [%to+48], %d3;
 """)
 
 # A thread's local memory is its own: it keeps what was written while all others of the block write theirs.
-KERNELS.add("local", 2, """.local .align 16 .b8 __local_depot0[64]; .reg .b64 %SP, %SPL, %from, %to, %w; .reg .b32 %a, %b, %at; .reg .b16 %h;
+KERNELS.add("local", 2, """.local .align 16 .b8 __local_depot0[64];
+.reg .b64 %SP, %SPL, %from, %to, %w; .reg .b32 %a, %b, %at; .reg .b16 %h;
 mov.b64 %SPL, __local_depot0; cvta.local.u64 %SP, %SPL;
 """ + address("from", 0, 4) + address("to", 1, 32) + """
 ld.global.u32 %a, [%from];
@@ -111,7 +114,8 @@ bar.sync 0;
 ld.v2.u32 {%a, %b}, [%SP+8]; st.global.v2.u32 [%to], {%b, %a};
 ld.local.u32 %b, [%SPL+20]; st.global.u32 [%to+8], %b;
 ld.local.s8 %b, [%SPL+9]; st.global.u32 [%to+12], %b;
-and.b32 %at, %i, 3; mad.wide.u32 %w, %at, 4, %SP; add.s64 %w, %w, 32; st.u32 [%w], %i; mad.wide.u32 %w, %at, 4, %SPL; ld.local.u32 %b, [%w+32]; st.global.u32 [%to+16], %b;
+and.b32 %at, %i, 3; mad.wide.u32 %w, %at, 4, %SP; add.s64 %w, %w, 32; st.u32 [%w], %i;
+mad.wide.u32 %w, %at, 4, %SPL; ld.local.u32 %b, [%w+32]; st.global.u32 [%to+16], %b;
 """)
 
 # A pointer is eight bytes of parameters, which may be read in parts, by name or by address.
@@ -151,24 +155,6 @@ ld.global.u8 %d, [empty+4]; st.global.u32 [%to+36], %d;
 atom.global.add.u32 %d, [counter], 1; st.global.u32 [%to+40], %d;
 """)
 
-# Thread 5 of block 1 alone does what traps.
-ONE_THREAD = ".reg .pred %p; .reg .b64 %a, %b; .reg .b32 %d<4>; shl.b32 %d0, %block, 16; or.b32 %d0, %d0, %thread; setp.ne.u32 %p, %d0, 0x10005;\n@%p bra END;\n"
-TRAPS = {
-    "misaligned_load": "ld.global.u32 %d0, [%g0+2];", "misaligned_byte_of_16": "ld.global.u16 %d0, [%g0+1];", "misaligned_store": "st.global.u64 [%g0+4], %g0;",
-    "vector_of_two": "ld.global.v2.u32 {%d0, %d1}, [%g0+4];", "vector_of_four": "ld.global.v4.u32 {%d0, %d1, %d2, %d3}, [%g0+8];",
-    "vector_of_bytes": "ld.global.v4.u8 {%d0, %d1, %d2, %d3}, [%g0+2];", "vector_stored": "st.global.v2.u64 [%g0+8], {%g0, %g0};",
-    "vector_generic": "ld.v4.u32 {%d0, %d1, %d2, %d3}, [%g0+4];", "vector_shared": "st.shared.v2.u32 [of_trap+4], {%d0, %d0};",
-    "vector_local": "mov.u64 %a, of_thread; ld.local.v4.u32 {%d0, %d1, %d2, %d3}, [%a+8];", "misaligned_shared": "ld.shared.u32 %d0, [of_trap+6];",
-    "misaligned_atomic": "atom.global.add.u32 %d0, [%g0+2], 1;", "misaligned_reduction": "red.shared.add.u32 [of_trap+1], 1;",
-    "null": "mov.b64 %a, 0; ld.global.u32 %d0, [%a];", "null_generic": "mov.b64 %a, 16; st.u32 [%a], %d0;", "far": "mov.b64 %a, 0x7000000000000000; ld.global.u32 %d0, [%a];",
-    "shared_beyond": "mov.b32 %d0, 0x1000000; ld.shared.u32 %d1, [%d0];", "shared_far": "mov.b64 %a, of_trap; st.shared.u32 [%a+1048576], %d0;",
-    "shared_by_global": "st.shared.u32 [%g0], %d0;", "global_by_shared": "mov.b64 %a, of_trap; ld.global.u32 %d0, [%a];",
-    "generic_by_shared": "mov.b64 %a, of_trap; ld.u32 %d0, [%a];", "atomic_null": "mov.b64 %a, 0; atom.global.add.u32 %d0, [%a], 1;",
-    "trap_instruction": "trap;",
-}
-for name_, text_ in TRAPS.items():
-    KERNELS.add(name_, 1, ".shared .align 16 .b8 of_trap[64]; .local .align 16 .b8 of_thread[64];\n" + ONE_THREAD + text_ + "\nEND:")
-
 
 class MemoryInstructions(unittest.TestCase):
     setUpClass = KERNELS.build
@@ -198,7 +184,8 @@ class MemoryInstructions(unittest.TestCase):
                     element = np.dtype(f"u{width_of(kind) // 8}")
                     bytes_of_all = COUNT * count * element.itemsize
                     expected = data.view(np.uint8)[:bytes_of_all].view(element).reshape(COUNT, count)[:, ::-1]
-                    np.testing.assert_array_equal(got[k * COUNT * 16:][:bytes_of_all].view(element).reshape(COUNT, count), expected)
+                    stored = got[k * COUNT * 16:][:bytes_of_all].view(element).reshape(COUNT, count)
+                    np.testing.assert_array_equal(stored, expected)
 
     def test_words_about_caches_and_order_change_nothing(self):
         data = draw_integers(random_numbers(), COUNT, 32)
@@ -241,14 +228,9 @@ class MemoryInstructions(unittest.TestCase):
 
     def test_variables(self):
         got = KERNELS.run("variables", 2, 32, [np.zeros((64, 16), np.uint32)])[0]
-        self.assertEqual(got[7, :10].tolist(), [305419896, 4294967295, 0x04030201, 0xff070605, 0xffffffff, 0xff800000, 0, 0x3ff80000, 0x0403, 0])
+        self.assertEqual(got[7, :10].tolist(), [305419896, 4294967295, 0x04030201, 0xff070605, 0xffffffff, 0xff800000, 0, 0x3ff80000,
+                                                0x0403, 0])
         self.assertEqual(sorted(got[:, 10].tolist()), list(range(64)))
-
-    def test_traps(self):
-        for name in TRAPS:
-            with self.subTest(name):
-                said = KERNELS.trap(name, 3, 64, [np.zeros(64, np.uint64)])
-                self.assertRegex(said, rf"emulated CUDA: kernel {name}, block 1, thread 5: \w+")
 
 
 if __name__ == "__main__":
