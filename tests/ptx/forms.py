@@ -108,20 +108,23 @@ class Form:
         self.text = text or f"{instruction} %d, " + ", ".join(f"%{name}" for name in NAMES[:len(self.operands)]) + ";"
 
 
+def with_signs(operands, arrays):
+    """Signed, where the type is."""
+    return [array.view(f"i{array.itemsize}") if kind[0] in "sw" else array for kind, array in zip(operands.split(), arrays)]
+
+
 def of_integers(operands, result, function):
-    """What is expected of a function of Python's integers, signed where the type is."""
+    """What is expected of a function of Python's integers."""
     def expected(*arrays):
-        values = [array.tolist() for array in arrays]
-        for k, kind in enumerate(operands.split()):
-            if kind[0] in "sw":
-                values[k] = array_signed(arrays[k]).tolist()
         mask = (1 << width_of(result)) - 1
+        values = [array.tolist() for array in with_signs(operands, arrays)]
         return np.array([function(*some) & mask for some in zip(*values)], bits_type(result))
     return expected
 
 
-def array_signed(bits):
-    return bits.view(np.dtype(f"i{bits.dtype.itemsize}"))
+def of_arrays(operands, result, function):
+    """The same of a function of arrays, for what has no carry."""
+    return lambda *arrays: function(*with_signs(operands, arrays)).astype(bits_type(result))
 
 
 class Forms:

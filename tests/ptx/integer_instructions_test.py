@@ -4,7 +4,9 @@ among them, against Python's integers, which have no width. A division by zero i
 import operator
 import unittest
 
-from tests.ptx.forms import Form, Forms, of_integers, signed, width_of
+import numpy as np
+
+from tests.ptx.forms import Form, Forms, of_arrays, of_integers, signed, width_of
 from tests.ptx.kernels import Kernels
 
 NUMBERS = ("u16", "u32", "u64", "s16", "s32", "s64")
@@ -16,6 +18,10 @@ BOOLEANS = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
 
 def form(instruction, operands, result, function, text=None):
     return Form(instruction, operands, result, of_integers(operands, result, function), text)
+
+
+def form_of_arrays(instruction, operands, result, function, text=None):
+    return Form(instruction, operands, result, of_arrays(operands, result, function), text)
 
 
 def quotient(a, b):
@@ -49,9 +55,9 @@ def arithmetic():
 def logic():
     for kind in BITS:
         for name, function in BOOLEANS.items():
-            yield form(f"{name}.{kind}", f"{kind} {kind}", kind, function)
-        yield form(f"not.{kind}", kind, kind, operator.invert)
-        yield form(f"cnot.{kind}", kind, kind, lambda a: int(a == 0))
+            yield form_of_arrays(f"{name}.{kind}", f"{kind} {kind}", kind, function)
+        yield form_of_arrays(f"not.{kind}", kind, kind, operator.invert)
+        yield form_of_arrays(f"cnot.{kind}", kind, kind, lambda a: a == 0)
 
 
 def funnel(left, wrap):
@@ -130,8 +136,8 @@ def comparisons():
         usual = ("eq", "ne") if kind[0] == "b" else ("eq", "ne", "lt", "le", "gt", "ge")
         for name in usual + (("lo", "ls", "hi", "hs") if kind[0] == "u" else ()):
             compare = COMPARISONS[name]
-            yield form(f"setp.{name}.{kind}", f"{kind} {kind}", "u32", lambda a, b, compare=compare: int(compare(a, b)),
-                       f"setp.{name}.{kind} %p, %a, %b; selp.u32 %d, 1, 0, %p;")
+            yield form_of_arrays(f"setp.{name}.{kind}", f"{kind} {kind}", "u32", compare,
+                                 f"setp.{name}.{kind} %p, %a, %b; selp.u32 %d, 1, 0, %p;")
     # Two results: of the comparison and of its complement, each combined with the predicate.
     yield form("setp.lt.s32 p|q", "s32 s32 b32", "u32", lambda a, b, c: 1 if a < b else 2, "setp.lt.s32 %p|%q, %a, %b;" + BOTH)
     for name, combine in BOOLEANS.items():
@@ -155,8 +161,8 @@ def predicates():
         yield form(f"@{sign}p", "s32 s32 b32", "s32", lambda a, b, c, chosen=chosen: a if c & 1 == chosen else b,
                    f"{PREDICATE}mov.b32 %d, %b; @{sign}%r mov.b32 %d, %a;")
     for kind in (*NUMBERS, *BITS, "f32", "f64"):
-        yield form(f"selp.{kind}", f"{kind} {kind} b32", kind, lambda a, b, c: a if c & 1 else b,
-                   f"{PREDICATE}selp.{kind} %d, %a, %b, %r;")
+        yield form_of_arrays(f"selp.{kind}", f"{kind} {kind} b32", kind, lambda a, b, c: np.where(c & 1 == 1, a, b),
+                             f"{PREDICATE}selp.{kind} %d, %a, %b, %r;")
 
 
 def constants():
@@ -177,7 +183,7 @@ def constants():
 
 def moves():
     for kind in (*BITS, *NUMBERS, "f32", "f64"):
-        yield form(f"mov.{kind}", kind, kind, lambda a: a)
+        yield form_of_arrays(f"mov.{kind}", kind, kind, lambda a: a)
     yield form("mov.b64 {a, b}", "b32 b32", "b64", lambda a, b: b << 32 | a, "mov.b64 %d, {%a, %b};")
     yield form("mov.b32 {a, b}", "b16 b16", "b32", lambda a, b: b << 16 | a, "mov.b32 %d, {%a, %b};")
     yield form("mov.b64 {a, b, a, b}", "b16 b16", "b64", lambda a, b: (b << 16 | a) * 0x100000001,
