@@ -5,6 +5,8 @@ each file is copied to device memory, the kernel gets one 64-bit pointer a file,
 about what PTX's definition says ("PTX ISA" below is NVIDIA's document "Parallel Thread Execution ISA").
 """
 
+import contextlib
+import fcntl
 import os
 import pathlib
 import shutil
@@ -34,22 +36,29 @@ def translate(text, folder, name="kernels"):
     return done, out
 
 
+@contextlib.contextmanager
+def turn():
+    """Of one make at a time: all begin with the same objects."""
+    folder = ROOT / "build" / "ptx" / "kernels"
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield folder
+
+
 def build(name, text):
     """The program of the kernels in `text`."""
     for needed in ("make", "g++"):
         if shutil.which(needed) is None:
             raise unittest.SkipTest(f"no {needed} here")
-    folder = tempfile.mkdtemp(prefix="espalier-ptx-")
-    try:
-        source = pathlib.Path(folder) / f"{name}.ptx"
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    with tempfile.TemporaryDirectory(prefix="espalier-ptx-") as folder, turn() as programs:
+        source, program = pathlib.Path(folder) / f"{name}.ptx", programs / name
         source.write_text(text)
-        program = ROOT / "build" / "ptx" / "kernels" / name
         program.unlink(missing_ok=True)  # made anew: what it is made of is not all known to make
-        environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
         done = subprocess.run(["make", "-s", "--no-print-directory", str(program.relative_to(ROOT)), f"PTX={source}"], cwd=ROOT,
-                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=250, check=False)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=250,
+                              check=False)
     if done.returncode != 0:
         raise AssertionError(f"{name} was not built:\n{done.stdout[:3000]}")
     return program

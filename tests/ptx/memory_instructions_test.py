@@ -130,6 +130,7 @@ ld.param.u8 %h, [parameters_1+2]; st.global.u16 [%to+24], %h;
 mov.b64 %at, parameters_1; ld.param.u16 %h, [%at+4]; st.global.u16 [%to+26], %h;
 ld.param.s8 %c, [parameters_1+1]; st.global.u32 [%to+28], %c;
 st.global.u64 [%to+32], %to;
+cvta.param.u64 %at, %at; ld.u64 %b, [%at]; st.global.u64 [%to+40], %b;
 ret;
 }
 """)
@@ -217,11 +218,12 @@ class MemoryInstructions(unittest.TestCase):
             np.testing.assert_array_equal(got[:, k], expected)
 
     def test_parameters(self):
-        out = KERNELS.run("parameters", 1, 1, [np.zeros(5, np.uint64), np.zeros(1, np.uint64)])[0]
+        out = KERNELS.run("parameters", 1, 1, [np.zeros(6, np.uint64), np.zeros(1, np.uint64)])[0]
         pointer = int(out[0])
         self.assertNotIn(pointer, (0, int(out[4])))
         self.assertEqual(int(out[1]), pointer)
         self.assertEqual(int(out[2]), pointer)
+        self.assertEqual(int(out[5]), pointer)
         self.assertEqual(int(out[3]) & 0xffff, pointer >> 16 & 255)
         self.assertEqual(int(out[3]) >> 16 & 0xffff, pointer >> 32 & 0xffff)
         self.assertEqual(int(out[3]) >> 32, int(np.array(pointer >> 8 & 255, np.uint8).view(np.int8)) & 0xffffffff)

@@ -62,7 +62,7 @@ TO_SHARED = "mov.u32 %u, words_of_block; mad.lo.u32 %t, %thread, 4, %u; "
 KERNELS.add("barriers", 4, with_results(3, [
     TO_SHARED + "st.shared.u32 [%t], %v0; bar.warp.sync %v2; and.b32 %t, %thread, 0xffffffe0; add.s32 %t, %t, %v1; "
                 "mad.lo.u32 %t, %t, 4, %u; ld.shared.u32 %d, [%t];",
-    "bar.sync 0; " + TO_SHARED + "not.b32 %d, %v0; st.shared.u32 [%t], %d; bar.sync 0; sub.s32 %d, %size, %thread; "
+    "bar.sync 0; " + TO_SHARED + "not.b32 %d, %v0; st.shared.u32 [%t], %d; barrier.sync 0; sub.s32 %d, %size, %thread; "
                                  "mad.lo.u32 %t, %d, 4, %u; ld.shared.u32 %d, [%t+-4];",
     PREDICATE + "bar.red.popc.u32 %d, 0, %p;", PREDICATE + "bar.red.popc.u32 %d, 0, !%p;",
     "setp.lt.u32 %p, %v0, 0xff000000; bar.red.and.pred %q, 0, %p;" + TO_WORD,
