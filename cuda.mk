@@ -40,6 +40,8 @@ PLAIN_CUDA   := $(shell grep -LE '$(call one_of,$(OF_KERNELS))' $(CUDA_SOURCES) 
 # Those of app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
 GPU_APP      := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/app/*.cpp)
 GPU_APP_OBJECTS = $(GPU_APP:src/%=$(BUILD)/obj/with_cuda/%.o)
+# Included as a system's: -MMD passes them over.
+EMULATION_HEADERS := $(wildcard tests/emulation/*.h tests/emulation/*.hpp tests/emulation/*/*.h tests/emulation/*/*.cuh tests/emulation/*/*/*.cuh)
 EMULATION    := $(sort $(wildcard tests/emulation/*.cpp))
 KERNEL_SOURCES = $(filter-out $(PLAIN_CUDA),$(CUDA_SOURCES))
 # The object of a .cu file, and the library's, in build $(1).
@@ -89,21 +91,21 @@ build/cuda/obj/bench/%.cu.o: bench/%.cu | deps
 EMULATE = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests $(CXXFLAGS) $(TEST_OPTIMIZATION) -Wno-unknown-pragmas \
           -Wno-ignored-attributes -Wno-attributes -MMD -MP
 
-build/emulated/obj/%.cu.o: src/%.cu | deps
+build/emulated/obj/%.cu.o: src/%.cu $(EMULATION_HEADERS) | deps
 	@mkdir -p $(@D) && echo "c++    $< (emulated)"
 	@$(EMULATE) -c -o $@ -x c++ $<
 
-build/emulated/obj/tests/%.cu.o: tests/%.cu | deps
+build/emulated/obj/tests/%.cu.o: tests/%.cu $(EMULATION_HEADERS) | deps
 	@mkdir -p $(@D) && echo "c++    $< (emulated)"
 	@$(EMULATE) -c -o $@ -x c++ $<
 
-build/emulated/obj/bench/%.cu.o: bench/%.cu | deps
+build/emulated/obj/bench/%.cu.o: bench/%.cu $(EMULATION_HEADERS) | deps
 	@mkdir -p $(@D) && echo "c++    $< (emulated)"
 	@$(EMULATE) -Ibench -c -o $@ -x c++ $<
 
-build/emulated/obj/tests/emulation/%.cpp.o: tests/emulation/%.cpp | deps
+build/emulated/obj/tests/emulation/%.cpp.o: tests/emulation/%.cpp $(EMULATION_HEADERS) | deps
 	@mkdir -p $(@D) && echo "c++    $<"
-	@$(EMULATE) $(shell pkg-config --cflags openblas) -c -o $@ $<
+	@$(EMULATE) -O2 $(shell pkg-config --cflags openblas) -c -o $@ $<
 
 # As compiled: the object of nvcc's host code and of its PTX, which is taken from it, as one.
 TRANSLATOR := $(wildcard tests/ptx/*.py)
@@ -112,14 +114,14 @@ build/ptx/obj/%.cu.cpp: build/cuda/obj/%.cu.o $(TRANSLATOR)
 	@$(PYTHON) tests/ptx/translate.py $< $@
 
 # -w: nvcc leaves registers and labels that nobody uses.
-TRANSLATED = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests/ptx $(CXXFLAGS) $(TEST_OPTIMIZATION) -g0 -w
-build/ptx/obj/%.cu.o: build/ptx/obj/%.cu.cpp build/cuda/obj/%.cu.o $(wildcard tests/ptx/*.hpp tests/emulation/*.h)
+TRANSLATED = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests/ptx $(CXXFLAGS) $(TEST_OPTIMIZATION) -finline-small-functions -g0 -w
+build/ptx/obj/%.cu.o: build/ptx/obj/%.cu.cpp build/cuda/obj/%.cu.o $(wildcard tests/ptx/*.hpp) $(EMULATION_HEADERS)
 	@echo "c++    $<"
 	@$(TRANSLATED) -c -o $@.ptx $< && ld -r -o $@ build/cuda/obj/$*.cu.o $@.ptx && rm $@.ptx
 
-build/ptx/obj/tests/ptx/%.cpp.o: tests/ptx/%.cpp | deps
+build/ptx/obj/tests/ptx/%.cpp.o: tests/ptx/%.cpp $(EMULATION_HEADERS) | deps
 	@mkdir -p $(@D) && echo "c++    $<"
-	@$(EMULATE) -Itests/emulation -c -o $@ $<
+	@$(EMULATE) -O2 -Itests/emulation -c -o $@ $<
 build/ptx/obj/tests/ptx/layouts.cpp.o: EMULATE = $(CXX) -isystem $(CUDA_HOME)/include $(CXXFLAGS)
 PTX_RUNTIME = $(patsubst %,build/ptx/obj/tests/ptx/%.cpp.o,runtime layouts) $(EMULATION:%=build/emulated/obj/%.o)
 

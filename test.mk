@@ -1,7 +1,7 @@
 # make test [ONLY=room/op] [NP=n], make test-long, make test-sanitized, make test-slurm
 #
-# Tests of the GPU (OP_test.cu) are built twice: for the emulation, which runs kernels on the CPU,
-# and, where nvcc is, for GPUs; without a GPU the second kind skips itself.
+# Tests of the GPU (OP_test.cu) run on the CPU: where nvcc is, with the kernels as it compiled them (build/ptx), else as the C++
+# compiler does (build/emulated); test-long runs both. Where a GPU is, it runs them too.
 
 COMPILE_TEST = $(MPICXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_OPTIMIZATION) -I$(BUILD)/obj/tests -Itests -MMD -MP
 PRECOMPILED  = $(BUILD)/obj/tests/precompiled.hpp.gch
@@ -32,23 +32,29 @@ $(BUILD)/obj/tests/dense/eigen_oracle.cpp.o: private CPPFLAGS += $(EIGEN_FLAGS)
 $(BUILD)/obj/tests/product/combblas_test.cpp.o: CPPFLAGS += $(COMBBLAS_FLAGS)
 $(BUILD)/tests/product/combblas_test: private LDLIBS += $(COMBBLAS_LIBS)
 
-GPU_TESTS    := $(CUDA_TESTS:tests/%.cu=build/emulated/tests/%) $(if $(NVCC),$(CUDA_TESTS:tests/%.cu=build/cuda/tests/%))
-GPU_BENCHES  := $(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)
-# Sanitizers watch the CPU's program alone.
-ALL_TESTS    := $(TESTS) $(if $(SAN),,$(GPU_TESTS))
-# With ONLY: the tests of that name; the tests of the scripts run the emulated benches, those of
-# app/ its program too.
-WANTED_TESTS := $(if $(ONLY),$(filter $(foreach build,$(BUILD) build/emulated build/cuda,$(build)/tests/$(ONLY)%),$(ALL_TESTS)),$(ALL_TESTS)) \
-  $(if $(SAN),,$(if $(or $(if $(ONLY),,all),$(filter scripts%,$(ONLY))),$(GPU_BENCHES)) $(if $(or $(if $(ONLY),,all),$(filter app%,$(ONLY))),build/emulated/espalier))
+# How kernels run, the first also for the program that Python tests start: builds, and their names in tests/run.py.
+GPU_HERE     := $(wildcard /dev/nvidia[0-9] /dev/dxg)
+KERNELS       = $(if $(NVCC),ptx,emulated)
+LONG_KERNELS  = emulated $(if $(NVCC),ptx)
+names_of      = $(subst $() ,$(comma),$(strip $(patsubst ptx,as-compiled,$(1))))
+# The programs that tests need, with kernels of builds $(1). With ONLY: those of that name; tests of app/ run the GPU program,
+# the long ones of the scripts the benches. Sanitizers watch the CPU's program alone.
+gpu_tests     = $(if $(SAN),,$(foreach build,$(1) $(if $(and $(NVCC),$(GPU_HERE)),cuda),$(CUDA_TESTS:tests/%.cu=build/$(build)/tests/%)))
+asked_for     = $(if $(ONLY),$(filter $(foreach build,$(BUILD) build/emulated build/ptx build/cuda,$(build)/tests/$(ONLY)%),$(1)),$(1))
+asked_rooms   = $(or $(if $(ONLY),,all),$(filter $(1)%,$(ONLY)))
+wanted        = $(call asked_for,$(TESTS) $(call gpu_tests,$(1))) \
+  $(if $(SAN),,$(if $(call asked_rooms,app),build/$(firstword $(1))/espalier))
+WANTED_TESTS  = $(call wanted,$(KERNELS))
+WANTED_LONG   = $(call wanted,$(LONG_KERNELS)) $(if $(SAN),,$(if $(call asked_rooms,scripts),$(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)))
 RUN_TESTS     = $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP)) $(if $(SAN),--no-gpu)
 
 test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/draw for one file, NP=3 for one rank count
-	@$(RUN_TESTS)
+	@$(RUN_TESTS) --kernels $(call names_of,$(KERNELS))
 
 test-programs: all $(WANTED_TESTS)  ## build the tests, and what they run
 
-test-long: all $(WANTED_TESTS)  ## the heavy cases too: published accuracies, larger graphs, and test-sanitized
-	@$(RUN_TESTS) --long
+test-long: all $(WANTED_LONG)  ## the heavy cases too: published accuracies, larger graphs, emulated kernels, and test-sanitized
+	@$(RUN_TESTS) --long --kernels $(call names_of,$(LONG_KERNELS))
 	@$(MAKE) test-sanitized
 
 # The C++ tests, and random configurations, watched for reads and writes that are not theirs, leaks, and what C++ leaves undefined.

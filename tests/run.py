@@ -5,9 +5,9 @@ A C++ test file (tests/ROOM/OP_test.cpp) says in its first lines at which rank c
 counts once per rank count. A Python test file (tests/ROOM/OP_test.py, unittest) runs the built program; it finds
 it in ESPALIER. What it prints behind "note: " is shown. Tests whose name contains Long run with --long only.
 
-A test file of the GPU (tests/ROOM/OP_test.cu) gives two lines per rank count. `emulated` runs its kernels on the CPU, by
-the program in build/emulated. `cuda` is the program that nvcc made, in build/cuda: without a GPU its tests skip themselves, and
-where it was not built they are counted as skipped.
+A test file of the GPU (tests/ROOM/OP_test.cu) gives a line per rank count for each of --kernels: `emulated` runs its kernels
+on the CPU as the C++ compiler makes them (build/emulated), `as compiled` as nvcc does (build/ptx), `on GPU` is the program that
+nvcc made (build/cuda), where a GPU is here. The Python tests that want a GPU take the program of the first.
 """
 
 import argparse
@@ -43,6 +43,9 @@ ENVIRONMENT = {
 # Tests of moments: they stop ranks, or wait for what happens in time, and a busy machine would disturb them: they run
 # after the others, three times as many at a time, as they mostly wait, those in Python a class at a time.
 MOMENTS = ("base/signals", "base/watchdog", "app/output_test", "app/restart", "app/stopping", "faults/faults")
+
+
+BUILDS = {"emulated": "build/emulated", "as compiled": "build/ptx", "on GPU": "build/cuda"}
 
 
 class Tally:
@@ -123,7 +126,7 @@ def parts_of(source, name):
 
 def run_python(source, part, options, env):
     env = dict(env, ESPALIER=str(ROOT / options.build / "espalier"),
-               ESPALIER_EMULATED=str(ROOT / options.emulated / "espalier"), ESPALIER_LONG="1" if options.long else "")
+               ESPALIER_EMULATED=str(ROOT / BUILDS[options.kernels[0]] / "espalier"), ESPALIER_LONG="1" if options.long else "")
     module = ".".join(source.relative_to(ROOT).with_suffix("").parts)
     code, output = run([sys.executable, "-m", "unittest", "-v", module + (f".{part}" if part else "")],
                        dict(env, PYTHONPATH=str(ROOT)), TIMEOUT_SECONDS[options.long])
@@ -143,29 +146,9 @@ def skip_reasons(output):
     return [f"skipped: {reason} ({said.count(reason)})" for reason in sorted(set(said))]
 
 
-def count_tests(program, options, env):
-    """How many tests a program has."""
-    command = [str(program), "--gtest_list_tests"] + ([] if options.long else ["--gtest_filter=-*Long*"])
-    code, output = run(command, env, TIMEOUT_SECONDS[False])
-    return sum(line.startswith("  ") for line in output.splitlines()) if code == 0 else 1
-
-
-def run_device(source, ranks, options, env):
-    """The test on a GPU; ((passed, failed, skipped), output, lines to show). All ranks skip what one skips for want of a GPU:
-    then it is run on one."""
-    program = program_of(source, options.cuda)
-    if not program.exists():
-        tests = count_tests(program_of(source, options.emulated), options, env)
-        return (0, 0, tests), "", ["skipped: not built: no nvcc"]
-    counts, output = run_gtest(program, ranks if gpu_is_here() else 1, options, env)
-    if ranks > 1 and not gpu_is_here() and not is_without_gpu(counts, output):
-        counts, output = run_gtest(program, ranks, options, env)
+def run_kernels(program, ranks, options, env):
+    counts, output = run_gtest(program, ranks, options, env)
     return counts, output, skip_reasons(output)
-
-
-def is_without_gpu(counts, output):
-    """Did all tests of a program skip themselves, each because there is no GPU?"""
-    return counts[:2] == (0, 0) and 0 < counts[2] == len(re.findall(r": Skipped\nno GPU", output))
 
 
 @functools.cache
@@ -223,8 +206,8 @@ def main():
             signal.signal(ignored, lambda *_: None)
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build/cpu")
-    parser.add_argument("--emulated", default="build/emulated")
-    parser.add_argument("--cuda", default="build/cuda")
+    parser.add_argument("--kernels", default="emulated", type=lambda kinds: kinds.replace("-", " ").split(","),
+                        help="emulated, as-compiled, or both, with a comma: how the GPU's tests run")
     parser.add_argument("--only", default="")
     parser.add_argument("--np", type=lambda counts: [int(n) for n in counts.split(",")], help="3, or 1,2,4: at these rank counts only")
     parser.add_argument("--no-gpu", action="store_true", help="no test of kernels")
@@ -251,9 +234,9 @@ def run_tests(options, env):
                 tests.append((f"{name} np {ranks}",
                               partial(run_gtest, program_of(source, options.build), ranks, options, env)))
             else:
-                tests.append((f"{name} emulated np {ranks}",
-                              partial(run_gtest, program_of(source, options.emulated), ranks, options, env)))
-                tests.append((f"{name} cuda np {ranks}", partial(run_device, source, ranks, options, env)))
+                for kind in options.kernels + (["on GPU"] if gpu_is_here() else []):
+                    tests.append((f"{name} {kind} np {ranks}",
+                                  partial(run_kernels, program_of(source, BUILDS[kind]), ranks, options, env)))
     for source in sorted((ROOT / "tests").glob("*/*_test.py")):
         if not wanted(source, options.only) or options.np:
             continue
@@ -262,6 +245,8 @@ def run_tests(options, env):
             tests.append((f"{name} {part}".strip(), partial(run_python, source, part, options, env)))
 
     tally = run_side_by_side(tests, options.jobs)
+    if "as compiled" not in options.kernels and not options.no_gpu:
+        print("note: kernels ran as the C++ compiler makes them, not as nvcc does (tests/ptx)")
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed or tally.passed + tally.skipped == 0 else 0
 

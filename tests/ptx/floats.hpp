@@ -14,13 +14,13 @@ namespace ptx {
 using Half = _Float16;
 
 template <class T>
-T from_bits(std::uint64_t bits) {
+[[gnu::always_inline]] inline T from_bits(std::uint64_t bits) {
   T value;
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
 template <class T>
-std::uint64_t to_bits(T value) {
+[[gnu::always_inline]] inline std::uint64_t to_bits(T value) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
   return bits;

@@ -38,12 +38,12 @@ inline bool is_global(const char* at, std::size_t bytes) {
   return lies_in(at, bytes, device_begin, device_bytes) || is_global_elsewhere(at, bytes);
 }
 template <std::size_t Bytes>
-void expect_aligned(const char* space, std::uint64_t address) {
+inline void expect_aligned(const char* space, std::uint64_t address) {
   if (address % Bytes != 0) [[unlikely]]
     stop_at(space, "is misaligned", address, Bytes);
 }
 template <std::size_t Bytes>
-char* global_at(const Frame&, std::uint64_t address) {
+inline char* global_at(const Frame&, std::uint64_t address) {
   expect_aligned<Bytes>("global", address);
   auto* const at = reinterpret_cast<char*>(address);
   if (!is_global(at, Bytes)) [[unlikely]]
@@ -52,14 +52,14 @@ char* global_at(const Frame&, std::uint64_t address) {
 }
 /// By its place in the window.
 template <std::size_t Bytes>
-char* shared_at(const Frame&, std::uint64_t address) {
+inline char* shared_at(const Frame&, std::uint64_t address) {
   expect_aligned<Bytes>("shared", address);
   if (address > shared_bytes || Bytes > shared_bytes - address) [[unlikely]]
     stop_at("shared", "lies beyond what the kernel has", address, Bytes);
   return shared_memory + address;
 }
 template <std::size_t Bytes>
-char* local_at(const Frame& frame, std::uint64_t address) {
+inline char* local_at(const Frame& frame, std::uint64_t address) {
   expect_aligned<Bytes>("local", address);
   auto* const at = reinterpret_cast<char*>(address);
   if (!lies_in(at, Bytes, frame.local, frame.local_bytes)) [[unlikely]]
@@ -67,7 +67,7 @@ char* local_at(const Frame& frame, std::uint64_t address) {
   return at;
 }
 template <std::size_t Bytes>
-const char* param_at(const Frame& frame, std::uint64_t address) {
+inline const char* param_at(const Frame& frame, std::uint64_t address) {
   expect_aligned<Bytes>("param", address);
   auto* const at = reinterpret_cast<const char*>(address);
   if (!lies_in(at, Bytes, frame.parameters, frame.parameter_bytes)) [[unlikely]]
@@ -75,7 +75,7 @@ const char* param_at(const Frame& frame, std::uint64_t address) {
   return at;
 }
 template <std::size_t Bytes>
-char* generic_at(const Frame& frame, std::uint64_t address) {
+inline char* generic_at(const Frame& frame, std::uint64_t address) {
   expect_aligned<Bytes>("generic", address);
   auto* const at = reinterpret_cast<char*>(address);
   if (!lies_in(at, Bytes, device_begin, device_bytes) && !lies_in(at, Bytes, shared_memory, shared_bytes) &&
@@ -87,13 +87,13 @@ char* generic_at(const Frame& frame, std::uint64_t address) {
 }
 
 template <class T>
-T load(const char* at) {
+[[gnu::always_inline]] inline T load(const char* at) {
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;
 }
 template <class T>
-void store(char* at, T value) {
+[[gnu::always_inline]] inline void store(char* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 

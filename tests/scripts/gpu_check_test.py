@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -19,6 +20,7 @@ gpu_check = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(gpu_check)
 
 
+@unittest.skipUnless(os.environ.get("ESPALIER_LONG"), "long: the benches, emulated")
 class EmulatedBenches(unittest.TestCase):
     def test_every_bench_finds_the_results_of_the_cpu(self):
         benches = sorted((ROOT / "bench").glob("*/*_bench.cu"))

@@ -71,11 +71,24 @@ class Make(unittest.TestCase):
         for unit, files in written.items():
             self.assertEqual({f"src/{pathlib.Path(unit).parent.name}"}, {str(pathlib.Path(file).parent) for file in files})
         self.assertEqual(set(re.findall(r"the-nvcc .* -c -o \S+ (\S+\.cu)\b", by_room)), set(written))
-        # All of them are in the library, and the emulation proves that each compiles by itself.
+        # All of them are in the library, and the emulation (make test-long) proves that each compiles by itself.
         library = re.search(r"ar rcs build/cuda/libespalier\.a (.+)", by_room).group(1).split()
         self.assertLessEqual({unit + ".o" for unit in written}, set(library))
         self.assertFalse({file.replace("src/", "build/cuda/obj/") + ".o" for file in kernels} & set(library))
         self.assertEqual(kernels, set(re.findall(r"mpicxx .* tests/emulation .* -c -o \S+ -x c\+\+ (src/\S+\.cu)", by_room)))
+
+    def test_kernels_run_as_nvcc_compiled_them_where_it_is(self):
+        def wanted(variable, *arguments):
+            said = self.make("--eval", f"wanted: ; @echo $({variable})", "wanted", "GPU_HERE=", *arguments)
+            return set(re.findall(r"build/((?:emulated|ptx|cuda)/\S+)", said))
+        asked = "ONLY=sample/ladies"
+        self.assertEqual(wanted("WANTED_TESTS", "NVCC=the-nvcc", asked), {"ptx/tests/sample/ladies_test"})
+        self.assertEqual(wanted("WANTED_TESTS", "NVCC=", asked), {"emulated/tests/sample/ladies_test"})
+        self.assertEqual(wanted("WANTED_LONG", "NVCC=the-nvcc", asked), {f"{build}/tests/sample/ladies_test" for build in ("ptx", "emulated")})
+        self.assertEqual(wanted("WANTED_TESTS", "NVCC=the-nvcc", "ONLY=app/gpu"), {"ptx/espalier"})
+        self.assertEqual(wanted("WANTED_TESTS", "NVCC=", "ONLY=app/gpu"), {"emulated/espalier"})
+        self.assertEqual({name.split("/")[0] for name in wanted("WANTED_TESTS", "NVCC=the-nvcc")}, {"ptx"})
+        self.assertIn("emulated/bench/sample/samplers_bench", wanted("WANTED_LONG", "NVCC="))
 
     def test_kernels_are_refused_as_plain_code(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""tests/run.py counts the tests of the GPU: emulated ones pass or fail, those on the GPU are skipped where there is none."""
+"""tests/run.py counts the tests of the GPU: emulated ones, and those that nvcc compiled, pass or fail."""
 
 import os
 import pathlib
@@ -53,43 +53,53 @@ class RunTest(unittest.TestCase):
                               env=dict(os.environ, **environment))
         return done.returncode, done.stdout
 
-    def test_without_a_gpu_tests_skip_themselves_and_the_reason_is_shown_once(self):
+    @unittest.skipIf(GPU, "there is a GPU")
+    def test_without_a_gpu_kernels_run_as_they_were_asked_for(self):
         self.program("emulated", PASSES)
-        self.program("cuda", SKIPS)
+        self.program("ptx", PASSES)
+        self.program("cuda", FAILS)
         code, output = self.run_tests()
-        self.assertEqual((code, output.splitlines()[-1]), (0, "2 passed, 0 failed, 2 skipped"))
+        self.assertEqual((code, output.splitlines()[-1]), (0, "2 passed, 0 failed, 0 skipped"))
         self.assertRegex(output, r"room/op_test emulated np 1 +2 passed  ")
-        self.assertRegex(output, r"room/op_test cuda np 1 +0 passed, 2 skipped ")
-        self.assertEqual(output.count("no GPU: no driver (2)"), 1)
+        self.assertIn("not as nvcc does", output)
+        code, output = self.run_tests("--kernels", "as-compiled")
+        self.assertEqual((code, output.splitlines()[-1]), (0, "2 passed, 0 failed, 0 skipped"))
+        self.assertRegex(output, r"room/op_test as compiled np 1 +2 passed  ")
+        self.assertNotIn("not as nvcc does", output)
+        code, output = self.run_tests("--kernels", "emulated,as-compiled")
+        self.assertEqual((code, output.splitlines()[-1]), (0, "4 passed, 0 failed, 0 skipped"))
 
-    def test_without_a_gpu_one_rank_skips_for_all(self):
-        self.write("tests/room/op_test.cu", "// ranks: 1 3\n")
-        self.write("bin/mpirun", f'#!/bin/sh\necho "$@" >> {self.root}/started\nshift 3\nexec "$@"\n')
+    def test_what_nvcc_compiled_fails_by_itself(self):
         self.program("emulated", PASSES)
-        self.program("cuda", SKIPS)
-        code, output = self.run_tests(PATH=f"{self.root}/bin:{os.environ['PATH']}")
-        self.assertEqual((code, output.splitlines()[-1]), (0, "4 passed, 0 failed, 4 skipped"))
-        self.assertRegex(output, r"room/op_test cuda np 3 +0 passed, 2 skipped ")
-        started = lambda: [line.split()[3].split("/")[-4] for line in (self.root / "started").read_text().splitlines()]
-        self.assertEqual([line for line in started() if line != "emulated"], [] if not GPU else ["cuda"])
-        # What did not skip itself for want of a GPU runs on all ranks.
-        self.program("cuda", dict(SKIPS, output="x.hpp:9: Skipped\nno GPU: no driver\n\nx.hpp:9: Skipped\nanother reason\n"))
-        self.run_tests(PATH=f"{self.root}/bin:{os.environ['PATH']}")
-        self.assertEqual(started().count("cuda"), 2 if GPU else 1)
+        self.program("ptx", FAILS)
+        code, output = self.run_tests("--kernels", "emulated,as-compiled")
+        self.assertEqual(code, 1)
+        self.assertRegex(output, r"room/op_test as compiled np 1 +0 passed, 2 FAILED")
+        self.assertIn("what went wrong", output)
 
-    def test_what_nvcc_did_not_build_is_skipped_test_by_test_and_rank_count_by_rank_count(self):
-        self.write("tests/room/op_test.cu", "// ranks: 1 1\n")  # as if it were two
-        self.program("emulated", PASSES)
-        code, output = self.run_tests()
-        self.assertEqual((code, output.splitlines()[-1]), (0, "4 passed, 0 failed, 4 skipped"))
-        self.assertIn("skipped: not built: no nvcc", output)
+    def test_python_tests_get_the_program_of_the_first_kind(self):
+        self.write("tests/__init__.py", "")
+        self.write("tests/room/__init__.py", "")
+        self.write("tests/room/door_test.py", "import os, unittest\nclass T(unittest.TestCase):\n"
+                   "    def test(self): print('\\nnote:', os.environ['ESPALIER_EMULATED'])\n")
+        for kinds, build in (("emulated,as-compiled", "emulated"), ("as-compiled", "ptx")):
+            output = self.run_tests("--kernels", kinds, "--only", "room/door")[1]
+            self.assertIn(f"note: {self.root.resolve()}/build/{build}/espalier", output)
 
+    @unittest.skipUnless(GPU, "no GPU")
     def test_on_a_gpu_they_pass_or_fail(self):
         self.program("emulated", PASSES)
         self.program("cuda", FAILS)
         code, output = self.run_tests()
         self.assertEqual((code, output.splitlines()[-1]), (1, "2 passed, 2 failed, 0 skipped"))
         self.assertIn("what went wrong", output)
+
+    @unittest.skipIf(GPU, "there is a GPU")
+    def test_why_a_test_skipped_itself_is_shown_once(self):
+        self.program("emulated", SKIPS)
+        code, output = self.run_tests()
+        self.assertEqual((code, output.splitlines()[-1]), (0, "0 passed, 0 failed, 2 skipped"))
+        self.assertEqual(output.count("no GPU: no driver (2)"), 1)
 
     def test_an_emulated_test_that_is_not_built_is_a_failure(self):
         code, output = self.run_tests()
@@ -99,9 +109,8 @@ class RunTest(unittest.TestCase):
     def test_one_file_or_one_rank_count(self):
         self.write("tests/room/other_test.cu", "// ranks: 1\n")
         self.program("emulated", PASSES)
-        self.program("cuda", SKIPS)
-        self.assertIn("2 passed, 0 failed, 2 skipped", self.run_tests("--only", "room/op")[1])
-        self.assertEqual(self.run_tests("--only", "room/op", "--np", "2")[1], "0 passed, 0 failed, 0 skipped\n")
+        self.assertIn("2 passed, 0 failed, 0 skipped", self.run_tests("--only", "room/op")[1])
+        self.assertTrue(self.run_tests("--only", "room/op", "--np", "2")[1].endswith("\n0 passed, 0 failed, 0 skipped\n"))
 
 
 if __name__ == "__main__":
