@@ -19,6 +19,8 @@ REFUSED = {
     "modifier of another instruction": ("sub.wide.s32 %r1, %r2, %r3;", "wide"),
     "modifier of another type": ("add.sat.u64 %w1, %w2, %w3;", "sat"),
     "ftz of doubles": ("add.ftz.f64 %d1, %d2, %d3;", "ftz"),
+    "ftz of a comparison of doubles": ("setp.lt.ftz.f64 %p1, %d1, %d2;", "ftz"),
+    "ftz of a comparison of integers": ("setp.lt.ftz.s32 %p1, %r1, %r2;", "ftz"),
     "mode": ("mul.s32 %r1, %r2, %r3;", "mul"),
     "mode of shf": ("shf.l.b32 %r1, %r2, %r3, %r4;", "shf"),
     "mode of prmt": ("prmt.b32.rc8 %r1, %r2, %r3, %r4;", "prmt"),
