@@ -18,6 +18,7 @@ END = "\nst.global.u32 [%to], %d;"
 # Euclid's, of %a and 360360: a loop with its test at the head, left by a guarded branch.
 KERNELS.add("loop", 2, OPERAND + """mov.u32 %d, 360360;
 $L__BB0_1:
+.pragma "nounroll";
 setp.eq.s32 %p, %a, 0;
 @%p bra $L__BB0_2;
 rem.u32 %t, %d, %a;

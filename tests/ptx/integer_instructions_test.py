@@ -157,6 +157,9 @@ def predicates():
                    f"{PREDICATE}setp.lt.s32 %p, %a, %b; {name}.pred %q, %p, %r; selp.u32 %d, 1, 0, %q;")
     yield form("not.pred", "s32 s32 b32", "u32", lambda a, b, c: 1 - (c & 1),
                PREDICATE + "not.pred %q, %r; selp.u32 %d, 1, 0, %q;")
+    yield form("mov.pred", "s32 s32 b32", "u32", lambda a, b, c: c & 1, PREDICATE + "mov.pred %q, %r; selp.u32 %d, 1, 0, %q;")
+    for value in (-1, 0):
+        yield form(f"mov.pred {value}", "s32", "u32", lambda a, value=value: value & 1, f"mov.pred %q, {value}; selp.u32 %d, 1, 0, %q;")
     for sign, chosen in (("", 1), ("!", 0)):
         yield form(f"@{sign}p", "s32 s32 b32", "s32", lambda a, b, c, chosen=chosen: a if c & 1 == chosen else b,
                    f"{PREDICATE}mov.b32 %d, %b; @{sign}%r mov.b32 %d, %a;")
@@ -178,6 +181,8 @@ def constants():
     yield form("setp.lt.u32 -1", "u32", "u32", lambda a: int(a < 0xffffffff), "setp.lt.u32 %p, %a, -1; selp.b32 %d, 1, 0, %p;")
     yield form("setp.gt.s64 -1", "s64", "u32", lambda a: int(a > -1), "setp.gt.s64 %p, %a, -1; selp.b32 %d, 1, 0, %p;")
     yield form("max.u64 9223372036854775808", "u64", "u64", lambda a: max(a, 1 << 63), "max.u64 %d, %a, 9223372036854775808;")
+    yield form("selp.f32 0f", "s32", "f32", lambda a: 0x3f800000 if a < 0 else 0x80000000,
+               "setp.lt.s32 %p, %a, 0; selp.f32 %d, 0f3F800000, 0f80000000, %p;")
     yield form("selp.b64 -1", "s32", "b64", lambda a: -1 if a < 0 else 5, "setp.lt.s32 %p, %a, 0; selp.b64 %d, -1, 5, %p;")
 
 

@@ -60,6 +60,10 @@ KERNELS.add("stores", 2, ".reg .b64 %to, %from;\n" + "\n".join(
     f"{{ .reg .b{width} %d; {address('from', 0, 8)} {address('to', 1, 8)} ld.global.b{width} %d, [%from]; "
     f"st.global.{kind} [%to+{k * COUNT * 8}], %d; }}"
     for k, (kind, width) in enumerate(STORES)))
+KERNELS.add("constants", 1, ".reg .b64 %to; .reg .f32 %f; mov.f32 %f, 0f40000000;\n" + address("to", 0, 64) + """
+st.global.u32 [%to], 305419896; st.global.s32 [%to+4], -2; st.global.u16 [%to+8], 65535; st.global.u8 [%to+10], 7;
+st.global.f32 [%to+12], 0f3F800000; st.global.f64 [%to+16], 0dBFF0000000000000; st.global.u64 [%to+24], -1;
+st.global.v2.f32 [%to+32], {%f, 0f00000001}; st.global.v4.u32 [%to+48], {1, %i, 3, 4294967295};""")
 # Words that say how memory is to be cached or ordered change no value.
 ACCESSES = [("ld.global.nc.u32", "st.volatile.global.u32"), ("ld.volatile.global.u32", "st.global.u32"),
             ("ld.relaxed.gpu.global.u32", "st.relaxed.gpu.global.u32"),
@@ -175,6 +179,11 @@ class MemoryInstructions(unittest.TestCase):
             with self.subTest(kind, register=width):
                 mask = np.uint64((1 << width_of(kind)) - 1)
                 np.testing.assert_array_equal(got[k], data & mask | before[:COUNT] & ~mask)
+
+    def test_stores_of_constants(self):
+        got = KERNELS.run("constants", 1, 3, [np.full((3, 16), 0xeeeeeeee, np.uint32)])[0]
+        self.assertEqual(got[2].tolist(), [305419896, 0xfffffffe, 0xee07ffff, 0x3f800000, 0, 0xbff00000, 0xffffffff, 0xffffffff, 0x40000000, 1,
+                                           0xeeeeeeee, 0xeeeeeeee, 1, 2, 3, 0xffffffff])
 
     def test_vectors(self):
         data = draw_integers(random_numbers(), COUNT * 2, 64)
