@@ -182,8 +182,8 @@ class MemoryInstructions(unittest.TestCase):
 
     def test_stores_of_constants(self):
         got = KERNELS.run("constants", 1, 3, [np.full((3, 16), 0xeeeeeeee, np.uint32)])[0]
-        self.assertEqual(got[2].tolist(), [305419896, 0xfffffffe, 0xee07ffff, 0x3f800000, 0, 0xbff00000, 0xffffffff, 0xffffffff, 0x40000000, 1,
-                                           0xeeeeeeee, 0xeeeeeeee, 1, 2, 3, 0xffffffff])
+        self.assertEqual(got[2].tolist(), [305419896, 0xfffffffe, 0xee07ffff, 0x3f800000, 0, 0xbff00000, 0xffffffff, 0xffffffff,
+                                           0x40000000, 1, 0xeeeeeeee, 0xeeeeeeee, 1, 2, 3, 0xffffffff])
 
     def test_vectors(self):
         data = draw_integers(random_numbers(), COUNT * 2, 64)
