@@ -115,26 +115,35 @@ T minus(T x) requires kIsFloat<T> {
 // Conversions.
 template <Rounding R, class T>
 T whole(T x) {
-  switch (R) {
-    case kNearest:
-      return std::nearbyint(x);  // ties to even
-    case kZero:
-      return std::trunc(x);
-    case kDown:
-      return std::floor(x);
-    case kUp:
-      return std::ceil(x);
-  }
+  if constexpr (sizeof x == 2)
+    return static_cast<T>(whole<R>(static_cast<float>(x)));
+  else
+    switch (R) {
+      case kNearest:
+        return std::nearbyint(x);  // ties to even
+      case kZero:
+        return std::trunc(x);
+      case kDown:
+        return std::floor(x);
+      case kUp:
+        return std::ceil(x);
+    }
 }
 /// Of a whole number. Beyond what I holds it is the nearest that it holds; of what is no number 0,
-/// or of 64 bits the highest bit alone.
+/// or, from or to 64 bits, the highest bit alone.
 template <class I, class T>
 I to_integer(T x) {
-  if (is_nan(x)) return sizeof(I) == 8 ? static_cast<I>(std::uint64_t{1} << 63) : I(0);
-  const T end = std::ldexp(T(1), std::numeric_limits<I>::digits);
-  if (x >= end) return std::numeric_limits<I>::max();
-  if (x < (std::is_signed_v<I> ? -end : T(0))) return std::numeric_limits<I>::min();
-  return static_cast<I>(x);
+  if constexpr (sizeof x == 2)
+    return to_integer<I>(static_cast<float>(x));
+  else {
+    if (is_nan(x))
+      return sizeof(I) == 8 || sizeof(T) == 8 ? static_cast<I>(std::uint64_t{1} << (8 * sizeof(I) - 1))
+                                              : I(0);
+    const T end = std::ldexp(T(1), std::numeric_limits<I>::digits);
+    if (x >= end) return std::numeric_limits<I>::max();
+    if (x < (std::is_signed_v<I> ? -end : T(0))) return std::numeric_limits<I>::min();
+    return static_cast<I>(x);
+  }
 }
 template <Rounding R, class To, class From>
 To to_float(From x) {

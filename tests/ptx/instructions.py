@@ -218,7 +218,7 @@ def compare(i):
           "u": ("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"),
           "f": ("eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")}[kind[0]]
     comparison, combined = i.take(*by), i.take("and", "or", "xor", default="")
-    flushed = i.has("ftz")
+    flushed = kind == "f32" and i.has("ftz")
     i.expect(4 if combined else 3)
     a, b = i.value(1, kind), i.value(2, kind)
     if flushed:
