@@ -108,7 +108,7 @@ build/emulated/obj/tests/emulation/%.cpp.o: tests/emulation/%.cpp $(EMULATION_HE
 	@$(EMULATE) -O2 $(shell pkg-config --cflags openblas) -c -o $@ $<
 
 # As compiled: the object of nvcc's host code and of its PTX, which is taken from it, as one.
-TRANSLATOR := $(patsubst %,tests/ptx/%.py,fatbin instruction instructions module translate)
+TRANSLATOR := $(patsubst %,tests/ptx/%.py,families fatbin instruction module translate) $(wildcard tests/ptx/of_*.py)
 build/ptx/obj/%.cu.cpp: build/cuda/obj/%.cu.o $(TRANSLATOR)
 	@mkdir -p $(@D) && echo "ptx    $<"
 	@$(PYTHON) tests/ptx/translate.py $< $@

@@ -7,6 +7,11 @@ from module import Unknown, bytes_of
 CPP = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t", "s8": "int8_t", "s16": "int16_t", "s32": "int32_t",
        "s64": "int64_t", "b8": "uint8_t", "b16": "uint16_t", "b32": "uint32_t", "b64": "uint64_t", "f16": "Half", "f32": "float",
        "f64": "double", "pred": "bool"}
+SPECIAL = {f"%{theirs}.{d}": f"{ours}.{d}" for theirs, ours in
+           (("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockIdx"), ("nctaid", "gridDim")) for d in "xyz"}
+SPECIAL |= {"%laneid": "lane()", "%warpid": "warp()", "%lanemask_eq": "(1u << lane())",
+            "%lanemask_lt": "((1u << lane()) - 1u)", "%lanemask_le": "((2u << lane()) - 1u)",
+            "%lanemask_gt": "~((2u << lane()) - 1u)", "%lanemask_ge": "~((1u << lane()) - 1u)", "WARP_SZ": "32u"}
 INTEGERS = "u16 u32 u64 s16 s32 s64"
 FLOATS = "f32 f64"
 
@@ -83,7 +88,6 @@ class Instruction:
         return f"from_bits<{CPP[kind]}>({bits})" if kind[0] == "f" else f"({CPP[kind]}){bits}"
 
     def special(self, text):
-        from translate import SPECIAL
         if text not in SPECIAL:
             raise Unknown(f"operand {text}")
         return SPECIAL[text]

@@ -2,7 +2,7 @@
 """translate.py FILE OUT.cpp: kernels as nvcc compiled them, as C++ that runs on the emulation's fibers.
 
 FILE is PTX (FILE.ptx), or an object of nvcc's, whose PTX is taken. A kernel becomes a function: a register is a variable that
-holds its bits, an instruction a statement (instructions.py) that calls what machine.hpp defines, a label a label. What is not
+holds its bits, an instruction a statement (families.py) that calls what machine.hpp defines, a label a label. What is not
 known ends with FILE:LINE: kernel NAME: and what it is: nothing is guessed.
 """
 
@@ -10,15 +10,15 @@ import pathlib
 import re
 import sys
 
+import of_bits  # each fills the table of families
+import of_memory
+import of_numbers
+import of_threads
 from fatbin import Unreadable, ptx_of
-from instructions import Instruction, translated
+from families import translated
+from instruction import Instruction
 from module import Module, Unknown, variable_of
 
-SPECIAL = {f"%{theirs}.{d}": f"{ours}.{d}" for theirs, ours in
-           (("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockIdx"), ("nctaid", "gridDim")) for d in "xyz"}
-SPECIAL |= {"%laneid": "lane()", "%warpid": "warp()", "%lanemask_eq": "(1u << lane())",
-            "%lanemask_lt": "((1u << lane()) - 1u)", "%lanemask_le": "((2u << lane()) - 1u)",
-            "%lanemask_gt": "~((2u << lane()) - 1u)", "%lanemask_ge": "~((1u << lane()) - 1u)", "WARP_SZ": "32u"}
 REGISTER_WIDTHS = {"pred": "bool", "b8": "uint8_t", "b16": "uint16_t", "b32": "uint32_t", "b64": "uint64_t"}
 
 
