@@ -127,7 +127,8 @@ PTX_RUNTIME = $(patsubst %,build/ptx/obj/tests/ptx/%.cpp.o,runtime layouts) $(EM
 
 # For the tests of the translator: a program that runs the kernels of one file, make build/ptx/kernels/NAME PTX=FILE.
 PTX ?=
-build/ptx/kernels/%: $(patsubst %,build/ptx/obj/tests/ptx/%.cpp.o,run_kernel runtime) $(EMULATION:%=build/emulated/obj/%.o) | deps
+RUN_KERNEL = $(patsubst %,build/ptx/obj/tests/ptx/%.cpp.o,run_kernel runtime) $(EMULATION:%=build/emulated/obj/%.o)
+build/ptx/kernels/%: $(RUN_KERNEL) | deps
 	@mkdir -p $(@D)
 	@$(PYTHON) tests/ptx/translate.py $(PTX) $@.cpp && $(TRANSLATED) -o $@ $@.cpp $^ $(EMULATED_LIBS)
 

@@ -32,7 +32,8 @@ $(BUILD)/obj/tests/dense/eigen_oracle.cpp.o: private CPPFLAGS += $(EIGEN_FLAGS)
 $(BUILD)/obj/tests/product/combblas_test.cpp.o: CPPFLAGS += $(COMBBLAS_FLAGS)
 $(BUILD)/tests/product/combblas_test: private LDLIBS += $(COMBBLAS_LIBS)
 
-# How kernels run, the first also for the program that Python tests start: builds, and their names in tests/run.py.
+# How kernels run, the first also for the program that Python tests start: builds, and their names in tests/run.py, of which
+# `approximate` is another run of build/ptx.
 GPU_HERE     := $(wildcard /dev/nvidia[0-9] /dev/dxg)
 KERNELS       = $(if $(NVCC),ptx,emulated)
 LONG_KERNELS  = emulated $(if $(NVCC),ptx)
@@ -43,7 +44,7 @@ gpu_tests     = $(if $(SAN),,$(foreach build,$(1) $(if $(and $(NVCC),$(GPU_HERE)
 asked_for     = $(if $(ONLY),$(filter $(foreach build,$(BUILD) build/emulated build/ptx build/cuda,$(build)/tests/$(ONLY)%),$(1)),$(1))
 asked_rooms   = $(or $(if $(ONLY),,all),$(filter $(1)%,$(ONLY)))
 wanted        = $(call asked_for,$(TESTS) $(call gpu_tests,$(1))) \
-  $(if $(SAN),,$(if $(call asked_rooms,app),build/$(firstword $(1))/espalier))
+  $(if $(SAN),,$(if $(call asked_rooms,app),build/$(firstword $(1))/espalier) $(if $(call asked_rooms,ptx),$(RUN_KERNEL) $(if $(NVCC),$(PTX_RUNTIME))))
 WANTED_TESTS  = $(call wanted,$(KERNELS))
 WANTED_LONG   = $(call wanted,$(LONG_KERNELS)) $(if $(SAN),,$(if $(call asked_rooms,scripts),$(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)))
 RUN_TESTS     = $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP)) $(if $(SAN),--no-gpu)
@@ -54,7 +55,7 @@ test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/draw for one file, NP=3
 test-programs: all $(WANTED_TESTS)  ## build the tests, and what they run
 
 test-long: all $(WANTED_LONG)  ## the heavy cases too: published accuracies, larger graphs, emulated kernels, and test-sanitized
-	@$(RUN_TESTS) --long --kernels $(call names_of,$(LONG_KERNELS))
+	@$(RUN_TESTS) --long --kernels $(call names_of,$(LONG_KERNELS) $(if $(NVCC),approximate))
 	@$(MAKE) test-sanitized
 
 # The C++ tests, and random configurations, watched for reads and writes that are not theirs, leaks, and what C++ leaves undefined.

@@ -80,7 +80,7 @@ class Make(unittest.TestCase):
     def test_kernels_run_as_nvcc_compiled_them_where_it_is(self):
         def wanted(variable, *arguments):
             said = self.make("--eval", f"wanted: ; @echo $({variable})", "wanted", "GPU_HERE=", *arguments)
-            return set(re.findall(r"build/((?:emulated|ptx|cuda)/\S+)", said))
+            return set(re.findall(r"build/((?:emulated|ptx|cuda)/(?:tests|bench|espalier)\S*)", said))
         asked = "ONLY=sample/ladies"
         self.assertEqual(wanted("WANTED_TESTS", "NVCC=the-nvcc", asked), {"ptx/tests/sample/ladies_test"})
         self.assertEqual(wanted("WANTED_TESTS", "NVCC=", asked), {"emulated/tests/sample/ladies_test"})
