@@ -71,8 +71,6 @@ ESPALIER_VECTOR_TYPES(unsigned long long, ulonglong)
 
 namespace espalier_emulation {
 
-enum class Barrier { kBlock, kWarp };
-
 /// Runs invoke(closure) for every thread of the grid.
 enum class BlockOrder { kShuffled, kRising };
 void run_grid(dim3 grid, dim3 block, void (*invoke)(void*), void* closure,

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -40,17 +41,23 @@ namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 
+// What the lanes of a warp had, until the last of them comes back for more.
+struct Exchange {
+  std::uint64_t values[32] = {};
+  unsigned readers = 0;
+};
+
 struct Fiber {
   ucontext_t beginning;
   bool begun = false;
   jmp_buf place;  // where it goes on, once begun
   void* stack = nullptr;
   unsigned thread = 0;  // number in the block
+  uint3 index{};        // and its place there
   // What it waits for.
-  Barrier barrier = Barrier::kBlock;
   unsigned mask = 0;
   std::uint64_t value = 0;
-  std::uint64_t values[32] = {};  // what the lanes of its warp had, when it goes on
+  Exchange* exchange = nullptr;  // the last that it took part in
   int sum = 0;
 
   Fiber() {
@@ -59,6 +66,18 @@ struct Fiber {
     if (stack == MAP_FAILED) give_up("no memory for a stack");
   }
   ~Fiber() { munmap(stack, kStackBytes); }
+};
+
+struct Warp {
+  Fiber* waiting[32] = {};  // by lane
+  unsigned present = 0;
+  std::deque<Exchange> exchanges;
+
+  Exchange& free_exchange() {
+    for (auto& exchange : exchanges)
+      if (exchange.readers == 0) return exchange;
+    return exchanges.emplace_back();
+  }
 };
 
 struct Engine {
@@ -74,8 +93,7 @@ struct Engine {
   std::size_t started = 0;
   unsigned threads = 0, ended = 0;
   std::vector<Fiber*> at_block_barrier;
-  std::vector<std::vector<Fiber*>> at_warp_barrier;
-  std::vector<bool> thread_ended;
+  std::vector<Warp> warps;
 };
 Engine engine;
 
@@ -99,15 +117,22 @@ void resume(Fiber* fiber) {
   setcontext(&engine.running->beginning);
 }
 
+// Its thread has read what the lanes had.
+void give_back(Fiber& fiber) {
+  if (fiber.exchange != nullptr) fiber.exchange->readers &= ~(1u << fiber.thread % 32);
+  fiber.exchange = nullptr;
+}
+
 void fiber_main() {
   for (;;) {
     Fiber& self = *engine.running;
     while (engine.started < engine.order.size()) {
       self.thread = engine.order[engine.started++];
       set_thread(self.thread);
+      self.index = threadIdx;
       engine.invoke(engine.closure);
       ++engine.ended;
-      engine.thread_ended[self.thread] = true;
+      give_back(self);
     }
     engine.idle.push_back(&self);
     leave(self);
@@ -128,15 +153,19 @@ Fiber* new_fiber() {
 void wait() {
   Fiber& self = *engine.running;
   leave(self);
-  set_thread(self.thread);
+  threadIdx = self.index;
 }
 
 void run_block() {
   engine.started = 0;
   engine.ended = 0;
   engine.at_block_barrier.clear();
-  engine.at_warp_barrier.assign((engine.threads + 31) / 32, {});
-  engine.thread_ended.assign(engine.threads, false);
+  engine.warps.resize((engine.threads + 31) / 32);
+  for (auto& warp : engine.warps) {
+    warp.present = 0;
+    for (auto& exchange : warp.exchanges) exchange.readers = 0;
+  }
+  for (auto& fiber : engine.fibers) fiber->exchange = nullptr;
   while (engine.ended < engine.threads) {
     if (!engine.ready.empty()) {
       Fiber* next = engine.ready.front();
@@ -176,7 +205,6 @@ int lane() {
 int wait_for_block(int value) {
   Fiber& self = *engine.running;
   if (engine.ended > 0) give_up("waits for its block, of which threads have ended");
-  self.barrier = Barrier::kBlock;
   self.value = static_cast<std::uint64_t>(value);
   engine.at_block_barrier.push_back(&self);
   if (engine.at_block_barrier.size() == engine.threads) {
@@ -195,33 +223,33 @@ int wait_for_block(int value) {
 
 const std::uint64_t* exchange_in_warp(unsigned mask, std::uint64_t value) {
   Fiber& self = *engine.running;
-  if ((mask >> lane() & 1u) == 0) give_up("waits for lanes of a mask that it is not one of");
-  self.barrier = Barrier::kWarp;
+  const unsigned own = self.thread % 32;
+  if ((mask >> own & 1u) == 0) give_up("waits for lanes of a mask that it is not one of");
+  give_back(self);
   self.mask = mask;
   self.value = value;
-  auto& waiting = engine.at_warp_barrier[self.thread / 32];
-  waiting.push_back(&self);
-  unsigned arrived = 0;
-  for (const Fiber* fiber : waiting)
-    if (fiber->mask == mask) arrived |= 1u << fiber->thread % 32;
-  if (arrived != mask) {
+  Warp& warp = engine.warps[self.thread / 32];
+  warp.waiting[own] = &self;
+  warp.present |= 1u << own;
+  bool all = (warp.present & mask) == mask;
+  for (unsigned rest = mask; all && rest != 0; rest &= rest - 1)
+    all = warp.waiting[std::countr_zero(rest)]->mask == mask;
+  if (!all) {
     wait();
-    return self.values;
+    return self.exchange->values;
   }
-  std::uint64_t values[32] = {};
-  for (const Fiber* fiber : waiting)
-    if (fiber->mask == mask) values[fiber->thread % 32] = fiber->value;
-  std::vector<Fiber*> others;
-  for (Fiber* fiber : waiting) {
-    if (fiber->mask != mask) {
-      others.push_back(fiber);
-      continue;
-    }
-    std::memcpy(fiber->values, values, sizeof values);
-    if (fiber != &self) engine.ready.push_back(fiber);
+  Exchange& exchange = warp.free_exchange();
+  exchange.readers = mask;
+  warp.present &= ~mask;
+  for (unsigned k = 0; k < 32; ++k) {
+    const unsigned lane = (own + k) % 32;  // in another order each time
+    const bool takes_part = (mask >> lane & 1u) != 0;
+    exchange.values[lane] = takes_part ? warp.waiting[lane]->value : 0;
+    if (!takes_part) continue;
+    warp.waiting[lane]->exchange = &exchange;
+    if (lane != own) engine.ready.push_back(warp.waiting[lane]);
   }
-  waiting = std::move(others);
-  return self.values;
+  return exchange.values;
 }
 
 bool good_configuration(dim3 grid, dim3 block) {
