@@ -9,6 +9,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <thread>
 
@@ -98,6 +99,21 @@ TEST_F(EmulatedDriver, ALibraryThatRefusesEndsTheJob) {
     setenv(kRefusal, call, 1);
     EXPECT_EXIT(Cuda(0), testing::ExitedWithCode(static_cast<int>(ExitCode::kInternal)), words);
   }
+}
+
+TEST_F(EmulatedDriver, TheHostTouchesNoDeviceMemory) {
+  int number = 7, found = 0, *array = nullptr;
+  cudaMalloc(&array, sizeof *array);
+  const auto touched = [&] { return *const_cast<volatile int*>(array); };
+  EXPECT_EXIT(touched(), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(std::thread(touched).join(), testing::KilledBySignal(SIGSEGV), "");
+  cudaMemcpyAsync(array, &number, sizeof number, cudaMemcpyDefault, nullptr);
+  cudaMemcpyAsync(&found, array, sizeof found, cudaMemcpyDefault, nullptr);
+  cudaDeviceSynchronize();
+  EXPECT_EQ(found, 7);
+  EXPECT_EXIT(touched(), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(*const_cast<volatile int*>(array) = 8, testing::KilledBySignal(SIGSEGV), "");
+  cudaFree(array);
 }
 
 // Of the emulation: as late as CUDA may be.

@@ -85,9 +85,24 @@ Memory& memory() {
   return of_process;
 }
 
-void protect(int access) {
+// Of the pages of device memory, where the processor has such keys: access is then taken and given by
+// a register of the thread, not by a call of the kernel. -1: it has none.
+int protection_key() {
+  static const int of_process = pkey_alloc(0, PKEY_DISABLE_ACCESS);
+  return of_process;
+}
+void give_access(bool given) {
   auto& m = memory();
-  if (m.open > 0 && mprotect(m.base, m.open, access) != 0) std::abort();
+  if (m.open == 0) return;
+  const int failed = protection_key() >= 0
+                         ? pkey_set(protection_key(), given ? 0 : PKEY_DISABLE_ACCESS)
+                         : mprotect(m.base, m.open, given ? PROT_READ | PROT_WRITE : PROT_NONE);
+  if (failed != 0) std::abort();
+}
+void open_until(std::size_t bytes) {
+  auto& m = memory();
+  m.open = bytes;
+  if (pkey_mprotect(m.base, m.open, PROT_READ | PROT_WRITE, protection_key()) != 0) std::abort();
 }
 
 std::recursive_mutex& turns() {
@@ -106,12 +121,12 @@ Turn::~Turn() {
 
 DeviceAccess::DeviceAccess() {
   auto& m = memory();
-  if (m.accesses++ == 0) protect(PROT_READ | PROT_WRITE);
+  if (m.accesses++ == 0) give_access(true);
   for (const auto& copy : m.late_copies) std::memcpy(copy.to, copy.from, copy.bytes);
   m.late_copies.clear();
 }
 DeviceAccess::~DeviceAccess() {
-  if (--memory().accesses == 0) protect(PROT_NONE);
+  if (--memory().accesses == 0) give_access(false);
 }
 
 bool refuses(const char* call) {
@@ -473,8 +488,7 @@ cudaError_t cudaMalloc(void** allocated, std::size_t bytes) {
     m.peak = std::max(m.peak, m.in_use);
     if (offset + need > m.open) {
       const DeviceAccess closed_again;  // what was open stays as it is
-      m.open = (offset + need + kPage - 1) / kPage * kPage;
-      if (mprotect(m.base, m.open, PROT_READ | PROT_WRITE) != 0) std::abort();
+      open_until((offset + need + kPage - 1) / kPage * kPage);
     }
     const DeviceAccess access;
     std::memset(m.base + offset, 0xff, std::min(need, kFilled));
