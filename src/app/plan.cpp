@@ -135,32 +135,15 @@ void take_estimates(Plan& plan, const PlannedJob& estimated) {
 
 // ---- memory ----
 
-// Estimates for another number of copies, as far off as they are for the one that was counted.
-std::vector<EvaluationWork> evaluations_with(const Plan& plan, std::int64_t replication) {
-  auto layers = estimate_evaluations(plan.job, plan.epoch, replication);
-  const auto own = estimate_evaluations(plan.job, plan.epoch, plan.epoch.replication);
-  const auto correct = [](double& estimate, double counted, double estimated) {
-    if (estimated > 0) estimate *= counted / estimated;
-  };
-  for (std::size_t k = 0; k < layers.size(); ++k) {
-    const auto& counted = plan.evaluations[k];
-    correct(layers[k].remote_rows, counted.remote_rows, own[k].remote_rows);
-    correct(layers[k].most_remote_rows, counted.most_remote_rows, own[k].most_remote_rows);
-    correct(layers[k].largest_input, counted.largest_input, own[k].largest_input);
-    correct(layers[k].largest_entries, counted.largest_entries, own[k].largest_entries);
-    layers[k].table_shares = counted.table_shares;
-  }
-  return layers;
-}
-
-std::vector<CopiesChoice> compare_copies(const Plan& plan) {
+// By what the verdict goes by.
+std::vector<CopiesChoice> compare_copies(const PlannedJob& estimated) {
   std::vector<CopiesChoice> choices;
-  for (std::int64_t c = 1; c <= plan.job.ranks; ++c) {
-    if (plan.job.ranks % c != 0) continue;
-    PlannedJob other = plan;
+  for (std::int64_t c = 1; c <= estimated.job.ranks; ++c) {
+    if (estimated.job.ranks % c != 0) continue;
+    auto other = estimated;
     other.epoch.replication = static_cast<int>(c);
-    if (c != plan.epoch.replication) other.evaluations = evaluations_with(plan, c);
-    choices.push_back({c, peak_memory(other).bytes()});
+    other.evaluations = estimate_evaluations(other.job, other.epoch, c);
+    choices.push_back({c, judged_memory(other).bytes()});
   }
   return choices;
 }
@@ -201,8 +184,10 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   check_job(Moment::kGrid, facts);
   const auto estimated = estimate_job(world, file, plan.job, plan.threads);
   plan.program = estimated.program;
-  plan.judged_bytes = judged_memory(estimated).bytes();
+  plan.by_degrees = judged_memory(estimated);
   plan.does_not_fit = judge_memory(estimated, plan.offer).misfit;
+  plan.copies = compare_copies(estimated);
+  plan.largest_bulk = largest_bulk(estimated, static_cast<double>(plan.offer.bytes));
   VertexOwners owners;
   own_vertices(owners, order, file, config, plan.epoch.rows());
   plan.epoch.map = std::move(owners.blocks);
@@ -219,8 +204,6 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   // 3. What that costs.
   note_activity("planning");
   plan.memory = peak_memory(plan);
-  plan.copies = compare_copies(plan);
-  plan.largest_bulk = largest_bulk(plan, static_cast<double>(plan.offer.bytes));
   const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations, plan.judged};
   plan.costs = stage_costs(input);
   if (plan.machine) plan.seconds = stage_seconds(input, plan.costs, *plan.machine);

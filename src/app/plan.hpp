@@ -20,15 +20,16 @@ struct CopiesChoice {
   double bytes = 0;
 };
 
-/// Counted where that is possible; whether it fits is judged as a run is (memory_verdict.hpp).
+/// Counted where that is possible. Whether it fits, and what would, is judged as a run is: from
+/// degrees (memory_verdict.hpp).
 struct Plan : PlannedJob {
   MemoryOffer offer;                          ///< of a rank
   std::array<std::vector<double>, 3> judged;  ///< vertices of each split, by rank
   Threads threads_chosen;                     ///< and by whose word
   std::optional<Machine> machine;
 
-  PeakMemory memory;
-  double judged_bytes = 0;           ///< what the verdict goes by
+  PeakMemory memory;                 ///< as counted
+  PeakMemory by_degrees;             ///< what the verdict goes by, and the next two
   std::string does_not_fit;          ///< the verdict; empty: it fits
   std::vector<CopiesChoice> copies;  ///< of every divisor of the ranks
   std::int64_t largest_bulk = 0;     ///< that fits; 0: none does

@@ -107,13 +107,22 @@ std::string memory_table(const Plan& plan) {
   return text + "\n";
 }
 
+// What was counted may lie on the other side of what a rank has than the verdict's number.
+std::string doubt_of(const Plan& plan) {
+  const bool over = plan.memory.bytes() > static_cast<double>(plan.offer.bytes);
+  if (over == (plan.by_degrees.bytes() > static_cast<double>(plan.offer.bytes)) || plan.job.gpu) return "";
+  return over ? ", more than a rank has: the verdict may be too kind"
+              : ", which a rank has: the verdict may be too strict (run.memory_check)";
+}
+
 std::string choices(const Plan& plan) {
   const double has = static_cast<double>(plan.offer.bytes);
-  const auto& fullest = plan.memory.fullest();
-  std::string text = fmt::format("  peak {} ({}), a rank has {} ({})\n", bytes_in_words(plan.memory.bytes()),
-                                 fullest.name, bytes_in_words(has), plan.offer.source);
-  text += fmt::format("  judged by degrees, as a run is, {}: {}\n", bytes_in_words(plan.judged_bytes),
-                      plan.does_not_fit.empty() ? "fits" : "DOES NOT FIT");
+  std::string text = fmt::format("  peak {} ({}){}\n", bytes_in_words(plan.memory.bytes()),
+                                 plan.memory.fullest().name, doubt_of(plan));
+  text += fmt::format("  a rank has {} ({})\n", bytes_in_words(has), plan.offer.source);
+  text +=
+      fmt::format("  judged by degrees, as a run is, {} ({}): {}\n", bytes_in_words(plan.by_degrees.bytes()),
+                  plan.by_degrees.fullest().name, plan.does_not_fit.empty() ? "fits" : "DOES NOT FIT");
   if (plan.job.gpu)
     text +=
         fmt::format("  of its GPU {} without minibatches, it has {}\n", bytes_in_words(device_bytes(plan)),
@@ -129,7 +138,7 @@ std::string choices(const Plan& plan) {
           fmt::format("{}c = {}: {}", k > 0 ? ", " : "", choice.replication, bytes_in_words(choice.bytes));
   }
   if (plan.copies.size() > kShown) list += ", ...";
-  text += fmt::format("  peak, about: {}\n", list);
+  text += fmt::format("  by copies: {}\n", list);
   return text +
          fmt::format("  largest that fits: grid.replication = {}, sampler.bulk = {}{}; \"auto\" takes {}\n",
                      largest > 0 ? std::to_string(largest) : "none",
@@ -251,7 +260,7 @@ std::string plan_json(const Plan& plan) {
 
   Json details;
   details["fits"] = plan.does_not_fit.empty();
-  details["judged_bytes"] = std::llround(plan.judged_bytes);
+  details["judged_bytes"] = std::llround(plan.by_degrees.bytes());
   details["memory_per_rank"] = plan.offer.bytes;
   details["drawn"] = plan.work.drawn;
   details["relative_error"] = plan.work.relative_error;

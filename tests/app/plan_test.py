@@ -10,8 +10,9 @@ import json
 import unittest
 
 import h5py
+import numpy as np
 
-from tests.app.program import LONG, ROOT, ProgramTest, awkward_graph, espalier, weigh_edges
+from tests.app.program import LONG, ROOT, ProgramTest, awkward_graph, espalier, weigh_edges, write_graph
 
 CONFIG = """
 [graph]
@@ -184,17 +185,42 @@ class Choices(PlanTest):
         self.assertFalse(plan["plan"]["fits"])
         self.assertTrue(self.plan("grid.replication=2", ranks=4, options=("--memory-per-rank", "2GiB"))["plan"]["fits"])
 
+    def test_one_number_says_what_fits(self):
+        # Of a graph whose training vertices read half of it, degrees foretell too little; of the other, on several ranks, too much.
+        hubs, rows = self.folder / "hubs.h5", np.random.default_rng(3)
+        write_graph(hubs, [sorted(rows.choice(6000, 3000, replace=False)) if v < 400 else [v - 1] for v in range(6000)],
+                    np.zeros((6000, 4), np.float32), np.arange(6000) % 3, range(400), range(400, 500), range(500, 600))
+        self.config.write_text(self.config.read_text().replace("hidden = 32\nlayers = 2", ""))
+        of_hubs = (f"graph.file={hubs}", "model.layers=1", "sampler.fanout=[-1]", "sampler.batch_size=50")
+        wide = self.folder / "wide.h5"
+        self.succeed("-q", "generate", "rmat", "--scale", 13, "--edge-factor", 8, "--symmetrize", "--features", 64, "-o", wide)
+        of_wide = (f"graph.file={wide}", "model.layers=2", "model.hidden=64", "sampler.fanout=[10,10]", "sampler.batch_size=256")
+        for job, bulk, ranks, too_little in ((of_hubs, 8, 2, True), (of_wide, 4, 4, False)):
+            job = (*job, "grid.replication=1", f"sampler.bulk={bulk}")
+            free = self.plan(*job, ranks=ranks)
+            counted, judged = free["peak_memory_bytes"]["max"], free["plan"]["judged_bytes"]
+            self.assertGreater(counted - judged if too_little else judged - counted, 3e6)  # more than the program itself varies by
+            limit = (counted + judged) // 2
+            code, page = espalier("plan", self.config, "--ranks", ranks, "--memory-per-rank", limit, *job)
+            plan = json.loads((self.output / "plan.json").read_text())["plan"]
+            self.assertEqual((code, plan["fits"]), (0, True) if too_little else (4, False), page)
+            # All that is said of what fits goes by the number of the verdict.
+            self.assertEqual(plan["peak_by_replication"]["1"], plan["judged_bytes"])
+            fitting = [int(c) for c, peak in plan["peak_by_replication"].items() if peak <= limit]
+            self.assertEqual(plan["largest_bulk"] >= bulk, plan["fits"], page)
+            self.assertIn(f"largest that fits: grid.replication = {max(fitting)}, sampler.bulk = {plan['largest_bulk'] or 'none'}", page)
+            self.assertIn("the verdict may be too kind" if too_little else "the verdict may be too strict", page)
+
     def test_the_largest_bulk_fits_and_the_next_does_not(self):
         # Of a size beside which the memory of the program itself, up to 1 MiB more or less from run to run, is little: all batches
         # take some 20 MiB more than two.
         larger = self.folder / "larger.h5"
         self.succeed("-q", "generate", "rmat", "--scale", 14, "--edge-factor", 12, "--symmetrize", "--features", 16, "-o", larger)
         job, sampling = (f"graph.file={larger}", "sampler.batch_size=64", "sampler.fanout=[40,40]"), ("--sampling",)
-        few, all_of_them = (self.plan(*job, f"sampler.bulk={bulk}", ranks=2, options=sampling)["peak_memory_bytes"]["max"]
-                            for bulk in (2, 1000))
+        few, all_of_them = (self.plan(*job, f"sampler.bulk={bulk}", ranks=2, options=sampling)["plan"]["judged_bytes"] for bulk in (2, 1000))
         limited = (*sampling, "--memory-per-rank", (few + all_of_them) // 2)
         largest = 10
-        for _ in range(3):  # a plan counts at its own bulk and scales from there: the nearer, the better
+        for _ in range(3):  # a plan estimates at its own bulk and scales from there: the nearer, the better
             largest = self.plan(*job, f"sampler.bulk={largest}", ranks=2, options=limited)["plan"]["largest_bulk"]
         batches = self.plan(*job, ranks=2, options=sampling)["epochs"][0]["batches"]
         self.assertTrue(batches / 4 < largest < batches * 3 / 4, (largest, batches))

@@ -6,12 +6,13 @@ cases that nobody has seen, by a seed that is printed, and taken from ESPALIER_S
 
 import os
 import random
+import re
 import sys
 import unittest
 
-from tests.app.program import LONG, PROGRAM
+from tests.app.program import LONG, PROGRAM, espalier
 from tests.faults.configs import KEPT, arguments, try_cases
-from tests.faults.random_values import keys_of
+from tests.faults.random_values import NOT_FREE, keys_of
 
 SEED = int(os.environ.get("ESPALIER_SEED", random.randrange(1 << 30)))
 
@@ -25,6 +26,19 @@ class Configs(unittest.TestCase):
 
     def test_every_key_can_be_drawn(self):
         self.assertEqual(keys_of(PROGRAM).undrawn(), [])
+
+    def test_what_costs_only_is_free(self):
+        keys, drawn = keys_of(PROGRAM), set()
+        for number in range(400):
+            def random_of(what):
+                return random.Random(f"{number} {what}")
+            drawn |= set(keys.free(random_of, None, {}))
+        code, said = espalier("help", "config")
+        cost = set(re.findall(r"^  ([a-z_.]+) +(?:\"[^\"]*\"|\S+) +cost ", said, re.M))
+        named = {"graph.file", "graph.order", "output.dir", "run.restart", "grid.replication"}  # which a case sets itself
+        self.assertGreater(len(cost), 30)
+        self.assertEqual(cost - drawn, named | set(NOT_FREE))
+        self.assertEqual(drawn - cost, set())
 
     def test_a_few(self):
         self.check((1, 2), "--cases", "2", "--ranks", "3")

@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.app.program import environment_apart
 from tests.faults import random_graphs
-from tests.faults.random_values import FREE, NONSENSE, keys_of, write_config
+from tests.faults.random_values import NONSENSE, keys_of, write_config
 
 PATIENCE = 120
 
@@ -198,10 +198,10 @@ class Case:
     # --- the laws of one that was accepted
 
     def elsewhere(self, config, ranks, law, more):
-        """A configuration with another grid, schedule and all else of FREE; of keys that do not go together one is dropped."""
+        """A configuration with another grid, schedule and all else that is free; of keys that do not go together one is dropped."""
         copies = self.r.choice([c for c in range(1, ranks + 1) if ranks % c == 0])
         which = self.r.random()
-        other = {key: value for key, value in config.items() if not key.startswith(FREE)}
+        other = {key: value for key, value in config.items() if key not in self.keys.free_keys}
         other |= self.keys.free(lambda name: self.random_of(f"{which} {name}"), self.graph, config)
         other["grid.replication"] = copies
         if self.order and config.get("sampler.batches") != "local":
@@ -210,8 +210,8 @@ class Case:
         return self.settled({**other, **more}, self.dry_run, config, law, more)
 
     def settled(self, other, tried, config, law, more):
-        """What `tried` takes; only keys of FREE may go."""
-        kept = [key for key in config if not key.startswith(FREE) and key != "graph.order"] + list(more)
+        """What `tried` takes; only free keys may go."""
+        kept = [key for key in config if key not in self.keys.free_keys and key != "graph.order"] + list(more)
         for _ in range(20):
             code, said = tried(other)[:2]
             if code == 0:
@@ -233,14 +233,18 @@ class Case:
             different = first_difference(expected, result_of(self.train_elsewhere(config, count, "bits", {}, f"bits{k}")))
             check(not different, "bits", f"{ranks} and {count} ranks: {different}")
 
+    def infer(self, config, weights, rows, ranks):
+        write_config(self.folder / "infer.toml", config)
+        code, said = self.espalier("-q", "infer", self.folder / "infer.toml", "--checkpoint", weights, "-o", rows, "--metrics",
+                                   "--predictions", ranks=ranks)
+        self.check_words(code, said)
+        return code, said
+
     def check_infer(self, config, output, expected):
         count = self.ranks()
-        rows = self.folder / f"rows{self.runs}.h5"
-        write_config(self.folder / "infer.toml", self.elsewhere(config, count, "infer", {"output.dir": str(self.folder / "no")}))
-        code, said = self.espalier("-q", "infer", self.folder / "infer.toml", "--checkpoint", output / "weights.h5", "-o", rows,
-                                   "--metrics", "--predictions", ranks=count)
-        self.check_words(code, said)
-        check(code == 0, "infer", f"exit code {code}\n{said[-2000:]}")
+        rows, more = self.folder / f"rows{self.runs}.h5", {"output.dir": str(self.folder / "no")}
+        other = self.elsewhere(config, count, "infer", more)
+        self.settled(other, lambda one: self.infer(one, output / "weights.h5", rows, count), config, "infer", more)
         scores = {"train": expected["train"], "test": expected["test"],
                   "valid": expected["epochs"][expected["best_epoch"] - 1]["valid"]}
         with h5py.File(rows) as file:

@@ -81,21 +81,22 @@ DRAWS = {
 # In every case, in this order.
 ALWAYS = ("model.layers", "sampler.fanout", "sampler.batch_size", "sampler.kind", "model.kind", "model.hidden",
           "train.epochs", "train.seed", "train.batches_per_step", "run.threads")
-# What must change no bit where train.reproducible is set: grids, schedules, overlap, threads, and what is only kept.
-FREE = ("graph.features_on", "graph.share_features", "graph.verify", "grid.", "sampler.bulk", "run.overlap", "run.prefetch_steps",
-        "run.exchange_rounds", "run.threads", "run.checkpoint_", "run.stall_minutes", "history.memory", "history.feature_rows",
-        "history.saved", "output.mllog")
+# Of the keys that cost only, by the program's table, those that change how long a training is, how its sums are made, or what is
+# reported. All others may change no bit where train.reproducible is set: grids, schedules, overlap, threads, and what is only kept.
+NOT_FREE = ("train.epochs", "train.early_stop", "train.eval_every", "train.reproducible", "run.max_minutes", "history.audit")
 NONSENSE = ("?", -7, 1e300, [[]], True, [0], "", float("nan"))
 
 
 class Keys:
-    """Of one program: {name: default}, and the choices of those that have some."""
+    """Of one program: {name: default}, the choices of those that have some, and the names of those that are free."""
 
     def __init__(self, program):
         self.program = program
         code, text = espalier("help", "config", program=program)
         assert code == 0, text
-        self.defaults = dict(re.findall(r'^  ([a-z]+\.[a-z_]+) +("[^"]*"|\[[^\]]*\]|\S+) ', text, re.M))
+        listed = re.findall(r'^  ([a-z]+\.[a-z_]+) +("[^"]*"|\[[^\]]*\]|\S+) +(\w+) ', text, re.M)
+        self.defaults = {name: default for name, default, _ in listed}
+        self.free_keys = [name for name, _, effect in listed if effect == "cost" and DRAWS.get(name, True) and name not in NOT_FREE]
         assert len(self.defaults) == len(re.findall(r"^  [a-z]+\.[a-z_]+ ", text, re.M)) > 50, text
         words = [name for name, default in self.defaults.items() if name not in DRAWS and default.startswith('"')]
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -113,7 +114,7 @@ class Keys:
         """Keys for which there is no way to draw a value, and entries for which there is no key."""
         return [name for name, default in self.defaults.items()
                 if name not in DRAWS and default not in ("true", "false") and len(self.choices.get(name, [])) < 2] + \
-            [name for name in DRAWS if name not in self.defaults]
+            [name for name in (*DRAWS, *NOT_FREE) if name not in self.defaults]
 
     def draw(self, name, r, graph, config):
         if DRAWS.get(name):
@@ -141,9 +142,9 @@ class Keys:
         return config
 
     def free(self, random_of, graph, config):
-        """Other values for keys of FREE, as of another machine."""
-        return {name: self.draw(name, random_of(name), graph, config) for name in self.defaults
-                if name.startswith(FREE) and name != "grid.replication" and random_of(f"{name} elsewhere").random() < 0.3}
+        """Other values for free keys, as of another machine."""
+        return {name: self.draw(name, random_of(name), graph, config) for name in self.free_keys
+                if name != "grid.replication" and random_of(f"{name} elsewhere").random() < 0.3}
 
     def named(self, text):
         """The keys that a message names."""

@@ -8,6 +8,9 @@ import sys
 import tempfile
 import textwrap
 import unittest
+from unittest import mock
+
+from tests import run
 
 GPU = bool(list(pathlib.Path("/dev").glob("nvidia[0-9]*")))
 RUNNER = pathlib.Path(__file__).resolve().parents[1] / "run.py"
@@ -105,6 +108,27 @@ class RunTest(unittest.TestCase):
         code, output = self.run_tests()
         self.assertEqual(code, 1, output)
         self.assertRegex(output, r"emulated np 1 +0 passed, 1 FAILED")
+
+    def test_on_a_busy_machine_a_test_has_longer(self):
+        with mock.patch.object(run, "share_of_a_core", lambda: 0):
+            self.assertEqual(run.run(["sh", "-c", "echo begun; sleep 3; echo done"], os.environ, 1), (0, "begun\ndone\n"))
+        begun = self.root / "begun"
+        with mock.patch.object(run, "share_of_a_core", begun.exists):
+            code, output = run.run(["sh", "-c", f"echo begun; touch {begun}; exec sleep 600"], os.environ, 1)
+        self.assertEqual((code, output.splitlines()[0]), (124, "begun"))
+        self.assertIn("no answer in 1 s", output)
+
+    def test_the_share_of_a_core(self):
+        count = 4 * os.cpu_count()
+        busy = [subprocess.Popen([sys.executable, "-c", "print(flush=True)\nwhile True: pass"], stdout=subprocess.PIPE) for _ in range(count)]
+        try:
+            for process in busy:
+                process.stdout.readline()
+            self.assertLessEqual(min(run.share_of_a_core() for _ in range(20)), 0.25)
+        finally:
+            for process in busy:
+                process.kill()
+                process.communicate()
 
     def test_one_file_or_one_rank_count(self):
         self.write("tests/room/other_test.cu", "// ranks: 1\n")
