@@ -85,8 +85,8 @@ Memory& memory() {
   return of_process;
 }
 
-// Of the pages of device memory, where the processor has such keys: access is then taken and given by
-// a register of the thread, not by a call of the kernel. -1: it has none.
+// Of the pages of device memory, where the processor has such keys: access is then taken and given
+// by a register of the thread, not by a call of the kernel. -1: it has none.
 int protection_key() {
   static const int of_process = pkey_alloc(0, PKEY_DISABLE_ACCESS);
   return of_process;

@@ -57,7 +57,7 @@ st.global.u32 [%to], %a;
 shr.u32 %t, %thread, 6;
 setp.eq.s32 %p, %t, 3;
 @%p exit;
-membar.gl; fence.acq_rel.gpu; membar.cta; fence.sc.sys;
+griddepcontrol.wait; membar.gl; fence.acq_rel.gpu; membar.cta; fence.sc.sys; griddepcontrol.launch_dependents;
 redux.sync.add.u32 %d, %a, 0xffffffff;""" + END)
 # A test at the foot, a loop in a loop, a branch that no one takes: the sum of the odd numbers below %a % 16, %a / 16 % 16
 # times.

@@ -25,6 +25,14 @@ def trap(i):
     return 'stop("trap");'
 
 
+# Between launches that overlap, as CUB asks for them: here one has ended before the next begins.
+@family("griddepcontrol")
+def between_launches(i):
+    i.take("launch_dependents", "wait")
+    i.expect(0)
+    return ""
+
+
 @family("nanosleep")
 def sleep(i):
     i.type("u32")
