@@ -1,5 +1,5 @@
-// Wrong code of four kinds, which the emulation takes for right: tests/ptx/planted_test.py compiles
-// it by nvcc, and sees each found as the kernel runs on the CPU.
+// Wrong code of four kinds, most of which the emulation takes for right: tests/ptx/planted_test.py
+// compiles it by nvcc, and sees each found as the kernel runs on the CPU.
 //
 //     planted search | order | misaligned | argument
 #include <cuda_runtime.h>
