@@ -10,24 +10,9 @@ import re
 import subprocess
 import unittest
 
+from tests.app.job_check_test import CONFIG
 from tests.app.program import PROGRAM, ProgramTest, awkward_graph
 
-CONFIG = """
-[graph]
-file = "{graph}"
-[sampler]
-fanout = [5, 3]
-batch_size = 8
-[model]
-hidden = 8
-layers = 2
-[train]
-epochs = 1
-[run]
-threads = 1
-[output]
-dir = "{output}"
-"""
 MB = 1000000
 GROUPS = pathlib.Path("/sys/fs/cgroup")
 # Root, or whoever may make a namespace of users, sees other files there.

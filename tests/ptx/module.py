@@ -3,11 +3,9 @@
 import re
 from dataclasses import dataclass, field
 
-VECTOR_BRACE = re.compile(r"\S")
 TOKENS = re.compile(r"[{};]|[$%\w]+\s*:(?!:)|\n|[^{};\n]+?(?=[{};\n])")
 PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr\s*(?:\.\w+\s*)*?(?:\.align\s+\d+\s+)?)?([\w$]+)(?:\[(\d+)\])?$")
 VARIABLE = re.compile(r"(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$%]+)(?:\[(\d*)\])?(?:\s*=\s*(.*))?$", re.S)
-LINKAGE = (".visible", ".weak", ".extern", ".common")
 
 
 class Unknown(Exception):

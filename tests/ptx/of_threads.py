@@ -53,7 +53,7 @@ def barrier(i):
         i.expect(1)
         return "wait_for_threads(0);" if i.operands[0] == "0" else not_the_first(i)
     kind = i.type("pred u32")
-    how = i.take("popc" if kind == "u32" else "and", "or") if kind == "pred" else i.take("popc")
+    how = i.take("and", "or") if kind == "pred" else i.take("popc")
     i.expect(3)
     if i.operands[1] != "0":
         not_the_first(i)

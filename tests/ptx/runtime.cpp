@@ -192,7 +192,8 @@ void __cudaRegisterFunction(void**, const char* host, char*, const char* name, i
   ptx::names()[host] = name;
 }
 
-// kernel<<<grid, block>>>(...): what stands between the brackets is pushed, and popped by the stub.
+// kernel<<<grid, block>>>(...): what stands between the brackets is pushed, and popped by what nvcc
+// makes of the call.
 struct Configuration {
   dim3 grid, block;
   std::size_t shared;

@@ -135,7 +135,7 @@ class Function:
             self.out.append(f"{guard}{{ {translated(Instruction(self, text))} }}")
 
 
-def cpp_of(module, path):
+def cpp_of(module):
     """A file of C++."""
     out = ['#include "machine.hpp"', "namespace {", "using namespace ptx;"]
     names = [v for v in module.variables if v.space != "shared"]
@@ -172,7 +172,7 @@ def main():
             if not source.endswith(".ptx"):
                 source = f"{target.removesuffix('.cpp')}.{number}.ptx"
                 pathlib.Path(source).write_text(text)
-            parts.append(cpp_of(Module(text), source))
+            parts.append(cpp_of(Module(text)))
     except Unreadable as unreadable:
         sys.exit(str(unreadable))
     except Unknown as unknown:
