@@ -28,6 +28,13 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(TEST_SUPPORT) $(LIBRARY)
 
 $(BUILD)/obj/tests/dense/eigen_oracle.cpp.o: private CPPFLAGS += $(EIGEN_FLAGS)
 
+# Operations in vector registers, once more for registers of other widths, of which the narrow ones have no fused instruction.
+LEAVES_BY_WIDTH := $(patsubst %,$(BUILD)/obj/tests/dense/leaves_by_%_bytes.cpp.o,16 64)
+$(LEAVES_BY_WIDTH): $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp | deps
+	@mkdir -p $(@D) && echo "c++    $<"
+	@$(COMPILE_TEST) -Wno-psabi $(if $(findstring _16_,$@),$(if $(findstring x86_64,$(shell $(MPICXX) -dumpmachine)),-march=x86-64)) -c -o $@ $<
+$(BUILD)/tests/dense/width_test: $(LEAVES_BY_WIDTH)
+
 # The one test that multiplies by CombBLAS; without it the test is skipped, saying so.
 $(BUILD)/obj/tests/product/combblas_test.cpp.o: CPPFLAGS += $(COMBBLAS_FLAGS)
 $(BUILD)/tests/product/combblas_test: private LDLIBS += $(COMBBLAS_LIBS)
@@ -72,6 +79,6 @@ endif
 test-slurm: all  ## job scripts on a SLURM of this machine, installed if root may: limits, requeues, a dead node
 	@ESPALIER=$(PROGRAM) $(PYTHON) tests/slurm/run.py $(ONLY)
 
--include $(PRECOMPILED).d $(TEST_SUPPORT:.o=.d) $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
+-include $(PRECOMPILED).d $(TEST_SUPPORT:.o=.d) $(LEAVES_BY_WIDTH:.o=.d) $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
 .PRECIOUS: $(BUILD)/obj/tests/%.cpp.o
 .PHONY: test test-programs test-long test-sanitized test-slurm

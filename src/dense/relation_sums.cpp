@@ -5,7 +5,6 @@
 #include "espalier/dense/relation_sums.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 
 #include "espalier/base/error.hpp"
@@ -20,10 +19,6 @@ namespace {
 
 constexpr std::int64_t kRowsAtOnce = 32;     // handed to a thread
 constexpr std::int64_t kRowsTogether = 256;  // whose gradients by the coefficients are one sum
-
-int relation_of(const BlockView<Cpu>& block, std::int64_t entry) {
-  return block.relations == nullptr ? 0 : block.relations[entry];
-}
 
 /// The end of the entries that share the relation of entry `begin` of a row that ends at `end`.
 std::int64_t segment_end(const BlockView<Cpu>& block, std::int64_t begin, std::int64_t end) {
@@ -52,7 +47,7 @@ template <class T>
 std::int64_t list_relations(const BlockView<Cpu>& block, std::int64_t v, const Room<T>& room) {
   std::int64_t count = 0;
   for (auto e = block.row_begin(v); e < block.row_end(v); e = segment_end(block, e, block.row_end(v)))
-    room.relations[count++] = relation_of(block, e);
+    room.relations[count++] = block.relation(e);
   return count;
 }
 
@@ -67,7 +62,7 @@ std::int64_t sum_relations(const BlockView<Cpu>& block, ConstMatrixView<T> x, st
     const spmm_rows::Entries entries{block.indices + e, block.has_values() ? block.values + e : nullptr,
                                      end - e, all - e};
     spmm_rows::add_row(entries, spmm_rows::Source<T>{x}, room.sums.data() + count * x.columns, false);
-    room.relations[count] = relation_of(block, e);
+    room.relations[count] = block.relation(e);
     e = end;
   }
   return count;
@@ -104,7 +99,7 @@ void combine_gathered(const Cpu& cpu, const BlockView<Cpu>& block, const Csr<std
     T* const to = dx.row(u);
     std::fill_n(to, dx.columns, T{0});
     for (auto k = transposed.row_begin(u); k < transposed.row_end(u); ++k) {
-      const int relation = relation_of(block, block.indptr[0] + positions[k]);
+      const int relation = block.relation(block.indptr[0] + positions[k]);
       const T value = transposed.has_values() ? static_cast<T>(transposed.values[k]) : T{1};
       for (std::int64_t b = 0; b < a.columns; ++b) {
         const T factor = value * a(relation, b);
@@ -175,7 +170,7 @@ void relation_sums_coefficient_gradient(const Cpu& cpu, const BlockView<Cpu>& bl
 #pragma omp parallel num_threads(cpu.threads) if (parts > 1)
   {
     const Room<T> room(da.rows, da.columns, x.columns);
-    const auto lanes = workspace<struct LaneSums, T>(static_cast<std::size_t>(size * kLanes<T>));
+    const auto lanes = workspace<struct ProductLanes, T>(static_cast<std::size_t>(size * kSumLanes<T>));
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t part = 0; part < parts; ++part) {
       std::ranges::fill(lanes, T{0});
@@ -183,12 +178,10 @@ void relation_sums_coefficient_gradient(const Cpu& cpu, const BlockView<Cpu>& bl
         const auto count = sum_relations(block, x, v, room);
         for (std::int64_t r = 0; r < count; ++r)
           add_products<T>(room.sums.data() + r * x.columns, {dm.row(v), da.columns, x.columns},
-                          lanes.data() + room.relations[r] * da.columns * kLanes<T>);
+                          lanes.data() + room.relations[r] * da.columns * kSumLanes<T>);
       }
-      for (std::int64_t k = 0; k < size; ++k) {
-        const T* const of_sum = lanes.data() + k * kLanes<T>;
-        of_parts[part * size + k] = std::accumulate(of_sum, of_sum + kLanes<T>, T{0});
-      }
+      for (std::int64_t k = 0; k < size; ++k)
+        of_parts[part * size + k] = sum_of_lanes(lanes.data() + k * kSumLanes<T>);
     }
   }
   std::fill_n(da.data, size, T{0});

@@ -12,9 +12,6 @@ namespace {
 
 constexpr std::int64_t kRowsTogether = 64;
 
-__device__ inline int relation_of(const BlockView<Cuda>& block, std::int64_t entry) {
-  return block.relations == nullptr ? 0 : block.relations[entry];
-}
 __device__ inline float value_of(const BlockView<Cuda>& block, std::int64_t entry) {
   return block.values == nullptr ? 1.0f : block.values[entry];
 }
@@ -38,9 +35,9 @@ void relation_sums(const Cuda& cuda, const BlockView<Cuda>& of, ConstMatrixView<
                      for (std::int64_t b = 0; b < a.columns; ++b) to[b * x.columns] = 0;
                      const auto end = block.indptr[v + 1];
                      for (auto e = block.indptr[v]; e < end;) {
-                       const int relation = relation_of(block, e);
+                       const int relation = block.relation(e);
                        T sum = 0;
-                       for (; e < end && relation_of(block, e) == relation; ++e)
+                       for (; e < end && block.relation(e) == relation; ++e)
                          sum += value_of(block, e) * x(block.indices[e], f);
                        for (std::int64_t b = 0; b < a.columns; ++b) to[b * x.columns] += a(relation, b) * sum;
                      }
@@ -60,7 +57,7 @@ void relation_sums_input_gradient(const Cuda& cuda, const BlockView<Cuda>& of,
                    [=] __device__(std::int64_t u, std::int64_t f) {
                      T sum = 0;
                      for (auto k = transposed.indptr[u]; k < transposed.indptr[u + 1]; ++k) {
-                       const int relation = relation_of(block, block.indptr[0] + position[k]);
+                       const int relation = block.relation(block.indptr[0] + position[k]);
                        const T value = value_of(transposed, k);
                        const T* const from = dm.row(transposed.indices[k]) + f;
                        for (std::int64_t b = 0; b < a.columns; ++b)
@@ -86,7 +83,7 @@ void relation_sums_coefficient_gradient(const Cuda& cuda, const BlockView<Cuda>&
         for (auto v = part * kRowsTogether; v < last; ++v) {
           const T* const by_row = dm.row(v) + b * x.columns;
           for (auto e = block.indptr[v]; e < block.indptr[v + 1]; ++e) {
-            if (relation_of(block, e) != relation) continue;
+            if (block.relation(e) != relation) continue;
             const T* const row = x.row(block.indices[e]);
             T product = 0;
             for (std::int64_t f = 0; f < x.columns; ++f) product += row[f] * by_row[f];

@@ -2,28 +2,16 @@
 // the first-level cache, of which many follow one another. A tile of the result stays in vector
 // registers while the rows that make it pass by.
 //
-// An element's sum has one order, whatever the tile, and fused roundings where the machine has
-// them.
+// An element's sum has one order and fused roundings, whatever the tile.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
+#include "dot_products.hpp"
 #include "simd.hpp"
 
 namespace espalier {
-
-template <class T>
-Vector<T> vector_at(const T* from) {
-  Vector<T> loaded;
-  __builtin_memcpy(&loaded, from, sizeof loaded);
-  return loaded;
-}
-
-template <class T>
-void put_vector(const Vector<T>& vector, T* to) {
-  __builtin_memcpy(to, &vector, sizeof vector);
-}
 
 template <class T>
 Vector<T> in_every_lane(T x) {
@@ -71,7 +59,8 @@ void combine_rows(const T* coefficients, const FewRows<const T>& in, T* out) {
   for (; j < columns; ++j)
     for (int o = 0; o < kRows; ++o) {
       T sum = 0;
-      for (std::int64_t i = 0; i < in.count; ++i) sum += coefficients[o * in.count + i] * in.row(i)[j];
+      for (std::int64_t i = 0; i < in.count; ++i)
+        sum = fused_multiply_add(coefficients[o * in.count + i], in.row(i)[j], sum);
       out[o * columns + j] = sum;
     }
 }
@@ -84,27 +73,24 @@ void combine(const T* coefficients, const FewRows<const T>& in, const FewRows<T>
   for (; o < out.count; ++o) combine_rows<T, 1>(coefficients + o * in.count, in, out.row(o));
 }
 
-/// Of dot products, lane by lane; what no vector holds lies in the first lane.
 template <class T, int kOthers>
 void add_products_with(const T* x, const FewRows<const T>& others, std::int64_t first, T* lanes) {
-  Vector<T> sum[kOthers];
-#pragma GCC unroll 8
-  for (int o = 0; o < kOthers; ++o) sum[o] = vector_at(lanes + (first + o) * kLanes<T>);
+  const auto lanes_of = [&](int o) { return lanes + (first + o) * kSumLanes<T>; };
+  LaneSums<T> sums[kOthers];
+#pragma GCC unroll 4
+  for (int o = 0; o < kOthers; ++o) sums[o] = LaneSums<T>::at(lanes_of(o));
   std::int64_t j = 0;
-  for (; j + kLanes<T> <= others.columns; j += kLanes<T>) {
-    const auto of_x = vector_at(x + j);
-#pragma GCC unroll 8
-    for (int o = 0; o < kOthers; ++o)
-      sum[o] = fused_multiply_add(of_x, vector_at(others.row(first + o) + j), sum[o]);
-  }
-  for (; j < others.columns; ++j)
-    for (int o = 0; o < kOthers; ++o) sum[o][0] += x[j] * others.row(first + o)[j];
-#pragma GCC unroll 8
-  for (int o = 0; o < kOthers; ++o) put_vector<T>(sum[o], lanes + (first + o) * kLanes<T>);
+  for (; j + kSumLanes<T> <= others.columns; j += kSumLanes<T>)
+#pragma GCC unroll 4
+    for (int o = 0; o < kOthers; ++o) sums[o].add(x + j, others.row(first + o) + j);
+#pragma GCC unroll 4
+  for (int o = 0; o < kOthers; ++o) sums[o].put(lanes_of(o));
+  for (int o = 0; o < kOthers && j < others.columns; ++o)
+    add_rest(x + j, others.row(first + o) + j, others.columns - j, lanes_of(o));
 }
 
-/// lanes [others][lanes of a vector] += the products of the elements of x with those of each row:
-/// their sum over the lanes is the dot product.
+/// lanes [others][kSumLanes] += the products of the elements of x with those of each row: their sum
+/// over the lanes is the dot product.
 template <class T>
 void add_products(const T* x, const FewRows<const T>& others, T* lanes) {
   std::int64_t o = 0;

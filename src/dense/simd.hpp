@@ -1,9 +1,12 @@
 // One vector register of the machine and its fused multiply-add, under one name on every
 // architecture.
 //
-// The build never contracts a * b + c by itself (design 4.1), so a kernel that wants the fused
-// operation asks for it here. Lanes do not mix: what happens in a lane does not depend on the
-// width, only on whether the machine has the fused operation.
+// The law of width: no result depends on how many lanes a register has, nor on what instructions
+// the machine has besides. So
+//   - lanes do not mix, but in sums over a number of lanes that is a constant (dot_products.hpp);
+//   - the build never contracts a * b + c by itself (design 4.1): a kernel that wants the fused operation
+//     asks for it here, and then for all elements alike, those that fill no register too.
+// tests/dense/width_test compiles what includes this for several widths and compares the bits.
 #pragma once
 
 #if defined(__AVX2__) || defined(__AVX512F__)
@@ -14,17 +17,19 @@
 
 namespace espalier {
 
-#if defined(__AVX512F__)
+#if defined(ESPALIER_VECTOR_BYTES)  // a test compiles other widths than the machine's
+inline constexpr int kVectorBytes = ESPALIER_VECTOR_BYTES;
+#elif defined(__AVX512F__)
 inline constexpr int kVectorBytes = 64;
-inline constexpr int kVectorRegisters = 32;
 #elif defined(__AVX2__)
 inline constexpr int kVectorBytes = 32;
-inline constexpr int kVectorRegisters = 16;
-#elif defined(__aarch64__)
-inline constexpr int kVectorBytes = 16;
-inline constexpr int kVectorRegisters = 32;
 #else
 inline constexpr int kVectorBytes = 16;
+#endif
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr int kVectorRegisters = 32;
+#else
 inline constexpr int kVectorRegisters = 16;
 #endif
 
@@ -47,28 +52,55 @@ struct VectorOf<double> {
 template <class T>
 using Vector = typename VectorOf<T>::type;
 
-/// a * b + c, rounded once where the machine can.
+template <class T>
+Vector<T> vector_at(const T* from) {
+  Vector<T> loaded;
+  __builtin_memcpy(&loaded, from, sizeof loaded);
+  return loaded;
+}
+
+template <class T>
+void put_vector(const Vector<T>& vector, T* to) {
+  __builtin_memcpy(to, &vector, sizeof vector);
+}
+
+/// a * b + c, rounded once: by the machine's instruction, or else by the library, some fifty
+/// times slower.
+template <class T>
+T fused_multiply_add(T a, T b, T c) {
+  if constexpr (sizeof(T) == sizeof(float))
+    return __builtin_fmaf(a, b, c);
+  else
+    return __builtin_fma(a, b, c);
+}
+
+template <class T>
+Vector<T> fused_lane_by_lane(Vector<T> a, Vector<T> b, Vector<T> c) {
+  for (int lane = 0; lane < kLanes<T>; ++lane) c[lane] = fused_multiply_add<T>(a[lane], b[lane], c[lane]);
+  return c;
+}
+
 inline FloatVector fused_multiply_add(FloatVector a, FloatVector b, FloatVector c) {
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(ESPALIER_VECTOR_BYTES)
   return _mm512_fmadd_ps(a, b, c);
-#elif defined(__AVX2__) && defined(__FMA__)
+#elif defined(__AVX2__) && defined(__FMA__) && !defined(ESPALIER_VECTOR_BYTES)
   return _mm256_fmadd_ps(a, b, c);
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(ESPALIER_VECTOR_BYTES)
   return vfmaq_f32(c, a, b);
 #else
-  return a * b + c;
+  return fused_lane_by_lane<float>(a, b, c);
 #endif
 }
 
 inline DoubleVector fused_multiply_add(DoubleVector a, DoubleVector b, DoubleVector c) {
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(ESPALIER_VECTOR_BYTES)
   return _mm512_fmadd_pd(a, b, c);
-#elif defined(__AVX2__) && defined(__FMA__)
+#elif defined(__AVX2__) && defined(__FMA__) && !defined(ESPALIER_VECTOR_BYTES)
   return _mm256_fmadd_pd(a, b, c);
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(ESPALIER_VECTOR_BYTES)
   return vfmaq_f64(c, a, b);
 #else
-  return a * b + c;
+  return fused_lane_by_lane<double>(a, b, c);
 #endif
 }
 

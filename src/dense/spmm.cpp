@@ -11,12 +11,12 @@ namespace {
 
 using spmm_rows::add_row, spmm_rows::Entries, spmm_rows::Source;
 
-constexpr std::int64_t kRowsAtOnce = 32;  // of Y, handed to a thread
+constexpr std::int64_t kRowsOfY = 32;  // handed to a thread
 
 template <class T, class S>
 void multiply(const Cpu& cpu, const BlockView<Cpu>& block, const Source<S>& x, MatrixView<T> y,
               Update update) {
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, kRowsAtOnce) if (block.rows > kRowsAtOnce)
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, kRowsOfY) if (block.rows > kRowsOfY)
   for (std::int64_t i = 0; i < block.rows; ++i) {
     const std::int64_t begin = block.row_begin(i);
     const Entries row{block.indices + begin, block.has_values() ? block.values + begin : nullptr,

@@ -1,6 +1,6 @@
 #include "espalier/nn/activation.hpp"
 
-#include "espalier/base/exponential.hpp"
+#include "espalier/base/elementary.hpp"
 #include "row_sum.hpp"
 
 namespace espalier {

@@ -1,7 +1,7 @@
 #include "espalier/nn/activation.hpp"
 
 #include "device_row_sum.hpp"
-#include "espalier/base/exponential.hpp"
+#include "espalier/base/elementary.hpp"
 
 namespace espalier {
 

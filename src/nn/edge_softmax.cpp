@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "edge_softmax_rules.hpp"
-#include "espalier/base/exponential.hpp"
+#include "espalier/base/elementary.hpp"
 #include "espalier/base/workspace.hpp"
 #include "espalier/dense/column_sums.hpp"
 

@@ -2,7 +2,7 @@
 // threads of a warp read neighbouring elements of the rows that are gathered.
 #include "edge_softmax_rules.hpp"
 #include "espalier/base/device_array.hpp"
-#include "espalier/base/exponential.hpp"
+#include "espalier/base/elementary.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/dense/device_column_sums.hpp"
 

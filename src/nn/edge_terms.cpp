@@ -9,10 +9,6 @@ namespace espalier {
 
 namespace {
 
-std::int64_t relation_of(const BlockView<Cpu>& block, std::int64_t entry) {
-  return block.relations == nullptr ? 0 : block.relations[block.indptr[0] + entry];
-}
-
 /// The row of the numbers of an entry.
 std::int64_t numbers_at(const BlockView<Cpu>& block, std::int64_t entry, EntryNumbers form) {
   if (form == EntryNumbers::kAlone) return entry;
@@ -37,7 +33,7 @@ void add_edge_terms(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>
   for (std::int64_t k = 0; k < edges.count; ++k) {
     const std::int64_t entry = edges.entries[k];
     T* const to = scores.row(numbers_at(block, entry, form));
-    const auto first = relation_of(block, entry) * heads;
+    const auto first = block.relation(block.indptr[0] + entry) * heads;
     for (std::int64_t h = 0; h < heads; ++h)
       to[h] += product_with_features(edges.rows + k * edges.width, u.row(first + h), edges.width);
   }
@@ -52,7 +48,7 @@ void edge_terms_backward(const Cpu& cpu, const BlockView<Cpu>& block, const Matr
   sum_over_rows(cpu, edges.count, sums, [&](std::int64_t k, double* sum) {
     const std::int64_t entry = edges.entries[k];
     const T* const by = dscores.row(numbers_at(block, entry, form));
-    double* const to = sum + relation_of(block, entry) * heads * edges.width;
+    double* const to = sum + block.relation(block.indptr[0] + entry) * heads * edges.width;
     const float* const features = edges.rows + k * edges.width;
     for (std::int64_t h = 0; h < heads; ++h)
       for (std::int64_t j = 0; j < edges.width; ++j)

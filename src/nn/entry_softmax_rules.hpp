@@ -3,7 +3,7 @@
 #pragma once
 
 #include "edge_softmax_rules.hpp"
-#include "espalier/base/exponential.hpp"
+#include "espalier/base/elementary.hpp"
 
 namespace espalier {
 

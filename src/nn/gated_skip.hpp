@@ -1,8 +1,7 @@
 // A mean of two rows, weighed by a gate that is learned: z_i = g y_i + (1 - g) x_i, g = sigmoid(s).
 #pragma once
 
-#include <cmath>
-
+#include "espalier/base/elementary.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/dense/matrix.hpp"
@@ -11,7 +10,8 @@ namespace espalier {
 
 template <class T>
 ESPALIER_HD inline T gate_of(T s) {
-  return T{1} / (T{1} + std::exp(-s));
+  const T e = exp_of_nonpositive(s < T{0} ? s : -s);
+  return (s < T{0} ? e : T{1}) / (T{1} + e);
 }
 
 /// z += g y + (1 - g) x, all of one shape; the gate's s is row `gate` of skip [gates, 1].

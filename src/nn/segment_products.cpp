@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "../dense/simd.hpp"
+#include "../dense/dot_products.hpp"
 #include "espalier/base/workspace.hpp"
 #include "espalier/dense/column_sums.hpp"
 
@@ -21,28 +21,6 @@ std::int64_t source_of(const BlockView<Cpu>& block, std::int64_t entry) {
 /// Where head h reads a row of `columns` numbers.
 std::int64_t part(std::int64_t columns, std::int64_t width, std::int64_t h) {
   return columns == width ? 0 : h * width;
-}
-
-/// The product of two vectors: four sums of lanes, then those in order.
-template <class T>
-T dot(const T* a, const T* b, std::int64_t width) {
-  constexpr int kSums = 4;
-  Vector<T> sums[kSums] = {}, x, y;
-  const auto add = [&](std::int64_t j, int k) {
-    __builtin_memcpy(&x, a + j, sizeof x);
-    __builtin_memcpy(&y, b + j, sizeof y);
-    sums[k] = fused_multiply_add(x, y, sums[k]);
-  };
-  std::int64_t j = 0;
-  for (; j + kSums * kLanes<T> <= width; j += kSums * kLanes<T>)
-#pragma GCC unroll 4
-    for (int k = 0; k < kSums; ++k) add(j + k * kLanes<T>, k);
-  for (; j + kLanes<T> <= width; j += kLanes<T>) add(j, 0);
-  const Vector<T> together = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  T sum = 0;
-  for (int lane = 0; lane < kLanes<T>; ++lane) sum += together[lane];
-  for (; j < width; ++j) sum += a[j] * b[j];
-  return sum;
 }
 
 template <class T>

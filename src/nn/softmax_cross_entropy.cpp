@@ -1,8 +1,8 @@
 #include "espalier/nn/softmax_cross_entropy.hpp"
 
 #include <algorithm>
-#include <cmath>
 
+#include "espalier/base/elementary.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/workspace.hpp"
 
@@ -16,10 +16,10 @@ double loss_of_row(const T* logits, std::int64_t classes, std::int32_t label, do
   const auto largest = static_cast<double>(*std::max_element(logits, logits + classes));
   double sum = 0;
   for (std::int64_t j = 0; j < classes; ++j)
-    sum += exponentials[j] = std::exp(static_cast<double>(logits[j]) - largest);
+    sum += exponentials[j] = exp_of_nonpositive(static_cast<double>(logits[j]) - largest);
   for (std::int64_t j = 0; j < classes; ++j)
     gradient[j] = static_cast<T>(scale * (exponentials[j] / sum - (j == label ? 1.0 : 0.0)));
-  return std::log(sum) + largest - static_cast<double>(logits[label]);
+  return log_of_positive(sum) + largest - static_cast<double>(logits[label]);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "device_loss_sum.hpp"
 #include "espalier/base/device_array.hpp"
+#include "espalier/base/elementary.hpp"
 #include "espalier/base/launch.hpp"
 
 namespace espalier {
@@ -31,12 +32,14 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
   for (std::int64_t j = lane; j < classes; j += kWarp) most = most < z[j] ? z[j] : most;
   const auto largest = static_cast<double>(over_warp(most, [](float a, float b) { return a < b ? b : a; }));
   double sum = 0;
-  for (std::int64_t j = lane; j < classes; j += kWarp) sum += exp(static_cast<double>(z[j]) - largest);
+  for (std::int64_t j = lane; j < classes; j += kWarp)
+    sum += exp_of_nonpositive(static_cast<double>(z[j]) - largest);
   sum = over_warp(sum, [](double a, double b) { return a + b; });
   for (std::int64_t j = lane; j < classes; j += kWarp)
-    d[j] = static_cast<float>(scale *
-                              (exp(static_cast<double>(z[j]) - largest) / sum - (j == label ? 1.0 : 0.0)));
-  if (lane == 0) losses[row] = label < classes ? log(sum) + largest - static_cast<double>(z[label]) : NAN;
+    d[j] = static_cast<float>(
+        scale * (exp_of_nonpositive(static_cast<double>(z[j]) - largest) / sum - (j == label ? 1.0 : 0.0)));
+  if (lane == 0)
+    losses[row] = label < classes ? log_of_positive(sum) + largest - static_cast<double>(z[label]) : NAN;
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "espalier/nn/weighted_cross_entropy.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
+#include "espalier/base/elementary.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/workspace.hpp"
 
@@ -24,8 +24,8 @@ double loss_of_row(const Smoothed& shape, const T* logits, std::int32_t label, d
   const auto largest = static_cast<double>(*std::max_element(logits, logits + classes));
   double sum = 0, loss = 0;
   for (std::int64_t j = 0; j < classes; ++j)
-    sum += exponentials[j] = std::exp(static_cast<double>(logits[j]) - largest);
-  const double log_sum = std::log(sum) + largest;
+    sum += exponentials[j] = exp_of_nonpositive(static_cast<double>(logits[j]) - largest);
+  const double log_sum = log_of_positive(sum) + largest;
   for (std::int64_t j = 0; j < classes; ++j) {
     const double weight = shape.weights[j];
     loss += weighted_loss(weight, j == label, log_sum - static_cast<double>(logits[j]), shape.smoothing,

@@ -4,6 +4,7 @@
 
 #include "device_loss_sum.hpp"
 #include "espalier/base/device_array.hpp"
+#include "espalier/base/elementary.hpp"
 
 namespace espalier {
 
@@ -32,19 +33,20 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
   const auto largest = static_cast<double>(over_warp(most, [](float a, float b) { return a < b ? b : a; }));
   double sum = 0, total = 0;
   for (std::int64_t j = lane; j < classes; j += kWarp) {
-    sum += exp(static_cast<double>(z[j]) - largest);
+    sum += exp_of_nonpositive(static_cast<double>(z[j]) - largest);
     total += weights[j];
   }
   sum = over_warp(sum, add);
   total = over_warp(total, add);
-  const double log_sum = log(sum) + largest, share = smoothing / static_cast<double>(classes);
+  const double log_sum = log_of_positive(sum) + largest, share = smoothing / static_cast<double>(classes);
   const double of_label = weights[label];
   double loss = 0;
   for (std::int64_t j = lane; j < classes; j += kWarp) {
     const auto logit = static_cast<double>(z[j]);
     loss += weighted_loss(weights[j], j == label, log_sum - logit, smoothing, share);
-    d[j] = static_cast<float>(scale * weighted_gradient(weights[j], j == label, exp(logit - largest) / sum,
-                                                        of_label, total, smoothing, share));
+    d[j] = static_cast<float>(scale * weighted_gradient(weights[j], j == label,
+                                                        exp_of_nonpositive(logit - largest) / sum, of_label,
+                                                        total, smoothing, share));
   }
   loss = over_warp(loss, add);
   if (lane == 0) losses[row] = loss;

@@ -20,16 +20,13 @@ struct HashedBlock {
   std::uint64_t of_layer;
 };
 
-__device__ std::uint64_t relation_of(const BlockView<Cuda>& block, std::int64_t k) {
-  return block.relations == nullptr ? 0 : block.relations[k];
-}
-
 __device__ std::uint64_t sum_of_row(const HashedBlock& of, std::int64_t row, int lane) {
   const auto of_row = absorb(of.of_layer, of.vertices[row]);
   const auto end = of.block.indptr[row + 1];
   std::uint64_t sum = 0;
   for (auto k = of.block.indptr[row] + lane; k < end; k += kRowLanes)
-    sum += finish_edge(with_source(of_row, of.vertices[of.block.indices[k]], relation_of(of.block, k)),
+    sum += finish_edge(with_source(of_row, of.vertices[of.block.indices[k]],
+                                   static_cast<std::uint64_t>(of.block.relation(k))),
                        __float_as_uint(of.block.values[k]));
   return sum;
 }

@@ -9,10 +9,6 @@ namespace espalier {
 
 namespace {
 
-int relation_of(const BlockView<Cpu>& block, std::int64_t entry) {
-  return block.relations == nullptr ? 0 : block.relations[entry];
-}
-
 /// Calls use(row, relation, begin, end) for each segment, row by row; entries counted from
 /// the first.
 template <class Use>
@@ -21,8 +17,8 @@ void for_each_segment(const BlockView<Cpu>& block, const Use& use) {
   for (std::int64_t row = 0; row < block.rows; ++row)
     for (auto e = block.row_begin(row); e < block.row_end(row);) {
       const auto begin = e;
-      const int relation = relation_of(block, e);
-      while (e < block.row_end(row) && relation_of(block, e) == relation) ++e;
+      const int relation = block.relation(e);
+      while (e < block.row_end(row) && block.relation(e) == relation) ++e;
       use(static_cast<std::int32_t>(row), static_cast<std::size_t>(relation),
           static_cast<std::int32_t>(begin - base), static_cast<std::int32_t>(e - base));
     }
@@ -60,7 +56,7 @@ void order_by_source(const Cpu&, const BlockView<Cpu>& block, const Buffer<std::
   auto next = segments.first_entry;
   for (const auto position : positions)
     order[static_cast<std::size_t>(
-        next[static_cast<std::size_t>(relation_of(block, block.indptr[0] + position))]++)] =
+        next[static_cast<std::size_t>(block.relation(block.indptr[0] + position))]++)] =
         static_cast<std::int32_t>(position);
 }
 

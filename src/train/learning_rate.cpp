@@ -1,9 +1,8 @@
 #include "espalier/train/learning_rate.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
+#include "espalier/base/elementary.hpp"
 #include "espalier/base/error.hpp"
 
 namespace espalier {
@@ -13,11 +12,11 @@ double learning_rate(const LearningRateSchedule& s, std::int64_t epoch) {
   const std::int64_t t = epoch - s.warmup;
   if (s.kind == "constant") return s.base;
   if (s.kind == "step")
-    return s.base * std::pow(s.factor, static_cast<double>(t / std::max<std::int64_t>(s.every, 1)));
+    return s.base * power_of(s.factor, t / std::max<std::int64_t>(s.every, 1));
   if (s.kind == "cosine") {
     const auto length = static_cast<double>(std::max<std::int64_t>(s.epochs - s.warmup, 1));
     const double progress = std::min(static_cast<double>(t) / length, 1.0);
-    return s.minimum + (s.base - s.minimum) * (1 + std::cos(std::numbers::pi * progress)) / 2;
+    return s.minimum + (s.base - s.minimum) * (1 + cosine_of_turn(progress)) / 2;
   }
   usage_error("lr_schedule \"{}\" is not one of constant, step, cosine", s.kind);
 }

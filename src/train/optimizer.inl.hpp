@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 
+#include "espalier/base/elementary.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/train/optimizer.hpp"
@@ -96,8 +97,8 @@ void Optimizer<T, Space>::step(const Space& space, double learning_rate,
   ESPALIER_CHECK(gradients.size() == parameters.size(), "{} gradients for {} parameters", gradients.size(),
                  parameters.size());
   ++steps_;
-  const double correction1 = 1 - std::pow(options_.beta1, static_cast<double>(steps_));
-  const double correction2 = 1 - std::pow(options_.beta2, static_cast<double>(steps_));
+  const double correction1 = 1 - power_of(options_.beta1, steps_);
+  const double correction2 = 1 - power_of(options_.beta2, steps_);
   std::vector<TensorUpdate<T, SgdStep<T>>> by_sgd;
   std::vector<TensorUpdate<T, AdamStep<T>>> by_adam;
   for (std::size_t k = 0; k < parameters.size(); ++k) {

@@ -7,10 +7,10 @@
 // overflows. A label that is neither 0 nor 1 is unknown: loss 0 and gradient 0.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <span>
 
+#include "espalier/base/elementary.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/dense/matrix.hpp"
@@ -24,9 +24,9 @@ struct LabelLoss {
 /// Of one logit and one label.
 ESPALIER_HD inline LabelLoss label_loss(double logit, std::uint8_t label) {
   if (label > 1) return {};
-  const double exponential = std::exp(-std::fabs(logit));  // in (0, 1]
+  const double exponential = exp_of_nonpositive(logit < 0 ? logit : -logit);  // in (0, 1]
   const double sigmoid = (logit < 0 ? exponential : 1.0) / (1.0 + exponential);
-  return {(logit > 0 ? logit : 0.0) - (label == 1 ? logit : 0.0) + std::log1p(exponential),
+  return {(logit > 0 ? logit : 0.0) - (label == 1 ? logit : 0.0) + log1p_of_fraction(exponential),
           sigmoid - (label == 1 ? 1.0 : 0.0)};
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "espalier/base/execution.hpp"
+#include "espalier/base/host_device.hpp"
 
 namespace espalier {
 
@@ -121,6 +122,8 @@ struct BlockView {
 
   std::int64_t entries() const { return entry_count; }
   bool has_values() const { return values != nullptr; }
+  /// Of the entry at that place of `indices`.
+  ESPALIER_HD int relation(std::int64_t entry) const { return relations == nullptr ? 0 : relations[entry]; }
 
   // Where a row lies, on the CPU.
   std::int64_t row_begin(std::int64_t row) const requires std::is_same_v<Space, Cpu> { return indptr[row]; }

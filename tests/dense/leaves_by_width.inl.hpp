@@ -1,0 +1,157 @@
+// What the operations that work in vector registers give, on shapes below, beside and above a
+// register of any machine. Compiled for several widths, each with all of espalier under
+// another name.
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "dense/relation_sums_cases.hpp"
+#include "espalier/base/half.hpp"
+#include "espalier/dense/gemm.hpp"
+#include "espalier/dense/relation_sums.hpp"
+#include "espalier/dense/spmm.hpp"
+#include "espalier/nn/dropout.hpp"
+#include "espalier/sparse/transpose.hpp"
+#include "nn/segment_products_cases.hpp"
+
+namespace espalier {
+namespace {
+
+using Digests = std::map<std::string, std::uint64_t>;
+
+/// FNV-1a over the bits of all numbers.
+template <class T>
+std::uint64_t digest_of(const Matrix<T>& m) {
+  std::uint64_t digest = 14695981039346656037u;
+  for (const T x : m.data) {
+    std::uint64_t bits = 0;
+    __builtin_memcpy(&bits, &x, sizeof x);
+    digest = (digest ^ bits) * 1099511628211u;
+  }
+  return digest;
+}
+
+constexpr std::int64_t kWidths[] = {1,  2,  3,  4,  5,  7,  8,  9,  12,  15,  16,  17,
+                                    24, 31, 32, 33, 48, 63, 64, 65, 100, 128, 130, 256};
+
+template <class T>
+std::string name_of(const char* operation, std::int64_t columns) {
+  return std::string(operation) + (sizeof(T) == 4 ? ", float, " : ", double, ") + std::to_string(columns) +
+         " columns";
+}
+
+template <class T>
+void add_gemms(Digests& digests) {
+  std::mt19937_64 random(1);
+  const Cpu cpu{1};
+  for (const std::int64_t n : kWidths) {
+    const auto a = random_matrix<T>(19, n, random), b = random_matrix<T>(n, n + 3, random),
+               d = random_matrix<T>(19, n, random);
+    auto c = random_matrix<T>(19, n + 3, random), nt = random_matrix<T>(19, 19, random),
+         tn = random_matrix<T>(n, n, random);
+    gemm<T>(cpu, a, b, c, Update::kAccumulate);
+    gemm_nt<T>(cpu, a, d, nt, Update::kAccumulate);
+    gemm_tn<T>(cpu, a, d, tn, Update::kAccumulate);
+    digests[name_of<T>("gemm", n)] = digest_of(c);
+    digests[name_of<T>("gemm_nt", n)] = digest_of(nt);
+    digests[name_of<T>("gemm_tn", n)] = digest_of(tn);
+  }
+}
+
+template <class T>
+void add_sparse_products(Digests& digests) {
+  std::mt19937_64 random(2);
+  const Cpu cpu{1};
+  for (const std::int64_t n : kWidths) {
+    const auto block = random_block_matrix(30, 50, 20, random);
+    const auto x = random_matrix<T>(50, n, random);
+    auto y = random_matrix<T>(30, n, random);
+    spmm<T>(cpu, block, x, y, Update::kAccumulate);
+    digests[name_of<T>("spmm", n)] = digest_of(y);
+  }
+}
+
+void add_gathered_halves(Digests& digests) {
+  std::mt19937_64 random(3);
+  const Cpu cpu{1};
+  for (const std::int64_t n : kWidths) {
+    const auto block = random_block_matrix(30, 50, 20, random);
+    Matrix<Half> x(60, n);
+    for (auto& half : x.data)
+      half = {static_cast<std::uint16_t>(random() & 0xbbff)};  // no infinities, small ones too
+    std::vector<std::int64_t> ids(50);
+    for (auto& id : ids) id = static_cast<std::int64_t>(random() % 60);
+    auto y = random_matrix<float>(30, n, random);
+    spmm_gathered<Half>(cpu, block, ids, x, y, Update::kAccumulate);
+    digests[name_of<float>("spmm_gathered of halves", n)] = digest_of(y);
+  }
+}
+
+template <class T>
+void add_relation_sums(Digests& digests) {
+  std::mt19937_64 random(4);
+  const Cpu cpu{1};
+  for (const std::int64_t n : kWidths)
+    for (const std::int64_t bases : {1, 3, 6}) {
+      const RelationCase<T> c(random_block_matrix(300, 50, 12, random), n, 7, bases, random);
+      RelationResults<T> r(c);
+      Block transposed;
+      Buffer<std::int64_t> positions;
+      Matrix<T> gradients;
+      Buffer<std::int32_t> numbers;
+      transpose(cpu, c.view(), transposed, &positions);
+      relation_sums<T>(cpu, c.view(), c.a, c.x, r.m);
+      relation_sums_input_gradient<T>(cpu, c.view(), transposed, positions, c.a, c.dm, {gradients, numbers},
+                                      r.dx);
+      relation_sums_coefficient_gradient<T>(cpu, c.view(), c.x, c.dm, r.da);
+      const auto of_bases = ", " + std::to_string(bases) + " bases";
+      digests[name_of<T>("relation_sums", n) + of_bases] = digest_of(r.m);
+      digests[name_of<T>("relation_sums_input_gradient", n) + of_bases] = digest_of(r.dx);
+      digests[name_of<T>("relation_sums_coefficient_gradient", n) + of_bases] = digest_of(r.da);
+    }
+}
+
+template <class T>
+void add_segment_products(Digests& digests) {
+  std::mt19937_64 random(5);
+  const Cpu cpu{1};
+  for (const std::int64_t width : kWidths) {
+    const SegmentCase<T> c(random_block_matrix(40, 50, 20, random), 2, width, 5, false, random);
+    const auto results = by_segments<T>(
+        cpu, c, c.view(), [](const Matrix<T>& m) { return m; }, [](const Matrix<T>& m) { return m; },
+        [](const RelationSegments& segments) { return std::pair(segments.begins, segments.rows); });
+    digests[name_of<T>("sum_segments", width)] = digest_of(results.summed);
+    digests[name_of<T>("segment_dots", width)] = digest_of(results.dots);
+    digests[name_of<T>("add_to_sources", width)] = digest_of(results.sources);
+    digests[name_of<T>("sum_relation", width)] = digest_of(results.totals);
+  }
+}
+
+template <class T>
+void add_dropouts(Digests& digests) {
+  std::mt19937_64 random(6);
+  const Cpu cpu{1};
+  const RandomStream stream{};
+  for (const std::int64_t n : kWidths) {
+    auto h = random_matrix<T>(20, n, random), gradient = random_matrix<T>(20, n, random);
+    relu_dropout<T>(cpu, stream, 0.3, h);
+    relu_dropout_backward<T>(cpu, 0.3, h, gradient);
+    digests[name_of<T>("relu_dropout", n)] = digest_of(h);
+    digests[name_of<T>("relu_dropout_backward", n)] = digest_of(gradient);
+  }
+}
+
+Digests digests_of_leaves() {
+  Digests digests;
+  add_gemms<float>(digests), add_gemms<double>(digests);
+  add_sparse_products<float>(digests), add_sparse_products<double>(digests);
+  add_gathered_halves(digests);
+  add_relation_sums<float>(digests), add_relation_sums<double>(digests);
+  add_segment_products<float>(digests), add_segment_products<double>(digests);
+  add_dropouts<float>(digests), add_dropouts<double>(digests);
+  return digests;
+}
+
+}  // namespace
+}  // namespace espalier
