@@ -211,7 +211,7 @@ const std::map<std::string, Words>& words() {
         "same bits for every number of ranks and threads, every instruction set, compiler and MPI library; "
         "on "
         "GPUs losses to\n"
-        "3 digits, all else to the bit. Lines are in the order in which they build on each other: the first "
+        "4 digits, all else to the bit. Lines are in the order in which they build on each other: the first "
         "that differs names\n"
         "the fault. Exit code 1: something differs."}},
       {"help",

@@ -78,7 +78,8 @@ void Output::make_closable() {
 void Output::require(bool good, const std::string& what) {
   try {
     agree(comm_, [&] {
-      if (!good) usage_error("cannot write {} of {}: {}; is the disk full?", what, destination_.file.path, reason());
+      if (!good)
+        usage_error("cannot write {} of {}: {}; is the disk full?", what, destination_.file.path, reason());
     });
   } catch (const UserError&) {
     failed_ = true;
