@@ -8,7 +8,9 @@
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/mix.hpp"
+#include "espalier/base/output_file.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/nn/layer.hpp"
 #include "verify_leaves.hpp"
@@ -87,6 +89,10 @@ void verify_command(const Communicator& world, const VerifyArguments& arguments)
   if (const auto c = arguments.replication; c > 0 && world.size() % c != 0)
     usage_error("--replication {} does not divide the number of ranks, {}; choose a divisor of {}", c,
                 world.size(), world.size());
+  agree(world, [&] {
+    if (world.rank() == 0 && !arguments.folder.empty())
+      check_output(arguments.folder + "/espalier-verify.h5");
+  });
   const auto config = verify_config(arguments, 1, {});
   const auto node = place_on_node(world);
   const auto device = choose_device(world, node, config);

@@ -203,8 +203,9 @@ class CheckpointInFolder {
       write_checkpoint(world_, checkpoint, path_);
     } catch (const UserError& error) {
       usage_error(
-          "--folder: {}; name a folder that all ranks can write to, or leave it out: then nothing is written",
-          error.what());
+          "--folder: cannot write {}: {}; name a folder that all ranks can write to, or leave it out: then "
+          "nothing is written",
+          path_, error.what());
     }
     return read_checkpoint(world_, path_).state;
   }
