@@ -1,10 +1,7 @@
 // Lines go from the base upwards, so that the first that differs names the fault.
 //
-// The table of expected values, verify_values.inl.hpp, is written by
-//
-//     build/cpu/espalier -q verify --print-values > src/app/verify_values.inl.hpp
-//
-// Values do not depend on ranks, grid, schedule, threads, instruction set, compiler or MPI library.
+// The table of expected values, verify_values.inl.hpp, is written by `make verify-values`. Values
+// do not depend on ranks, grid, schedule, threads, instruction set, compiler or MPI library.
 // Printing them anew is right where a change was meant to change results (another random number,
 // another order of a sum, another layer), which CHANGELOG.md then says; never because a machine
 // disagrees: that is what the command is for.
@@ -126,7 +123,7 @@ void VerifyLines::finish() const {
                     fmt::format("{} of {} lines differ; the first, {}, most likely means: {}", differing_,
                                 lines_, first_, meaning_));
   if (!prints_values_) return log::info("{} lines, all as expected", lines_);
-  std::string table = "// espalier verify --print-values; verify_lines.cpp says when. clang-format off\n";
+  std::string table = "// make verify-values; verify_lines.cpp says when.\n/* clang-format off */\n";
   for (const auto& [key, value] : values_) table += fmt::format("{{\"{}\", \"{}\"}},\n", key, value);
   if (world_.rank() == 0) log::print(table);
 }

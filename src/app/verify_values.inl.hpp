@@ -1,4 +1,5 @@
-// espalier verify --print-values; verify_lines.cpp says when. clang-format off
+// make verify-values; verify_lines.cpp says when.
+/* clang-format off */
 {"functions exp, log, sqrt, pow, cos, erf", "d242547045b31799"},
 {"numbers random", "53d1954a32275abe"},
 {"numbers half precision", "49268a69d8f0f848"},
