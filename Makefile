@@ -101,6 +101,9 @@ run: all  ## train a 3-layer GraphSAGE on a real graph, on 4 ranks (RANKS=n to c
 run-typed: all  ## the same with R-GCN on a graph of 4 vertex types and 22 relations
 	@bash scripts/run_example.sh $(PROGRAM) $(RANKS) typed
 
+verify-values: $(PROGRAM)  ## write anew what `espalier verify` expects, after a change of results that was meant (src/app/verify_lines.cpp)
+	@$(PROGRAM) -q verify --device cpu --print-values > $(BUILD)/verify_values && mv $(BUILD)/verify_values src/app/verify_values.inl.hpp
+
 check: check-format check-width check-rooms lint  ## format, width of comments, rooms, lint
 
 check-format:  ## is every source formatted by .clang-format?
@@ -128,4 +131,4 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 -include $(OBJECTS:.o=.d) $(BUILD)/obj/app/main.cpp.d
-.PHONY: all deps status run run-typed check check-format check-width check-rooms lint format clean help
+.PHONY: all deps status run run-typed verify-values check check-format check-width check-rooms lint format clean help

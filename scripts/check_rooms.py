@@ -5,7 +5,7 @@ A file of room R (include/espalier/R, src/R) may include headers of R and of roo
 only app/ may test whether CUDA was built; only base/ and comm/ have types of their own for GPUs (Device...), as what composes
 leaves is one template for all spaces; every folder is a room; a file name stands in one room; the table of keys
 (base/config_keys.cpp) is the only list of keys: no other file names more than two, nor compares how a key begins.
-Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only .cpp files include: by that the
+Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only these and .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
 
 What a job is refused for stands in one table, src/app/job_check.cpp: in the rooms where jobs run no other file may ask the checks
@@ -85,8 +85,9 @@ def hides_cuda(path, line):
     """Does a line of a header make those that include it depend on whether CUDA was built, unseen?"""
     if path.suffix == ".cpp" or path.suffix.startswith(".cu"):
         return False
-    tests = TESTS_CUDA.search(line) and not path.name.endswith("_on_gpu.hpp")
-    return tests or re.match(r'\s*#\s*include\s+".*_on_gpu\.hpp"', line)
+    if path.name.endswith("_on_gpu.hpp"):
+        return False
+    return TESTS_CUDA.search(line) or re.match(r'\s*#\s*include\s+".*_on_gpu\.hpp"', line)
 
 
 def main():

@@ -12,6 +12,9 @@
 
 namespace espalier {
 
+class GraphFile;
+struct Order;
+
 /// The largest number of ranks that `info` and `plan` speak of.
 inline constexpr std::int64_t kMostRanks = 1 << 20;
 
@@ -76,6 +79,8 @@ struct PartitionArguments {
   double stall_minutes = 0;
 };
 void partition_command(const Communicator& world, const PartitionArguments& arguments);
+/// Collective. The order that the options ask for, whole on every rank; nothing is written.
+Order make_order(const Communicator& world, const GraphFile& file, const PartitionArguments& arguments);
 /// The ways to make an order, a line each.
 std::string order_methods_in_words();
 
@@ -111,6 +116,14 @@ struct CalibrateArguments {
   std::string name;
 };
 void calibrate_command(const Communicator& world, const CalibrateArguments& arguments);
+
+struct VerifyArguments {
+  std::string device = "auto";   ///< as run.device
+  std::int64_t replication = 0;  ///< c of the grid; 0: each that divides the number of ranks
+  std::string folder;            ///< where a checkpoint may be written to; empty: none is
+  bool print_values = false;     ///< the table of verify_values.inl.hpp, as this program finds it
+};
+void verify_command(const Communicator& world, const VerifyArguments& arguments);
 
 struct InferArguments {
   JobArguments job;

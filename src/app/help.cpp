@@ -200,6 +200,20 @@ const std::map<std::string, Words>& words() {
        {"measure this machine for `espalier plan`",
         "Example:\n  mpirun -np 2 espalier calibrate -o machine.toml\n\n"
         "Run it as a job will run: so many ranks on a node, with as many threads each (OMP_NUM_THREADS)."}},
+      {"verify",
+       {"compute what is known, and say whether this machine agrees",
+        "Examples:\n  espalier verify\n  mpirun -np 4 espalier verify --device cuda\n\n"
+        "Half a minute, without a file: a graph made in memory, every sampler by every schedule and grid of "
+        "so "
+        "many ranks,\n"
+        "every kind of layer, what stands around them, a restart. What comes out is compared with what is "
+        "compiled in: the\n"
+        "same bits for every number of ranks and threads, every instruction set, compiler and MPI library; "
+        "on "
+        "GPUs losses to\n"
+        "4 digits, all else to the bit. Lines are in the order in which they build on each other: the first "
+        "that differs names\n"
+        "the fault. Exit code 1: something differs."}},
       {"help",
        {"explain a command, or the keys of an input file (help config)", "Example:\n  espalier help train"}},
       {"version", {"print the version", "Example:\n  espalier version"}}};

@@ -136,7 +136,7 @@ std::int64_t evaluation_memory(const Job& job) {
 }
 
 Job open_job(const Communicator& world, const Config& config, JobKind kind,
-             std::optional<std::int64_t> classes, bool judges) {
+             std::optional<std::int64_t> classes, bool judges, const InMemory* memory) {
   Job job;
   set_memory_advice(
       "use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or model.hidden");
@@ -153,7 +153,8 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   job.samples_ahead = kind == JobKind::kTrain && config.run.overlap && threads_may_communicate();
 
   note_activity("opening the graph file");
-  job.file = std::make_unique<GraphFile>(world, config.graph.file, view_of(config));
+  job.file = memory ? std::make_unique<GraphFile>(world, config.graph.file, memory->graph, view_of(config))
+                    : std::make_unique<GraphFile>(world, config.graph.file, view_of(config));
   job.graph = job.file->info();
   if (classes) job.graph.classes = *classes;
   name_target(job.graph, job.config);
@@ -165,7 +166,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
                     .file = job.file.get(),
                     .graph = &job.graph};
   check_job(Moment::kGraph, facts);
-  const auto order = read_job_order(world, config, *job.file);
+  const auto order = memory && memory->order ? *memory->order : read_job_order(world, config, *job.file);
   if (order) job.owners.order = order->info;
   const auto replication =
       config.grid.replication.value.value_or(automatic_replication(size_of(job, world.size())));

@@ -100,11 +100,18 @@ bool sees_relations(const Config& config);
 /// grid.topology.
 Topology topology_of(const Config& config);
 
+/// What a job reads where it lies in each rank's memory, not in files.
+struct InMemory {
+  hdf5::WrittenBytes& graph;
+  const Order* order = nullptr;  ///< null: the config's
+};
+
 /// Collective. Opens the graph, resolves what "auto" stands for, and checks the job (check_job).
 /// Writes nothing. `classes`: of the network, where the graph does not say how many there are;
-/// `judges`: will an inference be compared with labels?
+/// `judges`: will an inference be compared with labels? `memory`: null where the config's files
+/// are meant.
 Job open_job(const Communicator& world, const Config& config, JobKind kind,
-             std::optional<std::int64_t> classes = {}, bool judges = false);
+             std::optional<std::int64_t> classes = {}, bool judges = false, const InMemory* memory = nullptr);
 
 /// The matrix of the job (model_matrix). Collective.
 template <class Index>

@@ -41,6 +41,7 @@ struct Arguments {
   InferArguments infer;
   PlanArguments plan;
   CalibrateArguments calibrate;
+  VerifyArguments verify;
   std::string help_topic;
   bool verbose = false;
   bool quiet = false;
@@ -261,6 +262,20 @@ void add_calibrate(CLI::App& app, CalibrateArguments& a, Action& action) {
       [&action, &a] { action = [&a](const Communicator& world) { calibrate_command(world, a); }; });
 }
 
+void add_verify(CLI::App& app, VerifyArguments& a, Action& action) {
+  auto* verify = add_command(app, "verify");
+  verify->add_option("--device", a.device, "auto, cpu or cuda, as run.device")->capture_default_str();
+  add_whole_number(*verify, "--replication", a.replication, {1, kMostRanks},
+                   "copies of each block row (each number that divides the ranks)");
+  verify->add_option(
+      "--folder", a.folder,
+      "go on from a checkpoint in this folder, which all ranks see, and remove it; else nothing is "
+      "written");
+  verify->add_flag("--print-values", a.print_values,
+                   "print what was found as the table of expected values, for a change that was meant");
+  verify->callback([&action, &a] { action = [&a](const Communicator& world) { verify_command(world, a); }; });
+}
+
 void add_help(CLI::App& app, std::string& topic, const std::string& overview, Action& action) {
   auto* help = add_command(app, "help");
   help->add_option("COMMAND", topic, "a command, or config");
@@ -314,6 +329,7 @@ int run(const Communicator& world, int argc, char** argv) {
   add_infer(app, arguments.infer, action);
   add_plan(app, arguments.plan, action);
   add_calibrate(app, arguments.calibrate, action);
+  add_verify(app, arguments.verify, action);
   add_help(app, arguments.help_topic, overview, action);
   add_command(app, "version")->callback([&action] {
     action = [](const Communicator&) { log::info("espalier {}", kVersion); };

@@ -106,7 +106,26 @@ OrderTask task_of(const Communicator& world, const GraphFile& file, const OrderM
   return task;
 }
 
+// Collective. What is to be said of the order with these clusters of my vertices.
+OrderInfo describe_order(const GraphFile& file, const OrderMethod& method, const OrderTask& task,
+                         std::span<const std::uint16_t> mine) {
+  OrderInfo order{task.nodes, method.name, pattern_digest(file.content()), weights_of_clusters(task, mine)};
+  if (!task.type_ends.empty()) {
+    for (const auto& type : file.info().schema.types()) order.types.push_back(type.name);
+    order.type_weights = type_weights_of_clusters(task, mine, order.clusters());
+  }
+  return order;
+}
+
 }  // namespace
+
+Order make_order(const Communicator& world, const GraphFile& file, const PartitionArguments& arguments) {
+  const auto& method = method_of(arguments, file.info());
+  const auto task = task_of(world, file, method, arguments);
+  const auto mine = method.clusters(task);
+  const auto all = world.all_gather_v(std::span<const std::uint16_t>(mine), "order");
+  return {describe_order(file, method, task, mine), {all.begin(), all.end()}};
+}
 
 std::string order_methods_in_words() {
   std::string lines;
@@ -136,11 +155,7 @@ void partition_command(const Communicator& world, const PartitionArguments& argu
             counted(task.edges, "edge"));
   note_activity("making clusters");
   const auto mine = method.clusters(task);
-  OrderInfo order{task.nodes, method.name, pattern_digest(file.content()), weights_of_clusters(task, mine)};
-  if (!task.type_ends.empty()) {
-    for (const auto& type : file.info().schema.types()) order.types.push_back(type.name);
-    order.type_weights = type_weights_of_clusters(task, mine, order.clusters());
-  }
+  const auto order = describe_order(file, method, task, mine);
   note_activity("writing the order");
   write_order(world, output, order, mine);
   std::error_code unknown;  // to ranks that do not see the file yet; rank 0 speaks

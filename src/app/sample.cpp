@@ -5,40 +5,12 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
-#include "espalier/sample/epoch_sampler.hpp"
-#include "job.hpp"
-#include "job_on_gpu.hpp"
 #include "run_output.hpp"
+#include "sampling_on_gpu.hpp"
 
 namespace espalier {
 
 namespace {
-
-template <class Space>
-EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& sampler,
-                         const Buffer<std::int64_t>& training, std::int64_t epoch) {
-  StageTimers timers;
-  job.grid->traffic().clear();
-  EpochReport report;
-  report.epoch = epoch;
-  {
-    const StageTimers::Scope whole(timers, "total");
-    const EpochPlan plan(training, job.config.sampler.batch_size, job.batches_per_step(), job.grid->ranks(),
-                         static_cast<std::uint64_t>(job.config.train.seed), static_cast<std::uint64_t>(epoch),
-                         {}, job.owners.groups.get());
-    const StageTimers::Scope time(timers, "sample");
-    EpochSamplerOn<Space> epoch_sampler(*job.grid, sampler, plan, job.bulk());
-    for (std::int64_t step = 0; step < plan.steps(); ++step) {
-      note_step(epoch, step + 1, plan.steps());
-      epoch_sampler.sample_until(space, plan.step_end(step));
-      epoch_sampler.take(plan.step_begin(step), plan.step_end(step));
-      note_progress();
-    }
-    report.counts = sum_over_ranks(epoch_sampler.counts(), job.grid->world());
-  }
-  finish_epoch_report(*job.grid, timers, kSampleStages, report);
-  return report;
-}
 
 void print_epoch(const EpochReport& epoch) {
   const double seconds = epoch.seconds.at("sample").max;
@@ -74,26 +46,6 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Buffe
   write_report(job, report);
 }
 
-template <class Index>
-void run(Job& job, std::int64_t epochs) {
-  note_activity("reading the training split");
-  const auto training = job.file->read_split(Split::kTrain);
-  const auto a = read_model_matrix<Index>(job);
-  note_activity("setting up the sampler");
-  const auto& kind = job.config.sampler.kind;
-  const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
-#ifdef ESPALIER_WITH_CUDA
-  if (const auto& gpu = job.device.gpu) {
-    const DeviceGrid grid(*gpu, *job.grid, Transport::kBest,
-                          exchange_order_of(job.config.run.exchange_rounds));
-    const auto matrix = place_matrix(job, grid, a);
-    const auto sampler = make_sampler(*gpu, kind, matrix, shape);
-    return sample(job, *gpu, *sampler, training, epochs);
-  }
-#endif
-  sample(job, job.cpu, *make_sampler(kind, a, shape), training, epochs);
-}
-
 }  // namespace
 
 void sample_command(const Communicator& world, const JobArguments& arguments) {
@@ -107,7 +59,12 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
   refuse_to_replace(look_at_output(world, config, arguments.overwrite), config);
   const Watchdog watchdog(config.run.stall_minutes);
   auto job = open_job(world, config, JobKind::kSample);
-  with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, arguments.epochs); });
+  note_activity("reading the training split");
+  const auto training = job.file->read_split(Split::kTrain);
+  with_matrix(job, [&](const auto& space, const auto& matrix) {
+    const auto sampler = make_job_sampler(job, space, matrix);
+    sample(job, space, *sampler, training, arguments.epochs);
+  });
 }
 
 }  // namespace espalier

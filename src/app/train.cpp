@@ -10,15 +10,13 @@
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
-#include "espalier/feature/row_cache.hpp"
-#include "espalier/feature/rows_by_degree.hpp"
 #include "espalier/train/divergence.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "job.hpp"
-#include "job_on_gpu.hpp"
 #include "mllog.hpp"
 #include "run_output.hpp"
 #include "terminal.hpp"
+#include "training_on_gpu.hpp"
 
 namespace espalier {
 
@@ -99,9 +97,6 @@ void go_on_from(Restart& restart, const Job& job, TrainerOn<Space>& trainer, Run
               checkpoint.graph.content.datasets.empty() ? "the checkpoint" : "the graph file");
 }
 
-// Whole rows that history asks for are booked beside what else it moves.
-constexpr const char* kHistoryRows = "fetch/history";
-
 // What it means for a run in steps that it ends at once.
 const char* where_to_go_on(const Job& job) {
   return job.config.run.restart == "auto"
@@ -125,22 +120,16 @@ void write_weights_so_far(const Job& job, const TrainingState& state, const JobC
 
 // Trains on a space with what was set up there, and reports.
 template <class Space>
-void train(Job& job, std::optional<Restart>& restart, const Space& space, const GridOn<Space>& grid,
-           SamplerOn<Space>& sampler, SamplerOn<Space>& whole_rows, SamplerOn<Space>* rows_for_history,
-           const InputStoresOn<Space>& input, const Targets& targets) {
-  note_activity("setting up the training");
+void train(Job& job, std::optional<Restart>& restart, const Space& space,
+           const TrainingJobOn<Space>& training) {
   const auto& kind = task_kind_of(job.config.train.task);
   const auto& metric = metric_of(job.config.train);
-  const auto task = make_task(space, *job.grid, targets, job.config.train);
-  const EvaluatorOn<Space> evaluator(grid, whole_rows, input, job.owners.blocks, *task, job.graph.edges,
-                                     evaluation_memory(job));
   start_output(job);
   if (!restart) remove_weights(job);
-  TrainerOn<Space> trainer(space, {grid, job.config, sampler, input, *task, evaluator, job.bulk(),
-                                   job.batches_per_step(), job.sampling_grid.get(), input_of(job),
-                                   job.owners.groups.get(), rows_for_history, job.by_degree});
-  auto report = start_report(job, "train", sampler.schedules());
-  describe(job, report, sampler.schedules(), trainer.network().parameter_count());
+  TrainerOn<Space> trainer(space, training);
+  const auto& schedules = training.sampler.schedules();
+  auto report = start_report(job, "train", schedules);
+  describe(job, report, schedules, trainer.network().parameter_count());
   if (restart) go_on_from(*restart, job, trainer, report);
   MlLog mllog(job, report);
   note_activity("training");
@@ -213,72 +202,6 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space, const 
   write_report(job, report, missing);
 }
 
-#ifdef ESPALIER_WITH_CUDA
-// The same on GPUs: matrix and features move to where kernels read them.
-template <class Index>
-void train_on_gpu(Job& job, std::optional<Restart>& restart, const DistCsr<Index>& a,
-                  std::vector<FeatureStore> host_features, std::shared_ptr<const EdgeStore> host_edges,
-                  const Targets& targets) {
-  const Cuda& gpu = *job.device.gpu;
-  const DeviceGrid grid(gpu, *job.grid, Transport::kBest, exchange_order_of(job.config.run.exchange_rounds));
-  std::optional<DeviceGrid> beside;
-  if (job.sampling_grid) beside.emplace(gpu, *job.sampling_grid, Transport::kHost);
-  const auto matrix = place_matrix(job, beside ? *beside : grid, a);
-  const InputStoresOn<Cuda> input(place_features(job, grid, std::move(host_features)),
-                                  make_embeddings(job, gpu, grid), place_edges(job, grid, host_edges));
-  host_edges.reset();
-  const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
-  const auto sampler = make_sampler(gpu, job.config.sampler.kind, matrix, shape);
-  const auto whole_rows = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape, "evaluate"));
-  std::unique_ptr<SamplerOn<Cuda>> for_history;
-  if (draws_whole_rows(job.config))
-    for_history = make_sampler(gpu, "graphsage", matrix, whole_rows_shape(shape, kHistoryRows));
-  if (job.grid->ranks() > 1)
-    log::info("GPUs exchange by {}{}", grid.transport_in_words(),
-              beside && matrix.parts() > 1 ? fmt::format(", samples by {}", beside->transport()) : "");
-  train(job, restart, gpu, grid, *sampler, *whole_rows, for_history.get(), input, targets);
-}
-#endif
-
-// How many rows of features history.memory is enough for; 0 where none is of another rank.
-std::int64_t most_cached_rows(const Config& config, const std::vector<FeatureStore>& features) {
-  std::int64_t most = 0;
-  for (const auto& store : features)
-    if (const auto& rows = store.rows(); !rows.all_local())
-      most = std::max(most, memory_of(config.history) / (rows.row_bytes() + RowCache::kFoundBy));
-  return most;
-}
-
-template <class Index>
-void run(Job& job, std::optional<Restart>& restart) {
-  // 1. The matrix on the grid, and what is learnt from it.
-  const auto a = read_model_matrix<Index>(job);
-  note_activity("reading labels and splits");
-  const auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config.train.task);
-  auto features = read_job_features(job);
-  auto edges = read_job_edges(job);
-  if (const auto rows = most_cached_rows(job.config, features); rows > 0)
-    job.by_degree = rows_by_degree(a, rows);
-  if (!features.empty()) job.standardization = features[0].standardization();
-  if (restart) check_same_content(job, job.file->content(), *restart);
-#ifdef ESPALIER_WITH_CUDA
-  if (job.device.gpu) return train_on_gpu(job, restart, a, std::move(features), std::move(edges), *targets);
-#endif
-
-  // 2. Samplers: minibatches for training, whole rows for evaluation.
-  note_activity("setting up the samplers");
-  const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
-  const auto sampler = make_sampler(job.config.sampler.kind, a, shape);
-  const auto whole_rows = make_sampler("graphsage", a, whole_rows_shape(shape, "evaluate"));
-  std::unique_ptr<Sampler> for_history;
-  if (draws_whole_rows(job.config))
-    for_history = make_sampler("graphsage", a, whole_rows_shape(shape, kHistoryRows));
-
-  // 3. Train and report.
-  const InputStores input(std::move(features), make_embeddings(job, job.cpu, *job.grid), std::move(edges));
-  train(job, restart, job.cpu, *job.grid, *sampler, *whole_rows, for_history.get(), input, *targets);
-}
-
 }  // namespace
 
 void train_command(const Communicator& world, const JobArguments& arguments) {
@@ -300,7 +223,11 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
   job.asked = asked;
   job.begins_anew = config.run.restart == "never" || (output.replaced && !restart);
   if (restart) check_restart(job, *restart);
-  with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, restart); });
+  const auto check = [&] {
+    if (restart) check_same_content(job, job.file->content(), *restart);
+  };
+  with_training(job, check,
+                [&](const auto& space, const auto& training) { train(job, restart, space, training); });
 }
 
 }  // namespace espalier

@@ -15,6 +15,7 @@
 #include "espalier/base/guarded.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "open_graph_file.hpp"
 
@@ -473,11 +474,24 @@ GraphFile::GraphFile(const Communicator& comm, const std::string& path, const Gr
     check_is_hdf5(path);
     read_structure_alone(path);
   });
+  open_->file = hdf5::open_file(comm, path);
+  describe();
+}
+
+GraphFile::GraphFile(const Communicator& comm, const std::string& name, hdf5::WrittenBytes& bytes,
+                     const GraphView& view)
+    : open_(new OpenGraphFile(comm, name, view)) {
+  hdf5::silence();
+  open_->file = hdf5::open_in_memory(bytes);
+  describe();
+}
+
+void GraphFile::describe() {
   auto& h = *open_;
-  h.file = hdf5::open_file(comm, path);
+  const auto& comm = h.comm;
   agree(comm, [&] {
     if (!h.file.valid())
-      input_error("graph file {}: is HDF5 but damaged or cut off ({}); {}", path, hdf5::reason(),
+      input_error("graph file {}: is HDF5 but damaged or cut off ({}); {}", h.path, hdf5::reason(),
                   kWriteAgain);
   });
   agree(comm, [&] { describe_file(h); });

@@ -50,8 +50,8 @@ Place place_of(const Communicator& comm, std::size_t mine) {
 
 }  // namespace
 
-GraphWriter::GraphWriter(const Communicator& comm, const OutputFile& output)
-    : state_(new State{{comm, output}}) {}
+GraphWriter::GraphWriter(const Communicator& comm, const Destination& destination)
+    : state_(new State{{comm, destination}}) {}
 
 GraphWriter::~GraphWriter() = default;
 

@@ -139,13 +139,25 @@ hid_t registered_driver() {
 
 }  // namespace
 
+static Handle access_to(WrittenBytes& bytes) {
+  auto* const info = &bytes;
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  if (H5Pset_driver(access.id(), registered_driver(), &info) < 0) return {};
+  return access;
+}
+
 Handle create_in_memory(WrittenBytes& bytes, std::int64_t user_block) {
   bytes = {};
-  auto* const info = &bytes;
-  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose), access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose), access = access_to(bytes);
   H5Pset_userblock(creation.id(), static_cast<hsize_t>(user_block));
-  if (H5Pset_driver(access.id(), registered_driver(), &info) < 0) return {};
+  if (!access.valid()) return {};
   return {H5Fcreate("in memory", H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose};
+}
+
+Handle open_in_memory(WrittenBytes& bytes) {
+  const Handle access = access_to(bytes);
+  if (!access.valid()) return {};
+  return {H5Fopen("in memory", H5F_ACC_RDONLY, access.id()), H5Fclose};
 }
 
 }  // namespace espalier::hdf5

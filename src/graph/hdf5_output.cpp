@@ -7,6 +7,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/graph/hdf5_memory.hpp"
 
 namespace espalier::hdf5 {
 
@@ -32,25 +33,37 @@ class SideFiles {
 
 }  // namespace
 
-Output::Output(const Communicator& comm, const OutputFile& output) : comm_(comm), output_(output) {
+Output::Output(const Communicator& comm, const Destination& destination)
+    : comm_(comm), destination_(destination) {
   silence();
-  agree(comm, [&] {
-    if (comm.rank() == 0) check_output(output);
+  if (destination.memory == nullptr) {
+    create_on_disk();
+    return;
+  }
+  ESPALIER_CHECK(comm.size() == 1, "{} ranks write to the memory of one", comm.size());
+  file_ = create_in_memory(*destination.memory, 0);
+  ESPALIER_CHECK(file_.valid(), "cannot create a file in memory: {}", reason());
+}
+
+void Output::create_on_disk() {
+  const auto& output = destination_.file;
+  agree(comm_, [&] {
+    if (comm_.rank() == 0) check_output(output);
   });
-  temporary_ = comm.broadcast_text(fmt::format("{}.partial-{}", output.path, getpid()), 0, "output file");
+  temporary_ = comm_.broadcast_text(fmt::format("{}.partial-{}", output.path, getpid()), 0, "output file");
   watched_.emplace(temporary_);
-  const SideFiles mine(temporary_, comm.rank()), of_next(temporary_, (comm.rank() + 1) % comm.size());
-  file_ = create_file(comm, temporary_);
+  const SideFiles mine(temporary_, comm_.rank()), of_next(temporary_, (comm_.rank() + 1) % comm_.size());
+  file_ = create_file(comm_, temporary_);
   mine.remove();
-  agree(comm, [&] {
+  agree(comm_, [&] {
     if (!file_.valid()) usage_error("cannot create {}: {}", temporary_, reason());
   });
 }
 
 Output::~Output() {
-  if (failed_) make_closable();
+  if (failed_ && watched_) make_closable();
   file_.close();
-  if (!committed_ && comm_.rank() == 0) unlink(temporary_.c_str());
+  if (!committed_ && watched_ && comm_.rank() == 0) unlink(temporary_.c_str());
 }
 
 // Collective. A file that cannot be written cannot be closed either: H5Fclose fails half way, and
@@ -65,7 +78,8 @@ void Output::make_closable() {
 void Output::require(bool good, const std::string& what) {
   try {
     agree(comm_, [&] {
-      if (!good) usage_error("cannot write {} of {}: {}; is the disk full?", what, output_.path, reason());
+      if (!good)
+        usage_error("cannot write {} of {}: {}; is the disk full?", what, destination_.file.path, reason());
     });
   } catch (const UserError&) {
     failed_ = true;
@@ -77,7 +91,7 @@ void Output::commit() {
   require(flush(file_), "the last part");
   require(file_.close(), "the end");
   agree(comm_, [&] {
-    if (comm_.rank() == 0) put_in_place(temporary_, output_);
+    if (comm_.rank() == 0 && watched_) put_in_place(temporary_, destination_.file);
   });
   committed_ = true;
 }

@@ -77,7 +77,7 @@ void check(const PlantedOptions& options, std::int64_t classes) {
 }  // namespace
 
 void generate_planted(const Communicator& comm, const PlantedOptions& options, const VertexOptions& vertices,
-                      const OutputFile& output) {
+                      const Destination& output) {
   check_vertex_options(vertices);
   check(options, vertices.classes);
   const PlantedPairs pairs(options, vertices.classes);

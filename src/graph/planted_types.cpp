@@ -212,7 +212,7 @@ std::string words_of(const TypedOptions& options, const VertexOptions& v) {
 }  // namespace
 
 void generate_planted_types(const Communicator& comm, const TypedOptions& options,
-                            const VertexOptions& vertices, const OutputFile& output) {
+                            const VertexOptions& vertices, const Destination& output) {
   check_vertex_options(vertices);
   if (!(options.homophily >= 0 && options.homophily <= 1))
     usage_error("--homophily {}: give a number from 0 to 1", options.homophily);

@@ -36,7 +36,7 @@ Edge rmat_edge(std::uint64_t seed, std::int64_t edge, std::int64_t scale) {
 }
 
 void generate_rmat(const Communicator& comm, const RmatOptions& options, const VertexOptions& vertices,
-                   const OutputFile& output) {
+                   const Destination& output) {
   check(options);
   check_vertex_options(vertices);
   const auto nodes = std::int64_t{1} << options.scale;

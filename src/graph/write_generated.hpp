@@ -114,7 +114,7 @@ inline void write_labels_and_splits(const VertexOptions& options, const RowRange
 
 template <class EdgeAt>
 void write_graph(const Communicator& comm, const Model<EdgeAt>& model, const VertexOptions& options,
-                 const OutputFile& output) {
+                 const Destination& output) {
   const auto range = even_range(model.nodes, comm.size(), comm.rank());
   GraphWriter writer(comm, output);
   if (model.nodes <= std::numeric_limits<std::int32_t>::max())

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "mpi_test.hpp"
 
@@ -84,6 +85,30 @@ TEST(Generate, PlantedIsTheSameForEveryRankCount) {
   expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
     generate_planted(comm, {5, 1, 0.5}, {2, 2, 3, true}, path);
   });
+}
+
+// Each rank makes all of a graph in its own memory, and all read it together.
+TEST(Generate, InMemoryIsTheSameGraph) {
+  const auto& world = test_world();
+  const auto path = test_folder("generate") + "/graph.h5";
+  const PlantedOptions options = {501, 7, 0.7};
+  const VertexOptions vertices = {6, 5, 42, false, 0, 3};
+  generate_planted(world, options, vertices, path);
+  hdf5::WrittenBytes bytes;
+  generate_planted(world.split(world.rank(), 0), options, vertices, bytes);
+  const GraphFile on_disk(world, path), in_memory(world, "in memory", bytes, {});
+  read_everything(world, on_disk);
+  read_everything(world, in_memory);
+  ASSERT_TRUE(in_memory.has_digest());
+  EXPECT_EQ(in_memory.content().datasets, on_disk.content().datasets);
+  EXPECT_EQ(in_memory.content().file, on_disk.content().file);
+}
+
+TEST(Generate, AGraphThatIsCutOffInMemoryIsRefused) {
+  hdf5::WrittenBytes damaged;
+  generate_planted(test_world().split(test_world().rank(), 0), {501, 7, 0.7}, {6, 5, 42, false}, damaged);
+  damaged.resize(damaged.size() / 2);
+  EXPECT_THROW(GraphFile(test_world(), "in memory", damaged, {}), UserError);
 }
 
 TEST(Generate, SeveralLabelsAreTheSameForEveryRankCount) {

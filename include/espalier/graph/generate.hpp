@@ -27,8 +27,8 @@
 #include <cstdint>
 #include <string>
 
-#include "espalier/base/output_file.hpp"
 #include "espalier/comm/communicator.hpp"
+#include "espalier/graph/destination.hpp"
 #include "espalier/graph/scramble.hpp"
 
 namespace espalier {
@@ -79,11 +79,11 @@ Edge rmat_edge(std::uint64_t seed, std::int64_t edge, std::int64_t scale);
 /// range of rows. Throws UserError(kUsage) for options that make no sense, UserError(kInput) when
 /// `output` cannot be written, and as check_output() and put_in_place() do.
 void generate_rmat(const Communicator& comm, const RmatOptions& options, const VertexOptions& vertices,
-                   const OutputFile& output);
+                   const Destination& output);
 void generate_planted(const Communicator& comm, const PlantedOptions& options, const VertexOptions& vertices,
-                      const OutputFile& output);
+                      const Destination& output);
 /// `vertices.features` does not count: types have their own.
 void generate_planted_types(const Communicator& comm, const TypedOptions& options,
-                            const VertexOptions& vertices, const OutputFile& output);
+                            const VertexOptions& vertices, const Destination& output);
 
 }  // namespace espalier

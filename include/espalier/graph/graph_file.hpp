@@ -122,6 +122,9 @@ struct GraphView {
   GraphView(Verify verify_ = Verify::kYes) : verify(verify_) {}
 };
 
+namespace hdf5 {
+class WrittenBytes;
+}
 struct OpenGraphFile;  // src/graph/open_graph_file.hpp
 
 class GraphFile {
@@ -130,6 +133,9 @@ class GraphFile {
   /// version, shapes, types. Throws UserError(kInput) on every rank with path and reason. `comm`
   /// must outlive the file.
   GraphFile(const Communicator& comm, const std::string& path, const GraphView& view = {});
+  /// Collective. The same of a graph that every rank has in its own memory; `name`: for messages.
+  GraphFile(const Communicator& comm, const std::string& name, hdf5::WrittenBytes& bytes,
+            const GraphView& view);
   /// Collective.
   ~GraphFile();
   GraphFile(const GraphFile&) = delete;
@@ -188,6 +194,8 @@ class GraphFile {
 
  private:
   friend void read_everything(const Communicator& comm, const GraphFile& file);
+
+  void describe();
 
   std::unique_ptr<OpenGraphFile> open_;
 };

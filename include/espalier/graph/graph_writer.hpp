@@ -21,9 +21,9 @@
 #include <span>
 #include <string>
 
-#include "espalier/base/output_file.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/graph/destination.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -39,7 +39,7 @@ class GraphWriter {
  public:
   /// Collective. Creates the temporary. Every member throws UserError(kUsage) on every rank when
   /// the disk refuses, this one also as check_output() does.
-  GraphWriter(const Communicator& comm, const OutputFile& output);
+  GraphWriter(const Communicator& comm, const Destination& destination);
   /// Collective. Removes the temporary unless commit() succeeded.
   ~GraphWriter();
   GraphWriter(const GraphWriter&) = delete;

@@ -8,6 +8,8 @@
 //       ... attributes; data sets by hdf5::reserve_dataset, whose bytes stay unwritten
 //     }
 //     bytes.read(...)   // the file: the rest of it, and zeros where those data sets lie
+//
+// Or a whole file that no disk is to hold.
 #pragma once
 
 #include <array>
@@ -38,5 +40,8 @@ class WrittenBytes {
 /// there when the file is closed. `user_block`: bytes before HDF5's, a power of two from 512 on.
 /// Not valid when that failed.
 Handle create_in_memory(WrittenBytes& bytes, std::int64_t user_block);
+
+/// Not collective. Opens what was written there, to read it. `bytes` must outlive the handle.
+Handle open_in_memory(WrittenBytes& bytes);
 
 }  // namespace espalier::hdf5

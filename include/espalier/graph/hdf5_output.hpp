@@ -1,14 +1,14 @@
 // An HDF5 file that all ranks of a communicator write together, each its own rows of each data set.
 // It appears under its name only when everything is written: until commit() it is a temporary
-// beside it, removed when anything fails.
+// beside it, removed when anything fails. Or memory that one rank writes.
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "espalier/base/output_file.hpp"
 #include "espalier/base/temporary_file.hpp"
 #include "espalier/comm/communicator.hpp"
+#include "espalier/graph/destination.hpp"
 #include "espalier/graph/hdf5.hpp"
 
 namespace espalier::hdf5 {
@@ -17,7 +17,7 @@ class Output {
  public:
   /// Collective. Creates the temporary. Every member throws UserError(kUsage) on every rank when
   /// the disk refuses, this one also as check_output() does. `comm` must outlive it.
-  Output(const Communicator& comm, const OutputFile& output);
+  Output(const Communicator& comm, const Destination& destination);
   /// Collective. Removes the temporary unless commit() succeeded. All data sets must be closed.
   ~Output();
   Output(const Output&) = delete;
@@ -36,10 +36,11 @@ class Output {
   void commit();
 
  private:
+  void create_on_disk();
   void make_closable();
 
   const Communicator& comm_;
-  OutputFile output_;
+  Destination destination_;
   std::string temporary_;
   std::optional<TemporaryFile> watched_;  // by every rank: it goes with whichever a signal reaches
   Handle file_;

@@ -1,0 +1,66 @@
+// Sampling without a network: the matrix where the job computes, the sampler over it, its epochs.
+#pragma once
+
+#include <memory>
+
+#include "espalier/base/whereabouts.hpp"
+#include "espalier/sample/epoch_sampler.hpp"
+#include "job.hpp"
+#include "job_on_gpu.hpp"
+
+namespace espalier {
+
+/// Collective. Reads the matrix of the job and calls use(space, matrix), a generic function, where
+/// the job computes.
+template <class Use>
+void with_matrix(const Job& job, Use use) {
+  with_index_type(job.graph.columns, [&](auto index) {
+    const auto a = read_model_matrix<decltype(index)>(job);
+#ifdef ESPALIER_WITH_CUDA
+    if (const auto& gpu = job.device.gpu) {
+      const DeviceGrid grid(*gpu, *job.grid, Transport::kBest,
+                            exchange_order_of(job.config.run.exchange_rounds));
+      return use(*gpu, place_matrix(job, grid, a));
+    }
+#endif
+    use(job.cpu, a);
+  });
+}
+
+/// Collective. The sampler of the job over its matrix.
+template <class Index, class Space>
+std::unique_ptr<SamplerOn<Space>> make_job_sampler(const Job& job, const Space& space,
+                                                   const DistCsr<Index, Space>& matrix) {
+  note_activity("setting up the sampler");
+  return make_sampler(space, job.config.sampler.kind, matrix,
+                      sampler_shape(job.config, job.graph.schema, job.grid->ranks()));
+}
+
+/// Collective. Draws the minibatches of an epoch.
+template <class Space>
+EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& sampler,
+                         const Buffer<std::int64_t>& training, std::int64_t epoch) {
+  StageTimers timers;
+  job.grid->traffic().clear();
+  EpochReport report;
+  report.epoch = epoch;
+  {
+    const StageTimers::Scope whole(timers, "total");
+    const EpochPlan plan(training, job.config.sampler.batch_size, job.batches_per_step(), job.grid->ranks(),
+                         static_cast<std::uint64_t>(job.config.train.seed), static_cast<std::uint64_t>(epoch),
+                         {}, job.owners.groups.get());
+    const StageTimers::Scope time(timers, "sample");
+    EpochSamplerOn<Space> epoch_sampler(*job.grid, sampler, plan, job.bulk());
+    for (std::int64_t step = 0; step < plan.steps(); ++step) {
+      note_step(epoch, step + 1, plan.steps());
+      epoch_sampler.sample_until(space, plan.step_end(step));
+      epoch_sampler.take(plan.step_begin(step), plan.step_end(step));
+      note_progress();
+    }
+    report.counts = sum_over_ranks(epoch_sampler.counts(), job.grid->world());
+  }
+  finish_epoch_report(*job.grid, timers, kSampleStages, report);
+  return report;
+}
+
+}  // namespace espalier

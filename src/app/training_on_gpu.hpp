@@ -1,0 +1,98 @@
+// What a training works with, from an open job to what its trainer is given: read, set up where the
+// job computes, and lent to what trains.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "espalier/feature/row_cache.hpp"
+#include "espalier/feature/rows_by_degree.hpp"
+#include "espalier/train/training_job.hpp"
+#include "job.hpp"
+#include "job_on_gpu.hpp"
+
+namespace espalier {
+
+/// How many rows of features history.memory is enough for; 0 where none is of another rank.
+inline std::int64_t most_cached_rows(const Config& config, const std::vector<FeatureStore>& features) {
+  std::int64_t most = 0;
+  for (const auto& store : features)
+    if (const auto& rows = store.rows(); !rows.all_local())
+      most = std::max(most, memory_of(config.history) / (rows.row_bytes() + RowCache::kFoundBy));
+  return most;
+}
+
+/// Collective. Makes the samplers over the matrix, minibatches for training and whole rows for
+/// evaluation and history, and calls train(space, what a trainer is given).
+template <class Index, class Space, class Train>
+void train_over(const Job& job, const Space& space, const GridOn<Space>& grid,
+                const DistCsr<Index, Space>& matrix, const InputStoresOn<Space>& input,
+                const Targets& targets, Train train) {
+  note_activity("setting up the samplers");
+  const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
+  const auto sampler = make_sampler(space, job.config.sampler.kind, matrix, shape);
+  const auto whole_rows = make_sampler(space, "graphsage", matrix, whole_rows_shape(shape, "evaluate"));
+  std::unique_ptr<SamplerOn<Space>> for_history;
+  if (draws_whole_rows(job.config))  // booked beside what else history moves
+    for_history = make_sampler(space, "graphsage", matrix, whole_rows_shape(shape, "fetch/history"));
+  note_activity("setting up the training");
+  const auto task = make_task(space, *job.grid, targets, job.config.train);
+  const EvaluatorOn<Space> evaluator(grid, *whole_rows, input, job.owners.blocks, *task, job.graph.edges,
+                                     evaluation_memory(job));
+  train(space, TrainingJobOn<Space>{grid, job.config, *sampler, input, *task, evaluator, job.bulk(),
+                                    job.batches_per_step(), job.sampling_grid.get(), input_of(job),
+                                    job.owners.groups.get(), for_history.get(), job.by_degree});
+}
+
+#ifdef ESPALIER_WITH_CUDA
+/// The same on GPUs: matrix and features move to where kernels read them.
+template <class Index, class Train>
+void train_on_gpu(const Job& job, const DistCsr<Index>& a, std::vector<FeatureStore> host_features,
+                  std::shared_ptr<const EdgeStore> host_edges, const Targets& targets, Train train) {
+  const Cuda& gpu = *job.device.gpu;
+  const DeviceGrid grid(gpu, *job.grid, Transport::kBest, exchange_order_of(job.config.run.exchange_rounds));
+  std::optional<DeviceGrid> beside;
+  if (job.sampling_grid) beside.emplace(gpu, *job.sampling_grid, Transport::kHost);
+  const auto matrix = place_matrix(job, beside ? *beside : grid, a);
+  const InputStoresOn<Cuda> input(place_features(job, grid, std::move(host_features)),
+                                  make_embeddings(job, gpu, grid), place_edges(job, grid, host_edges));
+  host_edges.reset();
+  if (job.grid->ranks() > 1)
+    log::info("GPUs exchange by {}{}", grid.transport_in_words(),
+              beside && matrix.parts() > 1 ? fmt::format(", samples by {}", beside->transport()) : "");
+  train_over(job, gpu, grid, matrix, input, targets, train);
+}
+#endif
+
+template <class Index, class Check, class Train>
+void read_and_train(Job& job, Check check, Train train) {
+  // 1. The matrix on the grid, and what is learnt from it.
+  const auto a = read_model_matrix<Index>(job);
+  note_activity("reading labels and splits");
+  const auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config.train.task);
+  auto features = read_job_features(job);
+  auto edges = read_job_edges(job);
+  if (const auto rows = most_cached_rows(job.config, features); rows > 0)
+    job.by_degree = rows_by_degree(a, rows);
+  if (!features.empty()) job.standardization = features[0].standardization();
+  check();
+
+  // 2. Where the job computes.
+#ifdef ESPALIER_WITH_CUDA
+  if (job.device.gpu) return train_on_gpu(job, a, std::move(features), std::move(edges), *targets, train);
+#endif
+  const InputStores input(std::move(features), make_embeddings(job, job.cpu, *job.grid), std::move(edges));
+  train_over(job, job.cpu, *job.grid, a, input, *targets, train);
+}
+
+/// Collective. Reads what the job needs of its graph and calls train(space, TrainingJobOn<Space>),
+/// a generic function, with what was made of it; all of it lives as long as that call. When all was
+/// read, check() may refuse.
+template <class Check, class Train>
+void with_training(Job& job, Check check, Train train) {
+  with_index_type(job.graph.columns, [&](auto index) { read_and_train<decltype(index)>(job, check, train); });
+}
+
+}  // namespace espalier

@@ -1,0 +1,124 @@
+// espalier verify: computes what is known, on this machine, with this build, and compares.
+//
+// From the base upwards: arithmetic, random numbers and sums over the ranks; a graph made in
+// memory; every sampler by every schedule on every grid; every kind of layer, two epochs with
+// train.reproducible; what stands around layers; a restart. Each has one result for all machines,
+// ranks and grids (design, 4.1 and 4.2), which is compiled in (verify_lines.cpp).
+#include "commands.hpp"
+#include "espalier/base/counted.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/mix.hpp"
+#include "espalier/base/output_file.hpp"
+#include "espalier/base/whereabouts.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/comm/session.hpp"
+#include "espalier/nn/layer.hpp"
+#include "verify_leaves.hpp"
+#include "verify_runs.hpp"
+
+namespace espalier {
+
+namespace {
+
+Keys joined(Keys keys, const Keys& more) {
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
+std::string digest_of(const Order& order) {
+  std::uint64_t digest = 0;
+  for (const auto cluster : order.cluster) digest = absorb(digest, cluster);
+  return hex(digest);
+}
+
+void verify_draws(VerifyRuns& runs) {
+  for (const auto& kind : sampler_kinds()) {
+    const std::string name = kind.name;
+    const Keys keys = {"sampler.kind=" + name,
+                       kind.layer_wise ? "sampler.fanout=[60,60]" : "sampler.fanout=[4,3]"};
+    if (!kind.takes_mode) runs.draws(name, false, keys);
+    if (kind.takes_mode)
+      for (const std::string mode : {"debiased", "paper", "reference"})
+        runs.draws(name + ", " + mode, false, joined(keys, {"sampler.mode=" + mode}));
+    if (kind.takes_weighted)  // by the entries of gcn's matrix
+      runs.draws(name + ", weighted", false, joined(keys, {"sampler.weighted=true", "model.kind=gcn"}));
+    runs.draws(name + ", typed", true, joined(keys, {"model.kind=rgcn"}));
+  }
+}
+
+void verify_layers(VerifyRuns& runs) {
+  for (const auto& kind : layer_kinds()) {
+    const std::string name(kind.name);
+    const bool typed = kind.takes_relations;
+    const Keys keys = {"model.kind=" + name};
+    runs.training("forward", name, typed, joined(keys, {"train.epochs=1", "train.learning_rate=0"}));
+    runs.training("training", name, typed, keys);
+    if (kind.takes_edges)
+      runs.training("training", name + ", features of edges", typed,
+                    joined(keys, {"model.edge_features=true"}));
+    if (kind.takes_aggregator)
+      for (const std::string aggregator : {"max", "sum"})
+        runs.training("training", name + ", " + aggregator, typed,
+                      joined(keys, {"model.aggregator=" + aggregator}));
+  }
+}
+
+void verify_the_rest(VerifyRuns& runs) {
+  const auto with = [&](const std::string& name, const Keys& keys, bool typed = false) {
+    runs.training("with", name, typed, keys);
+  };
+  const Keys history = {"history.kind=replace"};
+  const Keys learnt = {"model.kind=rgcn", "model.embedding=6", "model.normalize=batch", "model.dropout=0.3"};
+  with("dropout", {"model.kind=gat", "model.dropout=0.4"});
+  with("normalisation of batches", {"model.normalize=batch"});
+  with("normalisation of rows", {"model.normalize=layer"});
+  with("control variates", {"history.kind=variate"});
+  with("history", history);
+  with("learnt rows", learnt, true);
+  with("an order, local batches", {"sampler.batches=local", "sampler.groups=8", "graph.order=in-memory"});
+  runs.training("with", "samples and rows ahead", false, {"run.overlap=true"}, "training sage");
+  runs.restart("history", "with history", false, history);
+  runs.restart("learnt rows, normalisation", "with learnt rows", true, learnt);
+}
+
+}  // namespace
+
+void verify_command(const Communicator& world, const VerifyArguments& arguments) {
+  // 1. What is asked for?
+  note_activity("verifying");
+  if (const auto c = arguments.replication; c > 0 && world.size() % c != 0)
+    usage_error("--replication {} does not divide the number of ranks, {}; choose a divisor of {}", c,
+                world.size(), world.size());
+  agree(world, [&] {
+    if (world.rank() == 0 && !arguments.folder.empty())
+      check_output(arguments.folder + "/espalier-verify.h5");
+  });
+  const auto config = verify_config(arguments, 1, {});
+  const auto node = place_on_node(world);
+  const auto device = choose_device(world, node, config);
+  const auto threads = choose_threads({}, node.cores / node.sharers, world.rank() == 0);
+  if (arguments.print_values && device.gpu)
+    usage_error("--print-values: the expected values are those of the CPU; give --device cpu");
+  log::info("{}, {}, {}", counted(world.size(), "rank"), threads.in_words("per rank"), device.words);
+  if (device.gpu)
+    log::info(
+        "forward, training, with and restart: on GPUs losses agree to 4 digits (near); all else to the bit");
+
+  // 2. From the base upwards.
+  VerifyLines lines(world, device.gpu != nullptr, arguments.print_values);
+  verify_leaves(world, threads.count, lines);
+  MadeGraphs graphs;
+  make_graphs(world, graphs);
+  if (world.size() > graphs.batches)
+    log::info("an epoch has {}: some of the {} ranks keep none", counted(graphs.batches, "batch"),
+              world.size());
+  lines.check("graph", "made and read", graphs.digests);
+  lines.check("graph", "order", digest_of(graphs.order));
+  VerifyRuns runs(world, arguments, graphs, lines);
+  verify_draws(runs);
+  verify_layers(runs);
+  verify_the_rest(runs);
+  lines.finish();
+}
+
+}  // namespace espalier
