@@ -5,6 +5,8 @@
 
 COMPILE_TEST = $(MPICXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_OPTIMIZATION) -I$(BUILD)/obj/tests -Itests -MMD -MP
 PRECOMPILED  = $(BUILD)/obj/tests/precompiled.hpp.gch
+# By its path, without which clang would not look for it.
+USE_PRECOMPILED = -include $(PRECOMPILED:.gch=) -Winvalid-pch
 # Two hundred programs, each linked from the whole library: gold takes a third of the time of the linker that links the program.
 TEST_LINKER  ?= $(if $(shell command -v ld.gold),-fuse-ld=gold)
 # With it ccache, where somebody uses one, only serves when it is told that its own hash of the header will do.
@@ -16,11 +18,11 @@ $(PRECOMPILED): tests/precompiled.hpp | deps
 
 $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp $(PRECOMPILED) | deps
 	@mkdir -p $(@D) && echo "c++    $<"
-	@$(COMPILE_TEST) -include precompiled.hpp -Winvalid-pch -c -o $@ $<
+	@$(COMPILE_TEST) $(USE_PRECOMPILED) -c -o $@ $<
 
 $(BUILD)/obj/tests/%.cu.o: tests/%.cu $(PRECOMPILED) | deps
 	@mkdir -p $(@D) && echo "c++    $<"
-	@$(COMPILE_TEST) -include precompiled.hpp -Winvalid-pch -c -o $@ -x c++ $<
+	@$(COMPILE_TEST) $(USE_PRECOMPILED) -c -o $@ -x c++ $<
 
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(TEST_SUPPORT) $(LIBRARY)
 	@mkdir -p $(@D)
