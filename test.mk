@@ -49,7 +49,9 @@ wanted        = $(call asked_for,$(TESTS) $(call gpu_tests,$(1))) \
   $(if $(SAN),,$(if $(call asked_rooms,app),build/$(firstword $(1))/espalier) $(if $(call asked_rooms,ptx),$(RUN_KERNEL) $(if $(NVCC),$(PTX_RUNTIME))))
 WANTED_TESTS  = $(call wanted,$(KERNELS))
 WANTED_LONG   = $(call wanted,$(LONG_KERNELS)) $(if $(SAN),,$(if $(call asked_rooms,scripts),$(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)))
-RUN_TESTS     = $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP)) $(if $(SAN),--no-gpu)
+# MPICXX=mpicxx.mpich wants LAUNCHER=mpirun.mpich.
+LAUNCHER     ?= mpirun
+RUN_TESTS     = ESPALIER_LAUNCHER=$(LAUNCHER) $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP)) $(if $(SAN),--no-gpu)
 
 test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/draw for one file, NP=3 for one rank count
 	@$(RUN_TESTS) --kernels $(call names_of,$(KERNELS))
