@@ -24,7 +24,8 @@ MPICXX   ?= mpicxx
 NP       ?=
 ONLY     ?=
 RANKS    ?= 4
-PKG      := hdf5-openmpi fmt spdlog zlib libzip
+# What pkg-config is asked for; where it knows no name, CPPFLAGS and LDLIBS say it (slurm/README.md).
+PKG      ?= hdf5-openmpi fmt spdlog zlib libzip
 CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DSPDLOG_FMT_EXTERNAL \
             $(shell pkg-config --cflags $(PKG) 2>/dev/null | sed 's/-I/-isystem /g')
 # -Wno-dangling-else: GoogleTest macros after `if`. -Wno-restrict: GCC 12 warns wrongly about
@@ -86,12 +87,15 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 
 $(BUILD)/obj/partition/order_by_metis.cpp.o $(BUILD)/obj/partition/metis_bisection.cpp.o: CPPFLAGS += $(METIS_FLAGS)
 
+HDF5 = $(filter hdf5%,$(PKG))
+
 deps:  ## install what is missing (apt), or print what to ask for
 	@bash scripts/install_deps.sh
 
 status: deps  ## print what the build found
-	@echo "MPI    $$($(MPICXX) --showme:version 2>/dev/null | head -1 || echo 'not found')"; \
-	echo "HDF5   $$(pkg-config --modversion hdf5-openmpi 2>/dev/null || echo 'not found: libhdf5-openmpi-dev')"; \
+	@version=$$($(MPICXX) --showme:version 2>/dev/null || $(MPICXX) -v 2>/dev/null); \
+	echo "MPI    $$(echo "$${version:-not found}" | head -1)"; \
+	echo "HDF5   $(HDF5) $$(pkg-config --modversion $(HDF5) 2>/dev/null || echo 'not found by pkg-config')"; \
 	echo "METIS  $(if $(METIS),$(METIS)/include/metis.h,not found: libmetis-dev; \`partition\` has its other methods)"; \
 	echo "CUDA   $(CUDA_STATUS)"
 
