@@ -56,7 +56,7 @@ def apt(*words, what, **options):
     done = subprocess.run(["apt-get", "-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", *words],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
     if done.returncode != 0:
-        reason = next((line for line in done.stdout.splitlines() if line.startswith(("E:", "Err:"))), "no reason given")
+        reason = next((line for line in done.stdout.splitlines() if line.startswith("E:")), "no reason given")
         raise unittest.SkipTest(f"{what}: apt cannot bring it: {reason}")
 
 
@@ -70,7 +70,9 @@ def need(*packages):
     what = "no " + " ".join(missing)
     if os.geteuid() != 0:
         raise unittest.SkipTest(f"{what}, and not root to install it")
-    apt("install", *missing, what=what, env=dict(os.environ, DEBIAN_FRONTEND="noninteractive"))
+    env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    apt("update", what=what, env=env)
+    apt("install", *missing, what=what, env=env)
 
 
 def root_of(architecture, *packages):
