@@ -24,14 +24,15 @@ MPICXX   ?= mpicxx
 NP       ?=
 ONLY     ?=
 RANKS    ?= 4
-PKG      := hdf5-openmpi fmt spdlog zlib libzip
+# What pkg-config is asked for; where it knows no name, CPPFLAGS and LDLIBS say it (slurm/README.md).
+PKG      ?= hdf5-openmpi fmt spdlog zlib libzip
 CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DSPDLOG_FMT_EXTERNAL \
             $(shell pkg-config --cflags $(PKG) 2>/dev/null | sed 's/-I/-isystem /g')
 # -Wno-dangling-else: GoogleTest macros after `if`. -Wno-restrict: GCC 12 warns wrongly about
-# std::string + (GCC bug 105329).
+# std::string + (GCC bug 105329); clang does not know it, hence -Wno-unknown-warning-option.
 # No contraction: a product and a sum round twice on every machine, so block values agree bit for
 # bit (design 4.1).
-CXXFLAGS += -std=c++20 -O3 -g1 -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow -Wno-restrict -Wno-dangling-else
+CXXFLAGS += -std=c++20 -O3 -g1 -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow -Wno-restrict -Wno-dangling-else -Wno-unknown-warning-option
 # WERROR=1: warnings are errors, as CI has it. Left out, a newer compiler, which warns of more, still builds.
 WERROR   ?=
 CXXFLAGS += $(if $(WERROR),-Werror)
@@ -86,12 +87,15 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 
 $(BUILD)/obj/partition/order_by_metis.cpp.o $(BUILD)/obj/partition/metis_bisection.cpp.o: CPPFLAGS += $(METIS_FLAGS)
 
+HDF5 = $(filter hdf5%,$(PKG))
+
 deps:  ## install what is missing (apt), or print what to ask for
 	@bash scripts/install_deps.sh
 
 status: deps  ## print what the build found
-	@echo "MPI    $$($(MPICXX) --showme:version 2>/dev/null | head -1 || echo 'not found')"; \
-	echo "HDF5   $$(pkg-config --modversion hdf5-openmpi 2>/dev/null || echo 'not found: libhdf5-openmpi-dev')"; \
+	@version=$$($(MPICXX) --showme:version 2>/dev/null || $(MPICXX) -v 2>/dev/null); \
+	echo "MPI    $$(echo "$${version:-not found}" | head -1)"; \
+	echo "HDF5   $(HDF5) $$(pkg-config --modversion $(HDF5) 2>/dev/null || echo 'not found by pkg-config')"; \
 	echo "METIS  $(if $(METIS),$(METIS)/include/metis.h,not found: libmetis-dev; \`partition\` has its other methods)"; \
 	echo "CUDA   $(CUDA_STATUS)"
 

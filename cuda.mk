@@ -24,7 +24,7 @@ GENCODE     ?= -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code
 # one in functions that both sides share, too.
 NVCCFLAGS   += -std=c++20 -O3 -lineinfo --fmad=false --extended-lambda -diag-suppress 186 -diag-error 20011,20012,20013,20014,20015 -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 \
                -Xcompiler -fPIC,-Wall,-ffp-contract=off,-fopenmp,-Wno-unknown-pragmas $(GENCODE) $(if $(WERROR),-Werror all-warnings -Xcompiler -Werror)
-MPI_INCLUDES = $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICXX) --showme:compile 2>/dev/null)))
+MPI_INCLUDES = $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICXX) --showme:compile 2>/dev/null || $(MPICXX) -show 2>/dev/null || $(MPICXX) --cray-print-opts=cflags 2>/dev/null)))
 CUDA_LIBS    = -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcudart -lcublas -lcusparse -lnccl -ldl
 
 CUDA_SOURCES := $(foreach room,$(ROOMS),$(sort $(wildcard src/$(room)/*.cu)))

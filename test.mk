@@ -5,6 +5,8 @@
 
 COMPILE_TEST = $(MPICXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_OPTIMIZATION) -I$(BUILD)/obj/tests -Itests -MMD -MP
 PRECOMPILED  = $(BUILD)/obj/tests/precompiled.hpp.gch
+# By its path, without which clang would not look for it.
+USE_PRECOMPILED = -include $(PRECOMPILED:.gch=) -Winvalid-pch
 # Two hundred programs, each linked from the whole library: gold takes a third of the time of the linker that links the program.
 TEST_LINKER  ?= $(if $(shell command -v ld.gold),-fuse-ld=gold)
 # With it ccache, where somebody uses one, only serves when it is told that its own hash of the header will do.
@@ -16,11 +18,11 @@ $(PRECOMPILED): tests/precompiled.hpp | deps
 
 $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp $(PRECOMPILED) | deps
 	@mkdir -p $(@D) && echo "c++    $<"
-	@$(COMPILE_TEST) -include precompiled.hpp -Winvalid-pch -c -o $@ $<
+	@$(COMPILE_TEST) $(USE_PRECOMPILED) -c -o $@ $<
 
 $(BUILD)/obj/tests/%.cu.o: tests/%.cu $(PRECOMPILED) | deps
 	@mkdir -p $(@D) && echo "c++    $<"
-	@$(COMPILE_TEST) -include precompiled.hpp -Winvalid-pch -c -o $@ -x c++ $<
+	@$(COMPILE_TEST) $(USE_PRECOMPILED) -c -o $@ -x c++ $<
 
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(TEST_SUPPORT) $(LIBRARY)
 	@mkdir -p $(@D)
@@ -54,7 +56,9 @@ wanted        = $(call asked_for,$(TESTS) $(call gpu_tests,$(1))) \
   $(if $(SAN),,$(if $(call asked_rooms,app),build/$(firstword $(1))/espalier) $(if $(call asked_rooms,ptx),$(RUN_KERNEL) $(if $(NVCC),$(PTX_RUNTIME))))
 WANTED_TESTS  = $(call wanted,$(KERNELS))
 WANTED_LONG   = $(call wanted,$(LONG_KERNELS)) $(if $(SAN),,$(if $(call asked_rooms,scripts),$(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)))
-RUN_TESTS     = $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP)) $(if $(SAN),--no-gpu)
+# MPICXX=mpicxx.mpich wants LAUNCHER=mpirun.mpich.
+LAUNCHER     ?= mpirun
+RUN_TESTS     = ESPALIER_LAUNCHER=$(LAUNCHER) $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP)) $(if $(SAN),--no-gpu)
 
 test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/draw for one file, NP=3 for one rank count
 	@$(RUN_TESTS) --kernels $(call names_of,$(KERNELS))

@@ -3,7 +3,7 @@
 
 A C++ test file (tests/ROOM/OP_test.cpp) says in its first lines at which rank counts it runs, `// ranks: 1 2 3`; each test
 counts once per rank count. A Python test file (tests/ROOM/OP_test.py, unittest) runs the built program; it finds
-it in ESPALIER. What it prints behind "note: " is shown. Tests whose name contains Long run with --long only.
+it in ESPALIER. Several ranks are started by what ESPALIER_LAUNCHER names (tests/launcher.py). What it prints behind "note: " is shown. Tests whose name contains Long run with --long only.
 
 A test file of the GPU (tests/ROOM/OP_test.cu) gives a line per rank count for each of --kernels: `emulated` runs its kernels
 on the CPU as the C++ compiler makes them (build/emulated), `as compiled` as nvcc does (build/ptx), `approximate` the same with
@@ -26,20 +26,12 @@ import time
 from functools import partial
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.launcher import LAUNCHER  # noqa: E402
+
 TIMEOUT_SECONDS = {False: 300, True: 3000}  # of a test file, on an idle machine
 
-# One node, possibly fewer cores than ranks, possibly root in a container: what Open MPI needs to run there.
-ENVIRONMENT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_plm": "isolated",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
-    "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_odls_base_sigkill_timeout": "0",
-    "OMP_WAIT_POLICY": "passive",
-    # Of a build that is watched by sanitizers (make SAN=...): what libraries leak or race in is named in files.
-    "ASAN_OPTIONS": "detect_stack_use_after_return=1:detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",
-    "LSAN_OPTIONS": f"suppressions={ROOT}/tests/sanitizers/leaks.supp:print_suppressions=0",
-    "TSAN_OPTIONS": f"suppressions={ROOT}/tests/sanitizers/races.supp:ignore_noninstrumented_modules=1",
-}
 # Tests of moments: they stop ranks, or wait for what happens in time, and a busy machine would disturb them: they run
 # after the others, three times as many at a time, as they mostly wait, those in Python a class at a time.
 MOMENTS = ("base/signals", "base/watchdog", "app/output_test", "app/restart", "app/stopping", "faults/faults")
@@ -68,11 +60,10 @@ def share_of_a_core():
 
 def run(command, env, timeout):
     """Its exit code and output. `timeout`: so many seconds with a core for each of its threads; on a busy machine, where it
-    gets a part of them, it has as much longer. Open MPI's folder of sessions is its own: one rank that ends removes the folder
-    that another, which starts, is about to write into (seen in 4 of 480 starts, four at a time)."""
+    gets a part of them, it has as much longer."""
     try:
         with tempfile.TemporaryDirectory(prefix="mpi-", ignore_cleanup_errors=True) as sessions, \
-                subprocess.Popen(command, env=dict(env, OMPI_MCA_orte_tmpdir_base=sessions), stdout=subprocess.PIPE,
+                subprocess.Popen(command, env=dict(env, **LAUNCHER.apart(sessions)), stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, text=True, errors="replace") as process:
             return end_of(process, timeout)
     except FileNotFoundError as missing:
@@ -128,9 +119,7 @@ def run_gtest(program, ranks, options, env):
         command = [str(program), f"--gtest_output=json:{report}", "--gtest_brief=1"]
         if not options.long:
             command.append("--gtest_filter=-*Long*")
-        if ranks > 1:
-            command = ["mpirun", "-q", "-np", str(ranks)] + command
-        code, output = run(command, env, TIMEOUT_SECONDS[options.long])
+        code, output = run(LAUNCHER.command(ranks, *command), env, TIMEOUT_SECONDS[options.long])
         counts = gtest_counts(report) if report.exists() else (0, 0, 0)
     if code != 0 and counts[1] == 0:
         counts = (counts[0], 1, counts[2])  # it crashed, hung, or failed outside of any test
@@ -241,7 +230,7 @@ def main():
     # One folder for all that tests write: what a killed one leaves goes with it.
     with tempfile.TemporaryDirectory(prefix="espalier-", ignore_cleanup_errors=True) as folder:
         tempfile.tempdir = folder
-        return run_tests(options, dict(os.environ, **ENVIRONMENT, TMPDIR=folder))
+        return run_tests(options, dict(os.environ, **LAUNCHER.environment, TMPDIR=folder))
 
 
 def run_tests(options, env):

@@ -89,7 +89,7 @@ void FeatureStoreOn<Space>::standardize(Standardization by) requires std::is_sam
   ESPALIER_CHECK(std::ssize(by.mean) == width() && std::ssize(by.deviation) == width(),
                  "means of {} columns for {}", by.mean.size(), width());
   standardization_ = std::move(by);
-  const auto& [mean, deviation] = standardization_;
+  const auto &mean = standardization_.mean, &deviation = standardization_.deviation;
   std::visit(
       [&](auto& local) {
         for (std::int64_t i = 0; i < local.rows; ++i)

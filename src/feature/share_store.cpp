@@ -44,8 +44,8 @@ void move_rows(const Ownership& from, int part, Matrix<T>& rows, const Ownership
 
 }  // namespace
 
-template <>
-bool FeatureStore::share(const Communicator& node) {
+template <class Space>
+bool FeatureStoreOn<Space>::share(const Communicator& node) requires std::is_same_v<Space, Cpu> {
   ESPALIER_CHECK(shared_ == nullptr, "rows that are shared already{}", "");
   const auto parts = node.all_gather(ownership_.parts() > 1 ? grid_->row() : 0, "setup");
   const int mine = parts[node.rank()];
@@ -60,13 +60,13 @@ bool FeatureStore::share(const Communicator& node) {
   auto reach = all ? Ownership(block_partition(ownership_.rows(), 1)) : ownership_.gathered(parts, mine);
   const bool first = std::ranges::find(parts, mine) - parts.begin() == node.rank();
   const bool shares = std::visit(
-      [&]<class T>(Matrix<T>& block) {
-        const auto bytes = reach.size(all ? 0 : mine) * block.columns * std::int64_t{sizeof(T)};
-        auto memory = NodeMemory::make(node, bytes);
+      [&]<class T>(Matrix<T>& rows) {
+        const auto needed = reach.size(all ? 0 : mine) * rows.columns * std::int64_t{sizeof(T)};
+        auto memory = NodeMemory::make(node, needed);
         if (world.all_reduce(std::int64_t{memory != nullptr}, Reduction::kMin, "setup") == 0) return false;
-        if (first) move_rows(ownership_, mine, block, reach, reinterpret_cast<T*>(memory->data()));
-        block = {0, block.columns};
-        Buffer<T>().swap(block.data);
+        if (first) move_rows(ownership_, mine, rows, reach, reinterpret_cast<T*>(memory->data()));
+        rows = {0, rows.columns};
+        Buffer<T>().swap(rows.data);
         shared_ = std::move(memory);
         return true;
       },
@@ -78,5 +78,7 @@ bool FeatureStore::share(const Communicator& node) {
   owners_.reset();
   return true;
 }
+
+template bool FeatureStore::share(const Communicator&);
 
 }  // namespace espalier

@@ -22,6 +22,8 @@ template <class Check>
 struct InPieces {
   Check check;
 };
+template <class Check>
+InPieces(Check) -> InPieces<Check>;
 
 // This rank's share of the digest of a data set, and the check of what it read.
 template <class T, class Check>

@@ -33,9 +33,9 @@ void write_edge_rows(const Communicator& comm, GivenFeatures& from, std::int64_t
                      const std::vector<EntriesOfEdges>& into, GraphWriter& writer) {
   Matrix<T> kept;
   on_first_rank(comm, [&] { kept = read_kept<T>(from); });
-  for (const auto& [relation, places_of] : into) {
+  for (const auto& entries : into) {
     Buffer<std::int64_t> places;
-    on_first_rank(comm, [&] { places = places_of(); });
+    on_first_rank(comm, [&] { places = entries.places(); });
     const auto rows = comm.all_reduce(std::ssize(places), Reduction::kMax, "import");
     std::int64_t next = 0;
     writer.write_edge_features<T>(
@@ -44,7 +44,7 @@ void write_edge_rows(const Communicator& comm, GivenFeatures& from, std::int64_t
           for (std::int64_t k = 0; k < piece.rows; ++k)
             std::copy_n(kept.row(places[next++]), columns, piece.row(k));
         },
-        relation);
+        entries.relation);
   }
 }
 

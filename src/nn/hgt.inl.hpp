@@ -173,7 +173,7 @@ class HgtLayer final : public Layer<T, Space> {
       add_edge_terms<T>(space, block, tensors[bias() - 1].value, EntryNumbers::kAlone, kept.scores);
     }
     entry_softmax<T>(space, block, kOver, kept.scores, attention, rate, kept.weights);
-    aggregate(space, block, tensors, rate, kept);
+    sum_messages(space, block, tensors, rate, kept);
     gelu<T>(space, kept.aggregated, kept.activated);
     map_of(tensors, kOutput).apply(space, block, kept.activated, block.rows, kept.mapped);
     z.resize(block.rows, shape_.out);
@@ -203,7 +203,7 @@ class HgtLayer final : public Layer<T, Space> {
                  rows_from(turned, h * of.count, of.count));
   }
 
-  void aggregate(const Space& space, const Block& block, Tensors tensors, double rate, Kept kept) const {
+  void sum_messages(const Space& space, const Block& block, Tensors tensors, double rate, Kept kept) const {
     kept.aggregated.resize(block.rows, width_);
     fill_zero(space, kept.aggregated.data);
     for (std::int64_t r = 0; r < shape_.relations; ++r)

@@ -38,15 +38,15 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
   std::vector<SeedBatch> mine;
   for (auto batch = sampled_; batch < begun_; ++batch)
     if (plan_.rank_of(batch) == grid_.world().rank()) mine.push_back({batch, plan_.seeds(batch)});
-  const auto sample = [this, space, mine = std::move(mine)] {
-    window_ = sampler_.sample(space, mine, plan_.seed(), plan_.epoch());
-    counts_.add(space, window_);
+  const auto sample = [this, mine = std::move(mine)](const Space& on) {
+    window_ = sampler_.sample(on, mine, plan_.seed(), plan_.epoch());
+    counts_.add(on, window_);
   };
-  if (ahead_ == nullptr) return sample();
+  if (ahead_ == nullptr) return sample(space);
   ahead_->worker.start([this, space, sample] {
     if constexpr (std::is_same_v<Space, Cuda>) space.use();
     ahead_->ledger.clear();
-    sample();
+    sample(space);
     // Then the window is everyone's.
     if constexpr (std::is_same_v<Space, Cuda>) space.synchronize();
     moved_.take_over(ahead_->ledger);

@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 
 from tests.app.program import ProgramTest, awkward_graph, espalier, write_graph
+from tests.launcher import LAUNCHER
 
 CONFIG = """
 [graph]
@@ -233,8 +234,8 @@ class Structure(DigestTest):
             code, output = espalier("info", self.graph, timeout=60)
             self.assertEqual(code, 3, output)
             self.assertIn("its structure is damaged: HDF5 does not find its way through it", output)
-        # The others, which mpirun ends, have a second to add that a rank has died, and do not.
-        patient = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="1")
+        # The others, which the launcher ends, have a second to add that a rank has died, and do not.
+        patient = dict(os.environ, **LAUNCHER.patient)
         code, output = espalier("info", self.graph, ranks=3, timeout=60, env=patient)
         self.assertEqual(code, 3, output)
         self.assertEqual(re.findall("^espalier: .{5}", output, re.M), ["espalier: error"], output)

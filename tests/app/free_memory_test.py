@@ -12,6 +12,7 @@ import unittest
 
 from tests.app.job_check_test import CONFIG
 from tests.app.program import PROGRAM, ProgramTest, awkward_graph
+from tests.launcher import LAUNCHER
 
 MB = 1000000
 GROUPS = pathlib.Path("/sys/fs/cgroup")
@@ -53,8 +54,7 @@ class FreeMemory(ProgramTest):
 
     def warning(self, *words, ranks=1):
         """The one warning of memory of a run that goes on, or none."""
-        start = ["mpirun", "-q", "-np", str(ranks)] if ranks > 1 else []
-        command = mounts((self.machine, "/proc/meminfo"), (self.groups, GROUPS)) + start + [PROGRAM, *map(str, words)]
+        command = mounts((self.machine, "/proc/meminfo"), (self.groups, GROUPS)) + LAUNCHER.command(ranks, PROGRAM, *words)
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=200)
         self.assertEqual(done.returncode, 0, done.stdout)
         said = re.findall(r"^espalier: warning: (does not fit: .*)$", done.stdout, re.M)

@@ -9,6 +9,7 @@ import unittest
 
 from tests.app.program import ROOT, ProgramTest, awkward_graph, espalier
 from tests.app.job_test import CONFIG, LONG, SAMPLERS
+from tests.launcher import LAUNCHER
 
 BY_CUSPARSE = ("train.reproducible=false", "train.sparse_products=cusparse")
 LAYER_WISE = [(f"sampler.kind={kind}", "sampler.fanout=[20,30]") for kind in ("ladies", "fastgcn")]
@@ -136,7 +137,7 @@ class GpuTest(ProgramTest):
     def test_a_gpu_that_is_full_on_one_rank_ends_the_job_at_once(self):
         """The other one waits for it: in the emulation's ncclCommAbort too, as it may in the library's."""
         small = self.folder / "small_on_rank_1"
-        small.write_text('#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 1 ] && export ESPALIER_EMULATED_MEMORY='
+        small.write_text(f'#!/bin/sh\n[ "${LAUNCHER.rank_variable}" = 1 ] && export ESPALIER_EMULATED_MEMORY='
                          f'{(32 << 20) + (19 << 18)}\nexec {PROGRAM} "$@"\n')
         small.chmod(0o755)
         for features in ("device", "host"):

@@ -13,6 +13,7 @@ import unittest
 import numpy as np
 
 from tests.app.program import LONG, PROGRAM, ROOT, SHARED_DATA, ProgramTest, awkward_graph, espalier, write_graph
+from tests.launcher import LAUNCHER
 
 CONFIG = """
 [graph]
@@ -499,8 +500,7 @@ class BadInput(JobTest):
     def test_running_out_of_memory_on_one_rank_ends_the_job(self):
         # 240 MB for each matrix like the weights are there for rank 0 and not for rank 1, which must not leave it waiting.
         job = [PROGRAM, "train", str(self.config), "model.hidden=10000000", "run.memory_limit=1e15"]
-        done = subprocess.run(["mpirun", "-q", "-np", "1", *job, ":", "-np", "1", "bash", "-c",
-                               'ulimit -v 700000; exec "$@"', "rank1", *job],
+        done = subprocess.run(LAUNCHER.parts((1, job), (1, ["bash", "-c", 'ulimit -v 700000; exec "$@"', "rank1", *job])),
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
         self.assertEqual(done.returncode, 4, done.stdout)
         self.assertIn("rank 1", done.stdout)

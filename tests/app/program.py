@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import tempfile
@@ -12,6 +11,8 @@ import unittest
 
 import h5py
 import numpy as np
+
+from tests.launcher import LAUNCHER
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = str(ROOT / os.environ.get("ESPALIER", "build/cpu/espalier"))
@@ -25,33 +26,16 @@ def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, overwrite=True, 
     command = [program, *map(str, arguments)]
     if overwrite and {"train", "sample"} & set(command[1:4]) and "help" not in command:
         command.append("--overwrite")
-    if ranks > 1:
-        command = ["mpirun", "-q", "-np", str(ranks)] + command
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+    done = subprocess.run(LAUNCHER.command(ranks, *command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                           timeout=timeout, **options)
     return done.returncode, done.stdout
 
 
 @contextlib.contextmanager
 def environment_apart(folder=None):
-    """For a program that starts while others do: Open MPI's folder of sessions, which two that make it at the same time take
-    for an error, is its own."""
+    """For a program that starts while others do: what its launcher writes is in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="mpi-", dir=folder, ignore_cleanup_errors=True) as sessions:
-        yield dict(os.environ, OMPI_MCA_orte_tmpdir_base=sessions)
-
-
-def pids_of_ranks(launcher):
-    """{rank: process id} of the living ranks that an mpirun has started."""
-    found = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == launcher:
-                rank = re.search(rb"(?:^|\0)OMPI_COMM_WORLD_RANK=(\d+)", (entry / "environ").read_bytes())
-                if rank:
-                    found[int(rank.group(1))] = int(entry.name)
-        except (OSError, IndexError):
-            pass  # it ended while we looked
-    return found
+        yield dict(os.environ, **LAUNCHER.apart(sessions))
 
 
 class ProgramTest(unittest.TestCase):

@@ -24,6 +24,7 @@ import h5py
 import numpy as np
 
 from tests.app.program import LONG, PROGRAM, ProgramTest, awkward_graph, espalier
+from tests.launcher import LAUNCHER
 
 SEED = int(os.environ.get("ESPALIER_SEED", random.randrange(1 << 30)))
 
@@ -73,9 +74,9 @@ class Running:
     def __init__(self, folder, *arguments, ranks=1):
         command = [PROGRAM, "train", "--overwrite", *map(str, arguments)]
         if ranks > 1:
-            say_pid = f'echo $$ > {folder}/pid.$OMPI_COMM_WORLD_RANK.part && mv {folder}/pid.$OMPI_COMM_WORLD_RANK.part ' \
-                      f'{folder}/pid.$OMPI_COMM_WORLD_RANK; exec "$@"'
-            command = ["mpirun", "-q", "-np", str(ranks), "bash", "-c", say_pid, "rank", *command]
+            place = f"{folder}/pid.${LAUNCHER.rank_variable}"
+            say_pid = f'echo $$ > {place}.part && mv {place}.part {place}; exec "$@"'
+            command = LAUNCHER.command(ranks, "bash", "-c", say_pid, "rank", *command)
             for rank in range(ranks):
                 (folder / f"pid.{rank}").unlink(missing_ok=True)
         self.folder, self.ranks = folder, ranks

@@ -18,19 +18,15 @@ import unittest
 
 import numpy as np
 
-from tests.app.program import PROGRAM, ProgramTest, espalier, pids_of_ranks
+from tests.app.program import PROGRAM, ProgramTest, espalier
+from tests.launcher import LAUNCHER
 
-# As users have it: mpirun ends the ranks with SIGTERM, and kills them a second later.
-ENVIRONMENT = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="1")
-
-
-def launcher(ranks):
-    return ["mpirun", "-q", "-np", str(ranks)] if ranks > 1 else []
+ENVIRONMENT = dict(os.environ, **LAUNCHER.patient)
 
 
 class StoppedTest(ProgramTest):
     def start(self, *arguments, ranks=1):
-        command = [*launcher(ranks), PROGRAM, *map(str, arguments)]
+        command = LAUNCHER.command(ranks, PROGRAM, *arguments)
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    text=True, env=ENVIRONMENT)
         self.addCleanup(process.stdout.close)
@@ -109,7 +105,7 @@ class Writing(StoppedTest):
         for arguments, words, rank in ((self.importing, "importing", 2),
                                        (self.generating, "generating", 1)):
             process = self.half_written(*arguments, ranks=3)
-            os.kill(pids_of_ranks(process.pid)[rank], signal.SIGTERM)
+            os.kill(LAUNCHER.pids_of_ranks(process.pid)[rank], signal.SIGTERM)
             self.assert_stopped(process, signal.SIGTERM, words)
 
     def test_a_signal_to_mpirun(self):
@@ -119,7 +115,7 @@ class Writing(StoppedTest):
 
     def test_a_rank_that_is_killed(self):
         process = self.half_written(*self.generating, ranks=3)
-        os.kill(pids_of_ranks(process.pid)[0], signal.SIGKILL)
+        os.kill(LAUNCHER.pids_of_ranks(process.pid)[0], signal.SIGKILL)
         code, lines, output = self.end(process)
         self.assertEqual(code, 137, output)
         self.assertEqual(len(lines), 1, output)
@@ -132,7 +128,7 @@ class Writing(StoppedTest):
             limited = ["bash", "-c", 'ulimit -v 900000; exec "$@"', "-", PROGRAM, "generate", "planted",
                        "--nodes", "400000", "--degree", "8", "--features", "1000",
                        "-o", str(self.out / "x.h5")]
-            done = subprocess.run([*launcher(ranks), *limited], stdout=subprocess.PIPE,
+            done = subprocess.run(LAUNCHER.command(ranks, *limited), stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, timeout=60, env=ENVIRONMENT)
             self.assertEqual(done.returncode, 4, done.stdout)
             self.assertIn("out of memory", done.stdout)
@@ -190,7 +186,7 @@ class Loading(StoppedTest):
         pids = {}
 
         def all_read():
-            pids.update(pids_of_ranks(process.pid) if ranks > 1 else {0: process.pid})
+            pids.update(LAUNCHER.pids_of_ranks(process.pid) if ranks > 1 else {0: process.pid})
             return len(pids) == ranks and all(map(self.reads, pids.values()))
 
         self.wait_for(all_read, process)

@@ -18,6 +18,7 @@
 #include <sstream>
 
 #include "espalier/base/error.hpp"
+#include "forked_threads.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
@@ -117,6 +118,7 @@ bool holds(const std::string& text, const std::string& words) {
 }
 
 TEST(OutputLock, TheSecondIsRefusedAndToldOfTheFirst) {
+  ESPALIER_SKIP_WITHOUT_FORKED_THREADS();
   const auto folder = test_folder("lock");
   for (const auto locks : kAll) {
     auto first = holder(folder, locks, {{"job", "4711"}, {"since", "2024-05-06 13:14:15 UTC"}});
@@ -134,6 +136,7 @@ TEST(OutputLock, TheSecondIsRefusedAndToldOfTheFirst) {
 }
 
 TEST(OutputLock, AHolderOnAnotherHostIsKnownByItsSignsOfLife) {
+  ESPALIER_SKIP_WITHOUT_FORKED_THREADS();
   const auto folder = test_folder("lock_far");
   auto far = holder(folder, FileLocks::kNowhere, {{"host", "elsewhere"}, {"pid", "12"}});
   ASSERT_TRUE(far->got());
@@ -163,6 +166,7 @@ TEST(OutputLock, AProcessIsKnownByItsTimeOfStartAsWell) {
 }
 
 TEST(OutputLock, ARequeuedJobDoesNotWaitForItself) {
+  ESPALIER_SKIP_WITHOUT_FORKED_THREADS();
   const auto folder = test_folder("lock_requeued");
   for (const auto locks : kAll) {
     auto before = holder(folder, locks, {{"job", "4711"}, {"host", "elsewhere"}});
@@ -176,6 +180,7 @@ TEST(OutputLock, ARequeuedJobDoesNotWaitForItself) {
 }
 
 TEST(OutputLock, OfManyNewcomersOneGetsWhatWasLeftBehind) {
+  ESPALIER_SKIP_WITHOUT_FORKED_THREADS();
   const auto folder = test_folder("lock_race");
   for (const auto locks : kAll) {
     for (int round = 0; round < 2; ++round) {

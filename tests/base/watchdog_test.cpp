@@ -14,6 +14,7 @@
 #include "espalier/base/signals.hpp"
 #include "espalier/base/timer.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "forked_threads.hpp"
 
 namespace espalier {
 namespace {
@@ -101,6 +102,15 @@ class WatchdogTest : public testing::Test {
   void SetUp() override { testing::GTEST_FLAG(death_test_style) = "fast"; }
 };
 
+// Those in which the child's watchdog watches, which takes a thread.
+class WatchedTest : public WatchdogTest {
+ protected:
+  void SetUp() override {
+    WatchdogTest::SetUp();
+    ESPALIER_SKIP_WITHOUT_FORKED_THREADS();
+  }
+};
+
 const std::string kLimitOrMore = "0\\.0(0[5-9]|[1-9])[0-9]*";
 
 // The line of where a process is, once, and the line with which it ends, with the time each took.
@@ -110,7 +120,7 @@ std::string told_once(const std::string& place) {
          "0.005\\); the job ends[^\n]*\n$";
 }
 
-TEST_F(WatchdogTest, SaysWhereTheProcessIsOnceAndEndsTheJob) {
+TEST_F(WatchedTest, SaysWhereTheProcessIsOnceAndEndsTheJob) {
   EXPECT_EXIT(stall_in_a_collective(), testing::ExitedWithCode(1),
               told_once("epoch 3, step 41 of 117, stage total/fetch, inside of all-to-all-v \"fetch/rows\" "
                         "of 4 ranks for [0-9]+ s"));
@@ -120,13 +130,13 @@ TEST_F(WatchdogTest, SaysWhereTheProcessIsOnceAndEndsTheJob) {
           "epoch 1, step 1 of 2, stage total/forward, out of all-reduce \"reduce\" of 2 ranks for [0-9]+ s"));
 }
 
-TEST_F(WatchdogTest, SaysItOfEachThread) {
+TEST_F(WatchedTest, SaysItOfEachThread) {
   EXPECT_EXIT(stall_on_a_second_thread(), testing::ExitedWithCode(1),
               "stage total/sample, [^\n]*\nespalier: rank 3[^\n]*inside of all-gather "
               "\"sample/ids\" of 6 ranks");
 }
 
-TEST_F(WatchdogTest, MovementKeepsItQuiet) {
+TEST_F(WatchedTest, MovementKeepsItQuiet) {
   EXPECT_EXIT(move_for_some_time(note_progress, true), testing::ExitedWithCode(0), "^$");
   EXPECT_EXIT(move_for_some_time(note_movement, false), testing::ExitedWithCode(0), "^$");
   EXPECT_EXIT(move_for_some_time([] { note_activity("reading"); }, false), testing::ExitedWithCode(0), "^$");
@@ -134,7 +144,7 @@ TEST_F(WatchdogTest, MovementKeepsItQuiet) {
               testing::ExitedWithCode(0), "^$");
 }
 
-TEST_F(WatchdogTest, InStepsOnlyTheirEndIsProgress) {
+TEST_F(WatchedTest, InStepsOnlyTheirEndIsProgress) {
   EXPECT_EXIT(move_for_some_time([] { const InCollective collective("barrier", "setup", 2); }, true, 200),
               testing::ExitedWithCode(1), "no step has finished for");
 }
@@ -148,7 +158,7 @@ void stall_while_reading() {
   std::_Exit(0);
 }
 
-TEST_F(WatchdogTest, BeforeStepsItSaysWhatWasBeingDone) {
+TEST_F(WatchedTest, BeforeStepsItSaysWhatWasBeingDone) {
   EXPECT_EXIT(stall_while_reading(), testing::ExitedWithCode(1),
               "^espalier: rank 3 on node7: nothing has moved for " + kLimitOrMore +
                   " minutes: reading the "
@@ -168,11 +178,11 @@ void stall_with_stderr_locked() {
   }).join();
 }
 
-TEST_F(WatchdogTest, NeedsNoLockOfStderr) {
+TEST_F(WatchedTest, NeedsNoLockOfStderr) {
   EXPECT_EXIT(stall_with_stderr_locked(), testing::ExitedWithCode(1), "the job ends\n$");
 }
 
-TEST_F(WatchdogTest, SaysItAgainAfterAnotherStall) {
+TEST_F(WatchedTest, SaysItAgainAfterAnotherStall) {
   EXPECT_EXIT(stall_and_go_on(), testing::ExitedWithCode(0),
               "^(espalier: rank 3[^\n]*no step has finished[^\n]*\n){2}$");
 }

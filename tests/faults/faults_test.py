@@ -16,8 +16,9 @@ import tempfile
 import time
 import unittest
 
-from tests.app.program import LONG, PROGRAM, ProgramTest, pids_of_ranks
+from tests.app.program import LONG, PROGRAM, ProgramTest
 from tests.app.restart_test import damage_of
+from tests.launcher import LAUNCHER
 
 PATIENCE = 10  # seconds that a job may take to end after one of its ranks did
 EPOCHS = 16
@@ -49,28 +50,14 @@ dir = "{folder}/out"
 """
 
 
-def children_of(pid):
-    """Process ids of the living children of a process, the ranks of an mpirun."""
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit():
-                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
-                if int(parent) == pid and state != "Z":
-                    found.append(int(entry.name))
-        except (OSError, IndexError):
-            pass  # it ended while we looked
-    return sorted(found)
-
-
 class Job:
-    """A running job of the program under mpirun."""
+    """A running job of the program under its launcher."""
 
     def __init__(self, *arguments, ranks=4, program=PROGRAM, environment=None):
         # A file, not a pipe: ranks that outlive mpirun must not keep us waiting for the end of its output.
         self.output = tempfile.TemporaryFile("w+")
         self.start = time.monotonic()
-        self.process = subprocess.Popen(["mpirun", "-q", "-np", str(ranks), program, *map(str, arguments)],
+        self.process = subprocess.Popen(LAUNCHER.command(ranks, program, *arguments),
                                         stdout=self.output, stderr=subprocess.STDOUT, text=True, env=environment)
         self.ranks = ranks
 
@@ -88,7 +75,7 @@ class Job:
             time.sleep(0.005)
 
     def rank_pids(self):
-        return children_of(self.process.pid)
+        return LAUNCHER.kind.processes_of_ranks(self.process.pid)
 
     def signal_one(self, number, choice):
         """Sends a signal to one rank, which `choice` picks; False when there was none any more."""
@@ -232,8 +219,8 @@ class Stalled(FaultTest):
         self.assertNotIn("no step has finished", text)
 
 
-# As users have it: mpirun ends the ranks with SIGTERM, and kills them a second later.
-AS_USERS_HAVE_IT = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="1")
+# As users have it: the launcher ends the ranks with SIGTERM, and kills them a second later.
+AS_USERS_HAVE_IT = dict(os.environ, **LAUNCHER.patient)
 
 
 class LastWords(FaultTest):
@@ -245,7 +232,7 @@ class LastWords(FaultTest):
             job = Job("train", self.config, "train.epochs=100000", "run.checkpoint_minutes=0",
                       environment=AS_USERS_HAVE_IT)
             job.wait_for_epoch(1)
-            killed = pids_of_ranks(job.process.pid)[which]
+            killed = LAUNCHER.pids_of_ranks(job.process.pid)[which]
             os.kill(killed, signal.SIGKILL)
             code, text, seconds = job.end(PATIENCE)
             self.assertEqual(code, 128 + signal.SIGKILL, text)
@@ -259,8 +246,7 @@ class LastWords(FaultTest):
     def test_an_error_stands_alone(self):
         """mpirun sends SIGTERM to all when one has left: no reason for the others to say more."""
         for _ in range(20 if LONG else 4):
-            done = subprocess.run(["mpirun", "-q", "-np", "4", PROGRAM, "train", self.config,
-                                   "graph.file=nothing.h5"], stdout=subprocess.PIPE,
+            done = subprocess.run(LAUNCHER.command(4, PROGRAM, "train", self.config, "graph.file=nothing.h5"), stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, timeout=60, env=AS_USERS_HAVE_IT)
             self.assertEqual(done.returncode, 3, done.stdout)
             self.assertRegex(done.stdout, r"\Aespalier: error: graph file nothing.h5: no such file.*\n\Z")
@@ -270,7 +256,7 @@ class FailingAlone(FaultTest):
     def run_apart(self, command_of_last, *arguments):
         """Three ranks, the last of them started by another command."""
         start = time.monotonic()
-        done = subprocess.run(["mpirun", "-q", "-np", "2", PROGRAM, *map(str, arguments), ":", "-np", "1", *map(str, command_of_last)],
+        done = subprocess.run(LAUNCHER.parts((2, [PROGRAM, *arguments]), (1, command_of_last)),
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
         return done.returncode, done.stdout, time.monotonic() - start
 

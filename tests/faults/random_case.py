@@ -15,6 +15,7 @@ import numpy as np
 from tests.app.program import environment_apart
 from tests.faults import random_graphs
 from tests.faults.random_values import NONSENSE, keys_of, write_config
+from tests.launcher import LAUNCHER
 
 PATIENCE = 120
 
@@ -60,8 +61,7 @@ class Case:
     def espalier(self, *arguments, ranks=1):
         """(exit code, what it said)"""
         command = [self.options.program, *map(str, arguments)]
-        if ranks > 1:
-            command = ["mpirun", "-q", "-np", str(ranks)] + command
+        command = LAUNCHER.command(ranks, *command)
         self.log.append(" ".join(command))
         self.runs += 1
         with environment_apart(self.folder) as env, subprocess.Popen(
@@ -69,7 +69,7 @@ class Case:
             try:
                 said, _ = process.communicate(timeout=PATIENCE * self.options.slow)
             except subprocess.TimeoutExpired:
-                process.terminate()  # mpirun takes its ranks along
+                process.terminate()  # a launcher takes its ranks along
                 try:
                     process.wait(5)
                 except subprocess.TimeoutExpired:
