@@ -25,9 +25,8 @@ constexpr std::pair<const char*, const char*> kValues[] = {
 // What a difference means where nothing below it differs, group by group.
 constexpr std::pair<const char*, const char*> kMeanings[] = {
     {"functions",
-     "the mathematical library (libm) rounds exp, log and their kin otherwise: samples are the same here, "
-     "losses "
-     "are not"},
+     "the compiler has changed products and sums of plain code: exponentials and logarithms are made of "
+     "them"},
     {"numbers", "the compiler has made other integers or bits of plain code: try it at -O1, or another one"},
     {"products", "dense products are added in another order, or rounded otherwise, by this build"},
     {"reduction", "what the MPI library adds up over the ranks is not their sum"},
@@ -49,10 +48,9 @@ const char* find(std::span<const std::pair<const char*, const char*>> table, con
   return nullptr;
 }
 
-// On GPUs the dense products of training are cuBLAS's, whose sums have another order: 1e-7 of a
-// product, and the exponentials of HGT's gate and of gelu are the hardware's, which nvcc's versions
-// use differently (docs/gpu.md). Adam divides by the root of the squares and so carries it whole
-// into the weights. By the emulation's products, whose order is another too, losses differ by 3e-8.
+// On GPUs the dense products of training are cuBLAS's, whose sums have another order (docs/gpu.md):
+// 1e-7 of a product. Adam divides by the root of the squares and so carries it whole into the
+// weights. By the emulation's products, whose order is another too, losses differ by 3e-8.
 constexpr double kTolerance = 1e-4;
 
 // The losses that a text begins with; its digests, of weights, are left out.

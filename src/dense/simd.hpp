@@ -2,11 +2,10 @@
 // architecture.
 //
 // The law of width: no result depends on how many lanes a register has, nor on what instructions
-// the machine has besides. So
-//   - lanes do not mix, but in sums over a number of lanes that is a constant (dot_products.hpp);
-//   - the build never contracts a * b + c by itself (design 4.1): a kernel that wants the fused operation
-//     asks for it here, and then for all elements alike, those that fill no register too.
-// tests/dense/width_test compiles what includes this for several widths and compares the bits.
+// the machine has besides. Lanes do not mix, but in sums over a number of lanes that is a constant
+// (dot_products.hpp). The build never contracts a * b + c by itself (design 4.1): a kernel that
+// wants the fused operation asks for it here, and then for all elements alike, those that fill no
+// register too. tests/dense/width_test compiles what includes this for several widths.
 #pragma once
 
 #if defined(__AVX2__) || defined(__AVX512F__)

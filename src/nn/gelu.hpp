@@ -8,9 +8,9 @@
 
 namespace espalier {
 
-/// Off by less than 1.3e-7 in float32, 1e-15 in double. The polynomial interpolates exp(z^2) erfc(z)
-/// at Chebyshev points of t = (z - 2) / (z + 2), the substitution of Shepherd and Laframboise
-/// (Mathematics of Computation 36, 1981).
+/// Off by less than 1.3e-7 in float32, 1e-15 in double. The polynomial interpolates exp(z^2)
+/// erfc(z) at Chebyshev points of t = (z - 2) / (z + 2), the substitution of Shepherd and
+/// Laframboise (Mathematics of Computation 36, 1981).
 template <class T>
 ESPALIER_HD inline T normal_distribution(T x) {
   const T size = x < T{0} ? -x : x,
