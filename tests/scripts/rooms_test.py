@@ -64,6 +64,12 @@ class RoomsAndKeys(unittest.TestCase):
         self.assertEqual(self.check("src/app/a.cpp", '#include "espalier/base/x.hpp"\n'), "")
         self.assertIn("comes after it", self.check("src/base/b.cpp", '#include "espalier/app/x.hpp"\n'))
 
+    def test_headers_that_depend_on_cuda_say_so_by_their_name(self):
+        for text in ("#ifdef ESPALIER_WITH_CUDA\n#endif\n", '#include "job_on_gpu.hpp"\n'):
+            for path in ("src/app/a.cpp", "src/app/a_on_gpu.hpp"):
+                self.assertEqual(self.check(path, text), "", path)
+            self.assertIn("hides a test of whether CUDA was built", self.check("src/app/a.hpp", text))
+
     def test_a_second_list_of_keys(self):
         two = 'f("model.hidden"); f("run.threads");'
         self.assertEqual(self.check("src/app/a.cpp", two + '// "model.layers"'), "")
