@@ -86,7 +86,7 @@ void add_products_with(const T* x, const FewRows<const T>& others, std::int64_t 
 #pragma GCC unroll 4
   for (int o = 0; o < kOthers; ++o) sums[o].put(lanes_of(o));
   for (int o = 0; o < kOthers && j < others.columns; ++o)
-    add_rest(x + j, others.row(first + o) + j, others.columns - j, lanes_of(o));
+    with_rest(sums[o], x + j, others.row(first + o) + j, 0, others.columns - j).put(lanes_of(o));
 }
 
 /// lanes [others][kSumLanes] += the products of the elements of x with those of each row: their sum

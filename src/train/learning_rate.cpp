@@ -11,8 +11,7 @@ double learning_rate(const LearningRateSchedule& s, std::int64_t epoch) {
   if (epoch < s.warmup) return s.base * static_cast<double>(epoch + 1) / static_cast<double>(s.warmup);
   const std::int64_t t = epoch - s.warmup;
   if (s.kind == "constant") return s.base;
-  if (s.kind == "step")
-    return s.base * power_of(s.factor, t / std::max<std::int64_t>(s.every, 1));
+  if (s.kind == "step") return s.base * power_of(s.factor, t / std::max<std::int64_t>(s.every, 1));
   if (s.kind == "cosine") {
     const auto length = static_cast<double>(std::max<std::int64_t>(s.epochs - s.warmup, 1));
     const double progress = std::min(static_cast<double>(t) / length, 1.0);
