@@ -39,7 +39,8 @@ class RunTest(unittest.TestCase):
     def setUp(self):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
-        self.write("tests/run.py", RUNNER.read_text())
+        for file in ("run.py", "launcher.py"):
+            self.write(f"tests/{file}", (RUNNER.parent / file).read_text())
         self.write("tests/room/op_test.cu", "// ranks: 1\n")
 
     def write(self, path, text):
