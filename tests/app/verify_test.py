@@ -25,6 +25,7 @@ AT_START = "__attribute__((constructor)) static void at_start(void) { %s; }\n"
 class VerifyTest(ProgramTest):
     def agree(self, *arguments, **options):
         """All lines do. Returns the output."""
+        options.setdefault("timeout", 900)  # ranks that wait for each other on a busy machine
         output = self.succeed("verify", *arguments, **options)
         lines = [line for line in output.splitlines() if " same " in line or " near " in line]
         self.assertRegex(output, rf"(?m)^{len(lines)} lines, all as expected$")
