@@ -32,7 +32,7 @@ from tests.app.program import PROGRAM  # noqa: E402
 from tests.faults import random_graphs  # noqa: E402
 from tests.faults.random_case import Case  # noqa: E402
 from tests.faults.random_values import keys_of  # noqa: E402
-from tests.run import ENVIRONMENT  # noqa: E402
+from tests.launcher import LAUNCHER  # noqa: E402
 
 LAWS = ("words", "config", "plan", "bits", "infer", "restart")
 OUTCOMES = ("trained", "refused", *LAWS)
@@ -105,7 +105,7 @@ def arguments(words=None):
 
 def main():
     options = arguments()
-    os.environ.update(ENVIRONMENT)
+    os.environ.update(LAUNCHER.environment)
     print(f"seed {options.seed}", flush=True)
     table, broken, cases, runs = try_cases(options)
     print(f"{'graph':<48}" + "".join(f"{word:>10}" for word in OUTCOMES))
