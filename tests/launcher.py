@@ -49,6 +49,7 @@ class OpenMpi:
     }
     # As users have it: ranks are ended with SIGTERM, and killed a second later.
     patient = {"OMPI_MCA_odls_base_sigkill_timeout": "1"}
+    silences_survivors = False
 
     @staticmethod
     def apart(folder):
@@ -66,7 +67,9 @@ class Mpich:
     quiet = ()
     rank_variable = "PMI_RANK"
     environment = {}
+    # When a rank is killed the others are, too, before they can say a word; the code is the bare number of the signal.
     patient = {}
+    silences_survivors = True
 
     @staticmethod
     def apart(folder):
@@ -91,6 +94,7 @@ class Launcher:
         self.rank_variable = self.kind.rank_variable
         self.environment = {**EVERYWHERE, **self.kind.environment}
         self.patient, self.apart = self.kind.patient, self.kind.apart
+        self.silences_survivors = self.kind.silences_survivors
 
     def command(self, ranks, *program):
         """One rank needs no launcher."""

@@ -14,7 +14,7 @@ from unittest import mock
 from tests import run
 
 GPU = bool(list(pathlib.Path("/dev").glob("nvidia[0-9]*")))
-RUNNER = pathlib.Path(__file__).resolve().parents[1] / "run.py"
+TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 # Stands for a GoogleTest program with two tests: lists them, or writes the report of a run.
 PROGRAM = """\
@@ -39,8 +39,8 @@ class RunTest(unittest.TestCase):
     def setUp(self):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
-        for file in ("run.py", "launcher.py"):
-            self.write(f"tests/{file}", (RUNNER.parent / file).read_text())
+        for name in ("run.py", "launcher.py", "__init__.py"):
+            self.write(f"tests/{name}", (TESTS / name).read_text())
         self.write("tests/room/op_test.cu", "// ranks: 1\n")
 
     def write(self, path, text):
