@@ -4,7 +4,8 @@
 A file of room R (include/espalier/R, src/R) may include headers of R and of rooms before R; only comm/ may name MPI or NCCL;
 only app/ may test whether CUDA was built; only base/ and comm/ have types of their own for GPUs (Device...), as what composes
 leaves is one template for all spaces; every folder is a room; a file name stands in one room; the table of keys
-(base/config_keys.cpp) is the only list of keys: no other file names more than two, nor compares how a key begins.
+(base/config_keys.cpp) is the only list of keys: no other file names more than two, nor compares how a key begins; no room that
+trains calls exponentials and logarithms of the C library.
 Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only these and .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
 
@@ -26,6 +27,11 @@ DATA_CHECK = re.compile(r"^(?!void ).*\b(check_(splits|labels|edge_features|samp
 OWN_CHECK = re.compile(r"\.check = check_\w+")  # a task answers for its labels; the table asks it
 ABOUT_DATA = re.compile(r"\b(usage|input|memory)_error\(\s*\"[^;]*(/split/|/edges|/nodes/features|does not fit: |edge weights)")
 DEVICE_TYPE = re.compile(r"\b(class|struct|using) Device\w+")
+
+# What trains has functions of its own (base/elementary.hpp): the C library's give other last bits on other machines. Predictions
+# of work and the audit of history, from which nothing is learnt, may call those.
+TRAINING_ROOMS = ("dense", "feature", "nn", "infer", "train")
+LIBRARY_FUNCTION = re.compile(r"(?<![\w:])(?:std::)?(?:exp2?|expm1|log|log2|log10|log1p|pow|erfc?|sin|cos|tanh)f?\(")
 
 KEY_TABLE = pathlib.Path("src/base/config_keys.cpp")
 KEY_DICTIONARY = pathlib.Path("src/base/other_names.cpp")  # from the names that other systems use
@@ -51,6 +57,8 @@ def problems_of(path, room, rooms):
             yield f"{path}:{line}: a type for GPUs alone; make it a template over the space"
         if path.suffix != ".hpp" and checks_a_job(path, room) and DATA_CHECK.search(content):
             yield f"{path}:{line}: a check of a job outside of the table in {JOB_CHECK}"
+        if room in TRAINING_ROOMS and not path.stem.endswith(("_work", "_audit")) and LIBRARY_FUNCTION.search(content):
+            yield f"{path}:{line}: a function of the C library, whose bits differ between machines; base/elementary.hpp has our own"
         if hides_cuda(path, content):
             yield f"{path}:{line}: hides a test of whether CUDA was built; only .cpp files and their NAME_on_gpu.hpp may"
 

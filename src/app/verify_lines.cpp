@@ -50,7 +50,7 @@ const char* find(std::span<const std::pair<const char*, const char*>> table, con
 
 // On GPUs the dense products of training are cuBLAS's, whose sums have another order (docs/gpu.md):
 // 1e-7 of a product. Adam divides by the root of the squares and so carries it whole into the
-// weights. By the emulation's products, whose order is another too, losses differ by 3e-8.
+// weights. By the emulation's products, whose order is another too, losses differ by 2e-7.
 constexpr double kTolerance = 1e-4;
 
 // The losses that a text begins with; its digests, of weights, are left out.

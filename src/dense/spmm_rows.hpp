@@ -57,9 +57,7 @@ struct Source {
 
 template <class T>
 Vector<T> load(const T* from) {
-  Vector<T> loaded;
-  __builtin_memcpy(&loaded, from, sizeof loaded);
-  return loaded;
+  return vector_at(from);
 }
 
 template <class T>

@@ -46,16 +46,16 @@ class JobChecks(unittest.TestCase):
 
 
 class RoomsAndKeys(unittest.TestCase):
-    def check(self, name, text):
+    def check(self, name, text, rooms="base app"):
         """What is said of a tree with the table of keys and this file."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            for room in ("include/espalier/base", "src/base", "src/app"):
+            for room in ("include/espalier/base", *(f"src/{room}" for room in rooms.split())):
                 (root / room).mkdir(parents=True)
             (root / "src/base/config_keys.cpp").write_text(
                 'Key{"model.hidden", kShape}, Key{"model.layers", kShape}, Key{"run.threads", kCost}')
             (root / name).write_text(text)
-            done = subprocess.run([sys.executable, ROOT / "scripts/check_rooms.py", "base", "app"], cwd=root, stdout=subprocess.PIPE,
+            done = subprocess.run([sys.executable, ROOT / "scripts/check_rooms.py", *rooms.split()], cwd=root, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, check=False)
             self.assertEqual(done.returncode != 0, "src/" in done.stdout, done.stdout)
             return done.stdout if done.returncode else ""
@@ -69,6 +69,14 @@ class RoomsAndKeys(unittest.TestCase):
             for path in ("src/app/a.cpp", "src/app/a_on_gpu.hpp"):
                 self.assertEqual(self.check(path, text), "", path)
             self.assertIn("hides a test of whether CUDA was built", self.check("src/app/a.hpp", text))
+
+    def test_functions_of_the_c_library(self):
+        for call in ("std::exp(x)", "expf(x)", "std::log(x)", "pow(x, y)", "std::erf(x)"):
+            said = self.check("src/train/a.cpp", f"double y = {call};\n", "base train")
+            self.assertIn("src/train/a.cpp:1: a function of the C library", said, call)
+        for fine in ("exp_of_nonpositive(x)", "log::info(x)", "catalog(x)", "std::sqrt(x)", "// std::exp(x)"):
+            self.assertEqual(self.check("src/train/a.cpp", f"auto y = {fine};\n", "base train"), "", fine)
+        self.assertEqual(self.check("src/train/a_work.cpp", "auto y = std::exp(x);\n", "base train"), "")
 
     def test_a_second_list_of_keys(self):
         two = 'f("model.hidden"); f("run.threads");'
