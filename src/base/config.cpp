@@ -16,6 +16,7 @@
 #include "espalier/base/escape.hpp"
 #include "espalier/base/nearest.hpp"
 #include "other_names.hpp"
+#include "removed_keys.hpp"
 
 namespace espalier {
 
@@ -68,6 +69,8 @@ class Assigner {
     if (!value) wrong_type(takes(key_));
     if (value->empty() && !is_empty_by_default(key_))
       usage_error("{}: {} is empty; leave it out to have its default", where_, key_.name);
+    if (const auto* removed = removed_value(key_.name, *value))
+      usage_error("{}: {} = {} was removed; {}", where_, key_.name, quoted(*value), removed->instead);
     if (!key_.choices.empty() &&
         std::find(key_.choices.begin(), key_.choices.end(), *value) == key_.choices.end())
       usage_error("{}: {} = {}: not one of {}; did you mean \"{}\"?", where_, key_.name, quoted(*value),
@@ -153,6 +156,8 @@ class Assigner {
 const Key& find_key(const std::vector<Key>& keys, const std::string& name, const std::string& where) {
   for (const auto& key : keys)
     if (key.name == name) return key;
+  if (const auto* removed = removed_key(name))
+    usage_error("{}: {} was removed; {}", where, name, removed->instead);
   std::vector<std::string> names;
   for (const auto& key : keys) names.push_back(key.name);
   const auto meant = meaning_elsewhere(name, names);
@@ -164,7 +169,9 @@ const Key& find_key(const std::vector<Key>& keys, const std::string& name, const
 // Reads values into the keys of a config, and remembers where each was given.
 class Reader {
  public:
-  explicit Reader(Config& config) : config_(config), keys_(bind_keys(config)) {}
+  /// `saved`: of a checkpoint, where keys that were removed may stand.
+  explicit Reader(Config& config, bool saved = false)
+      : config_(config), keys_(bind_keys(config)), saved_(saved) {}
 
   void read(const toml::table& table, const std::string& source);
   void override_with(const std::string& text);
@@ -172,13 +179,23 @@ class Reader {
 
  private:
   void assign(const std::string& name, const toml::node& node, const std::string& where) {
+    if (saved_ && means_nothing_now(name, node)) return;
     const auto& key = find_key(keys_, name, where);
     std::visit(Assigner(key, node, where), key.target);
     places_[name] = where;
   }
+  static bool means_nothing_now(const std::string& name, const toml::node& node) {
+    const auto* removed = removed_key(name);
+    if (removed == nullptr) return false;
+    std::ostringstream text;
+    text << toml::node_view<const toml::node>(&node);
+    const auto value = node.value_exact<std::string>().value_or(text.str());
+    return std::string(removed->done).empty() || value == removed->done;
+  }
 
   Config& config_;
   std::vector<Key> keys_;
+  bool saved_;
   std::map<std::string, std::string> places_;
 };
 
@@ -296,7 +313,7 @@ Config parse_config(const std::string& text, const std::string& source,
 
 Config parse_saved_config(const std::string& text, const std::string& source) {
   Config config;
-  Reader(config).read(parse_toml(text, source), source);
+  Reader(config, true).read(parse_toml(text, source), source);
   check_together(config);
   return config;
 }

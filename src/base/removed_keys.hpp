@@ -1,0 +1,24 @@
+// Keys, and values of keys, that earlier versions had: what to write instead. A file that still has
+// one is refused with these words; a checkpoint's config is read, where what it says is what is done
+// now.
+#pragma once
+
+#include <string>
+
+namespace espalier {
+
+struct Removed {
+  const char* name;     // section.key
+  const char* value;    // that went, of a key that stayed; "": the key went
+  const char* done;     // of a key that went: the value that says what is done now; "": any, as none
+                        // changed a result
+  const char* instead;  // a clause: what to write
+};
+
+/// The entry of a key that went, or null.
+const Removed* removed_key(const std::string& name);
+
+/// The entry of a value that went, or null.
+const Removed* removed_value(const std::string& name, const std::string& value);
+
+}  // namespace espalier
