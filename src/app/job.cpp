@@ -252,18 +252,17 @@ std::string sampler_in_words(const Config& config) {
 void warn_of_history(const Config& config, std::int64_t steps) {
   const auto& history = config.history;
   if (history.kind == "none") return;
-  const bool prunes = history.kind == "replace";
   const auto all_steps = steps * config.train.epochs;
   const auto never = history.t_stale <= history.lag
                          ? fmt::format("history.t_stale = {}, history.lag = {}", history.t_stale, history.lag)
                      : history.start >= all_steps
                          ? fmt::format("history.start = {} of {}", history.start, counted(all_steps, "step"))
-                     : prunes && history.p_grad == 0    ? std::string("history.p_grad = 0")
-                     : prunes && history.recompute >= 1 ? std::string("history.recompute = 1")
-                                                        : std::string();
+                     : history.p_grad == 0    ? std::string("history.p_grad = 0")
+                     : history.recompute >= 1 ? std::string("history.recompute = 1")
+                                              : std::string();
   if (!never.empty())
     log::warning("no row of history is ever read ({}): training is that without", never);
-  else if (prunes && history.t_stale > steps)
+  else if (history.t_stale > steps)
     log::warning(
         "history.t_stale = {} is {:.1f} epochs of {}: rows that old may cost accuracy; see "
         "docs/history.md, or set fewer",

@@ -184,8 +184,8 @@ std::string volumes(const Plan& plan) {
   const auto& history = plan.job.config.history.kind;
   if (history != "none")
     text += fmt::format(
-        "  (without history.kind = \"{}\", which {}: how much shows when training)\n", history,
-        history == "replace" ? "spares some of it" : "asks for whole rows, and kept ones, beside it");
+        "  (without history.kind = \"{}\", which spares some of it: how much shows when training)\n",
+        history);
   if (plan.job.config.graph.share_features && !plan.job.gpu)
     text +=
         "  (without graph.share_features, which leaves out what ranks of one node fetch from each other)\n";

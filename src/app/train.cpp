@@ -185,8 +185,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
     log::info("stopped early: no better validation {} in {}", metric.words,
               counted(job.config.train.early_stop, "evaluation"));
   log::info("\n{}\n{}{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks),
-            dealing_line(report.epochs) + history_lines(report.epochs, job.config.history.kind == "replace") +
-                saved_line(report.epochs));
+            dealing_line(report.epochs) + history_lines(report.epochs) + saved_line(report.epochs));
   if (report.train)
     log::info("train {}, with the weights of epoch {}", scores_in_words(kind, *report.train),
               result.best_epoch);

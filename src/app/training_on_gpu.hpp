@@ -25,7 +25,7 @@ inline std::int64_t most_cached_rows(const Config& config, const std::vector<Fea
 }
 
 /// Collective. Makes the samplers over the matrix, minibatches for training and whole rows for
-/// evaluation and history, and calls train(space, what a trainer is given).
+/// evaluation, and calls train(space, what a trainer is given).
 template <class Index, class Space, class Train>
 void train_over(const Job& job, const Space& space, const GridOn<Space>& grid,
                 const DistCsr<Index, Space>& matrix, const InputStoresOn<Space>& input,
@@ -34,16 +34,13 @@ void train_over(const Job& job, const Space& space, const GridOn<Space>& grid,
   const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
   const auto sampler = make_sampler(space, job.config.sampler.kind, matrix, shape);
   const auto whole_rows = make_sampler(space, "graphsage", matrix, whole_rows_shape(shape, "evaluate"));
-  std::unique_ptr<SamplerOn<Space>> for_history;
-  if (draws_whole_rows(job.config))  // booked beside what else history moves
-    for_history = make_sampler(space, "graphsage", matrix, whole_rows_shape(shape, "fetch/history"));
   note_activity("setting up the training");
   const auto task = make_task(space, *job.grid, targets, job.config.train);
   const EvaluatorOn<Space> evaluator(grid, *whole_rows, input, job.owners.blocks, *task, job.graph.edges,
                                      evaluation_memory(job));
   train(space, TrainingJobOn<Space>{grid, job.config, *sampler, input, *task, evaluator, job.bulk(),
                                     job.batches_per_step(), job.sampling_grid.get(), input_of(job),
-                                    job.owners.groups.get(), for_history.get(), job.by_degree});
+                                    job.owners.groups.get(), job.by_degree});
 }
 
 #ifdef ESPALIER_WITH_CUDA

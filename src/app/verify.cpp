@@ -72,7 +72,6 @@ void verify_the_rest(VerifyRuns& runs) {
   with("dropout", {"model.kind=gat", "model.dropout=0.4"});
   with("normalisation of batches", {"model.normalize=batch"});
   with("normalisation of rows", {"model.normalize=layer"});
-  with("control variates", {"history.kind=variate"});
   with("history", history);
   with("learnt rows", learnt, true);
   with("an order, local batches", {"sampler.batches=local", "sampler.groups=8", "graph.order=in-memory"});

@@ -181,8 +181,17 @@ class Reader {
   void assign(const std::string& name, const toml::node& node, const std::string& where) {
     if (saved_ && means_nothing_now(name, node)) return;
     const auto& key = find_key(keys_, name, where);
+    if (saved_ && takes_removed_value(key, node)) return;
     std::visit(Assigner(key, node, where), key.target);
     places_[name] = where;
+  }
+  // A value that nothing stands for now stays as it is, for `removed_from`.
+  static bool takes_removed_value(const Key& key, const toml::node& node) {
+    const auto value = node.value_exact<std::string>();
+    const auto* const removed = value ? removed_value(key.name, *value) : nullptr;
+    if (removed == nullptr) return false;
+    *std::get<std::string*>(key.target) = *removed->done != '\0' ? removed->done : *value;
+    return true;
   }
   static bool means_nothing_now(const std::string& name, const toml::node& node) {
     const auto* removed = removed_key(name);
@@ -316,6 +325,16 @@ Config parse_saved_config(const std::string& text, const std::string& source) {
   Reader(config, true).read(parse_toml(text, source), source);
   check_together(config);
   return config;
+}
+
+std::string removed_from(const Config& saved) {
+  auto config = saved;
+  for (const auto& key : bind_keys(config)) {
+    const auto* const word = std::get_if<std::string*>(&key.target);
+    if (word != nullptr && removed_value(key.name, **word) != nullptr)
+      return fmt::format("{} = {}", key.name, quoted(**word));
+  }
+  return {};
 }
 
 std::int64_t parse_bytes(const std::string& text, const std::string& key) {

@@ -32,8 +32,6 @@ const Needs kEvaluations = {"train.eval_every", [](const Config& c) { return c.t
                             "1 or more"};
 const Needs kHistory = {"history.kind", [](const Config& c) { return c.history.kind != "none"; },
                         "\"replace\""};
-const Needs kReplace = {"history.kind", [](const Config& c) { return c.history.kind == "replace"; },
-                        "\"replace\""};
 const Needs kMemory = {"history.memory", [](const Config& c) { return c.history.memory != "0"; },
                        "a number of bytes above 0"};
 const Needs kSumsInAnyOrder = {"train.reproducible", [](const Config& c) { return !c.train.reproducible; },
@@ -220,18 +218,17 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"own", "cusparse"})
           .with({kSumsInAnyOrder}),
       Key{"history.kind", kTrajectory, &c.history.kind,
-          "replace: rows of hidden layers that have stopped changing are read from a cache, not computed | "
-          "variate: kept rows of all neighbours correct the sums over a few"}
-          .among({"none", "replace", "variate"}),
+          "replace: rows of hidden layers that have stopped changing are read from a cache, not computed"}
+          .among({"none", "replace"}),
       Key{"history.p_grad", kTrajectory, &c.history.p_grad,
           "share of a layer's needed rows, those with the smallest gradients, that may stay in the cache"}
           .between(0, 1)
-          .with({kReplace}),
+          .with({kHistory}),
       Key{"history.recompute", kTrajectory, &c.history.recompute,
           "share of the rows that could be read that is computed all the same; gradients through them count "
           "1 / share"}
           .between(0, 1)
-          .with({kReplace})
+          .with({kHistory})
           .usual_above(0.01),
       Key{"history.t_stale", kTrajectory, &c.history.t_stale,
           "how many steps old a row may be when it is read"}
@@ -262,12 +259,12 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"history.admit", kTrajectory, &c.history.admit,
           "all | awaited: rows that no drawn minibatch can read are not kept (an epoch is drawn at once)"}
           .among({"all", "awaited"})
-          .with({kReplace}),
+          .with({kHistory}),
       Key{"history.draw", kTrajectory, &c.history.draw,
           "all: minibatches are sampled, in bulk and ahead, then pruned | needed: what is pruned is never "
           "drawn"}
           .among({"all", "needed"})
-          .with({kReplace}),
+          .with({kHistory}),
       Key{"history.saved", kCost, &c.history.saved,
           "checkpoints hold the cache; without it a job that goes on begins with an empty one: other weights"}
           .with({kHistory}),

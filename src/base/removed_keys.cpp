@@ -8,7 +8,10 @@ namespace espalier {
 namespace {
 
 const std::vector<Removed>& table() {
-  static const std::vector<Removed> all = {};
+  static const std::vector<Removed> all = {
+      {"history.kind", "variate", "",
+       "raise sampler.fanout, which gives more, with \"none\" or \"replace\" (docs/decisions/026)"},
+  };
   return all;
 }
 

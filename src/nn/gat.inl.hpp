@@ -164,7 +164,6 @@ inline constexpr LayerKind kGat = {
     .multiplies_block = false,
     .takes_relations = false,
     .takes_bases = false,
-    .takes_variates = false,
     .tensors = gat_tensors,
     .costs = gat_costs};
 

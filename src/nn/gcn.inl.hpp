@@ -58,17 +58,16 @@ class GcnLayer final : public Layer<T, Space> {
 
   void forward(const Space& space, const BlockView<Space>& block, InputForm form, ConstMatrixView<T, Space> x,
                Tensors weights, const RandomStream&, M& z) override {
-    const bool aggregated = form == InputForm::kAggregated;
-    order_ = aggregated ? ProductOrder::kAggregateFirst : order_of(block);
-    gcn_forward<T>(space, block, aggregated ? ProductOrder::kAggregated : order_, x, tensors(weights),
-                   product_, z);
+    const ProductOrder order = form == InputForm::kAggregated ? ProductOrder::kAggregated : order_of(block);
+    gcn_forward<T>(space, block, order, x, tensors(weights), product_, z);
   }
 
   void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
-    if (dx != nullptr || order_ == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
-    gcn_backward<T>(space, scratch.transposed, order_, x, tensors(weights), product_, dz, gradients[0], dx);
+    const ProductOrder order = order_of(block);
+    if (dx != nullptr || order == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
+    gcn_backward<T>(space, scratch.transposed, order, x, tensors(weights), product_, dz, gradients[0], dx);
   }
 
   void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -89,9 +88,7 @@ class GcnLayer final : public Layer<T, Space> {
   }
 
   LayerShape shape_;
-  ProductOrder order_ = ProductOrder::kAggregateFirst;  ///< of the forward pass just before
-  /// B X, or X W where that is multiplied first
-  M product_;
+  M product_;  ///< B X, or X W where that is multiplied first
 };
 
 inline MatrixForm gcn_matrix(std::string_view) {
@@ -120,7 +117,6 @@ inline constexpr LayerKind kGcn = {
     .multiplies_block = true,
     .takes_relations = false,
     .takes_bases = false,
-    .takes_variates = true,
     .tensors = gcn_tensors,
     .costs = gcn_costs};
 

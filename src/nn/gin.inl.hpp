@@ -118,7 +118,6 @@ inline constexpr LayerKind kGin = {
     .multiplies_block = true,
     .takes_relations = false,
     .takes_bases = false,
-    .takes_variates = false,
     .tensors = gin_tensors,
     .costs = gin_costs};
 

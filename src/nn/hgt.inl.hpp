@@ -377,7 +377,6 @@ inline constexpr LayerKind kHgt = {
     .multiplies_block = false,
     .takes_relations = true,
     .takes_bases = false,
-    .takes_variates = false,
     .tensors = hgt_tensors,
     .costs = hgt_costs};
 

@@ -57,8 +57,7 @@ Network<T, Space>::Network(const Space& space, const NetworkShape& shape, std::u
           of_graph ? fmt::format("layer{}.{}", number, tensor.name) : fmt::format("output.{}", tensor.name),
           tensor);
     if (of_graph)
-      layers_.push_back(
-          {make_layer<T, Space>(layer_kind_of(shape.kind), made.layer), {}, {}, {}, {}, {}, {}});
+      layers_.push_back({make_layer<T, Space>(layer_kind_of(shape.kind), made.layer), {}, {}, {}, {}, {}});
     if (!made.normalizes || shape.normalize != "batch") continue;
     add_statistic(space, number, "mean", made.layer.out, T{0});
     add_statistic(space, number, "variance", made.layer.out, T{1});
@@ -166,8 +165,7 @@ template <class T, class Space>
 const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
                                                    std::span<const BlockView<Space>> blocks,
                                                    const InputRows<T, Space>& input, const Pass& pass,
-                                                   InputForm form, const HistoryRows<T, Space>* history,
-                                                   const AddedAggregates<T, Space>* added) {
+                                                   InputForm form, const HistoryRows<T, Space>* history) {
   ESPALIER_CHECK(static_cast<int>(blocks.size()) == shape_.layers, "{} blocks for {} layers", blocks.size(),
                  shape_.layers);
   if (!typed_input_)
@@ -180,17 +178,13 @@ const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
                    input.only().rows, blocks[0].rows);
   ESPALIER_CHECK(history == nullptr || (!jumps() && running_statistics_.empty()), "history for {} statistics",
                  running_statistics_.size());
-  ESPALIER_CHECK(added == nullptr || (history == nullptr && !jumps() && running_statistics_.empty() &&
-                                      added->of_layers.size() == blocks.size()),
-                 "what is added to aggregates, of {} layers", added->of_layers.size());
   history_ = history;
-  added_ = added;
   begin_with(space, blocks[0], input, pass);
   for (int layer = 1; layer <= shape_.layers; ++layer) {
     auto& kept = kept_of(layer);
     const M& x = input_of(layer, input);
-    kept.layer->forward(space, blocks[layer - 1], aggregate(space, layer, blocks[layer - 1], x, form), x,
-                        tensors_of(layer), mask_of(pass, Purpose::kAttention, layer), kept.linear);
+    kept.layer->forward(space, blocks[layer - 1], layer == 1 ? form : InputForm::kRows, x, tensors_of(layer),
+                        mask_of(pass, Purpose::kAttention, layer), kept.linear);
     add_input(space, layer, blocks[layer - 1].rows, x, kept.linear);
     if (shape_of(layer).activates) follow(space, layer, pass);
     if (history != nullptr && layer < shape_.layers) join(space, layer, pass);
@@ -198,23 +192,6 @@ const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
   if (!jumps()) return kept_of(shape_.layers).linear;
   jump(space);
   return logits_;
-}
-
-/// B H[l-1] where something is added to it; `form`: of the network's input.
-template <class T, class Space>
-InputForm Network<T, Space>::aggregate(const Space& space, int layer, const BlockView<Space>& block,
-                                       const M& x, InputForm form) {
-  if (layer == 1) return form;
-  if (added_ == nullptr || added_->of_layers[layer - 1].rows == 0) return InputForm::kRows;
-  auto* const sums = kept_of(layer).layer->aggregate();
-  const auto& more = added_->of_layers[layer - 1];
-  ESPALIER_CHECK(sums != nullptr && more.rows == block.rows && more.columns == x.columns,
-                 "[{}, {}] for the aggregate of layer {}, [{}, {}]", more.rows, more.columns, layer,
-                 block.rows, x.columns);
-  sums->resize(block.rows, x.columns);
-  spmm<T>(space, block, x, *sums);
-  add_rows<T>(space, more, *sums);
-  return InputForm::kAggregated;
 }
 
 /// Z += the destinations' own rows of the layer's input, or their product with W_residual.
@@ -244,14 +221,7 @@ void Network<T, Space>::follow(const Space& space, int layer, const Pass& pass) 
       layer_norm_forward<T>(space, kept.linear, scale, shift, kept.output, kept.inverse_deviation);
     }
   }
-  M& h = output_of(layer);
-  const auto mask = mask_of(pass, Purpose::kDropout, layer);
-  if (!keeps_undropped()) return activate<T>(space, activation_, mask, dropout_after(), h);
-  activate<T>(space, activation_, mask, 0.0, h);
-  auto& before = kept_of(layer).undropped;
-  before.resize(h.rows, h.columns);
-  copy_within(space, std::as_const(h).data.data(), std::ssize(h.data), before.data.data());
-  dropout<T>(space, mask, dropout_after(), h, h);
+  activate<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), dropout_after(), output_of(layer));
 }
 
 /// What layer + 1 reads: rows of H that were computed and rows that history has, then dropout.

@@ -268,7 +268,6 @@ inline constexpr LayerKind kRgat = {
     .multiplies_block = false,
     .takes_relations = true,
     .takes_bases = false,
-    .takes_variates = false,
     .tensors = rgat_tensors,
     .costs = rgat_costs};
 

@@ -115,7 +115,6 @@ inline constexpr LayerKind kRgcn = {
     .multiplies_block = false,
     .takes_relations = true,
     .takes_bases = true,
-    .takes_variates = false,
     .tensors = rgcn_tensors,
     .costs = rgcn_costs};
 

@@ -68,9 +68,8 @@ class SageLayer final : public Layer<T, Space> {
                Tensors weights, const RandomStream&, M& z) override {
     const auto own = tensors(weights);
     if (takes_largest_) return apply_to_largest(space, block, x, own, product_, winners_, z);
-    const bool aggregated = form == InputForm::kAggregated;
-    order_ = aggregated ? ProductOrder::kAggregateFirst : order_of(block);
-    sage_forward<T>(space, block, aggregated ? ProductOrder::kAggregated : order_, x, own, product_, z);
+    const ProductOrder order = form == InputForm::kAggregated ? ProductOrder::kAggregated : order_of(block);
+    sage_forward<T>(space, block, order, x, own, product_, z);
   }
 
   void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -78,9 +77,10 @@ class SageLayer final : public Layer<T, Space> {
                 M* dx) override {
     if (takes_largest_)
       return backward_of_largest(space, block, x, tensors(weights), dz, scratch, gradients, dx);
-    if (dx != nullptr || order_ == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
-    sage_backward<T>(space, block, scratch.transposed, order_, x, tensors(weights), product_, dz,
-                     gradients[0], gradients[1], dx);
+    const ProductOrder order = order_of(block);
+    if (dx != nullptr || order == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
+    sage_backward<T>(space, block, scratch.transposed, order, x, tensors(weights), product_, dz, gradients[0],
+                     gradients[1], dx);
   }
 
   void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -131,7 +131,6 @@ class SageLayer final : public Layer<T, Space> {
 
   LayerShape shape_;
   bool takes_largest_;
-  ProductOrder order_ = ProductOrder::kAggregateFirst;  ///< of the forward pass just before
   M product_;  ///< B X or the largest, X W where that is multiplied first
   Array<Space, std::int32_t> winners_;
 };
@@ -171,7 +170,6 @@ inline constexpr LayerKind kSage = {
     .multiplies_block = true,
     .takes_relations = false,
     .takes_bases = false,
-    .takes_variates = true,
     .tensors = sage_tensors,
     .costs = sage_costs};
 

@@ -115,8 +115,7 @@ std::vector<double> rows_of_minibatch(const GraphInfo& graph, const Config& conf
 
 KeptRows history_bytes(const GraphInfo& graph, const Config& config, std::int64_t ranks) {
   const auto& history = config.history;
-  const bool variate = history.kind == "variate";
-  const double share = variate ? 1 : history.p_grad;  // of the rows that are needed
+  const double share = history.p_grad;  // of the rows that are needed
   if (history.kind == "none" || share == 0 || history.t_stale <= history.lag || history.recompute >= 1)
     return {};
   const auto batches = count_batches(graph.train, config.sampler.batch_size),
@@ -142,9 +141,8 @@ KeptRows history_bytes(const GraphInfo& graph, const Config& config, std::int64_
       rows += share * n * -std::expm1(per_step * count * std::log1p(-std::min(needed[layer] / n, 0.999)));
     return rows;
   };
-  double held = rows_of_steps(steps), written = rows_of_steps(waiting);
-  // A row that hits is not written, so these are others.
-  if (!variate) written = rows_of_steps(steps + waiting) - held;
+  // A row that hits is not written, so those that are written are others.
+  double held = rows_of_steps(steps), written = rows_of_steps(steps + waiting) - held;
   if (history.entries > 0 && held > static_cast<double>(history.entries)) {
     held = static_cast<double>(history.entries);
     written = rows_of_steps(waiting);

@@ -429,7 +429,7 @@ std::string dealing_line(const std::vector<EpochReport>& epochs) {
       100 * all.local_share(), all.edges / count, all.remote / count);
 }
 
-std::string history_lines(const std::vector<EpochReport>& epochs, bool prunes) {
+std::string history_lines(const std::vector<EpochReport>& epochs) {
   HistoryCounts sum;
   for (const auto& epoch : epochs)
     if (epoch.history) sum.add(*epoch.history);
@@ -437,17 +437,12 @@ std::string history_lines(const std::vector<EpochReport>& epochs, bool prunes) {
   const auto percent = [](std::int64_t part, std::int64_t all) {
     return all > 0 ? 100 * static_cast<double>(part) / static_cast<double>(all) : 0.0;
   };
-  auto text =
-      prunes ? fmt::format(
-                   "history: {:.0f} % of the hidden rows were read, not computed; {}\n",
-                   percent(sum.hits, sum.needed),
-                   sum.knows_sample()
-                       ? fmt::format("left of the sample: {:.0f} % of its input rows, {:.0f} % of its edges",
-                                     percent(sum.inputs, sum.inputs_before),
-                                     percent(sum.entries, sum.entries_before))
-                       : "what they alone need was not drawn")
-             : fmt::format("history: {:.0f} % of the neighbours' hidden rows were known\n",
-                           percent(sum.hits, sum.needed));
+  auto text = fmt::format(
+      "history: {:.0f} % of the hidden rows were read, not computed; {}\n", percent(sum.hits, sum.needed),
+      sum.knows_sample()
+          ? fmt::format("left of the sample: {:.0f} % of its input rows, {:.0f} % of its edges",
+                        percent(sum.inputs, sum.inputs_before), percent(sum.entries, sum.entries_before))
+          : "what they alone need was not drawn");
   for (const auto& some : epochs.back().held) {
     if (!some.error) continue;
     const auto ages = some.youngest == some.oldest

@@ -133,12 +133,12 @@ bool StepPipelineOn<Space>::begin_step() {
   auto* const epoch = epoch_of_next_step();
   if (epoch == nullptr) return false;
   const auto number = step_of_job(epoch->plan, next_step_);
-  const bool works = history_ != nullptr && history_->works(number), draws = works && history_->draws();
+  const bool works = history_ != nullptr && history_->works(number);
   TrainingStepOn<Space> step;
   if (works && history_->draws_needed())
     draw_needed(*epoch, number, step);
   else
-    take_sampled(*epoch, !draws, step);
+    take_sampled(*epoch, step);
   ++next_step_;
   const typename StageClock<Space>::Scope time(clock_, kFetch);
   PendingInputOn<Space> pending;
@@ -148,13 +148,8 @@ bool StepPipelineOn<Space>::begin_step() {
   }
   if (history_ != nullptr && history_->waits(number))
     step.pruned.counts = history_->counts_before_start(step.minibatches);
-  if (draws && ahead_) ahead_->worker.wait();  // its grid is needed
   if (works && !history_->draws_needed())
     booked_to(epoch, [&] { history_->begin(space_, number, step.minibatches, step.pruned, kHistory); });
-  if (draws && ahead_) {
-    booked_to(epoch, [&] { job_.grid.host().traffic().take_over(job_.sampling_grid->traffic()); });
-    sample_ahead(*epoch);
-  }
   if (caches())
     caches_.set_memory(space_,
                        memory_of(job_.config.history) - (history_ != nullptr ? history_->bytes() : 0));
@@ -166,9 +161,9 @@ bool StepPipelineOn<Space>::begin_step() {
   return true;
 }
 
-// The minibatches of the next step from the sampler; `ahead`: what follows may be sampled.
+// The minibatches of the next step from the sampler.
 template <class Space>
-void StepPipelineOn<Space>::take_sampled(Epoch& epoch, bool ahead, TrainingStepOn<Space>& step) {
+void StepPipelineOn<Space>::take_sampled(Epoch& epoch, TrainingStepOn<Space>& step) {
   const auto begin = epoch.plan.step_begin(next_step_), end = epoch.plan.step_end(next_step_);
   const typename StageClock<Space>::Scope time(clock_, "sample");
   booked_to(&epoch, [&] { epoch.sampler.sample_until(space_, end); });
@@ -177,7 +172,7 @@ void StepPipelineOn<Space>::take_sampled(Epoch& epoch, bool ahead, TrainingStepO
   if (caches_.foresees()) foresee(epoch);
   step.minibatches = epoch.sampler.take(begin, end);
   const bool drawn_by_history = history_ != nullptr && history_->draws_needed();
-  if (ahead_ && ahead && !drawn_by_history) sample_ahead(epoch);
+  if (ahead_ && !drawn_by_history) sample_ahead(epoch);
 }
 
 // The same as far as history leaves something to be drawn. Nothing is sampled ahead.

@@ -88,10 +88,9 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
       optimizer_(space, optimizer_of(job.config.train), network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible),
       statistics_(space, job.grid.world(), job.config.train.reproducible),
-      history_(job.config.history.kind == "none"
-                   ? nullptr
-                   : std::make_unique<TrainingHistoryOn<Space>>(job_.grid, job_.config, job_.batches_per_step,
-                                                                job_.whole_rows)),
+      history_(job.config.history.kind == "none" ? nullptr
+                                                 : std::make_unique<TrainingHistoryOn<Space>>(
+                                                       job_.grid, job_.config, job_.batches_per_step)),
       clock_(space, timers_),
       pipeline_(
           space, job_,
@@ -291,9 +290,6 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
   if (!work.pruned.empty())
     history = {work.pruned.pruned[number].layers, work.pruned.cached[number], work.pruned.recomputed[number],
                history_->recomputed_weight()};
-  AddedAggregates<float, Space> added;
-  const bool adds = !work.pruned.added.empty();
-  if (adds) added = {work.pruned.added[number]};
   const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
   {
     const typename StageClock<Space>::Scope time(clock_, "forward");
@@ -303,7 +299,7 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
                                     network_.input_aggregate());
     const auto& logits = network_.forward(space_, minibatch.blocks, input, pass,
                                           gathers ? InputForm::kAggregated : InputForm::kRows,
-                                          work.pruned.empty() ? nullptr : &history, adds ? &added : nullptr);
+                                          work.pruned.empty() ? nullptr : &history);
     job_.task.loss(space_, plan, minibatch.number, logits, scale, loss_gradient_,
                    losses_.data() + losses_count_++);
   }
@@ -315,7 +311,6 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
     if (!work.pruned.empty())
       history_->note(space_, step_of_job(plan, cursor_.step), work.pruned.pruned[number],
                      work.pruned.recomputed[number], network_, history_counts_);
-    if (adds) history_->note(space_, step_of_job(plan, cursor_.step), minibatch, network_, history_counts_);
     reduction_.add(pointers_to<const Matrix<float, Space>>(std::as_const(gradients_)));
     if (!mean_statistics_.empty())
       statistics_.add(pointers_to<const Matrix<float, Space>>(network_.batch_statistics()),

@@ -1,4 +1,3 @@
-#include "control_variates.inl.hpp"
 #include "training_history.inl.hpp"
 #include "training_history_state.inl.hpp"
 
@@ -24,28 +23,6 @@ HistoryShape history_shape(const Config& config) {
 }
 
 namespace {
-
-// Sums over neighbours that a control variate may correct: linear in rows, and unbiased given
-// what earlier steps have left.
-void check_variates(const Config& config) {
-  constexpr const char* kKind = "history.kind = \"variate\"";
-  const auto& sampler = config.sampler;
-  const auto& model = config.model;
-  if (sampler_kind_of(sampler.kind).layer_wise)
-    usage_error("{} with sampler.kind = \"{}\": corrects what each vertex draws; use graphsage or labor",
-                kKind, sampler.kind);
-  if (!layer_kind_of(model.kind).takes_variates || model.aggregator != "mean")
-    usage_error(
-        "{} corrects linear means of neighbours, and has no meaning with model.kind = \"{}\"{}; use "
-        "sage with model.aggregator = \"mean\", or gcn",
-        kKind, model.kind,
-        model.aggregator == "mean" ? "" : ", model.aggregator = \"" + model.aggregator + "\"");
-  if (sampler.share_batches > 1)
-    usage_error(
-        "{} with sampler.share_batches = {}: what is kept would depend on the draws that it is to "
-        "correct; use 1",
-        kKind, sampler.share_batches);
-}
 
 // Draws that depend on their own vertex only, and nothing that must see a sample before its step.
 void check_needed_draws(const Config& config) {
@@ -104,7 +81,6 @@ void check_history(const Config& config) {
   if (model.edge_features)
     usage_error("model.edge_features with history.kind = \"{}\" is not there yet; leave one out",
                 history.kind);
-  if (draws_whole_rows(config)) check_variates(config);
   if (history.draw == "needed") check_needed_draws(config);
   if (history.scope == "lane" && config.sampler.batches == "local")
     usage_error(

@@ -1,4 +1,3 @@
-#include "control_variates.inl.hpp"
 #include "training_history.inl.hpp"
 #include "training_history_state.inl.hpp"
 

@@ -27,19 +27,15 @@ HistoryCounts counts_of(const PrunedMinibatchOn<Space>& pruned) {
 
 template <class Space>
 TrainingHistoryOn<Space>::TrainingHistoryOn(const GridOn<Space>& grid, const Config& config,
-                                            std::int64_t batches_per_step, SamplerOn<Space>* whole_rows)
+                                            std::int64_t batches_per_step)
     : grid_(&grid),
       history_(config.history),
       batches_per_step_(batches_per_step),
-      whole_rows_(whole_rows),
       layers_(config.model.layers),
       shape_(history_shape(config)),
-      can_hit_((history_.p_grad > 0 || whole_rows != nullptr) && history_.t_stale > history_.lag &&
-               history_.recompute < 1),
+      can_hit_(history_.p_grad > 0 && history_.t_stale > history_.lag && history_.recompute < 1),
       share_(stable_share(history_.p_grad)),
       cache_(std::in_place_type<Lanes>) {
-  ESPALIER_CHECK((history_.kind == "variate") == draws(), "history.kind = {} {} whole rows", history_.kind,
-                 draws() ? "with" : "without");
   if (history_.scope == "grid" && grid.host().ranks() > 1)
     cache_.template emplace<GridHistoryOn<Space>>(grid, shape_);
 }
@@ -51,8 +47,7 @@ HistoryCounts TrainingHistoryOn<Space>::counts_before_start(
   for (const auto& minibatch : minibatches) {
     counts.inputs += std::ssize(minibatch.vertices);
     counts.entries += minibatch.sampled_edges();
-    for (int layer = 1; layer < layers_ && !draws(); ++layer)
-      counts.needed += minibatch.blocks[layer - 1].rows;
+    for (int layer = 1; layer < layers_; ++layer) counts.needed += minibatch.blocks[layer - 1].rows;
   }
   counts.inputs_before = counts.inputs;
   counts.entries_before = counts.entries;
@@ -112,7 +107,6 @@ void TrainingHistoryOn<Space>::begin(const Space& space, std::int64_t step,
   std::vector<std::int64_t> numbers;
   for (const auto& minibatch : minibatches) numbers.push_back(minibatch.number);
   begin_step(space, step, numbers);
-  if (draws()) return begin_variates(space, minibatches, pruned, label);
   auto found = find(space, minibatches, label);
   pruned.sampled = minibatches;
   pruned.pruned.resize(minibatches.size());
@@ -229,22 +223,16 @@ void TrainingHistoryOn<Space>::note(const Space& space, std::int64_t step,
     for (const auto& row : choice.evicted) evicted.push_back(row.vertex);
     counts.written += std::ssize(writes);
     counts.evicted += std::ssize(evicted);
-    write(space, step, pruned.number, layer, writes, network.computed_rows(layer));
-    if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
+    const ConstMatrixView<float, Space> computed = network.computed_rows(layer);
+    if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_)) {
+      of_grid->write(space, step, pruned.number, layer, writes, computed);
       of_grid->evict(step, layer, evicted);
-    else
-      lane_of(pruned.number).evict(step, layer, evicted);
+    } else {
+      auto& lane = lane_of(pruned.number);
+      lane.write(space, step, pruned.number, layer, writes, computed);
+      lane.evict(step, layer, evicted);
+    }
   }
-}
-
-template <class Space>
-void TrainingHistoryOn<Space>::write(const Space& space, std::int64_t step, std::int64_t batch, int layer,
-                                     std::span<const HistoryWrite> writes,
-                                     ConstMatrixView<float, Space> rows) {
-  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
-    of_grid->write(space, step, batch, layer, writes, rows);
-  else
-    lane_of(batch).write(space, step, batch, layer, writes, rows);
 }
 
 template <class Space>

@@ -64,7 +64,7 @@ class FeatureCacheTest(PlantedJobTest):
             alone = grid[:1] + grid[2:]
             without = self.train(*alone, ranks=ranks)
             for job, sources in ((("history.memory=24KiB",), ("kept",)), (REPLACE, ("pruned", "history")),
-                                 ((*REPLACE, "history.scope=lane"), ("pruned",)), (("history.kind=variate",), ("history",)),
+                                 ((*REPLACE, "history.scope=lane"), ("pruned",)),
                                  ((*REPLACE, "history.entries=300", "history.memory=600KiB"), ("pruned", "kept", "history"))):
                 with self.subTest(ranks=ranks, copies=copies, more=more, job=job):
                     found = self.train(*job, *(grid if "kind" in "".join(job) else alone), ranks=ranks)

@@ -89,17 +89,17 @@ class HistoryTest(PlantedJobTest):
         def counters(report, *but):
             return [{key: value for key, value in epoch["history"].items() if key not in ("held", *but)} for epoch in report["epochs"]]
         steps = -(-self.train("train.epochs=1")["epochs"][0]["batches"] // 4)
-        for job in (ON, (*ON, "history.draw=needed"), ("history.kind=variate", "history.t_stale=5")):
+        for job in (ON, (*ON, "history.draw=needed")):
             never = self.train(*job, f"history.start={2 * steps}")
             for epoch, counted in zip(never["epochs"], counters(never), strict=True):
                 self.assertEqual((counted["input_rows"], counted["edges"]), (epoch["input_rows"], epoch["sampled_edges"]))
-                self.assertEqual((counted["hits"], counted["needed_rows"] > 0), (0, "variate" not in job[0]))
+                self.assertEqual((counted["hits"], counted["needed_rows"] > 0), (0, True))
             for start in (1, steps - 1, steps + 1):
                 late = self.train(*job, f"history.start={start}", ranks=2)
                 self.assertEqual(late["epochs"][0]["sample_digest"], never["epochs"][0]["sample_digest"]) if job is ON else None
                 if job is ON:
                     self.assertEqual([epoch["input_rows"] for epoch in late["epochs"]], [epoch["input_rows_of_sample"] for epoch in counters(late)])
-                if start == steps - 1 and "variate" not in job[0]:
+                if start == steps - 1:
                     but = ("written", "evicted", "input_rows_of_sample", "edges_of_sample")
                     self.assertEqual(counters(late, *but)[0], counters(never, *but)[0], job)
                     self.assertGreater(counters(late)[0]["written"], 0)
@@ -294,11 +294,10 @@ class HistoryTest(PlantedJobTest):
             self.succeed("plan", self.config, *job, "--ranks", 2, "-o", file)
             return json.loads(file.read_text())["plan"]["memory"]["step"]
 
-        for kind in ("replace", "variate"):
-            for scope in ("grid", "lane"):
-                for more in (("history.t_stale=20",), ("history.t_stale=3", "history.stored=uint8"), ("history.entries=300", "history.layers=[2]")):
-                    job = (f"history.kind={kind}", f"history.scope={scope}", *more)
-                    self.assertGreater(planned(*job)["history"], 10e3)
+        for scope in ("grid", "lane"):
+            for more in (("history.t_stale=20",), ("history.t_stale=3", "history.stored=uint8"), ("history.entries=300", "history.layers=[2]")):
+                job = ("history.kind=replace", f"history.scope={scope}", *more)
+                self.assertGreater(planned(*job)["history"], 10e3)
         # The check before a job goes by that: beside a network of 30 MB it is most of what is left.
         job = ("history.kind=replace", "history.t_stale=1000", "history.scope=lane", "model.hidden=2000")
         bytes_ = planned(*job)["history"]

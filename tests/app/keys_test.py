@@ -81,6 +81,14 @@ EXPECTED = {
 CHANGES_NETWORK, KEPT = {"shape", "meaning"}, {"state"}
 
 
+def seal(path):
+    """Anew, of a checkpoint or of weights."""
+    content = path.read_bytes()
+    title = content[:content.index(b"\n")].decode()
+    head = f"{title}\nbytes {len(content)}\ncrc32 {zlib.crc32(content[512:]):08x}\n"
+    path.write_bytes(head.encode().ljust(512, b"\0") + content[512:])
+
+
 class Keys(ProgramTest):
     def setUp(self):
         super().setUp()
@@ -187,11 +195,29 @@ class Keys(ProgramTest):
         saved = (folder / "checkpoints" / "latest").resolve()
         with h5py.File(saved, "a") as file:
             file["weights/layer9.self"] = np.zeros((2, 3), dtype=np.float32)
-        content = saved.read_bytes()
-        seal = f"espalier-checkpoint 1\nbytes {len(content)}\ncrc32 {zlib.crc32(content[512:]):08x}\n"
-        saved.write_bytes(seal.encode().ljust(512, b"\0") + content[512:])
+        seal(saved)
         self.fail_with(3, ["weights/layer9.self", "no part of this training"], "train", *words, "train.epochs=2",
                        f"output.dir={folder}", f"run.restart={saved}")
+
+    def test_what_was_removed_stands_in_files_of_earlier_versions(self):
+        words, folder = self.job(())
+        saved = (folder / "checkpoints" / "latest").resolve()
+
+        def rewrite(old, new):
+            for path in (saved, folder / "weights.h5"):
+                with h5py.File(path, "a") as file:
+                    text = file.attrs["config"]
+                    self.assertEqual(text.count(old), 1)
+                    file.attrs["config"] = text.replace(old, new)
+                seal(path)
+
+        # Another training: no restart goes on with it, and its weights are weights.
+        rewrite('[history]\nkind = "none"', '[history]\nkind = "variate"')
+        for more in ((), (f"run.restart={saved}",)):
+            self.fail_with(2, ['history.kind = "variate", which was removed; set run.restart = "never"'], "train", *words, "train.epochs=2",
+                           f"output.dir={folder}", *more, overwrite=False)
+        self.succeed("-q", "infer", *words, "--checkpoint", folder / "weights.h5", "-o", self.folder / "rows.h5")
+        self.succeed("-q", "infer", *words, "--checkpoint", saved, "-o", self.folder / "rows.h5", "--overwrite")
 
     def test_embeddings_that_are_missing_or_of_another_run(self):
         words, folder = self.job(ROWS)

@@ -90,7 +90,6 @@ class NeededDrawTest(PlantedJobTest):
         def refuse(words, *overrides):
             self.fail_with(2, words, "train", self.config, "history.draw=needed", *overrides)
         refuse(["history.draw", "history.kind"])
-        refuse(["history.draw", "history.kind"], "history.kind=variate", "sampler.fanout=[2,2,2]")
         refuse(["history.draw", "ladies", "graphsage"], *ON, "sampler.kind=ladies", "sampler.fanout=[60,80,100]")
         refuse(["history.draw", "awaited"], *ON, "history.admit=awaited")
         refuse(["history.draw", "history.feature_rows", "counts"], *ON, "history.memory=1MiB")

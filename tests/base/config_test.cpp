@@ -372,6 +372,22 @@ TEST(Config, ASavedConfigMayHoldWhatIsRefusedToday) {
   EXPECT_EQ(differing_keys(sgd, other).size(), 1u);
 }
 
+TEST(Config, WhatWasRemovedIsRefusedWithWhatToWrite) {
+  EXPECT_EQ(message_of("[history]\nkind = \"variate\"\n"),
+            "run.toml:2: history.kind = \"variate\" was removed; raise sampler.fanout, which gives more, with "
+            "\"none\" or \"replace\" (docs/decisions/026)");
+  EXPECT_NE(message_of("", {"history.kind=variate"}).find("command line: history.kind = \"variate\" was removed"),
+            std::string::npos);
+  EXPECT_EQ(describe_config_keys().find("variate"), std::string::npos);
+}
+
+// A restart is told what it cannot go on with; an inference needs none of it.
+TEST(Config, ASavedConfigMayHoldWhatWasRemoved) {
+  EXPECT_EQ(removed_from(parse_saved_config("[history]\nkind = \"variate\"\n", "checkpoint.h5")),
+            "history.kind = \"variate\"");
+  EXPECT_EQ(removed_from(parse_saved_config(kEverything, "run.toml")), "");
+}
+
 TEST(Config, ADifferenceSaysWhatItChanges) {
   const Config there;
   for (const auto& [text, effect] :

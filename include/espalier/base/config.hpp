@@ -159,8 +159,12 @@ Config parse_config(const std::string& text, const std::string& source,
                     const std::vector<std::string>& overrides);
 
 /// The same for a config that a run saved, in a checkpoint: keys without a meaning are let pass, as
-/// earlier versions did.
+/// earlier versions did, and so are values that were removed.
 Config parse_saved_config(const std::string& text, const std::string& source);
+
+/// A key and its value, as in a file, by which a saved config asks for a training that was removed;
+/// or empty.
+std::string removed_from(const Config& saved);
 
 /// The config as TOML text, every key present.
 std::string to_toml(const Config& config);

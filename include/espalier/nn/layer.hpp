@@ -101,8 +101,6 @@ struct LayerKind {
   bool multiplies_block;        ///< calls dense/spmm, but with model.aggregator = max
   bool takes_relations;         ///< knows the relations of a typed graph; others see one relation
   bool takes_bases;             ///< knows model.bases
-  bool takes_variates;          ///< with model.aggregator = mean: reads its sources by way of
-                                ///< aggregate() only, which control variates may correct
   /// The last is the bias [1, out], which every row of Z is given at the end.
   std::vector<TensorShape> (*tensors)(const LayerShape&);
   /// `block`: of a minibatch; in an evaluation of a chunk, columns being all rows it reads.
@@ -130,8 +128,7 @@ struct LayerScratch {
 /// What a layer is given of X.
 enum class InputForm {
   kRows,        ///< all rows
-  kAggregated,  ///< its first rows, the destinations; B X, or what is to stand for it, is in
-                ///< aggregate() already, and B X to backward
+  kAggregated,  ///< its first rows, the destinations; B X is in aggregate() already
 };
 
 template <class T, class Space = Cpu>
@@ -160,7 +157,7 @@ class Layer {
 
   /// Does forward begin with B X, the block times the input as it is? Then a caller may form that
   /// product itself, in aggregate(), and call forward with InputForm::kAggregated. A function of
-  /// the shapes only. Who hands over all rows of X too may do so wherever there is an aggregate().
+  /// the shapes only.
   virtual bool aggregates_input(const BlockView<Space>&) const { return false; }
   /// Room for B X [rows, in]; null where no block is ever multiplied by the input as it is.
   virtual Matrix<T, Space>* aggregate() { return nullptr; }

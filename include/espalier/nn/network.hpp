@@ -86,15 +86,6 @@ struct HistoryRows {
   double weight = 1;  ///< what gradients of those rows are multiplied by before they go on
 };
 
-/// What is added to B[l] H[l-1] before layer l goes on with it: what control variates correct it by
-/// (sample/control_variate.hpp). Constants to the backward pass.
-template <class T, class Space = Cpu>
-struct AddedAggregates {
-  std::span<const Matrix<T, Space>> of_layers;  ///< [L] that of layer l at l-1: [blocks[l-1].rows,
-                                                ///< input_width(l)], or without rows: nothing is
-                                                ///< added; never to that of layer 1
-};
-
 template <class T, class Space>
 class TypedInput;
 
@@ -137,13 +128,10 @@ class Network {
   /// With `history` blocks[l] has a column for each of the rows that layers[l] joins, some of
   /// which are read from there; dropout is that of the joined rows. Not with batch normalisation or
   /// jumping knowledge. It must stay until backward is done.
-  /// With `added`, which only layers take that LayerKind says, aggregates are corrected, and
-  /// computed_rows() are kept; where nothing is added, bits are those without it.
   const Matrix<T, Space>& forward(const Space&, std::span<const BlockView<Space>> blocks,
                                   const InputRows<T, Space>& input, const Pass& pass,
                                   InputForm form = InputForm::kRows,
-                                  const HistoryRows<T, Space>* history = nullptr,
-                                  const AddedAggregates<T, Space>* added = nullptr);
+                                  const HistoryRows<T, Space>* history = nullptr);
 
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the
   /// order of parameters(), overwritten. Everything else must be as in the forward pass just
@@ -153,12 +141,9 @@ class Network {
                 const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients,
                 const InputGradients<T, Space>& dinput = {});
 
-  /// Of the forward pass with history, or with `added`, just before: H[l] of layers[l].computed, or
-  /// all of it, as it is before dropout, l < L. And, with history, when backward is done, the
-  /// derivatives by H[l] of all rows that layers[l] joins.
-  const Matrix<T, Space>& computed_rows(int layer) {
-    return keeps_undropped() ? kept_of(layer).undropped : output_of(layer);
-  }
+  /// Of the forward pass with history just before: H[l] of layers[l].computed as it is before
+  /// dropout, and, when backward is done, the derivatives by H[l] of all rows that layers[l] joins.
+  const Matrix<T, Space>& computed_rows(int layer) { return output_of(layer); }
   const Matrix<T, Space>& needed_gradients(int layer) { return kept_of(layer).joined_gradient; }
 
   /// Layer 1 .. L without dropout, with running statistics: what follows it included. input: of
@@ -205,7 +190,6 @@ class Network {
                                 ///< layer normalisation
     M output;                   ///< H[l], if the layer normalises
     M joined, joined_gradient;  ///< with history, what the next layer reads, after dropout
-    M undropped;                ///< H[l] before dropout, where keeps_undropped()
   };
 
   void add_parameter(const Space&, std::uint64_t seed, int layer, const std::string& name,
@@ -224,15 +208,12 @@ class Network {
   std::span<M> gradients_of(int layer, std::vector<M>& gradients) const;
   M& bias_of(int layer, std::vector<M>& gradients) const;
   RandomStream mask_of(const Pass& pass, Purpose purpose, int layer) const;
-  InputForm aggregate(const Space&, int layer, const BlockView<Space>& block, const M& x, InputForm form);
   void add_input(const Space&, int layer, std::int64_t rows, const M& x, M& z) const;
   void follow(const Space&, int layer, const Pass& pass);
   void join(const Space&, int layer, const Pass& pass);
   void backward_of_join(const Space&, int layer, const Pass& pass);
   /// Of what follows a layer: with history dropout comes when rows are joined.
   double dropout_after() const { return history_ != nullptr ? 0 : shape_.dropout; }
-  /// Are rows before dropout, which takes place in place, wanted?
-  bool keeps_undropped() const { return added_ != nullptr && shape_.dropout > 0; }
   void jump(const Space&);
   void backward_of_jump(const Space&, const M& dlogits, std::vector<M>& gradients);
   void add_gradient_of_jump(const Space&, int layer, M& gradient) const;
@@ -252,10 +233,9 @@ class Network {
   std::shared_ptr<const TypedInput<T, Space>> typed_input_;  ///< of a graph of several types
   /// Of several types, by their linear maps.
   M projected_, dprojected_;
-  const HistoryRows<T, Space>* history_ = nullptr;    ///< of the forward pass just before
-  const AddedAggregates<T, Space>* added_ = nullptr;  ///< the same
-  M dropped_input_;                                   ///< H[0] when input_dropout > 0
-  M gradient_, next_gradient_;                        ///< dH on its way back
+  const HistoryRows<T, Space>* history_ = nullptr;  ///< of the forward pass just before
+  M dropped_input_;                                 ///< H[0] when input_dropout > 0
+  M gradient_, next_gradient_;                      ///< dH on its way back
   M jumped_, jumped_gradient_, logits_;
   Array<Space, std::int32_t> winners_;  ///< of jumping knowledge by the largest
   LayerScratch<T, Space> scratch_;

@@ -7,8 +7,7 @@
 
 namespace espalier {
 
-/// Of some minibatches. With control variates nothing is spared: `needed` are entries of whole
-/// rows, and `hits` those of them whose column's row history had.
+/// Of some minibatches.
 struct HistoryCounts {
   std::int64_t needed = 0;                       ///< rows of H[1] .. H[L-1] that layers read
   std::int64_t hits = 0;                         ///< of them those that history had

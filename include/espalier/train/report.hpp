@@ -139,9 +139,8 @@ std::string stage_table(const std::vector<EpochReport>& epochs);
 /// One line of how the work was dealt, over epochs; empty where there is one rank.
 std::string dealing_line(const std::vector<EpochReport>& epochs);
 
-/// What history spared, or, where it prunes nothing, knew; and, audited, what it held after the
-/// last epoch. Empty without.
-std::string history_lines(const std::vector<EpochReport>& epochs, bool prunes);
+/// What history spared; and, audited, what it held after the last epoch. Empty without.
+std::string history_lines(const std::vector<EpochReport>& epochs);
 
 /// What history and kept rows saved between ranks; empty where nothing was.
 std::string saved_line(const std::vector<EpochReport>& epochs);

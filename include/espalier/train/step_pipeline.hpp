@@ -100,7 +100,7 @@ class StepPipelineOn {
   std::unique_ptr<Epoch> open(const Cursor& start);
   Epoch* epoch_of_next_step();
   bool begin_step();
-  void take_sampled(Epoch& epoch, bool ahead, TrainingStepOn<Space>& step);
+  void take_sampled(Epoch& epoch, TrainingStepOn<Space>& step);
   void draw_needed(Epoch& epoch, std::int64_t number, TrainingStepOn<Space>& step);
   SavedBytes saved_by(const PrunedStepOn<Space>& pruned, const PendingInputOn<Space>& pending) const;
   void expect(Epoch& epoch);

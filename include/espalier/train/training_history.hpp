@@ -14,10 +14,6 @@
 //     state     what a checkpoint holds; `restore` goes on from it, on any grid
 //     held      what there is, for the report (train/history_audit.hpp)
 //
-// With history.kind = "variate" nothing leaves the minibatch: `begin` reads rows of all neighbours
-// of what a layer computes, as far as they are kept, and makes of them what is added to the sums of
-// the layer's sample (sample/control_variate.hpp); `note` writes all rows that were computed.
-//
 // Law: which rows hit, and with what bits, depends on (config, graph) only: step t reads what steps
 // up to t - 1 - lag have left, and steps are counted from the first of the job. So prefetching
 // changes no bit as long as no step begins more than `lag` steps early (check_history).
@@ -52,10 +48,6 @@ void check_history(const Config& config);
 /// Throws UserError(kUsage) where history looks at all minibatches of an epoch and not all of them
 /// are drawn at once.
 void check_awaited(const HistoryConfig& history, std::int64_t batches, std::int64_t bulk);
-/// Does history ask for whole rows of the matrix?
-inline bool draws_whole_rows(const Config& config) {
-  return config.history.kind == "variate";
-}
 
 /// How the names of its tensors in a checkpoint begin.
 inline constexpr const char* kHistoryTensors = "history/";
@@ -63,8 +55,7 @@ inline constexpr const char* kHistoryTensors = "history/";
 /// What the keys say of a cache.
 HistoryShape history_shape(const Config& config);
 
-/// Minibatches that were pruned, and H[l] of the rows that they read; or what is added to the sums
-/// of minibatches that were not.
+/// Minibatches that were pruned, and H[l] of the rows that they read.
 template <class Space>
 struct PrunedStepOn {
   /// As they were; of `draw` none.
@@ -72,8 +63,6 @@ struct PrunedStepOn {
   std::vector<PrunedMinibatchOn<Space>> pruned;  ///< of each
   /// [minibatch][L] before dropout
   std::vector<std::vector<Matrix<float, Space>>> cached;
-  /// [minibatch][L] AddedAggregates
-  std::vector<std::vector<Matrix<float, Space>>> added;
   std::vector<std::vector<Array<Space, std::uint8_t>>> recomputed;  ///< [minibatch] HistoryRows
   HistoryCounts counts;
   SampleCounts drawn;  ///< by `draw`
@@ -84,21 +73,16 @@ struct PrunedStepOn {
 template <class Space>
 class TrainingHistoryOn {
  public:
-  /// `config`: with history.kind other than "none". `batches_per_step`: resolved. `whole_rows`: of
-  /// the matrix that the minibatches are sampled from, for kind = "variate" only; it may be over a
-  /// grid of its own. All must stay.
-  TrainingHistoryOn(const GridOn<Space>& grid, const Config& config, std::int64_t batches_per_step,
-                    SamplerOn<Space>* whole_rows = nullptr);
+  /// `config`: with history.kind other than "none". `batches_per_step`: resolved. All must stay.
+  TrainingHistoryOn(const GridOn<Space>& grid, const Config& config, std::int64_t batches_per_step);
 
   /// Is there anything to read or to write in a step of this number, from 0?
   bool works(std::int64_t step) const { return can_hit_ && step >= history_.start; }
   /// Will it work in a later step?
   bool waits(std::int64_t step) const { return can_hit_ && step < history_.start; }
   /// What a step before history.start adds to the counts of its epoch: all of its minibatches was
-  /// computed. With kind = "variate" nobody knows what would have been asked for.
+  /// computed.
   HistoryCounts counts_before_start(std::span<const MinibatchOn<Space>> minibatches) const;
-  /// Does `begin` use the sampler of whole rows, and so the grid that it is over?
-  bool draws() const { return whole_rows_ != nullptr; }
 
   /// Are all minibatches of an epoch to be drawn before its first step?
   bool looks_ahead() const { return can_hit_ && history_.admit == "awaited"; }
@@ -110,8 +94,7 @@ class TrainingHistoryOn {
               std::int64_t end, std::string_view label);
 
   /// Collective over the grid. The minibatches of a step become their pruned forms, with the list
-  /// of input vertices in place of all; what they were is in `step`. With kind = "variate" they
-  /// stay, and `pruned.added` is made.
+  /// of input vertices in place of all; what they were is in `pruned`.
   void begin(const Space& space, std::int64_t step, std::vector<MinibatchOn<Space>>& minibatches,
              PrunedStepOn<Space>& pruned, std::string_view label);
 
@@ -129,9 +112,6 @@ class TrainingHistoryOn {
   void note(const Space& space, std::int64_t step, const PrunedMinibatchOn<Space>& pruned,
             std::span<const Array<Space, std::uint8_t>> recomputed, Network<float, Space>& network,
             HistoryCounts& counts);
-  /// The same with kind = "variate".
-  void note(const Space& space, std::int64_t step, const MinibatchOn<Space>& minibatch,
-            Network<float, Space>& network, HistoryCounts& counts);
 
   /// Collective over the grid.
   void end(const Space& space, std::int64_t step, std::string_view label);
@@ -182,18 +162,10 @@ class TrainingHistoryOn {
   void read(const Space& space, std::span<HistoryFoundOn<Space>> found,
             std::vector<MinibatchOn<Space>>& minibatches, PrunedStepOn<Space>& pruned,
             std::string_view label);
-  /// The rows of the sampler's matrix of F[2] of each.
-  std::vector<MinibatchOn<Space>> draw_whole_rows(const Space& space,
-                                                  std::span<const MinibatchOn<Space>> minibatches) const;
-  void begin_variates(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
-                      PrunedStepOn<Space>& step, std::string_view label);
-  void write(const Space& space, std::int64_t step, std::int64_t batch, int layer,
-             std::span<const HistoryWrite> writes, ConstMatrixView<float, Space> rows);
 
   const GridOn<Space>* grid_;
   const HistoryConfig& history_;
   std::int64_t batches_per_step_;
-  SamplerOn<Space>* whole_rows_;
   std::int64_t layers_;  ///< of the network
   HistoryShape shape_;
   bool can_hit_;

@@ -28,8 +28,6 @@ struct TrainingJobOn {
   const Grid* sampling_grid = nullptr;
   InputShape input_shape = {};          ///< of the network; none: that of one table of features
   const BatchGroups* groups = nullptr;  ///< of the batches, with sampler.batches = "local"
-  /// Whole rows of the sampler's matrix, made over the same grid, for history.kind = "variate".
-  SamplerOn<Space>* whole_rows = nullptr;
   /// Vertices whose features are worth keeping, best first (rows_by_degree); with history.memory.
   std::span<const std::int64_t> by_degree = {};
 };
