@@ -5,7 +5,6 @@
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
 #include "espalier/train/training_history.hpp"
 
@@ -178,11 +177,6 @@ void keys_of_gpus(const JobFacts& job) {
                 train.sparse_products, job.device);
 }
 
-void awaited_rows(const JobFacts& job) {
-  check_awaited(job.config.history, count_batches(job.graph->train, job.config.sampler.batch_size),
-                *job.size->config.sampler.bulk.value);
-}
-
 void memory(const JobFacts& job) {
   const auto [misfit, binding] = judge_memory(*job.estimated, job.memory);
   if (misfit.empty()) return;
@@ -222,7 +216,6 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kJudge, training_vertices},
     {Moment::kGrid, kAll, groups},
     {Moment::kGrid, kAll, keys_of_gpus},
-    {Moment::kGrid, kTrain, awaited_rows},
     {Moment::kMemory, kAll, memory},
 };
 

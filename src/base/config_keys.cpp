@@ -256,10 +256,6 @@ std::vector<Key> bind_keys(Config& c) {
           "hidden layers whose rows are kept, as [1, 2]; none: all"}
           .from(1)
           .with({kHistory}),
-      Key{"history.admit", kTrajectory, &c.history.admit,
-          "all | awaited: rows that no drawn minibatch can read are not kept (an epoch is drawn at once)"}
-          .among({"all", "awaited"})
-          .with({kHistory}),
       Key{"history.draw", kTrajectory, &c.history.draw,
           "all: minibatches are sampled, in bulk and ahead, then pruned | needed: what is pruned is never "
           "drawn"}

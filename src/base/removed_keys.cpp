@@ -11,6 +11,7 @@ const std::vector<Removed>& table() {
   static const std::vector<Removed> all = {
       {"history.kind", "variate", "",
        "raise sampler.fanout, which gives more, with \"none\" or \"replace\" (docs/decisions/026)"},
+      {"history.admit", "", "", "leave it out: rows are kept whether a minibatch awaits them or not"},
   };
   return all;
 }

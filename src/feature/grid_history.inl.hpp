@@ -194,46 +194,6 @@ void GridHistoryOn<Space>::evict(std::int64_t step, int layer, std::span<const s
 }
 
 template <class Space>
-void GridHistoryOn<Space>::expect(const Space& space, std::span<const ExpectedMinibatchOn<Space>> minibatches,
-                                  std::int64_t first, std::int64_t end, std::string_view label) {
-  const auto& world = grid_->world().host();
-  const auto ranks = static_cast<std::size_t>(world.size());
-  // For each rank its vertices, by step, with the bits of their layers above them; and how many
-  // there are of each step.
-  const auto steps = static_cast<std::size_t>(end - first);
-  std::vector<std::vector<std::int64_t>> lists(ranks);
-  std::vector<std::int64_t> of_steps(ranks * steps, 0), every(ranks, static_cast<std::int64_t>(steps));
-  for (const auto& minibatch : minibatches)
-    for (const auto& wanted : expected_of(space, shape(), minibatch)) {
-      const auto rank = static_cast<std::size_t>(rank_of(wanted.vertex));
-      lists[rank].push_back(history_key(static_cast<int>(wanted.layers), wanted.vertex));
-      ++of_steps[rank * steps + static_cast<std::size_t>(wanted.step - first)];
-    }
-  std::vector<std::int64_t> counts, all;
-  for (const auto& list : lists) {
-    counts.push_back(std::ssize(list));
-    all.insert(all.end(), list.begin(), list.end());
-  }
-  Buffer<std::int64_t> steps_of_theirs;
-  world.all_to_all_v(std::span<const std::int64_t>(of_steps), every, every, steps_of_theirs, label);
-  const auto theirs = world.all_to_all_v(std::span<const std::int64_t>(all), counts, label);
-  std::vector<ExpectedVertex> vertices;
-  std::size_t next = 0;
-  for (std::size_t rank = 0; rank < ranks; ++rank)
-    for (std::size_t step = 0; step < steps; ++step)
-      for (std::int64_t k = 0; k < steps_of_theirs[rank * steps + step]; ++k) {
-        const auto key = theirs.data[next++];
-        vertices.push_back({vertex_of(key), first + static_cast<std::int64_t>(step),
-                            static_cast<std::uint64_t>(layer_of(key))});
-      }
-  std::ranges::stable_sort(vertices, {}, &ExpectedVertex::step);
-  part_.expect_vertices(vertices, end);
-  const auto cost =
-      history_expect_cost(world.size(), static_cast<double>(all.size()), static_cast<double>(steps));
-  grid_->traffic().predict(label, cost.messages, cost.bytes);
-}
-
-template <class Space>
 void GridHistoryOn<Space>::end(const Space& space, std::int64_t step, std::string_view label) {
   const auto& world = grid_->world();
   const auto words = part_.row_words();
@@ -252,11 +212,7 @@ void GridHistoryOn<Space>::end(const Space& space, std::int64_t step, std::strin
   const auto theirs = world.host().all_to_all_v(std::span<const WrittenKey>(keys), counts, label);
 
   // Rows that will not be held stay where they are.
-  auto taken = lowest_of_each_key(theirs.data);
-  for (std::size_t k = 0; k < taken.size(); ++k) {
-    const auto key = theirs.data[k].key;
-    if (taken[k] != 0 && !part_.awaits(step, layer_of(key), vertex_of(key))) taken[k] = 0;
-  }
+  const auto taken = lowest_of_each_key(theirs.data);
   Buffer<std::uint8_t> wanted;
   world.host().all_to_all_v(std::span<const std::uint8_t>(taken), theirs.counts, counts, wanted, label);
   std::vector<PlacedRow> placed;

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <utility>
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/feature/history_uses.hpp"
 #include "history_index.hpp"
 #include "history_steps.hpp"
 
@@ -25,7 +23,6 @@ struct HistoryCacheOn<Space>::Kept {
   std::int64_t slots = 0;
   HistoryStepsOn<Space> steps;                             // that have not committed
   std::map<std::int64_t, HistoryStepOn<Space>> revocable;  // that have, too early for a checkpoint
-  HistoryUsesOfEpochs uses;
 
   explicit Kept(const HistoryShape& shape) : index(shape.entries) {}
 
@@ -52,22 +49,6 @@ Buffer<std::int64_t> read_longest_list(const Space& space, const HistoryShape& s
   for (const int layer : shape.layers) size = std::max(size, minibatch.blocks[layer - 1].rows);
   Buffer<std::int64_t> vertices(static_cast<std::size_t>(size));
   copy_from(space, minibatch.vertices.data(), size, vertices.data());
-  return vertices;
-}
-
-/// What a minibatch looks for, of its longest list.
-template <class Space>
-std::vector<ExpectedVertex> expected_of(const Space& space, const HistoryShape& shape,
-                                        const ExpectedMinibatchOn<Space>& expected) {
-  std::vector<ExpectedVertex> vertices;
-  if (shape.layers.empty()) return vertices;
-  const auto& blocks = expected.minibatch->blocks;
-  for (const auto v : read_longest_list(space, shape, *expected.minibatch)) {
-    const auto i = std::ssize(vertices);
-    auto& wanted = vertices.emplace_back(v, expected.step);
-    for (std::size_t k = 0; k < shape.layers.size(); ++k)
-      wanted.layers |= static_cast<std::uint64_t>(i < blocks[shape.layers[k] - 1].rows) << k;
-  }
   return vertices;
 }
 
@@ -201,9 +182,7 @@ void HistoryCacheOn<Space>::read(const Space& space, const HistoryFoundOn<Space>
 template <class Space>
 void HistoryCacheOn<Space>::write(const Space& space, std::int64_t step, std::int64_t batch, int layer,
                                   std::span<const HistoryWrite> writes, ConstMatrixView<float, Space> rows) {
-  std::vector<HistoryWrite> awaited(writes.begin(), writes.end());
-  std::erase_if(awaited, [&](const HistoryWrite& write) { return !awaits(step, layer, write.vertex); });
-  kept_->steps.begun(step).write(space, shape_, batch, layer, awaited, rows);
+  kept_->steps.begun(step).write(space, shape_, batch, layer, writes, rows);
 }
 
 template <class Space>
@@ -226,35 +205,11 @@ template <class Space>
 void HistoryCacheOn<Space>::end(std::int64_t step) {
   kept_->steps.begun(step).ended = true;
   ended_ = std::max(ended_, step);
-  kept_->uses.forget(step);
   auto& revocable = kept_->revocable;
   while (!revocable.empty() && revocable.begin()->first + shape_.lag <= ended_) {
     kept_->index.release(revocable.begin()->second.gone);
     revocable.erase(revocable.begin());
   }
-}
-
-template <class Space>
-void HistoryCacheOn<Space>::expect(const Space& space,
-                                   std::span<const ExpectedMinibatchOn<Space>> minibatches,
-                                   std::int64_t end) {
-  std::vector<ExpectedVertex> vertices;
-  for (const auto& minibatch : minibatches)
-    std::ranges::copy(expected_of(space, shape_, minibatch), std::back_inserter(vertices));
-  expect_vertices(vertices, end);
-}
-
-template <class Space>
-void HistoryCacheOn<Space>::expect_vertices(std::span<const ExpectedVertex> vertices, std::int64_t end) {
-  auto& uses = kept_->uses.of_epoch_until(end);
-  for (const auto& wanted : vertices)
-    for (std::size_t k = 0; k < shape_.layers.size(); ++k)
-      if ((wanted.layers >> k & 1) != 0) uses.add(shape_.layers[k], wanted.vertex, wanted.step);
-}
-
-template <class Space>
-bool HistoryCacheOn<Space>::awaits(std::int64_t step, int layer, std::int64_t vertex) {
-  return kept_->uses.awaited(step, layer, vertex, step + shape_.lag, step + shape_.t_stale);
 }
 
 template <class Space>

@@ -167,7 +167,6 @@ void StepPipelineOn<Space>::take_sampled(Epoch& epoch, TrainingStepOn<Space>& st
   const auto begin = epoch.plan.step_begin(next_step_), end = epoch.plan.step_end(next_step_);
   const typename StageClock<Space>::Scope time(clock_, "sample");
   booked_to(&epoch, [&] { epoch.sampler.sample_until(space_, end); });
-  if (history_ != nullptr && history_->looks_ahead() && !epoch.expected) expect(epoch);
   if (epoch.plan.epoch() != std::exchange(epoch_of_caches_, epoch.plan.epoch())) caches_.begin_epoch();
   if (caches_.foresees()) foresee(epoch);
   step.minibatches = epoch.sampler.take(begin, end);
@@ -199,24 +198,6 @@ SavedBytes StepPipelineOn<Space>::saved_by(const PrunedStepOn<Space>& pruned,
     saved.pruned =
         job_.input.remote_bytes(space_, pruned.sampled) - job_.input.asked_bytes(pending) - saved.kept;
   return saved;
-}
-
-// Tells history all minibatches of an epoch from the step on that is being begun.
-template <class Space>
-void StepPipelineOn<Space>::expect(Epoch& epoch) {
-  const auto& plan = epoch.plan;
-  const auto first = next_step_;
-  std::vector<ExpectedMinibatchOn<Space>> minibatches;
-  const auto& waiting = epoch.sampler.waiting();
-  auto at = waiting.begin();
-  for (auto step = first; step < plan.steps(); ++step)
-    for (; at != waiting.end() && at->first < plan.step_end(step); ++at)
-      minibatches.push_back({step_of_job(plan, step), &at->second});
-  booked_to(&epoch, [&] {
-    history_->expect(space_, minibatches, step_of_job(plan, first), step_of_job(plan, plan.steps()),
-                     kHistory);
-  });
-  epoch.expected = true;
 }
 
 // Tells the caches what windows that are there will ask for, step by step; the next one

@@ -103,7 +103,6 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
   for (const auto& statistic : network_.running_statistics())
     mean_statistics_.emplace_back(statistic.rows, statistic.columns);
   to_space<int>(space, std::vector<int>{0}, diverged_);
-  check_awaited(job_.config.history, plan_of_epoch(job_, 1).batches(), job_.bulk);
 }
 
 // Is there nothing left to train?

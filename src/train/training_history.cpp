@@ -32,11 +32,6 @@ void check_needed_draws(const Config& config) {
     usage_error(
         "{} with sampler.kind = \"{}\", which draws for a whole layer; use graphsage or labor, or \"all\"",
         kDraw, config.sampler.kind);
-  if (history.admit == "awaited")
-    usage_error(
-        "{} with history.admit = \"awaited\", which looks at all minibatches before their steps; use \"all\" "
-        "for one of them",
-        kDraw);
   if (memory_of(history) > 0 && (history.feature_rows == "belady" || history.feature_rows == "auto"))
     usage_error(
         "{} with history.feature_rows = \"{}\", which looks at minibatches before their steps; use "
@@ -45,14 +40,6 @@ void check_needed_draws(const Config& config) {
 }
 
 }  // namespace
-
-void check_awaited(const HistoryConfig& history, std::int64_t batches, std::int64_t bulk) {
-  if (history.kind != "none" && history.admit == "awaited" && bulk < batches)
-    usage_error(
-        "history.admit = \"awaited\" looks at all {} minibatches of an epoch, and sampler.bulk draws {} at "
-        "once; raise it, with run.memory_limit or ranks, or set history.admit = \"all\"",
-        batches, bulk);
-}
 
 void check_history(const Config& config) {
   const auto& history = config.history;

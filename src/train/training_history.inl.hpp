@@ -89,18 +89,6 @@ void for_each_minibatch(const Space& space, std::size_t minibatches, const Work&
 }
 
 template <class Space>
-void TrainingHistoryOn<Space>::expect(const Space& space,
-                                      std::span<const ExpectedMinibatchOn<Space>> minibatches,
-                                      std::int64_t first, std::int64_t end, std::string_view label) {
-  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
-    return of_grid->expect(space, minibatches, first, end, label);
-  std::map<std::int64_t, std::vector<ExpectedMinibatchOn<Space>>> of_lanes;
-  for (const auto& expected : minibatches)
-    of_lanes[lane_number(expected.minibatch->number)].push_back(expected);
-  for (const auto& [number, of_lane] : of_lanes) lane(number).expect(space, of_lane, end);
-}
-
-template <class Space>
 void TrainingHistoryOn<Space>::begin(const Space& space, std::int64_t step,
                                      std::vector<MinibatchOn<Space>>& minibatches,
                                      PrunedStepOn<Space>& pruned, std::string_view label) {

@@ -238,28 +238,6 @@ class HistoryTest(PlantedJobTest):
             self.assertEqual(found, expected)
             self.assertGreater(len(expected[-3][3]["held"]), 3)
 
-    def test_awaited_rows_are_all_that_is_needed(self):
-        """What no drawn minibatch can read is not kept, and nothing else changes."""
-        def without_held(report):
-            for epoch in report["epochs"]:
-                epoch["history"].pop("held")
-            return self.history(report)
-        def bytes_of_history(report):
-            return sum(epoch["steps"]["fetch/history"]["total"] for epoch in report["epochs"])
-        for scope in ("grid", "lane"):
-            job = (*ON, "history.t_stale=3", f"history.scope={scope}", "sampler.batch_size=10", "model.hidden=64")
-            of_all = self.train(*job, ranks=3)
-            expected = without_held(of_all)
-            for ranks, copies, more in ((1, 1, ()), (3, 1, ("run.overlap=true",)), (4, 2, ("grid.topology=replicated",))):
-                report = self.train(*job, "history.admit=awaited", f"grid.replication={copies}", *more, ranks=ranks)
-                self.assertEqual(without_held(report), expected, (scope, ranks))
-                if scope == "grid" and ranks == 3:
-                    self.assertLess(bytes_of_history(report), 0.95 * bytes_of_history(of_all))
-                    for epoch in report["epochs"]:
-                        fetch = epoch["bytes"]["fetch"]
-                        self.assertAlmostEqual(fetch["total"] / fetch["predicted"], 1, delta=0.03)
-        self.fail_with(2, ["history.admit", "sampler.bulk draws 3"], "train", self.config, *ON, "history.admit=awaited", "sampler.bulk=3")
-
     def test_not_saved_it_begins_empty_and_says_so(self):
         job = (*ON, "run.restart=auto", "history.saved=false")
         self.assertEqual(espalier("train", self.config, *job, "run.max_minutes=1e-9")[0], 5)

@@ -57,7 +57,7 @@ CASES = {
     "history.kind": ((), "replace"), "history.p_grad": (HISTORY, "0.5"), "history.recompute": (HISTORY, "0.5"),
     "history.t_stale": (HISTORY, "4"), "history.start": (HISTORY, "1"), "history.scope": (HISTORY, "lane"),
     "history.lag": (HISTORY, "2"), "history.stored": (HISTORY, "fp16"), "history.entries": (HISTORY, "50"),
-    "history.layers": (HISTORY, "[1]"), "history.admit": (HISTORY, "awaited"), "history.draw": (HISTORY, "needed"),
+    "history.layers": (HISTORY, "[1]"), "history.draw": (HISTORY, "needed"),
 }
 # Other values of all that costs only, at once.
 COST = ("grid.replication=2", "grid.schedule=pull", "sampler.bulk=3", "train.epochs=2", "train.early_stop=9", "train.eval_every=2",

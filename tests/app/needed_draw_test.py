@@ -91,5 +91,4 @@ class NeededDrawTest(PlantedJobTest):
             self.fail_with(2, words, "train", self.config, "history.draw=needed", *overrides)
         refuse(["history.draw", "history.kind"])
         refuse(["history.draw", "ladies", "graphsage"], *ON, "sampler.kind=ladies", "sampler.fanout=[60,80,100]")
-        refuse(["history.draw", "awaited"], *ON, "history.admit=awaited")
         refuse(["history.draw", "history.feature_rows", "counts"], *ON, "history.memory=1MiB")

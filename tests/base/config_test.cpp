@@ -102,7 +102,6 @@ lag = 2
 stored = "uint8"
 entries = 1000
 layers = [1, 2]
-admit = "awaited"
 draw = "needed"
 recompute = 0.25
 saved = false
@@ -373,19 +372,27 @@ TEST(Config, ASavedConfigMayHoldWhatIsRefusedToday) {
 }
 
 TEST(Config, WhatWasRemovedIsRefusedWithWhatToWrite) {
-  EXPECT_EQ(message_of("[history]\nkind = \"variate\"\n"),
-            "run.toml:2: history.kind = \"variate\" was removed; raise sampler.fanout, which gives more, with "
-            "\"none\" or \"replace\" (docs/decisions/026)");
-  EXPECT_NE(message_of("", {"history.kind=variate"}).find("command line: history.kind = \"variate\" was removed"),
-            std::string::npos);
-  EXPECT_EQ(describe_config_keys().find("variate"), std::string::npos);
+  EXPECT_EQ(
+      message_of("[history]\nkind = \"variate\"\n"),
+      "run.toml:2: history.kind = \"variate\" was removed; raise sampler.fanout, which gives more, with "
+      "\"none\" or \"replace\" (docs/decisions/026)");
+  EXPECT_NE(
+      message_of("", {"history.kind=variate"}).find("command line: history.kind = \"variate\" was removed"),
+      std::string::npos);
+  EXPECT_EQ(
+      message_of("[history]\nadmit = \"all\"\n"),
+      "run.toml:2: history.admit was removed; leave it out: rows are kept whether a minibatch awaits them "
+      "or not");
+  for (const auto* const removed : {"variate", "history.admit"})
+    EXPECT_EQ(describe_config_keys().find(removed), std::string::npos) << removed;
 }
 
 // A restart is told what it cannot go on with; an inference needs none of it.
 TEST(Config, ASavedConfigMayHoldWhatWasRemoved) {
   EXPECT_EQ(removed_from(parse_saved_config("[history]\nkind = \"variate\"\n", "checkpoint.h5")),
             "history.kind = \"variate\"");
-  EXPECT_EQ(removed_from(parse_saved_config(kEverything, "run.toml")), "");
+  for (const auto* const saved : {kEverything, "[history]\nadmit = \"awaited\"\n"})
+    EXPECT_EQ(removed_from(parse_saved_config(saved, "checkpoint.h5")), "");
 }
 
 TEST(Config, ADifferenceSaysWhatItChanges) {

@@ -110,7 +110,6 @@ struct HistoryConfig {
   std::string stored = "fp32";
   std::int64_t entries = 0;
   std::vector<std::int64_t> layers = {};  ///< empty: all of 1 .. L-1
-  std::string admit = "all";
   std::string draw = "all";
   double recompute = 0;
   bool saved = true;

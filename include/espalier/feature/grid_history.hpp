@@ -11,10 +11,6 @@
 //             byte back; rows that will be held follow (of one key the lowest batch's), and
 //             evictions
 //
-// and, where all minibatches of an epoch are drawn before its first step, once
-//
-//     expect  tells each rank which vertices of its shards steps will look for: 8 bytes each
-//
 // each once for all of a rank's batches, whose lists are put together first, by all-to-all-v over
 // the whole grid. Bytes are booked under the caller's label beside what the model expects
 // (feature/history_model.hpp).
@@ -71,11 +67,6 @@ class GridHistoryOn {
   void write(const Space& space, std::int64_t step, std::int64_t batch, int layer,
              std::span<const HistoryWrite> writes, ConstMatrixView<float, Space> rows);
   void evict(std::int64_t step, int layer, std::span<const std::int64_t> vertices);
-
-  /// Collective over the grid. As HistoryCacheOn::expect, of the minibatches of this rank, all of
-  /// the steps first .. end - 1.
-  void expect(const Space& space, std::span<const ExpectedMinibatchOn<Space>> minibatches, std::int64_t first,
-              std::int64_t end, std::string_view label);
 
   /// Collective over the grid: all batches of all ranks have written.
   void end(const Space& space, std::int64_t step, std::string_view label);

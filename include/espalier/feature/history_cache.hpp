@@ -123,19 +123,6 @@ struct HistoryRecord {
   }
 };
 
-/// A minibatch that is drawn already, and the step that it will come in.
-template <class Space>
-struct ExpectedMinibatchOn {
-  std::int64_t step = 0;
-  const MinibatchOn<Space>* minibatch = nullptr;
-};
-
-/// A vertex that a step will look for: bit k of `layers` for the k-th layer of the shape.
-struct ExpectedVertex {
-  std::int64_t vertex = 0, step = 0;
-  std::uint64_t layers = 0;
-};
-
 template <class Space>
 class HistoryCacheOn {
  public:
@@ -177,18 +164,8 @@ class HistoryCacheOn {
   /// All batches of the step have written.
   void end(std::int64_t step);
 
-  /// Before steps begin: all minibatches that will use this cache in the steps that have not begun,
-  /// up to step end - 1, by step. From then on such a step writes no row that none of them looks
-  /// for while it can hit; of steps from `end` on any may. What hits is the same, as long as
-  /// `entries` are no bound.
-  void expect(const Space& space, std::span<const ExpectedMinibatchOn<Space>> minibatches, std::int64_t end);
-
   // ---- For a grid of them, by key, on the host ------------------------------------------------
 
-  /// `expect` by vertices.
-  void expect_vertices(std::span<const ExpectedVertex> vertices, std::int64_t end);
-  /// May a row that `step` writes hit?
-  bool awaits(std::int64_t step, int layer, std::int64_t vertex);
   /// The slot of a row that the step begun last hits, or -1; and how old that row is.
   std::int64_t slot_of(int layer, std::int64_t vertex) const;
   std::int64_t age_of(std::int64_t slot) const;

@@ -22,13 +22,6 @@ inline Cost history_find_cost(int ranks, double vertices) {
   return history_question_cost(ranks, vertices, 1);
 }
 
-/// So many vertices of minibatches that are drawn: how many of each step, a number each.
-inline Cost history_expect_cost(int ranks, double vertices, double steps) {
-  const double others = ranks - 1;
-  return {3 * others, 8 * others * (steps + 1) + vertices * others / ranks * kHistoryKeyBytes,
-          ranks > 1 ? 3.0 : 0.0};
-}
-
 /// So many distinct rows: a key there, a row back.
 inline Cost history_read_cost(int ranks, double rows, double row_bytes) {
   return history_question_cost(ranks, rows, row_bytes);

@@ -85,7 +85,6 @@ class StepPipelineOn {
   struct Epoch {
     EpochPlan plan;
     EpochSamplerOn<Space> sampler;
-    bool expected = false;      ///< does history know its minibatches?
     std::int64_t foreseen = 0;  ///< batches below were told to the caches
     Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead);
   };
@@ -103,7 +102,6 @@ class StepPipelineOn {
   void take_sampled(Epoch& epoch, TrainingStepOn<Space>& step);
   void draw_needed(Epoch& epoch, std::int64_t number, TrainingStepOn<Space>& step);
   SavedBytes saved_by(const PrunedStepOn<Space>& pruned, const PendingInputOn<Space>& pending) const;
-  void expect(Epoch& epoch);
   void sample_ahead(Epoch& epoch);
   void foresee(Epoch& epoch);
   void look_ahead();

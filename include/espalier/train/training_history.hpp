@@ -1,8 +1,6 @@
 // History in training (FreshGNN): rows of H[l] that have stopped changing are read, not computed,
 // and what only they need leaves the minibatch.
 //
-//     expect    the minibatches of an epoch, where all are drawn at once: only rows that one of
-//               them can read are kept
 //     begin     a step's minibatches, before their features are fetched: which rows hit, pruned
 //               minibatches, the rows that they read (feature/grid_history.hpp)
 //     draw      the same of minibatches that were not drawn yet (history.draw = "needed"): of them
@@ -45,9 +43,6 @@ namespace espalier {
 
 /// Throws UserError(kUsage) where history and other keys do not go together.
 void check_history(const Config& config);
-/// Throws UserError(kUsage) where history looks at all minibatches of an epoch and not all of them
-/// are drawn at once.
-void check_awaited(const HistoryConfig& history, std::int64_t batches, std::int64_t bulk);
 
 /// How the names of its tensors in a checkpoint begin.
 inline constexpr const char* kHistoryTensors = "history/";
@@ -83,15 +78,6 @@ class TrainingHistoryOn {
   /// What a step before history.start adds to the counts of its epoch: all of its minibatches was
   /// computed.
   HistoryCounts counts_before_start(std::span<const MinibatchOn<Space>> minibatches) const;
-
-  /// Are all minibatches of an epoch to be drawn before its first step?
-  bool looks_ahead() const { return can_hit_ && history_.admit == "awaited"; }
-
-  /// Collective over the grid, before the `begin` of step `first`: the minibatches that this rank
-  /// keeps of the steps first .. end - 1, by step, the rest of an epoch. Rows that none of these
-  /// steps can read are not kept.
-  void expect(const Space& space, std::span<const ExpectedMinibatchOn<Space>> minibatches, std::int64_t first,
-              std::int64_t end, std::string_view label);
 
   /// Collective over the grid. The minibatches of a step become their pruned forms, with the list
   /// of input vertices in place of all; what they were is in `pruned`.
