@@ -84,12 +84,11 @@ def main():
         print(f"memory {options.memory} per rank, filled by {entries or 'all'} entries", flush=True)
         less = [*replace, f"history.entries={int(options.share * entries)}", keep]
         bars = {"no cache": none,
-                "features, degree": train(options, folder, [*job, keep, "history.feature_rows=degree"]),
-                "features, auto": train(options, folder, [*job, keep]),
+                "features, degree": train(options, folder, [*job, keep]),
+                "features, belady": train(options, folder, [*job, keep, "history.feature_rows=belady"]),
                 "embeddings": embeddings,
-                "both, degree": train(options, folder, [*less, "history.feature_rows=degree"]),
-                "both, counts": train(options, folder, [*less, "history.feature_rows=counts"]),
-                "both, auto": train(options, folder, less),
+                "both, degree": train(options, folder, less),
+                "both, belady": train(options, folder, [*less, "history.feature_rows=belady"]),
                 "embeddings without a bound": unbounded}
     for name, report in bars.items():
         assert [e["sample_digest"] for e in report["epochs"]] == [e["sample_digest"] for e in none["epochs"]], name

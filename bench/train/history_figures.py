@@ -81,10 +81,10 @@ def plot_keys(axes, points):
 
 
 def plot_bars(axes, budgets):
-    names = ("features, degree", "features, auto", "embeddings", "both, degree", "both, counts", "both, auto")
+    names = ("features, degree", "features, belady", "embeddings", "both, degree", "both, belady")
     width = 0.8 / len(names)
     for k, (name, colour) in enumerate(zip(names, COLOURS)):
-        axes.bar([at + (k - 2.5) * width for at in range(len(budgets))], [budget["last"][name] for budget in budgets], width, color=colour,
+        axes.bar([at + (k - 2) * width for at in range(len(budgets))], [budget["last"][name] for budget in budgets], width, color=colour,
                  label=name)
     axes.set_xticks(range(len(budgets)), [f"{budget['graph']}\n{budget['memory']}" for budget in budgets])
     axes.set(xlabel="memory per rank", ylabel="bytes left", title="One budget, four ranks", ylim=(0, 1))

@@ -271,9 +271,10 @@ std::vector<Key> bind_keys(Config& c) {
           "bytes per rank, as 512MiB, of history and of features that other ranks own: what history leaves "
           "keeps copies of their rows, which need not be sent again; 0: none are kept"},
       Key{"history.feature_rows", kCost, &c.history.feature_rows,
-          "which: degree | counts (asked for most often in the epoch before) | belady (next to be used, of "
-          "the minibatches that are sampled) | auto (of the last two what spared more in the epoch before)"}
-          .among({"degree", "counts", "belady", "auto"})
+          "which: degree (those with the most entries in A) | belady (next to be used, of the minibatches "
+          "that "
+          "are sampled)"}
+          .among({"degree", "belady"})
           .with({kMemory}),
       Key{"run.device", kCost, &c.run.device, "where to compute"}.among({"auto", "cpu", "cuda"}),
       Key{"run.threads", kCost, &c.run.threads,

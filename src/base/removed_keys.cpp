@@ -12,6 +12,8 @@ const std::vector<Removed>& table() {
       {"history.kind", "variate", "",
        "raise sampler.fanout, which gives more, with \"none\" or \"replace\" (docs/decisions/026)"},
       {"history.admit", "", "", "leave it out: rows are kept whether a minibatch awaits them or not"},
+      {"history.feature_rows", "counts", "degree", "write \"degree\", which keeps as much"},
+      {"history.feature_rows", "auto", "degree", "write \"belady\", which it began with, or \"degree\""},
   };
   return all;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "espalier/base/error.hpp"
 
@@ -10,10 +9,8 @@ namespace espalier {
 
 RowRule row_rule_of(const std::string& name) {
   if (name == "degree") return RowRule::kDegree;
-  if (name == "counts") return RowRule::kCounts;
   if (name == "belady") return RowRule::kBelady;
-  if (name == "auto") return RowRule::kAuto;
-  usage_error("rows of features are kept by degree, counts, belady or auto, not by {}", name);
+  usage_error("rows of features are kept by degree or belady, not by {}", name);
 }
 
 // ---- IdPositions --------------------------------------------------------------------------------
@@ -53,12 +50,6 @@ void IdPositions::erase(std::int64_t id) {
   }
   places_[at] = -1;
   --size_;
-}
-
-void IdPositions::clear() {
-  ids_.clear();
-  std::ranges::fill(places_, -1);
-  size_ = 0;
 }
 
 void IdPositions::reserve(std::int64_t ids) {
@@ -184,11 +175,6 @@ void RowChoice::rank(std::span<const std::int64_t> ids) {
   if (!foresees_) judge_anew(0, ForeseenRows::kNever);
 }
 
-void RowChoice::follow(bool foresees, std::int64_t fetch) {
-  foresees_ = foresees;
-  judge_anew(fetch, ForeseenRows::kNever);
-}
-
 void RowChoice::foresee(std::int64_t fetch, std::span<const std::int64_t> ids) {
   if (!foresees_) return;
   for (const auto id : ids)
@@ -198,9 +184,7 @@ void RowChoice::foresee(std::int64_t fetch, std::span<const std::int64_t> ids) {
 void RowChoice::begin(std::int64_t fetch, std::span<const std::int64_t> ids, std::span<std::int32_t> slots) {
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const auto slot = slots[k] = held_.find(ids[k]);
-    if (slot < 0) continue;
-    ++hits_;
-    if (foresees_) set_key(slot, foreseen_->next(ids[k], fetch));
+    if (slot >= 0 && foresees_) set_key(slot, foreseen_->next(ids[k], fetch));
   }
   // Rows that were to be used and are not: history has pruned what needs them.
   if (foresees_ && foreseen_->asked_by(fetch) != std::ssize(ids)) judge_anew(fetch, fetch);
@@ -242,94 +226,28 @@ std::vector<RowChoice::Admission> RowChoice::end(std::int64_t fetch, std::span<c
 
 // ---- RowPolicy ----------------------------------------------------------------------------------
 
-RowPolicy::RowPolicy(RowRule rule)
-    : rule_(rule), foreseen_(std::make_unique<ForeseenRows>()), followed_(foresees(), *foreseen_) {
-  if (rule == RowRule::kAuto) other_.emplace(false, *foreseen_);
+// Of no more than are held at once.
+void RowPolicy::rank() {
+  choice_.rank(std::span(list_).first(std::min<std::size_t>(list_.size(), most_slots_)));
 }
 
-void RowPolicy::rank(std::span<const std::int64_t> ids) {
-  followed_.rank(ids);
-  if (other_) other_->rank(ids);
-}
-
-void RowPolicy::set_first(std::vector<std::int64_t> ids) {
-  first_ = std::move(ids);
-  rank(std::span(first_).first(std::min<std::size_t>(first_.size(), most_slots_)));
+void RowPolicy::set_list(std::vector<std::int64_t> ids) {
+  list_ = std::move(ids);
+  rank();
 }
 
 std::vector<RowChoice::Move> RowPolicy::resize(std::int64_t slots) {
-  if (slots > most_slots_ && !first_.empty()) {
+  if (slots > most_slots_) {
     most_slots_ = slots;
-    rank(std::span(first_).first(std::min<std::size_t>(first_.size(), most_slots_)));
+    rank();
   }
-  most_slots_ = std::max(most_slots_, slots);
-  if (other_) other_->resize(slots);
-  return followed_.resize(slots);
+  return choice_.resize(slots);
 }
 
 void RowPolicy::foresee(std::int64_t ahead, std::span<const std::int64_t> ids) {
   const auto fetch = begun() + ahead;
   foreseen_->add(fetch, ids);
-  followed_.foresee(fetch, ids);
-  if (other_) other_->foresee(fetch, ids);
-}
-
-void RowPolicy::settle() {
-  foreseen_->settle(fetch_);
-}
-
-void RowPolicy::count(std::span<const std::int64_t> ids) {
-  for (const auto id : ids) {
-    auto place = counted_.find(id);
-    if (place < 0) {
-      place = static_cast<std::int32_t>(counts_.size());
-      counted_.put(id, place);
-      counts_.push_back(0);
-    }
-    ++counts_[place];
-  }
-}
-
-void RowPolicy::begin_epoch() {
-  if (!counts_.empty()) {
-    first_.clear();
-    std::vector<std::int32_t> order(counts_.size());
-    std::iota(order.begin(), order.end(), 0);
-    const auto kept = std::min<std::int64_t>(std::ssize(order), most_slots_);
-    std::ranges::partial_sort(order, order.begin() + kept, [&](std::int32_t a, std::int32_t b) {
-      return counts_[a] != counts_[b] ? counts_[a] > counts_[b] : counted_.id(a) < counted_.id(b);
-    });
-    std::vector<std::int64_t> ids;
-    for (std::int64_t k = 0; k < kept; ++k) ids.push_back(counted_.id(order[k]));
-    rank(ids);
-    counted_.clear();
-    counts_.clear();
-  }
-  if (!other_) return;
-  if (other_->hits() > followed_.hits()) {
-    other_ = followed_;
-    followed_.follow(!followed_.foresees(), fetch_);
-  }
-  followed_.forget_hits();
-  other_->forget_hits();
-}
-
-void RowPolicy::begin(std::span<const std::int64_t> ids, std::span<std::int32_t> slots) {
-  ++fetch_;
-  if (other_) {
-    // What it misses is there at once: nothing is sent.
-    std::vector<std::int64_t> missed;
-    other_->begin(fetch_, ids, slots);
-    for (std::size_t k = 0; k < ids.size(); ++k)
-      if (slots[k] < 0) missed.push_back(ids[k]);
-    other_->end(fetch_, missed);
-  }
-  followed_.begin(fetch_, ids, slots);
-  if (rule_ == RowRule::kCounts || rule_ == RowRule::kAuto) count(ids);
-}
-
-std::vector<RowChoice::Admission> RowPolicy::end(std::span<const std::int64_t> missed) {
-  return followed_.end(fetch_, missed);
+  choice_.foresee(fetch, ids);
 }
 
 }  // namespace espalier

@@ -284,21 +284,14 @@ Arrays kept_rows(const Estimate& e, const KeptRows& kept) {
   return Arrays().add(e.job.gpu ? kept.found_by : kept.all());
 }
 
-// feature/row_choice.hpp: keys in a heap, a list; the uses of a window; how often the rows of an
-// epoch were asked for. Twice where two rules are compared.
+// feature/row_choice.hpp: keys in a heap, a list; the uses of a window.
 Arrays cache_rules(const Estimate& e, double cached) {
   if (cached <= 0) return {};
-  const auto& rule = e.job.config.history.feature_rows;
-  const double rows = cached / (e.stored_row() + static_cast<double>(RowCache::kFoundBy)),
-               rules = rule == "auto" ? 2 : 1;
+  const double rows = cached / (e.stored_row() + static_cast<double>(RowCache::kFoundBy));
   Arrays arrays;
-  arrays.add((8 + 24 + 24) * rows, rules).add(rule == "auto" ? 32 * rows : 0);
-  if (rule == "belady" || rule == "auto")
+  arrays.add((8 + 24 + 24) * rows);
+  if (e.job.config.history.feature_rows == "belady")
     arrays.add(16 * static_cast<double>(e.work.stacked) * e.work.mean.rows[0] * e.remote());
-  if (rule == "counts" || rule == "auto")
-    arrays.add(24 *
-               std::min(e.n(), static_cast<double>(e.work.batches) / e.epoch.ranks * e.work.mean.rows[0]) *
-               e.remote());
   return arrays;
 }
 

@@ -167,7 +167,6 @@ void StepPipelineOn<Space>::take_sampled(Epoch& epoch, TrainingStepOn<Space>& st
   const auto begin = epoch.plan.step_begin(next_step_), end = epoch.plan.step_end(next_step_);
   const typename StageClock<Space>::Scope time(clock_, "sample");
   booked_to(&epoch, [&] { epoch.sampler.sample_until(space_, end); });
-  if (epoch.plan.epoch() != std::exchange(epoch_of_caches_, epoch.plan.epoch())) caches_.begin_epoch();
   if (caches_.foresees()) foresee(epoch);
   step.minibatches = epoch.sampler.take(begin, end);
   const bool drawn_by_history = history_ != nullptr && history_->draws_needed();
@@ -179,7 +178,6 @@ template <class Space>
 void StepPipelineOn<Space>::draw_needed(Epoch& epoch, std::int64_t number, TrainingStepOn<Space>& step) {
   const typename StageClock<Space>::Scope time(clock_, "sample");
   const auto& plan = epoch.plan;
-  if (plan.epoch() != std::exchange(epoch_of_caches_, plan.epoch())) caches_.begin_epoch();
   std::vector<std::int64_t> batches;
   for (auto batch = plan.step_begin(next_step_); batch < plan.step_end(next_step_); ++batch)
     if (plan.rank_of(batch) == job_.grid.host().world().rank()) batches.push_back(batch);

@@ -32,11 +32,11 @@ void check_needed_draws(const Config& config) {
     usage_error(
         "{} with sampler.kind = \"{}\", which draws for a whole layer; use graphsage or labor, or \"all\"",
         kDraw, config.sampler.kind);
-  if (memory_of(history) > 0 && (history.feature_rows == "belady" || history.feature_rows == "auto"))
+  if (memory_of(history) > 0 && history.feature_rows == "belady")
     usage_error(
-        "{} with history.feature_rows = \"{}\", which looks at minibatches before their steps; use "
-        "\"counts\" or \"degree\", or history.memory = \"0\"",
-        kDraw, history.feature_rows);
+        "{} with history.feature_rows = \"belady\", which looks at minibatches before their steps; use "
+        "\"degree\", or history.memory = \"0\"",
+        kDraw);
 }
 
 }  // namespace

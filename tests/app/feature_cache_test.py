@@ -13,7 +13,7 @@ from tests.app.gpu_test import PROGRAM as EMULATED
 from tests.app.planted_job import PlantedJobTest
 from tests.app.program import espalier
 
-RULES = ("degree", "counts", "belady", "auto")
+RULES = ("degree", "belady")
 REPLACE = ("history.kind=replace", "history.t_stale=5")
 
 
@@ -22,10 +22,10 @@ class FeatureCacheTest(PlantedJobTest):
         for of_history in ((), (*REPLACE, "history.lag=3", "history.entries=300")):
             expected = self.history(self.train(*of_history))
             for rule, ranks, copies, memory, more in (
-                    ("degree", 1, 1, 20, ()), ("counts", 2, 1, 20, ()), ("belady", 3, 1, 1 << 20, ("sampler.bulk=7", "run.overlap=true")),
-                    ("auto", 4, 1, 40, ("run.overlap=true", "run.prefetch_steps=2")), ("auto", 4, 2, 1, ()),
-                    ("belady", 5, 1, 20, ("grid.topology=replicated",)), ("counts", 6, 3, 30, ("run.overlap=true",)),
-                    ("degree", 6, 2, 1 << 10, ("sampler.bulk=1",)), ("auto", 7, 1, 30, ("sampler.bulk=3",)),
+                    ("degree", 1, 1, 20, ()), ("belady", 2, 1, 20, ()), ("belady", 3, 1, 1 << 20, ("sampler.bulk=7", "run.overlap=true")),
+                    ("belady", 4, 1, 40, ("run.overlap=true", "run.prefetch_steps=2")), ("degree", 4, 2, 1, ()),
+                    ("belady", 5, 1, 20, ("grid.topology=replicated",)), ("degree", 6, 3, 30, ("run.overlap=true",)),
+                    ("degree", 6, 2, 1 << 10, ("sampler.bulk=1",)), ("belady", 7, 1, 30, ("sampler.bulk=3",)),
                     ("belady", 8, 2, 20, ("run.overlap=true", "run.prefetch_steps=2"))):
                 memory *= 30 if of_history and memory > 1 else 1  # what steps have written is of history, too
                 with self.subTest(history=of_history, rule=rule, ranks=ranks, copies=copies, memory=memory, more=more):
@@ -52,8 +52,7 @@ class FeatureCacheTest(PlantedJobTest):
                 self.assertLessEqual(cache["bytes"], 24 * 1024)
                 served[rule] += cache["served"]
             self.assertGreater(served[rule], 0.05 * sum(rows), rule)
-        self.assertGreater(served["belady"], 1.1 * max(served["degree"], served["counts"]))
-        self.assertEqual(served["auto"], served["belady"])
+        self.assertGreater(served["belady"], 1.1 * served["degree"])
         everything = self.train("train.epochs=3", "grid.replication=1", "history.memory=1GiB", "history.feature_rows=degree", ranks=4)
         self.assertLess(self.fetched(everything)[2], 0.2 * self.fetched(without)[2], "a row comes once")
 
@@ -89,7 +88,7 @@ class FeatureCacheTest(PlantedJobTest):
         self.check_saved(self.train(*job, *REPLACE, "history.entries=300", "history.memory=600KiB", "grid.replication=1", ranks=4), without,
                          ("pruned", "kept", "history"))
         expected = self.history(self.train(*job))
-        for rule in ("degree", "auto"):
+        for rule in RULES:
             found = self.train(*job, "history.memory=30KiB", f"history.feature_rows={rule}", "run.overlap=true", ranks=4)
             self.assertEqual(self.history(found), expected)
             self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
@@ -114,7 +113,7 @@ class FeatureCacheTest(PlantedJobTest):
             job = (*of_history, "run.device=cuda", "train.epochs=2")
             without = self.train("run.device=cuda", "train.epochs=2", ranks=3, env=env, program=EMULATED)
             expected = self.history(self.train(*job, ranks=3, env=env, program=EMULATED))
-            for rule, more in (("counts", ()), ("auto", ("run.overlap=true",))):
+            for rule, more in (("degree", ()), ("belady", ("run.overlap=true",))):
                 found = self.train(*job, *more, f"history.memory={300 if of_history else 30}KiB", f"history.feature_rows={rule}", ranks=3, env=env, program=EMULATED)
                 self.assertEqual(self.history(found), expected)
                 self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
@@ -123,7 +122,7 @@ class FeatureCacheTest(PlantedJobTest):
     def test_a_restart_may_have_another(self):
         expected = self.history(self.train("train.epochs=2"))
         shutil.rmtree(self.output)
-        layouts = ((2, "history.memory=20KiB"), (3,), (4, "history.memory=1MiB", "history.feature_rows=counts", "run.overlap=true"))
+        layouts = ((2, "history.memory=20KiB"), (3,), (4, "history.memory=1MiB", "history.feature_rows=belady", "run.overlap=true"))
         for cut in range(100):
             ranks, *layout = layouts[cut % 3]
             code, output = espalier("train", self.config, "train.epochs=2", "sampler.batch_size=50", *layout, "run.restart=auto",
@@ -151,7 +150,7 @@ class FeatureCacheTest(PlantedJobTest):
         for value, words in (("much", ["history.memory", "size", "8GiB"]), ("-1", ["history.memory"]), ("0.5", ["history.memory"]),
                              ("3 cats", ["history.memory"])):
             self.fail_with(2, words, "train", self.config, f"history.memory={value}")
-        self.fail_with(2, ["history.feature_rows", "history.memory"], "train", self.config, "history.feature_rows=counts")
+        self.fail_with(2, ["history.feature_rows", "history.memory"], "train", self.config, "history.feature_rows=belady")
         self.fail_with(2, ["history.feature_rows", "lru", "belady"], "train", self.config, "history.memory=1MB", "history.feature_rows=lru")
 
 

@@ -283,8 +283,7 @@ class HistoryTest(PlantedJobTest):
         number, unit = re.search(r"history ([0-9.]+) (B|[KMG]iB)", output).groups()
         one = 1024 ** "BKMG".index(unit[0])
         self.assertAlmostEqual(float(number) * one, bytes_, delta=0.051 * one)
-        job = ("history.memory=20KiB", "history.feature_rows=degree")
-        self.assertGreater(planned(*job)["features of others"], 0)
+        self.assertGreater(planned("history.memory=20KiB")["features of others"], 0)
         # Where nothing can hit nothing is kept.
         for never in (("history.t_stale=1",), ("history.p_grad=0",), ("history.start=10000",), ("history.recompute=1",)):
             self.assertNotIn("history", planned("history.kind=replace", *never))

@@ -61,7 +61,7 @@ CASES = {
 }
 # Other values of all that costs only, at once.
 COST = ("grid.replication=2", "grid.schedule=pull", "sampler.bulk=3", "train.epochs=2", "train.early_stop=9", "train.eval_every=2",
-        "history.memory=1MB", "history.feature_rows=degree", "run.threads=2", "run.memory_limit=8GB", "run.overlap=true",
+        "history.memory=1MB", "history.feature_rows=belady", "run.threads=2", "run.memory_limit=8GB", "run.overlap=true",
         "run.prefetch_steps=2", "run.checkpoint_every=2", "run.checkpoint_minutes=5", "run.max_minutes=50", "run.stall_minutes=50",
         "run.device=cpu", "graph.share_features=true", "graph.verify=false", "output.mllog=true", "run.memory_check=warn")
 # Those that this test cannot set, or that have no meaning with the others.
@@ -218,6 +218,15 @@ class Keys(ProgramTest):
                            f"output.dir={folder}", *more, overwrite=False)
         self.succeed("-q", "infer", *words, "--checkpoint", folder / "weights.h5", "-o", self.folder / "rows.h5")
         self.succeed("-q", "infer", *words, "--checkpoint", saved, "-o", self.folder / "rows.h5", "--overwrite")
+
+        # The same training.
+        rewrite('[history]\nkind = "variate"', '[history]\nadmit = "awaited"\nkind = "none"')
+        rewrite('feature_rows = "degree"', 'feature_rows = "auto"')
+        whole = self.folder / "whole"
+        for output in (whole, folder):
+            self.succeed("-q", "train", *words, "train.epochs=2", f"output.dir={output}", overwrite=False)
+        self.assertEqual(self.report(folder)["restart"]["epoch"], 2)
+        self.assertEqual(self.report(folder)["weights_digest"], self.report(whole)["weights_digest"])
 
     def test_embeddings_that_are_missing_or_of_another_run(self):
         words, folder = self.job(ROWS)

@@ -107,7 +107,7 @@ recompute = 0.25
 saved = false
 audit = true
 memory = "512MiB"
-feature_rows = "counts"
+feature_rows = "belady"
 [run]
 device = "cuda"
 threads = 6
@@ -383,7 +383,11 @@ TEST(Config, WhatWasRemovedIsRefusedWithWhatToWrite) {
       message_of("[history]\nadmit = \"all\"\n"),
       "run.toml:2: history.admit was removed; leave it out: rows are kept whether a minibatch awaits them "
       "or not");
-  for (const auto* const removed : {"variate", "history.admit"})
+  for (const auto* const rule : {"counts", "auto"})
+    EXPECT_NE(message_of("", {fmt::format("history.feature_rows={}", rule)})
+                  .find(fmt::format("history.feature_rows = \"{}\" was removed; write \"", rule)),
+              std::string::npos);
+  for (const auto* const removed : {"variate", "history.admit", "| counts (", "| auto (of"})
     EXPECT_EQ(describe_config_keys().find(removed), std::string::npos) << removed;
 }
 
@@ -391,8 +395,11 @@ TEST(Config, WhatWasRemovedIsRefusedWithWhatToWrite) {
 TEST(Config, ASavedConfigMayHoldWhatWasRemoved) {
   EXPECT_EQ(removed_from(parse_saved_config("[history]\nkind = \"variate\"\n", "checkpoint.h5")),
             "history.kind = \"variate\"");
-  for (const auto* const saved : {kEverything, "[history]\nadmit = \"awaited\"\n"})
+  for (const auto* const saved : {kEverything, "[history]\nadmit = \"awaited\"\nfeature_rows = \"auto\"\n"})
     EXPECT_EQ(removed_from(parse_saved_config(saved, "checkpoint.h5")), "");
+  EXPECT_EQ(
+      parse_saved_config("[history]\nfeature_rows = \"counts\"\n", "checkpoint.h5").history.feature_rows,
+      "degree");
 }
 
 TEST(Config, ADifferenceSaysWhatItChanges) {

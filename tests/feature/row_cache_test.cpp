@@ -55,7 +55,7 @@ TEST(RowCache, TheModelExpectsWhatIsLeft) {
     std::vector<std::int64_t> ids(kVertices), first;
     for (int part = 0; part < grid.rows(); ++part)
       if (part != grid.row()) first.push_back(partition.begin(part) + 1);
-    cache.policy().set_first(first);
+    cache.policy().set_list(first);
     for (std::int64_t v = 0; v < kVertices; ++v) ids[static_cast<std::size_t>(v)] = v;
     const std::vector<std::span<const std::int64_t>> lists = {ids};
     for (int round = 0; round < 2; ++round) {

@@ -115,7 +115,7 @@ struct HistoryConfig {
   bool saved = true;
   bool audit = false;
   std::string memory = "0";  ///< as parse_bytes reads it, or "0"
-  std::string feature_rows = "auto";
+  std::string feature_rows = "degree";
 };
 
 struct RunConfig {

@@ -1,5 +1,5 @@
 // Caches of feature rows, one for each table of features that has rows of other ranks: their memory
-// together, and what they are told of epochs and of coming minibatches.
+// together, and what they are told of coming minibatches.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ class InputCachesOn {
  public:
   /// None.
   InputCachesOn() = default;
-  /// `by_degree`: vertices, the largest degree first; of the first epoch, and any others may be
-  /// left out. `input` must outlive it.
+  /// `by_degree`: vertices, the largest degree first; any others may be left out. `input` must
+  /// outlive it.
   InputCachesOn(const InputStoresOn<Space>& input, RowRule rule, std::span<const std::int64_t> by_degree)
       : input_(&input) {
     for (std::size_t k = 0; k < input.features().size(); ++k) {
@@ -28,11 +28,11 @@ class InputCachesOn {
       if (table.remote_rows() == 0) continue;
       of_tables_.back() =
           caches_.emplace_back(std::make_unique<RowCacheOn<Space>>(rule, table.row_bytes())).get();
-      std::vector<std::int64_t> first;
+      std::vector<std::int64_t> list;
       for (const auto vertex : by_degree)
         if (table.held().holds(vertex) && table.is_remote(table.held().number(vertex)))
-          first.push_back(table.held().number(vertex));
-      of_tables_.back()->policy().set_first(std::move(first));
+          list.push_back(table.held().number(vertex));
+      of_tables_.back()->policy().set_list(std::move(list));
     }
   }
 
@@ -56,10 +56,6 @@ class InputCachesOn {
     return sum;
   }
 
-  /// The next fetch is an epoch's first.
-  void begin_epoch() {
-    for (const auto& cache : caches_) cache->policy().begin_epoch();
-  }
   /// These will be fetched together, so many fetches after the next one. On a GPU the host waits.
   void foresee(const Space& space, std::int64_t ahead, std::span<const MinibatchOn<Space>> minibatches) {
     for (std::size_t k = 0; k < of_tables_.size(); ++k) {

@@ -40,8 +40,8 @@ template <class Space>
 class RowCacheOn {
  public:
   static constexpr std::int64_t kPieceRows = 64;
-  /// What a row takes beside itself: the slots and ids that it is found by. Keys, counts and what
-  /// is known of coming fetches are not counted.
+  /// What a row takes beside itself: the slots and ids that it is found by. Keys and what is known
+  /// of coming fetches are not counted.
   static constexpr std::int64_t kFoundBy = 32;
 
   /// `row_bytes`: of a row as it is stored; even. Memory is taken in pieces of `piece_rows` rows.

@@ -4,12 +4,8 @@
 // keys the one that is held stays; of two that are held the one with the larger id goes.
 //
 //     kDegree   the place in a list by degree: fixed
-//     kCounts   the place in a list by how often this rank asked in the epoch before;
-//               in the first one by degree: fixed within an epoch
 //     kBelady   the next fetch that is known to ask for the row (Belady 1966), or never. Of known
 //               fetches no rule serves more, where a fetch asks for each row once.
-//     kAuto     one of kCounts and kBelady; what the other would have hit is counted beside it, and
-//               what hit oftener in the epoch before is followed. The first is by kBelady.
 //
 // So a row that arrives and would be used later than all that are held is passed by. A row without
 // a key takes only room that is free. All of this is on the host and of one rank: what is held
@@ -19,7 +15,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,9 +22,9 @@
 
 namespace espalier {
 
-enum class RowRule { kDegree, kCounts, kBelady, kAuto };
+enum class RowRule { kDegree, kBelady };
 
-/// "degree", "counts", "belady" or "auto"; throws UserError(kUsage) for another word.
+/// "degree" or "belady"; throws UserError(kUsage) for another word.
 RowRule row_rule_of(const std::string& name);
 
 /// Ids, each at a position: open addressing, 4 bytes a place, at most half full.
@@ -41,7 +36,6 @@ class IdPositions {
   void put(std::int64_t id, std::int32_t position);
   /// Takes a known id out. Its position is free.
   void erase(std::int64_t id);
-  void clear();
   /// Memory for so many at once, so that it is not grown by halves.
   void reserve(std::int64_t ids);
   std::int64_t size() const { return size_; }
@@ -97,17 +91,12 @@ class RowChoice {
   std::int64_t slots() const { return slots_; }
   std::int64_t size() const { return held_.size(); }
   std::int32_t slot_of(std::int64_t id) const { return held_.find(id); }
-  /// Rows asked for that were there.
-  std::int64_t hits() const { return hits_; }
-  void forget_hits() { hits_ = 0; }
 
   /// The most rows from now on; beyond that those with the largest keys go. Slots are then below
   /// `slots`: the rows that must move for that, to slots that are free.
   std::vector<Move> resize(std::int64_t slots);
   /// The keys of lists from now on: places here, the first is the smallest.
   void rank(std::span<const std::int64_t> ids);
-  /// Goes on by the other kind of keys; `fetch` has begun last.
-  void follow(bool foresees, std::int64_t fetch);
   /// It is known now that fetch number `fetch`, beyond all that were known, will ask for these.
   void foresee(std::int64_t fetch, std::span<const std::int64_t> ids);
 
@@ -135,51 +124,49 @@ class RowChoice {
 
   bool foresees_;
   const ForeseenRows* foreseen_;
-  std::int64_t slots_ = 0, hits_ = 0;
+  std::int64_t slots_ = 0;
   IdPositions held_, ranks_;
   std::vector<std::int64_t> keys_;  // by slot; of those that were ever used
   std::vector<std::int32_t> free_;  // of those
   std::vector<Entry> heap_;         // the largest first; an entry counts where it is its row's key
 };
 
-/// The rule: one choice, or two of which one is followed; what it goes by.
+/// The rule, and what it goes by.
 class RowPolicy {
  public:
-  explicit RowPolicy(RowRule rule);
+  explicit RowPolicy(RowRule rule)
+      : foreseen_(std::make_unique<ForeseenRows>()), choice_(rule == RowRule::kBelady, *foreseen_) {}
 
   /// Does it want to know what comes?
-  bool foresees() const { return rule_ == RowRule::kBelady || rule_ == RowRule::kAuto; }
-  /// The list of the first epoch, best first.
-  void set_first(std::vector<std::int64_t> ids);
+  bool foresees() const { return choice_.foresees(); }
+  /// The list of kDegree, best first.
+  void set_list(std::vector<std::int64_t> ids);
   /// As RowChoice.
   std::vector<RowChoice::Move> resize(std::int64_t slots);
-  std::int64_t slots() const { return followed_.slots(); }
-  const RowChoice& choice() const { return followed_; }
+  std::int64_t slots() const { return choice_.slots(); }
+  const RowChoice& choice() const { return choice_; }
 
   /// Fetch number begun() + `ahead`, 0: the next one, will ask for these; `settle` when all that
   /// is known was said.
   void foresee(std::int64_t ahead, std::span<const std::int64_t> ids);
-  void settle();
-  /// The next fetch is an epoch's first.
-  void begin_epoch();
-  void begin(std::span<const std::int64_t> ids, std::span<std::int32_t> slots);
-  std::vector<RowChoice::Admission> end(std::span<const std::int64_t> missed);
+  void settle() { foreseen_->settle(fetch_); }
+  void begin(std::span<const std::int64_t> ids, std::span<std::int32_t> slots) {
+    choice_.begin(++fetch_, ids, slots);
+  }
+  std::vector<RowChoice::Admission> end(std::span<const std::int64_t> missed) {
+    return choice_.end(fetch_, missed);
+  }
   /// How many fetches have begun.
   std::int64_t begun() const { return fetch_ + 1; }
 
  private:
-  void count(std::span<const std::int64_t> ids);
-  void rank(std::span<const std::int64_t> ids);
+  void rank();
 
-  RowRule rule_;
   std::unique_ptr<ForeseenRows> foreseen_;
-  RowChoice followed_;
-  std::optional<RowChoice> other_;  // of kAuto: what the other kind of keys would hold
-  std::int64_t fetch_ = -1;         // begun last
+  RowChoice choice_;
+  std::int64_t fetch_ = -1;  // begun last
   std::int64_t most_slots_ = 0;
-  std::vector<std::int64_t> first_;  // of the first epoch
-  IdPositions counted_;
-  std::vector<std::int64_t> counts_;  // of counted_
+  std::vector<std::int64_t> list_;
 };
 
 }  // namespace espalier

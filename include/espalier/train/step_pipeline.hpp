@@ -118,7 +118,6 @@ class StepPipelineOn {
   std::unique_ptr<Epoch> epoch_, next_epoch_;
   /// To begin, of the epoch that is being begun.
   std::int64_t next_step_ = 0;
-  std::uint64_t epoch_of_caches_ = 0;        ///< that they were told of last
   bool begins_next_epoch_ = false;           ///< is that the next one?
   Traffic of_next_epoch_;                    ///< what was booked for it
   SampleCounts drawn_;                       ///< by history, of steps that next() returned
