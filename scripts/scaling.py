@@ -11,7 +11,7 @@
 run     runs the cases one after the other, then writes the report
 submit  hands them to SLURM as array jobs over slurm/scaling.sbatch, one per p; `report` when they have ended, or before
 case    what one task of such an array runs: `scaling.py case DIR INDEX`
-report  DIR/index.html with its plots (PNG, SVG) and figures (points.csv, runs.csv)
+report  DIR/index.html with its plots (SVG) and figures (points.csv, runs.csv)
 
 The same command again goes on where it stopped: complete cases are kept, failed ones stay failed until --retry, and
 more ranks, replications or repeats may be asked for. Pairs where c does not divide p are left out.

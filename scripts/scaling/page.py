@@ -1,8 +1,7 @@
-"""The study as one HTML page: plots (inlined), tables of their figures, runs that failed, what ran where.
+"""The study as one HTML page: plots, tables of their figures, runs that failed, what ran where.
 
-It refers to nothing outside of its own folder, so it can be mailed, opened without a network, and printed.
+It refers to nothing outside of its own folder, so the folder can be mailed, opened without a network, and printed.
 """
-import base64
 import html
 import json
 import re
@@ -69,8 +68,7 @@ def figure(name, caption, folder):
     points = float(re.search(rb'<svg[^>]* width="([0-9.]+)pt"', drawn).group(1))
     width = f"min-width: {0.9 * points:.0f}px; max-width: {1.6 * points:.0f}px"  # narrower than that it scrolls
     return (f'<figure>\n<div class="wide"><img alt="{ALT[name]}" style="{width}"'
-            f' src="data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}"></div>\n'
-            f'<figcaption>{caption} <a href="{name}.png">PNG</a>, <a href="{name}.svg">SVG</a></figcaption>\n</figure>')
+            f' src="{name}.svg"></div>\n<figcaption>{caption}</figcaption>\n</figure>')
 
 
 def captions(study, points):

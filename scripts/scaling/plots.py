@@ -1,4 +1,4 @@
-"""The plots of a study, each as PNG and SVG: where the time goes, speed-up and efficiency, volumes.
+"""The plots of a study, each an SVG: where the time goes, speed-up and efficiency, volumes.
 
 Okabe and Ito's palette, safe for colour-blind readers; a stage has the same colour in every plot and also its place in the
 stack, a series (topology and c) its own marker and line. Legends stand outside of the data.
@@ -74,8 +74,7 @@ def log_ticks(axis):
 
 
 def save(figure, folder, name):
-    for suffix, options in (("png", {"dpi": 160}), ("svg", {"metadata": {"Date": None, "Creator": None}})):
-        figure.savefig(folder / f"{name}.{suffix}", bbox_inches="tight", pad_inches=0.08, **options)
+    figure.savefig(folder / f"{name}.svg", bbox_inches="tight", pad_inches=0.08, metadata={"Date": None, "Creator": None})
 
 
 # ---- Where the time goes ---------------------------------------------------------------------------------------------

@@ -1,5 +1,4 @@
-// The input file of a run: TOML sections and keys as in the design, section 7, each with
-// its default.
+// The input file of a run: TOML sections and keys, each with its default.
 //
 // Any key can be given on the command line as `section.key=value`, which wins. An unknown key is an
 // error that names the nearest known one. `to_toml` writes the resolved config, defaults included;
