@@ -1,6 +1,6 @@
-// Keys, and values of keys, that earlier versions had: what to write instead. A file that still has
-// one is refused with these words; a checkpoint's config is read, where what it says is what is done
-// now.
+// Keys, and values of keys, that earlier versions had: what to write instead. A file that still
+// has one is refused with these words; a checkpoint's config is read, where what it says is what
+// is done now.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace espalier {
 struct Removed {
   const char* name;     // section.key
   const char* value;    // that went, of a key that stayed; "": the key went
-  const char* done;     // of a key that went: the value that says what is done now; "": any, as none
-                        // changed a result
+  const char* done;     // of a key that went: the value that says what is done now; "": any, as
+                        // none changed a result
   const char* instead;  // a clause: what to write
 };
 
