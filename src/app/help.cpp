@@ -125,7 +125,7 @@ const std::map<std::string, Words>& words() {
       {"partition",
        {"make an order of a graph, by which its vertices are given to ranks",
         "Examples:\n  espalier partition planted.h5\n"
-        "  mpirun -np 4 espalier partition rmat.h5 --method random -o rmat.order.h5\n\n"
+        "  mpirun -np 4 espalier partition rmat.h5 --method streaming -o rmat.order.h5\n\n"
         "An order is a sequence of small clusters; those close in number have many edges between them. One "
         "serves every\n"
         "number of ranks: their parts are cuts of the sequence, even in vertices, edges and the vertices of "

@@ -27,14 +27,7 @@ std::span<const OrderMethod> order_methods() {
        .about = "greedily, in one pass over the rows, of which one rank has a buffer; 2 bytes per vertex",
        .clusters = order_by_streaming,
        .uses_fast = true},
-      {.name = "bfs",
-       .about = "by distance from a vertex at the rim; graph on one rank",
-       .clusters = order_by_bfs},
-      {.name = "degree",
-       .about = "vertices dealt by their degree: even in everything, and blind to edges",
-       .clusters = order_by_degree},
       {.name = "block", .about = "by id, as without an order", .clusters = order_by_block},
-      {.name = "random", .about = "at random", .clusters = order_by_random, .uses_seed = true},
   };
   return kMethods;
 }
@@ -51,6 +44,13 @@ const OrderMethod* find(const std::string& name) {
 
 const OrderMethod& order_method(const std::string& name) {
   if (const auto* method = find(name)) return *method;
+  for (const char* removed : {"bfs", "degree", "random"})
+    if (name == removed)
+      usage_error(
+          "--method {} was removed; --method block needs no edges either, and bench/partition/orders.py "
+          "makes "
+          "the order that this was",
+          name);
   std::vector<std::string> names;
   std::string list;
   for (const auto& method : order_methods()) {
