@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/nearest.hpp"
+#include "espalier/base/named.hpp"
 #include "order_by.hpp"
 
 namespace espalier {
@@ -32,18 +32,7 @@ std::span<const OrderMethod> order_methods() {
   return kMethods;
 }
 
-namespace {
-
-const OrderMethod* find(const std::string& name) {
-  for (const auto& method : order_methods())
-    if (method.name == name) return &method;
-  return nullptr;
-}
-
-}  // namespace
-
 const OrderMethod& order_method(const std::string& name) {
-  if (const auto* method = find(name)) return *method;
   for (const char* removed : {"bfs", "degree", "random"})
     if (name == removed)
       usage_error(
@@ -51,14 +40,7 @@ const OrderMethod& order_method(const std::string& name) {
           "makes "
           "the order that this was",
           name);
-  std::vector<std::string> names;
-  std::string list;
-  for (const auto& method : order_methods()) {
-    names.emplace_back(method.name);
-    list += (list.empty() ? "" : ", ") + names.back();
-  }
-  usage_error("--method {}: there is no such method; did you mean '{}'? There are {}", name,
-              nearest(name, names), list);
+  return entry_named(order_methods(), name, "--method");
 }
 
 std::string default_order_method(std::int64_t nodes, std::int64_t entries) {

@@ -199,7 +199,7 @@ class Partition(ProgramTest):
         awkward_graph(self.graph)
         self.fail_with(2, ["--clusters 51", "50 vertices"], "partition", self.graph, "--clusters", 51)
         self.fail_with(2, ["--clusters", "65536"], "partition", self.graph, "--clusters", 70000)
-        self.fail_with(2, ["--method metiss", "'metis'", "block"], "partition", self.graph, "--method", "metiss", ranks=2)
+        self.fail_with(2, ["--method metiss", "did you mean metis?", "block"], "partition", self.graph, "--method", "metiss", ranks=2)
         self.fail_with(2, ["--seed 3", "block"], "partition", self.graph, "--method", "block", "--seed", 3)
         self.fail_with(2, ["--fast", "block"], "partition", self.graph, "--method", "block", "--fast")
         if not self.has_metis():
