@@ -125,7 +125,7 @@ const std::map<std::string, Words>& words() {
       {"partition",
        {"make an order of a graph, by which its vertices are given to ranks",
         "Examples:\n  espalier partition planted.h5\n"
-        "  mpirun -np 4 espalier partition rmat.h5 --method random -o rmat.order.h5\n\n"
+        "  mpirun -np 4 espalier partition rmat.h5 --method streaming -o rmat.order.h5\n\n"
         "An order is a sequence of small clusters; those close in number have many edges between them. One "
         "serves every\n"
         "number of ranks: their parts are cuts of the sequence, even in vertices, edges and the vertices of "
@@ -153,13 +153,7 @@ const std::map<std::string, Words>& words() {
         "The layers (model.kind):\n" +
             layers() +
             "\n\nThe best weights are left in weights.h5 in output.dir, for `espalier infer`; "
-            "scripts/to_pytorch.py gives them to\nPyTorch.\n\n"
-            "output.mllog = true writes output.dir/mllog.txt, which the compliance checker of MLPerf "
-            "Training 5.1 passes (benchmark\n"
-            "rgat, open division) where the graph has vertices to validate on:\n"
-            "  python3 -m mlperf_logging.compliance_checker --usage training --ruleset 5.1.0 "
-            "output/debian/mllog.txt\n"
-            "A run that goes on from a checkpoint begins the file anew."}},
+            "scripts/to_pytorch.py gives them to\nPyTorch."}},
       {"infer",
        {"put the whole graph through a trained network",
         "Example:\n  mpirun -np 4 espalier infer inputs/debian.toml --checkpoint output/debian/weights.h5 "

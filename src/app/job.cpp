@@ -194,7 +194,6 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   own_vertices(job.owners, order, *job.file, config, job.grid->rows());
   if (job.samples_ahead)
     job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));
-  job.opened_at = seconds_since_start();
   return job;
 }
 

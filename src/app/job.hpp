@@ -67,7 +67,6 @@ struct Job {
   std::unique_ptr<Grid> sampling_grid;   ///< a second one for the thread that samples ahead
                                          ///< (run.overlap), or null
   std::unique_ptr<MetricsFile> metrics;  ///< on rank 0, from start_output on
-  double opened_at = 0;                  ///< seconds_since_start when open_job was done
 
   /// The grid of the matrix and the samplers over it.
   const Grid& matrix_grid() const { return sampling_grid ? *sampling_grid : *grid; }

@@ -97,7 +97,7 @@ void start_output(Job& job) {
     make_folder(job);
     write_file(path_of(job, "config.toml"), to_toml(job.asked, job.config));
     std::error_code error;
-    for (const char* of_another_run : {kReport, "metrics.csv", "mllog.txt"})
+    for (const char* of_another_run : {kReport, "metrics.csv"})
       std::filesystem::remove(path_of(job, of_another_run), error);
     job.metrics = std::make_unique<MetricsFile>(GrowingFile(path_of(job, "metrics.csv")));
   });

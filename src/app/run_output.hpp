@@ -1,5 +1,5 @@
 // What a run writes to output.dir while it holds the folder: config.toml, metrics.csv, report.json,
-// weights.h5; mllog.txt see mllog.hpp.
+// weights.h5.
 //
 // Nothing is begun where the folder cannot be written to. Later a disk that is full, or gone, ends
 // no run: lines of metrics.csv are kept and tried again after every epoch, with one warning and one

@@ -13,7 +13,6 @@
 #include "espalier/train/divergence.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "job.hpp"
-#include "mllog.hpp"
 #include "run_output.hpp"
 #include "terminal.hpp"
 #include "training_on_gpu.hpp"
@@ -131,24 +130,18 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
   auto report = start_report(job, "train", schedules);
   describe(job, report, schedules, trainer.network().parameter_count());
   if (restart) go_on_from(*restart, job, trainer, report);
-  MlLog mllog(job, report);
   note_activity("training");
   note_consequence(where_to_go_on(job));
   const StepsUnderWay steps_under_way;  // a signal to stop waits for the end of a step
   JobCheckpoints checkpoints(job, restart);
   checkpoints.describe();
   bool stopping = false;
-  const auto result = trainer.train({.on_step =
-                                         [&](std::int64_t epoch, std::int64_t step, std::int64_t steps) {
-                                           show_step(epoch, step, steps);
-                                           mllog.note_step(step, steps);
-                                         },
+  const auto result = trainer.train({.on_step = show_step,
                                      .on_epoch =
                                          [&](const EpochReport& epoch) {
                                            report.epochs.push_back(epoch);
                                            show_epoch(epoch, metric);
                                            append_metrics(job, epoch);
-                                           mllog.add(epoch, metric);
                                          },
                                      .next =
                                          [&](const Cursor& cursor, std::int64_t steps, bool last) {
@@ -169,8 +162,6 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
                                            stopping = !checkpoints.goes_on();
                                            return !stopping;
                                          }});
-  const auto log_problem = mllog.stop(result.interrupted ? "aborted" : "success");
-  if (result.interrupted && !log_problem.empty()) log::warning("{}", log_problem);
   if (result.interrupted) checkpoints.leave_interrupted(*result.interrupted);
 
   checkpoints.report(report);
@@ -197,7 +188,6 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
                                      .embeddings = trainer.embeddings(),
                                      .epoch = result.best_epoch});
   if (!missing.empty()) add_problem(missing, checkpoints.holder(result.best_epoch));
-  add_problem(missing, log_problem);
   write_report(job, report, missing);
 }
 

@@ -313,8 +313,6 @@ std::vector<Key> bind_keys(Config& c) {
           "after twice as long; 0 = never"}
           .from(0),
       Key{"output.dir", kCost, &c.output.dir, "folder for report.json, metrics.csv and the resolved config"},
-      Key{"output.mllog", kCost, &c.output.mllog,
-          "training leaves mllog.txt there too, lines that MLPerf's compliance checker reads"},
   };
 }
 

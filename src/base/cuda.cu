@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "espalier/base/device_array.hpp"
-#include "espalier/base/error.hpp"
+#include "espalier/base/named.hpp"
 #include "espalier/base/stage_clock.hpp"
 #include "espalier/base/whereabouts.hpp"
 
@@ -141,16 +141,15 @@ void check_cuda(int error, const char* what, const char* file, int line) {
 }
 
 Precision precision_of(const std::string& name) {
-  if (name == "fp32") return Precision::kFp32;
-  if (name == "tf32") return Precision::kTf32;
-  if (name == "bf16") return Precision::kBf16;
-  usage_error("train.precision = {} is not a precision; use fp32, tf32 or bf16", name);
+  constexpr Named<Precision> kAll[] = {
+      {"fp32", Precision::kFp32}, {"tf32", Precision::kTf32}, {"bf16", Precision::kBf16}};
+  return entry_named(kAll, name, "train.precision =").value;
 }
 
 SparseProducts sparse_products_of(const std::string& name) {
-  if (name == "own") return SparseProducts::kOwn;
-  if (name == "cusparse") return SparseProducts::kCusparse;
-  usage_error("train.sparse_products = {} is neither own nor cusparse", name);
+  constexpr Named<SparseProducts> kAll[] = {{"own", SparseProducts::kOwn},
+                                            {"cusparse", SparseProducts::kCusparse}};
+  return entry_named(kAll, name, "train.sparse_products =").value;
 }
 
 int count_gpus(std::string* why) {

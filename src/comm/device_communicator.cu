@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "espalier/base/device_array.hpp"
-#include "espalier/base/error.hpp"
+#include "espalier/base/named.hpp"
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/exchange_rounds.hpp"
 #include "espalier/comm/gpu_places.hpp"
@@ -93,9 +93,8 @@ int gpu_for(const NodePlace& place) {
 }
 
 ExchangeOrder exchange_order_of(const std::string& name) {
-  if (name == "auto") return ExchangeOrder::kAuto;
-  if (name == "one") return ExchangeOrder::kAtOnce;
-  usage_error("run.exchange_rounds = {} is neither auto nor one", name);
+  constexpr Named<ExchangeOrder> kAll[] = {{"auto", ExchangeOrder::kAuto}, {"one", ExchangeOrder::kAtOnce}};
+  return entry_named(kAll, name, "run.exchange_rounds =").value;
 }
 
 // ---- The two ways -------------------------------------------------------------------------------

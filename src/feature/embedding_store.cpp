@@ -13,6 +13,45 @@ std::vector<EmbeddedType> embedded_types(const HeldTypes& held, const Schema& sc
   return types;
 }
 
+void repeat(const Cpu&, const std::vector<std::int64_t>& counts, std::span<const std::int64_t> values,
+            std::int64_t* all) {
+  for (std::size_t m = 0; m < counts.size(); ++m) all = std::fill_n(all, counts[m], values[m]);
+}
+
+void take(const Cpu&, const std::int64_t* from, const Buffer<std::int64_t>& order, std::int64_t* to) {
+  for (const auto place : order) *to++ = from[place];
+}
+
+namespace {
+
+struct PlacedRow {
+  std::int64_t row, batch, place;
+  friend auto operator<=>(const PlacedRow&, const PlacedRow&) = default;
+};
+
+}  // namespace
+
+template <class Id>
+void order_pushed(const Cpu&, const PushedRows<Id, Cpu>& pushed, std::int64_t first_row, std::int64_t,
+                  PushOrder<Cpu>& order) {
+  std::vector<PlacedRow> rows;
+  rows.reserve(static_cast<std::size_t>(pushed.size()));
+  for (std::int64_t k = 0; k < pushed.size(); ++k)
+    rows.push_back({pushed.ids[k] - first_row, pushed.batches[k], k});
+  std::ranges::sort(rows);
+  order.rows.clear();
+  order.begins.clear();
+  order.order.clear();
+  for (const auto& row : rows) {
+    if (order.rows.empty() || order.rows.back() != row.row) {
+      order.rows.push_back(row.row);
+      order.begins.push_back(std::ssize(order.order));
+    }
+    order.order.push_back(row.place);
+  }
+  order.begins.push_back(std::ssize(order.order));
+}
+
 namespace {
 
 // use(row of the shard, the sum of its gradients), by many threads.

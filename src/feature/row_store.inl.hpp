@@ -1,6 +1,5 @@
-// A fetch, for every space: row_store.cpp and row_store.cu instantiate it, with row_push.inl.hpp,
-// which has the way back. The ids of all lists, one after
-// another, are grouped by owner, my own last:
+// A fetch, for every space: row_store.cpp and row_store.cu instantiate it. The ids of all lists,
+// one after another, are grouped by owner, my own last:
 //
 //   ids, grouped          [ owner 0 | owner 1 | ... | mine ]    as they travel, all but mine
 //   arrived, as stored    [ owner 0 | owner 1 | ... ]           those rows of H, by an all-to-all-v
@@ -90,6 +89,22 @@ RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, En
                               StoredRows<Space> block)
     : RowStoreOn(grid, std::move(ownership), std::move(block)) {
   entries_ = std::make_shared<const EntryIndexOn<Space>>(std::move(entries));
+}
+
+template <class Space>
+Matrix<float, Space>& RowStoreOn<Space>::rows_to_change() {
+  auto* const block = std::get_if<Matrix<float, Space>>(&block_);
+  ESPALIER_CHECK(block != nullptr, "rows that change are kept as float32");
+  return *block;
+}
+
+template <class Space>
+void RowStoreOn<Space>::note_changes(const Space& space, const Array<Space, std::int64_t>& places) {
+  if (changed_.empty()) {
+    changed_.resize(rows_to_change().rows);
+    fill_zero(space, changed_);
+  }
+  mark_changed(space, places, ++version_, changed_);
 }
 
 template <class Space>

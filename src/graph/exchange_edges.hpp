@@ -2,9 +2,7 @@
 // send buffers stay small.
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
+#include "espalier/base/group_stably.hpp"
 #include "espalier/graph/edge_list.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/graph/row_range.hpp"
@@ -19,20 +17,6 @@ template <class Index>
 struct Entry {
   Index row, column;
 };
-
-// The entries ordered by the rank that owns their row; counts[r] of them for rank r.
-template <class Index>
-Buffer<Entry<Index>> order_by_owner(const Buffer<Entry<Index>>& entries, std::int64_t n,
-                                    std::vector<std::int64_t>& counts) {
-  const auto p = static_cast<std::int64_t>(counts.size());
-  std::fill(counts.begin(), counts.end(), 0);
-  for (const auto& entry : entries) ++counts[even_owner(n, p, entry.row)];
-  std::vector<std::int64_t> next(counts.size(), 0);
-  for (std::size_t r = 1; r < counts.size(); ++r) next[r] = next[r - 1] + counts[r - 1];
-  Buffer<Entry<Index>> ordered(entries.size());
-  for (const auto& entry : entries) ordered[next[even_owner(n, p, entry.row)]++] = entry;
-  return ordered;
-}
 
 }  // namespace exchange_detail
 
@@ -49,7 +33,6 @@ EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::in
   EdgeList<Index> received;
   received.sources.reserve(mine.size() * (symmetrize ? 2 : 1));
   received.targets.reserve(received.sources.capacity());
-  std::vector<std::int64_t> counts(comm.size());
   for (std::int64_t round = 0; round < rounds; ++round) {
     Buffer<Entry> made;
     const auto part = even_range(mine.size(), rounds, round);
@@ -59,8 +42,9 @@ EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::in
       made.push_back({static_cast<Index>(edge.target), static_cast<Index>(edge.source)});
       if (symmetrize) made.push_back({static_cast<Index>(edge.source), static_cast<Index>(edge.target)});
     }
-    const auto send = exchange_detail::order_by_owner(made, n, counts);
-    const auto got = comm.all_to_all_v(std::span<const Entry>(send), counts, "generate");
+    const auto counts = group_stably(
+        made, comm.size(), [&](const Entry& entry) { return even_owner(n, comm.size(), entry.row); });
+    const auto got = comm.all_to_all_v(std::span<const Entry>(made), counts, "generate");
     for (const auto& entry : got.data) {
       received.targets.push_back(entry.row);
       received.sources.push_back(entry.column);

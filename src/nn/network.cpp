@@ -1,5 +1,5 @@
 // Networks on the CPU, and what is known of their layers.
-#include "espalier/base/nearest.hpp"
+#include "espalier/base/named.hpp"
 #include "network.inl.hpp"
 
 namespace espalier {
@@ -17,15 +17,7 @@ std::span<const LayerKind> layer_kinds() {
 }
 
 const LayerKind& layer_kind_of(std::string_view name) {
-  std::vector<std::string> names;
-  std::string list;
-  for (const auto& kind : kKinds) {
-    if (name == kind.name) return kind;
-    names.emplace_back(kind.name);
-    list += std::string(list.empty() ? "" : ", ") + names.back();
-  }
-  usage_error("model.kind = {} is not a layer; did you mean {}? The layers are {}", name,
-              nearest(std::string(name), names), list);
+  return entry_named(kKinds, std::string(name), "model.kind =");
 }
 
 ESPALIER_INSTANTIATE_SAGE(float, Cpu)

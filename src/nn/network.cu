@@ -4,28 +4,11 @@
 
 namespace espalier {
 
-namespace {
-
-template <class From, class To>
-void check_same_tensors(const From& from, const To& to) {
+void copy_weights(const Cuda& cuda, const Network<float>& from, Network<float, Cuda>& to) {
   ESPALIER_CHECK(from.parameters().size() == to.parameters().size() &&
                      from.running_statistics().size() == to.running_statistics().size() &&
                      from.parameter_count() == to.parameter_count(),
                  "networks of {} and {} numbers", from.parameter_count(), to.parameter_count());
-}
-
-}  // namespace
-
-void copy_weights(const Cuda& cuda, const Network<float, Cuda>& from, Network<float>& to) {
-  check_same_tensors(from, to);
-  for (std::size_t k = 0; k < from.parameters().size(); ++k)
-    to.parameters()[k].value = download(cuda, from.parameters()[k].value);
-  for (std::size_t k = 0; k < from.running_statistics().size(); ++k)
-    to.running_statistics()[k] = download(cuda, from.running_statistics()[k]);
-}
-
-void copy_weights(const Cuda& cuda, const Network<float>& from, Network<float, Cuda>& to) {
-  check_same_tensors(from, to);
   for (std::size_t k = 0; k < from.parameters().size(); ++k)
     upload(cuda, from.parameters()[k].value, to.parameters()[k].value);
   for (std::size_t k = 0; k < from.running_statistics().size(); ++k)

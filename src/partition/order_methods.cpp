@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/nearest.hpp"
+#include "espalier/base/named.hpp"
 #include "order_by.hpp"
 
 namespace espalier {
@@ -27,38 +27,20 @@ std::span<const OrderMethod> order_methods() {
        .about = "greedily, in one pass over the rows, of which one rank has a buffer; 2 bytes per vertex",
        .clusters = order_by_streaming,
        .uses_fast = true},
-      {.name = "bfs",
-       .about = "by distance from a vertex at the rim; graph on one rank",
-       .clusters = order_by_bfs},
-      {.name = "degree",
-       .about = "vertices dealt by their degree: even in everything, and blind to edges",
-       .clusters = order_by_degree},
       {.name = "block", .about = "by id, as without an order", .clusters = order_by_block},
-      {.name = "random", .about = "at random", .clusters = order_by_random, .uses_seed = true},
   };
   return kMethods;
 }
 
-namespace {
-
-const OrderMethod* find(const std::string& name) {
-  for (const auto& method : order_methods())
-    if (method.name == name) return &method;
-  return nullptr;
-}
-
-}  // namespace
-
 const OrderMethod& order_method(const std::string& name) {
-  if (const auto* method = find(name)) return *method;
-  std::vector<std::string> names;
-  std::string list;
-  for (const auto& method : order_methods()) {
-    names.emplace_back(method.name);
-    list += (list.empty() ? "" : ", ") + names.back();
-  }
-  usage_error("--method {}: there is no such method; did you mean '{}'? There are {}", name,
-              nearest(name, names), list);
+  for (const char* removed : {"bfs", "degree", "random"})
+    if (name == removed)
+      usage_error(
+          "--method {} was removed; --method block needs no edges either, and bench/partition/orders.py "
+          "makes "
+          "the order that this was",
+          name);
+  return entry_named(order_methods(), name, "--method");
 }
 
 std::string default_order_method(std::int64_t nodes, std::int64_t entries) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "espalier/base/group_stably.hpp"
+
 namespace espalier {
 
 namespace {
@@ -75,18 +77,13 @@ struct Read {
 // Collective. Tells the ranks that have the vertices which clusters read them.
 void add_reads(const OrderTask& task, const Csr<std::int64_t>& rows, std::int64_t first,
                std::span<const std::uint16_t> cluster, Wanted& wanted) {
-  std::vector<std::vector<Read>> to(static_cast<std::size_t>(task.world.size()));
+  std::vector<Read> send;
   for (std::int64_t i = 0; i < rows.rows; ++i)
     for (const auto u : rows.row_indices(i))
-      if (cluster[u] != cluster[first + i])
-        to[even_owner(task.nodes, task.world.size(), u)].push_back({u, cluster[first + i]});
-  std::vector<Read> send;
-  std::vector<std::int64_t> counts;
-  for (auto& reads : to) {
-    send.insert(send.end(), reads.begin(), reads.end());
-    counts.push_back(std::ssize(reads));
-    reads = {};
-  }
+      if (cluster[u] != cluster[first + i]) send.push_back({u, cluster[first + i]});
+  const auto counts = group_stably(send, task.world.size(), [&](const Read& read) {
+    return even_owner(task.nodes, task.world.size(), read.vertex);
+  });
   for (const auto& read : task.world.all_to_all_v(std::span<const Read>(send), counts, "order").data)
     wanted.add(read.vertex - task.mine().begin, read.cluster);
 }

@@ -1,10 +1,12 @@
 #include "espalier/partition/owned_reader.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/group_stably.hpp"
 
 namespace espalier {
 
@@ -26,12 +28,10 @@ struct OwnedReader::Deal {
   std::vector<std::int64_t> counts;  // rows for each rank
 
   Deal(const Communicator& comm, const Ownership& ownership, RowRange read)
-      : column(comm), order(read.size()), counts(comm.size(), 0) {
-    std::vector<int> owner(read.size());
-    for (std::int64_t k = 0; k < read.size(); ++k) ++counts[owner[k] = ownership.owner(read.begin + k)];
-    std::vector<std::int64_t> next(counts.size(), 0);
-    for (std::size_t r = 1; r < next.size(); ++r) next[r] = next[r - 1] + counts[r - 1];
-    for (std::int64_t k = 0; k < read.size(); ++k) order[next[owner[k]]++] = k;
+      : column(comm), order(read.size()) {
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    counts =
+        group_stably(order, comm.size(), [&](std::int64_t k) { return ownership.owner(read.begin + k); });
   }
 
   // Rows of equal width.

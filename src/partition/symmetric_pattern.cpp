@@ -1,7 +1,6 @@
 #include "symmetric_pattern.hpp"
 
-#include <vector>
-
+#include "espalier/base/group_stably.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/graph/edge_list.hpp"
 #include "espalier/graph/row_range.hpp"
@@ -36,16 +35,6 @@ void drop_loops(Csr<std::int64_t>& rows, std::int64_t first) {
   rows.indices.resize(kept);
 }
 
-// The entries of some rows, mirrored, ordered by the rank that owns them then.
-std::vector<std::vector<Entry>> mirrored(const Communicator& comm, const Csr<std::int64_t>& rows,
-                                         std::int64_t first, RowRange part) {
-  std::vector<std::vector<Entry>> to(static_cast<std::size_t>(comm.size()));
-  for (auto row = part.begin; row < part.end; ++row)
-    for (const auto column : rows.row_indices(row))
-      to[even_owner(rows.columns, comm.size(), column)].push_back({column, first + row});
-  return to;
-}
-
 void add(EdgeList<std::int64_t>& edges, std::int64_t row, std::int64_t column) {
   edges.targets.push_back(row);
   edges.sources.push_back(column);
@@ -58,12 +47,12 @@ EdgeList<std::int64_t> both_ways(const Communicator& comm, const Csr<std::int64_
   const auto rounds = comm.all_reduce(rows.entries() / kEntriesPerRound + 1, Reduction::kMax, "partition");
   for (std::int64_t round = 0; round < rounds; ++round) {
     const auto part = even_range(rows.rows, rounds, round);
-    Buffer<Entry> send;
-    std::vector<std::int64_t> counts;
-    for (const auto& piece : mirrored(comm, rows, first, part)) {
-      send.insert(send.end(), piece.begin(), piece.end());
-      counts.push_back(static_cast<std::int64_t>(piece.size()));
-    }
+    Buffer<Entry> send;  // mirrored
+    for (auto row = part.begin; row < part.end; ++row)
+      for (const auto column : rows.row_indices(row)) send.push_back({column, first + row});
+    const auto counts = group_stably(send, comm.size(), [&](const Entry& entry) {
+      return even_owner(rows.columns, comm.size(), entry.row);
+    });
     for (const auto& entry : comm.all_to_all_v(std::span<const Entry>(send), counts, "partition").data)
       add(edges, entry.row, entry.column);
     for (auto row = part.begin; row < part.end; ++row)

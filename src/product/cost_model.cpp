@@ -1,22 +1,17 @@
 #include <algorithm>
-#include <array>
 
 #include "cost_model.hpp"
-#include "espalier/base/error.hpp"
+#include "espalier/base/named.hpp"
 
 namespace espalier {
 
 namespace {
 
-struct Name {
-  Schedule schedule;
-  const char* name;
-};
-constexpr std::array<Name, 5> kNames = {{{Schedule::kAuto, "auto"},
-                                         {Schedule::kStaged, "staged"},
-                                         {Schedule::kStagedOblivious, "staged-oblivious"},
-                                         {Schedule::kPull, "pull"},
-                                         {Schedule::kPush, "push"}}};
+constexpr Named<Schedule> kSchedules[] = {{"auto", Schedule::kAuto},
+                                          {"staged", Schedule::kStaged},
+                                          {"staged-oblivious", Schedule::kStagedOblivious},
+                                          {"pull", Schedule::kPull},
+                                          {"push", Schedule::kPush}};
 
 // With how many other ranks of the group a keeper exchanges answers, on average: along a row no
 // more columns serve than there are block rows.
@@ -57,13 +52,11 @@ Cost fetch_all(double asked, double exchanges, const ProductShape& shape, const 
 }  // namespace
 
 Schedule schedule_of(const std::string& name) {
-  for (const auto& known : kNames)
-    if (name == known.name) return known.schedule;
-  usage_error("grid.schedule = {} is not a schedule; use auto, staged, staged-oblivious, pull or push", name);
+  return entry_named(kSchedules, name, "grid.schedule =").value;
 }
 
 const char* name_of(Schedule schedule) {
-  return kNames[static_cast<std::size_t>(schedule)].name;
+  return kSchedules[static_cast<std::size_t>(schedule)].name;
 }
 
 FetchCost fetch_cost(int group, double asked, double exchanges, double rows, double entries,

@@ -71,15 +71,7 @@ void copy_rows(const Cpu& cpu, const BlockView<Cpu>& block, const std::int64_t* 
   }
 }
 
-void end_rows(const Cpu&, std::int64_t rows, const std::int64_t* start, const RowState* states,
-              Buffer<std::int64_t>& end) {
-  end.resize(rows);
-  for (std::int64_t row = 0; row < rows; ++row)
-    end[row] = start[states == nullptr || states[row] == RowState::kComputed ? row + 1 : row];
-}
-
 template PrunedMinibatchOn<Cpu> prune(const Cpu&, const Minibatch&, HistoryHits);
-template Csr2MinibatchOn<Cpu> prune_in_place(const Cpu&, const Minibatch&, HistoryHits);
 template NeededSampleOn<Cpu> sample_needed(const Cpu&, SamplerOn<Cpu>&, std::size_t,
                                            std::span<const SeedBatch>, std::uint64_t, std::uint64_t,
                                            const FindHits<Cpu>&);

@@ -122,17 +122,7 @@ void copy_rows(const Cuda& cuda, const BlockView<Cuda>& block, const std::int64_
   });
 }
 
-void end_rows(const Cuda& cuda, std::int64_t rows, const std::int64_t* start, const RowState* states,
-              DeviceArray<std::int64_t>& end) {
-  end.resize(rows);
-  auto* const to = end.data();
-  for_each(cuda, "end_rows", rows, [=] __device__(std::int64_t row) {
-    to[row] = start[states == nullptr || states[row] == RowState::kComputed ? row + 1 : row];
-  });
-}
-
 template PrunedMinibatchOn<Cuda> prune(const Cuda&, const MinibatchOn<Cuda>&, HistoryHits);
-template Csr2MinibatchOn<Cuda> prune_in_place(const Cuda&, const MinibatchOn<Cuda>&, HistoryHits);
 template NeededSampleOn<Cuda> sample_needed(const Cuda&, SamplerOn<Cuda>&, std::size_t,
                                             std::span<const SeedBatch>, std::uint64_t, std::uint64_t,
                                             const FindHits<Cuda>&);

@@ -57,12 +57,6 @@ void copy_rows(const Cpu&, const BlockView<Cpu>& block, const std::int64_t* posi
 void copy_rows(const Cuda&, const BlockView<Cuda>& block, const std::int64_t* positions, std::int64_t rows,
                const std::int64_t* before, const std::int32_t* column_of, const EntriesTo& to);
 
-// end [rows], resized: start[i + 1] where states[i] is kComputed (null: all are), else start[i].
-void end_rows(const Cpu&, std::int64_t rows, const std::int64_t* start, const RowState* states,
-              Buffer<std::int64_t>& end);
-void end_rows(const Cuda&, std::int64_t rows, const std::int64_t* start, const RowState* states,
-              DeviceArray<std::int64_t>& end);
-
 // ---- States -------------------------------------------------------------------------------------
 
 template <class Space>
@@ -81,32 +75,6 @@ std::vector<Array<Space, RowState>> states_of(const Space& space, const Minibatc
                 of_layer.empty() ? nullptr : of_layer.data(), states[l]);
   }
   return states;
-}
-
-template <class Space>
-Csr2MinibatchOn<Space> prune_in_place(const Space& space, const MinibatchOn<Space>& minibatch,
-                                      HistoryHits hits) {
-  struct Kept {
-    std::vector<Array<Space, RowState>> states;
-    std::vector<Array<Space, std::int64_t>> ends;
-    std::shared_ptr<const void> minibatch;
-  };
-  auto kept = std::make_shared<Kept>();
-  kept->states = states_of(space, minibatch, hits);
-  kept->minibatch = minibatch.memory;
-  const auto layers = minibatch.blocks.size();
-  kept->ends.resize(layers);
-  Csr2MinibatchOn<Space> pruned;
-  for (std::size_t l = 0; l < layers; ++l) {
-    const auto& block = minibatch.blocks[l];
-    const auto* const states = l + 1 == layers ? nullptr : kept->states[l + 1].data();
-    end_rows(space, block.rows, block.indptr, states, kept->ends[l]);
-    pruned.blocks.push_back({block.rows, block.columns, block.indptr, kept->ends[l].data(), block.indices,
-                             block.values, block.relations, block.runs});
-    pruned.states.emplace_back(kept->states[l].data(), kept->states[l].size());
-  }
-  pruned.memory = std::move(kept);
-  return pruned;
 }
 
 // ---- The compact form ---------------------------------------------------------------------------

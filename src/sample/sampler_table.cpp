@@ -1,8 +1,7 @@
 // What the program knows of its samplers; the table is in samplers.inl.hpp.
 #include <fmt/format.h>
 
-#include "espalier/base/error.hpp"
-#include "espalier/base/nearest.hpp"
+#include "espalier/base/named.hpp"
 #include "samplers.inl.hpp"
 
 namespace espalier {
@@ -20,15 +19,7 @@ std::span<const SamplerKind> sampler_kinds() {
 }
 
 const SamplerKind& sampler_kind_of(const std::string& name) {
-  std::vector<std::string> names;
-  std::string list;
-  for (const auto& kind : kKinds) {
-    if (name == kind.name) return kind;
-    names.emplace_back(kind.name);
-    list += std::string(list.empty() ? "" : ", ") + kind.name;
-  }
-  usage_error("sampler.kind = {} is not a sampler; did you mean {}? The samplers are {}", name,
-              nearest(name, names), list);
+  return entry_named(kKinds, name, "sampler.kind =");
 }
 
 void check_weighted(const SamplerKind& kind, bool weighted) {
@@ -52,10 +43,10 @@ void check_sampler_keys(const SamplerKind& kind, bool weighted, const std::strin
 }
 
 SamplerMode sampler_mode_of(const std::string& name) {
-  if (name == "paper") return SamplerMode::kPaper;
-  if (name == "reference") return SamplerMode::kReference;
-  if (name == "debiased") return SamplerMode::kDebiased;
-  usage_error("sampler.mode = {} is not a mode; use paper, reference or debiased", name);
+  constexpr Named<SamplerMode> kModes[] = {{"paper", SamplerMode::kPaper},
+                                           {"reference", SamplerMode::kReference},
+                                           {"debiased", SamplerMode::kDebiased}};
+  return entry_named(kModes, name, "sampler.mode =").value;
 }
 
 SamplerShape whole_rows_shape(const SamplerShape& training, const char* label) {

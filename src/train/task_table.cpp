@@ -1,8 +1,9 @@
 // What the program knows of its tasks; the table is in tasks.inl.hpp.
 #include <fmt/format.h>
 
-#include "espalier/base/error.hpp"
-#include "espalier/base/nearest.hpp"
+#include <ranges>
+
+#include "espalier/base/named.hpp"
 #include "tasks.inl.hpp"
 
 namespace espalier {
@@ -13,13 +14,6 @@ namespace {
 constexpr const TaskKind* kKinds[] = {ESPALIER_TASKS(ESPALIER_KIND)};
 #undef ESPALIER_KIND
 
-// "accuracy, macro_f1".
-std::string metric_names(const TaskKind& task) {
-  std::string list;
-  for (const auto& metric : task.metrics) list += (list.empty() ? "" : ", ") + std::string(metric.name);
-  return list;
-}
-
 }  // namespace
 
 std::span<const TaskKind* const> task_kinds() {
@@ -27,25 +21,15 @@ std::span<const TaskKind* const> task_kinds() {
 }
 
 const TaskKind& task_kind_of(const std::string& name) {
-  std::vector<std::string> names;
-  std::string list;
-  for (const auto* kind : kKinds) {
-    if (name == kind->name) return *kind;
-    names.emplace_back(kind->name);
-    list += std::string(list.empty() ? "" : ", ") + kind->name;
-  }
-  usage_error("train.task = {} is not a task; did you mean {}? The tasks are {}", name, nearest(name, names),
-              list);
+  const auto kind = [](const TaskKind* pointer) -> const TaskKind& { return *pointer; };
+  return entry_named(kKinds | std::views::transform(kind), name, "train.task =");
 }
 
 const MetricKind& metric_of(const TrainConfig& train) {
   const auto& task = task_kind_of(train.task);
   if (train.metric == "auto") return task.metrics.front();
-  for (const auto& metric : task.metrics)
-    if (train.metric == metric.name) return metric;
-  usage_error(
-      "train.metric = {} is not a metric of train.task = \"{}\", which is judged by {}; choose one, or auto",
-      train.metric, task.name, metric_names(task));
+  return entry_named(task.metrics, train.metric,
+                     fmt::format("with train.task = \"{}\" train.metric =", task.name));
 }
 
 std::string scores_in_words(const TaskKind& task, const Metrics& metrics) {

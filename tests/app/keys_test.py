@@ -63,7 +63,7 @@ CASES = {
 COST = ("grid.replication=2", "grid.schedule=pull", "sampler.bulk=3", "train.epochs=2", "train.early_stop=9", "train.eval_every=2",
         "history.memory=1MB", "history.feature_rows=belady", "run.threads=2", "run.memory_limit=8GB", "run.overlap=true",
         "run.prefetch_steps=2", "run.checkpoint_every=2", "run.checkpoint_minutes=5", "run.max_minutes=50", "run.stall_minutes=50",
-        "run.device=cpu", "graph.share_features=true", "graph.verify=false", "output.mllog=true", "run.memory_check=warn")
+        "run.device=cpu", "graph.share_features=true", "graph.verify=false", "run.memory_check=warn")
 # Those that this test cannot set, or that have no meaning with the others.
 NO_CASE = {"graph.file", "graph.order", "graph.features_on", "grid.topology", "grid.latency_us", "grid.bandwidth_gbs", "history.saved",
            "history.audit", "run.restart", "run.exchange_rounds", "output.dir", "train.reproducible"}

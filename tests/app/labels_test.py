@@ -158,8 +158,8 @@ class BadInput(LabelsTest):
 
     def test_tasks_and_metrics_that_do_not_fit(self):
         self.refuse(3, ["7 labels per vertex", 'train.task = "classes" wants one', 'use train.task = "labels"'], "train.task=classes")
-        self.refuse(2, ["train.metric = accuracy is not a metric of train.task = \"labels\"", "roc_auc"], "train.metric=accuracy")
-        self.refuse(2, ["train.metric = roc_auc is not a metric of train.task = \"classes\"", "accuracy, macro_f1"],
+        self.refuse(2, ["train.task = \"labels\" train.metric = accuracy: not one of roc_auc"], "train.metric=accuracy")
+        self.refuse(2, ["train.task = \"classes\" train.metric = roc_auc: not one of accuracy, macro_f1"],
                     "train.task=classes", "train.metric=roc_auc")
         self.refuse(2, ["train.task", "classes | labels"], "train.task=label")
         self.fail_with(3, ["7 labels per vertex"], "plan", self.config, "--ranks", 2, "train.task=classes")

@@ -7,12 +7,16 @@ groups alone; they fetch less. The plan foretells the bytes of either. What does
 
 import json
 import os
+import sys
 import unittest
 
 import h5py
 import numpy as np
 
 from tests.app.program import LONG, ROOT, ProgramTest
+
+sys.path.insert(0, str(ROOT / "bench" / "partition"))
+import orders  # noqa: E402
 
 EMULATED = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
 CONFIG = """
@@ -36,7 +40,7 @@ device = "cpu"
 [output]
 dir = "{folder}/out"
 """
-METHODS = ("random", "block", "streaming", "metis", "multilevel")
+METHODS = ("random", "block", "streaming", "metis", "multilevel", "degree", "bfs")
 LOCAL = ("sampler.batches=local", "sampler.groups=8")
 GRIDS = [(1, 1), (3, 1), (4, 2), (8, 1)] + LONG * [(2, 1), (2, 2), (4, 1), (4, 4), (5, 1), (6, 2), (6, 3), (7, 1), (8, 2), (8, 4)]
 GENERATE = ("--nodes", 1500, "--degree", 12, "--classes", 6, "--features", 8)
@@ -51,6 +55,9 @@ class OrderTest(ProgramTest):
 
     def order(self, method, graph=None, seed=0):
         path = self.folder / f"{method}{seed}.order.h5"
+        if method in orders.METHODS:
+            orders.write_order(path, *orders.make_order(graph or self.graph, method, 64, seed), method)
+            return f"graph.order={path}"
         self.succeed("-q", "partition", graph or self.graph, "--method", method, "--clusters", 64, "--seed", seed, "-o", path,
                      "--overwrite")
         return f"graph.order={path}"
@@ -108,7 +115,7 @@ class BytesNotBits(OrderTest):
     def test_rows_of_infer(self):
         self.run_job("train")
         rows = []
-        for overrides, ranks in (((), 1), ((self.order("random"), "grid.replication=2"), 4)):
+        for overrides, ranks in (((), 1), ((self.order("block"), "grid.replication=2"), 4)):
             path = self.folder / f"rows{ranks}.h5"
             self.succeed("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", path, "--predictions", "--metrics",
                          *overrides, ranks=ranks)
@@ -120,7 +127,7 @@ class BytesNotBits(OrderTest):
     def test_a_checkpoint_goes_on_with_another_order(self):
         expected = self.train("train.epochs=3")
         saving = "run.checkpoint_every=1"
-        self.run_job("train", self.order("random"), saving, "train.epochs=1", ranks=2)
+        self.run_job("train", self.order("block"), saving, "train.epochs=1", ranks=2)
         self.run_job("train", self.order("metis"), saving, "train.epochs=2", ranks=4, c=2, overwrite=False)
         last = self.run_job("train", saving, "train.epochs=3", ranks=3, overwrite=False)
         self.assertEqual(last["restart"]["epoch"], 3)
@@ -130,7 +137,7 @@ class BytesNotBits(OrderTest):
         self.succeed("generate", "planted", *GENERATE, "--labels", 5, "-o", self.graph, "--overwrite")
         task = ("train.task=labels",)
         expected = self.train(*task)
-        self.assertEqual(self.train(*task, self.order("random"), ranks=4, c=2), expected)
+        self.assertEqual(self.train(*task, self.order("block"), ranks=4, c=2), expected)
 
 
 class BytesSaved(OrderTest):
@@ -140,7 +147,7 @@ class BytesSaved(OrderTest):
         return run, json.loads((self.output / "plan.json").read_text())["epochs"][0]
 
     def test_the_plan_follows_the_order(self):
-        for overrides in ((self.order("metis"),), (self.order("metis"), *LOCAL), (self.order("random"),)):
+        for overrides in ((self.order("metis"),), (self.order("metis"), *LOCAL), (self.order("block"),)):
             for ranks, c in ((4, 1), (6, 2)):
                 run, plan = self.both(*overrides, ranks=ranks, c=c)
                 self.assertEqual(plan["sample_digest"], run["sample_digest"])
@@ -171,21 +178,21 @@ class Refused(OrderTest):
     def test_orders_of_other_graphs(self):
         other = self.folder / "other.h5"
         self.succeed("generate", "planted", *GENERATE, "--seed", 1, "-o", other)
-        self.refuse(3, ["other edges", "espalier partition"], self.order("random", other), ranks=2)
-        self.refuse(3, ["other edges", "espalier partition"], self.order("random", other), command="sample")
+        self.refuse(3, ["other edges", "espalier partition"], self.order("block", other), ranks=2)
+        self.refuse(3, ["other edges", "espalier partition"], self.order("block", other), command="sample")
         self.succeed("generate", "planted", "--nodes", 1000, "-o", other, "--overwrite")
-        self.refuse(3, ["1000 vertices", "1500", "espalier partition"], self.order("random", other), ranks=2)
+        self.refuse(3, ["1000 vertices", "1500", "espalier partition"], self.order("block", other), ranks=2)
 
     def test_what_is_no_order(self):
         self.refuse(3, [str(self.graph), "order"], f"graph.order={self.graph}", ranks=2)
         self.refuse(3, ["missing.h5"], f"graph.order={self.folder}/missing.h5")
-        broken = self.order("random")
+        broken = self.order("block")
         with h5py.File(broken.partition("=")[2], "r+") as file:
             file["cluster"][7] = 64
-        self.refuse(3, ["random0.order.h5", "cluster"], broken)
+        self.refuse(3, ["block0.order.h5", "cluster"], broken)
 
     def test_local_batches_that_cannot_be(self):
-        order = self.order("random")
+        order = self.order("block")
         self.refuse(2, ["sampler.batches", "graph.order"], "sampler.batches=local")
         self.refuse(2, ["sampler.groups", "local"], "sampler.groups=8")
         self.refuse(2, ["sampler.groups = 65", "64 clusters"], order, "sampler.batches=local", "sampler.groups=65")

@@ -184,10 +184,6 @@ class FullDisk(OutputTest):
         self.in_the_way("report.json", "weights.h5")
         self.fail_with(2, [str(self.output / "report.json"), "standard output", str(self.output / "weights.h5")], "train", self.config, ranks=2)
 
-    def test_a_log_that_was_asked_for_is_missed(self):
-        self.in_the_way("mllog.txt")
-        self.fail_with(2, [str(self.output / "mllog.txt"), "Is a directory", "the run is done"], "train", self.config, "output.mllog=true")
-
     def test_weights_that_do_not_fit_and_the_checkpoint_of_an_earlier_epoch(self):
         """Only a checkpoint with the best weights of the whole run is named."""
         def limit():

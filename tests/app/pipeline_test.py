@@ -45,7 +45,7 @@ class Pipeline(PipelineTest):
                 self.assertEqual(self.train(*overrides, *depth, ranks=ranks, c=c), expected, (ranks, c, overrides, depth))
 
     def test_rows_shared_in_a_node_are_read_where_they_lie(self):
-        share, order = "graph.share_features=true", self.order("random")
+        share, order = "graph.share_features=true", self.order("block")
         expected = self.bits(self.run_job("train", "train.epochs=3", "train.eval_every=2"))
         for ranks, c, overrides in ((4, 2, ()), (3, 1, (order,)), (2, 1, ("grid.topology=replicated", *DEPTHS[1])), (2, 2, ())):
             bits, moved = self.train(share, *overrides, ranks=ranks, c=c)

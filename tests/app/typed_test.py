@@ -282,12 +282,12 @@ class TypedTest(ProgramTest):
     def test_orders_that_balance_no_types(self):
         order = self.folder / "graph.order.h5"
         partition = ("partition", self.graph, "--clusters", 64, "-o", order, "--overwrite")
-        for options in (("--ignore-types",), ("--method", "multilevel"), ("--method", "random")):
+        for options in (("--ignore-types",), ("--method", "multilevel"), ("--method", "block")):
             with self.subTest(options=options):
                 self.assertNotIn("author", self.succeed(*partition, *options))
                 with h5py.File(order) as file:
                     self.assertEqual(sorted(file), ["cluster", "weights"])
-        self.fail_with(2, ["--ignore-types", "random", "balances no types"], *partition, "--ignore-types", "--method", "random")
+        self.fail_with(2, ["--ignore-types", "block", "balances no types"], *partition, "--ignore-types", "--method", "block")
         self.succeed("-q", "generate", "planted", "--nodes", 500, "-o", self.graph, "--overwrite")
         self.fail_with(2, ["--ignore-types", "no vertex types"], *partition, "--ignore-types")
 

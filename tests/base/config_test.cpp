@@ -123,7 +123,6 @@ max_minutes = 60.0
 stall_minutes = 2.5
 [output]
 dir = "there"
-mllog = true
 )";
 
 TEST(Config, TheDefaultsReadBackToThemselves) {
@@ -198,6 +197,15 @@ TEST(Config, NamesOfOtherSystemsAreAnsweredByMeaning) {
   for (const auto& answer : meanings_elsewhere())
     EXPECT_TRUE(answer.find(' ') != std::string::npos || std::ranges::find(keys, answer) != keys.end())
         << answer;
+}
+
+TEST(Config, WhatWasRemovedIsRefusedWithWhatToWrite) {
+  EXPECT_EQ(
+      message_of("[output]\nmllog = true\n"),
+      "run.toml:2: output.mllog was removed; scripts/mllog.py OUTPUT_DIR prints the lines of a training "
+      "that is done");
+  EXPECT_EQ(parse_saved_config("[output]\ndir = \"there\"\nmllog = true\n", "checkpoint").output.dir,
+            "there");
 }
 
 TEST(Config, EveryBadValueHasItsMessage) {

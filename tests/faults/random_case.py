@@ -159,7 +159,7 @@ class Case:
         if self.r.random() < 0.3 and not self.graph.flaw:
             self.order = str(self.folder / "order.h5")
             code, said = self.espalier("-q", "partition", self.graph.path, "-o", self.order, "--clusters", self.r.randint(2, 9),
-                                       "--method", self.r.choice(["metis", "multilevel", "streaming", "bfs", "degree", "random"]))
+                                       "--method", self.r.choice(["metis", "multilevel", "streaming", "block"]))
             check(code == 0, "words", f"partition: {code}\n{said}")
             if self.r.random() < 0.7:
                 config["graph.order"] = self.order

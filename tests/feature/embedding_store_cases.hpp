@@ -44,7 +44,7 @@ struct LoopedEmbeddings {
   void update(float rate, const std::vector<PushedBatch>& batches) {
     Matrix<float> sums(kEmbedded, rows.columns);
     std::ranges::fill(sums.data, 0.0f);
-    push_in_a_loop(batches, Push::kAdd, sums);
+    add_in_a_loop(batches, sums);
     std::vector<bool> read(kEmbedded);
     for (const auto& batch : batches)
       for (const auto id : batch.ids) read[static_cast<std::size_t>(id)] = true;

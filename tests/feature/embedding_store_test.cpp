@@ -49,6 +49,25 @@ TEST(Embeddings, AreThoseOfOneLoop) {
   }
 }
 
+TEST(Embeddings, TheCasesTellOneOrderFromAnother) {
+  auto batches = random_batches(7, 11, kEmbedded, 5);
+  const auto sums = [&] {
+    Matrix<float> rows = first_rows(kEmbedded, 5);
+    add_in_a_loop(batches, rows);
+    return rows.data;
+  };
+  const auto forward = sums();
+  std::ranges::reverse(batches);
+  EXPECT_NE(sums(), forward);
+  std::ranges::reverse(batches);
+  for (auto& batch : batches) {  // within a minibatch
+    std::ranges::reverse(batch.ids);
+    for (std::int64_t k = 0; k < batch.rows.rows / 2; ++k)
+      std::swap_ranges(batch.rows.row(k), batch.rows.row(k) + 5, batch.rows.row(batch.rows.rows - 1 - k));
+  }
+  EXPECT_NE(sums(), forward);
+}
+
 TEST(Embeddings, AFetchOutlivesSeveralSteps) {
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);

@@ -1,5 +1,5 @@
-// Pushes of a RowStore for the tests of every space: which minibatches there are, on which rank,
-// and what a loop over all of them makes of the rows.
+// Rows that minibatches have gradients for, for the tests of every space: which minibatches there
+// are, on which rank, and what a loop over all of them adds up to.
 #pragma once
 
 #include <algorithm>
@@ -56,15 +56,12 @@ inline std::vector<PushedBatch> of_rank(const std::vector<PushedBatch>& batches,
   return mine;
 }
 
-/// What one loop makes of the rows.
-inline void push_in_a_loop(const std::vector<PushedBatch>& batches, Push push, Matrix<float>& rows) {
+/// What one loop adds to the rows.
+inline void add_in_a_loop(const std::vector<PushedBatch>& batches, Matrix<float>& rows) {
   for (const auto& batch : batches)
     for (std::size_t k = 0; k < batch.ids.size(); ++k)
-      for (std::int64_t j = 0; j < rows.columns; ++j) {
-        const float x = batch.rows(static_cast<std::int64_t>(k), j);
-        auto& to = rows(batch.ids[k], j);
-        to = push == Push::kAdd ? to + x : x;
-      }
+      for (std::int64_t j = 0; j < rows.columns; ++j)
+        rows(batch.ids[k], j) += batch.rows(static_cast<std::int64_t>(k), j);
 }
 
 inline Matrix<float> first_rows(std::int64_t vertices, std::int64_t width) {

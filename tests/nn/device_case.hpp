@@ -56,7 +56,7 @@ struct DeviceCase {
     }
     copy_weights(gpu, weights, network);
     storage = random_minibatch(frontiers, random);
-    blocks = views_of(storage);
+    blocks.assign(storage.begin(), storage.end());
     for (const Block& block : storage) device_storage.emplace_back(gpu, block, 5);
     for (const auto& stored : device_storage) device_blocks.push_back(stored.block);
     for (std::int64_t i = 0; i < frontiers.back(); ++i)

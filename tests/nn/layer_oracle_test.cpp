@@ -49,7 +49,7 @@ struct Minibatch {
     }
     for (const auto& run : json.value("runs", nlohmann::json::array()))
       runs.push_back({run.at(0), run.at(1), run.at(2)});
-    blocks = views_of(storage);
+    blocks.assign(storage.begin(), storage.end());
     for (auto& block : blocks)
       block.runs = {runs.begin(),
                     std::ranges::find_if(runs, [&](const TypeRun& run) { return run.end > block.columns; })};

@@ -217,7 +217,7 @@ TEST(Layer, RelationalAttentionOverOneRelationIsGat) {
     with_own.indptr.push_back(with_own.entries());
   }
   block = with_own;
-  gat.blocks = views_of(gat.storage);
+  gat.blocks.assign(gat.storage.begin(), gat.storage.end());
   shape.kind = "rgat";
   Network<double> rgat(shape, 8);
   std::ranges::fill(rgat.parameters()[0].value.data, 0.0);

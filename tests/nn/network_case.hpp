@@ -28,7 +28,7 @@ struct NetworkCase {
       : network(shape, seed) {
     std::mt19937_64 random(seed);
     storage = random_minibatch(frontiers, random);
-    blocks = views_of(storage);
+    blocks.assign(storage.begin(), storage.end());
     for (std::int64_t i = 0; i < frontiers.back(); ++i)
       labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(shape.classes)));
     // Biases, scales and shifts away from their start, where errors could hide.

@@ -74,16 +74,17 @@ TEST(Network, AgreesWithPyTorch) {
     EXPECT_EQ(network.parameters().size(), json.at("parameters").size());
     std::vector<Block> blocks;
     for (const auto& block : json.at("blocks")) blocks.push_back(to_block(block));
+    const std::vector<BlockView<>> views(blocks.begin(), blocks.end());
     const auto input = to_matrix<double>(json.at("input"));
     const auto labels = json.at("labels").get<std::vector<std::int32_t>>();
 
-    const auto& logits = network.forward(Cpu{1}, views_of(blocks), input, {});
+    const auto& logits = network.forward(Cpu{1}, views, input, {});
     EXPECT_LT(largest_difference(logits, to_matrix<double>(json.at("logits"))), 1e-12);
     Matrix<double> dlogits;
     const double loss = softmax_cross_entropy<double>(Cpu{1}, logits, labels, 1.0, dlogits);
     EXPECT_NEAR(loss, json.at("loss").get<double>(), 1e-12 * loss);
     std::vector<Matrix<double>> gradients;
-    network.backward(Cpu{1}, views_of(blocks), input, {}, dlogits, gradients);
+    network.backward(Cpu{1}, views, input, {}, dlogits, gradients);
     for (std::size_t k = 0; k < gradients.size(); ++k) {
       const auto& name = network.parameters()[k].name;
       EXPECT_LT(largest_difference(gradients[k], to_matrix<double>(json.at("gradients").at(name))), 1e-11)

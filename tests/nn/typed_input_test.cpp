@@ -33,7 +33,7 @@ struct TwoTables {
     std::mt19937_64 random(test_seed(5));
     const std::vector<std::int64_t> frontiers(std::begin(kVertices), std::end(kVertices));
     storage = random_minibatch(frontiers, random);
-    blocks = views_of(storage);
+    blocks.assign(storage.begin(), storage.end());
     beside = {storage, frontiers, 1, 4, random};
     beside.show(blocks);
     for (int table = 0; table < 2; ++table)

@@ -1,6 +1,6 @@
 // Laws of pruning: each needed row is computed or cached, once, and no input row goes unused; the
-// rows that stay are whole; the compact form and the form in place give the seeds what recursion
-// gives them; without hits nothing changes, and nothing but hits leaves the last block.
+// rows that stay are whole; what is left gives the seeds what recursion gives them; without hits
+// nothing changes, and nothing but hits leaves the last block.
 #include <gtest/gtest.h>
 
 #include "mpi_test.hpp"

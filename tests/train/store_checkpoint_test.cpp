@@ -1,63 +1,46 @@
 // ranks: 1 2 3 4 6
-// Laws: a RowStore that is spread over ranks is saved and read back by its own rows, on every grid
-// and whoever owns which vertex the same bytes; a store on another grid goes on from them with the
-// same rows; one of another shape refuses them.
+// Law: embeddings that are spread over ranks are saved and read back by their own rows: on every
+// grid and whoever owns which vertex the same bytes, and from them the same rows again.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "espalier/feature/row_store.hpp"
-#include "feature/row_store_cases.hpp"
+#include "feature/embedding_store_cases.hpp"
 #include "mpi_test.hpp"
 #include "train/checkpoint_bytes.hpp"
 
 namespace espalier {
 namespace {
 
-RowStore store_of(const Grid& grid, const Matrix<float>& rows, Owned owned = Owned::kInRanges) {
-  const auto ownership = ownership_of(owned, rows.rows, grid.rows());
-  return {grid, ownership, rows_of_part(rows, ownership, grid.row())};
+// The seed of the first rows.
+TestedEmbeddings<Cpu> embeddings(const Grid& grid, Owned owned, std::int64_t width, std::uint64_t seed) {
+  return {Cpu{1}, grid, owned, width, {.seed = seed}};
 }
 
-std::string bytes_of(const Grid& grid, RowStore& store) {
+std::string bytes_of(const Grid& grid, const TestedEmbeddings<Cpu>& tested) {
   Checkpoint checkpoint;
-  checkpoint.state.tensors = {store.state(Cpu{1}, "embedding/author")};
+  checkpoint.state.tensors = tested.store.state(Cpu{1});
   return checkpoint_bytes(grid.world(), checkpoint);
 }
 
+// The wide table is larger than what is read at a time.
 TEST(StoreCheckpoint, EveryGridSavesTheSameBytesAndReadsThemBack) {
-  for (const auto& [vertices, width] : {std::pair{1, 4}, {5, 3}, {3001, 700}}) {
-    const auto rows = first_rows(vertices, width);
+  for (const std::int64_t width : {1, 3, 30000}) {
+    const auto batches = random_batches(5, 9, kEmbedded, width);
     const Grid whole(test_world(), test_world().size());
-    auto first = store_of(whole, rows);
+    auto first = embeddings(whole, Owned::kInRanges, width, 3);
+    first.update(0.01, batches);
     const auto expected = bytes_of(whole, first);
+    const auto checkpoint = checkpoint_from(test_world(), expected);
     for (const int c : divisors(test_world().size()))
       for (const auto owned : kAllOwned) {
-        SCOPED_TRACE(fmt::format("c {} vertices {} owned {}", c, vertices, static_cast<int>(owned)));
+        SCOPED_TRACE(fmt::format("c {} width {} owned {}", c, width, static_cast<int>(owned)));
         const Grid grid(test_world(), c);
-        auto store = store_of(grid, rows, owned);
+        auto store = embeddings(grid, owned, width, 3), other = embeddings(grid, owned, width, 4);
+        store.update(0.01, batches);
         EXPECT_TRUE(bytes_of(grid, store) == expected);
-        Matrix<float> zeros(vertices, width);
-        std::ranges::fill(zeros.data, 0.0f);
-        auto other = store_of(grid, zeros, owned);
-        const auto checkpoint = checkpoint_from(test_world(), expected);
-        other.restore(Cpu{1}, checkpoint.state.tensors.at(0));
-        EXPECT_TRUE(std::get<Matrix<float>>(other.block()).data ==
-                    std::get<Matrix<float>>(store.block()).data);
+        EXPECT_NE(other.store.digest(Cpu{1}), store.store.digest(Cpu{1}));
+        other.store.restore(Cpu{1}, finder(checkpoint.state.tensors));
+        EXPECT_TRUE(bytes_of(grid, other) == expected);
       }
-  }
-}
-
-TEST(StoreCheckpoint, AnotherShapeIsRefused) {
-  const Grid grid(test_world(), 1);
-  auto store = store_of(grid, first_rows(9, 4)), other = store_of(grid, first_rows(9, 3));
-  const auto checkpoint = checkpoint_from(test_world(), bytes_of(grid, store));
-  try {
-    other.restore(Cpu{1}, checkpoint.state.tensors.at(0));
-    ADD_FAILURE() << "no error";
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.code(), ExitCode::kInput);
-    EXPECT_STREQ(error.what(), "embedding/author is 9 x 4 in the checkpoint and 9 x 3 here");
   }
 }
 

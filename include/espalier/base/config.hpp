@@ -134,7 +134,6 @@ struct RunConfig {
 
 struct OutputConfig {
   std::string dir = "output";
-  bool mllog = false;
 };
 
 struct Config {

@@ -33,7 +33,6 @@ enum class Purpose : std::uint64_t {
   kGenerateSplit = 8,
   kAttention = 9,
   kInitialEmbeddings = 10,
-  kOrder = 12,
   kRecompute = 13,
   kTest = 255
 };

@@ -83,20 +83,4 @@ void sum_over_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, cons
          partials.data(), chunks, width, finish);
 }
 
-/// sums[j], of device memory, = sum over i < rows of value(i, j).
-template <class Value>
-void sum_over_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, double* sums,
-                   const Value& value) {
-  sum_over_rows(cuda, rows, width, value, [=] __device__(std::int64_t j, double sum) { sums[j] = sum; });
-}
-
-/// sums[j] = sum of z(i, j) over the rows. z [rows, width].
-inline void sum_columns(const Cuda& cuda, ConstMatrixView<float, Cuda> z, double* sums) {
-  const float* numbers = z.data;
-  const std::int64_t width = z.columns;
-  sum_over_rows(cuda, z.rows, width, sums, [=] __device__(std::int64_t i, std::int64_t j) {
-    return static_cast<double>(numbers[i * width + j]);
-  });
-}
-
 }  // namespace espalier

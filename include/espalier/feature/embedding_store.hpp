@@ -29,6 +29,7 @@
 
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/feature/row_store.hpp"
+#include "espalier/feature/state_tensor.hpp"
 #include "espalier/graph/schema.hpp"
 
 namespace espalier {
@@ -46,6 +47,40 @@ struct EmbeddedType {
   std::int64_t begin = 0, end = 0;
 };
 std::vector<EmbeddedType> embedded_types(const HeldTypes& held, const Schema& schema);
+
+/// Gradients of rows on their way to the owners of these, and of which minibatch each is.
+template <class Id, class Space>
+struct PushedRows {
+  Array<Space, Id> ids;
+  Array<Space, std::int64_t> batches;
+  Matrix<float, Space> rows;
+
+  std::int64_t size() const { return rows.rows; }
+  void resize(std::int64_t count, std::int64_t width) {
+    ids.resize(count);
+    batches.resize(count);
+    rows.resize(count, width);
+  }
+};
+
+/// Pushed rows in the order in which they take effect: those for rows[k] of a block are numbers
+/// order[begins[k]] .. order[begins[k + 1]] of what was pushed.
+template <class Space>
+struct PushOrder {
+  Array<Space, std::int64_t> rows;    ///< [changed] distinct, ascending
+  Array<Space, std::int64_t> begins;  ///< [changed + 1]
+  Array<Space, std::int64_t> order;   ///< [pushed]
+};
+
+/// What a push needs, kept for the next one: all lists one after another, the same by owner, what
+/// came down the column, and what all copies have.
+template <class Id, class Space>
+struct PushMemory {
+  PushedRows<std::int64_t, Space> listed;
+  OwnerGroups<Id, Space> groups;
+  PushedRows<Id, Space> grouped, arrived, shared;
+  PushOrder<Space> order;
+};
 
 template <class Space>
 class EmbeddingStoreOn : private RowStoreOn<Space> {

@@ -1,4 +1,4 @@
-// What the model expects of a fetch, and of a push.
+// What the model expects of a fetch, and of a step of embeddings.
 #pragma once
 
 #include <cstdint>
@@ -45,16 +45,6 @@ inline void predict_correction(const Communicator& column, std::string_view labe
   column.traffic().predict(label, cost.messages, cost.bytes);
 }
 
-/// What a rank receives in a push where every rank pushes `pushed` rows of `row_bytes`: down a
-/// process column of so many parts how many each of the others has, then an id, the number of a
-/// minibatch and a row for each that lies there; along a process row of so many copies the same of
-/// all that the others got.
-inline Cost row_push_cost(int parts, int copies, double pushed, double id_bytes, double row_bytes) {
-  const double peers = parts - 1, fellows = copies - 1, entry = id_bytes + 8 + row_bytes;
-  return {4 * (peers + fellows), 8 * (peers + fellows) + pushed * (crossing(parts) + fellows) * entry,
-          4.0 * ((parts > 1) + (copies > 1))};
-}
-
 /// What a rank receives where every rank sends `sent` rows with their minibatches to the shards
 /// that they are of, down a process column of so many parts and along a process row of so many
 /// copies, and then `changed` rows of its shard to the copies.
@@ -65,14 +55,6 @@ inline Cost row_update_cost(int parts, int copies, double sent, double changed, 
           8 * (peers + 2 * fellows) + sent * (crossing(parts) + crossing(copies)) * entry +
               fellows * changed * (8 + row_bytes),
           4.0 * (parts > 1) + 7.0 * (copies > 1)};
-}
-
-/// Books it: the rows of so many vertices lie evenly over the block rows.
-inline void predict_push(const Communicator& column, const Communicator& row, std::string_view label,
-                         std::int64_t vertices, std::int64_t pushed, std::int64_t row_bytes) {
-  const auto cost = row_push_cost(column.size(), row.size(), static_cast<double>(pushed),
-                                  index_bytes(vertices), static_cast<double>(row_bytes));
-  column.traffic().predict(label, cost.messages, cost.bytes);
 }
 
 }  // namespace espalier

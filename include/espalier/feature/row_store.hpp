@@ -1,6 +1,6 @@
 // Rows of a tall matrix spread over the grid by block rows: the fetch of those that minibatches
-// need, and the push of rows back to where they lie. Features are the case that is only read
-// (feature/store.hpp), and then ranks of a node may read each other's where they lie.
+// need. Features are only read (feature/store.hpp), and then ranks of a node may read each other's
+// where they lie; embeddings are trained (feature/embedding_store.hpp).
 //
 // P(i,j) holds the rows of H that part i owns (partition/ownership.hpp), as they are stored: as
 // float or as Half (2 bytes in memory and on the wire), on a GPU also as BFloat16, in its memory or
@@ -10,11 +10,6 @@
 // one all-to-all-v of ids, 4 or 8 bytes each (base/index_type.hpp), and receives
 // (distinct rows)(1 - c/p) f values. The rows may travel while the caller does something else:
 // between begin_fetch and finish_fetch.
-//
-// A push brings rows of several minibatches to their owners, down the process column and then to
-// the other copies along the process row. There they take effect in the order of the number of
-// their minibatch, and of the list within one, so bits depend neither on who pushed them nor on the
-// grid, and all copies of a block row stay the same.
 //
 // Rows may be those of entries of a matrix (feature/entry_index.hpp): an entry is where its row is.
 //
@@ -35,7 +30,6 @@
 #include "espalier/comm/node_memory.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/feature/entry_index.hpp"
-#include "espalier/feature/state_tensor.hpp"
 #include "espalier/partition/group_by_owner.hpp"
 #include "espalier/partition/held_types.hpp"
 #include "espalier/sparse/csr.hpp"
@@ -108,43 +102,6 @@ class PendingFetchOn {
 };
 using PendingFetch = PendingFetchOn<Cpu>;
 
-/// Rows on their way to their owners, and whose they are.
-template <class Id, class Space>
-struct PushedRows {
-  Array<Space, Id> ids;
-  Array<Space, std::int64_t> batches;
-  Matrix<float, Space> rows;
-
-  std::int64_t size() const { return rows.rows; }
-  void resize(std::int64_t count, std::int64_t width) {
-    ids.resize(count);
-    batches.resize(count);
-    rows.resize(count, width);
-  }
-};
-
-/// Pushed rows in the order in which they take effect: those for rows[k] of a block are numbers
-/// order[begins[k]] .. order[begins[k + 1]] of what was pushed.
-template <class Space>
-struct PushOrder {
-  Array<Space, std::int64_t> rows;    ///< [changed] distinct, ascending
-  Array<Space, std::int64_t> begins;  ///< [changed + 1]
-  Array<Space, std::int64_t> order;   ///< [pushed]
-};
-
-/// What a push needs, kept for the next one: all lists one after another, the same by owner, what
-/// came down the column, and what all copies have.
-template <class Id, class Space>
-struct PushMemory {
-  PushedRows<std::int64_t, Space> listed;
-  OwnerGroups<Id, Space> groups;
-  PushedRows<Id, Space> grouped, arrived, shared;
-  PushOrder<Space> order;
-};
-
-/// What a push does with a row: it takes the place of the one that is there, or is added to it.
-enum class Push { kOverwrite, kAdd };
-
 template <class Space>
 class RowStoreOn {
  public:
@@ -198,14 +155,14 @@ class RowStoreOn {
   /// counts; `advance` waits for what is under way and begins what follows, up to `move`.
   /// Collective over the process column, as begin_fetch, which is both. Rows that are in `cache`
   /// are not asked for, and those that arrive may be taken up by it: one of this store's rows,
-  /// which must stay and are not pushed; null: none.
+  /// which must stay and do not change; null: none.
   void begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch, std::string_view label,
                     RowCacheOn<Space>* cache = nullptr) const;
   void advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
                std::string_view label) const;
 
-  /// Collective over the process column, between the last move of a fetch and its end: rows that a
-  /// push has changed since they were sent are sent once more. Nothing where none was pushed.
+  /// Collective over the process column, between the last move of a fetch and its end: rows that
+  /// have changed since they were sent are sent once more. Nothing where none has.
   void correct(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
 
   /// Waits for the rows of a begun fetch and writes them to `rows`, as above. Not collective; every
@@ -221,22 +178,6 @@ class RowStoreOn {
   /// first. Not collective.
   void aggregate(const Space& space, const BlockView<Space>& block, std::span<const std::int64_t> ids,
                  Matrix<float, Space>& y) const;
-
-  /// Collective over the grid. Row lists[m][k] of H takes rows[m](k, :), of minibatch batches[m],
-  /// by `push`: in the order of minibatches' numbers over all ranks, and of the list within one, as
-  /// if one loop did it. An id may be there several times, in one list too: the last of its rows
-  /// stays, or all are added, one after the other. A minibatch (from 0) is of one rank, in one
-  /// list; a rank may have none. rows[m] is [lists[m].size(), f]. The store holds float32.
-  void push(const Space& space, IdLists lists, std::span<const std::int64_t> batches,
-            std::span<const Matrix<float, Space>> rows, Push push, std::string_view label);
-
-  /// H as a checkpoint sees it: of my block row, which c ranks hold, this rank saves a part. Read
-  /// from where it is, as long as the store stays where it is. float32. Not collective.
-  StateTensor state(const Space& space, const std::string& name);
-
-  /// Takes the rows of my block from a checkpoint, whatever grid has saved them. Throws
-  /// UserError(kInput), not collectively, where they are of another shape or cannot be read.
-  void restore(const Space& space, const StateTensor& saved);
 
  protected:
   Matrix<float, Space>& rows_to_change();
@@ -285,7 +226,6 @@ class RowStoreOn {
   std::int32_t version_ = 0;                            ///< how often rows have changed
   Array<Space, std::int32_t> changed_;  ///< [my rows] the version since which each is as it is;
                                         ///< empty while none has changed
-  std::variant<PushMemory<std::int32_t, Space>, PushMemory<std::int64_t, Space>> push_;
 };
 using RowStore = RowStoreOn<Cpu>;
 

@@ -96,10 +96,4 @@ Buffer<std::int64_t> feature_edges(const EdgeList<Index>& edges, const RowRange&
 template <class Index>
 std::int64_t count_one_way(const Csr<Index>& matrix);
 
-/// Is the pattern of a square matrix equal to that of its transpose?
-template <class Index>
-bool is_symmetric(const Csr<Index>& matrix) {
-  return count_one_way(matrix) == 0;
-}
-
 }  // namespace espalier

@@ -241,9 +241,7 @@ class Network {
   LayerScratch<T, Space> scratch_;
 };
 
-/// The weights and running statistics of one network to another of the same shape, by way of the
-/// host where they lie.
-void copy_weights(const Cuda&, const Network<float, Cuda>& from, Network<float>& to);
+/// The weights and running statistics of one network to another of the same shape.
 void copy_weights(const Cuda&, const Network<float>& from, Network<float, Cuda>& to);
 
 }  // namespace espalier

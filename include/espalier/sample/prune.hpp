@@ -10,19 +10,15 @@
 //
 // So each needed row is computed or cached, once, and a hit that nobody needs is not read.
 //
-// Two forms of the result, both functions of (minibatch, hits) only:
+// The result is a function of (minibatch, hits) only. B'[l]: the rows N[l] of B[l], each whole and
+// its entries in their order, with columns D[l-1]. Rows leave the dense products too. D[l-1] =
+// N[l], then the rest ascending by vertex, so the rows of a block are its first columns, as in a
+// Minibatch; N[l] and C[l] are in the order of D[l]. So nothing shows where what left has stood,
+// and who draws only what is needed (sample/needed_sample.hpp) has the same. The rows of H[l-1]
+// come from two places (`place`), as a row that is computed at l may be a hit at l-1.
 //
-//   compact   B'[l]: the rows N[l] of B[l], each whole and its entries in their order, with columns
-//             D[l-1]. Rows leave the dense products too. D[l-1] = N[l], then the rest ascending by
-//             vertex, so the rows of a block are its first columns, as in a Minibatch; N[l] and
-//             C[l] are in the order of D[l]. So nothing shows where what left has stood, and who
-//             draws only what is needed (sample/needed_sample.hpp) has the same. The rows of H[l-1]
-//             come from two places (`place`), as a row that is computed at l may be a hit at l-1.
-//   in place  two offsets per row of B[l] instead of one (the paper's CSR2): a row that is not
-//             computed ends where it starts. No row moves, no list changes.
-//
-// Without hits the compact form has the lists, blocks and runs of the minibatch, as long as each
-// column of a block is one of its rows or has an entry (which samplers see to).
+// Without hits it has the lists, blocks and runs of the minibatch, as long as each column of a
+// block is one of its rows or has an entry (which samplers see to).
 #pragma once
 
 #include <cstdint>
@@ -69,7 +65,7 @@ struct PrunedSize {
   std::int64_t inputs = 0, rows = 0, entries = 0;
 };
 
-/// The compact form. Its arrays are memory of the space, its own; copies share them.
+/// What is left. Its arrays are memory of the space, its own; copies share them.
 template <class Space>
 struct PrunedMinibatchOn {
   std::int64_t number = 0;               ///< which batch of the epoch
@@ -88,32 +84,5 @@ struct PrunedMinibatchOn {
 /// for another number of layers or rows than the minibatch has.
 template <class Space>
 PrunedMinibatchOn<Space> prune(const Space& space, const MinibatchOn<Space>& minibatch, HistoryHits hits);
-
-/// A block as it was, whose row i has the entries start[i] .. end[i] only.
-template <class Space>
-struct Csr2View {
-  std::int64_t rows = 0, columns = 0;
-  const std::int64_t* start = nullptr;      ///< [rows]; may be used as [rows + 1]: the
-                                            ///< indptr it was
-  const std::int64_t* end = nullptr;        ///< [rows] end[i] = start[i] unless row i is computed
-  const std::int32_t* indices = nullptr;    ///< these four: as in the block
-  const float* values = nullptr;            ///< or null
-  const std::uint8_t* relations = nullptr;  ///< or null
-  std::span<const TypeRun> runs = {};
-};
-
-/// The form in place. Shares the minibatch's arrays but for `end` and the states.
-template <class Space>
-struct Csr2MinibatchOn {
-  std::vector<Csr2View<Space>> blocks;            ///< [L]
-  std::vector<std::span<const RowState>> states;  ///< [L] states[l] [|F[l]|]: of the rows of H[l];
-                                                  ///< memory of the space
-  std::shared_ptr<const void> memory;
-};
-
-/// Not collective; the host does not wait. Fails as `prune` does.
-template <class Space>
-Csr2MinibatchOn<Space> prune_in_place(const Space& space, const MinibatchOn<Space>& minibatch,
-                                      HistoryHits hits);
 
 }  // namespace espalier

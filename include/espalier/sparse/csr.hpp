@@ -141,11 +141,6 @@ struct BlockView {
   }
 };
 
-/// All of each block; they must stay.
-inline std::vector<BlockView<>> views_of(const std::vector<Block>& blocks) {
-  return {blocks.begin(), blocks.end()};
-}
-
 /// The block in arrays of its own, with indptr[0] = 0.
 inline Block copy_of(const BlockView<>& block) {
   Block copy;
