@@ -5,7 +5,8 @@ A file of room R (include/espalier/R, src/R) may include headers of R and of roo
 only app/ may test whether CUDA was built; only base/ and comm/ have types of their own for GPUs (Device...), as what composes
 leaves is one template for all spaces; every folder is a room; a file name stands in one room; the table of keys
 (base/config_keys.cpp) is the only list of keys: no other file names more than two, nor compares how a key begins; no room that
-trains calls exponentials and logarithms of the C library.
+trains calls exponentials and logarithms of the C library; what a training step is made of (pipeline, trainer, network, checkpoint,
+report) names none of its parts (train/step_part.hpp).
 Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only these and .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
 
@@ -21,7 +22,7 @@ TESTS_CUDA = re.compile(r"#\s*(el)?if.*ESPALIER_WITH_CUDA")
 FORBIDDEN = [(re.compile(r"\b(MPI_[A-Z]\w+|nccl[A-Z]\w+)"), "comm", "names MPI or NCCL"),
              (TESTS_CUDA, "app", "tests whether CUDA was built")]
 JOB_CHECK = "job_check.cpp"
-JOB_ROOMS = ("feature", "nn", "train", "infer", "plan", "app")
+JOB_ROOMS = ("feature", "nn", "history", "train", "infer", "plan", "app")
 NO_JOBS = ("import.cpp", "digest.cpp", "info.cpp", "generate.cpp", "partition.cpp", "typed_page.cpp")  # commands that look at files alone
 DATA_CHECK = re.compile(r"^(?!void ).*\b(check_(splits|labels|edge_features|sampler_keys|model_keys|history)|memory_error)\(")
 OWN_CHECK = re.compile(r"\.check = check_\w+")  # a task answers for its labels; the table asks it
@@ -30,8 +31,14 @@ DEVICE_TYPE = re.compile(r"\b(class|struct|using) Device\w+")
 
 # What trains has functions of its own (base/elementary.hpp): the C library's give other last bits on other machines. Predictions
 # of work and the audit of history, from which nothing is learnt, may call those.
-TRAINING_ROOMS = ("dense", "feature", "nn", "infer", "train")
+TRAINING_ROOMS = ("dense", "feature", "nn", "infer", "history", "train")
 LIBRARY_FUNCTION = re.compile(r"(?<![\w:])(?:std::)?(?:exp2?|expm1|log|log2|log10|log1p|pow|erfc?|sin|cos|tanh)f?\(")
+
+# The seam: files through which every step goes, and words of the mechanisms that are parts of it. Checkpoints call the list of
+# past epochs "history", which is a name in their files.
+SEAM = {"train": ("step_pipeline", "trainer", "trainer_restart", "checkpoint", "report", "training_state"), "nn": ("network",)}
+PART_WORDS = re.compile(r"(?i)histor(y|ies)|variate|embedd|prun(e|ing)|audit|learnt|clip|average_")
+EPOCHS_IN_FILE = '"history"'
 
 KEY_TABLE = pathlib.Path("src/base/config_keys.cpp")
 KEY_DICTIONARY = pathlib.Path("src/base/other_names.cpp")  # from the names that other systems use
@@ -59,6 +66,8 @@ def problems_of(path, room, rooms):
             yield f"{path}:{line}: a check of a job outside of the table in {JOB_CHECK}"
         if room in TRAINING_ROOMS and not path.stem.endswith(("_work", "_audit")) and LIBRARY_FUNCTION.search(content):
             yield f"{path}:{line}: a function of the C library, whose bits differ between machines; base/elementary.hpp has our own"
+        if path.name.partition(".")[0] in SEAM.get(room, ()) and (word := PART_WORDS.search(content.replace(EPOCHS_IN_FILE, ""))):
+            yield f"{path}:{line}: names {word.group()}, a part of a step; ask all parts (train/step_part.hpp)"
         if hides_cuda(path, content):
             yield f"{path}:{line}: hides a test of whether CUDA was built; only .cpp files and their NAME_on_gpu.hpp may"
 

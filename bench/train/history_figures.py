@@ -4,7 +4,7 @@
     bench/train/history_figures.py measure CONFIG POINTS.json [--epochs 10] [KEY=VALUE ...]
     bench/train/history_figures.py plot POINTS.json [BUDGET.json ...] -o docs/history.png
 
-bench/train/history/ has the points that docs/history.md shows.
+bench/train/history/ has the points that docs/history-results.md shows.
 
 `measure` trains the job of CONFIG on one rank: without history, with each t_stale and p_grad below (input rows left in the last epoch, the
 last validation accuracy), and once with history.audit (cosines of kept rows, by layer and age, at every epoch). It verifies that all draw

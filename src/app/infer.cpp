@@ -213,7 +213,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   const auto& arguments = inference.arguments;
   const auto& world = job.grid->world();
   const double start = now();
-  const auto digest = weights_digest(space, network, input.embeddings());
+  const auto digest = weights_digest(space, network, input);
   note_activity("computing the layers");
   const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, job.graph.edges,
                                     evaluation_memory(job), kLabel);

@@ -11,11 +11,11 @@
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/history/training_history.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/sample/batch_groups.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/task.hpp"
-#include "espalier/train/training_history.hpp"
 
 namespace espalier {
 

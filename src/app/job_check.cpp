@@ -5,8 +5,8 @@
 #include "espalier/base/whereabouts.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
+#include "espalier/history/training_history.hpp"
 #include "espalier/train/task.hpp"
-#include "espalier/train/training_history.hpp"
 
 namespace espalier {
 

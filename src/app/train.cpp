@@ -79,18 +79,14 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
 template <class Space>
 void go_on_from(Restart& restart, const Job& job, TrainerOn<Space>& trainer, RunReport& report) {
   auto& checkpoint = restart.checkpoint;
-  const bool has_history = trainer.restore(checkpoint.state);
+  const auto missing = trainer.restore(checkpoint.state);
   checkpoint.state.tensors.clear();  // and the file is closed
-  report.epochs = checkpoint.history;
+  report.epochs = checkpoint.epochs;
   for (const auto& epoch : report.epochs) append_metrics(job, epoch);
   report.restart = {restart.path, checkpoint.state.cursor.epoch, checkpoint.state.cursor.step,
                     checkpoint.ranks};
   log::info("{}", restart_in_words(job, restart));
-  if (!has_history && checkpoint.state.cursor != Cursor{})
-    log::warning(
-        "{} has no history with history.scope = \"{}\" and history.stored = \"{}\": it begins empty, so "
-        "weights differ from a run in one piece",
-        restart.path, job.config.history.scope, job.config.history.stored);
+  for (const auto& words : missing) log::warning("{} has {}", restart.path, words);
   if (checkpoint.graph.content.datasets.empty() || !job.graph.content.file)
     log::info("        whether its graph is this one is judged by counts: {} has no digests",
               checkpoint.graph.content.datasets.empty() ? "the checkpoint" : "the graph file");
@@ -176,7 +172,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
     log::info("stopped early: no better validation {} in {}", metric.words,
               counted(job.config.train.early_stop, "evaluation"));
   log::info("\n{}\n{}{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks),
-            dealing_line(report.epochs) + history_lines(report.epochs) + saved_line(report.epochs));
+            dealing_line(report.epochs) + lines_of_parts(report.epochs));
   if (report.train)
     log::info("train {}, with the weights of epoch {}", scores_in_words(kind, *report.train),
               result.best_epoch);
@@ -185,7 +181,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
               result.best_epoch);
   say_where_the_loss_went(job, report);
   auto missing = write_weights(job, {.tensors = trained_tensors(space, trainer.network()),
-                                     .embeddings = trainer.embeddings(),
+                                     .embeddings = trainer.rows_of_weights(),
                                      .epoch = result.best_epoch});
   if (!missing.empty()) add_problem(missing, checkpoints.holder(result.best_epoch));
   write_report(job, report, missing);

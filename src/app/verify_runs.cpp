@@ -248,7 +248,7 @@ void VerifyRuns::restart(const std::string& name, const std::string& key, bool t
       auto job = open(JobKind::kTrain, typed, copies, keys);
       const KeepState keep = [&](const TrainingState& now) {
         state = file ? file->saved({.state = now,
-                                    .history = {},
+                                    .epochs = {},
                                     .config = to_toml(job.config),
                                     .ranks = world_.size(),
                                     .graph = job.graph})

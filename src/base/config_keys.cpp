@@ -191,6 +191,13 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"train.lr_decay", kTrajectory, &c.train.lr_decay, "factor of each decay (lr_schedule = step)"}
           .between(0, 1)
           .with({kSteps}),
+      Key{"train.clip_norm", kTrajectory, &c.train.clip_norm,
+          "the longest that the gradient of all weights may be; longer ones are scaled down; 0: any length"}
+          .from(0),
+      Key{"train.average_weights", kTrajectory, &c.train.average_weights,
+          "evaluations judge, and the best epoch keeps, an exponential average of weights that keeps this "
+          "share of itself in a step, as 0.999; 0: the weights themselves"}
+          .between(0, 0.999999),
       Key{"train.weight_decay", kTrajectory, &c.train.weight_decay,
           "L2 penalty added to the gradient of weight matrices"}
           .from(0)

@@ -9,6 +9,11 @@ namespace {
 
 const std::vector<Removed>& table() {
   static const std::vector<Removed> all = {
+      {"history.kind", "variate", "",
+       "raise sampler.fanout, which gives more, with \"none\" or \"replace\" (docs/decisions/026)"},
+      {"history.admit", "", "", "leave it out: rows are kept whether a minibatch awaits them or not"},
+      {"history.feature_rows", "counts", "degree", "write \"degree\", which keeps as much"},
+      {"history.feature_rows", "auto", "degree", "write \"belady\", which it began with, or \"degree\""},
       {"output.mllog", "", "", "scripts/mllog.py OUTPUT_DIR prints the lines of a training that is done"},
   };
   return all;

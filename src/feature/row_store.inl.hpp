@@ -166,14 +166,6 @@ std::int64_t RowStoreOn<Space>::row_bytes() const {
 }
 
 template <class Space>
-bool RowStoreOn<Space>::rows_are_near() const {
-  if constexpr (std::is_same_v<Space, Cuda>)
-    return std::visit([](const auto& own) { return own.data.placement() == Placement::kDevice; }, block_);
-  else
-    return true;
-}
-
-template <class Space>
 void RowStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
                               std::string_view label) const {
   begin_fetch(space, lists, fetch_, label);
@@ -380,14 +372,6 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
     grid_->traffic().count(MemoryStep::kPlaceFeatures,
                            {.rows = placed, .bytes = placed * own.columns * std::int64_t{sizeof(T) + 4}});
   });
-}
-
-template <class Space>
-void RowStoreOn<Space>::aggregate(const Space& space, const BlockView<Space>& block,
-                                  std::span<const std::int64_t> ids, Matrix<float, Space>& y) const {
-  ESPALIER_CHECK(all_local(), "rows of {} other ranks", ownership_.parts() - 1);
-  y.resize(block.rows, width());
-  with_own_rows([&]<class T>(ConstMatrixView<T, Space> own) { spmm_gathered<T>(space, block, ids, own, y); });
 }
 
 }  // namespace espalier

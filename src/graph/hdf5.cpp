@@ -454,6 +454,16 @@ bool has_link(const Handle& file, const char* name) {
   return H5Lexists(file.id(), name, H5P_DEFAULT) > 0;
 }
 
+std::vector<std::string> attribute_names(const Handle& object) {
+  std::vector<std::string> names;
+  const auto one = [](hid_t, const char* name, const H5A_info_t*, void* data) -> herr_t {
+    static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+    return 0;
+  };
+  H5Aiterate2(object.id(), H5_INDEX_NAME, H5_ITER_INC, nullptr, one, &names);
+  return names;
+}
+
 std::vector<std::string> dataset_names(const Handle& file) {
   std::vector<std::string> names;
   const auto one = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {

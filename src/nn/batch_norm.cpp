@@ -98,22 +98,13 @@ void batch_norm_evaluate(const Cpu& cpu, const Matrix<T>& mean, const Matrix<T>&
   }
 }
 
-template <class T>
-void update_running_statistic(const Cpu&, const Matrix<T>& of_step, Matrix<T>& running) {
-  ESPALIER_CHECK(of_step.data.size() == running.data.size(), "{} columns and {}", of_step.columns,
-                 running.columns);
-  for (std::size_t j = 0; j < running.data.size(); ++j)
-    running.data[j] = moved_statistic(running.data[j], of_step.data[j]);
-}
-
 #define ESPALIER_INSTANTIATE(T)                                                                          \
   template void batch_norm_forward<T>(const Cpu&, Matrix<T>&, const Matrix<T>&, const Matrix<T>&,        \
                                       Matrix<T>&, Matrix<T>&, Matrix<T>&, Matrix<T>&);                   \
   template void batch_norm_backward<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&, \
                                        Matrix<T>&, Matrix<T>&, Matrix<T>&);                              \
   template void batch_norm_evaluate<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, const Matrix<T>&, \
-                                       const Matrix<T>&, Matrix<T>&);                                    \
-  template void update_running_statistic<T>(const Cpu&, const Matrix<T>&, Matrix<T>&);
+                                       const Matrix<T>&, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 

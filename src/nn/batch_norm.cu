@@ -178,16 +178,6 @@ void batch_norm_evaluate(const Cuda& cuda, const Matrix<T, Cuda>& mean, const Ma
                          z.data.data()});
 }
 
-template <class T>
-void update_running_statistic(const Cuda& cuda, const Matrix<T, Cuda>& of_step, Matrix<T, Cuda>& running) {
-  ESPALIER_CHECK(of_step.data.size() == running.data.size(), "{} columns and {}", of_step.columns,
-                 running.columns);
-  const T* const step = of_step.data.data();
-  T* const statistic = running.data.data();
-  for_each(cuda, "update_running_statistic", running.columns,
-           [=] __device__(std::int64_t j) { statistic[j] = moved_statistic(statistic[j], step[j]); });
-}
-
 template void batch_norm_forward<float>(const Cuda&, Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
                                         const Matrix<float, Cuda>&, Matrix<float, Cuda>&,
                                         Matrix<float, Cuda>&, Matrix<float, Cuda>&, Matrix<float, Cuda>&);
@@ -197,6 +187,5 @@ template void batch_norm_backward<float>(const Cuda&, const Matrix<float, Cuda>&
 template void batch_norm_evaluate<float>(const Cuda&, const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
                                          const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
                                          Matrix<float, Cuda>&);
-template void update_running_statistic<float>(const Cuda&, const Matrix<float, Cuda>&, Matrix<float, Cuda>&);
 
 }  // namespace espalier

@@ -34,7 +34,7 @@ class GatLayer final : public Layer<T, Space> {
  public:
   explicit GatLayer(const LayerShape& shape) : shape_(shape) {}
 
-  void forward(const Space& space, const BlockView<Space>& block, InputForm, ConstMatrixView<T, Space> x,
+  void forward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                Tensors weights, const RandomStream& attention, M& z) override {
     run(space, block, x, weights, attention, shape_.attention_dropout,
         {projected_, source_, target_, weights_, all_, terms_}, z);

@@ -22,10 +22,8 @@ void gcn_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrd
     fill_rows<T>(space, weights.bias, z);
     spmm<T>(space, block, product, z, Update::kAccumulate);
   } else {
-    if (order == ProductOrder::kAggregateFirst) {
-      product.resize(block.rows, x.columns);
-      spmm<T>(space, block, x, product);
-    }
+    product.resize(block.rows, x.columns);
+    spmm<T>(space, block, x, product);
     gemm_plus_row<T>(space, weights.bias, product, weights.weight, z);
   }
 }
@@ -56,10 +54,9 @@ class GcnLayer final : public Layer<T, Space> {
  public:
   explicit GcnLayer(const LayerShape& shape) : shape_(shape) {}
 
-  void forward(const Space& space, const BlockView<Space>& block, InputForm form, ConstMatrixView<T, Space> x,
+  void forward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                Tensors weights, const RandomStream&, M& z) override {
-    const ProductOrder order = form == InputForm::kAggregated ? ProductOrder::kAggregated : order_of(block);
-    gcn_forward<T>(space, block, order, x, tensors(weights), product_, z);
+    gcn_forward<T>(space, block, order_of(block), x, tensors(weights), product_, z);
   }
 
   void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -75,11 +72,6 @@ class GcnLayer final : public Layer<T, Space> {
     gcn_forward<T>(space, block, evaluation_order(shape_.in, shape_.out), x, tensors(weights),
                    scratch.matrices[0], z);
   }
-
-  bool aggregates_input(const BlockView<Space>& block) const override {
-    return order_of(block) == ProductOrder::kAggregateFirst;
-  }
-  M* aggregate() override { return &product_; }
 
  private:
   static GcnTensors<const M> tensors(Tensors weights) { return {weights[0].value, weights[1].value}; }

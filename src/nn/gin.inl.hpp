@@ -24,9 +24,9 @@ class GinLayer final : public Layer<T, Space> {
  public:
   explicit GinLayer(const LayerShape& shape) : shape_(shape) {}
 
-  void forward(const Space& space, const BlockView<Space>& block, InputForm form, ConstMatrixView<T, Space> x,
+  void forward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                Tensors weights, const RandomStream&, M& z) override {
-    run(space, block, form, x, weights, sum_, inner_, z);
+    run(space, block, x, weights, sum_, inner_, z);
   }
 
   void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -50,21 +50,16 @@ class GinLayer final : public Layer<T, Space> {
 
   void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                 Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
-    run(space, block, InputForm::kRows, x, weights, scratch.matrices[0], scratch.matrices[1], z);
+    run(space, block, x, weights, scratch.matrices[0], scratch.matrices[1], z);
   }
-
-  bool aggregates_input(const BlockView<Space>&) const override { return true; }
-  M* aggregate() override { return &sum_; }
 
  private:
   static constexpr int kEps = 0, kWeight1 = 1, kBias1 = 2, kWeight2 = 3, kBias2 = 4;
 
-  static void run(const Space& space, const BlockView<Space>& block, InputForm form,
-                  ConstMatrixView<T, Space> x, Tensors weights, M& sum, M& inner, M& z) {
-    if (form == InputForm::kRows) {
-      sum.resize(block.rows, x.columns);
-      spmm<T>(space, block, x, sum);
-    }
+  static void run(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+                  Tensors weights, M& sum, M& inner, M& z) {
+    sum.resize(block.rows, x.columns);
+    spmm<T>(space, block, x, sum);
     add_own_rows<T>(space, weights[kEps].value, x.first_rows(block.rows), sum);
     inner.resize(block.rows, weights[kWeight1].value.columns);
     gemm_plus_row<T>(space, weights[kBias1].value, sum, weights[kWeight1].value, inner);
@@ -101,7 +96,6 @@ inline LayerCosts gin_costs(const LayerShape& s, const BlockSize& b) {
           .kept = {b.rows * in, b.rows * out},
           .scratch = {b.rows * in, b.rows * out},
           .backward_scratch = {b.rows * out, b.rows * in},
-          .aggregates_input = true,
           .transposes = !first};
 }
 

@@ -59,7 +59,7 @@ class HgtLayer final : public Layer<T, Space> {
   explicit HgtLayer(const LayerShape& shape)
       : shape_(shape), width_(hgt_width(shape)), head_width_(width_ / shape.heads) {}
 
-  void forward(const Space& space, const Block& block, InputForm, ConstView x, Tensors tensors,
+  void forward(const Space& space, const Block& block, ConstView x, Tensors tensors,
                const RandomStream& attention, M& z) override {
     run(space, block, x, tensors, attention, shape_.attention_dropout, kept(), z);
   }

@@ -12,6 +12,7 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
+#include "espalier/dense/blend.hpp"
 #include "espalier/dense/gather.hpp"
 #include "espalier/nn/batch_norm.hpp"
 #include "espalier/nn/layer_norm.hpp"
@@ -119,7 +120,7 @@ Matrix<T, Space>& Network<T, Space>::output_of(int layer) {
 
 template <class T, class Space>
 const Matrix<T, Space>& Network<T, Space>::input_of(int layer, const InputRows<T, Space>& input) {
-  if (layer > 1) return history_ != nullptr ? kept_of(layer - 1).joined : output_of(layer - 1);
+  if (layer > 1) return joined_ != nullptr ? kept_of(layer - 1).joined : output_of(layer - 1);
   return shape_.input_dropout > 0 ? dropped_input_ : typed_input_ ? projected_ : input.only();
 }
 
@@ -157,37 +158,27 @@ RandomStream Network<T, Space>::mask_of(const Pass& pass, Purpose purpose, int l
 }
 
 template <class T, class Space>
-bool Network<T, Space>::aggregates_input(const BlockView<Space>& first_block) const {
-  return shape_.input_dropout == 0 && !typed_input_ && layers_[0].layer->aggregates_input(first_block);
-}
-
-template <class T, class Space>
 const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
                                                    std::span<const BlockView<Space>> blocks,
                                                    const InputRows<T, Space>& input, const Pass& pass,
-                                                   InputForm form, const HistoryRows<T, Space>* history) {
+                                                   const JoinedRows<T, Space>* joined) {
   ESPALIER_CHECK(static_cast<int>(blocks.size()) == shape_.layers, "{} blocks for {} layers", blocks.size(),
                  shape_.layers);
   if (!typed_input_)
     ESPALIER_CHECK(input.only().columns == shape_.inputs, "input has {} columns, not {}",
                    input.only().columns, shape_.inputs);
-  if (form == InputForm::kAggregated)
-    ESPALIER_CHECK(aggregates_input(blocks[0]) && input_aggregate().rows == blocks[0].rows &&
-                       input.only().rows >= blocks[0].rows,
-                   "a product of {} rows and an input of {} for {} rows", input_aggregate().rows,
-                   input.only().rows, blocks[0].rows);
-  ESPALIER_CHECK(history == nullptr || (!jumps() && running_statistics_.empty()), "history for {} statistics",
-                 running_statistics_.size());
-  history_ = history;
+  ESPALIER_CHECK(joined == nullptr || (!jumps() && running_statistics_.empty()),
+                 "joined rows and {} statistics", running_statistics_.size());
+  joined_ = joined;
   begin_with(space, blocks[0], input, pass);
   for (int layer = 1; layer <= shape_.layers; ++layer) {
     auto& kept = kept_of(layer);
     const M& x = input_of(layer, input);
-    kept.layer->forward(space, blocks[layer - 1], layer == 1 ? form : InputForm::kRows, x, tensors_of(layer),
+    kept.layer->forward(space, blocks[layer - 1], x, tensors_of(layer),
                         mask_of(pass, Purpose::kAttention, layer), kept.linear);
     add_input(space, layer, blocks[layer - 1].rows, x, kept.linear);
     if (shape_of(layer).activates) follow(space, layer, pass);
-    if (history != nullptr && layer < shape_.layers) join(space, layer, pass);
+    if (joined != nullptr && layer < shape_.layers) join(space, layer, pass);
   }
   if (!jumps()) return kept_of(shape_.layers).linear;
   jump(space);
@@ -224,17 +215,16 @@ void Network<T, Space>::follow(const Space& space, int layer, const Pass& pass) 
   activate<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), dropout_after(), output_of(layer));
 }
 
-/// What layer + 1 reads: rows of H that were computed and rows that history has, then dropout.
+/// What layer + 1 reads: rows of H that were computed and rows that were given, then dropout.
 template <class T, class Space>
 void Network<T, Space>::join(const Space& space, int layer, const Pass& pass) {
   auto& kept = kept_of(layer);
-  const auto& rows = history_->layers[static_cast<std::size_t>(layer)];
-  const M &computed = output_of(layer), &cached = history_->cached[static_cast<std::size_t>(layer)];
-  ESPALIER_CHECK(computed.rows == rows.computed.size() && cached.rows == rows.cached.size(),
-                 "{} rows for {} computed, {} for {} cached", computed.rows, rows.computed.size(),
-                 cached.rows, rows.cached.size());
-  kept.joined.resize(rows.needed(), computed.columns);
-  gather_rows<T>(space, computed, cached, rows.place.data(), kept.joined);
+  const auto& rows = joined_->layers[static_cast<std::size_t>(layer)];
+  const M &computed = output_of(layer), &given = *rows.given;
+  ESPALIER_CHECK(computed.rows == std::ssize(rows.computed), "{} rows for {} computed", computed.rows,
+                 rows.computed.size());
+  kept.joined.resize(std::ssize(rows.place), computed.columns);
+  gather_rows<T>(space, computed, given, rows.place.data(), kept.joined);
   if (shape_.dropout > 0)
     dropout<T>(space, mask_of(pass, Purpose::kDropout, layer), shape_.dropout, kept.joined, kept.joined);
 }
@@ -245,18 +235,16 @@ void Network<T, Space>::join(const Space& space, int layer, const Pass& pass) {
 template <class T, class Space>
 void Network<T, Space>::backward_of_join(const Space& space, int layer, const Pass& pass) {
   auto& all = kept_of(layer).joined_gradient;
-  const auto& computed = history_->layers[static_cast<std::size_t>(layer)].computed;
+  const auto& rows = joined_->layers[static_cast<std::size_t>(layer)];
   if (shape_of(layer).activates && activation_ == Activation::kRelu)
     relu_dropout_backward<T>(space, shape_.dropout, kept_of(layer).joined, gradient_);
   else if (shape_.dropout > 0)
     dropout<T>(space, mask_of(pass, Purpose::kDropout, layer), shape_.dropout, gradient_, gradient_);
   std::swap(all, gradient_);
-  gradient_.resize(computed.size(), all.columns);
-  copy_rows<T>(space, all, computed.columns.data(), 0, gradient_);
-  if (history_->recomputed.empty()) return;
-  const auto& drawn = history_->recomputed[static_cast<std::size_t>(layer - 1)];
-  if (!drawn.empty())
-    scale_drawn_rows<T>(space, drawn.data(), computed.positions.data(), history_->weight, gradient_);
+  gradient_.resize(std::ssize(rows.computed), all.columns);
+  copy_rows<T>(space, all, rows.computed.data(), 0, gradient_);
+  if (rows.drawn != nullptr)
+    scale_drawn_rows<T>(space, rows.drawn, rows.positions.data(), joined_->weight, gradient_);
 }
 
 // ---- jumping knowledge ----
@@ -323,7 +311,7 @@ void Network<T, Space>::backward(const Space& space, std::span<const BlockView<S
   }
   for (int layer = shape_.layers; layer >= 1; --layer) {
     if (jumps()) add_gradient_of_jump(space, layer, gradient_);
-    if (history_ != nullptr && layer < shape_.layers) backward_of_join(space, layer, pass);
+    if (joined_ != nullptr && layer < shape_.layers) backward_of_join(space, layer, pass);
     const bool activates = shape_of(layer).activates;
     if (activates)
       backward_of_activation(space, layer, pass, gradient_, gradients);
@@ -423,8 +411,9 @@ void Network<T, Space>::update_running_statistics(const Space& space,
                                                   const std::vector<Matrix<T, Space>>& mean_of_step) {
   ESPALIER_CHECK(mean_of_step.size() == running_statistics_.size(), "{} statistics, not {}",
                  mean_of_step.size(), running_statistics_.size());
+  constexpr double kMomentum = 0.1;
   for (std::size_t k = 0; k < mean_of_step.size(); ++k)
-    update_running_statistic<T>(space, mean_of_step[k], running_statistics_[k]);
+    blend(space, kMomentum, mean_of_step[k], running_statistics_[k]);
 }
 
 }  // namespace espalier

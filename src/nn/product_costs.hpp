@@ -25,7 +25,6 @@ inline LayerCosts costs_of_products(const LayerShape& s, const BlockSize& b, dou
                          b.entries() * (multiply_all ? out : in), b.rows * out},
           .kept = {multiply ? b.columns * out : b.rows * in},
           .scratch = {multiply_all ? b.columns * out : b.rows * in},
-          .aggregates_input = !multiply,
           .transposes = !first || multiply};
 }
 

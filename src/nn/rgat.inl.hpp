@@ -44,7 +44,7 @@ class RgatLayer final : public Layer<T, Space> {
  public:
   explicit RgatLayer(const LayerShape& shape) : shape_(shape), width_(head_width(shape)) {}
 
-  void forward(const Space& space, const BlockView<Space>& block, InputForm, ConstView x, Tensors weights,
+  void forward(const Space& space, const BlockView<Space>& block, ConstView x, Tensors weights,
                const RandomStream& attention, M& z) override {
     run(space, block, x, weights, attention, shape_.attention_dropout, kept(), z);
   }

@@ -26,7 +26,7 @@ class RgcnLayer final : public Layer<T, Space> {
  public:
   explicit RgcnLayer(const LayerShape& shape) : shape_(shape) {}
 
-  void forward(const Space& space, const BlockView<Space>& block, InputForm, ConstMatrixView<T, Space> x,
+  void forward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                Tensors weights, const RandomStream&, M& z) override {
     run(space, block, x, weights, sums_, z);
   }

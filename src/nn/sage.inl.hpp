@@ -23,10 +23,8 @@ void sage_forward(const Space& space, const BlockViewOn<Space>& block, ProductOr
     gemm<T>(space, x, weights.neighbour, product);
     spmm<T>(space, block, product, z, Update::kAccumulate);
   } else {
-    if (order == ProductOrder::kAggregateFirst) {
-      product.resize(block.rows, x.columns);
-      spmm<T>(space, block, x, product);
-    }
+    product.resize(block.rows, x.columns);
+    spmm<T>(space, block, x, product);
     gemm<T>(space, product, weights.neighbour, z, Update::kAccumulate);
   }
 }
@@ -64,12 +62,11 @@ class SageLayer final : public Layer<T, Space> {
  public:
   explicit SageLayer(const LayerShape& shape) : shape_(shape), takes_largest_(shape.aggregator == "max") {}
 
-  void forward(const Space& space, const BlockView<Space>& block, InputForm form, ConstMatrixView<T, Space> x,
+  void forward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                Tensors weights, const RandomStream&, M& z) override {
     const auto own = tensors(weights);
     if (takes_largest_) return apply_to_largest(space, block, x, own, product_, winners_, z);
-    const ProductOrder order = form == InputForm::kAggregated ? ProductOrder::kAggregated : order_of(block);
-    sage_forward<T>(space, block, order, x, own, product_, z);
+    sage_forward<T>(space, block, order_of(block), x, own, product_, z);
   }
 
   void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -90,11 +87,6 @@ class SageLayer final : public Layer<T, Space> {
       return apply_to_largest(space, block, x, tensors(weights), product, scratch.winners, z);
     sage_forward<T>(space, block, evaluation_order(shape_.in, shape_.out), x, tensors(weights), product, z);
   }
-
-  bool aggregates_input(const BlockView<Space>& block) const override {
-    return !takes_largest_ && order_of(block) == ProductOrder::kAggregateFirst;
-  }
-  M* aggregate() override { return takes_largest_ ? nullptr : &product_; }
 
  private:
   static SageTensors<const M> tensors(Tensors weights) {

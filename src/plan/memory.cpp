@@ -13,9 +13,9 @@
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/feature/row_cache.hpp"
+#include "espalier/history/training_history.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
-#include "espalier/train/training_history.hpp"
 
 namespace espalier {
 

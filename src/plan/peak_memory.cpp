@@ -182,13 +182,6 @@ BlockSize block_of(const MinibatchSize& size, std::size_t layer) {
   return {size.rows[layer], size.rows[layer - 1], size.entries[layer]};
 }
 
-bool gathers(const Estimate& e) {
-  const auto network = e.network();
-  const auto layers = network_layers(network);
-  return e.epoch.rows() == 1 && network.input_dropout == 0 &&
-         layer_kind_of(network.kind).costs(layers[0].layer, block_of(e.work.largest, 1)).aggregates_input;
-}
-
 // feature/row_store.inl.hpp: of `lists` lists of `rows` rows each: sources, rows in float32; with
 // other ranks ids by owner, their order and owners, ids asked by others, rows packed and received.
 Arrays fetch(const Estimate& e, double lists, double rows, double remote, double stored, double width) {
@@ -210,8 +203,7 @@ Arrays input_rows(const Estimate& e, bool as_floats = true) {
   const double lists = e.minibatches_per_step();
   Arrays arrays;
   for (std::size_t k = 0; k < e.tables.size(); ++k) {
-    const double rows = gathers(e) ? e.work.largest.rows[1] : e.work.largest.fetched[k],
-                 width = static_cast<double>(e.tables[k].width);
+    const double rows = e.work.largest.fetched[k], width = static_cast<double>(e.tables[k].width);
     arrays += fetch(e, lists, rows, lists * rows * e.remote(), static_cast<double>(e.tables[k].row_bytes()),
                     as_floats ? width : 0);
   }

@@ -1,9 +1,9 @@
 // Layer-wise sampling for every space: layer_wise.cpp and layer_wise.cu instantiate it.
 #pragma once
 
+#include "espalier/sample/type_runs.hpp"
 #include "expected_work.hpp"
 #include "layer_wise.hpp"
-#include "type_runs.hpp"
 #include "window.hpp"
 
 namespace espalier {

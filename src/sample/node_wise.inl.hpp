@@ -1,10 +1,10 @@
 // Node-wise sampling for every space: node_wise.cpp and node_wise.cu instantiate it.
 #pragma once
 
+#include "espalier/sample/type_runs.hpp"
 #include "expected_work.hpp"
 #include "node_wise.hpp"
 #include "relation_parts.hpp"
-#include "type_runs.hpp"
 #include "window.hpp"
 
 namespace espalier {

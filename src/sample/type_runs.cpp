@@ -1,4 +1,4 @@
-#include "type_runs.hpp"
+#include "espalier/sample/type_runs.hpp"
 
 namespace espalier {
 

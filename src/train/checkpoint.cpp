@@ -5,6 +5,7 @@
 #include <bit>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "checkpoint_seal.hpp"
 #include "espalier/base/version.hpp"
@@ -55,30 +56,6 @@ void visit_numbers(State& c, Visit visit) {
   visit("input_rows", c.state.counts.input_rows);
 }
 
-// What history has spared of the epoch under way. Files of other jobs have none.
-template <class State, class Visit>
-void visit_history(State& c, Visit visit) {
-  auto& counts = c.state.history;
-  visit("history_needed_rows", counts.needed);
-  visit("history_hits", counts.hits);
-  visit("history_input_rows_of_sample", counts.inputs_before);
-  visit("history_input_rows", counts.inputs);
-  visit("history_edges_of_sample", counts.entries_before);
-  visit("history_edges", counts.entries);
-  visit("history_written", counts.written);
-  visit("history_evicted", counts.evicted);
-}
-
-// What has not been moved for it. Files of other jobs, and of earlier versions, have none.
-template <class State, class Visit>
-void visit_saved(State& c, Visit visit) {
-  visit("saved_pruned", c.state.saved.pruned);
-  visit("saved_kept", c.state.saved.kept);
-  visit("saved_history", c.state.saved.history);
-}
-
-constexpr const char* kRecomputed = "history_recomputed";  // earlier versions have none
-
 constexpr const char* kConfusion = "test_confusion";  // counts as a list of JSON, row after row
 
 // The test split of a task with these metrics, by read(name, integer or double).
@@ -113,9 +90,7 @@ void write_attributes(const hdf5::Handle& file, const Checkpoint& checkpoint) {
       good = hdf5::write_integer_attribute(file, name, value) && good;
   };
   visit_numbers(checkpoint, write);
-  if (checkpoint.state.history.needed > 0) visit_history(checkpoint, write);
-  if (const auto count = checkpoint.state.history.recomputed; count > 0) write(kRecomputed, count);
-  if (checkpoint.state.saved.any()) visit_saved(checkpoint, write);
+  for (const auto& [name, count] : checkpoint.state.counters) write(name.c_str(), count);
   if (const auto& test = checkpoint.state.test) {
     for (const auto& score : test->scores) write(("test_" + score.name).c_str(), score.value);
     write("test_vertices", test->vertices);
@@ -125,7 +100,7 @@ void write_attributes(const hdf5::Handle& file, const Checkpoint& checkpoint) {
   }
   good = hdf5::write_long_text_attribute(file, "sample_digest", hex(checkpoint.state.counts.digest)) &&
          hdf5::write_long_text_attribute(file, "config", checkpoint.config) &&
-         hdf5::write_long_text_attribute(file, "history", history_to_json(checkpoint.history)) &&
+         hdf5::write_long_text_attribute(file, "history", epochs_to_json(checkpoint.epochs)) &&
          hdf5::write_long_text_attribute(file, "graph", graph_to_json(checkpoint.graph)) && good;
   if (checkpoint.groups)
     good = hdf5::write_long_text_attribute(file, kGroups, hex(*checkpoint.groups)) && good;
@@ -315,7 +290,9 @@ Checkpoint read_whole_file(const std::string& path) {
       refuse(path, fmt::format("its attribute {} is missing", name));
     return value;
   };
+  std::set<std::string> taken;
   const auto read = [&]<class Value>(const char* name, Value& value) {
+    taken.insert(name);
     bool there = false;
     if constexpr (std::is_floating_point_v<Value>) {
       there = hdf5::read_number_attribute(file, name, value);
@@ -330,12 +307,13 @@ Checkpoint read_whole_file(const std::string& path) {
   read("version", version);
   if (version != 1) refuse(path, fmt::format("is of version {}; this program reads version 1", version));
   visit_numbers(checkpoint, read);
-  if (H5Aexists(file.id(), "history_needed_rows") > 0) visit_history(checkpoint, read);
-  if (H5Aexists(file.id(), kRecomputed) > 0) read(kRecomputed, state.history.recomputed);
-  if (H5Aexists(file.id(), "saved_pruned") > 0) visit_saved(checkpoint, read);
   for (const auto* task : task_kinds())
     if (H5Aexists(file.id(), fmt::format("test_{}", task->metrics.front().name).c_str()) > 0)
       state.test = read_test(task->metrics, read);
+  for (const auto& name : hdf5::attribute_names(file))
+    if (std::int64_t count = 0;
+        !taken.contains(name) && hdf5::read_integer_attribute(file, name.c_str(), count))
+      state.counters[name] = count;
   // Those of earlier versions have none.
   if (H5Aexists(file.id(), kConfusion) > 0) state.confusion = read_confusion(text(kConfusion), path);
   for (const auto& name : hdf5::dataset_names(file))
@@ -348,7 +326,7 @@ Checkpoint read_whole_file(const std::string& path) {
   checkpoint.config = text("config");
   try {
     state.counts.digest = std::stoull(text("sample_digest"), nullptr, 16);
-    checkpoint.history = history_from_json(text("history"));
+    checkpoint.epochs = epochs_from_json(text("history"));
     read_graph(text("graph"), checkpoint.graph);
     if (H5Aexists(file.id(), kGroups) > 0) checkpoint.groups = digest_from_hex(text(kGroups));
   } catch (const UserError& error) {

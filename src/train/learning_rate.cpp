@@ -20,4 +20,14 @@ double learning_rate(const LearningRateSchedule& s, std::int64_t epoch) {
   usage_error("lr_schedule \"{}\" is not one of constant, step, cosine", s.kind);
 }
 
+double rate_of_epoch(const TrainConfig& train, double base, std::int64_t epoch) {
+  const LearningRateSchedule schedule = {.kind = train.lr_schedule,
+                                         .base = base,
+                                         .epochs = train.epochs,
+                                         .warmup = train.lr_warmup,
+                                         .every = train.lr_step,
+                                         .factor = train.lr_decay};
+  return learning_rate(schedule, epoch - 1);
+}
+
 }  // namespace espalier

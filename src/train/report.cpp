@@ -94,77 +94,25 @@ Json dealing_json(const Dealing& dealing) {
           {"input_rows", dealing.input_rows}};
 }
 
-Json history_json(const HistoryCounts& counts) {
-  Json json = {{"needed_rows", counts.needed}, {"hits", counts.hits},     {"recomputed", counts.recomputed},
-               {"input_rows", counts.inputs},  {"edges", counts.entries}, {"written", counts.written},
-               {"evicted", counts.evicted}};
-  if (counts.knows_sample()) {
-    json["input_rows_of_sample"] = counts.inputs_before;
-    json["edges_of_sample"] = counts.entries_before;
+// Into a group of an epoch for each part of a step.
+void add_counters(const EpochReport& epoch, Json& json) {
+  for (const auto& counter : epoch.counters.all())
+    if (const auto value = epoch.counters.find(counter.group, counter.name))
+      json[counter.group][counter.name] = *value;
+  for (const auto& remark : epoch.remarks) json[remark.group][remark.name] = Json::parse(remark.json);
+}
+
+// Of an epoch in a checkpoint: what is a group of none of its other keys.
+void take_counters(const Json& json, EpochReport& epoch) {
+  const std::set<std::string> others = {"train", "valid", "seconds", "bytes", "steps", "dealing"};
+  for (const auto& [group, values] : json.items()) {
+    if (!values.is_object() || others.contains(group)) continue;
+    for (const auto& [name, value] : values.items())
+      if (value.is_number_integer())
+        epoch.counters.declare({group, name, OverRanks::kSum, value});
+      else
+        epoch.remarks.push_back({group, name, value.dump()});
   }
-  return json;
-}
-
-Json held_json(std::span<const HeldHistory> held) {
-  Json lines = Json::array();
-  for (const auto& some : held) {
-    Json line = {{"layer", some.layer}, {"ages", {some.youngest, some.oldest}}, {"rows", some.rows}};
-    if (some.error)
-      line["error"] = {{"mean", some.error->mean},
-                       {"median", some.error->median},
-                       {"p90", some.error->p90},
-                       {"cosine", some.error->cosine}};
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
-std::vector<HeldHistory> held_from(const Json& json) {
-  std::vector<HeldHistory> held;
-  for (const auto& line : json) {
-    const auto& ages = line.at("ages");
-    held.push_back({line.at("layer"), ages.at(0), ages.at(1), line.at("rows"), {}});
-    if (!line.contains("error")) continue;
-    const auto& error = line.at("error");
-    held.back().error = {error.at("mean"), error.at("median"), error.at("p90"), error.at("cosine")};
-  }
-  return held;
-}
-
-HistoryCounts history_from(const Json& json) {
-  return {json.at("needed_rows"),
-          json.at("hits"),
-          json.value("recomputed", std::int64_t{0}),
-          json.value("input_rows_of_sample", std::int64_t{0}),
-          json.at("input_rows"),
-          json.value("edges_of_sample", std::int64_t{0}),
-          json.at("edges"),
-          json.at("written"),
-          json.at("evicted")};
-}
-
-Json feature_cache_json(const FeatureCacheCounts& counts) {
-  return {{"needed", counts.needed},
-          {"served", counts.served},
-          {"bytes", counts.bytes},
-          {"history_bytes", counts.history_bytes}};
-}
-
-FeatureCacheCounts feature_cache_from(const Json& json) {
-  return {json.at("needed"), json.at("served"), json.at("bytes"), json.at("history_bytes")};
-}
-
-// `sampled`: is it known what was pruned?
-Json saved_json(const SavedBytes& saved, bool sampled) {
-  Json json = Json::object();
-  if (sampled) json["pruned"] = saved.pruned;
-  json["kept"] = saved.kept;
-  json["history"] = saved.history;
-  return json;
-}
-
-SavedBytes saved_from(const Json& json) {
-  return {json.value("pruned", std::int64_t{0}), json.at("kept"), json.at("history")};
 }
 
 Dealing dealing_from(const Json& json) {
@@ -189,10 +137,7 @@ Json epoch_json(const EpochReport& epoch) {
   json["sampled_edges"] = epoch.counts.sampled_edges;
   json["input_rows"] = epoch.counts.input_rows;
   if (epoch.dealing) json["dealing"] = dealing_json(*epoch.dealing);
-  if (epoch.history) json["history"] = history_json(*epoch.history);
-  if (epoch.history) json["history"]["held"] = held_json(epoch.held);
-  if (epoch.feature_cache) json["feature_cache"] = feature_cache_json(*epoch.feature_cache);
-  if (epoch.saved) json["saved"] = saved_json(*epoch.saved, !epoch.history || epoch.history->knows_sample());
+  add_counters(epoch, json);
   return json;
 }
 
@@ -214,6 +159,18 @@ void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<
   }
   for (const auto& label : step_labels(world, traffic))
     report.steps[label] = over_ranks(world, traffic.of(label));
+}
+
+std::optional<std::int64_t> total(std::span<const EpochReport> epochs, std::string_view group,
+                                  std::string_view name) {
+  std::optional<std::int64_t> sum;
+  for (const auto& epoch : epochs) {
+    if (!epoch.counters.has(group)) continue;
+    const auto count = epoch.counters.find(group, name);
+    if (!count) return {};
+    sum = sum.value_or(0) + *count;
+  }
+  return sum;
 }
 
 Dealing dealing_of(const Communicator& comm, std::int64_t edges, std::int64_t input_rows,
@@ -276,7 +233,7 @@ std::string to_json(const RunReport& report) {
   return text + "\n";
 }
 
-// ---- the history in a checkpoint: epochs as in the report, and what the report leaves out ----
+// ---- the epochs in a checkpoint: as in the report, and what the report leaves out ----
 
 namespace {
 
@@ -319,19 +276,14 @@ EpochReport epoch_from(const Json& json) {
   epoch.bytes = volumes_from(json.at("bytes"));
   epoch.steps = volumes_from(json.at("steps"));
   if (json.contains("dealing")) epoch.dealing = dealing_from(json.at("dealing"));
-  if (json.contains("history")) {
-    epoch.history = history_from(json.at("history"));
-    if (json.at("history").contains("held")) epoch.held = held_from(json.at("history").at("held"));
-  }
-  if (json.contains("feature_cache")) epoch.feature_cache = feature_cache_from(json.at("feature_cache"));
-  if (json.contains("saved")) epoch.saved = saved_from(json.at("saved"));
+  take_counters(json, epoch);
   return epoch;
 }
 
 }  // namespace
 
-std::string history_to_json(std::span<const EpochReport> epochs) {
-  Json history = Json::array();
+std::string epochs_to_json(std::span<const EpochReport> epochs) {
+  Json list = Json::array();
   for (const auto& epoch : epochs) {
     auto json = epoch_json(epoch);
     if (epoch.train) json["judged_to_train"] = epoch.train->vertices;
@@ -341,18 +293,18 @@ std::string history_to_json(std::span<const EpochReport> epochs) {
       json["seconds"][stage] = {seconds.min, seconds.mean, seconds.max};
     for (const auto& [stage, volume] : epoch.bytes) json["bytes"][stage] = whole_volume(volume);
     for (const auto& [label, volume] : epoch.steps) json["steps"][label] = whole_volume(volume);
-    history.push_back(std::move(json));
+    list.push_back(std::move(json));
   }
-  return history.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::vector<EpochReport> history_from_json(const std::string& text) {
+std::vector<EpochReport> epochs_from_json(const std::string& text) {
   try {
     std::vector<EpochReport> epochs;
     for (const auto& json : Json::parse(text)) epochs.push_back(epoch_from(json));
     return epochs;
   } catch (const std::exception& error) {
-    input_error("the history of epochs cannot be read: {}", error.what());
+    input_error("the list of epochs cannot be read: {}", error.what());
   }
 }
 
@@ -427,45 +379,6 @@ std::string dealing_line(const std::vector<EpochReport>& epochs) {
       "dealt: {:.1f} % of the input rows are local; most of a rank over the mean: sampled edges {:.2f}, "
       "remote rows {:.2f}\n",
       100 * all.local_share(), all.edges / count, all.remote / count);
-}
-
-std::string history_lines(const std::vector<EpochReport>& epochs) {
-  HistoryCounts sum;
-  for (const auto& epoch : epochs)
-    if (epoch.history) sum.add(*epoch.history);
-  if (sum.needed == 0) return {};
-  const auto percent = [](std::int64_t part, std::int64_t all) {
-    return all > 0 ? 100 * static_cast<double>(part) / static_cast<double>(all) : 0.0;
-  };
-  auto text = fmt::format(
-      "history: {:.0f} % of the hidden rows were read, not computed; {}\n", percent(sum.hits, sum.needed),
-      sum.knows_sample()
-          ? fmt::format("left of the sample: {:.0f} % of its input rows, {:.0f} % of its edges",
-                        percent(sum.inputs, sum.inputs_before), percent(sum.entries, sum.entries_before))
-          : "what they alone need was not drawn");
-  for (const auto& some : epochs.back().held) {
-    if (!some.error) continue;
-    const auto ages = some.youngest == some.oldest
-                          ? counted(some.oldest, "step")
-                          : fmt::format("{} to {} steps", some.youngest, some.oldest);
-    text +=
-        fmt::format("  layer {}, {} old: {}, error {:.2f} (90 %: below {:.2f}), cosine {:.3f}\n", some.layer,
-                    ages, counted(some.rows, "row"), some.error->median, some.error->p90, some.error->cosine);
-  }
-  return text;
-}
-
-std::string saved_line(const std::vector<EpochReport>& epochs) {
-  SavedBytes sum;
-  for (const auto& epoch : epochs)
-    if (epoch.saved) sum.add(*epoch.saved);
-  if (!sum.any()) return {};
-  const auto mb = [](std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
-  const bool sampled = !epochs.back().history || epochs.back().history->knows_sample();
-  return fmt::format("rows of others not fetched: {}, {:.3f} MB kept here; history itself moved {:.3f} MB\n",
-                     sampled ? fmt::format("{:.3f} MB were pruned", mb(sum.pruned))
-                             : "all that was not drawn, nobody knows how much",
-                     mb(sum.kept), mb(-sum.history));
 }
 
 std::string volume_table(const std::vector<EpochReport>& epochs, int ranks) {

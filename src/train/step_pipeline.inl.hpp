@@ -1,6 +1,7 @@
 // What StepPipelineOn does, for every space: instantiated with TrainerOn.
 #pragma once
 
+#include <limits>
 #include <utility>
 
 #include "espalier/train/step_pipeline.hpp"
@@ -8,8 +9,6 @@
 namespace espalier {
 
 inline constexpr const char* kFetch = "fetch";
-// What history moves is booked beside what it spares.
-inline constexpr const char* kHistory = "fetch/history";
 
 // Of a job's steps, counted from its first; `steps` of an epoch.
 inline std::int64_t step_of_job(const Cursor& cursor, std::int64_t steps) {
@@ -36,11 +35,8 @@ StepPipelineOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Curso
 
 template <class Space>
 StepPipelineOn<Space>::StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job,
-                                      RowsToFetch rows_to_fetch, TrainingHistoryOn<Space>* history,
-                                      StageClock<Space>& clock)
-    : space_(space), job_(job), rows_to_fetch_(std::move(rows_to_fetch)), history_(history), clock_(clock) {
-  if (memory_of(job.config.history) > 0)
-    caches_ = {job.input, row_rule_of(job.config.history.feature_rows), job.by_degree};
+                                      const StepPartsOn<Space>& parts, StageClock<Space>& clock)
+    : space_(space), job_(job), parts_(parts), clock_(clock) {
   if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->traffic());
 }
 
@@ -86,18 +82,18 @@ TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, Ed
   if (begun_.empty()) begin_step();
   auto begun = std::move(begun_.front());
   begun_.pop_front();
+  TrainingStepOn<Space> step = {begun.step.number, std::move(begun.step.minibatches)};
   {
     const typename StageClock<Space>::Scope waiting(clock_, kFetch);
     job_.input.advance(space_, begun.pending, FetchMove::kRows, kFetch);
-    job_.input.finish(space_, begun.pending, begun.step.minibatches, rows, edges, kFetch);
-    begun.step.remote_rows = begun.pending.remote_rows();
-    begun.step.cached_rows = begun.pending.cached_rows();
-    begun.step.embedded = std::move(begun.pending.embedded);
+    job_.input.finish(space_, begun.pending, step.minibatches, rows, edges, kFetch);
+    step.remote_rows = begun.pending.remote_rows();
+    for (const auto& part : parts_) part->arrived(begun.pending);
     idle_.push_back(std::move(begun.pending));
   }
-  drawn_.add(begun.step.pruned.drawn);
+  if (begun.step.drawn) drawn_.add(*begun.step.drawn);
   look_ahead();
-  return std::move(begun.step);
+  return step;
 }
 
 // Counts go a step before ids, where ids have a step to travel.
@@ -126,17 +122,26 @@ typename StepPipelineOn<Space>::Epoch* StepPipelineOn<Space>::epoch_of_next_step
   return next_epoch_.get();
 }
 
-// Takes the minibatches of the next step from the sampler and begins to ask for their rows; false
-// when there is no step.
+// Who draws the minibatches of a step, if not the sampler.
+template <class Space>
+StepPartOn<Space>* StepPipelineOn<Space>::drawer_of(std::int64_t step) const {
+  for (const auto& part : parts_)
+    if (const auto first = part->draws_from(); first && step >= *first) return part.get();
+  return nullptr;
+}
+
+// Has the minibatches of the next step and begins to ask for their rows; false when there
+// is no step.
 template <class Space>
 bool StepPipelineOn<Space>::begin_step() {
   auto* const epoch = epoch_of_next_step();
   if (epoch == nullptr) return false;
-  const auto number = step_of_job(epoch->plan, next_step_);
-  const bool works = history_ != nullptr && history_->works(number);
-  TrainingStepOn<Space> step;
-  if (works && history_->draws_needed())
-    draw_needed(*epoch, number, step);
+  const auto& plan = epoch->plan;
+  Upcoming step = {.number = step_of_job(plan, next_step_), .plan = &plan, .step = next_step_};
+  for (auto batch = plan.step_begin(next_step_); batch < plan.step_end(next_step_); ++batch)
+    if (plan.rank_of(batch) == job_.grid.host().world().rank()) step.batches.push_back(batch);
+  if (auto* const part = drawer_of(step.number))
+    draw_by(*part, *epoch, step);
   else
     take_sampled(*epoch, step);
   ++next_step_;
@@ -146,74 +151,35 @@ bool StepPipelineOn<Space>::begin_step() {
     pending = std::move(idle_.back());
     idle_.pop_back();
   }
-  if (history_ != nullptr && history_->waits(number))
-    step.pruned.counts = history_->counts_before_start(step.minibatches);
-  if (works && !history_->draws_needed())
-    booked_to(epoch, [&] { history_->begin(space_, number, step.minibatches, step.pruned, kHistory); });
-  if (caches())
-    caches_.set_memory(space_,
-                       memory_of(job_.config.history) - (history_ != nullptr ? history_->bytes() : 0));
   booked_to(epoch, [&] {
-    job_.input.begin_counts(space_, step.minibatches, rows_to_fetch_, pending, kFetch, caches_.of_tables());
+    for (const auto& part : parts_) part->begin(space_, step);
+    job_.input.begin_counts(space_, step.minibatches, pending, kFetch, step.caches);
   });
-  step.saved = saved_by(step.pruned, pending);
+  for (const auto& part : parts_) part->asked(space_, step, pending);
   begun_.push_back({epoch, std::move(step), std::move(pending)});
   return true;
 }
 
-// The minibatches of the next step from the sampler.
+// The minibatches of a step from the sampler. What follows is sampled meanwhile, unless a part will
+// draw it.
 template <class Space>
-void StepPipelineOn<Space>::take_sampled(Epoch& epoch, TrainingStepOn<Space>& step) {
-  const auto begin = epoch.plan.step_begin(next_step_), end = epoch.plan.step_end(next_step_);
+void StepPipelineOn<Space>::take_sampled(Epoch& epoch, Upcoming& step) {
+  const auto begin = epoch.plan.step_begin(step.step), end = epoch.plan.step_end(step.step);
   const typename StageClock<Space>::Scope time(clock_, "sample");
   booked_to(&epoch, [&] { epoch.sampler.sample_until(space_, end); });
-  if (caches_.foresees()) foresee(epoch);
-  step.minibatches = epoch.sampler.take(begin, end);
-  const bool drawn_by_history = history_ != nullptr && history_->draws_needed();
-  if (ahead_ && !drawn_by_history) sample_ahead(epoch);
+  for (const auto& part : parts_) part->foresee(space_, step, epoch.sampler.waiting());
+  step.minibatches = step.sampled = epoch.sampler.take(begin, end);
+  constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
+  if (ahead_ && drawer_of(kLast) == nullptr) sample_ahead(epoch);
 }
 
-// The same as far as history leaves something to be drawn. Nothing is sampled ahead.
 template <class Space>
-void StepPipelineOn<Space>::draw_needed(Epoch& epoch, std::int64_t number, TrainingStepOn<Space>& step) {
+void StepPipelineOn<Space>::draw_by(Part& part, Epoch& epoch, Upcoming& step) {
   const typename StageClock<Space>::Scope time(clock_, "sample");
-  const auto& plan = epoch.plan;
-  std::vector<std::int64_t> batches;
-  for (auto batch = plan.step_begin(next_step_); batch < plan.step_end(next_step_); ++batch)
-    if (plan.rank_of(batch) == job_.grid.host().world().rank()) batches.push_back(batch);
   booked_to(&epoch, [&] {
-    history_->draw(space_, number, job_.sampler, plan, batches, step.minibatches, step.pruned, kHistory);
+    part.draw(space_, job_.sampler, step);
     if (job_.sampling_grid != nullptr) job_.grid.host().traffic().take_over(job_.sampling_grid->traffic());
   });
-}
-
-// What a step whose fetch has begun need not ask of others, as far as it is known.
-template <class Space>
-SavedBytes StepPipelineOn<Space>::saved_by(const PrunedStepOn<Space>& pruned,
-                                           const PendingInputOn<Space>& pending) const {
-  SavedBytes saved = {.kept = job_.input.cached_bytes(pending)};
-  if (!pruned.sampled.empty())
-    saved.pruned =
-        job_.input.remote_bytes(space_, pruned.sampled) - job_.input.asked_bytes(pending) - saved.kept;
-  return saved;
-}
-
-// Tells the caches what windows that are there will ask for, step by step; the next one
-// is to begin.
-template <class Space>
-void StepPipelineOn<Space>::foresee(Epoch& epoch) {
-  const auto& waiting = epoch.sampler.waiting();
-  if (waiting.empty() || waiting.rbegin()->first < epoch.foreseen) return;
-  for (auto step = next_step_; step < epoch.plan.steps(); ++step) {
-    std::vector<MinibatchOn<Space>> minibatches;
-    const auto first = waiting.lower_bound(std::max(epoch.foreseen, epoch.plan.step_begin(step))),
-               last = waiting.lower_bound(epoch.plan.step_end(step));
-    for (auto at = first; at != last; ++at) minibatches.push_back(at->second);
-    if (!minibatches.empty()) caches_.foresee(space_, step - next_step_, minibatches);
-    if (last == waiting.end()) break;
-  }
-  epoch.foreseen = waiting.rbegin()->first + 1;
-  caches_.settle();
 }
 
 // Keeps one window under way on the sampling thread: the next of this epoch, or the first
@@ -246,8 +212,7 @@ SampleCounts StepPipelineOn<Space>::counts_of_taken() {
   if (ahead_) ahead_->worker.wait();
   SampleCounts waiting;
   for (const auto& begun : begun_)
-    if (begun.epoch == epoch_.get() && begun.step.pruned.drawn.batches == 0)
-      waiting.add(space_, begun.step.pruned.empty() ? begun.step.minibatches : begun.step.pruned.sampled);
+    if (begun.epoch == epoch_.get()) waiting.add(space_, begun.step.sampled);
   auto counts = epoch_->sampler.counts_of_taken(space_);
   counts.subtract(waiting);
   counts.add(drawn_);

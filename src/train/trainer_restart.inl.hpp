@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <string_view>
 
 #include "espalier/comm/agree.hpp"
@@ -12,22 +10,25 @@
 
 namespace espalier {
 
+// The best epoch's are kept of these.
 template <class Space>
-std::vector<typename TrainerOn<Space>::TensorPlace> TrainerOn<Space>::weights_and_statistics() {
-  std::vector<TensorPlace> all;
+std::vector<TensorPlaceOn<Space>> TrainerOn<Space>::weights() {
+  std::vector<Place> all;
   for (auto& parameter : network_.parameters())
     all.push_back({"weights/" + parameter.name, &parameter.value});
-  auto& statistics = network_.running_statistics();
-  for (std::size_t k = 0; k < statistics.size(); ++k)
-    all.push_back(
-        {"statistics/" + network_.statistic_names()[k], &statistics[k], "statistics/" + std::to_string(k)});
+  for (const auto& part : parts_)
+    for (auto& place : part->tensors(network_))
+      if (place.of_weights) all.push_back(std::move(place));
   return all;
 }
 
 template <class Space>
-std::vector<typename TrainerOn<Space>::TensorPlace> TrainerOn<Space>::optimizer_state() {
-  std::vector<TensorPlace> all;
+std::vector<TensorPlaceOn<Space>> TrainerOn<Space>::other_tensors() {
+  std::vector<Place> all;
   for (auto& state : optimizer_.state()) all.push_back({"optimizer/" + state.name, &state.value});
+  for (const auto& part : parts_)
+    for (auto& place : part->tensors(network_))
+      if (!place.of_weights) all.push_back(std::move(place));
   return all;
 }
 
@@ -38,7 +39,7 @@ RowRange TrainerOn<Space>::rows_to_save(std::int64_t rows) const {
 }
 
 template <class Space>
-StateTensor TrainerOn<Space>::state_of(const TensorPlace& place) const {
+StateTensor TrainerOn<Space>::state_of(const Place& place) const {
   const auto* const tensor = place.tensor;
   return {place.name,
           tensor->rows,
@@ -51,7 +52,7 @@ StateTensor TrainerOn<Space>::state_of(const TensorPlace& place) const {
 
 // The tensor of the best epoch: best_ has the rows that this rank saves.
 template <class Space>
-StateTensor TrainerOn<Space>::state_of_best(const TensorPlace& place, std::size_t k) const {
+StateTensor TrainerOn<Space>::state_of_best(const Place& place, std::size_t k) const {
   auto state = state_of(place);
   state.name = "best/" + state.name;
   state.read = [kept = best_[k].data(), first = state.mine[0].begin, columns = state.columns](RowRange rows,
@@ -68,20 +69,11 @@ TrainingState TrainerOn<Space>::state(bool within_epoch) {
     refuse_divergence(static_cast<std::uint64_t>(cursor_.epoch), job_.config);
   TrainingState state;
   state.cursor = cursor_;
-  const auto places = weights_and_statistics();
+  const auto places = weights();
   for (const auto& place : places) state.tensors.push_back(state_of(place));
   for (std::size_t k = 0; k < best_.size(); ++k) state.tensors.push_back(state_of_best(places[k], k));
-  for (const auto& place : optimizer_state()) state.tensors.push_back(state_of(place));
-  if (const auto* const embeddings = job_.input.embeddings()) {
-    std::ranges::move(embeddings->state(space_), std::back_inserter(state.tensors));
-    if (!best_.empty())
-      std::ranges::move(embeddings->state_of_kept(best_embeddings_), std::back_inserter(state.tensors));
-  }
-  if (history_ && job_.config.history.saved) {
-    const auto steps = plan_of_epoch(job_, cursor_.epoch).steps();
-    std::ranges::move(history_->state(space_, step_of_job(cursor_, steps)),
-                      std::back_inserter(state.tensors));
-  }
+  for (const auto& place : other_tensors()) state.tensors.push_back(state_of(place));
+  for (const auto& part : parts_) part->state(space_, next_step(), !best_.empty(), state.tensors);
   state.optimizer_steps = optimizer_.steps();
   state.best_metric = best_metric_;
   state.best_epoch = result_.best_epoch;
@@ -91,8 +83,7 @@ TrainingState TrainerOn<Space>::state(bool within_epoch) {
   if (!within_epoch) return state;
   state.losses = losses_of_done(pipeline_.plan());
   state.counts = counts_of_done();
-  state.history = history_of_done();
-  state.saved = saved_of_done();
+  state.counters = counters_of_done().sums();
   return state;
 }
 
@@ -104,22 +95,14 @@ SampleCounts TrainerOn<Space>::counts_of_done() {
   return counts;
 }
 
-// Collective.
+// Collective. What the parts of steps have counted.
 template <class Space>
-HistoryCounts TrainerOn<Space>::history_of_done() {
-  auto counts = sum_over_ranks(history_counts_, grid_.world());
-  counts.add(restored_history_);
-  return counts;
-}
-
-// Collective. What history moved is all that the epoch has booked, of steps begun ahead, too.
-template <class Space>
-SavedBytes TrainerOn<Space>::saved_of_done() {
-  auto mine = saved_;
-  mine.history = -grid_.traffic().of_stage(kHistory).bytes_received;
-  auto saved = sum_over_ranks(mine, grid_.world());
-  saved.add(restored_saved_);
-  return saved;
+Counters TrainerOn<Space>::counters_of_done() {
+  Counters mine;
+  for (const auto& part : parts_) mine.add(part->counters());
+  auto counters = over_ranks(mine, grid_.world());
+  counters.add_sums(restored_counters_);
+  return counters;
 }
 
 // Collective.
@@ -142,8 +125,7 @@ void TrainerOn<Space>::save_unevaluated(const TrainingProgress& progress, const 
   auto unevaluated = state(false);
   unevaluated.losses = losses_of_done(pipeline_.plan());
   unevaluated.counts = report.counts;
-  if (report.history) unevaluated.history = *report.history;
-  if (report.saved) unevaluated.saved = *report.saved;
+  unevaluated.counters = report.counters.sums();
   if (progress.save) progress.save(unevaluated);
   pipeline_.leave();
   result_.interrupted = cursor_;
@@ -151,59 +133,34 @@ void TrainerOn<Space>::save_unevaluated(const TrainingProgress& progress, const 
 
 // Not collective.
 template <class Space>
-void TrainerOn<Space>::restore_tensors(const TrainingState& state) {
-  std::map<std::string_view, const StateTensor*> tensors;
-  for (const auto& tensor : state.tensors) tensors.emplace(tensor.name, &tensor);
-  std::set<std::string, std::less<>> taken;
-  const auto find_tensor = [&](const std::string& name, std::int64_t rows, std::int64_t columns,
-                               const std::string& former_name = {}) -> const StateTensor& {
-    auto found = tensors.find(name);
-    if (found == tensors.end() && !former_name.empty()) found = tensors.find(former_name);
-    if (found == tensors.end())
-      input_error("the checkpoint has no {}; it is of another kind of network", name);
-    taken.emplace(found->first);
-    const auto& tensor = *found->second;
-    if (tensor.rows != rows || tensor.columns != columns)
-      input_error("{} is {} x {} in the checkpoint and {} x {} in this network", name, tensor.rows,
-                  tensor.columns, rows, columns);
-    return tensor;
+void TrainerOn<Space>::restore_tensors(const TrainingState& state, std::vector<std::string>& missing) {
+  SavedTensors tensors(state.tensors);
+  const auto take = [&](const std::string& prefix, const Place& place) -> const StateTensor& {
+    return tensors.take(prefix + place.name, place.tensor->rows, place.tensor->columns,
+                        place.former_name.empty() ? std::string() : prefix + place.former_name);
   };
-  const auto find = [&](const std::string& prefix, const TensorPlace& place) -> const StateTensor& {
-    return find_tensor(prefix + place.name, place.tensor->rows, place.tensor->columns,
-                       place.former_name.empty() ? std::string() : prefix + place.former_name);
-  };
-  auto places = weights_and_statistics();
+  auto places = weights();
   best_.clear();
   if (state.best_epoch > 0)
     for (const auto& place : places) {
-      const auto& tensor = find("best/", place);
+      const auto& tensor = take("best/", place);
       const auto rows = rows_to_save(tensor.rows);
       auto& kept = best_.emplace_back(static_cast<std::size_t>(rows.size() * tensor.columns));
       if (!kept.empty()) tensor.read(rows, kept.data());
     }
-  for (auto& place : optimizer_state()) places.push_back(place);
-  for (const auto& place : places) to_space<float>(space_, find("", place).all(), place.tensor->data);
-  if (auto* const embeddings = job_.input.embeddings()) {
-    const auto find_rows = [&](const std::string& name, std::int64_t rows,
-                               std::int64_t columns) -> const StateTensor& {
-      return find_tensor(name, rows, columns);
-    };
-    embeddings->restore(space_, find_rows);
-    if (state.best_epoch > 0) best_embeddings_ = embeddings->restore_kept(find_rows);
-    // All of them, as rows of a type may lie on other ranks alone.
-    for (const auto& tensor : embeddings->state(space_)) taken.insert(tensor.name);
-    for (const auto& tensor : embeddings->state_of_kept(best_embeddings_)) taken.insert(tensor.name);
-  }
-  for (const auto& [name, tensor] : tensors)
-    if (!taken.contains(name) && !name.starts_with(kHistoryTensors))
-      input_error("the checkpoint has {}, which no part of this training takes; it is of another kind of job",
-                  name);
+  for (auto& place : other_tensors()) places.push_back(place);
+  for (const auto& place : places) to_space<float>(space_, take("", place).all(), place.tensor->data);
+  const auto next = step_of_job(state.cursor, plan_of_epoch(job_, state.cursor.epoch).steps());
+  for (const auto& part : parts_)
+    if (auto words = part->restore(space_, next, state.best_epoch > 0, tensors); !words.empty())
+      missing.push_back(std::move(words));
+  tensors.check_all_taken();
 }
 
 template <class Space>
-bool TrainerOn<Space>::restore(const TrainingState& state) {
-  agree(grid_.world(), [&] { restore_tensors(state); });
-  const bool has_history = restore_history(state);
+std::vector<std::string> TrainerOn<Space>::restore(const TrainingState& state) {
+  std::vector<std::string> missing;
+  agree(grid_.world(), [&] { restore_tensors(state, missing); });
   optimizer_.set_steps(state.optimizer_steps);
   cursor_ = state.cursor;
   best_metric_ = state.best_metric;
@@ -214,20 +171,8 @@ bool TrainerOn<Space>::restore(const TrainingState& state) {
   if (grid_.world().rank() != 0) std::ranges::fill(confusion_, 0);  // one rank's share is all
   restored_losses_ = state.losses;
   restored_counts_ = state.counts;
-  restored_history_ = state.history;
-  restored_saved_ = state.saved;
-  return has_history;
-}
-
-// Collective.
-template <class Space>
-bool TrainerOn<Space>::restore_history(const TrainingState& state) {
-  if (!history_) return true;
-  bool found = false;
-  const auto steps = plan_of_epoch(job_, state.cursor.epoch).steps();
-  agree(grid_.world(),
-        [&] { found = history_->restore(space_, step_of_job(state.cursor, steps), state.tensors); });
-  return found;
+  restored_counters_ = state.counters;
+  return missing;
 }
 
 // Room for the losses of this rank's batches of the epoch; those that another run has done are

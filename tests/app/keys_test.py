@@ -52,6 +52,7 @@ CASES = {
     "train.momentum": (SGD, "0.5"), "train.embedding_rate": (ROWS, "0.1"), "train.lr_schedule": ((), "cosine"),
     "train.lr_warmup": ((), "2"), "train.lr_step": (("train.lr_schedule=step",), "2"),
     "train.lr_decay": (("train.lr_schedule=step",), "0.5"), "train.weight_decay": ((), "0.1"),
+    "train.clip_norm": ((), "0.05"), "train.average_weights": ((), "0.9"),
     "train.weight_decay_on": (("train.weight_decay=0.1",), "first"), "train.precision": ((), "tf32"),
     "train.sparse_products": (("train.reproducible=false",), "cusparse"),
     "history.kind": ((), "replace"), "history.p_grad": (HISTORY, "0.5"), "history.recompute": (HISTORY, "0.5"),

@@ -83,6 +83,8 @@ lr_schedule = "cosine"
 lr_warmup = 2
 lr_step = 4
 lr_decay = 0.3
+clip_norm = 2.5
+average_weights = 0.99
 weight_decay = 5e-4
 weight_decay_on = "first"
 early_stop = 9
@@ -199,7 +201,7 @@ TEST(Config, NamesOfOtherSystemsAreAnsweredByMeaning) {
         << answer;
 }
 
-TEST(Config, WhatWasRemovedIsRefusedWithWhatToWrite) {
+TEST(Config, TheKeyOfLogLinesIsRefusedWithWhatToWrite) {
   EXPECT_EQ(
       message_of("[output]\nmllog = true\n"),
       "run.toml:2: output.mllog was removed; scripts/mllog.py OUTPUT_DIR prints the lines of a training "

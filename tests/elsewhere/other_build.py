@@ -94,7 +94,7 @@ class OtherBuild:
     def make(self, *targets):
         """By a make that knows nothing of the one that started the tests."""
         env = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL")}
-        output_of(["make", f"BUILD={self.folder}", *self.variables, *map(str, targets)], "no build", cwd=ROOT,
+        output_of(["make", f"-j{os.cpu_count()}", f"BUILD={self.folder}", *self.variables, *map(str, targets)], "no build", cwd=ROOT,
                   env={**env, **self.compiled_with})
 
     def make_program(self):

@@ -1,7 +1,7 @@
 // ranks: 1 2 4 6 8
 // Laws of shared rows: whatever ranks are a node, the rows of a fetch are those of H, bit for bit,
 // on every grid, by ranges and by maps; what travels are the rows that no rank of the node owns;
-// where every rank reaches all, nothing travels and layers may aggregate in place.
+// where every rank reaches all, nothing travels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -151,27 +151,6 @@ TEST(SharedRows, AreAllLocalWhereEveryRankReachesAll) {
     EXPECT_EQ(all_local([](int rank) { return rank; }), grid.rows() == 1);
     if (grid.rows() > 1)
       EXPECT_FALSE(all_local([&](int rank) { return rank == grid.ranks() - 1; })) << "one rank apart";
-  }
-}
-
-TEST(SharedRows, AreAggregatedWhereTheyLie) {
-  const Grid grid(test_world(), 1);
-  for (const auto& ownership : ownerships(50, grid.rows())) {
-    auto store = store_on<float>(grid, ownership);
-    ASSERT_TRUE(store.share(test_world()));
-    Block block;
-    block.rows = 2;
-    block.columns = 3;
-    block.indptr = {0, 2, 3};
-    block.indices = {0, 2, 1};
-    block.values = {0.25f, 0.5f, 3};
-    const std::vector<std::int64_t> ids = {49, 0, 20};
-    Matrix<float> y;
-    store.aggregate({1}, block, ids, y);
-    for (std::int64_t j = 0; j < kWidth; ++j) {
-      EXPECT_EQ(y(0, j), 0.25f * entry(49, j) + 0.5f * entry(20, j));
-      EXPECT_EQ(y(1, j), 3 * entry(0, j));
-    }
   }
 }
 

@@ -175,36 +175,6 @@ void expect_rows(const Lists& lists, const std::vector<Matrix<float>>& rows) {
   }
 }
 
-template <class T>
-void expect_aggregated(const Grid& grid, std::int64_t n) {
-  const auto store = store_on<T>(grid, n);
-  const Lists ids = {{n - 1, 0, n / 2, 1}};
-  Block block;
-  block.rows = 3;
-  block.columns = 4;
-  block.indptr = {0, 2, 2, 5};
-  block.indices = {0, 3, 1, 2, 0};
-  block.values = {0.25f, 0.75f, 1.0f, 1.0f / 3, -2.0f};
-  std::vector<Matrix<float>> rows;
-  store.fetch({1}, spans_of(ids), rows, "fetch");
-  Matrix<float> expected(block.rows, kWidth), y;
-  spmm<float>(Cpu{1}, block, rows[0], expected);
-  store.aggregate({2}, block, ids[0], y);
-  ASSERT_EQ(y.rows, block.rows);
-  EXPECT_TRUE(std::ranges::equal(y.data, expected.data));
-  const SharedBlock shared(block, 7);
-  store.aggregate({2}, shared.block, ids[0], y);
-  EXPECT_TRUE(std::ranges::equal(y.data, expected.data)) << "in the middle of common arrays";
-}
-
-TEST(FeatureStore, AggregatesRowsWhereTheyLie) {
-  const Grid grid(test_world(), test_world().size());
-  for (const std::int64_t n : {2, 50}) {
-    expect_aggregated<float>(grid, n);
-    expect_aggregated<Half>(grid, n);
-  }
-}
-
 // A fetch begins before the one before it has finished, for many steps; the ranks' lists differ
 // from step to step, and some are empty.
 template <class T>

@@ -236,35 +236,5 @@ TEST_F(FeatureStoreOnGpu, TakesRowsThatLieOnTheDevice) {
   expect_rows(rows, fetched_by_host(host, lists));
 }
 
-template <class T>
-void expect_aggregated(const Grid& grid, const DeviceGrid& device, std::int64_t n, Placement placement) {
-  const auto& gpu = own_gpu();
-  const auto host = host_store<T>(grid, n, 5);
-  const auto store = to_device(gpu, device, host, placement);
-  const std::vector<std::int64_t> ids = {n - 1, 0, n / 2, 1};
-  Block block;
-  block.rows = 3;
-  block.columns = 4;
-  block.indptr = {0, 2, 2, 5};
-  block.indices = {0, 3, 1, 2, 0};
-  block.values = {0.25f, 0.75f, 1.0f, 1.0f / 3, -2.0f};
-  const SharedDeviceBlock shared(gpu, block, 7);
-  Matrix<float> expected;
-  Matrix<float, Cuda> y;
-  host.aggregate({1}, block, ids, expected);
-  store.aggregate(gpu, shared.block, DeviceLists(gpu, {ids}).spans[0], y);
-  EXPECT_EQ(download(gpu, y.data), expected.data);
-}
-
-TEST_F(FeatureStoreOnGpu, AggregatesRowsWhereTheyLie) {
-  const Grid grid(test_world(), test_world().size());
-  const DeviceGrid device(own_gpu(), grid);
-  for (const auto placement : {Placement::kDevice, Placement::kHost})
-    for (const std::int64_t n : {2, 50}) {
-      expect_aggregated<float>(grid, device, n, placement);
-      expect_aggregated<Half>(grid, device, n, placement);
-    }
-}
-
 }  // namespace
 }  // namespace espalier

@@ -92,18 +92,17 @@ struct DeviceCase {
     Matrix<float> logits;
     double loss = 0;
     std::vector<Matrix<float>> gradients, statistics;
-    Matrix<float> dinput;  ///< where all rows of the input were given
+    Matrix<float> dinput;
   };
-  /// Forward, loss and backward on the GPU, from `given` in `form`.
-  Result on_gpu(const Matrix<float, Cuda>& given, InputForm form = InputForm::kRows) {
+  /// Forward, loss and backward on the GPU, from `given`.
+  Result on_gpu(const Matrix<float, Cuda>& given) {
     Matrix<float, Cuda> dlogits, dinput;
     DeviceArray<double> loss(1);
     std::vector<Matrix<float, Cuda>> gradients;
-    const auto& logits = network.forward(gpu, device_blocks, given, pass, form);
+    const auto& logits = network.forward(gpu, device_blocks, given, pass);
     softmax_cross_entropy(gpu, logits, device_labels.data(), 1.0, dlogits, loss.data());
     Result result{to_host(gpu, logits), download(gpu, loss)[0], {}, {}, {}};
-    network.backward(gpu, device_blocks, given, pass, dlogits, gradients,
-                     form == InputForm::kRows ? &dinput : nullptr);
+    network.backward(gpu, device_blocks, given, pass, dlogits, gradients, &dinput);
     result.dinput = to_host(gpu, dinput);
     for (const auto& gradient : gradients) result.gradients.push_back(to_host(gpu, gradient));
     for (const auto& statistic : network.batch_statistics())

@@ -353,37 +353,6 @@ TEST(Layer, PlacesOfBlocksInCommonArraysDoNotMatter) {
   }
 }
 
-// A caller that forms B[1] X itself gives only the destinations' rows of X; what follows has the
-// same bits.
-TEST(Layer, TakesItsInputAggregated) {
-  for (auto shape : layer_shapes({0.4})) {
-    shape.input_dropout = 0;
-    shape.inputs = 5;
-    NetworkCase<float> c(shape, frontiers_of(shape, {200, 40, 25, 12}), 9);
-    const bool by_products = shape.kind == "sage" || shape.kind == "gcn" || shape.kind == "gin";
-    EXPECT_EQ(c.network.aggregates_input(c.blocks[0]),
-              by_products && shape.aggregator != "max" && shape.types.empty());
-    if (!c.network.aggregates_input(c.blocks[0])) continue;
-    const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
-    std::vector<Matrix<float>> gradients, expected;
-    Matrix<float> dlogits, dinput, expected_dinput;
-    softmax_cross_entropy<float>(Cpu{2}, logits, c.labels, 1.0, dlogits);
-    c.network.backward(Cpu{1}, c.blocks, c.input, c.pass, dlogits, expected, &expected_dinput);
-    auto& product = c.network.input_aggregate();
-    product.resize(c.blocks[0].rows, c.input.columns);
-    spmm<float>(Cpu{1}, c.blocks[0], c.input, product);
-    Matrix<float> destinations(c.blocks[0].rows, c.input.columns);
-    std::copy_n(c.input.data.begin(), destinations.data.size(), destinations.data.begin());
-    EXPECT_TRUE(
-        same_bits(c.network.forward(Cpu{2}, c.blocks, destinations, c.pass, InputForm::kAggregated), logits))
-        << in_words(shape);
-    c.network.backward(Cpu{2}, c.blocks, destinations, c.pass, dlogits, gradients, &dinput);
-    EXPECT_TRUE(same_bits(dinput, expected_dinput)) << in_words(shape);
-    for (std::size_t k = 0; k < expected.size(); ++k)
-      EXPECT_TRUE(same_bits(gradients[k], expected[k])) << in_words(shape);
-  }
-}
-
 TEST(Layer, PassesAllocateNothingOnceTheLargestMinibatchHasPassed) {
   for (auto shape : layer_shapes({0.4}))
     for (const int threads : {1, 2}) {

@@ -112,19 +112,6 @@ TEST_F(LayerCuda, RelationsOfManyRowsAreEvaluatedAStackAtATime) {
   }
 }
 
-TEST_F(LayerCuda, TakesItsInputAggregated) {
-  NetworkShape shape{.kind = "gin", .layers = 3, .inputs = 20, .hidden = 30, .classes = 12, .dropout = 0.4};
-  DeviceCase c(gpu(), shape, {200, 40, 25, 12}, 9);
-  ASSERT_TRUE(c.network.aggregates_input(c.device_blocks[0]));
-  const auto expected = c.on_gpu();
-  auto& product = c.network.input_aggregate();
-  product.resize(c.blocks[0].rows, c.input.columns);
-  spmm<float>(gpu(), c.device_blocks[0], c.device_input, product);
-  Matrix<float> destinations(c.blocks[0].rows, c.input.columns);
-  std::copy_n(c.input.data.begin(), destinations.data.size(), destinations.data.begin());
-  expect_same_bits(c.on_gpu(to_device(gpu(), destinations), InputForm::kAggregated), expected);
-}
-
 TEST_F(LayerCuda, AnEmptyMinibatchHasNoLossAndNoGradient) {
   for (const auto& shape : layer_shapes({0.4})) {
     SCOPED_TRACE(in_words(shape));

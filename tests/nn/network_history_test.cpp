@@ -8,11 +8,20 @@
 #include <bit>
 #include <numeric>
 
+#include "espalier/history/prune.hpp"
 #include "layer_shapes.hpp"
 #include "network_case.hpp"
 
 namespace espalier {
 namespace {
+
+JoinedRows<double> joined(std::span<const PrunedLayer> layers, std::span<const Matrix<double>> cached) {
+  JoinedRows<double> rows;
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    rows.layers.push_back(
+        {layers[l].place, layers[l].computed.columns, &cached[l], layers[l].computed.positions});
+  return rows;
+}
 
 /// A minibatch with some hits, and the rows that history has.
 struct HistoryCase {
@@ -21,7 +30,7 @@ struct HistoryCase {
   PrunedMinibatchOn<Cpu> pruned;
   std::vector<Matrix<double>> cached;
   Matrix<double> input;
-  HistoryRows<double> rows;
+  JoinedRows<double> rows;
 
   /// One of `one_in` vertices of each hidden layer hits; 0: none.
   HistoryCase(const NetworkShape& shape, std::uint64_t one_in)
@@ -51,7 +60,7 @@ struct HistoryCase {
     for (std::size_t l = 1; l < cached.size(); ++l)
       cached[l] = rows_at(kept[l], pruned.layers[l].cached.positions);
     input = rows_at(c.input, pruned.layers[0].computed.positions);
-    rows = {pruned.layers, cached};
+    rows = joined(pruned.layers, cached);
   }
   static Matrix<double> rows_at(const Matrix<double>& all, std::span<const std::int64_t> positions) {
     Matrix<double> some(std::ssize(positions), all.columns);
@@ -59,9 +68,7 @@ struct HistoryCase {
       std::copy_n(all.row(positions[static_cast<std::size_t>(k)]), all.columns, some.row(k));
     return some;
   }
-  const Matrix<double>& logits() {
-    return c.network.forward(Cpu{1}, pruned.blocks, input, c.pass, InputForm::kRows, &rows);
-  }
+  const Matrix<double>& logits() { return c.network.forward(Cpu{1}, pruned.blocks, input, c.pass, &rows); }
   double loss() {
     Matrix<double> unused;
     return softmax_cross_entropy<double>(Cpu{1}, logits(), c.labels, 1.0, unused);
@@ -126,10 +133,10 @@ TEST(NetworkHistory, DropoutComesWhenRowsAreJoined) {
       layers.push_back({.place = all, .computed = {all, all, all}, .cached = {}, .in_order = true});
     }
     const std::vector<Matrix<double>> none(c.blocks.size(), Matrix<double>(0, shape.hidden));
-    const HistoryRows<double> rows = {layers, none};
+    const auto rows = joined(layers, none);
     const auto expected = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
     const auto gradients = c.gradients();
-    const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass, InputForm::kRows, &rows);
+    const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass, &rows);
     EXPECT_LT(largest_difference(logits, expected), 1e-14) << in_words(shape);
     Matrix<double> dlogits;
     softmax_cross_entropy<double>(Cpu{1}, logits, c.labels, 1.0, dlogits);
@@ -216,7 +223,7 @@ TEST(NetworkHistory, GradientsOfDrawnRowsAreUnbiased) {
       std::vector<std::span<const std::uint8_t>> spans;
       for (const auto& of_layer : hits) spans.emplace_back(of_layer.data(), of_layer.size());
       of.take(prune(Cpu{1}, Minibatch{3, of.vertices, of.c.blocks, nullptr}, spans), exact);
-      of.rows.recomputed = drawn;
+      for (std::size_t l = 1; l < layers; ++l) of.rows.layers[l].drawn = drawn[l - 1].data();
       of.rows.weight = 1 / kShare;
       const auto chosen = std::popcount(static_cast<unsigned>(outcome));
       const double likely = std::pow(kShare, chosen) * std::pow(1 - kShare, bits - chosen);

@@ -179,33 +179,6 @@ TEST(Network, EvaluationOfARowDependsOnTheRowsItNeeds) {
       }
 }
 
-// A caller that forms B[1] X itself gives only the destinations' rows of X; what follows has the
-// same bits.
-TEST(Network, TakesItsInputAggregated) {
-  for (const std::string kind : {"sage", "gcn"}) {
-    Case<float> c({kind, 3, 20, 30, 12, 0.4, 0, "none"}, {200, 40, 25, 12}, 9);
-    ASSERT_TRUE(c.network.aggregates_input(c.blocks[0]));
-    const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
-    const auto expected = c.gradients();
-    auto& product = c.network.input_aggregate();
-    product.resize(c.blocks[0].rows, c.input.columns);
-    spmm<float>(Cpu{1}, c.blocks[0], c.input, product);
-    Matrix<float> destinations(c.blocks[0].rows, c.input.columns);
-    std::copy_n(c.input.data.begin(), destinations.data.size(), destinations.data.begin());
-    EXPECT_TRUE(
-        same_bits(c.network.forward(Cpu{2}, c.blocks, destinations, c.pass, InputForm::kAggregated), logits));
-    Matrix<float> dlogits;
-    softmax_cross_entropy<float>(Cpu{2}, logits, c.labels, 1.0, dlogits);
-    std::vector<Matrix<float>> gradients;
-    c.network.backward(Cpu{2}, c.blocks, destinations, c.pass, dlogits, gradients);
-    for (std::size_t k = 0; k < expected.size(); ++k)
-      EXPECT_TRUE(same_bits(gradients[k], expected[k])) << kind;
-  }
-  EXPECT_FALSE(Case<float>({"sage", 2, 20, 30, 4, 0.4, 0.3, "none"}, {50, 10, 5}, 9)
-                   .network.aggregates_input(Case<float>({"gcn", 1, 2, 2, 4}, {50, 10}, 9).blocks[0]))
-      << "dropped features are not the store's";
-}
-
 TEST(Network, EvaluationIsTheForwardPassWithoutDropout) {
   for (const std::string kind : {"sage", "gcn"})
     for (const std::string normalize : {"none", "layer"}) {

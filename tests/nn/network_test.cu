@@ -92,22 +92,6 @@ TEST_F(NetworkCuda, DropoutIsAFunctionOfThePass) {
   EXPECT_EQ(c.on_gpu().loss, loss);
 }
 
-// A caller that forms B[1] X itself gives only the destinations' rows of X; what follows has the
-// same bits.
-TEST_F(NetworkCuda, TakesItsInputAggregated) {
-  for (const std::string kind : {"sage", "gcn"}) {
-    DeviceCase c(gpu(), {kind, 3, 20, 30, 12, 0.4, 0, "none"}, {200, 40, 25, 12}, 9);
-    ASSERT_TRUE(c.network.aggregates_input(c.device_blocks[0]));
-    const auto expected = c.on_gpu();
-    auto& product = c.network.input_aggregate();
-    product.resize(c.blocks[0].rows, c.input.columns);
-    spmm<float>(gpu(), c.device_blocks[0], c.device_input, product);
-    Matrix<float> destinations(c.blocks[0].rows, c.input.columns);
-    std::copy_n(c.input.data.begin(), destinations.data.size(), destinations.data.begin());
-    expect_same_bits(c.on_gpu(to_device(gpu(), destinations), InputForm::kAggregated), expected);
-  }
-}
-
 TEST_F(NetworkCuda, EvaluationAgreesWithTheCpu) {
   for (const std::string kind : {"sage", "gcn"})
     for (const std::string normalize : {"none", "batch", "layer"})

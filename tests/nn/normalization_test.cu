@@ -2,6 +2,7 @@
 // Laws: the bits of both normalisations on a GPU, forward, backward and evaluated, are the CPU's;
 // layer normalisation evaluated is its forward pass.
 #include "dense/device_matrices.hpp"
+#include "espalier/dense/blend.hpp"
 #include "espalier/nn/batch_norm.hpp"
 #include "espalier/nn/layer_norm.hpp"
 #include "mpi_test.hpp"
@@ -28,7 +29,7 @@ struct Normalization {
       batch_norm_forward<float>(space, z, scale, shift, output, inverse, mean, variance);
       batch_norm_backward<float>(space, z, inverse, scale, gradient, dscale, dshift);
       batch_norm_evaluate<float>(space, mean, variance, scale, shift, evaluated);
-      update_running_statistic<float>(space, scale, mean);
+      blend<float>(space, 0.1, scale, mean);
     } else {
       layer_norm_forward<float>(space, z, scale, shift, output, inverse);
       layer_norm_backward<float>(space, z, inverse, scale, gradient, dscale, dshift);

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ROOMS = "base comm sparse dense graph partition product sample feature nn infer train plan app".split()
+ROOMS = "base comm sparse dense graph partition product sample feature nn infer history train plan app".split()
 
 PLANTED = {
     "app/train.cpp": ('check_splits(world, *job.file);', "a check of a job"),
@@ -39,6 +39,16 @@ class JobChecks(unittest.TestCase):
             self.assertEqual(code, 1, path)
             self.assertIn(f"src/{path}:3", said)
             self.assertIn(words, said)
+
+    def test_the_seam_names_no_part(self):
+        line = "  if (job_.config.history.kind != \"none\") begin_history();"
+        for path in ("train/trainer.inl.hpp", "train/step_pipeline.hpp", "train/checkpoint.cpp", "train/report.cpp", "nn/network.inl.hpp"):
+            code, said = self.problems({path: f"void planted() {{\n{line}\n}}\n"})
+            self.assertEqual(code, 1, path)
+            self.assertIn(f"src/{path}:2: names history, a part of a step", said)
+        for path, text in (("train/history_part.inl.hpp", line), ("train/checkpoint.cpp", 'write("history", epochs);'),
+                           ("train/trainer.cpp", "// what history is"), ("feature/network.cpp", line)):
+            self.assertEqual(self.problems({path: text + "\n"}), (0, "rooms ok\n"), path)
 
     def test_the_table_and_commands_that_run_no_job_may(self):
         for path in ("app/job_check.cpp", "app/import.cpp", "graph/graph_file.cpp"):

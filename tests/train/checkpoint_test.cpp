@@ -60,7 +60,11 @@ EpochReport epoch_report(std::int64_t e) {
     epoch.seconds[stage] = {awkward(e), awkward(e + 1), awkward(e + 2)};
   for (const char* stage : {"sample", "fetch", "reduce", "evaluate"}) epoch.bytes[stage] = volume(e);
   for (const char* label : {"sample/ids", "sample/rows"}) epoch.steps[label] = volume(e + 1);
-  if (e % 2 == 0) epoch.saved = {(std::int64_t{1} << 53) + 1, e, -e};
+  if (e % 2 != 0) return epoch;
+  epoch.counters = {{{"saved", "pruned", OverRanks::kSum, (std::int64_t{1} << 53) + 1},
+                     {"saved", "kept", OverRanks::kSum, e},
+                     {"saved", "history", OverRanks::kSum, -e}}};
+  epoch.remarks = {{"saved", "where", R"([{"layer":1,"share":0.3}])"}};
   return epoch;
 }
 
@@ -97,8 +101,9 @@ Checkpoint checkpoint_of(std::int64_t epochs, std::int64_t batches, bool best, b
   if (test) c.state.confusion = {3, (std::int64_t{1} << 60) + 1, 0, 7};
   for (std::int64_t k = 0; k < batches; ++k) c.state.losses.push_back(awkward(k));
   c.state.counts = {0x8000000000000001u, batches, (std::int64_t{1} << 60) + 1, 99};
-  if (best) c.state.saved = {0, (std::int64_t{1} << 60) + 1, -5};
-  for (std::int64_t e = 1; e <= epochs; ++e) c.history.push_back(epoch_report(e));
+  if (best)
+    c.state.counters = {{"saved_pruned", 0}, {"saved_kept", (std::int64_t{1} << 60) + 1}, {"a_counter", -5}};
+  for (std::int64_t e = 1; e <= epochs; ++e) c.epochs.push_back(epoch_report(e));
   c.config = "[train]\nepochs = 7 # \"quoted\" \\ and \xc3\xa9\n";
   c.seed = -5;
   c.ranks = 3;
@@ -116,12 +121,6 @@ std::vector<std::uint8_t> bits(const T& values) {
 }
 std::uint64_t bits(double value) {
   return std::bit_cast<std::uint64_t>(value);
-}
-
-void expect_equal(const SavedBytes& a, const SavedBytes& b) {
-  EXPECT_EQ(a.pruned, b.pruned);
-  EXPECT_EQ(a.kept, b.kept);
-  EXPECT_EQ(a.history, b.history);
 }
 
 void expect_equal(const std::optional<Metrics>& a, const std::optional<Metrics>& b) {
@@ -168,8 +167,12 @@ void expect_equal(const EpochReport& a, const EpochReport& b) {
   }
   expect_equal(a.bytes, b.bytes);
   expect_equal(a.steps, b.steps);
-  ASSERT_EQ(a.saved.has_value(), b.saved.has_value());
-  if (a.saved) expect_equal(*a.saved, *b.saved);
+  EXPECT_EQ(a.counters, b.counters);
+  ASSERT_EQ(a.remarks.size(), b.remarks.size());
+  for (std::size_t k = 0; k < a.remarks.size(); ++k) {
+    EXPECT_EQ(a.remarks[k].group + "/" + a.remarks[k].name, b.remarks[k].group + "/" + b.remarks[k].name);
+    EXPECT_EQ(a.remarks[k].json, b.remarks[k].json);
+  }
 }
 
 // Tensors by name: their order is the file's.
@@ -197,7 +200,7 @@ void expect_equal(const Checkpoint& a, const Checkpoint& b) {
   EXPECT_EQ(a.state.confusion, b.state.confusion);
   EXPECT_EQ(bits(a.state.losses), bits(b.state.losses));
   expect_equal(a.state.counts, b.state.counts);
-  expect_equal(a.state.saved, b.state.saved);
+  EXPECT_EQ(a.state.counters, b.state.counters);
   EXPECT_EQ(bits(a.standardization.mean), bits(b.standardization.mean));
   EXPECT_EQ(bits(a.standardization.deviation), bits(b.standardization.deviation));
   EXPECT_EQ(a.config, b.config);
@@ -210,10 +213,10 @@ void expect_equal(const Checkpoint& a, const Checkpoint& b) {
   EXPECT_EQ(a.graph.train, b.graph.train);
   EXPECT_EQ(a.graph.valid, b.graph.valid);
   EXPECT_EQ(a.graph.test, b.graph.test);
-  ASSERT_EQ(a.history.size(), b.history.size());
-  for (std::size_t e = 0; e < a.history.size(); ++e) {
+  ASSERT_EQ(a.epochs.size(), b.epochs.size());
+  for (std::size_t e = 0; e < a.epochs.size(); ++e) {
     SCOPED_TRACE(e);
-    expect_equal(a.history[e], b.history[e]);
+    expect_equal(a.epochs[e], b.epochs[e]);
   }
 }
 
@@ -227,14 +230,14 @@ TEST(Checkpoint, ComesBackToTheLastBit) {
       }
 }
 
-TEST(Checkpoint, AHistoryOfEarlierVersionsHasNoTrainingMetrics) {
-  auto epochs = checkpoint_of(4, 0, false, false).history;
-  const auto text = history_to_json(epochs);
+TEST(Checkpoint, EpochsOfEarlierVersionsHaveNoTrainingMetrics) {
+  auto epochs = checkpoint_of(4, 0, false, false).epochs;
+  const auto text = epochs_to_json(epochs);
   for (auto& epoch : epochs) epoch.train.reset();
-  const auto former = history_to_json(epochs);
+  const auto former = epochs_to_json(epochs);
   EXPECT_EQ(former.find("train"), std::string::npos);
   EXPECT_NE(text, former);
-  const auto read = history_from_json(former);
+  const auto read = epochs_from_json(former);
   ASSERT_EQ(read.size(), epochs.size());
   for (std::size_t e = 0; e < read.size(); ++e) expect_equal(read[e], epochs[e]);
 }
@@ -251,9 +254,10 @@ TEST(Checkpoint, FilesOfTheFirstVersionStillRead) {
   auto expected = checkpoint_of(2, 5, true, true);
   // Which they did not have.
   expected.state.confusion.clear();
-  expected.state.saved = {};
-  for (auto& epoch : expected.history) {
-    epoch.saved.reset();
+  expected.state.counters = {};
+  for (auto& epoch : expected.epochs) {
+    epoch.counters = {};
+    epoch.remarks.clear();
     for (auto* volumes : {&epoch.bytes, &epoch.steps})
       for (auto& [label, volume] : *volumes) volume.rounds = 0;
   }
@@ -389,7 +393,7 @@ TEST(Checkpoint, WhatItsTextSaysAndHDF5DoesNotIsRefused) {
                             H5Adelete(file.id(), name);
                             hdf5::write_text_attribute(file, name, "[[{");
                           }),
-                   name == std::string("history") ? "history" : "cannot be understood");
+                   name == std::string("history") ? "list of epochs" : "cannot be understood");
   expect_refused(edited(bytes, [](const auto& file) { hdf5::remove(file, "/features/mean"); }),
                  "features/mean has 0 columns, features/deviation 8");
   EXPECT_EQ(refusal(edited(bytes, [](const auto& file) { hdf5::remove(file, "/features"); })), "")

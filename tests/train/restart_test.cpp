@@ -75,7 +75,7 @@ void train_leg(const Communicator& ranks, const Training& training, const Layout
   std::int64_t resumed_step = 0;
   if (!from.empty()) {
     const auto checkpoint = checkpoint_from(ranks, from);
-    epochs = checkpoint.history;
+    epochs = checkpoint.epochs;
     resumed_step = checkpoint.state.cursor.step;
     trainer.restore(checkpoint.state);
   }

@@ -50,10 +50,6 @@ using InputMatrices = std::vector<std::vector<Matrix<float, Space>>>;
 template <class Space>
 class InputStoresOn {
  public:
-  /// How many of a minibatch's vertices must be fetched, where there is one table of all of them:
-  /// the first so many.
-  using RowsToFetch = std::function<std::int64_t(const MinibatchOn<Space>&)>;
-
   explicit InputStoresOn(FeatureStoreOn<Space> only) { features_.push_back(std::move(only)); }
   explicit InputStoresOn(std::vector<FeatureStoreOn<Space>> features,
                          std::unique_ptr<EmbeddingStoreOn<Space>> embeddings = nullptr,
@@ -74,10 +70,6 @@ class InputStoresOn {
   /// Of the widest rows.
   std::int64_t width() const;
 
-  /// Is there one table, of all vertices, whose rows are read where they lie as cheaply as a copy
-  /// of them (RowStoreOn::aggregate)?
-  bool all_near() const;
-
   /// Collective over the process column. The rows of the vertices of minibatches; not of edges.
   void fetch(const Space& space, std::span<const MinibatchOn<Space>> minibatches, InputMatrices<Space>& rows,
              std::string_view label) const;
@@ -85,14 +77,14 @@ class InputStoresOn {
   /// The same move by move (RowStoreOn); `minibatches` are not used after the call. `caches`: of
   /// each table of features, or null; none at all: without.
   void begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
-                    const RowsToFetch& rows_to_fetch, PendingInputOn<Space>& pending, std::string_view label,
+                    PendingInputOn<Space>& pending, std::string_view label,
                     std::span<RowCacheOn<Space>* const> caches = {}) const;
   /// Calls use(lists) with what table k would be asked for.
   template <class Use>
   void with_lists(const Space& space, std::size_t k, std::span<const MinibatchOn<Space>> minibatches,
                   const Use& use) const {
     std::vector<Array<Space, std::int64_t>> numbers;
-    with_lists(space, k, minibatches, {}, numbers, use);
+    with_lists(space, k, minibatches, numbers, use);
   }
   void advance(const Space& space, PendingInputOn<Space>& pending, FetchMove move,
                std::string_view label) const;
@@ -111,8 +103,7 @@ class InputStoresOn {
   /// Calls use(lists) with what table k is asked for; `numbers` is memory for it.
   template <class Use>
   void with_lists(const Space& space, std::size_t k, std::span<const MinibatchOn<Space>> minibatches,
-                  const RowsToFetch& rows_to_fetch, std::vector<Array<Space, std::int64_t>>& numbers,
-                  const Use& use) const;
+                  std::vector<Array<Space, std::int64_t>>& numbers, const Use& use) const;
 
   std::vector<FeatureStoreOn<Space>> features_;
   std::unique_ptr<EmbeddingStoreOn<Space>> embeddings_;
@@ -137,15 +128,9 @@ std::int64_t InputStoresOn<Space>::width() const {
 }
 
 template <class Space>
-bool InputStoresOn<Space>::all_near() const {
-  return tables() == 1 && table(0).held().all() && table(0).all_local() && table(0).rows_are_near();
-}
-
-template <class Space>
 template <class Use>
 void InputStoresOn<Space>::with_lists(const Space& space, std::size_t k,
                                       std::span<const MinibatchOn<Space>> minibatches,
-                                      const RowsToFetch& rows_to_fetch,
                                       std::vector<Array<Space, std::int64_t>>& numbers,
                                       const Use& use) const {
   const auto& held = table(k).held();
@@ -154,8 +139,7 @@ void InputStoresOn<Space>::with_lists(const Space& space, std::size_t k,
   for (std::size_t m = 0; m < minibatches.size(); ++m) {
     const auto& minibatch = minibatches[m];
     if (held.all()) {
-      lists.push_back(rows_to_fetch ? minibatch.vertices.first(rows_to_fetch(minibatch))
-                                    : minibatch.vertices);
+      lists.push_back(minibatch.vertices);
       continue;
     }
     numbers_of(space, held, minibatch.blocks[0].runs, minibatch.vertices, numbers[m]);
@@ -170,14 +154,13 @@ void InputStoresOn<Space>::fetch(const Space& space, std::span<const MinibatchOn
   rows.resize(tables());
   std::vector<Array<Space, std::int64_t>> numbers;
   for (std::size_t k = 0; k < tables(); ++k)
-    with_lists(space, k, minibatches, {}, numbers,
+    with_lists(space, k, minibatches, numbers,
                [&](IdLists lists) { table(k).fetch(space, lists, rows[k], label); });
 }
 
 template <class Space>
 void InputStoresOn<Space>::begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
-                                        const RowsToFetch& rows_to_fetch, PendingInputOn<Space>& pending,
-                                        std::string_view label,
+                                        PendingInputOn<Space>& pending, std::string_view label,
                                         std::span<RowCacheOn<Space>* const> caches) const {
   while (pending.fetches.size() < tables())
     pending.fetches.push_back(std::make_unique<PendingFetchOn<Space>>());
@@ -185,7 +168,7 @@ void InputStoresOn<Space>::begin_counts(const Space& space, std::span<const Mini
   for (std::size_t k = 0; k < tables(); ++k) {
     auto* const cache = k < caches.size() ? caches[k] : nullptr;
     with_lists(
-        space, k, minibatches, rows_to_fetch, k < features_.size() ? of_features : pending.embedded,
+        space, k, minibatches, k < features_.size() ? of_features : pending.embedded,
         [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label, cache); });
   }
   if (edges_) edges_->begin_counts(space, minibatches, pending.edges, label);

@@ -136,9 +136,6 @@ class RowStoreOn {
   /// How many rows of `lists` a fetch would have to ask other ranks for, or to find in a cache. Not
   /// collective. On a GPU the host waits once.
   std::int64_t count_remote(const Space& space, IdLists lists) const;
-  /// Is reading a row here as cheap as reading a copy of it? Not over the bus.
-  bool rows_are_near() const;
-
   /// Collective over the process column. rows[m](k, :) becomes row lists[m][k] of H; the ids of one
   /// list are distinct. A rank may pass no list. `rows` grows to the number of lists and does not
   /// shrink, so that matrices keep their memory.
@@ -172,12 +169,6 @@ class RowStoreOn {
 
   /// The same of entries in rows that my part owns. Not collective, and nothing is sent.
   void read_own(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows) const;
-
-  /// Y = B H[ids]: aggregation fused with the gather of the rows, where all_local(). `block` has a
-  /// column for each of `ids`; y becomes [block.rows, f]. The bits are those of fetching the rows
-  /// first. Not collective.
-  void aggregate(const Space& space, const BlockView<Space>& block, std::span<const std::int64_t> ids,
-                 Matrix<float, Space>& y) const;
 
  protected:
   Matrix<float, Space>& rows_to_change();

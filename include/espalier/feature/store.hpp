@@ -23,7 +23,6 @@ class FeatureStoreOn : private RowStoreOn<Space> {
   using Rows::Rows;
 
   using Rows::advance;
-  using Rows::aggregate;
   using Rows::all_local;
   using Rows::begin_counts;
   using Rows::begin_fetch;
@@ -34,7 +33,6 @@ class FeatureStoreOn : private RowStoreOn<Space> {
   using Rows::held;
   using Rows::hold;
   using Rows::ownership;
-  using Rows::rows_are_near;
   using Rows::width;
 
   /// What may be read, as of any store.

@@ -99,6 +99,8 @@ bool text_attribute_is_sound(const Handle& object, const char* name);
 /// A scalar number or truth value (h5py writes an enum) of any width; false when it is absent
 /// or neither.
 bool read_integer_attribute(const Handle& object, const char* name, std::int64_t& value);
+/// Names of the attributes of a file or dataset, ascending.
+std::vector<std::string> attribute_names(const Handle& object);
 /// What an attribute is, in words: "absent", "the text "1"", "2 values". For a message that wanted
 /// something else.
 std::string describe_attribute(const Handle& object, const char* name);

@@ -27,14 +27,6 @@ ESPALIER_HD inline T inverse_deviation_of(double variance) {
   return static_cast<T>(1.0 / std::sqrt(variance + kNormalizationEpsilon));
 }
 
-/// A running statistic after a step.
-template <class T>
-ESPALIER_HD inline T moved_statistic(T running, T of_step) {
-  constexpr double kMomentum = 0.1;
-  return static_cast<T>((1 - kMomentum) * static_cast<double>(running) +
-                        kMomentum * static_cast<double>(of_step));
-}
-
 /// Z [rows, f] becomes x^; output becomes y [rows, f]; inverse_deviation, mean and
 /// unbiased_variance [1, f] of the minibatch.
 template <class T>
@@ -63,11 +55,5 @@ void batch_norm_evaluate(const Cpu&, const Matrix<T>& mean, const Matrix<T>& var
 template <class T>
 void batch_norm_evaluate(const Cuda&, const Matrix<T, Cuda>& mean, const Matrix<T, Cuda>& variance,
                          const Matrix<T, Cuda>& scale, const Matrix<T, Cuda>& shift, Matrix<T, Cuda>& z);
-
-/// running = 0.9 running + 0.1 of_step, both of one shape: the mean, or the variance, of one layer.
-template <class T>
-void update_running_statistic(const Cpu&, const Matrix<T>& of_step, Matrix<T>& running);
-template <class T>
-void update_running_statistic(const Cuda&, const Matrix<T, Cuda>& of_step, Matrix<T, Cuda>& running);
 
 }  // namespace espalier

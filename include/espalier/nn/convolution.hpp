@@ -28,7 +28,6 @@ using ConstViewOn = ConstMatrixView<T, std::type_identity_t<Space>>;
 enum class ProductOrder {
   kAggregateFirst,
   kMultiplyFirst,
-  kAggregated,  ///< B X is there already: forward only multiplies
 };
 
 /// The cheaper order of a training step, forward and backward, by counting multiply-adds; a

@@ -82,9 +82,8 @@ struct LayerCosts {
   /// Numbers (4 bytes each) of each array: from forward to backward, Z not counted; to work in
   /// during an evaluation; during the backward pass.
   std::vector<double> kept = {}, scratch = {}, backward_scratch = {};
-  bool aggregates_input = false;  ///< Layer::aggregates_input
-  bool transposes = false;        ///< does backward transpose the block?
-  bool keeps_positions = false;   ///< and ask where its entries were?
+  bool transposes = false;       ///< does backward transpose the block?
+  bool keeps_positions = false;  ///< and ask where its entries were?
 };
 
 /// What the rest of the program must know of a kind of layer.
@@ -125,12 +124,6 @@ struct LayerScratch {
   Matrix<T, Space> input;  ///< of several types, by their linear maps
 };
 
-/// What a layer is given of X.
-enum class InputForm {
-  kRows,        ///< all rows
-  kAggregated,  ///< its first rows, the destinations; B X is in aggregate() already
-};
-
 template <class T, class Space = Cpu>
 class Layer {
  public:
@@ -139,9 +132,8 @@ class Layer {
   virtual ~Layer() = default;
 
   /// Z, resized; keeps what backward reads. `attention` names the mask of attention weights.
-  virtual void forward(const Space&, const BlockView<Space>& block, InputForm form,
-                       ConstMatrixView<T, Space> x, Tensors weights, const RandomStream& attention,
-                       Matrix<T, Space>& z) = 0;
+  virtual void forward(const Space&, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+                       Tensors weights, const RandomStream& attention, Matrix<T, Space>& z) = 0;
 
   /// Overwrites the gradients of the tensors, but for the bias, which is the sum of dZ over its
   /// rows and the network's to add up, where dZ is made; and, unless `dx` is null, of X (resized to
@@ -154,13 +146,6 @@ class Layer {
   /// rows of a graph a block has.
   virtual void evaluate(const Space&, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
                         Tensors weights, LayerScratch<T, Space>& scratch, Matrix<T, Space>& z) const = 0;
-
-  /// Does forward begin with B X, the block times the input as it is? Then a caller may form that
-  /// product itself, in aggregate(), and call forward with InputForm::kAggregated. A function of
-  /// the shapes only.
-  virtual bool aggregates_input(const BlockView<Space>&) const { return false; }
-  /// Room for B X [rows, in]; null where no block is ever multiplied by the input as it is.
-  virtual Matrix<T, Space>* aggregate() { return nullptr; }
 };
 
 }  // namespace espalier

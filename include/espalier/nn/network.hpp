@@ -36,7 +36,6 @@
 #include "espalier/nn/layer.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/nn/parameter.hpp"
-#include "espalier/sample/prune.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
@@ -72,18 +71,26 @@ struct InputGradients {
   }
 };
 
-/// Rows of H[1] .. H[L-1] that are not computed but come from history, of a minibatch that was
-/// pruned (sample/prune.hpp): then blocks are its blocks, and the input has a row for each of its
-/// input vertices.
+/// The rows of H[l] that layer l + 1 reads where layer l computes some of them only. Arrays of
+/// the space.
 template <class T, class Space = Cpu>
-struct HistoryRows {
-  std::span<const PrunedLayer> layers;       ///< [L] of H[l]
-  std::span<const Matrix<T, Space>> cached;  ///< [L] H[l] of layers[l].cached, before dropout; that
-                                             ///< of 0 is not read
-  /// [L-1] of layer l at l-1, by position in F[l]: rows of N[l] that were computed by a
-  /// draw; or empty
-  std::span<const Array<Space, std::uint8_t>> recomputed = {};
-  double weight = 1;  ///< what gradients of those rows are multiplied by before they go on
+struct JoinedLayer {
+  std::span<const std::int64_t> place;      ///< [rows] k >= 0 is row k of those that are computed,
+                                            ///< ~j is row j of `given`: as gather_rows
+                                            ///< (dense/gather.hpp) takes it
+  std::span<const std::int64_t> computed;   ///< [computed rows] which of the joined rows each is
+  const Matrix<T, Space>* given = nullptr;  ///< before dropout
+  /// [computed rows] where each has its flag in `drawn`, whose flags are not 0 for rows that are
+  /// computed by a draw; null: none is.
+  std::span<const std::int64_t> positions = {};
+  const std::uint8_t* drawn = nullptr;
+};
+
+/// Of a minibatch whose blocks read such rows.
+template <class T, class Space = Cpu>
+struct JoinedRows {
+  std::vector<JoinedLayer<T, Space>> layers;  ///< [L] of H[l]; that of 0 is not read
+  double weight = 1;  ///< what gradients of drawn rows are multiplied by before they go on
 };
 
 template <class T, class Space>
@@ -115,33 +122,25 @@ class Network {
   /// logits of them.
   int stages() const { return static_cast<int>(shapes_.size()); }
 
-  /// Does layer 1 begin with B[1] X, the block times the input as it is? Then a caller may form
-  /// that product itself, while it gathers rows, and hand over InputForm::kAggregated. A function
-  /// of the shapes only.
-  bool aggregates_input(const BlockView<Space>& first_block) const;
-  /// Room for B[1] X [blocks[0].rows, inputs]; only where aggregates_input says so.
-  Matrix<T, Space>& input_aggregate() { return *layers_[0].layer->aggregate(); }
-
   /// The training forward pass. blocks[0] belongs to layer 1 (input side), blocks[L-1] to the
   /// seeds; blocks[l].columns == blocks[l-1].rows; the rows of blocks[0].columns vertices. Returns
   /// logits [blocks[L-1].rows, classes], valid until the next forward.
-  /// With `history` blocks[l] has a column for each of the rows that layers[l] joins, some of
-  /// which are read from there; dropout is that of the joined rows. Not with batch normalisation or
+  /// With `joined` blocks[l] has a column for each of the rows that layers[l] joins, some of which
+  /// are given; dropout is that of the joined rows. Not with batch normalisation or
   /// jumping knowledge. It must stay until backward is done.
   const Matrix<T, Space>& forward(const Space&, std::span<const BlockView<Space>> blocks,
                                   const InputRows<T, Space>& input, const Pass& pass,
-                                  InputForm form = InputForm::kRows,
-                                  const HistoryRows<T, Space>* history = nullptr);
+                                  const JoinedRows<T, Space>* joined = nullptr);
 
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the
   /// order of parameters(), overwritten. Everything else must be as in the forward pass just
   /// before: it reads the activations that pass has kept.
-  /// `dinput` become the derivatives by X, whichever form the input had.
+  /// `dinput` become the derivatives by X.
   void backward(const Space&, std::span<const BlockView<Space>> blocks, const InputRows<T, Space>& input,
                 const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients,
                 const InputGradients<T, Space>& dinput = {});
 
-  /// Of the forward pass with history just before: H[l] of layers[l].computed as it is before
+  /// Of the forward pass with joined rows just before: H[l] of those computed as it is before
   /// dropout, and, when backward is done, the derivatives by H[l] of all rows that layers[l] joins.
   const Matrix<T, Space>& computed_rows(int layer) { return output_of(layer); }
   const Matrix<T, Space>& needed_gradients(int layer) { return kept_of(layer).joined_gradient; }
@@ -189,7 +188,7 @@ class Network {
     M inverse_deviation;        ///< 1 / sqrt(variance + eps): [1, out] for batch, [rows, 1] for
                                 ///< layer normalisation
     M output;                   ///< H[l], if the layer normalises
-    M joined, joined_gradient;  ///< with history, what the next layer reads, after dropout
+    M joined, joined_gradient;  ///< where rows are joined, what the next layer reads, after dropout
   };
 
   void add_parameter(const Space&, std::uint64_t seed, int layer, const std::string& name,
@@ -212,8 +211,8 @@ class Network {
   void follow(const Space&, int layer, const Pass& pass);
   void join(const Space&, int layer, const Pass& pass);
   void backward_of_join(const Space&, int layer, const Pass& pass);
-  /// Of what follows a layer: with history dropout comes when rows are joined.
-  double dropout_after() const { return history_ != nullptr ? 0 : shape_.dropout; }
+  /// Of what follows a layer: dropout comes when rows are joined.
+  double dropout_after() const { return joined_ != nullptr ? 0 : shape_.dropout; }
   void jump(const Space&);
   void backward_of_jump(const Space&, const M& dlogits, std::vector<M>& gradients);
   void add_gradient_of_jump(const Space&, int layer, M& gradient) const;
@@ -233,9 +232,9 @@ class Network {
   std::shared_ptr<const TypedInput<T, Space>> typed_input_;  ///< of a graph of several types
   /// Of several types, by their linear maps.
   M projected_, dprojected_;
-  const HistoryRows<T, Space>* history_ = nullptr;  ///< of the forward pass just before
-  M dropped_input_;                                 ///< H[0] when input_dropout > 0
-  M gradient_, next_gradient_;                      ///< dH on its way back
+  const JoinedRows<T, Space>* joined_ = nullptr;  ///< of the forward pass just before
+  M dropped_input_;                               ///< H[0] when input_dropout > 0
+  M gradient_, next_gradient_;                    ///< dH on its way back
   M jumped_, jumped_gradient_, logits_;
   Array<Space, std::int32_t> winners_;  ///< of jumping knowledge by the largest
   LayerScratch<T, Space> scratch_;

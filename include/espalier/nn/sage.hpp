@@ -26,8 +26,7 @@ struct SageTensors {
 };
 
 /// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which
-/// backward reads, else X W_neighbour; it holds B X already with ProductOrder::kAggregated, where
-/// X_d is all that is read of X.
+/// backward reads, else X W_neighbour.
 template <class T, class Space>
 void sage_forward(const Space&, const BlockViewOn<Space>& block, ProductOrder order, ConstViewOn<Space, T> x,
                   SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,

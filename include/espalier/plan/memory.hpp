@@ -47,7 +47,7 @@ struct KeptRows {
 };
 
 /// Of a rank of so many: rows that history holds, and that steps have written which it does not
-/// hold yet (feature/history_cache.hpp), as many as training will ever have at once. How many rows
+/// hold yet (history/history_cache.hpp), as many as training will ever have at once. How many rows
 /// a minibatch has is known from sampler.* and the mean degree alone, rather too many than too few:
 /// no sample is drawn. 0 where none can be read.
 KeptRows history_bytes(const GraphInfo& graph, const Config& config, std::int64_t ranks);

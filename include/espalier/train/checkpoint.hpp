@@ -6,14 +6,15 @@
 //                         program's version), epoch, step, ranks, seed, optimizer_steps,
 //                         best_epoch, best_metric, evaluations_without_gain, test_accuracy,
 //                         test_macro_f1, test_vertices (with a best epoch), sample_digest,
-//                         batches, sampled_edges, input_rows (of the epoch under way), config
-//                         (TOML), history and graph (JSON)
+//                         batches, sampled_edges, input_rows and what parts of a step count
+//                         (of the epoch under way), config (TOML), history (the epochs before) and
+//                         graph (JSON)
 //     /weights/NAME       float32 [rows, columns]: parameters as they are; /statistics/LAYER.mean
 //                         and LAYER.variance of batch normalisation (numbers from 0 in files of
 //                         earlier versions)
 //     /best/...           the same of the best epoch, once one was evaluated
 //     /optimizer/NAME     the state of the optimiser
-//     /history/...        with history.kind: uint32, as TrainingHistoryOn::state says
+//     /history/...        of parts of a step, as they say
 //     /features/mean, /features/deviation   float64 [1, columns], with
 //                         graph.feature_norm = "standard"
 //     /losses             float64 [batches done], of the epoch under way
@@ -36,8 +37,8 @@ namespace espalier {
 
 struct Checkpoint {
   TrainingState state;
-  std::vector<EpochReport> history;  ///< the epochs before the cursor's
-  std::string config;                ///< the resolved config of the run, TOML
+  std::vector<EpochReport> epochs;  ///< those before the cursor's
+  std::string config;               ///< the resolved config of the run, TOML
   std::int64_t seed = 0;
   int ranks = 1;
   GraphInfo graph;  ///< its numbers and the digests of its data sets, as far as they were known

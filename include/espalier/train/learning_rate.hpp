@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <string>
 
+#include "espalier/base/config.hpp"
+
 namespace espalier {
 
 struct LearningRateSchedule {
@@ -25,5 +27,8 @@ struct LearningRateSchedule {
 
 /// The rate of `epoch`, which counts from 0. Throws UserError (usage) for an unknown kind.
 double learning_rate(const LearningRateSchedule& schedule, std::int64_t epoch);
+
+/// The rate of an epoch, which counts from 1, of what begins with `base`, by train.lr_*.
+double rate_of_epoch(const TrainConfig& train, double base, std::int64_t epoch);
 
 }  // namespace espalier

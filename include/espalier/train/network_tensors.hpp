@@ -10,7 +10,7 @@
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/feature/embedding_store.hpp"
+#include "espalier/feature/input_stores.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/train/weights_file.hpp"
 
@@ -71,11 +71,12 @@ std::uint64_t weights_digest(const Space& space, const Network<float, Space>& ne
   return digest;
 }
 
-/// Collective. The same of a network with embeddings, or without (null).
+/// Collective. The same with the rows of its input that are learnt, if any.
 template <class Space>
 std::uint64_t weights_digest(const Space& space, const Network<float, Space>& network,
-                             const EmbeddingStoreOn<Space>* embeddings) {
+                             const InputStoresOn<Space>& input) {
   const auto digest = weights_digest(space, network);
+  const auto* const embeddings = input.embeddings();
   return embeddings == nullptr ? digest : (digest ^ embeddings->digest(space)) * 0x100000001b3u;
 }
 

@@ -14,12 +14,11 @@
 #include <vector>
 
 #include "espalier/base/timer.hpp"
+#include "espalier/comm/counters.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluation.hpp"
-#include "espalier/train/history_audit.hpp"
-#include "espalier/train/history_counts.hpp"
 
 namespace espalier {
 
@@ -50,18 +49,22 @@ struct Dealing {
   }
 };
 
-/// Rows of features that other ranks own, over all ranks.
-struct FeatureCacheCounts {
-  std::int64_t needed = 0;         ///< of minibatches' input rows
-  std::int64_t served = 0;         ///< those of them that a cache had: they were not sent
-  std::int64_t bytes = 0;          ///< that the caches took at the end of the epoch, the
-                                   ///< most of a rank
-  std::int64_t history_bytes = 0;  ///< the same of history
+/// What a part of a step says of an epoch beside its counters: a key of a group of report.json, and
+/// its value, as JSON.
+struct Remark {
+  std::string group, name, json;
 };
 
 /// Collective. From what one rank has: sampled edges, input rows, those of them that it fetched.
 Dealing dealing_of(const Communicator& comm, std::int64_t edges, std::int64_t input_rows,
                    std::int64_t remote_rows);
+
+struct EpochReport;
+
+/// The sum of a counter over the epochs that have its group; nothing where none has, or one of them
+/// does not know it.
+std::optional<std::int64_t> total(std::span<const EpochReport> epochs, std::string_view group,
+                                  std::string_view name);
 
 struct EpochReport {
   std::int64_t epoch = 0;
@@ -71,16 +74,14 @@ struct EpochReport {
   std::optional<Metrics> train, valid;  ///< where the epoch was evaluated; valid: unless that
                                         ///< split is empty
   SampleCounts counts;
-  std::optional<HistoryCounts> history;             ///< of training with history
-  std::vector<HeldHistory> held;                    ///< and what its caches held at the end
-  std::optional<FeatureCacheCounts> feature_cache;  ///< with history.memory, as bytes
-  std::optional<SavedBytes> saved;                  ///< with either, of the whole epoch
-  std::optional<Dealing> dealing;                   ///< of training on several ranks, as
-                                                    ///< seconds and bytes
-  std::map<std::string, StageSeconds> seconds;      ///< "total" and the stages
-  std::map<std::string, StageVolume> bytes;         ///< the stages that communicate
-  std::map<std::string, StageVolume> steps;         ///< the same by label, where a stage has steps:
-                                                    ///< "sample/rows"
+  Counters counters = {};                       ///< of the parts of a step, of the whole epoch
+  std::vector<Remark> remarks = {};             ///< and what they say beside
+  std::optional<Dealing> dealing;               ///< of training on several ranks, as
+                                                ///< seconds and bytes
+  std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages
+  std::map<std::string, StageVolume> bytes;     ///< the stages that communicate
+  std::map<std::string, StageVolume> steps;     ///< the same by label, where a stage has steps:
+                                                ///< "sample/rows"
 };
 
 /// Collective. Fills seconds and bytes of `report` from this rank's timers and ledger.
@@ -126,8 +127,8 @@ std::string to_json(const RunReport& report);
 
 /// Epochs as JSON text with all that reports are made of, and back, exactly. Throws
 /// UserError(kInput) for another text.
-std::string history_to_json(std::span<const EpochReport> epochs);
-std::vector<EpochReport> history_from_json(const std::string& text);
+std::string epochs_to_json(std::span<const EpochReport> epochs);
+std::vector<EpochReport> epochs_from_json(const std::string& text);
 
 /// One line of metrics.csv per epoch, and the line of names above them. `metrics`: the task's.
 std::string metrics_header(const EpochReport& report, std::span<const MetricKind> metrics);
@@ -138,12 +139,6 @@ std::string stage_table(const std::vector<EpochReport>& epochs);
 
 /// One line of how the work was dealt, over epochs; empty where there is one rank.
 std::string dealing_line(const std::vector<EpochReport>& epochs);
-
-/// What history spared; and, audited, what it held after the last epoch. Empty without.
-std::string history_lines(const std::vector<EpochReport>& epochs);
-
-/// What history and kept rows saved between ranks; empty where nothing was.
-std::string saved_line(const std::vector<EpochReport>& epochs);
 
 /// A table stage or step | messages | bytes | per rank | max rank | predicted | counted /
 /// predicted, over epochs.

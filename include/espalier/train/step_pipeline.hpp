@@ -8,22 +8,19 @@
 //
 //     while step t computes    rows of t + 1 .. t + k - 1, ids of t + k, counts of t + k + 1
 //
-// Rows of features that others own are kept as history.memory says (feature/input_caches.hpp): what
-// history takes of it is counted when a step begins, and features have the rest.
-//
-// Which exchanges are begun when depends on the plan only, so their order is the same on every
-// rank. What is computed from what does not depend on k.
+// The parts of a step (step_part.hpp) have a word in what its minibatches are before their rows are
+// asked for. Which exchanges are begun when depends on the plan only, so their order is the same on
+// every rank. What is computed from what does not depend on k.
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "espalier/base/stage_clock.hpp"
-#include "espalier/feature/input_caches.hpp"
-#include "espalier/train/training_history.hpp"
+#include "espalier/train/step_part.hpp"
 #include "espalier/train/training_job.hpp"
 #include "espalier/train/training_state.hpp"
 
@@ -32,14 +29,9 @@ namespace espalier {
 /// The minibatches of a step that this rank keeps, and how many of their input rows are others'.
 template <class Space>
 struct TrainingStepOn {
+  std::int64_t number = 0;  ///< of the job, from 0
   std::vector<MinibatchOn<Space>> minibatches;
-  std::int64_t remote_rows = 0, cached_rows = 0;  ///< asked of others; kept copies of theirs
-  SavedBytes saved = {};                          ///< but for what history moved
-  /// Which embeddings each minibatch reads; of all vertices: empty.
-  std::vector<Array<Space, std::int64_t>> embedded = {};
-  /// With history: what the minibatches were, and what they read from it. Empty where it does
-  /// not work yet.
-  PrunedStepOn<Space> pruned = {};
+  std::int64_t remote_rows = 0;
 };
 
 /// The batches of an epoch, from 1, of a job.
@@ -49,12 +41,9 @@ EpochPlan plan_of_epoch(const TrainingJobOn<Space>& job, std::int64_t epoch);
 template <class Space>
 class StepPipelineOn {
  public:
-  using RowsToFetch = typename InputStoresOn<Space>::RowsToFetch;
-
   /// Everything must outlive it.
-  /// `history`: null without.
-  StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job, RowsToFetch rows_to_fetch,
-                 TrainingHistoryOn<Space>* history, StageClock<Space>& clock);
+  StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job, const StepPartsOn<Space>& parts,
+                 StageClock<Space>& clock);
 
   /// Begins the epoch of `start`, at its step, or goes on with what was begun of it. What that
   /// moved is booked now: the ledger of an epoch has all of its own.
@@ -65,10 +54,6 @@ class StepPipelineOn {
   /// Collective. The next step of the epoch, whose rows it waits for. Then begins what follows. The
   /// step's blocks point to what is in `edges`.
   TrainingStepOn<Space> next(InputMatrices<Space>& rows, EdgesOn<Space>& edges);
-
-  /// Are rows of features kept? Bytes that they take on this rank.
-  bool caches() const { return !caches_.empty(); }
-  std::int64_t cached_bytes() const { return caches_.bytes(); }
 
   /// Gives what is under way an opportunity to move.
   void progress();
@@ -81,16 +66,18 @@ class StepPipelineOn {
   void leave();
 
  private:
+  using Part = StepPartOn<Space>;
+  using Upcoming = UpcomingStepOn<Space>;
+
   /// The batches of an epoch and the sampler that draws them.
   struct Epoch {
     EpochPlan plan;
     EpochSamplerOn<Space> sampler;
-    std::int64_t foreseen = 0;  ///< batches below were told to the caches
     Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead);
   };
   struct BegunStep {
     const Epoch* epoch;
-    TrainingStepOn<Space> step;
+    Upcoming step;
     PendingInputOn<Space> pending;
   };
 
@@ -99,19 +86,16 @@ class StepPipelineOn {
   std::unique_ptr<Epoch> open(const Cursor& start);
   Epoch* epoch_of_next_step();
   bool begin_step();
-  void take_sampled(Epoch& epoch, TrainingStepOn<Space>& step);
-  void draw_needed(Epoch& epoch, std::int64_t number, TrainingStepOn<Space>& step);
-  SavedBytes saved_by(const PrunedStepOn<Space>& pruned, const PendingInputOn<Space>& pending) const;
+  Part* drawer_of(std::int64_t step) const;
+  void take_sampled(Epoch& epoch, Upcoming& step);
+  void draw_by(Part& part, Epoch& epoch, Upcoming& step);
   void sample_ahead(Epoch& epoch);
-  void foresee(Epoch& epoch);
   void look_ahead();
   std::int64_t depth() const;
 
   Space space_;
   const TrainingJobOn<Space>& job_;
-  RowsToFetch rows_to_fetch_;
-  TrainingHistoryOn<Space>* history_;
-  InputCachesOn<Space> caches_;
+  const StepPartsOn<Space>& parts_;
   StageClock<Space>& clock_;
   std::optional<SampleAhead> ahead_;  ///< with a sampling grid of its own
   /// The next one when something of it was begun.
@@ -120,7 +104,7 @@ class StepPipelineOn {
   std::int64_t next_step_ = 0;
   bool begins_next_epoch_ = false;           ///< is that the next one?
   Traffic of_next_epoch_;                    ///< what was booked for it
-  SampleCounts drawn_;                       ///< by history, of steps that next() returned
+  SampleCounts drawn_;                       ///< by parts, of steps that next() returned
   std::deque<BegunStep> begun_;              ///< in order
   std::vector<PendingInputOn<Space>> idle_;  ///< their memory is kept
 };

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/gradient_reduction.hpp"
+#include "espalier/train/network_tensors.hpp"
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/report.hpp"
 #include "espalier/train/step_pipeline.hpp"
@@ -30,10 +32,6 @@
 #include "espalier/train/training_state.hpp"
 
 namespace espalier {
-
-/// Rows of H[1], H[2], .. over the whole graph, of those layers that are asked for.
-template <class Space>
-using HiddenRowsOn = std::vector<std::optional<KeptRowsOn<Space>>>;
 
 /// What happens between two steps.
 enum class Next { kGoOn, kSave, kSaveAndStop };
@@ -73,55 +71,48 @@ class TrainerOn {
 
   /// Collective. Goes on from here instead of from the beginning; reads the tensors of the state.
   /// Throws UserError(kInput), on every rank, when the state is not one of this network and
-  /// optimiser, or cannot be read.
-  /// False where training goes on with history and the state has none that fits: it begins empty.
-  bool restore(const TrainingState& state);
+  /// optimiser, or cannot be read. What parts of a step missed there, and go on without, in words.
+  std::vector<std::string> restore(const TrainingState& state);
 
   /// Collective. Trains all epochs that are left (or stops early), leaves the best weights in
   /// network(). Throws UserError(kUsage) when the loss is no longer finite.
   TrainingResult train(const TrainingProgress& progress);
 
   Network<float, Space>& network() { return network_; }
-  /// "weights/embedding.TYPE", as they are; read from where they lie.
-  std::vector<StateTensor> embeddings() const;
+  /// Rows that ranks have apart and that belong to the weights, as they are; read from where they
+  /// lie.
+  std::vector<StateTensor> rows_of_weights();
+  /// Collective. FNV-1a over the bits of all parameters in order, and of rows that are learnt.
+  std::uint64_t weights_digest() const { return espalier::weights_digest(space_, network_, job_.input); }
   const StageTimers& timers() const { return timers_; }
-  /// Collective. FNV-1a over the bits of all parameters in order, and of embeddings.
-  std::uint64_t weights_digest() const;
 
  private:
+  using Place = TensorPlaceOn<Space>;
+
   bool train_epoch(const TrainingProgress& progress, EpochReport& report);
   bool goes_on(const TrainingProgress& progress, std::int64_t steps, bool within_epoch);
   bool done() const;
   void take_up_losses(const EpochPlan& plan);
   TrainingState state(bool within_epoch);
   SampleCounts counts_of_done();
-  HistoryCounts history_of_done();
-  SavedBytes saved_of_done();
-  FeatureCacheCounts feature_cache_of_done() const;
+  Counters counters_of_done();
   std::vector<double> losses_of_done(const EpochPlan& plan);
   void train_step(const EpochPlan& plan, std::int64_t step, const TrainingStepOn<Space>& work);
-  void update_embeddings(const TrainingStepOn<Space>& work, double learning_rate);
   void note_work(const TrainingStepOn<Space>& step);
-  bool gathers_by_itself(const MinibatchOn<Space>& minibatch) const;
   void run_minibatch(const TrainingStepOn<Space>& work, std::size_t number, const EpochPlan& plan,
                      double scale, std::int64_t batches);
   bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
-  HiddenRowsOn<Space> hidden_to_audit() const;
-  std::vector<HeldHistory> audit(HiddenRowsOn<Space>& hidden);
+  std::optional<Evaluation> evaluate(const TrainingProgress& progress, EpochReport& report);
+  void judge(const Evaluation& evaluation, EpochReport& report);
   void save_unevaluated(const TrainingProgress& progress, const EpochReport& report);
-  /// The trained tensors of the network, and the optimiser's, with their names in a checkpoint.
-  struct TensorPlace {
-    std::string name;
-    Matrix<float, Space>* tensor;
-    std::string former_name = {};  ///< in checkpoints of earlier versions, where it was another
-  };
-  std::vector<TensorPlace> weights_and_statistics();
-  std::vector<TensorPlace> optimizer_state();
+  std::int64_t next_step() const;
+  /// The trained tensors, and the optimiser's, with their names in a checkpoint.
+  std::vector<Place> weights();
+  std::vector<Place> other_tensors();
   RowRange rows_to_save(std::int64_t rows) const;
-  StateTensor state_of(const TensorPlace& place) const;
-  StateTensor state_of_best(const TensorPlace& place, std::size_t k) const;
-  void restore_tensors(const TrainingState& state);
-  bool restore_history(const TrainingState& state);
+  StateTensor state_of(const Place& place) const;
+  StateTensor state_of_best(const Place& place, std::size_t k) const;
+  void restore_tensors(const TrainingState& state, std::vector<std::string>& missing);
   void keep_best();
   std::vector<std::int64_t> whole_confusion(std::string_view label) const;
   void restore_best();
@@ -132,34 +123,29 @@ class TrainerOn {
   Network<float, Space> network_;
   Optimizer<float, Space> optimizer_;
   GradientReductionOn<Space> reduction_;
-  GradientReductionOn<Space> statistics_;
-  std::vector<Matrix<float, Space>> gradients_, mean_statistics_;
+  StepPartsOn<Space> parts_;
+  std::vector<Matrix<float, Space>> gradients_;
   /// By the logits of the minibatch under way.
   Matrix<float, Space> loss_gradient_;
-  std::unique_ptr<TrainingHistoryOn<Space>> history_;  ///< or null
-  HistoryCounts history_counts_;                       ///< of this run in the epoch: mine
-  SavedBytes saved_;                                   ///< the same, but for what history moved
   EdgesOn<Space> edges_;
-  InputMatrices<Space> inputs_;                            ///< of the step that computes
-  std::vector<Matrix<float, Space>> embedding_gradients_;  ///< of its minibatches
+  InputMatrices<Space> inputs_;  ///< of the step that computes
   /// Of this run in the epoch: mine.
-  std::int64_t edges_done_ = 0, rows_done_ = 0, remote_rows_done_ = 0, cached_rows_done_ = 0;
+  std::int64_t edges_done_ = 0, rows_done_ = 0, remote_rows_done_ = 0;
   Array<Space, double> losses_;  ///< of this rank's minibatches of the epoch, sums
                                  ///< over seeds
   std::size_t losses_count_ = 0;
   Array<Space, int> diverged_;           ///< [1] was a gradient not finite?
-  std::vector<Buffer<float>> best_;      ///< of weights_and_statistics(), the rows that this rank
-                                         ///< saves, host memory
-  Buffer<float> best_embeddings_;        ///< the same of embeddings
+  std::vector<Buffer<float>> best_;      ///< of weights(), the rows that this rank saves,
+                                         ///< host memory
   std::vector<std::int64_t> confusion_;  ///< this rank's share, with the best weights
   std::int64_t evaluations_without_gain_ = 0;
   double best_metric_ = -1;
   Cursor cursor_;
-  std::vector<double> restored_losses_;  ///< of the batches of the cursor's epoch that another
-                                         ///< run has done
-  SampleCounts restored_counts_;         ///< the same
-  HistoryCounts restored_history_;
-  SavedBytes restored_saved_;
+  /// Of the cursor's epoch, what another run has done: losses of its batches, what was sampled and
+  /// counted for them.
+  std::vector<double> restored_losses_;
+  SampleCounts restored_counts_;
+  std::map<std::string, std::int64_t> restored_counters_;
   TrainingResult result_;
   StageTimers timers_;
   StageClock<Space> clock_;

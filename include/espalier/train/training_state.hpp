@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,7 +15,6 @@
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluation.hpp"
-#include "espalier/train/history_counts.hpp"
 
 namespace espalier {
 
@@ -28,7 +28,7 @@ struct Cursor {
 struct TrainingState {
   Cursor cursor;
   /// weights/ and statistics/ (of batch normalisation), the same with best/ before it once an epoch
-  /// was evaluated, optimizer/; of embeddings and of history what they say.
+  /// was evaluated, optimizer/; of parts of a step what they say.
   std::vector<StateTensor> tensors;
   std::int64_t optimizer_steps = 0;
 
@@ -41,8 +41,7 @@ struct TrainingState {
   /// sampled for them.
   std::vector<double> losses;
   SampleCounts counts;
-  HistoryCounts history;  ///< zeros without history
-  SavedBytes saved;       ///< zeros without history and history.memory
+  std::map<std::string, std::int64_t> counters = {};  ///< Counters::sums of the parts of steps
 };
 
 }  // namespace espalier

@@ -1,0 +1,62 @@
+// The part of a step that keeps an exponential average of the weights (train.average_weights),
+// which evaluations judge and the best epoch keeps (Polyak and Juditsky 1992; as networks use it,
+// Tarvainen and Valpola 2017). After step t, from 0:
+//
+//     average = d average + (1 - d) weights       d = min(decay, (1 + t) / (10 + t))
+//
+// Early in training the average forgets faster, as weights change faster then. Running statistics,
+// and rows that are learnt, are those of the moment.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "espalier/base/arrays.hpp"
+#include "espalier/dense/blend.hpp"
+#include "espalier/train/step_part.hpp"
+
+namespace espalier {
+
+template <class Space>
+class AverageWeightsOn final : public StepPartOn<Space> {
+ public:
+  AverageWeightsOn(const Space& space, double decay, const Network<float, Space>& network) : decay_(decay) {
+    for (const auto& parameter : network.parameters()) {
+      auto& average = averages_.emplace_back(parameter.value.rows, parameter.value.columns);
+      copy_within(space, parameter.value.data.data(), std::ssize(parameter.value.data), average.data.data());
+    }
+  }
+
+  void end(const Space&, std::int64_t number) override { step_ = static_cast<double>(number); }
+  void update(const Space& space, std::int64_t, Network<float, Space>& network) override {
+    const double decay = std::min(decay_, (1 + step_) / (10 + step_));
+    for (std::size_t k = 0; k < averages_.size(); ++k)
+      blend(space, 1 - decay, network.parameters()[k].value, averages_[k]);
+  }
+
+  void before_evaluation(const Space&, Network<float, Space>& network) override { exchange(network); }
+  void after_evaluation(const Space&, Network<float, Space>& network) override { exchange(network); }
+
+  std::vector<TensorPlaceOn<Space>> tensors(Network<float, Space>& network) override {
+    std::vector<TensorPlaceOn<Space>> all;
+    for (std::size_t k = 0; k < averages_.size(); ++k)
+      all.push_back({"average/" + network.parameters()[k].name, &averages_[k], false});
+    return all;
+  }
+
+ private:
+  void exchange(Network<float, Space>& network) {
+    for (std::size_t k = 0; k < averages_.size(); ++k) std::swap(averages_[k], network.parameters()[k].value);
+  }
+
+  double decay_, step_ = 0;  // of the job
+  std::vector<Matrix<float, Space>> averages_;
+};
+
+template <class Space>
+std::unique_ptr<StepPartOn<Space>> make_average_weights(const PartsOfJob<Space>& of) {
+  const double decay = of.job.config.train.average_weights;
+  return decay > 0 ? std::make_unique<AverageWeightsOn<Space>>(of.space, decay, of.network) : nullptr;
+}
+
+}  // namespace espalier

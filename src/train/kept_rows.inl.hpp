@@ -1,0 +1,149 @@
+// The part of a step that keeps feature rows of other ranks (feature/input_caches.hpp), in what the
+// parts before it leave of history.memory; and the one that counts which bytes need not be moved.
+#pragma once
+
+#include "espalier/feature/input_caches.hpp"
+#include "espalier/train/step_part.hpp"
+
+namespace espalier {
+
+/// Counts, of the input rows that other ranks own: those that minibatches needed, those of them
+/// that were kept here, and at the end of an epoch the bytes of both, the most of a rank.
+template <class Space>
+class KeptInputRowsOn final : public StepPartOn<Space> {
+  using typename StepPartOn<Space>::Upcoming;
+  static constexpr const char* kGroup = "feature_cache";
+
+ public:
+  KeptInputRowsOn(const TrainingJobOn<Space>& job, const StepPartsOn<Space>& before)
+      : memory_(memory_of(job.config.history)),
+        before_(before),
+        place_(before.size()),
+        caches_(job.input, row_rule_of(job.config.history.feature_rows), job.by_degree) {
+    this->counters_ = {{{kGroup, "needed"},
+                        {kGroup, "served"},
+                        {kGroup, "bytes", OverRanks::kMost},
+                        {kGroup, "history_bytes", OverRanks::kMost}}};
+  }
+
+  void foresee(const Space& space, const Upcoming& next,
+               const std::map<std::int64_t, MinibatchOn<Space>>& waiting) override {
+    const auto& plan = *next.plan;
+    if (std::exchange(epoch_, plan.epoch()) != plan.epoch()) foreseen_ = 0;
+    if (!caches_.foresees() || waiting.empty() || waiting.rbegin()->first < foreseen_) return;
+    for (auto step = next.step; step < plan.steps(); ++step) {
+      std::vector<MinibatchOn<Space>> minibatches;
+      const auto first = waiting.lower_bound(std::max(foreseen_, plan.step_begin(step))),
+                 last = waiting.lower_bound(plan.step_end(step));
+      for (auto at = first; at != last; ++at) minibatches.push_back(at->second);
+      if (!minibatches.empty()) caches_.foresee(space, step - next.step, minibatches);
+      if (last == waiting.end()) break;
+    }
+    foreseen_ = waiting.rbegin()->first + 1;
+    caches_.settle();
+  }
+  void begin(const Space& space, Upcoming& step) override {
+    if (caches_.empty()) return;
+    caches_.set_memory(space, memory_ - bytes_before());
+    step.caches = caches_.of_tables();
+  }
+  void asked(const Space&, const Upcoming& step, const PendingInputOn<Space>& pending) override {
+    asked_[step.number] = {pending.remote_rows(), pending.cached_rows()};
+  }
+  void end(const Space&, std::int64_t number) override {
+    const auto [remote, kept] = asked_.extract(number).mapped();
+    this->counters_.add(kGroup, "needed", remote + kept);
+    this->counters_.add(kGroup, "served", kept);
+  }
+
+  Counters counters() const override {
+    auto counters = this->counters_;
+    counters.set(kGroup, "bytes", caches_.bytes());
+    counters.set(kGroup, "history_bytes", bytes_before());
+    return counters;
+  }
+  std::int64_t bytes() const override { return caches_.bytes(); }
+
+ private:
+  std::int64_t bytes_before() const {
+    std::int64_t bytes = 0;
+    for (std::size_t k = 0; k < place_; ++k) bytes += before_[k]->bytes();
+    return bytes;
+  }
+
+  struct Asked {
+    std::int64_t remote = 0, kept = 0;
+  };
+
+  std::int64_t memory_;
+  const StepPartsOn<Space>& before_;
+  std::size_t place_;  // of this part
+  InputCachesOn<Space> caches_;
+  std::uint64_t epoch_ = 0;              // that the caches were told of last
+  std::int64_t foreseen_ = 0;            // batches below were told to the caches
+  std::map<std::int64_t, Asked> asked_;  // of steps that have begun
+};
+
+template <class Space>
+std::unique_ptr<StepPartOn<Space>> make_kept_rows(const PartsOfJob<Space>& of) {
+  if (memory_of(of.job.config.history) == 0) return nullptr;
+  return std::make_unique<KeptInputRowsOn<Space>>(of.job, of.before);
+}
+
+/// Counts bytes of input rows that other ranks own, and of the ids that they are asked for by, that
+/// were not moved: those of the stage `fetch` are fewer by the sum of the three than without
+/// history and history.memory (but for corrections and gradients of learnt rows).
+///
+///     pruned    of the sample, and not of what is left of it
+///     kept      of what is left, those of which a copy was here
+///     history   at most 0: what history moved for that
+template <class Space>
+class SavedBytesOn final : public StepPartOn<Space> {
+  using typename StepPartOn<Space>::Upcoming;
+  static constexpr const char* kGroup = "saved";
+
+ public:
+  explicit SavedBytesOn(const TrainingJobOn<Space>& job) : grid_(job.grid.host()), input_(job.input) {
+    this->counters_ = {{{kGroup, "pruned"}, {kGroup, "kept"}, {kGroup, "history"}}};
+  }
+
+  void asked(const Space& space, const Upcoming& step, const PendingInputOn<Space>& pending) override {
+    auto& saved = saved_[step.number];
+    saved.kept = input_.cached_bytes(pending);
+    if (step.drawn)
+      saved.known = false;
+    else if (step.changed)
+      saved.pruned = input_.remote_bytes(space, step.sampled) - input_.asked_bytes(pending) - saved.kept;
+  }
+  void end(const Space&, std::int64_t number) override {
+    const auto saved = saved_.extract(number).mapped();
+    this->counters_.add(kGroup, "pruned", saved.pruned);
+    this->counters_.add(kGroup, "kept", saved.kept);
+    if (!saved.known) this->counters_.give_up(kGroup, "pruned");
+  }
+  // What history moved is all that the epoch has booked, of steps begun ahead, too.
+  Counters counters() const override {
+    auto counters = this->counters_;
+    counters.set(kGroup, "history", -grid_.traffic().of_stage("fetch/history").bytes_received);
+    return counters;
+  }
+
+ private:
+  struct Saved {
+    std::int64_t pruned = 0, kept = 0;
+    bool known = true;  // what was pruned
+  };
+
+  const Grid& grid_;
+  const InputStoresOn<Space>& input_;
+  std::map<std::int64_t, Saved> saved_;  // by steps that have begun
+};
+
+template <class Space>
+std::unique_ptr<StepPartOn<Space>> make_saved_bytes(const PartsOfJob<Space>& of) {
+  const auto& history = of.job.config.history;
+  if (history.kind == "none" && memory_of(history) == 0) return nullptr;
+  return std::make_unique<SavedBytesOn<Space>>(of.job);
+}
+
+}  // namespace espalier

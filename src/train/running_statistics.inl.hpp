@@ -1,0 +1,58 @@
+// The part of a step for batch normalisation: running means and variances, of the mean of a step's
+// minibatches, over all ranks.
+#pragma once
+
+#include "espalier/train/gradient_reduction.hpp"
+#include "espalier/train/step_part.hpp"
+
+namespace espalier {
+
+template <class Space>
+class RunningStatisticsOn final : public StepPartOn<Space> {
+  using typename StepPartOn<Space>::Pass;
+  using typename StepPartOn<Space>::Tensors;
+
+ public:
+  RunningStatisticsOn(const Space& space, const TrainingJobOn<Space>& job,
+                      const Network<float, Space>& network)
+      : reduction_(space, job.grid.world(), job.config.train.reproducible) {
+    for (const auto& statistic : network.running_statistics())
+      mean_.emplace_back(statistic.rows, statistic.columns);
+  }
+
+  void note(const Space&, const Pass& pass, Network<float, Space>& network) override {
+    std::vector<const Matrix<float, Space>*> of_minibatch;
+    for (const auto& statistic : network.batch_statistics()) of_minibatch.push_back(&statistic);
+    reduction_.add(of_minibatch, 1.0f / static_cast<float>(pass.together));
+  }
+  void reduced(const Space&, std::int64_t minibatches, Tensors&) override {
+    std::vector<Matrix<float, Space>*> sums;
+    for (auto& mean : mean_) sums.push_back(&mean);
+    reduction_.finish(minibatches, sums);
+  }
+  void update(const Space& space, std::int64_t, Network<float, Space>& network) override {
+    network.update_running_statistics(space, mean_);
+  }
+
+  std::vector<TensorPlaceOn<Space>> tensors(Network<float, Space>& network) override {
+    std::vector<TensorPlaceOn<Space>> all;
+    auto& statistics = network.running_statistics();
+    for (std::size_t k = 0; k < statistics.size(); ++k)
+      all.push_back({.name = "statistics/" + network.statistic_names()[k],
+                     .tensor = &statistics[k],
+                     .former_name = "statistics/" + std::to_string(k)});
+    return all;
+  }
+
+ private:
+  GradientReductionOn<Space> reduction_;
+  std::vector<Matrix<float, Space>> mean_;  // of the step
+};
+
+template <class Space>
+std::unique_ptr<StepPartOn<Space>> make_running_statistics(const PartsOfJob<Space>& of) {
+  if (of.network.running_statistics().empty()) return nullptr;
+  return std::make_unique<RunningStatisticsOn<Space>>(of.space, of.job, of.network);
+}
+
+}  // namespace espalier

@@ -1,0 +1,82 @@
+"""Parts of a training step that change its numbers: clipped gradients (train.clip_norm), averaged weights (train.average_weights).
+
+Laws: what changes nothing changes no bit; one history on every grid, also where a job is cut and goes on elsewhere, beside history and
+learnt rows too; the average is the one that its formula gives, and what is judged and kept is the average.
+"""
+
+import shutil
+import unittest
+
+import h5py
+import numpy as np
+
+from tests.app.planted_job import PlantedJobTest
+from tests.app.program import espalier
+
+CLIPPED, AVERAGED = "train.clip_norm=0.05", "train.average_weights=0.9"
+LAYOUTS = ((1,), (3, "run.overlap=true"), (2, "grid.topology=replicated"), (4, "grid.replication=2", "run.overlap=true"))
+
+
+class StepPartsTest(PlantedJobTest):
+    def cut(self, *job):
+        """The job, cut after each step and gone on with on another grid."""
+        shutil.rmtree(self.output, ignore_errors=True)
+        for count in range(60):
+            ranks, *layout = LAYOUTS[count % len(LAYOUTS)]
+            code, output = espalier("train", self.config, *job, *layout, "run.restart=auto", "run.max_minutes=1e-9", ranks=ranks)
+            if code != 5:
+                break
+            yield count
+        self.assertEqual(code, 0, output)
+
+    def tensors(self):
+        """Of the newest checkpoint, how many steps were done, weights and averages."""
+        newest = max((self.output / "checkpoints").glob("*.h5"))
+        with h5py.File(newest) as file:
+            return int(file.attrs["optimizer_steps"]), *({name: file[f"{group}/{name}"][:] for name in file[group]}
+                                                         for group in ("weights", "average"))
+
+    def test_what_changes_nothing(self):
+        expected = self.history(self.train())
+        self.assertEqual(self.history(self.train("train.clip_norm=1e9", ranks=2)), expected)
+        self.assertNotEqual(self.train(CLIPPED)["weights_digest"], expected[-2])
+        losses = [epoch[:2] for epoch in expected[:-2]]
+        averaged = self.history(self.train(AVERAGED, ranks=3))
+        self.assertEqual([epoch[:2] for epoch in averaged[:-2]], losses, "weights are trained as without")
+        self.assertNotEqual(averaged[-2], expected[-2])
+
+    def test_one_history_on_every_grid(self):
+        job = (CLIPPED, AVERAGED, "model.normalize=batch")
+        expected = self.history(self.train(*job))
+        for ranks, *layout in LAYOUTS[1:]:
+            self.assertEqual(self.history(self.train(*job, *layout, ranks=ranks)), expected)
+
+    def test_cut_anywhere_and_gone_on_with_elsewhere(self):
+        job = (CLIPPED, AVERAGED, "history.kind=replace", "history.t_stale=5", "sampler.batch_size=150", "train.epochs=3")
+        expected = self.history(self.train(*job))
+        self.assertGreater(sum(1 for _ in self.cut(*job)), 5)
+        self.assertEqual(self.history(self.report(self.output)), expected)
+
+    def test_the_average_is_that_of_the_formula(self):
+        done = 0
+        for _ in self.cut(AVERAGED, "train.optimizer=sgd", "sampler.batch_size=150"):
+            steps, weights, found = self.tensors()
+            self.assertEqual(weights.keys(), found.keys())
+            self.assertIn(steps - done, (0, 1), "the end of an epoch is no step")
+            if steps > done > 0:
+                decay = min(0.9, (1 + done) / (10 + done))
+                for name in weights:
+                    np.testing.assert_allclose(found[name], decay * average[name] + (1 - decay) * weights[name], rtol=1e-5, atol=1e-7)
+            done, average = steps, {name: found[name].astype(float) for name in found}
+        self.assertGreater(done, 5)
+
+    def test_best_weights_are_averages(self):
+        self.train(AVERAGED, "train.epochs=1", "run.checkpoint_every=1")
+        *_, average = self.tensors()
+        with h5py.File(self.output / "weights.h5") as file:
+            for name, tensor in average.items():
+                np.testing.assert_array_equal(file[f"weights/{name}"][:], tensor)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,39 @@
+// ranks: 1
+// Laws: those of tensor_updates_cases.hpp, on a GPU, with the bits of the CPU.
+#include "dense/device_matrices.hpp"
+#include "dense/tensor_updates_cases.hpp"
+
+namespace espalier {
+namespace {
+
+class TensorUpdatesCuda : public CudaTest {};
+
+TEST_F(TensorUpdatesCuda, ClipsToTheBitsOfTheCpu) {
+  check_clipping([this](double most, const std::vector<Matrix<float>>& matrices) {
+    std::vector<Matrix<float, Cuda>> on_gpu;
+    for (const auto& matrix : matrices) on_gpu.push_back(to_device(gpu(), matrix));
+    DeviceArray<double> scratch;
+    clip_to_norm(gpu(), most, on_gpu, scratch);
+    auto expected = matrices;
+    Array<Cpu, double> on_host;
+    clip_to_norm(Cpu{1}, most, expected, on_host);
+    std::vector<Matrix<float>> clipped;
+    for (std::size_t m = 0; m < matrices.size(); ++m) {
+      clipped.push_back(to_host(gpu(), on_gpu[m]));
+      for (std::size_t k = 0; k < expected[m].data.size(); ++k)
+        if (!std::isnan(expected[m].data[k])) EXPECT_EQ(clipped[m].data[k], expected[m].data[k]);
+    }
+    return clipped;
+  });
+}
+
+TEST_F(TensorUpdatesCuda, BlendsAsTheCpuDoes) {
+  check_blending([this](double share, const Matrix<float>& from, const Matrix<float>& to) {
+    auto on_gpu = to_device(gpu(), to);
+    blend(gpu(), share, to_device(gpu(), from), on_gpu);
+    return to_host(gpu(), on_gpu);
+  });
+}
+
+}  // namespace
+}  // namespace espalier
