@@ -60,49 +60,6 @@ void measure_product(GpuBench& bench, const Cuda& cuda, const std::string& name,
                        bytes, 0, count_wrong(cuda, download(cuda, y), expected), run});
 }
 
-template <class S>
-Matrix<S> stored_as(const Matrix<float>& from) {
-  Matrix<S> to(from.rows, from.columns);
-  for (std::size_t k = 0; k < to.data.size(); ++k) {
-    if constexpr (std::is_same_v<S, float>)
-      to.data[k] = from.data[k];
-    else if constexpr (std::is_same_v<S, Half>)
-      to.data[k] = to_half(from.data[k]);
-    else
-      to.data[k] = to_bfloat16(from.data[k]);
-  }
-  return to;
-}
-
-// The features are twice as many rows as the block has columns.
-template <class S>
-void measure_gathered(GpuBench& bench, const Cuda& cuda, const char* type, const Block& block,
-                      std::int64_t f) {
-  const auto features = stored_as<S>(random_matrix(2 * block.columns, f, 9));
-  Buffer<std::int64_t> ids(static_cast<std::size_t>(block.columns));
-  std::minstd_rand random(10);
-  for (auto& id : ids) id = static_cast<std::int64_t>(random()) % features.rows;
-  Matrix<float> copied(block.columns, f), expected(block.rows, f);
-  for (std::int64_t c = 0; c < block.columns; ++c)
-    for (std::int64_t j = 0; j < f; ++j)
-      copied(c, j) = to_float(features(ids[static_cast<std::size_t>(c)], j));
-  spmm<float>(all_cores(), block, copied, expected);
-
-  const auto device_block = on_gpu(cuda, block);
-  Matrix<S, Cuda> x;
-  upload(cuda, features, x);
-  const auto device_ids = upload(cuda, ids);
-  Matrix<float, Cuda> y(block.rows, f);
-  const auto run = [&] {
-    spmm_gathered<S>(cuda, BlockView<Cuda>(device_block), std::span(device_ids.data(), device_ids.size()), x,
-                     y);
-  };
-  run();
-  const double bytes = bytes_of(block, f, sizeof(S), true);
-  bench.measure(cuda, {fmt::format("B X[ids] {} f={}", type, f), "GB/s", 1e-9 * bytes, bytes, 0,
-                       count_different(download(cuda, y).data, expected.data), run});
-}
-
 }  // namespace
 }  // namespace espalier::bench
 
@@ -121,9 +78,6 @@ int main(int argc, char** argv) {
       measure_product(bench, *gpu, "B X without values", plain, f);
       measure_product(bench, *gpu, "B^T dY", transpose(weighted), f);
     }
-    measure_gathered<float>(bench, cuda, "float32", weighted, f);
-    measure_gathered<Half>(bench, cuda, "float16", weighted, f);
-    measure_gathered<BFloat16>(bench, cuda, "bfloat16", weighted, f);
   }
   return bench.finish();
 }

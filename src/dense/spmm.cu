@@ -21,29 +21,24 @@ using device_rows::Pack;
 
 constexpr int kAhead = 4;  // entries whose rows are read at once
 
-/// The rows of X that columns name: row ids[c], or row c where there are no ids.
-template <class S>
 struct Source {
-  const S* data;
+  const float* data;
   std::int64_t columns;
-  const std::int64_t* ids;
 
-  __device__ const S* row(std::int32_t column) const {
-    return data + (ids == nullptr ? static_cast<std::int64_t>(column) : ids[column]) * columns;
+  __device__ const float* row(std::int32_t column) const {
+    return data + static_cast<std::int64_t>(column) * columns;
   }
 };
 
 /// Up to kAhead entries of a row. Reads go to the last entry again where there are fewer, so that
 /// all are on their way at once, without a branch between them.
-template <class S>
 struct Entries {
-  const S* rows[kAhead];
+  const float* rows[kAhead];
   float values[kAhead];
   int count;
 
   /// Those from `begin` < `end` on.
-  __device__ void read(const BlockView<Cuda>& block, const Source<S>& x, std::int64_t begin,
-                       std::int64_t end) {
+  __device__ void read(const BlockView<Cuda>& block, const Source& x, std::int64_t begin, std::int64_t end) {
     count = end - begin < kAhead ? static_cast<int>(end - begin) : kAhead;
     std::int32_t columns[kAhead];
 #pragma unroll
@@ -90,8 +85,7 @@ struct Sums {
         device_rows::store(row + column(p), pack);
       }
   }
-  template <class S>
-  __device__ void load(const Entries<S>& entries, Pack<S, N> (&x)[kPacks][kAhead]) const {
+  __device__ void load(const Entries& entries, Pack<float, N> (&x)[kPacks][kAhead]) const {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p)
 #pragma unroll
@@ -99,15 +93,14 @@ struct Sums {
         if (has(p) && e < entries.count) x[p][e] = device_rows::load<N>(entries.rows[e] + column(p));
   }
   /// In the order of the entries.
-  template <class S>
-  __device__ void add(const Entries<S>& entries, const Pack<S, N> (&x)[kPacks][kAhead]) {
+  __device__ void add(const Entries& entries, const Pack<float, N> (&x)[kPacks][kAhead]) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p)
 #pragma unroll
       for (int e = 0; e < kAhead; ++e)
         if (e < entries.count)
 #pragma unroll
-          for (int k = 0; k < N; ++k) sums[p][k] += entries.values[e] * to_float(x[p][e].element[k]);
+          for (int k = 0; k < N; ++k) sums[p][k] += entries.values[e] * x[p][e].element[k];
   }
 };
 
@@ -118,9 +111,9 @@ constexpr int blocks_at_once(int columns) {
 }
 
 /// Group g computes strip blockIdx.y of row g.
-template <class S, int N, int kLanes, int kPacks>
+template <int N, int kLanes, int kPacks>
 __global__ void __launch_bounds__(kBlockThreads, blocks_at_once(N* kPacks))
-    multiply_rows(BlockView<Cuda> block, Source<S> x, float* y, bool accumulate) {
+    multiply_rows(BlockView<Cuda> block, Source x, float* y, bool accumulate) {
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) + thread / kLanes;
   if (row >= block.rows) return;
@@ -128,11 +121,11 @@ __global__ void __launch_bounds__(kBlockThreads, blocks_at_once(N* kPacks))
   if (accumulate) sums.read(y + row * x.columns);
   const std::int64_t end = block.indptr[row + 1];
   std::int64_t begin = block.indptr[row];
-  Entries<S> next;
+  Entries next;
   if (begin < end) next.read(block, x, begin, end);
   while (begin < end) {
-    const Entries<S> now = next;
-    Pack<S, N> rows[kPacks][kAhead] = {};
+    const Entries now = next;
+    Pack<float, N> rows[kPacks][kAhead] = {};
     sums.load(now, rows);
     begin += kAhead;
     if (begin < end) next.read(block, x, begin, end);  // while the rows are on their way
@@ -141,36 +134,31 @@ __global__ void __launch_bounds__(kBlockThreads, blocks_at_once(N* kPacks))
   sums.write(y + row * x.columns);
 }
 
-template <class S, int N, int kLanes, int kPacks>
-void launch_strips(const Cuda& cuda, const BlockView<Cuda>& block, const Source<S>& x, float* y,
-                   Update update) {
+template <int N, int kLanes, int kPacks>
+void launch_strips(const Cuda& cuda, const BlockView<Cuda>& block, const Source& x, float* y, Update update) {
   const dim3 grid(blocks_for(block.rows, kBlockThreads / kLanes),
                   blocks_for(x.columns, Sums<N, kLanes, kPacks>::kStrip));
-  launch(cuda, "spmm", multiply_rows<S, N, kLanes, kPacks>, grid, dim3(kBlockThreads), block, x, y,
+  launch(cuda, "spmm", multiply_rows<N, kLanes, kPacks>, grid, dim3(kBlockThreads), block, x, y,
          update == Update::kAccumulate);
 }
 
 /// The narrowest group that has a row in one strip; 32 lanes with two packs each for the widest.
-template <class S, int N>
-void multiply_packs(const Cuda& cuda, const BlockView<Cuda>& block, const Source<S>& x, float* y,
+template <int N>
+void multiply_packs(const Cuda& cuda, const BlockView<Cuda>& block, const Source& x, float* y,
                     Update update) {
   const std::int64_t packs = (x.columns + N - 1) / N;
-  if (packs <= 4) return launch_strips<S, N, 4, 1>(cuda, block, x, y, update);
-  if (packs <= 8) return launch_strips<S, N, 8, 1>(cuda, block, x, y, update);
-  if (packs <= 16) return launch_strips<S, N, 16, 1>(cuda, block, x, y, update);
-  if (packs <= 32) return launch_strips<S, N, 32, 1>(cuda, block, x, y, update);
-  launch_strips<S, N, 32, 2>(cuda, block, x, y, update);
+  if (packs <= 4) return launch_strips<N, 4, 1>(cuda, block, x, y, update);
+  if (packs <= 8) return launch_strips<N, 8, 1>(cuda, block, x, y, update);
+  if (packs <= 16) return launch_strips<N, 16, 1>(cuda, block, x, y, update);
+  if (packs <= 32) return launch_strips<N, 32, 1>(cuda, block, x, y, update);
+  launch_strips<N, 32, 2>(cuda, block, x, y, update);
 }
 
-template <class S>
-void multiply(const Cuda& cuda, const BlockView<Cuda>& block, const Source<S>& x, float* y, Update update) {
+void multiply(const Cuda& cuda, const BlockView<Cuda>& block, const Source& x, float* y, Update update) {
   using device_rows::aligned;
-  if constexpr (sizeof(S) == 2)
-    if (x.columns % 8 == 0 && aligned(x.data, 16) && aligned(y, 32))
-      return multiply_packs<S, 8>(cuda, block, x, y, update);
-  if (x.columns % 4 == 0 && aligned(x.data, 4 * sizeof(S)) && aligned(y, 4 * sizeof(float)))
-    return multiply_packs<S, 4>(cuda, block, x, y, update);
-  multiply_packs<S, 1>(cuda, block, x, y, update);
+  if (x.columns % 4 == 0 && aligned(x.data, 4 * sizeof(float)) && aligned(y, 4 * sizeof(float)))
+    return multiply_packs<4>(cuda, block, x, y, update);
+  multiply_packs<1>(cuda, block, x, y, update);
 }
 
 }  // namespace
@@ -183,26 +171,10 @@ void spmm(const Cuda& cuda, const BlockView<Cuda>& block, ConstMatrixView<T, Cud
                  y.columns);
   if (cuda.sparse_products() == SparseProducts::kCusparse && fits_cusparse(block))
     return spmm_by_cusparse(cuda, block, x, y, update);
-  multiply(cuda, block, Source<T>{x.data, x.columns, nullptr}, y.data, update);
-}
-
-template <class S>
-void spmm_gathered(const Cuda& cuda, const BlockView<Cuda>& block, std::span<const std::int64_t> ids,
-                   ConstMatrixView<S, Cuda> x, MatrixView<float, Cuda> y, Update update) {
-  ESPALIER_CHECK(block.columns == std::ssize(ids) && block.rows == y.rows && x.columns == y.columns,
-                 "[{}, {}] {} rows of [{}, {}] -> [{}, {}]", block.rows, block.columns, ids.size(), x.rows,
-                 x.columns, y.rows, y.columns);
-  multiply(cuda, block, Source<S>{x.data, x.columns, ids.data()}, y.data, update);
+  multiply(cuda, block, Source{x.data, x.columns}, y.data, update);
 }
 
 template void spmm<float>(const Cuda&, const BlockView<Cuda>&, ConstMatrixView<float, Cuda>,
                           MatrixView<float, Cuda>, Update);
-#define ESPALIER_INSTANTIATE(S)                                                                      \
-  template void spmm_gathered<S>(const Cuda&, const BlockView<Cuda>&, std::span<const std::int64_t>, \
-                                 ConstMatrixView<S, Cuda>, MatrixView<float, Cuda>, Update);
-ESPALIER_INSTANTIATE(float)
-ESPALIER_INSTANTIATE(Half)
-ESPALIER_INSTANTIATE(BFloat16)
-#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

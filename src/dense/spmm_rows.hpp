@@ -14,10 +14,8 @@
 
 #include <array>
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 
-#include "espalier/base/half.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "simd.hpp"
 
@@ -40,62 +38,42 @@ T value_of(const Entries& row, std::int64_t e) {
   return row.values != nullptr ? static_cast<T>(row.values[e]) : T{1};
 }
 
-/// The rows that a block's columns name: row ids[c] of a matrix, or row c where there are no ids. S
-/// is T or Half.
-template <class S>
-struct Source {
-  ConstMatrixView<S> x;
-  const std::int64_t* ids = nullptr;
-
-  std::int64_t columns() const { return x.columns; }
-  const S* row(std::int32_t column) const { return x.row(ids == nullptr ? column : ids[column]); }
-  /// May a whole vector be read from the beginning of that row?
-  bool holds(std::int32_t column, std::int64_t lanes) const {
-    return x.data + x.rows * x.columns - row(column) >= lanes;
-  }
-};
+/// May a whole vector be read from the beginning of a row?
+template <class T>
+bool holds_vector(ConstMatrixView<T> x, std::int32_t column) {
+  return x.data + x.rows * x.columns - x.row(column) >= kLanes<T>;
+}
 
 template <class T>
 Vector<T> load(const T* from) {
   return vector_at(from);
 }
 
-template <class T>
-Vector<T> load(const Half* from) {
-#if defined(__AVX512F__)
-  return _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-#else
-  alignas(kVectorBytes) T converted[kLanes<T>];
-  to_floats(from, converted, kLanes<T>);
-  return load<T>(converted);
-#endif
-}
-
 /// Adds V vectors from column j on and, with kRest, the last vector of the row, of which the final
 /// `rest` elements are stored.
-template <class T, class S, int V, bool kRest>
-void add_strip(const Entries& row, const Source<S>& x, T* y, std::int64_t j, std::int64_t rest,
+template <class T, int V, bool kRest>
+void add_strip(const Entries& row, ConstMatrixView<T> x, T* y, std::int64_t j, std::int64_t rest,
                bool accumulate) {
-  const std::int64_t last = x.columns() - kLanes<T>;
+  const std::int64_t last = x.columns - kLanes<T>;
   Vector<T> sum[V + 1];
 #pragma GCC unroll 8
   for (int v = 0; v < V; ++v) sum[v] = accumulate ? load<T>(y + j + v * kLanes<T>) : Vector<T>{};
   if (kRest) sum[V] = accumulate ? load<T>(y + last) : Vector<T>{};
   for (std::int64_t e = 0; e < row.count; ++e) {
     if (e + kFarEntries < row.prefetchable) {
-      const S* later = x.row(row.columns[e + kFarEntries]);
+      const T* later = x.row(row.columns[e + kFarEntries]);
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) __builtin_prefetch(later + j + v * kLanes<T>, 0, kSecondLevel);
       if (kRest) __builtin_prefetch(later + last, 0, kSecondLevel);
-      if (kRest) __builtin_prefetch(later + x.columns() - 1, 0, kSecondLevel);
+      if (kRest) __builtin_prefetch(later + x.columns - 1, 0, kSecondLevel);
     }
     if (V == kMostVectors && e + kNearEntries < row.prefetchable) {
-      const S* next = x.row(row.columns[e + kNearEntries]) + j;
+      const T* next = x.row(row.columns[e + kNearEntries]) + j;
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) __builtin_prefetch(next + v * kLanes<T>, 0, kFirstLevel);
     }
     const T value = value_of<T>(row, e);
-    const S* source = x.row(row.columns[e]);
+    const T* source = x.row(row.columns[e]);
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) sum[v] += value * load<T>(source + j + v * kLanes<T>);
     if (kRest) sum[V] += value * load<T>(source + last);
@@ -107,54 +85,49 @@ void add_strip(const Entries& row, const Source<S>& x, T* y, std::int64_t j, std
 }
 
 /// A row of X of less than one vector: what follows in X fills the vector, and no one reads it.
-template <class T, class S>
-Vector<T> load_narrow(const Source<S>& x, std::int32_t column) {
-  if (x.holds(column, kLanes<T>)) return load<T>(x.row(column));
+template <class T>
+Vector<T> load_narrow(ConstMatrixView<T> x, std::int32_t column) {
+  if (holds_vector(x, column)) return load<T>(x.row(column));
   Vector<T> loaded = {};
-  for (std::int64_t k = 0; k < x.columns(); ++k) {
-    if constexpr (std::is_same_v<S, Half>)
-      loaded[k] = to_float(x.row(column)[k]);
-    else
-      loaded[k] = x.row(column)[k];
-  }
+  for (std::int64_t k = 0; k < x.columns; ++k) loaded[k] = x.row(column)[k];
   return loaded;
 }
 
-template <class T, class S>
-void add_narrow_row(const Entries& row, const Source<S>& x, T* y, bool accumulate) {
+template <class T>
+void add_narrow_row(const Entries& row, ConstMatrixView<T> x, T* y, bool accumulate) {
   Vector<T> sum = {};
   if (accumulate)
-    for (std::int64_t k = 0; k < x.columns(); ++k) sum[k] = y[k];
+    for (std::int64_t k = 0; k < x.columns; ++k) sum[k] = y[k];
   for (std::int64_t e = 0; e < row.count; ++e) {
     if (e + kFarEntries < row.prefetchable)
       __builtin_prefetch(x.row(row.columns[e + kFarEntries]), 0, kSecondLevel);
     sum += value_of<T>(row, e) * load_narrow<T>(x, row.columns[e]);
   }
-  for (std::int64_t k = 0; k < x.columns(); ++k) y[k] = sum[k];
+  for (std::int64_t k = 0; k < x.columns; ++k) y[k] = sum[k];
 }
 
-template <class T, class S>
-using Strip = void (*)(const Entries&, const Source<S>&, T*, std::int64_t, std::int64_t, bool);
+template <class T>
+using Strip = void (*)(const Entries&, ConstMatrixView<T>, T*, std::int64_t, std::int64_t, bool);
 
 /// The strip of 0 .. kMostVectors vectors.
-template <class T, class S, bool kRest>
-Strip<T, S> strip(std::int64_t vectors) {
+template <class T, bool kRest>
+Strip<T> strip(std::int64_t vectors) {
   static constexpr auto kStrips = []<int... V>(std::integer_sequence<int, V...>) {
-    return std::array<Strip<T, S>, sizeof...(V)>{add_strip<T, S, V, kRest>...};
+    return std::array<Strip<T>, sizeof...(V)>{add_strip<T, V, kRest>...};
   }
   (std::make_integer_sequence<int, kMostVectors + 1>{});
   return kStrips[vectors];
 }
 
-template <class T, class S>
-void add_row(const Entries& row, const Source<S>& x, T* y, bool accumulate) {
-  if (x.columns() < kLanes<T>) return add_narrow_row(row, x, y, accumulate);
+template <class T>
+void add_row(const Entries& row, ConstMatrixView<T> x, T* y, bool accumulate) {
+  if (x.columns < kLanes<T>) return add_narrow_row(row, x, y, accumulate);
   constexpr std::int64_t kWidest = kMostVectors * kLanes<T>;
   std::int64_t j = 0;
-  for (; x.columns() - j >= kWidest + kLanes<T>; j += kWidest)
-    add_strip<T, S, kMostVectors, false>(row, x, y, j, 0, accumulate);
-  const std::int64_t vectors = (x.columns() - j) / kLanes<T>, rest = (x.columns() - j) % kLanes<T>;
-  (rest > 0 ? strip<T, S, true>(vectors) : strip<T, S, false>(vectors))(row, x, y, j, rest, accumulate);
+  for (; x.columns - j >= kWidest + kLanes<T>; j += kWidest)
+    add_strip<T, kMostVectors, false>(row, x, y, j, 0, accumulate);
+  const std::int64_t vectors = (x.columns - j) / kLanes<T>, rest = (x.columns - j) % kLanes<T>;
+  (rest > 0 ? strip<T, true>(vectors) : strip<T, false>(vectors))(row, x, y, j, rest, accumulate);
 }
 
 }  // namespace espalier::spmm_rows

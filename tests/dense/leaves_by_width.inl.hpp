@@ -72,22 +72,6 @@ void add_sparse_products(Digests& digests) {
   }
 }
 
-void add_gathered_halves(Digests& digests) {
-  std::mt19937_64 random(3);
-  const Cpu cpu{1};
-  for (const std::int64_t n : kWidths) {
-    const auto block = random_block_matrix(30, 50, 20, random);
-    Matrix<Half> x(60, n);
-    for (auto& half : x.data)
-      half = {static_cast<std::uint16_t>(random() & 0xbbff)};  // no infinities, small ones too
-    std::vector<std::int64_t> ids(50);
-    for (auto& id : ids) id = static_cast<std::int64_t>(random() % 60);
-    auto y = random_matrix<float>(30, n, random);
-    spmm_gathered<Half>(cpu, block, ids, x, y, Update::kAccumulate);
-    digests[name_of<float>("spmm_gathered of halves", n)] = digest_of(y);
-  }
-}
-
 template <class T>
 void add_relation_sums(Digests& digests) {
   std::mt19937_64 random(4);
@@ -146,7 +130,6 @@ Digests digests_of_leaves() {
   Digests digests;
   add_gemms<float>(digests), add_gemms<double>(digests);
   add_sparse_products<float>(digests), add_sparse_products<double>(digests);
-  add_gathered_halves(digests);
   add_relation_sums<float>(digests), add_relation_sums<double>(digests);
   add_segment_products<float>(digests), add_segment_products<double>(digests);
   add_dropouts<float>(digests), add_dropouts<double>(digests);

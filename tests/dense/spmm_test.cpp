@@ -109,16 +109,6 @@ void expect_place_does_not_matter(const Block& block, const Matrix<T>& x) {
   }
 }
 
-template <class S>
-void expect_place_does_not_matter(const Block& block, const std::vector<std::int64_t>& ids,
-                                  const Matrix<S>& x) {
-  const SharedBlock shared(block, 1000);
-  Matrix<float> own(block.rows, x.columns), in_common(block.rows, x.columns);
-  spmm_gathered<S>(Cpu{1}, block, ids, x, own);
-  spmm_gathered<S>(Cpu{2}, shared.block, ids, x, in_common);
-  EXPECT_TRUE(same_bits(in_common, own)) << x.columns;
-}
-
 TEST(Spmm, ThePlaceInCommonArraysDoesNotMatter) {
   std::mt19937_64 random(test_seed(11));
   for (const bool values : {true, false})
@@ -127,41 +117,7 @@ TEST(Spmm, ThePlaceInCommonArraysDoesNotMatter) {
       if (!values) block.values.clear();
       expect_place_does_not_matter(block, random_matrix<float>(50, f, random));
       expect_place_does_not_matter(block, random_matrix<double>(50, f, random));
-      const auto store = random_matrix<float>(70, f, random);
-      Matrix<Half> halves(70, f);
-      std::ranges::transform(store.data, halves.data.begin(), to_half);
-      std::vector<std::int64_t> ids(50);
-      for (auto& id : ids) id = static_cast<std::int64_t>(random() % 70);
-      expect_place_does_not_matter(block, ids, store);
-      expect_place_does_not_matter(block, ids, halves);
     }
-}
-
-TEST(Spmm, GatheringGivesTheBitsOfCopying) {
-  std::mt19937_64 random(test_seed(10));
-  const Block block = random_block_matrix(300, 90, 12, random);
-  for (const std::int64_t f : {1, 3, 16, 41, 100, 128, 300}) {
-    const auto store = random_matrix<float>(500, f, random);
-    Matrix<Half> halves(500, f);
-    Matrix<float> widened(500, f);
-    std::ranges::transform(store.data, halves.data.begin(), to_half);
-    to_floats(halves.data.data(), widened.data.data(), 500 * f);
-    std::vector<std::int64_t> ids(90);
-    for (auto& id : ids) id = static_cast<std::int64_t>(random() % 500);
-    ids.front() = 499;  // behind it X ends
-    Matrix<float> copied(90, f), expected(300, f), y(300, f);
-    const auto expect = [&](const Matrix<float>& source) {
-      for (std::int64_t c = 0; c < 90; ++c)
-        std::copy_n(source.row(ids[static_cast<std::size_t>(c)]), f, copied.row(c));
-      spmm<float>(Cpu{1}, block, copied, expected);
-    };
-    expect(store);
-    spmm_gathered<float>(Cpu{2}, block, ids, store, y);
-    EXPECT_TRUE(same_bits(y, expected)) << f;
-    expect(widened);
-    spmm_gathered<Half>(Cpu{2}, block, ids, halves, y);
-    EXPECT_TRUE(same_bits(y, expected)) << f;
-  }
 }
 
 }  // namespace

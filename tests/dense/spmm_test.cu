@@ -83,49 +83,6 @@ TEST_F(SpmmCuda, OnlyTheEntriesTakePart) {
   }
 }
 
-template <class S>
-Matrix<float> gather_and_multiply(const Cuda& gpu, const Block& block, const Buffer<std::int64_t>& ids,
-                                  const Matrix<S>& store, Placement placement, const Matrix<float>& before,
-                                  Update update) {
-  const SharedDeviceBlock on_device(gpu, block, 5);
-  const auto device_ids = upload(gpu, ids);
-  const auto memory = upload(gpu, store.data, placement);
-  auto y = to_device(gpu, before);
-  spmm_gathered<S>(gpu, on_device.block, {device_ids.data(), device_ids.size()},
-                   {store.rows, store.columns, memory.data()}, y, update);
-  return to_host(gpu, y);
-}
-
-template <class S>
-void expect_bits_of_copying(const Cuda& gpu, std::int64_t f, Update update, std::mt19937_64& random,
-                            S (*narrow)(float)) {
-  const Block block = random_block_matrix(30, 40, 9, random);
-  const auto numbers = random_matrix<float>(100, f, random), before = random_matrix<float>(30, f, random);
-  Matrix<S> store(100, f);
-  std::ranges::transform(numbers.data, store.data.begin(), narrow);
-  Buffer<std::int64_t> ids(40);
-  for (auto& id : ids) id = static_cast<std::int64_t>(random() % 100);
-  ids.front() = 99;  // behind it X ends
-  Matrix<float> copied(40, f), expected = before;
-  for (std::int64_t c = 0; c < 40; ++c)
-    for (std::int64_t j = 0; j < f; ++j) copied(c, j) = to_float(store(ids[static_cast<std::size_t>(c)], j));
-  spmm<float>(Cpu{1}, block, copied, expected, update);
-  for (const auto placement : {Placement::kDevice, Placement::kHost})
-    EXPECT_TRUE(same_bits(gather_and_multiply(gpu, block, ids, store, placement, before, update), expected))
-        << f << " columns of " << sizeof(S) << " bytes";
-}
-
-TEST_F(SpmmCuda, GatheringGivesTheBitsOfCopying) {
-  std::mt19937_64 random(test_seed(19));
-  for (const std::int64_t f : {1, 3, 4, 31, 33, 100, 128, 256, 300, 520})
-    for (const auto update : {Update::kOverwrite, Update::kAccumulate}) {
-      expect_bits_of_copying<float>(
-          gpu(), f, update, random, +[](float x) { return x; });
-      expect_bits_of_copying<Half>(gpu(), f, update, random, to_half);
-      expect_bits_of_copying<BFloat16>(gpu(), f, update, random, to_bfloat16);
-    }
-}
-
 // Each sum is off by at most (entries of the row + 1) 2^-24 times the sum of the
 // magnitudes; both are.
 TEST_F(SpmmCuda, CusparseAgrees) {

@@ -30,15 +30,4 @@ template <class T>
 void spmm(const Cuda&, const BlockView<Cuda>& block, ConstMatrixView<T, Cuda> x, MatrixView<T, Cuda> y,
           Update = Update::kOverwrite);
 
-/// Y = B X[ids], or Y += it: column c of B is row ids[c] of X, which is not copied first. Half is
-/// converted as it is read. The bits are those of copying (and converting) the rows and then
-/// calling spmm. B [rows, columns], ids [columns], X [any, f] of float or Half (on a GPU also
-/// BFloat16, and X may be pinned memory of the host), Y [rows, f].
-template <class S>
-void spmm_gathered(const Cpu&, const BlockView<Cpu>& block, std::span<const std::int64_t> ids,
-                   ConstMatrixView<S> x, MatrixView<float> y, Update = Update::kOverwrite);
-template <class S>
-void spmm_gathered(const Cuda&, const BlockView<Cuda>& block, std::span<const std::int64_t> ids,
-                   ConstMatrixView<S, Cuda> x, MatrixView<float, Cuda> y, Update = Update::kOverwrite);
-
 }  // namespace espalier
