@@ -1,5 +1,6 @@
 // Embeddings on a GPU.
 #include "embedding_store.inl.hpp"
+#include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
 
 namespace espalier {
