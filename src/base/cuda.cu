@@ -262,9 +262,6 @@ void Cuda::use() const {
   ESPALIER_CUDA(cudaEventDestroy(given));
 }
 
-int Cuda::device() const {
-  return state_->device;
-}
 const std::string& Cuda::name() const {
   return state_->name;
 }

@@ -110,7 +110,6 @@ void gather_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, ConstMatrixVie
   template void gather_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, ConstMatrixView<S, Cuda>,        \
                                const std::int64_t*, MatrixView<Gathered<S>, Cuda>);
 ESPALIER_INSTANTIATE(float)
-ESPALIER_INSTANTIATE(double)
 ESPALIER_INSTANTIATE(Half)
 ESPALIER_INSTANTIATE(BFloat16)
 #undef ESPALIER_INSTANTIATE

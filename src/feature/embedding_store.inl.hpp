@@ -9,6 +9,7 @@
 
 #include "espalier/base/host_device.hpp"
 #include "espalier/base/philox.hpp"
+#include "espalier/dense/device_matrix.hpp"
 #include "espalier/feature/embedding_store.hpp"
 #include "row_push.inl.hpp"
 
@@ -96,23 +97,12 @@ inline Matrix<float> first_embeddings(const Ownership& owners, int part, const H
 }
 
 template <class Space>
-Matrix<float, Space> on_space(const Space& space, Matrix<float> rows) {
-  if constexpr (std::is_same_v<Space, Cpu>) {
-    return rows;
-  } else {
-    Matrix<float, Space> there(rows.rows, rows.columns);
-    there.data = copy_to<float>(space, rows.data);
-    return there;
-  }
-}
-
-template <class Space>
 EmbeddingStoreOn<Space>::EmbeddingStoreOn(const Space& space, const GridOn<Space>& grid,
                                           const Ownership& vertices, const InputTable& table,
                                           const Schema& schema, const EmbeddingOptions& options)
     : Rows(grid, table.held.owners(vertices),
-           on_space(space, first_embeddings(table.held.owners(vertices), grid.row(), table.held, table.width,
-                                            options.seed))),
+           placed(space, first_embeddings(table.held.owners(vertices), grid.row(), table.held, table.width,
+                                          options.seed))),
       options_(options),
       types_(embedded_types(table.held, schema)),
       shard_(even_range(block().rows, grid.replication(), grid.column())) {
@@ -129,13 +119,6 @@ EmbeddingStoreOn<Space>::EmbeddingStoreOn(const Space& space, const GridOn<Space
   add("second_moment", table.width);
   add("steps", 1);
   corrections_ = copy_to<float>(space, adam_corrections(options.beta1, options.beta2));
-}
-
-template <class Space>
-std::int64_t EmbeddingStoreOn<Space>::state_bytes() const {
-  std::int64_t numbers = 0;
-  for (const auto& state : state_) numbers += state.value.rows * state.value.columns;
-  return numbers * std::int64_t{sizeof(float)};
 }
 
 template <class Space>

@@ -153,13 +153,6 @@ std::int64_t RowStoreOn<Space>::width() const {
 }
 
 template <class Space>
-std::int64_t RowStoreOn<Space>::bytes() const {
-  return std::visit(
-      []<class T>(const Matrix<T, Space>& own) { return own.rows * own.columns * std::int64_t{sizeof(T)}; },
-      block_);
-}
-
-template <class Space>
 std::int64_t RowStoreOn<Space>::row_bytes() const {
   return std::visit(
       []<class T>(const Matrix<T, Space>& own) { return own.columns * std::int64_t{sizeof(T)}; }, block_);

@@ -1,5 +1,4 @@
 // Networks on the GPU.
-#include "espalier/dense/device_matrix.hpp"
 #include "network.inl.hpp"
 
 namespace espalier {

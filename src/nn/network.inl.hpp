@@ -13,6 +13,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/blend.hpp"
+#include "espalier/dense/device_matrix.hpp"
 #include "espalier/dense/gather.hpp"
 #include "espalier/nn/batch_norm.hpp"
 #include "espalier/nn/layer_norm.hpp"
@@ -30,18 +31,6 @@ void draw_weights(const RandomStream& stream, std::int64_t parts, Matrix<T>& wei
   const double limit = std::sqrt(6.0 / static_cast<double>(weights.rows / parts + weights.columns));
   for (std::size_t e = 0; e < weights.data.size(); ++e)
     weights.data[e] = static_cast<T>(limit * (2 * to_unit_double(random64(stream, e)) - 1));
-}
-
-/// What was made on the host, where the space has its memory.
-template <class T, class Space>
-Matrix<T, Space> placed(const Space& space, Matrix<T> values) {
-  if constexpr (std::is_same_v<Space, Cpu>) {
-    return values;
-  } else {
-    Matrix<T, Space> there;
-    upload(space, values, there);
-    return there;
-  }
 }
 
 template <class T, class Space>

@@ -234,12 +234,6 @@ std::vector<ClusterWeights> part_limits(const Communicator& comm, const LevelGra
   return limits;
 }
 
-ClusteringState state_of(const Communicator& comm, const LevelGraph& graph, const ClusterTree& tree,
-                         const std::vector<ClusterWeights>& limits, const Buffer<std::uint16_t>& codes) {
-  const RefinementOptions options{limits, 0, 0};
-  return Refinement(comm, graph, tree, options, codes).state();
-}
-
 ClusteringState refine_clusters(const Communicator& comm, const LevelGraph& graph, const ClusterTree& tree,
                                 const RefinementOptions& options, Buffer<std::uint16_t>& codes) {
   return Refinement(comm, graph, tree, options, codes).run(codes);

@@ -39,12 +39,8 @@ struct RefinementOptions {
 std::vector<ClusterWeights> part_limits(const Communicator& comm, const LevelGraph& graph,
                                         const ClusterTree& tree);
 
-/// Collective.
-ClusteringState state_of(const Communicator& comm, const LevelGraph& graph, const ClusterTree& tree,
-                         const std::vector<ClusterWeights>& limits, const Buffer<std::uint16_t>& codes);
-
 /// Collective. Improves codes [own], each a cluster's code; returns what came out. The excess does
-/// not grow, nor does the price unless the excess falls.
+/// not grow, nor does the price unless the excess falls; in no rounds nothing changes.
 ClusteringState refine_clusters(const Communicator& comm, const LevelGraph& graph, const ClusterTree& tree,
                                 const RefinementOptions& options, Buffer<std::uint16_t>& codes);
 

@@ -11,7 +11,6 @@ class GatherCuda : public CudaTest {};
 TEST_F(GatherCuda, RowsAreThoseThatAreNamed) {
   for (const auto placement : {Placement::kDevice, Placement::kHost}) {
     check_gather<float>(gpu(), placement, unchanged<float>);
-    check_gather<double>(gpu(), placement, unchanged<double>);
     check_gather<Half>(gpu(), placement, to_half);
     check_gather<BFloat16>(gpu(), placement, to_bfloat16);
   }

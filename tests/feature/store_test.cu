@@ -122,7 +122,7 @@ void expect_fetch(const Grid& grid, const DeviceGrid& device_grid, const Case& o
   const auto halves = host_store<Half>(grid, of.n, of.width);
   const auto store = to_device(gpu, device_grid, host, of.placement, narrow);
   EXPECT_EQ(store.width(), of.width);
-  EXPECT_EQ(store.bytes(), narrow ? halves.bytes() : host.bytes());
+  EXPECT_EQ(store.rows().row_bytes(), (narrow ? halves : host).rows().row_bytes());
   auto& traffic = grid.traffic();
   std::vector<Matrix<float, Cuda>> rows;
   for (int round = 0; round < 2; ++round) {

@@ -80,7 +80,7 @@ ClusteringState expect_descent(const WholeGraph& graph, const ClusterTree& tree,
   const auto& comm = test_world();
   const auto level = level_of(comm, graph);
   Buffer<std::uint16_t> codes(start.begin() + level.mine.begin, start.begin() + level.mine.end);
-  auto before = state_of(comm, level, tree, limits, codes);
+  auto before = refine_clusters(comm, level, tree, {limits, 0, 0}, codes);
   EXPECT_EQ(before.price, price_of(graph, tree, start));
   EXPECT_EQ(before.excess, excess_of(graph, tree, limits, start));
   for (int round = 0; round < rounds; ++round) {

@@ -54,7 +54,6 @@ class Cuda {
   /// that took it, so far.
   void use() const;
 
-  int device() const;
   /// "NVIDIA H200".
   const std::string& name() const;
   Precision precision() const;

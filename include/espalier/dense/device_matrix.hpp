@@ -21,4 +21,16 @@ Matrix<T> download(const Cuda& cuda, const Matrix<T, Cuda>& from) {
   return to;
 }
 
+/// What was made on the host, where the space has its memory.
+template <class T, class Space>
+Matrix<T, Space> placed(const Space& space, Matrix<T> values) {
+  if constexpr (std::is_same_v<Space, Cpu>) {
+    return values;
+  } else {
+    Matrix<T, Space> there;
+    upload(space, values, there);
+    return there;
+  }
+}
+
 }  // namespace espalier

@@ -94,8 +94,6 @@ class EmbeddingStoreOn : private RowStoreOn<Space> {
 
   /// What may be read, as of any store.
   const RowStoreOn<Space>& rows() const { return *this; }
-  /// The optimiser's state on this rank.
-  std::int64_t state_bytes() const;
 
   /// Collective over the grid. One step: minibatch batches[m] has gradients[m](k, :) for row
   /// lists[m][k] of the table, distinct in one list. Each minibatch is of one rank; a rank may have

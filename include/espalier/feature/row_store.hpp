@@ -120,8 +120,6 @@ class RowStoreOn {
   /// The vertices that have rows here; what the store is asked for are their numbers.
   const HeldTypes& held() const { return held_; }
   void hold(HeldTypes held) { held_ = std::move(held); }
-  /// Of the block on this rank.
-  std::int64_t bytes() const;
   /// My rows of H.
   const StoredRows<Space>& block() const { return block_; }
   /// Of a row, as it is stored.

@@ -27,7 +27,6 @@ class FeatureStoreOn : private RowStoreOn<Space> {
   using Rows::begin_counts;
   using Rows::begin_fetch;
   using Rows::block;
-  using Rows::bytes;
   using Rows::fetch;
   using Rows::finish_fetch;
   using Rows::held;

@@ -16,8 +16,6 @@ namespace espalier {
 
 enum class Activation { kRelu, kElu };
 
-inline constexpr std::string_view kActivations[] = {"relu", "elu"};
-
 /// Throws UserError(kUsage) for a name that is none.
 inline Activation activation_of(std::string_view name) {
   if (name == "relu") return Activation::kRelu;

@@ -60,8 +60,6 @@ struct TrainingResult {
                                       ///< of that moment
 };
 
-using TrainingJob = TrainingJobOn<Cpu>;
-
 /// On a GPU the host does not wait inside of a step, where all rows of H are local: losses stay on
 /// the device until the epoch ends, and a gradient that is not finite is noticed then.
 template <class Space>
