@@ -1,16 +1,6 @@
-#include "espalier/base/device_array.hpp"
 #include "trainer_restart.inl.hpp"
 
 namespace espalier {
-
-template <class T>
-void to_space(const Cuda& cuda, std::span<const T> from, DeviceArray<T>& to) {
-  upload(cuda, from, to);
-}
-template <class T>
-Buffer<T> to_host(const Cuda& cuda, const DeviceArray<T>& from) {
-  return download(cuda, from);
-}
 
 // Asking for the answer would make the host wait for the step.
 bool note_divergence(const Cuda& cuda, const std::vector<Matrix<float, Cuda>>& gradients, int* flag) {

@@ -18,20 +18,6 @@
 
 namespace espalier {
 
-// Memory of the host to memory of the space, and back.
-template <class T>
-void to_space(const Cpu&, std::span<const T> from, Buffer<T>& to) {
-  to.assign(from.begin(), from.end());
-}
-template <class T>
-void to_space(const Cuda&, std::span<const T> from, DeviceArray<T>& to);
-template <class T>
-Buffer<T> to_host(const Cpu&, const Buffer<T>& from) {
-  return from;
-}
-template <class T>
-Buffer<T> to_host(const Cuda&, const DeviceArray<T>& from);
-
 // Notes in *flag when a number is not finite, and returns true when the flag is known to be set. A
 // GPU is not asked inside of an epoch.
 bool note_divergence(const Cpu&, const std::vector<Matrix<float>>& gradients, int* flag);
@@ -81,7 +67,7 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
       pipeline_(space, job_, parts_, clock_) {
   for (const auto& parameter : network_.parameters())
     gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
-  to_space<int>(space, std::vector<int>{0}, diverged_);
+  diverged_ = copy_to<int>(space, std::vector<int>{0});
   make_step_parts(space, job_, network_, parts_);
 }
 
@@ -147,14 +133,14 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   report.counts.add(restored_counts_);
   report.counters = counters_of_done();
   for (const auto& part : parts_) part->report(space_, next_step(), nullptr, report);
-  const auto losses = to_host(space_, losses_);
+  const auto losses = copy_from(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
                 job_.task.weight(plan, 0, plan.batches());
   restored_losses_.clear();
   restored_counts_ = {};
   restored_counters_ = {};
-  if (!std::isfinite(*report.loss) || to_host(space_, diverged_)[0] != 0)
+  if (!std::isfinite(*report.loss) || copy_from(space_, diverged_)[0] != 0)
     refuse_divergence(plan.epoch(), config);
   return true;
 }
@@ -324,7 +310,7 @@ void TrainerOn<Space>::restore_best() {
   auto from = best_.begin();
   for (const auto& place : weights()) {
     const auto all = grid_.world().all_gather_v(std::span<const float>(*from++), "best weights");
-    to_space<float>(space_, all, place.tensor->data);
+    copy_to(space_, all.data(), std::ssize(all), place.tensor->data.data());
   }
   for (const auto& part : parts_) part->restore_best(space_);
 }

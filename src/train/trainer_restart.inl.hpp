@@ -65,7 +65,7 @@ StateTensor TrainerOn<Space>::state_of_best(const Place& place, std::size_t k) c
 // Collective. The tensors are read from where they are: the state is valid until the next step.
 template <class Space>
 TrainingState TrainerOn<Space>::state(bool within_epoch) {
-  if (to_host(space_, diverged_)[0] != 0)
+  if (copy_from(space_, diverged_)[0] != 0)
     refuse_divergence(static_cast<std::uint64_t>(cursor_.epoch), job_.config);
   TrainingState state;
   state.cursor = cursor_;
@@ -108,7 +108,7 @@ Counters TrainerOn<Space>::counters_of_done() {
 // Collective.
 template <class Space>
 std::vector<double> TrainerOn<Space>::losses_of_done(const EpochPlan& plan) {
-  const auto mine = to_host(space_, losses_);
+  const auto mine = copy_from(space_, losses_);
   std::vector<double> losses(
       static_cast<std::size_t>(cursor_.step < plan.steps() ? plan.step_begin(cursor_.step) : plan.batches()));
   std::size_t next = 0;
@@ -149,7 +149,10 @@ void TrainerOn<Space>::restore_tensors(const TrainingState& state, std::vector<s
       if (!kept.empty()) tensor.read(rows, kept.data());
     }
   for (auto& place : other_tensors()) places.push_back(place);
-  for (const auto& place : places) to_space<float>(space_, take("", place).all(), place.tensor->data);
+  for (const auto& place : places) {
+    const auto all = take("", place).all();
+    copy_to(space_, all.data(), std::ssize(all), place.tensor->data.data());
+  }
   const auto next = step_of_job(state.cursor, plan_of_epoch(job_, state.cursor.epoch).steps());
   for (const auto& part : parts_)
     if (auto words = part->restore(space_, next, state.best_epoch > 0, tensors); !words.empty())
@@ -185,7 +188,8 @@ void TrainerOn<Space>::take_up_losses(const EpochPlan& plan) {
   for (std::size_t batch = 0; batch < restored_losses_.size(); ++batch)
     if (plan.rank_of(static_cast<std::int64_t>(batch)) == me)
       losses[losses_count_++] = restored_losses_[batch];
-  to_space<double>(space_, losses, losses_);
+  losses_.resize(losses.size());
+  copy_to(space_, losses.data(), std::ssize(losses), losses_.data());
 }
 
 }  // namespace espalier
