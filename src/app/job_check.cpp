@@ -19,9 +19,7 @@ bool sees_relations(const Config& config) {
 // ---- the config ----
 
 void sampler_keys(const JobFacts& job) {
-  const auto& sampler = job.config.sampler;
-  check_sampler_keys(sampler_kind_of(sampler.kind), sampler.weighted, sampler.mode,
-                     has_own_weights(job.config.model));
+  check_sampler_keys(job.config.sampler, has_own_weights(job.config.model));
 }
 void model_keys(const JobFacts& job) {
   check_model_keys(job.config);

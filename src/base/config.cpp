@@ -185,7 +185,7 @@ class Reader {
     std::visit(Assigner(key, node, where), key.target);
     places_[name] = where;
   }
-  // A value that nothing stands for now stays as it is, for `removed_from`.
+  // A value that is read as no other stays as it is: removed_from finds it.
   static bool takes_removed_value(const Key& key, const toml::node& node) {
     const auto value = node.value_exact<std::string>();
     const auto* const removed = value ? removed_value(key.name, *value) : nullptr;

@@ -25,7 +25,6 @@ const Needs kSteps = {"train.lr_schedule", [](const Config& c) { return c.train.
 const Needs kOverlap = {"run.overlap", [](const Config& c) { return c.run.overlap; }, "true"};
 const Needs kLocalBatches = {"sampler.batches", [](const Config& c) { return c.sampler.batches == "local"; },
                              "\"local\""};
-const Needs kLabor = {"sampler.kind", [](const Config& c) { return c.sampler.kind == "labor"; }, "\"labor\""};
 const Needs kDecay = {"train.weight_decay", [](const Config& c) { return c.train.weight_decay > 0; },
                       "a number above 0"};
 const Needs kEvaluations = {"train.eval_every", [](const Config& c) { return c.train.eval_every > 0; },
@@ -103,8 +102,7 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"paper", "reference", "debiased"}),
       Key{"sampler.share_batches", kTrajectory, &c.sampler.share_batches,
           "how many batches in a row of labor draw by the same random numbers, so that their picks overlap"}
-          .from(1)
-          .with({kLabor}),
+          .from(1),
       Key{"model.kind", kShape, &c.model.kind,
           "the layers of the network (`espalier help train` says what each is)"}
           .among({"sage", "gcn", "gat", "gin", "rgcn", "rgat", "hgt"}),
@@ -192,11 +190,12 @@ std::vector<Key> bind_keys(Config& c) {
           .between(0, 1)
           .with({kSteps}),
       Key{"train.clip_norm", kTrajectory, &c.train.clip_norm,
-          "the longest that the gradient of all weights may be; longer ones are scaled down; 0: any length"}
+          "the longest that the gradient of all weights, but for learnt rows, may be; longer ones are scaled "
+          "down; 0: any length"}
           .from(0),
       Key{"train.average_weights", kTrajectory, &c.train.average_weights,
-          "evaluations judge, and the best epoch keeps, an exponential average of weights that keeps this "
-          "share of itself in a step, as 0.999; 0: the weights themselves"}
+          "evaluations judge, and the best epoch keeps, an exponential average of weights, but for learnt "
+          "rows, that keeps this share of itself in a step, as 0.999; 0: the weights themselves"}
           .between(0, 0.999999),
       Key{"train.weight_decay", kTrajectory, &c.train.weight_decay,
           "L2 penalty added to the gradient of weight matrices"}

@@ -8,11 +8,11 @@
 namespace espalier {
 
 struct Removed {
-  const char* name;     // section.key
-  const char* value;    // that went, of a key that stayed; "": the key went
-  const char* done;     // of a key that went: the value that says what is done now; "": any, as
-                        // none changed a result; of a value that went: the one that a checkpoint's
-                        // is read as, with the same results; "": none is
+  const char* name;   // section.key
+  const char* value;  // that went, of a key that stayed; "": the key went
+  // In a checkpoint's config. Of a key that went, the one value that it may have; "": any. Of a
+  // value that went, the one that it is read as, with the same results; "": there is none.
+  const char* done;
   const char* instead;  // a clause: what to write
 };
 

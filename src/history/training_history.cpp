@@ -84,7 +84,7 @@ Counters history_counters() {
   Counters counters;
   for (const auto* name : {"needed_rows", "hits", "recomputed", "input_rows", "edges", "written", "evicted",
                            "input_rows_of_sample", "edges_of_sample"})
-    counters.declare({"history", name});
+    counters.declare({kHistoryGroup, name});
   return counters;
 }
 

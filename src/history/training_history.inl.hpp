@@ -12,8 +12,6 @@
 
 namespace espalier {
 
-inline constexpr const char* kHistoryGroup = "history";
-
 // `drawn`: only what is left of the sample was.
 template <class Space>
 Counters counts_of(const PrunedMinibatchOn<Space>& pruned, bool drawn) {

@@ -222,7 +222,8 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
       jumps ? static_cast<double>(network_layers(network_shape(graph, config)).back().layer.in) : 0;
   memory.evaluation = 4 * static_cast<double>(graph.nodes) * share *
                       (hidden + widest + (widest + kept) / static_cast<double>(replication));
-  memory.model = 6 * 4 * network_size(network_shape(graph, config)).parameters;
+  const double copies = config.train.average_weights > 0 ? 7 : 6;
+  memory.model = copies * 4 * network_size(network_shape(graph, config)).parameters;
   return memory;
 }
 

@@ -291,10 +291,11 @@ Arrays network(const Estimate& e) {
   const double parameters = network_size(e.network()).parameters;
   const bool exact = e.job.config.train.reproducible;
   const double state = e.job.config.train.optimizer == "adam" ? 2 : 1;
-  // Weights, optimiser, gradients; this rank's rows of the best weights; a flat gradient per
-  // minibatch of a step, and their sum.
+  const double averages = e.job.config.train.average_weights > 0 ? 1 : 0;
+  // Weights, optimiser, gradients, averages; this rank's rows of the best weights; a flat gradient
+  // per minibatch of a step, and their sum.
   Arrays arrays;
-  arrays.add(4 * parameters, 2 + state)
+  arrays.add(4 * parameters, 2 + state + averages)
       .add(4 * parameters / static_cast<double>(e.job.ranks))
       .add(4 * parameters, exact ? e.minibatches_per_step() : 1);
   return exact ? arrays.add(8 * parameters) : arrays;

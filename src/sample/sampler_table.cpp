@@ -1,6 +1,7 @@
 // What the program knows of its samplers; the table is in samplers.inl.hpp.
 #include <fmt/format.h>
 
+#include "espalier/base/config.hpp"
 #include "espalier/base/named.hpp"
 #include "samplers.inl.hpp"
 
@@ -28,18 +29,23 @@ void check_weighted(const SamplerKind& kind, bool weighted) {
                 kind.name);
 }
 
-void check_sampler_keys(const SamplerKind& kind, bool weighted, const std::string& mode, bool own_weights) {
-  check_weighted(kind, weighted);
-  if (weighted && kind.layer_wise && own_weights)
+void check_sampler_keys(const SamplerConfig& sampler, bool own_weights) {
+  const auto& kind = sampler_kind_of(sampler.kind);
+  check_weighted(kind, sampler.weighted);
+  if (sampler.weighted && kind.layer_wise && own_weights)
     usage_error(
         "sampler.weighted = true has no meaning for {} with a model whose matrix has the edge weights in any "
         "case (gcn, gin, and sage with model.aggregator = \"sum\"); use false",
         kind.name);
-  if (mode != "debiased" && !kind.takes_mode)
+  if (sampler.mode != "debiased" && !kind.takes_mode)
     usage_error(
         "sampler.mode = {} has no meaning for {}; leave it out, or use sampler.kind = \"ladies\" or "
         "\"fastgcn\"",
-        mode, kind.name);
+        sampler.mode, kind.name);
+  if (sampler.share_batches > 1 && !kind.shares_draws)
+    usage_error(
+        "sampler.share_batches = {} has no meaning for {}; leave it out, or use sampler.kind = \"labor\"",
+        sampler.share_batches, kind.name);
 }
 
 SamplerMode sampler_mode_of(const std::string& name) {

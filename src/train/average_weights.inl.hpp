@@ -20,11 +20,11 @@ namespace espalier {
 template <class Space>
 class AverageWeightsOn final : public StepPartOn<Space> {
  public:
-  AverageWeightsOn(const Space& space, double decay, const Network<float, Space>& network) : decay_(decay) {
-    for (const auto& parameter : network.parameters()) {
-      auto& average = averages_.emplace_back(parameter.value.rows, parameter.value.columns);
-      copy_within(space, parameter.value.data.data(), std::ssize(parameter.value.data), average.data.data());
-    }
+  AverageWeightsOn(const Space& space, double decay, const Network<float, Space>& network)
+      : decay_(decay), network_(network) {
+    for (const auto& parameter : network.parameters())
+      averages_.emplace_back(parameter.value.rows, parameter.value.columns);
+    begin_anew(space);
   }
 
   void end(const Space&, std::int64_t number) override { step_ = static_cast<double>(number); }
@@ -40,16 +40,34 @@ class AverageWeightsOn final : public StepPartOn<Space> {
   std::vector<TensorPlaceOn<Space>> tensors(Network<float, Space>& network) override {
     std::vector<TensorPlaceOn<Space>> all;
     for (std::size_t k = 0; k < averages_.size(); ++k)
-      all.push_back({"average/" + network.parameters()[k].name, &averages_[k], false});
+      all.push_back({.name = name_of(k, network),
+                     .tensor = &averages_[k],
+                     .of_weights = false,
+                     .may_be_missing = true});
     return all;
+  }
+  std::string restore(const Space& space, std::int64_t next, bool, SavedTensors& tensors) override {
+    if (tensors.has(name_of(0, network_))) return {};
+    begin_anew(space);
+    return next == 0 ? "" : "no average of weights: it begins with the weights of that moment";
   }
 
  private:
+  static std::string name_of(std::size_t k, const Network<float, Space>& network) {
+    return "average/" + network.parameters()[k].name;
+  }
+  void begin_anew(const Space& space) {
+    for (std::size_t k = 0; k < averages_.size(); ++k) {
+      const auto& weights = network_.parameters()[k].value.data;
+      copy_within(space, weights.data(), std::ssize(weights), averages_[k].data.data());
+    }
+  }
   void exchange(Network<float, Space>& network) {
     for (std::size_t k = 0; k < averages_.size(); ++k) std::swap(averages_[k], network.parameters()[k].value);
   }
 
   double decay_, step_ = 0;  // of the job
+  const Network<float, Space>& network_;
   std::vector<Matrix<float, Space>> averages_;
 };
 

@@ -12,8 +12,6 @@ template <class Space>
 class HistoryPartOn final : public StepPartOn<Space> {
   using typename StepPartOn<Space>::Pass;
   using typename StepPartOn<Space>::Upcoming;
-  // What history moves is booked beside what it spares.
-  static constexpr const char* kMoved = "fetch/history";
 
  public:
   explicit HistoryPartOn(const TrainingJobOn<Space>& job)
@@ -27,7 +25,8 @@ class HistoryPartOn final : public StepPartOn<Space> {
   }
   void draw(const Space& space, SamplerOn<Space>& sampler, Upcoming& step) override {
     auto& begun = begun_[step.number];
-    history_.draw(space, step.number, sampler, *step.plan, step.batches, step.minibatches, begun, kMoved);
+    history_.draw(space, step.number, sampler, *step.plan, step.batches, step.minibatches, begun,
+                  kHistoryLabel);
     step.drawn = begun.drawn;
   }
   void begin(const Space& space, Upcoming& step) override {
@@ -35,7 +34,7 @@ class HistoryPartOn final : public StepPartOn<Space> {
     auto& begun = begun_[step.number];
     if (history_.waits(step.number)) begun.counts = history_.counts_before_start(step.minibatches);
     if (!history_.works(step.number)) return;
-    history_.begin(space, step.number, step.minibatches, begun, kMoved);
+    history_.begin(space, step.number, step.minibatches, begun, kHistoryLabel);
     step.changed = !begun.empty();
   }
 
@@ -63,7 +62,7 @@ class HistoryPartOn final : public StepPartOn<Space> {
   }
   void end(const Space& space, std::int64_t number) override {
     this->counters_.add(begun_.extract(number).mapped().counts);
-    if (history_.works(number)) history_.end(space, number, kMoved);
+    if (history_.works(number)) history_.end(space, number, kHistoryLabel);
   }
 
   void ask_for_hidden(std::int64_t rows, HiddenRowsOn<Space>& hidden) override {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "espalier/base/counted.hpp"
+#include "espalier/history/training_history.hpp"
 
 namespace espalier {
 
@@ -11,7 +12,6 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr const char* kGroup = "history";
 constexpr const char* kHeld = "held";
 
 double percent(std::int64_t part, std::int64_t all) {
@@ -43,12 +43,12 @@ void say_held(std::span<const HeldHistory> held, EpochReport& report) {
                        {"cosine", some.error->cosine}};
     lines.push_back(std::move(line));
   }
-  std::erase_if(report.remarks, [](const Remark& remark) { return remark.group == kGroup; });
-  report.remarks.push_back({kGroup, kHeld, lines.dump()});
+  std::erase_if(report.remarks, [](const Remark& remark) { return remark.group == kHistoryGroup; });
+  report.remarks.push_back({kHistoryGroup, kHeld, lines.dump()});
 }
 
 std::string history_lines(std::span<const EpochReport> epochs) {
-  const auto sum = [&](const char* name) { return total(epochs, kGroup, name); };
+  const auto sum = [&](const char* name) { return total(epochs, kHistoryGroup, name); };
   if (sum("needed_rows").value_or(0) == 0) return {};
   const auto inputs = sum("input_rows_of_sample"), edges = sum("edges_of_sample");
   auto text = fmt::format(
@@ -59,7 +59,7 @@ std::string history_lines(std::span<const EpochReport> epochs) {
                                     percent(*sum("input_rows"), *inputs), percent(*sum("edges"), *edges))
                       : "what they alone need was not drawn");
   for (const auto& remark : epochs.back().remarks)
-    if (remark.group == kGroup && remark.name == kHeld)
+    if (remark.group == kHistoryGroup && remark.name == kHeld)
       for (const auto& some : Json::parse(remark.json))
         if (some.contains("error")) text += line_of(some);
   return text;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "espalier/feature/input_caches.hpp"
+#include "espalier/history/training_history.hpp"
 #include "espalier/train/step_part.hpp"
 
 namespace espalier {
@@ -124,7 +125,7 @@ class SavedBytesOn final : public StepPartOn<Space> {
   // What history moved is all that the epoch has booked, of steps begun ahead, too.
   Counters counters() const override {
     auto counters = this->counters_;
-    counters.set(kGroup, "history", -grid_.traffic().of_stage("fetch/history").bytes_received);
+    counters.set(kGroup, "history", -grid_.traffic().of_stage(kHistoryLabel).bytes_received);
     return counters;
   }
 

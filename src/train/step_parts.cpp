@@ -28,6 +28,10 @@ const StateTensor& SavedTensors::take(const std::string& name, std::int64_t rows
   return *found;
 }
 
+bool SavedTensors::has(const std::string& name) const {
+  return std::ranges::find(tensors_, name, &StateTensor::name) != tensors_.end();
+}
+
 void SavedTensors::check_all_taken() const {
   const auto may_stay = [](const std::string& tensor) {
 #define ESPALIER_MAY_STAY(name, lines, prefix) \

@@ -17,7 +17,7 @@
 #define ESPALIER_STEP_PARTS(part) \
   part(running_statistics, nullptr,               nullptr) \
   part(learnt_rows,        nullptr,               nullptr) \
-  part(history,            history_lines,         "history/") \
+  part(history,            history_lines,         kHistoryTensors) \
   part(kept_rows,          nullptr,               nullptr) \
   part(saved_bytes,        saved_line,            nullptr) \
   part(clip_norm,          nullptr,               nullptr) \

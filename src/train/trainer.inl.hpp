@@ -3,7 +3,6 @@
 // needs are declared here and defined there.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <utility>
 

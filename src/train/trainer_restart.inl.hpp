@@ -150,6 +150,7 @@ void TrainerOn<Space>::restore_tensors(const TrainingState& state, std::vector<s
     }
   for (auto& place : other_tensors()) places.push_back(place);
   for (const auto& place : places) {
+    if (place.may_be_missing && !tensors.has(place.name)) continue;
     const auto all = take("", place).all();
     copy_to(space_, all.data(), std::ssize(all), place.tensor->data.data());
   }

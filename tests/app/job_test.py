@@ -447,7 +447,8 @@ class BadInput(JobTest):
     def test_keys_that_a_sampler_would_ignore_are_refused(self):
         for kind, override, words in (("labor", "sampler.weighted=true", ["sampler.weighted", "labor"]),
                                       ("graphsage", "sampler.mode=paper", ["sampler.mode = paper", "graphsage"]),
-                                      ("labor", "sampler.mode=reference", ["sampler.mode = reference", "labor"])):
+                                      ("labor", "sampler.mode=reference", ["sampler.mode = reference", "labor"]),
+                                      ("ladies", "sampler.share_batches=2", ["sampler.share_batches = 2", "ladies", "labor"])):
             self.fail_with(2, words, "sample", self.config, f"sampler.kind={kind}", override, ranks=2)
         self.fail_with(2, ["sampler.weighted", "fastgcn", "gcn"], "sample", self.config, "sampler.kind=fastgcn", "model.kind=gcn",
                        "sampler.weighted=true")

@@ -70,6 +70,22 @@ class StepPartsTest(PlantedJobTest):
             done, average = steps, {name: found[name].astype(float) for name in found}
         self.assertGreater(done, 5)
 
+    def test_an_average_may_begin_and_end_at_a_restart(self):
+        self.train("train.epochs=1", "run.checkpoint_every=1")
+        without = self.folder / "without.h5"
+        shutil.copy(max((self.output / "checkpoints").glob("*.h5")), without)
+        whole = self.train("train.epochs=2", ranks=2)
+        code, output = espalier("train", self.config, AVERAGED, "train.epochs=2", f"run.restart={without}", "run.checkpoint_every=2", ranks=3)
+        self.assertEqual(code, 0, output)
+        self.assertIn(f"{without} has no average of weights: it begins with the weights of that moment", output)
+        steps, weights, average = self.tensors()
+        self.assertEqual(self.report(self.output)["epochs"][-1]["loss"], whole["epochs"][-1]["loss"], "weights are trained as without")
+        self.assertTrue(any((weights[name] != average[name]).any() for name in weights))
+        averaged = self.folder / "averaged.h5"
+        shutil.copy(max((self.output / "checkpoints").glob("*.h5")), averaged)
+        code, output = espalier("train", self.config, "train.epochs=3", f"run.restart={averaged}", ranks=2)
+        self.assertEqual(code, 0, output)
+
     def test_best_weights_are_averages(self):
         self.train(AVERAGED, "train.epochs=1", "run.checkpoint_every=1")
         *_, average = self.tensors()

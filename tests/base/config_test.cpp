@@ -345,13 +345,6 @@ TEST(Config, AKeyThatWouldBeIgnoredIsRefused) {
        {"grid.topology=replicated"},
        {},
        "has no meaning with grid.topology = \"replicated\""},
-      {"sampler.share_batches=4",
-       {},
-       {"sampler.kind=labor"},
-       "has no meaning with sampler.kind = \"graphsage\"; leave it out (its default is 1), or set "
-       "sampler.kind "
-       "to \"labor\""},
-      {"sampler.share_batches=4", {"sampler.kind=ladies"}, {"sampler.kind=labor"}, "set sampler.kind to"},
       {"model.hidden=8", {"model.layers=1", "sampler.fanout=[3]"}, {}, "set model.layers to 2 or more"},
       {"model.normalize=batch",
        {"model.layers=1", "sampler.fanout=[3]"},

@@ -43,7 +43,7 @@ bool is_allowed(const Job& job) {
   const bool own = has_own_weights(model);
   if (sampler.weighted && !own && !job.weighted_graph) return false;
   try {
-    check_sampler_keys(sampler_kind_of(sampler.kind), sampler.weighted, sampler.mode, own);
+    check_sampler_keys(sampler, own);
     return matrix_form(job.config) != MatrixForm::kMeanOfSelf || !job.typed;
   } catch (const UserError&) {
     return false;

@@ -44,6 +44,10 @@ namespace espalier {
 /// Throws UserError(kUsage) where history and other keys do not go together.
 void check_history(const Config& config);
 
+/// What history counts is in this group of a report; what it moves is booked under this label,
+/// beside what it spares.
+inline constexpr const char* kHistoryGroup = "history";
+inline constexpr const char* kHistoryLabel = "fetch/history";
 /// How the names of its tensors in a checkpoint begin.
 inline constexpr const char* kHistoryTensors = "history/";
 

@@ -19,6 +19,8 @@
 
 namespace espalier {
 
+struct SamplerConfig;  // base/config.hpp
+
 /// One batch to sample: its number in the epoch and its distinct training vertices.
 struct SeedBatch {
   std::int64_t number = 0;
@@ -126,6 +128,7 @@ struct SamplerKind {
   bool weighs_picks;     ///< has a value for each pick also where the block is a mean
   bool takes_weighted;   ///< knows sampler.weighted
   bool takes_mode;       ///< knows sampler.mode, all of whose modes but debiased are biased
+  bool shares_draws;     ///< knows sampler.share_batches
   bool reference_mean;   ///< estimates the row mean of A + I in mode reference, whatever the model
   const char* about;     ///< one line for users
 };
@@ -137,7 +140,7 @@ const SamplerKind& sampler_kind_of(const std::string& name);
 
 /// Throws UserError(kUsage) for a key that the sampler would ignore (`own_weights`: has the
 /// model's matrix the edge weights in any case?).
-void check_sampler_keys(const SamplerKind& kind, bool weighted, const std::string& mode, bool own_weights);
+void check_sampler_keys(const SamplerConfig& sampler, bool own_weights);
 
 /// Makes the sampler `kind` over `a`, which must outlive it. Collective over the grid. Throws
 /// UserError when the sampler cannot do what `shape` asks for.

@@ -21,12 +21,12 @@
 // but for those that say so; what a part sends is booked under labels of its own.
 #pragma once
 
-#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "espalier/comm/counters.hpp"
@@ -74,6 +74,7 @@ struct TensorPlaceOn {
   std::string name;
   Matrix<float, Space>* tensor;
   bool of_weights = true;        ///< the best epoch's is kept
+  bool may_be_missing = false;   ///< in a checkpoint: then its part goes on without (restore)
   std::string former_name = {};  ///< in checkpoints of earlier versions, where it was another
 };
 
@@ -85,6 +86,7 @@ class SavedTensors {
   /// Throws UserError(kInput) where there is none of that name, or it has another shape.
   const StateTensor& take(const std::string& name, std::int64_t rows, std::int64_t columns,
                           const std::string& former_name = {});
+  bool has(const std::string& name) const;
   const std::vector<StateTensor>& all() const { return tensors_; }
   /// Counts as taken.
   void mark(const std::string& name) { taken_.insert(name); }
@@ -160,8 +162,8 @@ class StepPartOn {
   /// Rows that ranks have apart, those of the best epoch too, where `best`. Valid until the next
   /// step begins or ends.
   virtual void state(const Space&, std::int64_t /*next*/, bool /*best*/, std::vector<StateTensor>&) {}
-  /// Not collective. Takes them from a checkpoint. What it misses there, as a sentence, where
-  /// training goes on without.
+  /// Not collective, after all tensors that every rank has. Takes them from a checkpoint. Where
+  /// training goes on without what it misses there, words that follow "the checkpoint has".
   virtual std::string restore(const Space&, std::int64_t /*next*/, bool /*best*/, SavedTensors&) {
     return {};
   }
