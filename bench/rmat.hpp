@@ -45,8 +45,7 @@ class FirstBatches {
  public:
   FirstBatches(const Csr<std::int32_t>& a, std::int64_t batch_size, std::int64_t batches)
       : plan_(vertices_with_neighbours(a), batch_size, 1, 1, kSeed, 1) {
-    for (std::int64_t b = 0; b < std::min(batches, plan_.batches()); ++b)
-      batches_.push_back({b, plan_.seeds(b)});
+    for (std::int64_t b = 0; b < std::min(batches, plan_.batches()); ++b) batches_.push_back(plan_.batch(b));
   }
   FirstBatches(const FirstBatches&) = delete;
   FirstBatches& operator=(const FirstBatches&) = delete;

@@ -108,7 +108,7 @@ class Batches {
  public:
   Batches(const Communicator& world, std::span<const std::int64_t> training, const Options& options) {
     const EpochPlan plan(training, std::ssize(training), 1, 1, options.seed, kEpoch);
-    const auto order = plan.seeds(0);
+    const auto order = plan.batch(0).seeds;
     const auto size = std::min(options.batch, std::ssize(order));
     seeds_.reserve(static_cast<std::size_t>(options.batches_per_rank));
     for (std::int64_t k = 0; k < options.batches_per_rank; ++k) {

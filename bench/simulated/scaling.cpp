@@ -301,8 +301,7 @@ void run(const Communicator& world, const Options& options) {
                            .batch_size = options.batch,
                            .batches_per_rank = static_cast<double>(plan.batches()) / grid.ranks()});
   std::vector<SeedBatch> mine;
-  for (std::int64_t b = 0; b < plan.batches(); ++b)
-    if (plan.rank_of(b) == world.rank()) mine.push_back({b, plan.seeds(b)});
+  for (const auto b : plan.kept_by(world.rank(), 0, plan.batches())) mine.push_back(plan.batch(b));
   grid.traffic().clear();
   const Stopwatch watch(world);
   const auto minibatches = sampler->sample({1}, mine, plan.seed(), plan.epoch());

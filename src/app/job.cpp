@@ -273,7 +273,7 @@ void warn_of_history(const Config& config, std::int64_t steps) {
 static void say_what_is_biased(const Config& config) {
   const auto& sampler = sampler_kind_of(config.sampler.kind);
   const auto& model = config.model;
-  const bool draws = !config.sampler.relation_fanout.empty() ||
+  const bool draws = sampler.induces || !config.sampler.relation_fanout.empty() ||
                      std::ranges::any_of(config.sampler.fanout, [](auto fanout) { return fanout >= 0; });
   const bool attends = layer_kind_of(model.kind).takes_heads && draws,
              takes_largest = model.aggregator == "max" && draws,
@@ -296,12 +296,25 @@ static void say_what_is_biased(const Config& config) {
     log::info("steps   {}", line);
 }
 
+static void warn_of_small_subgraphs(const Job& job) {
+  const auto n = static_cast<double>(job.graph.nodes),
+             others = static_cast<double>(job.config.sampler.batch_size) - 1;
+  const double degree = static_cast<double>(job.graph.edges) / n, met = degree * others / (n - 1);
+  if (met < 1)
+    log::warning(
+        "sampler.batch_size = {} of {}: a vertex meets {:.2g} of its {:.3g} neighbours on average, each "
+        "counted "
+        "{:.3g} times; more vertices estimate better",
+        job.config.sampler.batch_size, counted(job.graph.nodes, "vertex"), met, degree,
+        (n - 1) / std::max(others, 1.0));
+}
+
 void warn_of_surprises(const Job& job) {
   if (job.grid->world().rank() != 0) return;
   const auto& config = job.config;
   const bool training = job.kind == JobKind::kTrain;
   const auto ranks = job.grid->ranks();
-  const auto batches = count_batches(job.graph.train, config.sampler.batch_size);
+  const auto batches = batches_of_epoch(job.graph, config);
   const auto busy = std::min(job.batches_per_step(), batches);
   const bool follows_ranks = training && job.asked.train.batches_per_step.is_auto();
   if (busy < ranks)
@@ -323,6 +336,7 @@ void warn_of_surprises(const Job& job) {
                    counted(fanout, "vertex"), kind.name);
       break;
     }
+  if (kind.induces) warn_of_small_subgraphs(job);
   if (training) say_what_is_biased(config);
   if (job.device.sharers > 1)
     log::warning("{} ranks share a GPU; start one rank per GPU, or set run.device = \"cpu\"",

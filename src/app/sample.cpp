@@ -5,6 +5,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/base/whereabouts.hpp"
+#include "espalier/train/task.hpp"
 #include "run_output.hpp"
 #include "sampling_on_gpu.hpp"
 
@@ -30,8 +31,7 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Buffe
   auto report = start_report(job, "sample", sampler.schedules());
   log::info("{}: {}, {}; {}; {}, {} of {}, {} in bulk; {}", job.config.graph.file,
             counted(report.graph.nodes, "node"), counted(report.graph.edges, "edge"), grid_in_words(job),
-            sampler_in_words(job.config),
-            counted(count_batches(std::ssize(training), job.config.sampler.batch_size), "batch"),
+            sampler_in_words(job.config), counted(batches_of_epoch(job.graph, job.config), "batch"),
             job.config.sampler.batch_size, job.bulk(), schedules_in_words(job, sampler.schedules()));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   warn_of_surprises(job);

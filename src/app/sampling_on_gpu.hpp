@@ -46,9 +46,15 @@ EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& s
   report.epoch = epoch;
   {
     const StageTimers::Scope whole(timers, "total");
-    const EpochPlan plan(training, job.config.sampler.batch_size, job.batches_per_step(), job.grid->ranks(),
-                         static_cast<std::uint64_t>(job.config.train.seed), static_cast<std::uint64_t>(epoch),
-                         {}, job.owners.groups.get());
+    const EpochPlan plan(
+        {.vertices = training},
+        {.batch_size = job.config.sampler.batch_size,
+         .batches_per_step = job.batches_per_step(),
+         .ranks = job.grid->ranks(),
+         .seed = static_cast<std::uint64_t>(job.config.train.seed),
+         .epoch = static_cast<std::uint64_t>(epoch),
+         .groups = job.owners.groups.get(),
+         .population = population_of(sampler_kind_of(job.config.sampler.kind), job.graph.nodes)});
     const StageTimers::Scope time(timers, "sample");
     EpochSamplerOn<Space> epoch_sampler(*job.grid, sampler, plan, job.bulk());
     for (std::int64_t step = 0; step < plan.steps(); ++step) {

@@ -38,9 +38,10 @@ void train_over(const Job& job, const Space& space, const GridOn<Space>& grid,
   const auto task = make_task(space, *job.grid, targets, job.config.train);
   const EvaluatorOn<Space> evaluator(grid, *whole_rows, input, job.owners.blocks, *task, job.graph.edges,
                                      evaluation_memory(job));
-  train(space, TrainingJobOn<Space>{grid, job.config, *sampler, input, *task, evaluator, job.bulk(),
-                                    job.batches_per_step(), job.sampling_grid.get(), input_of(job),
-                                    job.owners.groups.get(), job.by_degree});
+  train(space, TrainingJobOn<Space>{
+                   grid, job.config, *sampler, input, *task, evaluator, job.bulk(), job.batches_per_step(),
+                   job.sampling_grid.get(), input_of(job), job.owners.groups.get(),
+                   population_of(sampler_kind_of(job.config.sampler.kind), job.graph.nodes), job.by_degree});
 }
 
 #ifdef ESPALIER_WITH_CUDA

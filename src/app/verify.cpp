@@ -34,8 +34,9 @@ std::string digest_of(const Order& order) {
 void verify_draws(VerifyRuns& runs) {
   for (const auto& kind : sampler_kinds()) {
     const std::string name = kind.name;
-    const Keys keys = {"sampler.kind=" + name,
-                       kind.layer_wise ? "sampler.fanout=[60,60]" : "sampler.fanout=[4,3]"};
+    const Keys keys = {"sampler.kind=" + name, kind.induces      ? "sampler.fanout=[-1,-1]"
+                                               : kind.layer_wise ? "sampler.fanout=[60,60]"
+                                                                 : "sampler.fanout=[4,3]"};
     if (!kind.takes_mode) runs.draws(name, false, keys);
     if (kind.takes_mode)
       for (const std::string mode : {"debiased", "paper", "reference"})
@@ -75,6 +76,7 @@ void verify_the_rest(VerifyRuns& runs) {
   with("history", history);
   with("learnt rows", learnt, true);
   with("an order, local batches", {"sampler.batches=local", "sampler.groups=8", "graph.order=in-memory"});
+  with("subgraphs", {"sampler.kind=subgraph", "sampler.fanout=[-1,-1]"});
   runs.training("with", "samples and rows ahead", false, {"run.overlap=true"}, "training sage");
   runs.restart("history", "with history", false, history);
   runs.restart("learnt rows, normalisation", "with learnt rows", true, learnt);

@@ -82,11 +82,14 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"sampler.kind", kDraw, &c.sampler.kind,
           "the sampling algorithm (`espalier help sample` lists them)"},
       Key{"sampler.fanout", kTrajectory, &c.sampler.fanout,
-          "picks per vertex (ladies, fastgcn: per layer), first: next to the batch; -1 = all"}
+          "picks per vertex (ladies, fastgcn: per layer), first: next to the batch; -1 = all (subgraph: "
+          "always)"}
           .from(-1),
       Key{"sampler.relation_fanout", kDraw, &c.sampler.relation_fanout,
           "picks of some relations instead, as [\"author.writes.paper=25,10\"]; 0 leaves a relation out"},
-      Key{"sampler.batch_size", kBatches, &c.sampler.batch_size, "training vertices per minibatch"}.from(1),
+      Key{"sampler.batch_size", kBatches, &c.sampler.batch_size,
+          "training vertices per minibatch (subgraph: vertices)"}
+          .from(1),
       Key{"sampler.bulk", kCost, &c.sampler.bulk,
           "minibatches sampled at once over all ranks, or auto (by memory)"}
           .from(1),

@@ -117,7 +117,7 @@ void TrainingHistoryOn<Space>::draw(const Space& space, std::int64_t step, Sampl
   begin_step(space, step, batches);
   const auto layers = static_cast<std::size_t>(layers_);
   std::vector<SeedBatch> seeds;
-  for (const auto batch : batches) seeds.push_back({batch, plan.seeds(batch)});
+  for (const auto batch : batches) seeds.push_back(plan.batch(batch));
   std::vector<HistoryFoundOn<Space>> found(batches.size());
   for (auto& of : found) {
     of.hits.resize(layers - 1);

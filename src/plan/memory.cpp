@@ -16,6 +16,7 @@
 #include "espalier/history/training_history.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
@@ -97,14 +98,17 @@ namespace {
 // |F[l]| of a minibatch, l = 0 .. L, as if its edges ended anywhere; what lies behind the seeds has
 // more entries than the mean, as automatic_bulk has it.
 std::vector<double> rows_of_minibatch(const GraphInfo& graph, const Config& config, std::int64_t ranks) {
-  const bool layer_wise = sampler_kind_of(config.sampler.kind).layer_wise;
+  const auto& kind = sampler_kind_of(config.sampler.kind);
   const double n = std::max<double>(1, static_cast<double>(graph.nodes)),
                mean_degree = static_cast<double>(graph.edges) / n + (adds_self_loops(config) ? 1 : 0);
-  std::vector<double> rows = {static_cast<double>(std::min(config.sampler.batch_size, graph.train))};
+  std::vector<double> rows = {
+      static_cast<double>(std::min(config.sampler.batch_size, seeds_of_epoch(graph, config)))};
   for (const auto fanout : shape_of_picks(graph, config, ranks).fanout) {
     const double entries = rows.size() == 1 ? mean_degree : 4 * mean_degree + 1;
     const double wanted = fanout < 0 ? n : static_cast<double>(fanout), before = rows.back();
-    const double found = layer_wise ? wanted : -n * std::expm1(-before * std::min(wanted, entries) / n);
+    const double found = kind.induces      ? 0
+                         : kind.layer_wise ? wanted
+                                           : -n * std::expm1(-before * std::min(wanted, entries) / n);
     rows.push_back(std::min(n, before + found));
   }
   std::ranges::reverse(rows);
@@ -118,7 +122,7 @@ KeptRows history_bytes(const GraphInfo& graph, const Config& config, std::int64_
   const double share = history.p_grad;  // of the rows that are needed
   if (history.kind == "none" || share == 0 || history.t_stale <= history.lag || history.recompute >= 1)
     return {};
-  const auto batches = count_batches(graph.train, config.sampler.batch_size),
+  const auto batches = batches_of_epoch(graph, config),
              together = std::max<std::int64_t>(
                  1, std::min(resolved_batches_per_step(graph, config, ranks), batches));
   const double all_steps =
@@ -319,7 +323,7 @@ std::int64_t resolved_batches_per_step(const GraphInfo& graph, const Config& con
   constexpr std::uint64_t kLeastSteps = 16, kMostTogether = 64;
   if (!config.train.reproducible || !config.train.batches_per_step.is_auto())
     return config.train.batches_per_step.value.value_or(ranks);
-  const auto batches = static_cast<std::uint64_t>(count_batches(graph.train, config.sampler.batch_size));
+  const auto batches = static_cast<std::uint64_t>(batches_of_epoch(graph, config));
   return static_cast<std::int64_t>(
       std::bit_floor(std::clamp<std::uint64_t>(batches / kLeastSteps, 1, kMostTogether)));
 }
@@ -337,22 +341,25 @@ std::string history_cures(const JobSize& job) {
 
 std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   const auto& sampler = job.config.sampler;
-  const auto batches = count_batches(job.graph.train, sampler.batch_size);
+  const auto batches = batches_of_epoch(job.graph, job.config);
   // A step draws its own minibatches (history.draw): windows beyond it would be drawn in vain.
   if (job.training && job.config.history.draw == "needed")
     return std::min(resolved_batches_per_step(job.graph, job.config, job.ranks), batches);
   if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
   const auto block_rows = job.config.grid.topology == "replicated" ? 1 : job.ranks / replication;
-  return automatic_bulk(shape_of_picks(job.graph, job.config, job.ranks),
-                        sampler_kind_of(sampler.kind).layer_wise, sampler.batch_size, batches,
-                        static_cast<int>(job.ranks), static_cast<int>(block_rows), job.graph.nodes,
-                        job.graph.edges, sample_memory(job, replication));
+  return automatic_bulk(shape_of_picks(job.graph, job.config, job.ranks), sampler_kind_of(sampler.kind),
+                        sampler.batch_size, batches, static_cast<int>(job.ranks),
+                        static_cast<int>(block_rows), job.graph.nodes, job.graph.edges,
+                        sample_memory(job, replication));
 }
 
 SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int64_t ranks) {
   const bool matrix = has_own_weights(config.model) || sampler_kind_of(config.sampler.kind).layer_wise;
   const auto bulk = static_cast<double>(config.sampler.bulk.value.value_or(ranks));
-  return {.fanout = config.sampler.fanout,
+  auto fanout = config.sampler.fanout;
+  if (sampler_kind_of(config.sampler.kind).induces)  // a layer's picks are its batch
+    std::ranges::fill(fanout, config.sampler.batch_size);
+  return {.fanout = std::move(fanout),
           .relation_fanout = relation_fanouts(config.sampler.relation_fanout, config.sampler.fanout, schema),
           .weighted = config.sampler.weighted && !sampler_kind_of(config.sampler.kind).layer_wise,
           .aggregation = matrix ? Aggregation::kMatrix : Aggregation::kMean,

@@ -6,13 +6,14 @@
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/sample/epoch_plan.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
 PlannedEpoch planned_epoch(const JobSize& job) {
   const auto& config = job.config;
   const auto tables = input_tables(job.graph, config.model.embedding);
-  const auto batches = count_batches(job.graph.train, config.sampler.batch_size);
+  const auto batches = batches_of_epoch(job.graph, config);
   PlannedEpoch epoch = {
       .ranks = static_cast<int>(job.ranks),
       .replication = static_cast<int>(*config.grid.replication.value),
@@ -58,7 +59,7 @@ void estimate(PlannedJob& planned, const DegreeHistogram& degrees) {
   auto epoch = planned.epoch;
   if (!sampler_kind_of(epoch.sampler).layer_wise)
     epoch.shape.fanout = shape_of_picks(job.graph, job.config, job.ranks).fanout;
-  planned.work = estimate_epoch(degrees, value_bytes, epoch, job.graph.train);
+  planned.work = estimate_epoch(degrees, value_bytes, epoch, seeds_of_epoch(job.graph, job.config));
   planned.evaluations = estimate_evaluations(job, planned.epoch, planned.epoch.replication);
 }
 

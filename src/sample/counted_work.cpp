@@ -79,8 +79,14 @@ class EpochCount {
         job_(job),
         kind_(sampler_kind_of(job.sampler)),
         layers_(job.shape.fanout.size()),
-        plan_(training, job.shape.batch_size, job.batches_per_step, job.ranks, job.seed, job.epoch, {},
-              job.groups.get()),
+        products_(products_of(job)),
+        plan_({.vertices = training}, {.batch_size = job.shape.batch_size,
+                                       .batches_per_step = job.batches_per_step,
+                                       .ranks = job.ranks,
+                                       .seed = job.seed,
+                                       .epoch = job.epoch,
+                                       .groups = job.groups.get(),
+                                       .population = population_of(kind_, a.rows())}),
         blocks_(job.blocks(a.rows())),
         parts_(job.matrix_parts(a.rows())),
         servers_(block_partition(job.parts(), job.replication)),
@@ -143,18 +149,14 @@ class EpochCount {
     for (int rank = first; rank < first + c; ++rank) {
       const auto kept = std::ssize(batches_of(window, rank));
       const auto& of_rank = counts[rank - first];
-      for (std::size_t k = 0; k < layers_ && job_.parts() > 1; ++k)
+      for (std::size_t k = 0; k < products_ && job_.parts() > 1; ++k)
         book(rank, k, counted_work(static_cast<double>(kept), of_rank[k], together[k]));
       remember_stack(kept, of_rank);
     }
   }
 
   std::vector<std::int64_t> batches_of(std::int64_t window, int rank) const {
-    std::vector<std::int64_t> batches;
-    const auto begin = window * job_.bulk;
-    for (auto batch = begin; batch < plan_.batches() && batch - begin < job_.bulk; ++batch)
-      if (plan_.rank_of(batch) == rank) batches.push_back(batch);
-    return batches;
+    return plan_.kept_by(rank, window * job_.bulk, (window + 1) * job_.bulk);
   }
 
   // Draws batches of one rank's window, some at a time, and counts them.
@@ -167,13 +169,13 @@ class EpochCount {
       note_movement();
       std::vector<SeedBatch> some;
       for (auto b = from; b < std::min(from + kAtOnce, batches.size()); ++b)
-        some.push_back({batches[b], plan_.seeds(batches[b])});
+        some.push_back(plan_.batch(batches[b]));
       const auto minibatches = sampler_->sample(cpu_, some, plan_.seed(), plan_.epoch());
       totals_.add(cpu_, minibatches);
       for (const auto& minibatch : minibatches) {
         note_size(minibatch, rank);
         if (job_.parts() == 1) continue;
-        for (std::size_t k = 0; k < layers_; ++k) count_layer(minibatch, k, rank, counts[k], together[k]);
+        for (std::size_t k = 0; k < products_; ++k) count_layer(minibatch, k, rank, counts[k], together[k]);
       }
     }
     count_draws(batches);
@@ -271,8 +273,21 @@ class EpochCount {
       together.remote_entries += remote ? entries : 0;
     }
     if (!kind_.layer_wise) return;
-    count.picks += count_picks(block, k);
+    count.picks += kind_.induces ? count_own_columns(minibatch) : count_picks(block, k);
     if (kind_.sums_rows) count_sums(minibatch, block.rows, row, column, count);
+  }
+
+  // Columns of a minibatch's vertices, in all relations.
+  double count_own_columns(const Minibatch& minibatch) {
+    const auto columns = a_.columns.leaf();
+    if (columns.begins == nullptr) return static_cast<double>(std::ssize(minibatch.vertices));
+    std::int64_t count = 0;
+    for (int r = 0; r < columns.relations; ++r)
+      count += std::ranges::count_if(minibatch.vertices, [&](std::int64_t v) {
+        const auto column = v - columns.shifts[r];
+        return columns.begins[r] <= column && column < columns.begins[r + 1];
+      });
+    return static_cast<double>(count);
   }
 
   // Columns that were picked: with a sum of rows each of them meets a row of the frontier.
@@ -390,7 +405,7 @@ class EpochCount {
           work_.remote_input_rows[table][r] +=
               remote * fetched_rows_[table].mean() * static_cast<double>(kept);
         work_.remote_edges[r] += remote * edges * static_cast<double>(kept);
-        for (std::size_t k = 0; k < layers_ && job_.parts() > 1; ++k)
+        for (std::size_t k = 0; k < products_ && job_.parts() > 1; ++k)
           book(rank, k, expected_work_of(static_cast<double>(kept), k));
         if (kept > work_.stacked) remember_expected_stack(kept);
       }
@@ -416,6 +431,10 @@ class EpochCount {
 
   // Windows are alike, and so are ranks: few numbers of batches occur.
   std::pair<double, double> distinct_of(double batches, std::size_t k) {
+    if (kind_.induces) {  // batches have no vertex in common, and together all
+      const auto share = batches / static_cast<double>(plan_.batches());
+      return {share * static_cast<double>(a_.rows()), share * static_cast<double>(a_.local.entries())};
+    }
     const auto known = known_distinct_.find({batches, k});
     if (known != known_distinct_.end()) return known->second;
     const auto distinct = curves_[k].at(batches, static_cast<double>(totals_.batches), [&](std::int64_t v) {
@@ -426,7 +445,7 @@ class EpochCount {
 
   void remember_expected_stack(std::int64_t kept) {
     work_.stacked = kept;
-    for (std::size_t k = 0; k < layers_; ++k) {
+    for (std::size_t k = 0; k < products_; ++k) {
       const auto batches = static_cast<double>(kept);
       if (job_.parts() > 1) std::tie(work_.distinct[k], work_.distinct_entries[k]) = distinct_of(batches, k);
       work_.row_entries[k] = batches * mean_[k].entries;
@@ -465,7 +484,7 @@ class EpochCount {
   const DistCsr<Index>& a_;
   const PlannedEpoch& job_;
   const SamplerKind& kind_;
-  std::size_t layers_;
+  std::size_t layers_, products_;
   EpochPlan plan_;
   Ownership blocks_, parts_;  // of features, of the matrix
   RowPartition servers_;      // of parts over a row's columns

@@ -17,7 +17,7 @@ SampleCounts sum_over_ranks(const SampleCounts& mine, const Communicator& comm) 
 
 template class EpochSamplerOn<Cpu>;
 
-std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int64_t batch_size,
+std::int64_t automatic_bulk(const SamplerShape& shape, const SamplerKind& kind, std::int64_t batch_size,
                             std::int64_t batches, int ranks, int block_rows, std::int64_t nodes,
                             std::int64_t edges, std::int64_t bytes) {
   const double n = std::max<double>(1, static_cast<double>(nodes));
@@ -25,6 +25,7 @@ std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int
   // Of an entry of a frontier's row: whole rows come from their owners (index and value), or sums
   // of them (index and sum) and their parts. Where every row is here nothing comes, and a GPU may
   // mark entries (sample/kept_entries.hpp).
+  const bool layer_wise = kind.layer_wise;
   const double per_entry = block_rows == 1 ? 20.0 / 32 : layer_wise ? 24 : 8;
   double rows = static_cast<double>(batch_size), needed = 0;
   for (const auto fanout : shape.fanout) {
@@ -41,6 +42,7 @@ std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int
     // draw, what was removed, column, factor, slot, vertex.
     needed += new_edges * (8 + 4 + 4 + 4 + (layer_wise ? 0 : 32)) + rows * 64;
     if (layer_wise) needed += wanted * 160;
+    if (kind.induces) break;  // one block for all layers
     rows = std::min(n, rows + new_rows);
   }
   const double per_rank = std::max(1.0, std::floor(static_cast<double>(bytes) / needed));

@@ -36,8 +36,8 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
   if (all_begun()) return;
   begun_ = std::min(sampled_ + bulk_, plan_.batches());
   std::vector<SeedBatch> mine;
-  for (auto batch = sampled_; batch < begun_; ++batch)
-    if (plan_.rank_of(batch) == grid_.world().rank()) mine.push_back({batch, plan_.seeds(batch)});
+  for (const auto batch : plan_.kept_by(grid_.world().rank(), sampled_, begun_))
+    mine.push_back(plan_.batch(batch));
   const auto sample = [this, mine = std::move(mine)](const Space& on) {
     window_ = sampler_.sample(on, mine, plan_.seed(), plan_.epoch());
     counts_.add(on, window_);

@@ -83,6 +83,12 @@ ProductWork expected_layer(std::vector<DegreeClass>& classes, double fanout, dou
   work.result_value_bytes = has_result_values(job) ? 4 : 0;
   double ends = sum_over(classes, [&](const auto& of) { return of.included * picked(of); });
   work.results = batches * ends;
+  if (kind.induces) {
+    const double share = rows / std::max(1.0, sum_over(classes, [](const auto&) { return 1.0; }));
+    work.picks = batches * rows;
+    work.results = batches * entries * share;
+    return work;
+  }
   if (kind.layer_wise) {
     const double support = sum_over(classes, met(kind.sums_rows ? entries : 1e3 * edges));
     const double picks = fanout < 0 ? support : std::min(fanout, support);
@@ -134,16 +140,16 @@ MinibatchSize expected_size(const std::vector<ProductWork>& layers, double input
 }  // namespace
 
 EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const PlannedEpoch& job,
-                         std::int64_t training) {
+                         std::int64_t seeds) {
   const auto moments = moments_of(degrees, job.shape.fanout);
   const auto n = static_cast<std::int64_t>(moments.rows);
   const auto product = product_shape(job, moments.rows, moments.entries, index_bytes(n), value_bytes);
   EpochWork work;
   work.schedules = choose_schedules(product, job.shape, expected_work(moments, job, job.shape));
-  work.batches = count_batches(training, job.shape.batch_size);
+  work.batches = count_batches(seeds, job.shape.batch_size);
 
   auto shape = job.shape;
-  shape.batch_size = std::min(shape.batch_size, std::max<std::int64_t>(training, 1));
+  shape.batch_size = std::min(shape.batch_size, std::max<std::int64_t>(seeds, 1));
   const auto classes = classes_of(degrees, moments.rows, static_cast<double>(shape.batch_size));
   double input_rows = 0;
   const auto of_batch = expected_layers(classes, 1, job, &input_rows);
@@ -151,7 +157,7 @@ EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const 
   work.scanned.assign(of_batch.size() + 1, 0);
   for (std::size_t k = 0; k < of_batch.size(); ++k)
     work.scanned[of_batch.size() - k] = of_batch[k].row_entries;
-  const auto all = static_cast<double>(training) / static_cast<double>(shape.batch_size);
+  const auto all = static_cast<double>(seeds) / static_cast<double>(shape.batch_size);
   work.input_rows = all * work.mean.rows[0];
   // As if types were met in proportion to their vertices.
   for (const auto& table : job.tables) {
@@ -192,7 +198,7 @@ EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const 
     work.distinct_entries.push_back(of_window[k].distinct_entries);
     work.row_entries.push_back(of_window[k].row_entries);
     work.sums.push_back(of_window[k].sums);
-    for (std::size_t s = 0; s < kMovingSchedules.size(); ++s) {
+    for (std::size_t s = 0; k < products_of(job) && s < kMovingSchedules.size(); ++s) {
       auto of_schedule = of_window[k];
       if (kMovingSchedules[s] == Schedule::kStaged) {
         of_schedule.distinct = of_row[k].distinct / job.replication;

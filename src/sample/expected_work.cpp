@@ -115,13 +115,17 @@ double picks_of_layer(const DegreeMoments& degrees, const SamplerShape& shape, s
 }  // namespace
 
 std::vector<ProductWork> layer_wise_work(const DegreeMoments& degrees, const SamplerShape& shape, int parts,
-                                         bool sums) {
+                                         bool sums, bool induces) {
   std::vector<ProductWork> layers;
-  double frontier = static_cast<double>(shape.batch_size), degree = degrees.mean;
+  double frontier = std::min(static_cast<double>(shape.batch_size), degrees.rows), degree = degrees.mean;
   for (std::size_t k = 0; k < shape.fanout.size(); ++k) {
+    if (induces && k > 0) {
+      layers.push_back(layers.front());  // the schedule of the one product
+      continue;
+    }
     auto work = rows_of(frontier, degree, degrees, shape);
     const double support = sums ? distinct(frontier * degree, degrees.rows) : degrees.rows;
-    const double picks = picks_of_layer(degrees, shape, k, support);
+    const double picks = induces ? frontier : picks_of_layer(degrees, shape, k, support);
     if (sums) work.sums = work.batches * parts * distinct(frontier * degree / parts, degrees.rows);
     work.picks = work.batches * picks;
     work.results = work.row_entries * std::min(1.0, picks / std::max(support, 1.0));

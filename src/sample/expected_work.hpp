@@ -29,9 +29,10 @@ std::vector<ProductWork> node_wise_work(const DegreeMoments& degrees, const Samp
                                         bool values_beside_picks);
 
 /// The same for one draw per batch and layer; `sums`: is the distribution a sum of the
-/// frontier's rows?
+/// frontier's rows? `induces`: are the picks what a batch has already? Then one product serves all
+/// layers, and its work stands for each.
 std::vector<ProductWork> layer_wise_work(const DegreeMoments& degrees, const SamplerShape& shape, int parts,
-                                         bool sums);
+                                         bool sums, bool induces);
 
 /// The schedule of each layer: the one that was asked for, or what the model chooses.
 std::vector<Schedule> choose_schedules(const ProductShape& product, const SamplerShape& shape,

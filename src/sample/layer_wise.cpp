@@ -21,27 +21,28 @@ double largest_square(const DistCsr<Index>& m) {
 
 template <class Index>
 LayerOn<Cpu> value_layer(const Cpu& cpu, Entries<std::int32_t> entries,
-                         const SharedList<std::int64_t>& offsets, const LayerPicks<Index>& picks,
-                         const std::int32_t* local, bool normalizes_rows) {
+                         const SharedList<std::int64_t>& offsets, const SharedList<std::int64_t>& rows,
+                         const LayerPicks<Index>& picks, const std::int32_t* local, bool normalizes_rows) {
   const bool has_values = !entries.values.empty();
   entries.values.resize(entries.ids.size());
-  const auto rows = entries.rows();
 #pragma omp parallel num_threads(cpu.threads)
   {
     std::vector<double> products;
 #pragma omp for schedule(dynamic, 64)
-    for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t row = 0; row < entries.rows(); ++row) {
       const auto begin = entries.begin(row), size = entries.size(row);
       if (size == 0) continue;
-      const auto first_pick = picks.offsets[segment_of(offsets.data(), offsets.size() - 1, begin)];
+      const auto batch = segment_of(offsets.data(), offsets.size() - 1, begin);
+      const auto first_pick = picks.offsets[batch], own = picks.keeps_own ? row - rows[batch] : -1;
       products.resize(size);
       double sum = 0;
       for (std::int64_t k = 0; k < size; ++k) {
         auto& id = entries.ids[begin + k];
-        products[k] =
-            layer_product(has_values ? entries.values[begin + k] : 1.0f, picks.factors[first_pick + id]);
+        const auto pick = first_pick + id;
+        id = local[pick];
+        products[k] = layer_product(has_values ? entries.values[begin + k] : 1.0f,
+                                    id == own ? 1.0 : picks.factors[pick]);
         sum += products[k];
-        id = local[first_pick + id];
       }
       for (std::int64_t k = 0; k < size; ++k)
         entries.values[begin + k] = layer_value(products[k], normalizes_rows ? sum : 1.0);

@@ -40,6 +40,29 @@ struct WriteProduct {
   }
 };
 
+// As WriteValue, row by row: the entry of a row in its own column has the factor 1.
+template <class Index>
+void value_rows(const Cuda& cuda, const SharedList<std::int64_t, Cuda>& rows,
+                const LayerPicks<Index, Cuda>& picks, const std::int32_t* local, const float* of_matrix,
+                Entries<std::int32_t, Cuda>& entries) {
+  const auto* const first_row = rows.data();
+  const auto* const first_pick = picks.offsets.data();
+  const auto* const factors = picks.factors.data();
+  const auto* const indptr = entries.offsets.data();
+  auto* const places = entries.ids.data();
+  auto* const values = entries.values.data();
+  for_each_in_batches(cuda, "layer_value_rows", {0, rows.size() - 1}, rows,
+                      [=] __device__(std::int64_t batch, std::int64_t row) {
+                        const auto own = row - first_row[batch];
+                        for (auto k = indptr[row]; k < indptr[row + 1]; ++k) {
+                          const auto pick = first_pick[batch] + places[k];
+                          places[k] = local[pick];
+                          const double factor = places[k] == own ? 1.0 : factors[pick];
+                          WriteValue{of_matrix, values}(k, factor);
+                        }
+                      });
+}
+
 void normalize(const Cuda& cuda, const double* products, const std::int64_t* indptr, std::int64_t rows,
                float* values) {
   for_each(cuda, "normalize_layer", rows, [=] __device__(std::int64_t row) {
@@ -54,11 +77,16 @@ void normalize(const Cuda& cuda, const double* products, const std::int64_t* ind
 
 template <class Index>
 LayerOn<Cuda> value_layer(const Cuda& cuda, Entries<std::int32_t, Cuda> entries,
-                          const SharedList<std::int64_t, Cuda>& offsets, const LayerPicks<Index, Cuda>& picks,
+                          const SharedList<std::int64_t, Cuda>& offsets,
+                          const SharedList<std::int64_t, Cuda>& rows, const LayerPicks<Index, Cuda>& picks,
                           const std::int32_t* local, bool normalizes_rows) {
   const bool has_values = !entries.values.empty();
   entries.values.resize(entries.ids.size());
   const float* const of_matrix = has_values ? entries.values.data() : nullptr;
+  if (picks.keeps_own) {
+    value_rows(cuda, rows, picks, local, of_matrix, entries);
+    return {std::move(entries)};
+  }
   if (!normalizes_rows) {
     for_each_entry(cuda, "layer_values", offsets, picks, local, entries.ids.data(),
                    WriteValue{of_matrix, entries.values.data()});

@@ -33,6 +33,8 @@ struct LayerPicks {
   SharedList<std::int64_t, Space> offsets;  ///< [batches + 1]
   Array<Space, Index> columns;   ///< of batch b: offsets[b] .. offsets[b + 1], ascending global ids
   Array<Space, double> factors;  ///< beside columns: of each column's entries
+  /// Has a row's entry in its own column the factor 1 instead?
+  bool keeps_own = false;
 };
 
 /// How many columns a batch draws in a layer: of all of them, or of each relation's (which stand
@@ -78,6 +80,8 @@ class LayerDistribution {
   virtual bool normalizes_rows() const = 0;
   /// Is the distribution a sum of the frontier's rows, so that the product moves sums?
   virtual bool uses_sums() const = 0;
+  /// Are the picks what the batch has already, so that the blocks of all layers are one?
+  virtual bool induces() const { return false; }
 };
 
 /// The sampler of a distribution. Collective over the grid.

@@ -10,14 +10,16 @@ namespace espalier {
 
 /// The blocks of a layer from the entries of its frontier's rows in the picked columns, which are
 /// those of batch b between offsets[b] and offsets[b+1]: places in the batch's picks become places
-/// in F[l-1], local[pick], and values are multiplied by the factors.
+/// in F[l-1], local[pick], and values are multiplied by the factors. `rows`: where the rows of each
+/// batch begin.
 template <class Index>
 LayerOn<Cpu> value_layer(const Cpu& cpu, Entries<std::int32_t> entries,
-                         const SharedList<std::int64_t>& offsets, const LayerPicks<Index>& picks,
-                         const std::int32_t* local, bool normalizes_rows);
+                         const SharedList<std::int64_t>& offsets, const SharedList<std::int64_t>& rows,
+                         const LayerPicks<Index>& picks, const std::int32_t* local, bool normalizes_rows);
 template <class Index>
 LayerOn<Cuda> value_layer(const Cuda& cuda, Entries<std::int32_t, Cuda> entries,
-                          const SharedList<std::int64_t, Cuda>& offsets, const LayerPicks<Index, Cuda>& picks,
+                          const SharedList<std::int64_t, Cuda>& offsets,
+                          const SharedList<std::int64_t, Cuda>& rows, const LayerPicks<Index, Cuda>& picks,
                           const std::int32_t* local, bool normalizes_rows);
 
 /// The relation of every entry, beside entries.ids, which are places in the batch's picks.
@@ -44,9 +46,9 @@ class LayerWise final : public SamplerOn<Space> {
             std::unique_ptr<LayerDistribution<Index, Space>> distribution)
       : m_(m), shape_(shape), distribution_(std::move(distribution)) {
     const auto& host = m.on_host();
-    schedules_ = choose_schedules(
-        host, shape,
-        layer_wise_work(degree_moments(host, shape), shape, m.parts(), distribution_->uses_sums()));
+    schedules_ = choose_schedules(host, shape,
+                                  layer_wise_work(degree_moments(host, shape), shape, m.parts(),
+                                                  distribution_->uses_sums(), distribution_->induces()));
   }
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
@@ -65,6 +67,10 @@ class LayerWise final : public SamplerOn<Space> {
     if (fanouts_.empty()) read_fanouts(space);
     distribution_->begin(space, streams);
     for (std::size_t k = 0; k < layers; ++k) {
+      if (k > 0 && distribution_->induces()) {
+        window.repeat_layer();
+        continue;
+      }
       stream.layer = layers - k;
       draw_layer(space, {window.frontier(), seed_counts, stream, fanouts_[k]}, schedules_[k], window);
     }
@@ -101,7 +107,7 @@ class LayerWise final : public SamplerOn<Space> {
     }
     auto next = extend(space, m_.rows(), frontier, (typed ? vertices : picks.columns).data(), picks.offsets,
                        local.data());
-    auto layer = value_layer(space, std::move(entries), offsets, picks, local.data(),
+    auto layer = value_layer(space, std::move(entries), offsets, frontier.offsets, picks, local.data(),
                              distribution_->normalizes_rows());
     layer.relations = std::move(relations);
     window.add_layer(std::move(layer), offsets.host(), std::move(next));

@@ -42,6 +42,23 @@ void check_sampler_keys(const SamplerConfig& sampler, bool own_weights) {
         "sampler.mode = {} has no meaning for {}; leave it out, or use sampler.kind = \"ladies\" or "
         "\"fastgcn\"",
         sampler.mode, kind.name);
+  if (kind.induces) {
+    for (const auto fanout : sampler.fanout)
+      if (fanout != -1)
+        usage_error(
+            "sampler.fanout has {}, but sampler.kind = \"{}\" takes every edge between the vertices of a "
+            "batch; "
+            "write -1 for each layer",
+            fanout, kind.name);
+    if (!sampler.relation_fanout.empty())
+      usage_error("sampler.relation_fanout has no meaning for sampler.kind = \"{}\"; leave it out",
+                  kind.name);
+    if (sampler.batches != "uniform")
+      usage_error(
+          "sampler.batches = {} has no meaning for sampler.kind = \"{}\", whose batches are of all vertices; "
+          "leave it out",
+          sampler.batches, kind.name);
+  }
   if (sampler.share_batches > 1 && !kind.shares_draws)
     usage_error(
         "sampler.share_batches = {} has no meaning for {}; leave it out, or use sampler.kind = \"labor\"",

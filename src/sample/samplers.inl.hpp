@@ -7,12 +7,13 @@
 #include "espalier/sample/sampler.hpp"
 
 // clang-format off
-//      name       per layer? sums?  spread? values? weighted?  modes?  shares? mean?  it draws
+//       name       layers?    induced? sums?  spread? values? weighted? modes? shares? mean?  does
 #define ESPALIER_SAMPLERS(sampler) \
-  sampler(graphsage, false,     false, false,  false,  true,      false,   false,  false, "each vertex draws s of its neighbours (Hamilton et al. 2017)") \
-  sampler(labor,     false,     false, false,  true,   false,     false,   true,   false, "as graphsage, with randomness shared within a layer (Balin and Catalyurek 2023)") \
-  sampler(ladies,    true,      true,  false,  true,   true,      true,    false,  true,  "each layer draws s vertices next to its frontier (Zou et al. 2019)") \
-  sampler(fastgcn,   true,      false, true,   true,   true,      true,    false,  false, "each layer draws s vertices of the whole graph (Chen et al. 2018)")
+  sampler(graphsage, false,     false,   false, false,  false,  true,     false, false,  false, "each vertex draws s of its neighbours (Hamilton et al. 2017)") \
+  sampler(labor,     false,     false,   false, false,  true,   false,    false, true,   false, "as graphsage, with randomness shared within a layer (Balin and Catalyurek 2023)") \
+  sampler(ladies,    true,      false,   true,  false,  true,   true,     true,  false,  true,  "each layer draws s vertices next to its frontier (Zou et al. 2019)") \
+  sampler(fastgcn,   true,      false,   false, true,   true,   true,     true,  false,  false, "each layer draws s vertices of the whole graph (Chen et al. 2018)") \
+  sampler(subgraph,  true,      true,    false, false,  true,   true,     false, false,  false, "a batch is vertices drawn from all, with the edges between them (Zeng et al. 2020)")
 // clang-format on
 
 namespace espalier {

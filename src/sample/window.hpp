@@ -70,6 +70,13 @@ class WindowOn {
     frontier_ = std::move(next);
   }
 
+  /// The blocks of the next layer are those of the last one, which have added no vertex.
+  void repeat_layer() {
+    ESPALIER_CHECK(layers_left_ > 0 && layers_left_ < memory_->layers.size(), "no layer to repeat");
+    const auto at = --layers_left_;
+    for (auto& minibatch : minibatches_) minibatch.blocks[at] = minibatch.blocks[at + 1];
+  }
+
   /// What was made, once all layers are there. The window is then empty.
   std::vector<MinibatchOn<Space>> take_minibatches() {
     ESPALIER_CHECK(layers_left_ == 0, "{} layers of a window are missing", layers_left_);

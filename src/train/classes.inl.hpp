@@ -46,19 +46,13 @@ class ClassesOn : public VertexTaskOn<Space> {
     space_weights_ = copy_to<double>(space, weights_);
   }
 
-  double weight(const EpochPlan& plan, std::int64_t begin, std::int64_t end) const override {
-    if (!weighted_) return static_cast<double>(plan.seeds(begin, end).size());
-    double sum = 0;
-    for (const auto label : plan.tags(begin, end)) sum += weights_[label];
-    return sum;
-  }
-
   void loss(const Space& space, const EpochPlan& plan, std::int64_t batch, const Matrix<float, Space>& logits,
             double scale, Matrix<float, Space>& dlogits, double* loss) override {
+    const auto examples = plan.batch(batch);
     if (!weighted_ && smoothing_ == 0)
-      return cross_entropy(space, logits, plan.tags(batch), labels_, scale, dlogits, loss);
-    weighted_cross_entropy(space, logits, plan.tags(batch), labels_, space_weights_, smoothing_, scale,
-                           dlogits, loss);
+      return cross_entropy(space, logits, examples.tags, labels_, scale, dlogits, loss);
+    weighted_cross_entropy(space, logits, examples.tags, labels_, space_weights_, smoothing_, scale, dlogits,
+                           loss);
   }
 
   // One reduction for all splits.
@@ -80,6 +74,12 @@ class ClassesOn : public VertexTaskOn<Space> {
   }
 
  private:
+  double add_weights(double sum, std::span<const std::int32_t> labels) const override {
+    if (!weighted_) return sum + static_cast<double>(std::ssize(labels));
+    for (const auto label : labels) sum += weights_[label];
+    return sum;
+  }
+
   // Of the vertices that this rank judges: those outside of the split are hidden.
   std::vector<std::int32_t> labels_of(Split split) const {
     std::vector<std::int32_t> labels(targets_.judged_rows(), -1);

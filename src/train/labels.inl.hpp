@@ -55,18 +55,14 @@ class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
     }
   }
 
-  double weight(const EpochPlan& plan, std::int64_t begin, std::int64_t end) const override {
-    std::int64_t known = 0;
-    for (const auto place : plan.tags(begin, end)) known += known_[place];
-    return static_cast<double>(known);
-  }
-
   void loss(const Space& space, const EpochPlan& plan, std::int64_t batch, const Matrix<float, Space>& logits,
             double scale, Matrix<float, Space>& dlogits, double* loss) override {
-    const auto seeds = plan.tags(batch);
-    batch_labels_.resize(seeds.size() * static_cast<std::size_t>(targets_.outputs));
+    const auto examples = plan.batch(batch);
+    batch_labels_.resize(examples.seeds.size() * static_cast<std::size_t>(targets_.outputs));
     auto to = batch_labels_.begin();
-    for (const auto place : seeds) to = std::copy_n(targets_.train_labels.row(place), targets_.outputs, to);
+    for (const auto place : examples.tags)
+      to = place < 0 ? std::fill_n(to, targets_.outputs, std::uint8_t{kUnknownLabel})
+                     : std::copy_n(targets_.train_labels.row(place), targets_.outputs, to);
     label_cross_entropy(space, logits, batch_labels_, labels_, scale, dlogits, loss);
   }
 
@@ -76,6 +72,11 @@ class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
   }
 
  private:
+  double add_weights(double sum, std::span<const std::int32_t> tags) const override {
+    for (const auto place : tags) sum += known_[place];
+    return sum;
+  }
+
   const LabelTargets& targets_;
   LabelJudge judge_;
   Buffer<std::int32_t> known_;         ///< labels of each training vertex

@@ -25,7 +25,8 @@ EpochPlan plan_of_epoch(const TrainingJobOn<Space>& job, std::int64_t epoch) {
                               .ranks = job.grid.host().ranks(),
                               .seed = static_cast<std::uint64_t>(job.config.train.seed),
                               .epoch = static_cast<std::uint64_t>(epoch),
-                              .groups = job.groups});
+                              .groups = job.groups,
+                              .population = job.population});
 }
 
 template <class Space>
@@ -138,8 +139,8 @@ bool StepPipelineOn<Space>::begin_step() {
   if (epoch == nullptr) return false;
   const auto& plan = epoch->plan;
   Upcoming step = {.number = step_of_job(plan, next_step_), .plan = &plan, .step = next_step_};
-  for (auto batch = plan.step_begin(next_step_); batch < plan.step_end(next_step_); ++batch)
-    if (plan.rank_of(batch) == job_.grid.host().world().rank()) step.batches.push_back(batch);
+  step.batches =
+      plan.kept_by(job_.grid.host().world().rank(), plan.step_begin(next_step_), plan.step_end(next_step_));
   if (auto* const part = drawer_of(step.number))
     draw_by(*part, *epoch, step);
   else

@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "espalier/base/named.hpp"
+#include "espalier/sample/sampler.hpp"
 #include "tasks.inl.hpp"
 
 namespace espalier {
@@ -18,6 +19,15 @@ constexpr const TaskKind* kKinds[] = {ESPALIER_TASKS(ESPALIER_KIND)};
 
 std::span<const TaskKind* const> task_kinds() {
   return kKinds;
+}
+
+std::int64_t seeds_of_epoch(const GraphInfo& graph, const Config& config) {
+  const auto population = population_of(sampler_kind_of(config.sampler.kind), graph.nodes);
+  return population > 0 ? population : graph.train;
+}
+
+std::int64_t batches_of_epoch(const GraphInfo& graph, const Config& config) {
+  return count_batches(seeds_of_epoch(graph, config), config.sampler.batch_size);
 }
 
 const TaskKind& task_kind_of(const std::string& name) {

@@ -32,13 +32,6 @@ inline OptimizerOptions optimizer_of(const TrainConfig& train) {
 // The stage of an epoch that changes weights.
 inline constexpr const char* kOptimizer = "optimizer";
 
-// How many batches of an epoch a rank keeps.
-inline std::int64_t batches_of(const EpochPlan& plan, int rank) {
-  std::int64_t count = 0;
-  for (std::int64_t batch = 0; batch < plan.batches(); ++batch) count += plan.rank_of(batch) == rank;
-  return count;
-}
-
 [[noreturn]] inline void refuse_divergence(std::uint64_t epoch, const Config& config) {
   usage_error("the loss is not finite in epoch {}; {}", epoch, remedy_for_divergence(config));
 }

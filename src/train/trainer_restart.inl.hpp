@@ -184,7 +184,7 @@ std::vector<std::string> TrainerOn<Space>::restore(const TrainingState& state) {
 template <class Space>
 void TrainerOn<Space>::take_up_losses(const EpochPlan& plan) {
   const auto me = grid_.world().rank();
-  Buffer<double> losses(batches_of(plan, me));
+  Buffer<double> losses(plan.kept_by(me, 0, plan.batches()).size());
   losses_count_ = 0;
   for (std::size_t batch = 0; batch < restored_losses_.size(); ++batch)
     if (plan.rank_of(static_cast<std::int64_t>(batch)) == me)

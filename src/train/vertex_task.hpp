@@ -17,11 +17,24 @@ class VertexTaskOn : public TaskOn<Space> {
   std::int64_t outputs() const override { return vertices_.outputs; }
 
   EpochPlan plan_epoch(const EpochShape& shape) const override {
-    return EpochPlan(vertices_.train, shape.batch_size, shape.batches_per_step, shape.ranks, shape.seed,
-                     shape.epoch, tags_, shape.groups);
+    return EpochPlan({vertices_.train, tags_}, shape);
+  }
+
+  // Batches of a population have their share of all weight on average, and are divided by that: a
+  // step is then unbiased, whichever examples it met (lambda of Zeng et al. 2020, section 3.2).
+  double weight(const EpochPlan& plan, std::int64_t begin, std::int64_t end) const override {
+    const auto& examples = plan.examples();
+    if (const auto population = examples.population(); population > 0)
+      return add_weights(0, tags_) * static_cast<double>(examples.count_seeds(begin, end)) /
+             static_cast<double>(population);
+    double sum = 0;
+    for (auto batch = begin; batch < end; ++batch) sum = add_weights(sum, examples.batch(batch).tags);
+    return sum;
   }
 
  protected:
+  /// `sum` and the weights of examples of these tags, added one after another.
+  virtual double add_weights(double sum, std::span<const std::int32_t> tags) const = 0;
   const Communicator& world() const { return grid_.world(); }
 
  private:

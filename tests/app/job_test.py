@@ -448,8 +448,10 @@ class BadInput(JobTest):
         for kind, override, words in (("labor", "sampler.weighted=true", ["sampler.weighted", "labor"]),
                                       ("graphsage", "sampler.mode=paper", ["sampler.mode = paper", "graphsage"]),
                                       ("labor", "sampler.mode=reference", ["sampler.mode = reference", "labor"]),
-                                      ("ladies", "sampler.share_batches=2", ["sampler.share_batches = 2", "ladies", "labor"])):
-            self.fail_with(2, words, "sample", self.config, f"sampler.kind={kind}", override, ranks=2)
+                                      ("ladies", "sampler.share_batches=2", ["sampler.share_batches = 2", "ladies", "labor"]),
+                                      ("subgraph", "sampler.fanout=[-1,5]", ["sampler.fanout has 5", "subgraph", "write -1 for each layer"]),
+                                      ("subgraph", "sampler.fanout=[-1,-1] sampler.mode=paper", ["sampler.mode = paper", "subgraph"])):
+            self.fail_with(2, words, "sample", self.config, f"sampler.kind={kind}", *override.split(), ranks=2)
         self.fail_with(2, ["sampler.weighted", "fastgcn", "gcn"], "sample", self.config, "sampler.kind=fastgcn", "model.kind=gcn",
                        "sampler.weighted=true")
 

@@ -155,6 +155,10 @@ class Case:
         self.r = self.random_of("graph")
         self.graph = self.r.choice(random_graphs.KINDS)(self.folder / "graph.h5", self.r)
         config = {"graph.file": self.graph.path, **self.keys.config(self.random_of, self.graph)}
+        self.r = self.random_of("subgraph")
+        if config.get("sampler.kind") == "subgraph" and self.r.random() < 0.8:
+            config["sampler.fanout"] = [-1] * config["model.layers"]
+            config.pop("sampler.relation_fanout", None)
         self.r = self.random_of("order")
         if self.r.random() < 0.3 and not self.graph.flaw:
             self.order = str(self.folder / "order.h5")

@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "espalier/nn/layer.hpp"
+#include "espalier/sample/epoch_plan.hpp"
 #include "mpi_test.hpp"
 #include "sample/sampling_laws.hpp"
 #include "typed_graph.hpp"
@@ -65,7 +66,8 @@ std::vector<Job> jobs_of(const SamplerKind& sampler, const LayerKind& layer) {
         job.config.sampler.kind = sampler.name;
         job.config.sampler.mode = mode;
         job.config.sampler.weighted = (bits & 1) != 0;
-        job.config.sampler.fanout = {sampler.layer_wise ? 5 : 2};
+        job.config.sampler.fanout = {sampler.induces ? -1 : sampler.layer_wise ? 5 : 2};
+        job.config.sampler.batch_size = 5;
         if (is_allowed(job)) jobs.push_back(job);
       }
   return jobs;
@@ -103,6 +105,17 @@ void for_each_entry(const Minibatch& minibatch, const Schema& schema, const Visi
     }
 }
 
+// The batches of kBatches epochs; each vertex is in one of each.
+template <class Visit>
+void sample_epochs(Sampler& sampler, EpochShape shape, const Visit& visit) {
+  for (shape.epoch = 0; shape.epoch < kBatches; ++shape.epoch) {
+    const EpochPlan plan({}, shape);
+    std::vector<SeedBatch> batches;
+    for (const auto b : plan.kept_by(0, 0, plan.batches())) batches.push_back(plan.batch(b));
+    for (const auto& minibatch : sampler.sample({1}, batches, shape.seed, shape.epoch)) visit(minibatch);
+  }
+}
+
 // How many standard errors the mean of the blocks is off the whole rows, at most.
 double largest_bias(const std::string& kind, const SparseMatrix& m, const Schema& schema,
                     const SamplerShape& shape, std::uint64_t seed) {
@@ -115,12 +128,16 @@ double largest_bias(const std::string& kind, const SparseMatrix& m, const Schema
   sample_batches(*whole_rows, seeds, 1, seed, [&](const Minibatch& minibatch) {
     for_each_entry(minibatch, schema, [&](const auto& at, double value) { exact[at] += value; });
   });
-  sample_batches(*sampler, seeds, kBatches, seed, [&](const Minibatch& minibatch) {
+  const auto add = [&](const Minibatch& minibatch) {
     for_each_entry(minibatch, schema, [&](const auto& at, double value) {
       sum[at] += value;
       squares[at] += value * value;
     });
-  });
+  };
+  if (const auto population = population_of(sampler_kind_of(kind), kVertices); population > 0)
+    sample_epochs(*sampler, {.batch_size = shape.batch_size, .seed = seed, .population = population}, add);
+  else
+    sample_batches(*sampler, seeds, kBatches, seed, add);
   for (const auto& [at, total] : sum) exact[at] += 0;  // where evaluation has no entry
   double largest = 0;
   for (const auto& [at, value] : exact) {

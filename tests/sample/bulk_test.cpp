@@ -15,9 +15,11 @@ namespace {
 
 constexpr std::int64_t kMiB = 1 << 20, kMuch = std::int64_t{1} << 50;
 
+const SamplerKind& kNodeWise = sampler_kind_of("graphsage");
+
 std::int64_t bulk_of(const std::vector<std::int64_t>& fanout, std::int64_t batch_size, std::int64_t batches,
                      int ranks, std::int64_t bytes) {
-  return automatic_bulk({.fanout = fanout}, false, batch_size, batches, ranks, 2, 100000, 1500000, bytes);
+  return automatic_bulk({.fanout = fanout}, kNodeWise, batch_size, batches, ranks, 2, 100000, 1500000, bytes);
 }
 
 TEST(AutomaticBulk, IsBetweenOnePerRankAndTheEpoch) {
@@ -59,10 +61,10 @@ TEST(AutomaticBulk, GrowsWithBytesAndRanksAndShrinksWithBatchAndFanout) {
 // is what was picked, and marks of entries, of which ten times as many make it a few times smaller.
 TEST(AutomaticBulk, ChargesFetchedRowsOnlyWhereThereAreOthers) {
   const std::int64_t batches = std::int64_t{1} << 40, nodes = 2400000;
-  for (const bool layer_wise : {false, true}) {
+  for (const std::string kind : {"graphsage", "fastgcn"}) {
     const auto bulk = [&](int ranks, int block_rows, std::int64_t degree) {
-      return automatic_bulk({.fanout = {15, 10, 5}}, layer_wise, 1024, batches, ranks, block_rows, nodes,
-                            nodes * degree, std::int64_t{40} << 30);
+      return automatic_bulk({.fanout = {15, 10, 5}}, sampler_kind_of(kind), 1024, batches, ranks, block_rows,
+                            nodes, nodes * degree, std::int64_t{40} << 30);
     };
     EXPECT_GT(bulk(1, 1, 500), bulk(1, 1, 50) / 5);
     EXPECT_GT(bulk(1, 1, 50), 3 * bulk(1, 2, 50));
@@ -77,7 +79,8 @@ TEST(AutomaticBulk, ChargesFetchedRowsOnlyWhereThereAreOthers) {
 TEST(AutomaticBulk, CountsThePicksOfLayers) {
   const std::int64_t nodes = 100000, edges = 100000, bytes = 100 * kMiB;
   const auto bulk = [&](std::int64_t fanout) {
-    return automatic_bulk({.fanout = {fanout}}, true, 16, std::int64_t{1} << 40, 1, 1, nodes, edges, bytes);
+    return automatic_bulk({.fanout = {fanout}}, sampler_kind_of("fastgcn"), 16, std::int64_t{1} << 40, 1, 1,
+                          nodes, edges, bytes);
   };
   for (const std::int64_t fanout : {1000, 10000, 100000}) {
     EXPECT_LE(bulk(fanout) * fanout * 12, bytes);
@@ -96,7 +99,7 @@ TEST(AutomaticBulk, FitsInTheMemoryAndUsesIt) {
   EXPECT_LE(bulk * edges * 12, 1000 * kMiB);
   EXPECT_GE(bulk * edges * 200, 1000 * kMiB);
   const std::int64_t nodes = 1000, layers = 5, most_edges = nodes * 41;  // mean degree 10
-  EXPECT_GE(automatic_bulk({.fanout = std::vector<std::int64_t>(layers, 1000)}, false, 100, batches, 1, 1,
+  EXPECT_GE(automatic_bulk({.fanout = std::vector<std::int64_t>(layers, 1000)}, kNodeWise, 100, batches, 1, 1,
                            nodes, 10 * nodes, 10 * layers * most_edges * 100),
             10);
 }
@@ -149,7 +152,7 @@ TEST(EpochSampler, SamplesWindowsOfBulkBatchesWhenNeeded) {
         for (const auto& minibatch : sampler.take(begin, end)) {
           while (expected < end && plan.rank_of(expected) != test_world().rank()) ++expected;
           EXPECT_EQ(minibatch.number, expected);
-          EXPECT_TRUE(std::ranges::equal(minibatch.vertices, plan.seeds(expected++)));
+          EXPECT_TRUE(std::ranges::equal(minibatch.vertices, plan.batch(expected++).seeds));
           ++taken;
         }
         EXPECT_TRUE(sampler.take(begin, end).empty()) << "taken batches are gone";
@@ -161,7 +164,7 @@ TEST(EpochSampler, SamplesWindowsOfBulkBatchesWhenNeeded) {
         for (auto b = first; b < std::min<std::int64_t>(first + bulk, 23); ++b) {
           if (plan.rank_of(b) != test_world().rank()) continue;
           expected.push_back(b);
-          rows += std::ssize(plan.seeds(b));
+          rows += plan.examples().count_seeds(b, b + 1);
         }
         EXPECT_EQ(fake.calls[window], expected);
         mine += std::ssize(expected);

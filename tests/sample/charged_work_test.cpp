@@ -73,8 +73,7 @@ Sampled sample_by(Schedule schedule, int copies) {
   const auto sampler = make_sampler("graphsage", a, shape);
   const EpochPlan plan(training_vertices(), 10, grid.ranks(), grid.ranks(), 7, 1);
   std::vector<SeedBatch> mine;
-  for (std::int64_t b = 0; b < plan.batches(); ++b)
-    if (plan.rank_of(b) == grid.world().rank()) mine.push_back({b, plan.seeds(b)});
+  for (const auto b : plan.kept_by(grid.world().rank(), 0, plan.batches())) mine.push_back(plan.batch(b));
   double sums[5] = {};
   {
     const Charges charges(WorkRates{1, 32, 0});

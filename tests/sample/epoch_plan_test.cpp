@@ -26,16 +26,17 @@ TEST(EpochPlan, EveryVertexOnceAndEveryBatchOnOneRank) {
   EXPECT_EQ(plan.batches(), 8);
   EXPECT_EQ(plan.steps(), 3);
   EXPECT_EQ(plan.step_end(2), 8) << "the last step is short";
-  EXPECT_EQ(plan.seeds(7).size(), 9u) << "the last batch is short";
+  EXPECT_EQ(plan.batch(7).seeds.size(), 9u) << "the last batch is short";
   std::multiset<std::int64_t> seen;
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
-    seen.insert(plan.seeds(b).begin(), plan.seeds(b).end());
+    seen.insert(plan.batch(b).seeds.begin(), plan.batch(b).seeds.end());
     EXPECT_LT(plan.rank_of(b), 2);
   }
   EXPECT_TRUE(std::equal(seen.begin(), seen.end(), training.begin(), training.end()));
   const EpochPlan again(training, 10, 5, 8, 1, 1), other(training, 10, 3, 2, 1, 2);
-  EXPECT_TRUE(std::ranges::equal(plan.seeds(0), again.seeds(0))) << "batches do not depend on ranks or steps";
-  EXPECT_FALSE(std::ranges::equal(plan.seeds(0), other.seeds(0)));
+  EXPECT_TRUE(std::ranges::equal(plan.batch(0).seeds, again.batch(0).seeds))
+      << "batches do not depend on ranks or steps";
+  EXPECT_FALSE(std::ranges::equal(plan.batch(0).seeds, other.batch(0).seeds));
 }
 
 TEST(EpochPlan, TagsGoWithTheirVertices) {
@@ -44,13 +45,11 @@ TEST(EpochPlan, TagsGoWithTheirVertices) {
   for (const auto vertex : training) tags.push_back(static_cast<std::int32_t>(1000 - vertex));
   const EpochPlan plan(training, 10, 3, 2, 1, 1, tags), without(training, 10, 3, 2, 1, 1);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
-    const auto seeds = plan.seeds(b);
-    EXPECT_TRUE(std::ranges::equal(seeds, without.seeds(b))) << "tags change no batch";
-    ASSERT_EQ(plan.tags(b).size(), seeds.size());
-    for (std::size_t k = 0; k < seeds.size(); ++k) EXPECT_EQ(plan.tags(b)[k], 1000 - seeds[k]);
-    EXPECT_EQ(plan.tags(b, plan.batches()).data(), plan.tags(b).data());
+    const auto seeds = plan.batch(b).seeds;
+    EXPECT_TRUE(std::ranges::equal(seeds, without.batch(b).seeds)) << "tags change no batch";
+    ASSERT_EQ(plan.batch(b).tags.size(), seeds.size());
+    for (std::size_t k = 0; k < seeds.size(); ++k) EXPECT_EQ(plan.batch(b).tags[k], 1000 - seeds[k]);
   }
-  EXPECT_EQ(plan.tags(0, plan.batches()).size(), training.size());
 }
 
 // Groups of very different sizes, one of them empty.
@@ -80,7 +79,7 @@ std::vector<std::int64_t> vertices_of(std::int64_t count) {
 
 // Training vertex 3 k + 1 is number k.
 std::int32_t group_of_batch(const EpochPlan& plan, const BatchGroups& groups, std::int64_t batch) {
-  return groups.of[plan.seeds(batch).front() / 3];
+  return groups.of[plan.batch(batch).seeds.front() / 3];
 }
 
 TEST(LocalBatches, EveryVertexOnceInABatchOfItsGroup) {
@@ -94,11 +93,11 @@ TEST(LocalBatches, EveryVertexOnceInABatchOfItsGroup) {
   std::map<std::int32_t, std::int64_t> batches, members;
   for (const auto group : groups.of) ++members[group];
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
-    const auto seeds = plan.seeds(b);
+    const auto seeds = plan.batch(b).seeds;
     const auto group = group_of_batch(plan, groups, b);
     for (std::size_t k = 0; k < seeds.size(); ++k) {
       EXPECT_EQ(groups.of[seeds[k] / 3], group);
-      EXPECT_EQ(plan.tags(b)[k], 5000 - seeds[k]);
+      EXPECT_EQ(plan.batch(b).tags[k], 5000 - seeds[k]);
     }
     seen.insert(seeds.begin(), seeds.end());
     sizes[group].insert(seeds.size());
@@ -121,13 +120,13 @@ TEST(LocalBatches, DependOnSeedAndEpochAlone) {
       const EpochPlan again(training, 16, step, ranks, 1, 1, {}, &groups);
       ASSERT_EQ(again.batches(), plan.batches());
       for (std::int64_t b = 0; b < plan.batches(); ++b)
-        EXPECT_TRUE(std::ranges::equal(plan.seeds(b), again.seeds(b)));
+        EXPECT_TRUE(std::ranges::equal(plan.batch(b).seeds, again.batch(b).seeds));
     }
   for (const auto& other :
        {EpochPlan(training, 16, 5, 3, 1, 2, {}, &groups), EpochPlan(training, 16, 5, 3, 2, 1, {}, &groups)}) {
     std::int64_t equal = 0;
     for (std::int64_t b = 0; b < plan.batches(); ++b)
-      equal += std::ranges::equal(plan.seeds(b), other.seeds(b));
+      equal += std::ranges::equal(plan.batch(b).seeds, other.batch(b).seeds);
     EXPECT_EQ(equal, 0);
   }
 }
@@ -193,13 +192,81 @@ TEST(LocalBatches, DrawABatchUniformly) {
     const EpochPlan plan(training, 1, 1, 1, test_seed(8), static_cast<std::uint64_t>(epoch), {}, &groups);
     int place = 0;
     for (std::int64_t b = 0; b < plan.batches(); ++b)
-      if (group_of_batch(plan, groups, b) == 0) ++counts[plan.seeds(b).front() / 6][place++];
+      if (group_of_batch(plan, groups, b) == 0) ++counts[plan.batch(b).seeds.front() / 6][place++];
   }
   double chi_square = 0;
   for (const auto& of_vertex : counts)
     for (const auto count : of_vertex)
       chi_square += (count - kEpochs / 4.0) * (count - kEpochs / 4.0) / (kEpochs / 4.0);
   EXPECT_LT(0.75 * chi_square, 45.1);
+}
+
+// ---- A partition of all vertices ----------------------------------------------------------------
+
+TEST(VertexPartition, EveryVertexOnceInEvenBatchesThatAscend) {
+  const std::vector<std::int64_t> learnt = {0, 7, 40, 99, 156};
+  const std::vector<std::int32_t> tags = {5, 4, 0, 2, 9};
+  const EpochPlan plan({learnt, tags},
+                       {.batch_size = 20, .batches_per_step = 3, .ranks = 2, .population = 157});
+  EXPECT_EQ(plan.batches(), 8);
+  EXPECT_EQ(plan.examples().population(), 157);
+  std::multiset<std::int64_t> seen;
+  std::map<std::int64_t, std::int32_t> tagged;
+  for (std::int64_t b = 0; b < plan.batches(); ++b) {
+    const auto batch = plan.batch(b);
+    EXPECT_EQ(batch.number, b);
+    EXPECT_EQ(plan.examples().count_seeds(b, b + 1), std::ssize(batch.seeds));
+    EXPECT_TRUE(batch.seeds.size() == 19 || batch.seeds.size() == 20) << batch.seeds.size();
+    EXPECT_TRUE(std::ranges::is_sorted(batch.seeds));
+    seen.insert(batch.seeds.begin(), batch.seeds.end());
+    ASSERT_EQ(batch.tags.size(), batch.seeds.size());
+    for (std::size_t k = 0; k < batch.seeds.size(); ++k)
+      if (batch.tags[k] >= 0) tagged[batch.seeds[k]] = batch.tags[k];
+  }
+  EXPECT_EQ(plan.examples().count_seeds(0, plan.batches()), 157);
+  ASSERT_EQ(seen.size(), 157u);
+  EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 157u);
+  EXPECT_EQ(*seen.rbegin(), 156);
+  EXPECT_EQ(tagged, (std::map<std::int64_t, std::int32_t>{{0, 5}, {7, 4}, {40, 0}, {99, 2}, {156, 9}}));
+}
+
+TEST(VertexPartition, BatchesDependOnSeedAndEpochAlone) {
+  const auto seeds_of = [](const EpochShape& shape) {
+    const auto batch = EpochPlan({}, shape).batch(1);
+    return std::vector(batch.seeds.begin(), batch.seeds.end());
+  };
+  const EpochShape shape = {
+      .batch_size = 20, .batches_per_step = 3, .ranks = 2, .seed = 1, .epoch = 1, .population = 157};
+  auto elsewhere = shape, epoch = shape, seed = shape;
+  elsewhere.ranks = 5;
+  elsewhere.batches_per_step = 1;
+  epoch.epoch = 2;
+  seed.seed = 2;
+  EXPECT_EQ(seeds_of(shape), seeds_of(elsewhere));
+  EXPECT_NE(seeds_of(shape), seeds_of(epoch));
+  EXPECT_NE(seeds_of(shape), seeds_of(seed));
+}
+
+// Two of 11 vertices are in one of the batches of 3, 4 and 4 with probability (6 + 12 + 12) / 110.
+TEST(VertexPartition, AnyTwoVerticesMeetEquallyOften) {
+  constexpr std::int64_t kVertices = 11, kEpochs = 20000;
+  const auto random = test_seed(6);
+  SCOPED_TRACE(random);
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> met;
+  for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch) {
+    const EpochPlan plan({}, {.batch_size = 4, .seed = random, .epoch = epoch, .population = kVertices});
+    ASSERT_EQ(plan.batches(), 3);
+    for (std::int64_t b = 0; b < 3; ++b) {
+      const auto batch = plan.batch(b);
+      for (std::size_t i = 0; i < batch.seeds.size(); ++i)
+        for (std::size_t k = 0; k < i; ++k) ++met[{batch.seeds[k], batch.seeds[i]}];
+    }
+  }
+  ASSERT_EQ(met.size(), 55u);
+  const double p = 30.0 / 110, deviation = std::sqrt(kEpochs * p * (1 - p));
+  for (const auto& [pair, times] : met)
+    EXPECT_NEAR(static_cast<double>(times), kEpochs * p, 6 * deviation)
+        << pair.first << " and " << pair.second;
 }
 
 }  // namespace

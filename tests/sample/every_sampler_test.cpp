@@ -64,6 +64,9 @@ const std::vector<Case>& cases() {
        0x2f551ab83acbebcu},
       {"fastgcn", Model::kMean, true, matrix({50, 40, -1}, false, kDebiased), 0x3f830508001e048u,
        0xecc080dcf109404du},
+      {"subgraph", Model::kGcn, true, matrix({10, 10}, false), 0xa96afaac2efa4d2bu, 0xb6926fe13b9f0c19u},
+      {"subgraph", Model::kMean, false, matrix({10, 10, 10}, false), 0x20b5a8b1628853ebu,
+       0x6fff9e6c67f4b0f8u},
   };
   return all;
 }

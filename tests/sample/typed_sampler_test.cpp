@@ -41,6 +41,7 @@ const std::vector<Case>& cases() {
       {"graphsage", true, {.fanout = {3, 2}, .weighted = true}},
       {"labor", false, {.fanout = {4, -1}}},
       {"ladies", true, {.fanout = {20, 30}}},
+      {"subgraph", true, {.fanout = {10, 10}}},
       {"fastgcn", false, {.fanout = {40, 1000}}},
       {"ladies",
        true,

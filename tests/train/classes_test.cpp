@@ -41,7 +41,7 @@ TEST(Classes, AStepDividesByTheWeightsOfItsSeeds) {
   for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
     std::vector<std::int32_t> labels;
     double weight = 0;
-    for (const auto v : plan.seeds(batch)) {
+    for (const auto v : plan.batch(batch).seeds) {
       labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
       weight += weights[static_cast<std::size_t>(labels.back())];
     }
@@ -85,6 +85,41 @@ TEST(Classes, TrainingHasTheSameBitsOnEveryGrid) {
   EXPECT_NE(train(alone, problem, config).epochs[0].loss, expected.epochs[0].loss);
   config.train.label_smoothing = 0;
   EXPECT_NE(train(alone, problem, config).epochs[0].loss, expected.epochs[0].loss);
+}
+
+// Whichever examples a batch met: over an epoch each is met once, and the weights are those of all.
+TEST(Classes, ABatchOfAllVerticesIsDividedByItsShareOfAllWeights) {
+  const auto problem = small_problem(97, 4, 3, test_seed(8));
+  const Grid grid(test_world(), 1);
+  const auto targets = small_classes(grid, problem);
+  const auto task = make_task(Cpu{1}, grid, *targets, weighted_config());
+  const EpochShape shape = {.batch_size = 10, .batches_per_step = 2, .ranks = 3, .seed = 4, .epoch = 2};
+  auto of_all = shape;
+  of_all.population = 97;
+  const auto plan = task->plan_epoch(shape), sets = task->plan_epoch(of_all);
+  const auto weight = task->weight(plan, 0, plan.batches());
+  EXPECT_NEAR(task->weight(sets, 0, sets.batches()), weight, 1e-12 * weight);
+  const auto logits = random_matrix<float>(97, 3, *std::make_unique<std::mt19937_64>(6));
+  const auto loss_of = [&](const EpochPlan& of, std::int64_t batch, const auto& note) {
+    Matrix<float> mine(std::ssize(of.batch(batch).seeds), 3), dlogits;
+    for (std::int64_t i = 0; i < mine.rows; ++i)
+      std::copy_n(logits.row(of.batch(batch).seeds[static_cast<std::size_t>(i)]), 3, mine.row(i));
+    double loss = 0;
+    task->loss(Cpu{1}, of, batch, mine, 1, dlogits, &loss);
+    note(dlogits);
+    return loss;
+  };
+  double expected = 0, sum = 0;
+  for (std::int64_t b = 0; b < plan.batches(); ++b) expected += loss_of(plan, b, [](const auto&) {});
+  for (std::int64_t b = 0; b < sets.batches(); ++b) {
+    EXPECT_NEAR(task->weight(sets, b, b + 1),
+                weight * static_cast<double>(std::ssize(sets.batch(b).seeds)) / 97, 1e-12 * weight);
+    sum += loss_of(sets, b, [&](const Matrix<float>& dlogits) {
+      for (std::int64_t i = 0; i < dlogits.rows; ++i)
+        if (sets.batch(b).tags[static_cast<std::size_t>(i)] < 0) EXPECT_EQ(dlogits(i, 0), 0) << "no example";
+    });
+  }
+  EXPECT_NEAR(sum, expected, 1e-9 * expected);
 }
 
 }  // namespace

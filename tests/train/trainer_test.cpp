@@ -59,7 +59,7 @@ PlainRun train_plainly(const Grid& alone, const SmallProblem& problem, const Con
       for (auto& statistic : statistics) std::ranges::fill(statistic.data, 0.0);
       double seeds = 0;
       for (auto b = begin; b < end; ++b) {
-        const SeedBatch batch = {b, plan.seeds(b)};
+        const auto batch = plan.batch(b);
         const auto minibatch = std::move(job.sampler->sample(Cpu{1}, {&batch, 1}, 5, epoch)[0]);
         Matrix<double> input(std::ssize(minibatch.vertices), problem.features.columns), dlogits;
         for (std::int64_t i = 0; i < input.rows; ++i)

@@ -113,8 +113,8 @@ EpochWork count_epoch(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoc
                       std::span<const std::int64_t> training, std::int64_t draw);
 
 /// The same from how many rows have how many entries: ends of edges fall on vertices in proportion
-/// to their degrees. `value_bytes`: of an entry of the matrix.
+/// to their degrees. `value_bytes`: of an entry of the matrix. `seeds`: of all batches.
 EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const PlannedEpoch& job,
-                         std::int64_t training);
+                         std::int64_t seeds);
 
 }  // namespace espalier

@@ -1,9 +1,9 @@
-// One epoch: the training vertices shuffled and cut into batches, and which rank keeps which batch.
+// One epoch: the batches of its examples, which of them make a step, and which rank keeps which.
 //
-// The shuffle is Fisher-Yates with counter-based draws of (seed, epoch), so batch b of an epoch
-// holds the same vertices on every grid. A step averages `batches_per_step` = S consecutive
-// batches; batch b is kept by rank (b mod S) mod p. The last batch may be short, the last step may
-// have fewer batches, and with S < p some ranks keep none: nobody waits for them.
+// Batch b of an epoch holds the same vertices on every grid (examples.hpp). A step averages
+// `batches_per_step` = S consecutive batches; batch b is kept by rank (b mod S) mod p. The last
+// batch may be short, the last step may have fewer batches, and with S < p some ranks keep none:
+// nobody waits for them.
 //
 // With groups (sampler.batches = "local") the seeds of a batch are of one group, which is shuffled
 // by itself and cut into batches as even as can be, at most `batch_size` each. Groups close in
@@ -20,40 +20,39 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "espalier/base/buffer.hpp"
-#include "espalier/graph/content_digest.hpp"
+#include "espalier/sample/examples.hpp"
 
 namespace espalier {
 
-/// How many batches of `size` (>= 1) `items` make, the last one possibly short.
-inline std::int64_t count_batches(std::int64_t items, std::int64_t size) {
-  return items / size + (items % size != 0 ? 1 : 0);
-}
-
-/// Training vertices in groups that are close in the graph.
-struct BatchGroups {
-  Buffer<std::int32_t> of;  ///< of each training vertex, in their order: 0 .. count - 1
-  std::int32_t count = 1;
-
-  std::uint64_t digest() const { return content_digest(std::span<const std::int32_t>(of), 0); }
+/// How an epoch is cut.
+struct EpochShape {
+  std::int64_t batch_size = 1, batches_per_step = 1;
+  int ranks = 1;
+  std::uint64_t seed = 0, epoch = 0;
+  const BatchGroups* groups = nullptr;  ///< of the batches, or none
+  std::int64_t population = 0;          ///< not 0: batches are of all these vertices
 };
 
 class EpochPlan {
  public:
-  /// `tags`: none, or a number beside each of the training vertices, which is shuffled with it.
-  /// `groups`: null, or those of the batches.
-  EpochPlan(std::span<const std::int64_t> training_vertices, std::int64_t batch_size,
-            std::int64_t batches_per_step, int ranks, std::uint64_t seed, std::uint64_t epoch,
-            std::span<const std::int32_t> tags = {}, const BatchGroups* groups = nullptr);
+  /// Of these vertices, by whichever kind of examples the shape asks for. With a population they
+  /// and their tags must outlive the plan.
+  EpochPlan(const LearntVertices& learnt, const EpochShape& shape);
+  /// Shuffled examples.
+  EpochPlan(std::span<const std::int64_t> vertices, std::int64_t batch_size, std::int64_t batches_per_step,
+            int ranks, std::uint64_t seed, std::uint64_t epoch, std::span<const std::int32_t> tags = {},
+            const BatchGroups* groups = nullptr)
+      : EpochPlan({vertices, tags}, {batch_size, batches_per_step, ranks, seed, epoch, groups}) {}
 
   std::uint64_t seed() const { return seed_; }
   std::uint64_t epoch() const { return epoch_; }
-  std::int64_t batches() const {
-    return begins_.empty() ? count_batches(std::ssize(order_), batch_size_) : std::ssize(begins_) - 1;
-  }
+  const Examples& examples() const { return *examples_; }
+  std::int64_t batches() const { return examples_->batches(); }
+  SeedBatch batch(std::int64_t k) const { return examples_->batch(k); }
   std::int64_t steps() const { return count_batches(batches(), batches_per_step_); }
   std::int64_t step_begin(std::int64_t step) const { return step * batches_per_step_; }
   std::int64_t step_end(std::int64_t step) const {
@@ -62,43 +61,17 @@ class EpochPlan {
   int rank_of(std::int64_t batch) const {
     return keepers_.empty() ? static_cast<int>(batch % batches_per_step_ % ranks_) : keepers_[batch];
   }
-
-  /// The seeds of a batch.
-  std::span<const std::int64_t> seeds(std::int64_t batch) const { return seeds(batch, batch + 1); }
-  /// The seeds of batches [begin, end), one batch after another.
-  std::span<const std::int64_t> seeds(std::int64_t begin, std::int64_t end) const {
-    return part_of(order_, begin, end);
-  }
-  /// The tags beside the seeds of a batch, or of batches [begin, end). The plan must have been made
-  /// with tags.
-  std::span<const std::int32_t> tags(std::int64_t batch) const { return tags(batch, batch + 1); }
-  std::span<const std::int32_t> tags(std::int64_t begin, std::int64_t end) const {
-    return part_of(tags_, begin, end);
-  }
+  /// Batches [begin, end) that `rank` keeps.
+  std::vector<std::int64_t> kept_by(int rank, std::int64_t begin, std::int64_t end) const;
 
  private:
-  template <class T>
-  std::span<const T> part_of(const Buffer<T>& all, std::int64_t begin, std::int64_t end) const {
-    const auto from = batch_begin(begin), to = batch_begin(end);
-    return {all.data() + from, static_cast<std::size_t>(to - from)};
-  }
+  void deal();
 
-  // Where the seeds of a batch begin.
-  std::int64_t batch_begin(std::int64_t batch) const {
-    return begins_.empty() ? std::min(batch * batch_size_, std::ssize(order_)) : begins_[batch];
-  }
-  void shuffle(std::int64_t begin, std::int64_t end, std::uint64_t row);
-  void gather(const BatchGroups& groups);
-  void deal(const std::vector<std::int32_t>& group_of_batch);
-
-  Buffer<std::int64_t> order_;
-  Buffer<std::int32_t> tags_;  ///< beside order_, or empty
-  std::int64_t batch_size_;
+  std::shared_ptr<const Examples> examples_;
   std::int64_t batches_per_step_;
   int ranks_;
   std::uint64_t seed_;
   std::uint64_t epoch_;
-  std::vector<std::int64_t> begins_;   ///< [batches + 1] with groups
   std::vector<std::int32_t> keepers_;  ///< [batches] with groups
 };
 

@@ -119,10 +119,9 @@ using EpochSampler = EpochSamplerOn<Cpu>;
 
 /// How many minibatches to sample at once: the most that fit in `bytes` on one rank when batches
 /// are dealt out evenly over `ranks`, at least one per rank, at most the epoch's. A frontier is
-/// bounded by its picks and by the number of nodes; -1 counts as the mean degree. `layer_wise`:
-/// picks are per layer, not per vertex. `block_rows`: with one, every row of the matrix is local
-/// and none is fetched.
-std::int64_t automatic_bulk(const SamplerShape& shape, bool layer_wise, std::int64_t batch_size,
+/// bounded by its picks and by the number of nodes; -1 counts as the mean degree. `block_rows`:
+/// with one, every row of the matrix is local and none is fetched.
+std::int64_t automatic_bulk(const SamplerShape& shape, const SamplerKind& kind, std::int64_t batch_size,
                             std::int64_t batches, int ranks, int block_rows, std::int64_t nodes,
                             std::int64_t edges, std::int64_t bytes);
 

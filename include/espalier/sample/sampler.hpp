@@ -15,17 +15,12 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/product/schedule.hpp"
+#include "espalier/sample/examples.hpp"
 #include "espalier/sample/minibatch.hpp"
 
 namespace espalier {
 
 struct SamplerConfig;  // base/config.hpp
-
-/// One batch to sample: its number in the epoch and its distinct training vertices.
-struct SeedBatch {
-  std::int64_t number = 0;
-  std::span<const std::int64_t> seeds;
-};
 
 /// What a block's values mean (design, section 5).
 enum class Aggregation {
@@ -122,6 +117,8 @@ struct SamplerKind {
   const char* name;
   bool layer_wise;       ///< draws one set of vertices per layer, and estimates a matrix
                          ///< with values
+  bool induces;          ///< batches are of all vertices, and their blocks the subgraph that they
+                         ///< induce, the same in each layer
   bool sums_rows;        ///< draws from a sum of the frontier's rows, so that the product
                          ///< moves sums
   bool spreads_weights;  ///< draws from weights of all vertices, which a process column shares
@@ -137,6 +134,11 @@ std::span<const SamplerKind> sampler_kinds();
 
 /// The sampler of a name. Throws UserError(kUsage) that lists the names when there is none.
 const SamplerKind& sampler_kind_of(const std::string& name);
+
+/// EpochShape::population of that sampler's epochs on a graph of so many vertices.
+inline std::int64_t population_of(const SamplerKind& kind, std::int64_t nodes) {
+  return kind.induces ? nodes : 0;
+}
 
 /// Throws UserError(kUsage) for a key that the sampler would ignore (`own_weights`: has the
 /// model's matrix the edge weights in any case?).

@@ -25,14 +25,6 @@
 
 namespace espalier {
 
-/// How an epoch is cut; epoch_plan.hpp says what the numbers are.
-struct EpochShape {
-  std::int64_t batch_size = 1, batches_per_step = 1;
-  int ranks = 1;
-  std::uint64_t seed = 0, epoch = 0;
-  const BatchGroups* groups = nullptr;
-};
-
 template <class Space>
 class TaskOn {
  public:
@@ -91,6 +83,10 @@ struct TaskKind {
   /// learnt or judged by; nullptr: those that check_labels and check_splits let through can.
   void (*check)(const Communicator& comm, const GraphFile& file, const TrainConfig& train) = nullptr;
 };
+
+/// How many seeds the batches of an epoch have together, and how many batches that are.
+std::int64_t seeds_of_epoch(const GraphInfo& graph, const Config& config);
+std::int64_t batches_of_epoch(const GraphInfo& graph, const Config& config);
 
 std::span<const TaskKind* const> task_kinds();
 

@@ -1,0 +1,78 @@
+// The examples of an epoch, in batches: what a minibatch is drawn for.
+//
+// All of it is a function of (seed, epoch) and of what was given, the same on every rank without a
+// message. There are two kinds. *Shuffled examples* are vertices that are learnt, shuffled and cut
+// into batches; every rank holds the shuffle. A *partition of all vertices* cuts the vertices of
+// the whole graph into random sets, of which some are learnt and the others are there for their
+// sake (sampler.kind = "subgraph"); it is computed where it is asked for, and no rank holds it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/graph/content_digest.hpp"
+
+namespace espalier {
+
+/// How many batches of `size` (>= 1) `items` make, the last one possibly short.
+inline std::int64_t count_batches(std::int64_t items, std::int64_t size) {
+  return items / size + (items % size != 0 ? 1 : 0);
+}
+
+/// One batch: its number in the epoch, and the distinct vertices that its sample begins with, in
+/// the order of the logits' rows.
+struct SeedBatch {
+  std::int64_t number = 0;
+  std::span<const std::int64_t> seeds;
+  /// Beside the seeds what their task knows them by; -1: a vertex that is no example. Or empty.
+  std::span<const std::int32_t> tags = {};
+  std::shared_ptr<const void> memory = {};  ///< keeps them, where nobody else does
+};
+
+/// Training vertices in groups that are close in the graph.
+struct BatchGroups {
+  Buffer<std::int32_t> of;  ///< of each training vertex, in their order: 0 .. count - 1
+  std::int32_t count = 1;
+
+  std::uint64_t digest() const { return content_digest(std::span<const std::int32_t>(of), 0); }
+};
+
+/// Vertices that are learnt, with what their task knows each by.
+struct LearntVertices {
+  std::span<const std::int64_t> vertices;   ///< ascending
+  std::span<const std::int32_t> tags = {};  ///< beside them, or empty
+};
+
+class Examples {
+ public:
+  virtual ~Examples() = default;
+
+  virtual std::int64_t batches() const = 0;
+  /// How many seeds batches [begin, end) have.
+  virtual std::int64_t count_seeds(std::int64_t begin, std::int64_t end) const = 0;
+  /// Local. Batch k; may be asked for by several threads at once.
+  virtual SeedBatch batch(std::int64_t k) const = 0;
+  /// 0: every seed is an example. Otherwise batches are random sets of so many vertices, and a
+  /// batch has its share of the examples on average only.
+  virtual std::int64_t population() const { return 0; }
+  /// [batches] the group that each is of; empty: of none.
+  virtual std::span<const std::int32_t> groups() const { return {}; }
+};
+
+/// Fisher-Yates by draws of (seed, epoch); the last batch may be short. With groups the seeds of a
+/// batch are of one group (epoch_plan.hpp). The tags, if any, and the groups must outlive nothing.
+std::shared_ptr<const Examples> shuffle_examples(const LearntVertices& learnt, std::int64_t batch_size,
+                                                 std::uint64_t seed, std::uint64_t epoch,
+                                                 const BatchGroups* groups = nullptr);
+
+/// All n vertices in random sets of at most `batch_size`, as even as can be; a batch ascends, so
+/// that those of one type stand together. Any two vertices are in one batch of size b with
+/// probability b (b - 1) / (n (n - 1)). `learnt` must outlive the result.
+std::shared_ptr<const Examples> partition_vertices(std::int64_t n, const LearntVertices& learnt,
+                                                   std::int64_t batch_size, std::uint64_t seed,
+                                                   std::uint64_t epoch);
+
+}  // namespace espalier
