@@ -54,6 +54,17 @@ class LongAccuracy(ProgramTest):
             job = (f"sampler.kind={kind}", f"sampler.fanout={fanout}")
             self.expect_mean(kind, [self.train("cora_supervised.toml", graph, *job, f"train.seed={s}") for s in range(5)], least)
 
+    def test_long_uniform_subgraphs(self):
+        subgraphs = ("sampler.kind=subgraph", "train.batches_per_step=1")
+        graph = self.import_graph("amazon_computers", "shchur_seed0")
+        job = ("model.kind=sage", "model.dropout=0.5", "sampler.batch_size=3000", "train.epochs=200", "train.early_stop=0")
+        self.expect_mean("amazon, subgraphs", [self.train("amazon.toml", graph, *subgraphs, *job, f"train.seed={s}") for s in range(3)],
+                         0.79)
+        graph = self.import_graph("debian_bookworm", "random_seed0")
+        job = ("sampler.batch_size=16000", "sampler.fanout=[-1,-1,-1]")
+        self.expect_mean("debian, subgraphs", [self.train("debian.toml", graph, *subgraphs, *job, f"train.seed={s}") for s in range(2)],
+                         0.60)
+
     def test_long_sage_on_debian_at_four_ranks(self):
         start = time.time()
         accuracy = self.train("debian.toml", self.import_graph("debian_bookworm", "random_seed0"), "grid.replication=2", ranks=4)
