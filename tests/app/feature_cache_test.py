@@ -109,11 +109,11 @@ class FeatureCacheTest(PlantedJobTest):
     @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
     def test_on_the_emulated_gpu(self):
         env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
+        without = self.train("run.device=cuda", "train.epochs=2", ranks=3, env=env, program=EMULATED)
         for of_history in ((), (*REPLACE, "history.entries=300")):
             job = (*of_history, "run.device=cuda", "train.epochs=2")
-            without = self.train("run.device=cuda", "train.epochs=2", ranks=3, env=env, program=EMULATED)
-            expected = self.history(self.train(*job, ranks=3, env=env, program=EMULATED))
-            for rule, more in (("degree", ()), ("belady", ("run.overlap=true",))):
+            expected = self.history(self.train(*job, ranks=3, env=env, program=EMULATED) if of_history else without)
+            for rule, more in (("degree", ()), ("belady", ("run.overlap=true",)))[bool(of_history):]:
                 found = self.train(*job, *more, f"history.memory={300 if of_history else 30}KiB", f"history.feature_rows={rule}", ranks=3, env=env, program=EMULATED)
                 self.assertEqual(self.history(found), expected)
                 self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 4 6
+// long ranks: 8
 // Law of a cache of feature rows: it changes no bit of what is fetched, and what it has
 // is not sent.
 #include "row_cache_cases.hpp"

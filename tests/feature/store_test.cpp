@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 4 6
+// long ranks: 8
 // Laws of the feature store: fetched rows are H's rows, bit for bit, on every grid; each distinct
 // row of a minibatch travels once, and evenly spread ids move what the model expects; normalisation
 // does not depend on the grid and equals the direct formula.

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6
+// ranks: 1 2 3 4
+// long ranks: 6
 // Laws of the feature store on GPUs: it fetches what the host's store fetches, bit for bit, moves
 // the same bytes under the same label, from device memory and from pinned memory, by both
 // transports; fetches under way keep their rows.

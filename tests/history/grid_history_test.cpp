@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 4 6
+// long ranks: 8
 // Laws of a cache of history over a grid: hits, rows and contents are those of one cache that all
 // batches used, on every grid; each row is held once; what moves is what the model expects.
 #include "espalier/history/grid_history.hpp"

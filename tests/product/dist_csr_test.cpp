@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 4 6
+// long ranks: 8
 // Laws of the matrices that models multiply by: equal to the dense formula, bit for bit, on
 // every grid.
 #include <gtest/gtest.h>

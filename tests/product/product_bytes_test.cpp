@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 4 6
+// long ranks: 8
 // Laws of the distributed product: bytes are conserved, and are exactly those of the steps that a
 // schedule consists of.
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 4 6
+// long ranks: 8
 // The laws of the distributed product on the CPU, for every number of threads.
 #include "product/product_laws.hpp"
 

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6
+// ranks: 1 2 3 4
+// long ranks: 6
 // The laws of the distributed product on GPUs, by either transport, with the matrix in memory of
 // the GPU or pinned; and every call books the messages, bytes and predictions that the CPU's books,
 // under the same labels.

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 4 6
+// long ranks: 8
 // Laws of charged computing (bench/simulated/memory_work.hpp): without rates nothing is charged;
 // gathers, bytes and launches are each charged at their own rate; what `push` charges over all
 // ranks is the same on every grid, as every row and pick is handled once wherever it lies;

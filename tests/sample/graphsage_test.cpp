@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 4 6
+// long ranks: 8
 // Laws of GraphSAGE: a minibatch is a function of (seed, epoch, batch) only - not of p, c,
 // topology, bulk, threads or the width of indices.
 #include <gtest/gtest.h>

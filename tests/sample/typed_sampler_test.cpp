@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6 8
+// ranks: 1 2 3 4 6
+// long ranks: 8
 // Laws of sampling where columns are (relation, source): each relation's part of a row is drawn as
 // a row of its own, with the stream and the fanout of the relation; a minibatch is a function of
 // (seed, epoch, batch) only; a matrix of one type and one relation gives the minibatches of a
