@@ -59,7 +59,7 @@ class LongAccuracy(ProgramTest):
         graph = self.import_graph("amazon_computers", "shchur_seed0")
         job = ("model.kind=sage", "model.dropout=0.5", "sampler.batch_size=3000", "train.epochs=200", "train.early_stop=0")
         self.expect_mean("amazon, subgraphs", [self.train("amazon.toml", graph, *subgraphs, *job, f"train.seed={s}") for s in range(3)],
-                         0.79)
+                         0.77)
         graph = self.import_graph("debian_bookworm", "random_seed0")
         job = ("sampler.batch_size=16000", "sampler.fanout=[-1,-1,-1]")
         self.expect_mean("debian, subgraphs", [self.train("debian.toml", graph, *subgraphs, *job, f"train.seed={s}") for s in range(2)],
