@@ -113,8 +113,11 @@ class Case:
         # A key without which the others stand, if there is one.
         name = self.r.choice([name for name in named if name not in ("model.layers", "train.reproducible")] or named)
         dropped = ("model.layers", "sampler.fanout") if name == "model.layers" else (name,)
-        return {key: value for key, value in config.items() if key not in dropped} | (
-            {"sampler.fanout": [3, 2, 2]} if name in ("model.layers", "sampler.fanout") else {})
+        left = {key: value for key, value in config.items() if key not in dropped}
+        if name in ("model.layers", "sampler.fanout"):
+            picks = -1 if left.get("sampler.kind") == "subgraph" else 3
+            left["sampler.fanout"] = [picks] * left.get("model.layers", 3)
+        return left
 
     def dry_run(self, config):
         write_config(self.folder / "job.toml", config)
