@@ -5,9 +5,9 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
-#include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/graph/graph_file.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/history/training_history.hpp"

@@ -9,14 +9,14 @@
 #include "commands.hpp"
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/config.hpp"
+#include "espalier/base/crash_guard.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/guarded.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/process.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/comm/node_fellows.hpp"
+#include "espalier/comm/node_peers.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/partition/order.hpp"
@@ -399,7 +399,7 @@ int main(int argc, char** argv) {
   program_memory();
   log::set_up(session.world().rank(), log::Level::kInfo);
   watch_signals();
-  meet_node_fellows(session.world());
+  exchange_node_peers(session.world());
   try {
     const int code = run(session.world(), argc, argv);
     note_leaving();

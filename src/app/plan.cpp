@@ -8,8 +8,8 @@
 
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
-#include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "job.hpp"

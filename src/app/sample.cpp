@@ -3,8 +3,8 @@
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
-#include "espalier/base/whereabouts.hpp"
 #include "espalier/train/task.hpp"
 #include "run_output.hpp"
 #include "sampling_on_gpu.hpp"

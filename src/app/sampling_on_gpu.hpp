@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"

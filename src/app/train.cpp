@@ -7,9 +7,9 @@
 #include "checkpoints.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
-#include "espalier/base/whereabouts.hpp"
 #include "espalier/train/divergence.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "job.hpp"
@@ -172,7 +172,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
     log::info("stopped early: no better validation {} in {}", metric.words,
               counted(job.config.train.early_stop, "evaluation"));
   log::info("\n{}\n{}{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks),
-            dealing_line(report.epochs) + lines_of_parts(report.epochs));
+            work_balance_line(report.epochs) + lines_of_parts(report.epochs));
   if (report.train)
     log::info("train {}, with the weights of epoch {}", scores_in_words(kind, *report.train),
               result.best_epoch);

@@ -4,7 +4,7 @@
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "vertex_marks.hpp"
 #include "vertices_in_words.hpp"

@@ -9,7 +9,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/base/output_file.hpp"
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/nn/layer.hpp"

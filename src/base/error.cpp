@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "espalier/base/escape.hpp"
-#include "espalier/base/last_words.hpp"
+#include "espalier/base/final_message.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/temporary_file.hpp"
 

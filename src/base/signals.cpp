@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/last_words.hpp"
+#include "espalier/base/final_message.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/base/temporary_file.hpp"
-#include "espalier/base/whereabouts.hpp"
 
 namespace espalier {
 
@@ -38,16 +38,17 @@ bool is_mine_to_tell(const siginfo_t& information) {
   return on_first_node() || information.si_pid != getppid();
 }
 
-LastLine& operator<<(LastLine& line, const Fellow& fellow) {
-  return line << "rank " << fellow.rank << " (process " << fellow.pid << ") of this node has died";
+FinalLine& operator<<(FinalLine& line, const NodePeer& peer) {
+  return line << "rank " << peer.rank << " (process " << peer.pid << ") of this node has died";
 }
 
 void say_what_ends_the_job(int number, const siginfo_t& information) {
-  const Fellow* dead = vanished_fellow();
-  if (number == SIGPIPE || (dead == nullptr && !is_mine_to_tell(information)) || !claim_last_word()) return;
+  const NodePeer* dead = vanished_peer();
+  if (number == SIGPIPE || (dead == nullptr && !is_mine_to_tell(information)) || !claim_final_message())
+    return;
   const char* activity = current_activity();
   const char* meaning = consequence;
-  LastLine line;
+  FinalLine line;
   if (dead != nullptr)
     line << *dead;
   else
@@ -61,7 +62,7 @@ void say_what_ends_the_job(int number, const siginfo_t& information) {
 void end_at_once(int number, siginfo_t* information, void*) {
   remove_temporary_files();
   say_what_ends_the_job(number, *information);
-  claim_last_word();
+  claim_final_message();
   std::signal(number, SIG_DFL);
   raise(number);  // comes when this handler returns
 }
@@ -82,11 +83,11 @@ bool is_the_second(int number) {
 void ask_to_stop(int number, siginfo_t* information, void* context) {
   const bool in_steps = phase == Phase::kInSteps;
   // Without one of its ranks no step comes to its end.
-  if (phase == Phase::kNothingToSave || is_the_second(number) || (in_steps && vanished_fellow() != nullptr))
+  if (phase == Phase::kNothingToSave || is_the_second(number) || (in_steps && vanished_peer() != nullptr))
     return end_at_once(number, information, context);
   const bool first = stop_asked.exchange(number) == 0;
-  if (first && in_steps && failure_context().rank == 0 && !last_word_is_spoken())
-    (LastLine() << signal_name(number) << " has come: waiting for the step to end").write();
+  if (first && in_steps && failure_context().rank == 0 && !final_message_is_claimed())
+    (FinalLine() << signal_name(number) << " has come: waiting for the step to end").write();
 }
 
 void handle(int number, void (*handler)(int, siginfo_t*, void*)) {
@@ -131,7 +132,7 @@ StepsUnderWay::~StepsUnderWay() {
 
 void note_leaving() {
   phase = Phase::kLeaving;
-  claim_last_word();
+  claim_final_message();
 }
 
 bool take_checkpoint_request() {

@@ -1,7 +1,7 @@
 #include "espalier/base/timer.hpp"
 
 #include "espalier/base/clock.hpp"
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 
 namespace espalier {
 

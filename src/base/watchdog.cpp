@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/last_words.hpp"
+#include "espalier/base/final_message.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
-#include "espalier/base/whereabouts.hpp"
 
 namespace espalier {
 
@@ -24,7 +24,7 @@ std::string quiet_words(double seconds) {
 
 void tell(double seconds) {
   std::string text;
-  for (const auto& line : whereabouts())
+  for (const auto& line : progress_lines())
     text += fmt::format("espalier: rank {} on {}: {}: {}\n", failure_context().rank, failure_context().host,
                         quiet_words(seconds), line);
   write_to_stderr(text);
@@ -60,7 +60,7 @@ void Watchdog::watch() {
     }
     const double quiet = seconds_now() - last_moved;
     if (ending_ || quiet < seconds_) continue;
-    if (!told && !last_word_is_spoken()) tell(quiet);
+    if (!told && !final_message_is_claimed()) tell(quiet);
     told = true;
     if (const char* consequence = noted_consequence(); quiet >= 2 * seconds_)
       fail_job(ExitCode::kInternal,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "mpi_check.hpp"
 

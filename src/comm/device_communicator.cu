@@ -25,7 +25,7 @@
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/named.hpp"
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/comm/exchange_rounds.hpp"
 #include "espalier/comm/gpu_places.hpp"
 #include "espalier/comm/session.hpp"

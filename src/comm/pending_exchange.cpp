@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "espalier/base/clock.hpp"
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 #include "mpi_check.hpp"
 
 namespace espalier {

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "espalier/base/output_file.hpp"
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 
 namespace espalier {
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "espalier/base/guarded.hpp"
+#include "espalier/base/crash_guard.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/hdf5_memory.hpp"
@@ -76,7 +76,7 @@ void read_structure_alone(const std::string& path) {
       fmt::format("graph file {}: its structure is damaged: HDF5 does not find its way through it; {}", path,
                   kWriteAgain);
   bool sound = true;
-  run_guarded(kSeconds, kBytes, message, [&] {
+  run_crash_guarded(kSeconds, kBytes, message, [&] {
     const auto file = hdf5::open_file_alone(path, false);
     if (!file.valid()) return;
     for (const char* name : {"format", "version", "name", "source", "directed", "digest"})

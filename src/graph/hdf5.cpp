@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 
 namespace espalier::hdf5 {
 

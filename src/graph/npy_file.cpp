@@ -11,8 +11,8 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/half.hpp"
 #include "espalier/base/output_file.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/base/ranged_file.hpp"
-#include "espalier/base/whereabouts.hpp"
 
 namespace espalier {
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "espalier/base/guarded.hpp"
+#include "espalier/base/crash_guard.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/hdf5_output.hpp"
@@ -98,7 +98,8 @@ class OrderReader {
     Order order;
     std::string wrong;
     // What is wrong is thrown outside: nothing may leave the guarded part by an exception.
-    run_guarded(kSeconds, kBytes, message_of("its structure is damaged"), [&] { wrong = open(order.info); });
+    run_crash_guarded(kSeconds, kBytes, message_of("its structure is damaged"),
+                      [&] { wrong = open(order.info); });
     if (!wrong.empty()) fail(wrong);
     read_arrays(order);
     check_clusters(order);

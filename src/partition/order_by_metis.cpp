@@ -4,8 +4,9 @@
 // METIS keeps the better. With `fast` it gets one, with one pass of refinement instead of ten, as
 // in 5.3.1 (how many initial partitions METIS 5.1 tries within an attempt cannot be said to it).
 //
-// METIS 5.1 takes SIGTERM and SIGABRT over while it runs, leaves by longjmp where memory is short,
-// and prints what it dislikes: so it runs in a process of its own (base/apart.hpp), on rank 0.
+// METIS 5.1 takes SIGTERM and SIGABRT over while it runs, leaves by longjmp where memory is
+// short, and prints what it dislikes: so it runs in a process of its own
+// (base/child_process.hpp), on rank 0.
 #include <algorithm>
 #include <csignal>
 #include <limits>
@@ -15,7 +16,7 @@
 #include <metis.h>
 #endif
 
-#include "espalier/base/apart.hpp"
+#include "espalier/base/child_process.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/comm/agree.hpp"
 #include "order_bisection.hpp"
@@ -134,7 +135,7 @@ int run_metis(const WholePattern& graph, const OrderTask& task, std::uint16_t* c
 std::vector<std::uint16_t> clusters_of(const WholePattern& graph, const OrderTask& task) {
   const SharedMemory shared(graph.weights.size() * sizeof(std::uint16_t));
   auto* const clusters = static_cast<std::uint16_t*>(shared.data());
-  const auto ending = run_apart([&] { return run_metis(graph, task, clusters); });
+  const auto ending = run_in_child_process([&] { return run_metis(graph, task, clusters); });
   if (ending.code == kNoMemory || ending.signal == SIGKILL)
     memory_error(
         "METIS ran out of memory on {} vertices and {} edges; use --method multilevel or streaming, or a "

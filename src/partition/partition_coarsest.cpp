@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "espalier/base/apart.hpp"
+#include "espalier/base/child_process.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
@@ -206,7 +206,7 @@ Buffer<std::uint16_t> halve_apart(const SmallGraph& graph, const ClusterTree& tr
   const auto bytes = static_cast<std::size_t>(graph.nodes()) * sizeof(std::uint16_t);
   const SharedMemory shared(bytes);
   auto* const codes = static_cast<std::uint16_t*>(shared.data());
-  const auto ending = run_apart([&] {
+  const auto ending = run_in_child_process([&] {
     std::ranges::copy(halve_luckily(graph, tree, seed), codes);
     return 0;
   });

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "espalier/base/process.hpp"
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 
 namespace espalier {
 

@@ -7,7 +7,7 @@
 
 #include "distinct_curve.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "fastgcn.hpp"

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "checkpoint_seal.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/base/version.hpp"
-#include "espalier/base/whereabouts.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/train/task.hpp"

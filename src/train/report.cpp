@@ -86,12 +86,12 @@ std::set<std::string> step_labels(const Communicator& comm, const Traffic& traff
   return labels;
 }
 
-Json dealing_json(const Dealing& dealing) {
-  return {{"local_input_rows", dealing.local_share()},
-          {"sampled_edges_max_over_mean", dealing.edges},
-          {"remote_rows_max_over_mean", dealing.remote},
-          {"remote_rows", dealing.remote_rows},
-          {"input_rows", dealing.input_rows}};
+Json work_balance_json(const WorkBalance& work_balance) {
+  return {{"local_input_rows", work_balance.local_share()},
+          {"sampled_edges_max_over_mean", work_balance.edges},
+          {"remote_rows_max_over_mean", work_balance.remote},
+          {"remote_rows", work_balance.remote_rows},
+          {"input_rows", work_balance.input_rows}};
 }
 
 // Into a group of an epoch for each part of a step.
@@ -115,7 +115,7 @@ void take_counters(const Json& json, EpochReport& epoch) {
   }
 }
 
-Dealing dealing_from(const Json& json) {
+WorkBalance work_balance_from(const Json& json) {
   return {json.at("input_rows"), json.at("remote_rows"), json.at("sampled_edges_max_over_mean"),
           json.at("remote_rows_max_over_mean")};
 }
@@ -136,7 +136,7 @@ Json epoch_json(const EpochReport& epoch) {
   json["batches"] = epoch.counts.batches;
   json["sampled_edges"] = epoch.counts.sampled_edges;
   json["input_rows"] = epoch.counts.input_rows;
-  if (epoch.dealing) json["dealing"] = dealing_json(*epoch.dealing);
+  if (epoch.work_balance) json["dealing"] = work_balance_json(*epoch.work_balance);
   add_counters(epoch, json);
   return json;
 }
@@ -173,8 +173,8 @@ std::optional<std::int64_t> total(std::span<const EpochReport> epochs, std::stri
   return sum;
 }
 
-Dealing dealing_of(const Communicator& comm, std::int64_t edges, std::int64_t input_rows,
-                   std::int64_t remote_rows) {
+WorkBalance work_balance_of(const Communicator& comm, std::int64_t edges, std::int64_t input_rows,
+                            std::int64_t remote_rows) {
   std::array<std::int64_t, 3> sums = {edges, input_rows, remote_rows};
   std::array<std::int64_t, 2> most = {edges, remote_rows};
   comm.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "report");
@@ -275,7 +275,7 @@ EpochReport epoch_from(const Json& json) {
     epoch.seconds[stage] = {seconds.at(0), seconds.at(1), seconds.at(2)};
   epoch.bytes = volumes_from(json.at("bytes"));
   epoch.steps = volumes_from(json.at("steps"));
-  if (json.contains("dealing")) epoch.dealing = dealing_from(json.at("dealing"));
+  if (json.contains("dealing")) epoch.work_balance = work_balance_from(json.at("dealing"));
   take_counters(json, epoch);
   return epoch;
 }
@@ -363,15 +363,15 @@ std::string stage_table(const std::vector<EpochReport>& epochs) {
   return table;
 }
 
-std::string dealing_line(const std::vector<EpochReport>& epochs) {
-  Dealing all{0, 0, 0, 0};
+std::string work_balance_line(const std::vector<EpochReport>& epochs) {
+  WorkBalance all{0, 0, 0, 0};
   double count = 0;
   for (const auto& epoch : epochs)
-    if (const auto& dealing = epoch.dealing) {
-      all.input_rows += dealing->input_rows;
-      all.remote_rows += dealing->remote_rows;
-      all.edges += dealing->edges;
-      all.remote += dealing->remote;
+    if (const auto& work_balance = epoch.work_balance) {
+      all.input_rows += work_balance->input_rows;
+      all.remote_rows += work_balance->remote_rows;
+      all.edges += work_balance->edges;
+      all.remote += work_balance->remote;
       ++count;
     }
   if (count == 0) return {};

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "espalier/base/arrays.hpp"
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/train/divergence.hpp"
 #include "espalier/train/learning_rate.hpp"
 #include "espalier/train/network_tensors.hpp"
@@ -120,7 +120,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   // What comes next, evaluation or the next epoch, needs the grid or the window that is under way.
   pipeline_.wait_for_sampling();
   if (grid_.ranks() > 1)
-    report.dealing = dealing_of(grid_.world(), edges_done_, rows_done_, remote_rows_done_);
+    report.work_balance = work_balance_of(grid_.world(), edges_done_, rows_done_, remote_rows_done_);
   report.counts = sum_over_ranks(pipeline_.counts_of_epoch(), grid_.world());
   report.counts.add(restored_counts_);
   report.counters = counters_of_done();

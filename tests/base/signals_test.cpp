@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/last_words.hpp"
+#include "espalier/base/final_message.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/base/temporary_file.hpp"
-#include "espalier/base/whereabouts.hpp"
 
 namespace espalier {
 namespace {
@@ -169,12 +169,12 @@ int dead_process() {
   return child;
 }
 
-void lose_a_fellow(bool in_steps, bool told) {
+void lose_a_peer(bool in_steps, bool told) {
   be_rank(3);
   watch_signals();
   note_activity("reading the edges");
-  set_fellows({{1, getppid()}, {2, dead_process()}}, nullptr);
-  if (told) claim_last_word();
+  set_node_peers({{1, getppid()}, {2, dead_process()}}, nullptr);
+  if (told) claim_final_message();
   std::optional<StepsUnderWay> steps;
   if (in_steps) steps.emplace();
   send({SIGTERM});
@@ -182,20 +182,20 @@ void lose_a_fellow(bool in_steps, bool told) {
 
 TEST_F(Signals, SurvivorsNameTheRankThatHasDiedAndEndAtOnce) {
   for (const bool in_steps : {false, true})
-    EXPECT_EXIT(lose_a_fellow(in_steps, false), testing::KilledBySignal(SIGTERM),
+    EXPECT_EXIT(lose_a_peer(in_steps, false), testing::KilledBySignal(SIGTERM),
                 "^espalier: rank 3 on node7: rank 2 \\(process [0-9]+\\) of this node has died while "
                 "reading the edges: the job ends at once\n$");
 }
 
 TEST_F(Signals, WhereTheReasonWasToldNothingIsAdded) {
-  EXPECT_EXIT(lose_a_fellow(false, true), testing::KilledBySignal(SIGTERM), "^$");
+  EXPECT_EXIT(lose_a_peer(false, true), testing::KilledBySignal(SIGTERM), "^$");
 }
 
 // The launcher is the parent. Its signal goes to all; another's may have come to this rank alone.
 void get_from_the_launcher(bool first_node) {
   be_rank(3);
   watch_signals();
-  set_fellows({{first_node ? 0 : 2, getppid()}}, nullptr);
+  set_node_peers({{first_node ? 0 : 2, getppid()}}, nullptr);
   const int child = fork();
   if (child == 0) pause();  // its launcher is the process that forked it
   usleep(50000);

@@ -11,9 +11,9 @@
 #include <cstdio>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/timer.hpp"
-#include "espalier/base/whereabouts.hpp"
 #include "forked_threads.hpp"
 
 namespace espalier {

@@ -258,7 +258,7 @@ class LastWords(FaultTest):
 
 
 class FailingAlone(FaultTest):
-    def run_apart(self, command_of_last, *arguments):
+    def run_in_child_process(self, command_of_last, *arguments):
         """Three ranks, the last of them started by another command."""
         start = time.monotonic()
         done = subprocess.run(LAUNCHER.parts((2, [PROGRAM, *arguments]), (1, command_of_last)),
@@ -268,13 +268,13 @@ class FailingAlone(FaultTest):
     def test_a_rank_out_of_memory_ends_the_job_with_its_message(self):
         arguments = ["train", self.config, "model.hidden=6000", "model.layers=3", "sampler.fanout=[2,2,2]"]
         limited = ["bash", "-c", 'ulimit -v 900000; exec "$@"', "-", PROGRAM, *arguments]
-        code, text, seconds = self.run_apart(limited, *arguments)
+        code, text, seconds = self.run_in_child_process(limited, *arguments)
         self.assertEqual(code, 4, text)
         self.assertRegex(text, r"rank 2 on \S+: out of memory; use more ranks")
         self.assertLess(seconds, 20)
 
     def test_a_rank_with_an_error_of_its_own_does_not_leave_the_others_waiting(self):
-        code, text, seconds = self.run_apart([PROGRAM, "train", self.config, "train.epochs=none"], "train", self.config)
+        code, text, seconds = self.run_in_child_process([PROGRAM, "train", self.config, "train.epochs=none"], "train", self.config)
         self.assertEqual(code, 2, text)
         self.assertRegex(text, r"rank 2 on \S+: .*train.epochs")
         self.assertLess(seconds, 2 * PATIENCE)

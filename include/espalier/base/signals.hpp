@@ -15,7 +15,7 @@
 // left. SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU and SIGXFSZ end the process at once at any time.
 //
 // To end at once is: remove the temporary files (base/temporary_file.hpp), say in one line what
-// ends the job (base/last_words.hpp), and take the signal's default action, so that shells and
+// ends the job (base/final_message.hpp), and take the signal's default action, so that shells and
 // launchers see 128 + its number.
 #pragma once
 

@@ -1,6 +1,6 @@
 // A thread that notices when nothing moves any more. After `minutes` in which no step was finished,
 // or before the first step nothing was noted at all, it prints where this process is
-// (base/whereabouts.hpp), on every rank that can still print, so that the one at fault is seen by
+// (base/progress.hpp), on every rank that can still print, so that the one at fault is seen by
 // its place or by its silence; after as long again it ends the job, so that a batch system can
 // start it anew. It waits for no lock that a thread could keep while it hangs, nor for who reads
 // stderr.

@@ -50,10 +50,10 @@ inline void predict_correction(const Communicator& column, std::string_view labe
 /// copies, and then `changed` rows of its shard to the copies.
 inline Cost row_update_cost(int parts, int copies, double sent, double changed, double id_bytes,
                             double row_bytes) {
-  const double peers = parts - 1, fellows = copies - 1, entry = id_bytes + 8 + row_bytes;
-  return {4 * (peers + fellows) + 3 * fellows,
-          8 * (peers + 2 * fellows) + sent * (crossing(parts) + crossing(copies)) * entry +
-              fellows * changed * (8 + row_bytes),
+  const double column_peers = parts - 1, row_peers = copies - 1, entry = id_bytes + 8 + row_bytes;
+  return {4 * (column_peers + row_peers) + 3 * row_peers,
+          8 * (column_peers + 2 * row_peers) + sent * (crossing(parts) + crossing(copies)) * entry +
+              row_peers * changed * (8 + row_bytes),
           4.0 * (parts > 1) + 7.0 * (copies > 1)};
 }
 

@@ -40,7 +40,7 @@ struct StageVolume {
 };
 
 /// How the work of an epoch was dealt: the three goals of DistDGLv2 (Zheng et al. 2022, 5.6.1).
-struct Dealing {
+struct WorkBalance {
   std::int64_t input_rows = 0, remote_rows = 0;  ///< over all ranks; remote: fetched from others
   double edges = 1, remote = 1;                  ///< the most of a rank over the mean: sampled
                                                  ///< edges, remote rows
@@ -56,8 +56,8 @@ struct Remark {
 };
 
 /// Collective. From what one rank has: sampled edges, input rows, those of them that it fetched.
-Dealing dealing_of(const Communicator& comm, std::int64_t edges, std::int64_t input_rows,
-                   std::int64_t remote_rows);
+WorkBalance work_balance_of(const Communicator& comm, std::int64_t edges, std::int64_t input_rows,
+                            std::int64_t remote_rows);
 
 struct EpochReport;
 
@@ -76,7 +76,7 @@ struct EpochReport {
   SampleCounts counts;
   Counters counters = {};                       ///< of the parts of a step, of the whole epoch
   std::vector<Remark> remarks = {};             ///< and what they say beside
-  std::optional<Dealing> dealing;               ///< of training on several ranks, as
+  std::optional<WorkBalance> work_balance;      ///< of training on several ranks, as
                                                 ///< seconds and bytes
   std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages
   std::map<std::string, StageVolume> bytes;     ///< the stages that communicate
@@ -138,7 +138,7 @@ std::string metrics_line(const EpochReport& report, std::span<const MetricKind> 
 std::string stage_table(const std::vector<EpochReport>& epochs);
 
 /// One line of how the work was dealt, over epochs; empty where there is one rank.
-std::string dealing_line(const std::vector<EpochReport>& epochs);
+std::string work_balance_line(const std::vector<EpochReport>& epochs);
 
 /// A table stage or step | messages | bytes | per rank | max rank | predicted | counted /
 /// predicted, over epochs.

@@ -1,4 +1,4 @@
-#include "espalier/base/last_words.hpp"
+#include "espalier/base/final_message.hpp"
 
 #include <poll.h>
 #include <signal.h>
@@ -17,8 +17,8 @@ namespace {
 // Set once, before any handler reads it.
 std::atomic<int> own_flag{0};
 std::atomic<std::atomic<int>*> flag{&own_flag};
-std::atomic<const Fellow*> first_fellow{nullptr};
-std::atomic<std::size_t> fellow_count{0};
+std::atomic<const NodePeer*> first_peer{nullptr};
+std::atomic<std::size_t> peer_count{0};
 
 }  // namespace
 
@@ -37,19 +37,19 @@ void write_to_stderr(std::string_view text) {
   }
 }
 
-LastLine::LastLine() {
+FinalLine::FinalLine() {
   const auto& who = failure_context();
   *this << "espalier: rank " << who.rank << " on " << who.host.c_str() << ": ";
 }
 
-LastLine& LastLine::operator<<(const char* text) {
+FinalLine& FinalLine::operator<<(const char* text) {
   const auto length = std::min(std::strlen(text), sizeof text_ - 12 - size_);
   std::memcpy(text_ + size_, text, length);
   size_ += length;
   return *this;
 }
 
-LastLine& LastLine::operator<<(std::int64_t number) {
+FinalLine& FinalLine::operator<<(std::int64_t number) {
   char digits[24] = {};
   char* begin = digits + sizeof digits - 1;
   const bool negative = number < 0;
@@ -61,38 +61,38 @@ LastLine& LastLine::operator<<(std::int64_t number) {
   return *this << begin;
 }
 
-void LastLine::write() {
+void FinalLine::write() {
   text_[size_++] = '\n';
   write_to_stderr({text_, size_});
 }
 
-void set_fellows(std::vector<Fellow> fellows, std::atomic<int>* spoken) {
-  static std::vector<Fellow> kept;
-  kept = std::move(fellows);
-  first_fellow = kept.data();
-  fellow_count = kept.size();
+void set_node_peers(std::vector<NodePeer> peers, std::atomic<int>* spoken) {
+  static std::vector<NodePeer> kept;
+  kept = std::move(peers);
+  first_peer = kept.data();
+  peer_count = kept.size();
   if (spoken != nullptr) flag = spoken;
 }
 
-bool claim_last_word() {
+bool claim_final_message() {
   return flag.load()->exchange(1) == 0;
 }
 
-bool last_word_is_spoken() {
+bool final_message_is_claimed() {
   return flag.load()->load() != 0;
 }
 
-const Fellow* vanished_fellow() {
-  const Fellow* fellow = first_fellow;
-  for (std::size_t k = 0; k < fellow_count; ++k, ++fellow)
-    if (kill(fellow->pid, 0) != 0 && errno == ESRCH) return fellow;
+const NodePeer* vanished_peer() {
+  const NodePeer* peer = first_peer;
+  for (std::size_t k = 0; k < peer_count; ++k, ++peer)
+    if (kill(peer->pid, 0) != 0 && errno == ESRCH) return peer;
   return nullptr;
 }
 
 bool on_first_node() {
-  const Fellow* fellow = first_fellow;
+  const NodePeer* peer = first_peer;
   bool here = failure_context().rank == 0;
-  for (std::size_t k = 0; k < fellow_count; ++k) here = here || fellow[k].rank == 0;
+  for (std::size_t k = 0; k < peer_count; ++k) here = here || peer[k].rank == 0;
   return here;
 }
 

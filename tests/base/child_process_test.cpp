@@ -1,6 +1,6 @@
 // Laws: work that is run apart gives its exit code and shared memory, and nothing else: no print,
 // no change of memory, no signal that ends this process.
-#include "espalier/base/apart.hpp"
+#include "espalier/base/child_process.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,12 +12,12 @@
 namespace espalier {
 namespace {
 
-TEST(RunApart, GivesTheCodeAndSharedMemory) {
+TEST(RunInChildProcess, GivesTheCodeAndSharedMemory) {
   const SharedMemory shared(sizeof(int));
   auto* const number = static_cast<int*>(shared.data());
   EXPECT_EQ(*number, 0);
   int mine = 1;
-  const auto ending = run_apart([&] {
+  const auto ending = run_in_child_process([&] {
     *number = 7;
     mine = 2;
     return 3;
@@ -26,20 +26,21 @@ TEST(RunApart, GivesTheCodeAndSharedMemory) {
   EXPECT_FALSE(ending.good());
   EXPECT_EQ(*number, 7);
   EXPECT_EQ(mine, 1);
-  EXPECT_TRUE(run_apart([] { return 0; }).good());
+  EXPECT_TRUE(run_in_child_process([] { return 0; }).good());
 }
 
-TEST(RunApart, SurvivesEveryEnd) {
-  EXPECT_EQ(run_apart([]() -> int { std::abort(); }).signal, SIGABRT);
-  EXPECT_EQ(run_apart([]() -> int { std::_Exit(9); }).code, 9);
-  EXPECT_EQ(run_apart([]() -> int { throw std::runtime_error("x"); }).code, 1);
-  EXPECT_EQ(run_apart([] { return raise(SIGTERM); }).code, 0) << "whoever ends this process ends it";
+TEST(RunInChildProcess, SurvivesEveryEnd) {
+  EXPECT_EQ(run_in_child_process([]() -> int { std::abort(); }).signal, SIGABRT);
+  EXPECT_EQ(run_in_child_process([]() -> int { std::_Exit(9); }).code, 9);
+  EXPECT_EQ(run_in_child_process([]() -> int { throw std::runtime_error("x"); }).code, 1);
+  EXPECT_EQ(run_in_child_process([] { return raise(SIGTERM); }).code, 0)
+      << "whoever ends this process ends it";
 }
 
-TEST(RunApart, PrintsNothing) {
+TEST(RunInChildProcess, PrintsNothing) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  run_apart([] {
+  run_in_child_process([] {
     std::puts("out");
     std::fflush(stdout);
     std::fputs("err", stderr);

@@ -1,7 +1,7 @@
 // Laws: work that comes to its end changes nothing; work that faults, loops or takes all memory
 // ends the process with exit code 3 and the message; after an error that was told a fault keeps its
 // exit code.
-#include "espalier/base/guarded.hpp"
+#include "espalier/base/crash_guard.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -18,10 +18,10 @@ constexpr double kSeconds = 0.2;
 constexpr std::int64_t kBytes = std::int64_t{1} << 28;
 
 void guard(const std::function<void()>& work) {
-  run_guarded(kSeconds, kBytes, "the file is damaged", work);
+  run_crash_guarded(kSeconds, kBytes, "the file is damaged", work);
 }
 
-TEST(Guarded, WorkThatEndsIsLeftAlone) {
+TEST(CrashGuard, WorkThatEndsIsLeftAlone) {
   int done = 0;
   guard([&] { ++done; });
   guard([&] { ++done; });
@@ -34,18 +34,18 @@ TEST(Guarded, WorkThatEndsIsLeftAlone) {
   EXPECT_EQ(action.sa_handler, SIG_DFL);
 }
 
-TEST(Guarded, ErrorsPassThrough) {
+TEST(CrashGuard, ErrorsPassThrough) {
   EXPECT_THROW(guard([] { throw std::runtime_error("of the work"); }), std::runtime_error);
 }
 
-using GuardedDeath = testing::Test;
+using CrashGuardDeath = testing::Test;
 
-TEST(GuardedDeath, AFaultIsAMessage) {
+TEST(CrashGuardDeath, AFaultIsAMessage) {
   EXPECT_EXIT(guard([] { std::raise(SIGSEGV); }), testing::ExitedWithCode(3), "error: the file is damaged");
   EXPECT_EXIT(guard([] { std::abort(); }), testing::ExitedWithCode(3), "the file is damaged");
 }
 
-TEST(GuardedDeath, ALoopIsAMessage) {
+TEST(CrashGuardDeath, ALoopIsAMessage) {
   EXPECT_EXIT(guard([] {
                 for (std::atomic<int> k = 0;; ++k) continue;
               }),
@@ -63,7 +63,7 @@ bool memory_can_be_limited() {
   return seen.rlim_cur == lower.rlim_cur;
 }
 
-TEST(GuardedDeath, MemoryEndsBeforeTheMachinesDoes) {
+TEST(CrashGuardDeath, MemoryEndsBeforeTheMachinesDoes) {
   if (!memory_can_be_limited()) GTEST_SKIP() << "a limit of memory is not kept here";
   EXPECT_EXIT(guard([] {
                 if (std::malloc(std::size_t{1} << 30) == nullptr) std::exit(7);
@@ -71,7 +71,7 @@ TEST(GuardedDeath, MemoryEndsBeforeTheMachinesDoes) {
               testing::ExitedWithCode(7), "");
 }
 
-TEST(GuardedDeath, AfterAnErrorAFaultKeepsTheCode) {
+TEST(CrashGuardDeath, AfterAnErrorAFaultKeepsTheCode) {
   EXPECT_EXIT(
       {
         keep_exit_code(3);

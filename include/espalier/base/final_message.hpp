@@ -3,7 +3,7 @@
 // other threads are doing.
 //
 // The ranks of a node share one flag: the first that has something to say about the end of the job
-// claims the last word, the others end in silence. So one cause gives one message, though the
+// claims the final message, the others end in silence. So one cause gives one message, though the
 // launcher ends all ranks with a signal each. They also know each other's process ids: a rank that
 // is killed says nothing, and those that the launcher ends for it say it instead.
 #pragma once
@@ -20,11 +20,11 @@ namespace espalier {
 void write_to_stderr(std::string_view text);
 
 /// One line, cut at 500 bytes; a signal handler may make it. Begins "espalier: rank R on HOST: ".
-class LastLine {
+class FinalLine {
  public:
-  LastLine();
-  LastLine& operator<<(const char* text);
-  LastLine& operator<<(std::int64_t number);
+  FinalLine();
+  FinalLine& operator<<(const char* text);
+  FinalLine& operator<<(std::int64_t number);
   void write();
 
  private:
@@ -33,23 +33,23 @@ class LastLine {
 };
 
 /// Another rank of this node.
-struct Fellow {
+struct NodePeer {
   int rank = 0;
   int pid = 0;
 };
 
 /// comm/ tells who they are, once, and gives the flag in memory that all of them share (null: one
 /// of my own).
-void set_fellows(std::vector<Fellow> fellows, std::atomic<int>* spoken);
+void set_node_peers(std::vector<NodePeer> peers, std::atomic<int>* spoken);
 
 /// True for the first rank of this node that asks. A signal handler may call it, and the next
 /// three.
-bool claim_last_word();
-bool last_word_is_spoken();
+bool claim_final_message();
+bool final_message_is_claimed();
 
 /// A rank of this node whose process is no more; null where all live. After the end of MPI that is
 /// no news.
-const Fellow* vanished_fellow();
+const NodePeer* vanished_peer();
 
 /// Is rank 0 on this node? It speaks for all nodes of what reaches all nodes.
 bool on_first_node();

@@ -1,7 +1,7 @@
 // A fault or the end of the time jumps out of the work by siglongjmp. Memory may be in disorder
 // then, its lock held: the way out allocates nothing before it has spoken, and an alarm ends it if
 // it stalls.
-#include "espalier/base/guarded.hpp"
+#include "espalier/base/crash_guard.hpp"
 
 #include <sys/resource.h>
 #include <time.h>
@@ -130,8 +130,8 @@ void keep_exit_code(int code) {
   for (const int fault : {SIGSEGV, SIGBUS}) std::signal(fault, leave_with_code);
 }
 
-void run_guarded(double seconds, std::int64_t bytes, const std::string& message,
-                 const std::function<void()>& work) {
+void run_crash_guarded(double seconds, std::int64_t bytes, const std::string& message,
+                       const std::function<void()>& work) {
   const auto line = fmt::format("espalier: error: {}\n", message);
   const FaultHandlers handlers;
   const MemoryLimit limit(bytes);

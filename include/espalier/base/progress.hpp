@@ -49,6 +49,6 @@ std::uint64_t movements();
 
 /// One line per thread: "epoch 3, step 41 of 117, stage total/fetch, inside of all-to-all-v "fetch"
 /// of 4 ranks for 12 s", or "reading the features, inside of ...".
-std::vector<std::string> whereabouts();
+std::vector<std::string> progress_lines();
 
 }  // namespace espalier

@@ -18,7 +18,7 @@ struct Ending {
 /// work() returns is the exit code. `work` must not communicate, nor start threads, nor write to
 /// files of this process: what it prints is lost, what it changes is too but for SharedMemory. It
 /// ends with this process. Throws std::bad_alloc when there can be no such copy.
-Ending run_apart(const std::function<int()>& work);
+Ending run_in_child_process(const std::function<int()>& work);
 
 /// Memory that this process and those that it runs apart have in common, zero at first.
 class SharedMemory {

@@ -1,4 +1,4 @@
-#include "espalier/base/whereabouts.hpp"
+#include "espalier/base/progress.hpp"
 
 #include <fmt/core.h>
 
@@ -153,7 +153,7 @@ std::string of_all_threads() {
 }
 }  // namespace
 
-std::vector<std::string> whereabouts() {
+std::vector<std::string> progress_lines() {
   const auto now = std::chrono::steady_clock::now();
   const auto place = of_all_threads();
   const std::scoped_lock lock(registry().mutex);

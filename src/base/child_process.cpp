@@ -1,4 +1,4 @@
-#include "espalier/base/apart.hpp"
+#include "espalier/base/child_process.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -37,7 +37,7 @@ int code_of(const std::function<int()>& work) {
 
 }  // namespace
 
-Ending run_apart(const std::function<int()>& work) {
+Ending run_in_child_process(const std::function<int()>& work) {
   const auto parent = getpid();
   const auto child = fork();
   if (child < 0) throw std::bad_alloc();

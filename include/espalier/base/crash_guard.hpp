@@ -14,8 +14,8 @@ namespace espalier {
 /// does not bear that, `message` is printed and the job ends with exit code 3: what the library
 /// holds is not to be touched again. `work` must not communicate: it is for one rank, before the
 /// others follow.
-void run_guarded(double seconds, std::int64_t bytes, const std::string& message,
-                 const std::function<void()>& work);
+void run_crash_guarded(double seconds, std::int64_t bytes, const std::string& message,
+                       const std::function<void()>& work);
 
 /// For the way out after an error that was told: a fault from here on ends the process with `code`.
 /// At the end of MPI a thread of Open MPI 4.1 may still run in a library that is gone, once in

@@ -1,4 +1,4 @@
-#include "espalier/comm/node_fellows.hpp"
+#include "espalier/comm/node_peers.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/last_words.hpp"
+#include "espalier/base/final_message.hpp"
 #include "espalier/base/process.hpp"
 
 namespace espalier {
@@ -52,19 +52,19 @@ Flag* map_flag_of(const Introduction& rank) {
 
 }  // namespace
 
-void meet_node_fellows(const Communicator& world) {
+void exchange_node_peers(const Communicator& world) {
   if (world.size() == 1) return;
   const auto mine = introduce_myself();
   const auto all = world.all_gather(mine, "setup");
-  std::vector<Fellow> fellows;
+  std::vector<NodePeer> peers;
   const Introduction* first = nullptr;
   for (int r = 0; r < world.size(); ++r) {
     const auto& other = all[r];
     if (std::strcmp(other.host, mine.host) != 0 || process_start(other.pid) != other.start) continue;
     if (first == nullptr) first = &other;
-    if (r != world.rank()) fellows.push_back({r, other.pid});
+    if (r != world.rank()) peers.push_back({r, other.pid});
   }
-  set_fellows(std::move(fellows), first == nullptr ? nullptr : map_flag_of(*first));
+  set_node_peers(std::move(peers), first == nullptr ? nullptr : map_flag_of(*first));
   world.barrier();  // the file in memory stays until all have it
   if (mine.flag >= 0) close(mine.flag);
 }
