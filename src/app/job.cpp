@@ -303,8 +303,7 @@ static void warn_of_small_subgraphs(const Job& job) {
   if (met < 1)
     log::warning(
         "sampler.batch_size = {} of {}: a vertex meets {:.2g} of its {:.3g} neighbours on average, each "
-        "counted "
-        "{:.3g} times; more vertices estimate better",
+        "counted {:.3g} times; more vertices estimate better",
         job.config.sampler.batch_size, counted(job.graph.nodes, "vertex"), met, degree,
         (n - 1) / std::max(others, 1.0));
 }

@@ -46,9 +46,8 @@ void check_sampler_keys(const SamplerConfig& sampler, bool own_weights) {
     for (const auto fanout : sampler.fanout)
       if (fanout != -1)
         usage_error(
-            "sampler.fanout has {}, but sampler.kind = \"{}\" takes every edge between the vertices of a "
-            "batch; "
-            "write -1 for each layer",
+            "sampler.fanout has {}, but sampler.kind = \"{}\" takes every edge between the vertices of "
+            "a batch; write -1 for each layer",
             fanout, kind.name);
     if (!sampler.relation_fanout.empty())
       usage_error("sampler.relation_fanout has no meaning for sampler.kind = \"{}\"; leave it out",

@@ -1,7 +1,7 @@
 // What tasks have in common whose training examples are vertices with a tag beside each.
 #pragma once
 
-#include <utility>
+#include <optional>
 
 #include "espalier/train/task.hpp"
 
@@ -24,9 +24,11 @@ class VertexTaskOn : public TaskOn<Space> {
   // step is then unbiased, whichever examples it met (lambda of Zeng et al. 2020, section 3.2).
   double weight(const EpochPlan& plan, std::int64_t begin, std::int64_t end) const override {
     const auto& examples = plan.examples();
-    if (const auto population = examples.population(); population > 0)
-      return add_weights(0, tags_) * static_cast<double>(examples.count_seeds(begin, end)) /
+    if (const auto population = examples.population(); population > 0) {
+      if (!weight_of_all_) weight_of_all_ = add_weights(0, tags_);
+      return *weight_of_all_ * static_cast<double>(examples.count_seeds(begin, end)) /
              static_cast<double>(population);
+    }
     double sum = 0;
     for (auto batch = begin; batch < end; ++batch) sum = add_weights(sum, examples.batch(batch).tags);
     return sum;
@@ -41,6 +43,7 @@ class VertexTaskOn : public TaskOn<Space> {
   const Grid& grid_;
   const Targets& vertices_;
   std::span<const std::int32_t> tags_;
+  mutable std::optional<double> weight_of_all_;  ///< once asked for: every step does
 };
 
 /// Bytes of the training vertices on a rank, of the places of those that it judges, and of an

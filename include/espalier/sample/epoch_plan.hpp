@@ -5,17 +5,10 @@
 // batch may be short, the last step may have fewer batches, and with S < p some ranks keep none:
 // nobody waits for them.
 //
-// With groups (sampler.batches = "local") the seeds of a batch are of one group, which is shuffled
-// by itself and cut into batches as even as can be, at most `batch_size` each. Groups close in
-// number have neighbouring vertices. Consecutive batches are of groups spread over all of them:
-//
-//     batch j of the n of group g comes in the order of (j + u_g) / n,
-//     u_g = the bits of g reversed behind the point, all turned by one draw of the epoch
-//
-// so that S batches are of S different groups, evenly spread, or with S >= G of every group
-// equally often: a stratified step. Of a step's batches in the order of their groups, ranks
-// keep equal stretches: rank r keeps what belongs to the r-th part of an order. Batches do not
-// depend on ranks.
+// With groups (examples.hpp) S consecutive batches are of S different groups, evenly spread, or
+// with S >= G of every group equally often: a stratified step. Of a step's batches in the order of
+// their groups, ranks keep equal stretches: rank r keeps what belongs to the r-th part of an order.
+// Batches do not depend on ranks.
 #pragma once
 
 #include <algorithm>

@@ -5,6 +5,14 @@
 // into batches; every rank holds the shuffle. A *partition of all vertices* cuts the vertices of
 // the whole graph into random sets, of which some are learnt and the others are there for their
 // sake (sampler.kind = "subgraph"); it is computed where it is asked for, and no rank holds it.
+//
+// With groups (sampler.batches = "local") the shuffled seeds of a batch are of one group, which
+// is shuffled by itself and cut into batches as even as can be, at most `batch_size` each.
+// Groups close in number have neighbouring vertices. Consecutive batches are of groups spread
+// over all of them:
+//
+//     batch j of the n of group g comes in the order of (j + u_g) / n,
+//     u_g = the bits of g reversed behind the point, all turned by one draw of the epoch
 #pragma once
 
 #include <cstdint>
@@ -62,8 +70,7 @@ class Examples {
   virtual std::span<const std::int32_t> groups() const { return {}; }
 };
 
-/// Fisher-Yates by draws of (seed, epoch); the last batch may be short. With groups the seeds of a
-/// batch are of one group (epoch_plan.hpp). The tags, if any, and the groups must outlive nothing.
+/// Fisher-Yates by draws of (seed, epoch); the last batch may be short. All is copied.
 std::shared_ptr<const Examples> shuffle_examples(const LearntVertices& learnt, std::int64_t batch_size,
                                                  std::uint64_t seed, std::uint64_t epoch,
                                                  const BatchGroups* groups = nullptr);
