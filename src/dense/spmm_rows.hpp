@@ -40,7 +40,7 @@ T value_of(const Entries& row, std::int64_t e) {
 
 /// May a whole vector be read from the beginning of a row?
 template <class T>
-bool holds_vector(ConstMatrixView<T> x, std::int32_t column) {
+bool holds_vector(const ConstMatrixView<T>& x, std::int32_t column) {
   return x.data + x.rows * x.columns - x.row(column) >= kLanes<T>;
 }
 
@@ -52,41 +52,43 @@ Vector<T> load(const T* from) {
 /// Adds V vectors from column j on and, with kRest, the last vector of the row, of which the final
 /// `rest` elements are stored.
 template <class T, int V, bool kRest>
-void add_strip(const Entries& row, ConstMatrixView<T> x, T* y, std::int64_t j, std::int64_t rest,
+void add_strip(const Entries& row, const ConstMatrixView<T>& x, T* y, std::int64_t j, std::int64_t rest,
                bool accumulate) {
-  const std::int64_t last = x.columns - kLanes<T>;
+  const T* const strip = x.data + j;  // of row 0
+  y += j;
+  const std::int64_t last = x.columns - kLanes<T> - j;
   Vector<T> sum[V + 1];
 #pragma GCC unroll 8
-  for (int v = 0; v < V; ++v) sum[v] = accumulate ? load<T>(y + j + v * kLanes<T>) : Vector<T>{};
+  for (int v = 0; v < V; ++v) sum[v] = accumulate ? load<T>(y + v * kLanes<T>) : Vector<T>{};
   if (kRest) sum[V] = accumulate ? load<T>(y + last) : Vector<T>{};
   for (std::int64_t e = 0; e < row.count; ++e) {
     if (e + kFarEntries < row.prefetchable) {
-      const T* later = x.row(row.columns[e + kFarEntries]);
+      const T* later = strip + row.columns[e + kFarEntries] * x.columns;
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) __builtin_prefetch(later + j + v * kLanes<T>, 0, kSecondLevel);
+      for (int v = 0; v < V; ++v) __builtin_prefetch(later + v * kLanes<T>, 0, kSecondLevel);
       if (kRest) __builtin_prefetch(later + last, 0, kSecondLevel);
-      if (kRest) __builtin_prefetch(later + x.columns - 1, 0, kSecondLevel);
+      if (kRest) __builtin_prefetch(later + x.columns - j - 1, 0, kSecondLevel);
     }
     if (V == kMostVectors && e + kNearEntries < row.prefetchable) {
-      const T* next = x.row(row.columns[e + kNearEntries]) + j;
+      const T* next = strip + row.columns[e + kNearEntries] * x.columns;
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) __builtin_prefetch(next + v * kLanes<T>, 0, kFirstLevel);
     }
     const T value = value_of<T>(row, e);
-    const T* source = x.row(row.columns[e]);
+    const T* source = strip + row.columns[e] * x.columns;
 #pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) sum[v] += value * load<T>(source + j + v * kLanes<T>);
+    for (int v = 0; v < V; ++v) sum[v] += value * load<T>(source + v * kLanes<T>);
     if (kRest) sum[V] += value * load<T>(source + last);
   }
 #pragma GCC unroll 8
-  for (int v = 0; v < V; ++v) __builtin_memcpy(y + j + v * kLanes<T>, &sum[v], sizeof sum[v]);
+  for (int v = 0; v < V; ++v) put_vector<T>(sum[v], y + v * kLanes<T>);
   if (kRest)
     for (std::int64_t k = kLanes<T> - rest; k < kLanes<T>; ++k) y[last + k] = sum[V][k];
 }
 
 /// A row of X of less than one vector: what follows in X fills the vector, and no one reads it.
 template <class T>
-Vector<T> load_narrow(ConstMatrixView<T> x, std::int32_t column) {
+Vector<T> load_narrow(const ConstMatrixView<T>& x, std::int32_t column) {
   if (holds_vector(x, column)) return load<T>(x.row(column));
   Vector<T> loaded = {};
   for (std::int64_t k = 0; k < x.columns; ++k) loaded[k] = x.row(column)[k];
@@ -94,7 +96,7 @@ Vector<T> load_narrow(ConstMatrixView<T> x, std::int32_t column) {
 }
 
 template <class T>
-void add_narrow_row(const Entries& row, ConstMatrixView<T> x, T* y, bool accumulate) {
+void add_narrow_row(const Entries& row, const ConstMatrixView<T>& x, T* y, bool accumulate) {
   Vector<T> sum = {};
   if (accumulate)
     for (std::int64_t k = 0; k < x.columns; ++k) sum[k] = y[k];
@@ -107,7 +109,7 @@ void add_narrow_row(const Entries& row, ConstMatrixView<T> x, T* y, bool accumul
 }
 
 template <class T>
-using Strip = void (*)(const Entries&, ConstMatrixView<T>, T*, std::int64_t, std::int64_t, bool);
+using Strip = void (*)(const Entries&, const ConstMatrixView<T>&, T*, std::int64_t, std::int64_t, bool);
 
 /// The strip of 0 .. kMostVectors vectors.
 template <class T, bool kRest>
@@ -120,7 +122,7 @@ Strip<T> strip(std::int64_t vectors) {
 }
 
 template <class T>
-void add_row(const Entries& row, ConstMatrixView<T> x, T* y, bool accumulate) {
+void add_row(const Entries& row, const ConstMatrixView<T>& x, T* y, bool accumulate) {
   if (x.columns < kLanes<T>) return add_narrow_row(row, x, y, accumulate);
   constexpr std::int64_t kWidest = kMostVectors * kLanes<T>;
   std::int64_t j = 0;
