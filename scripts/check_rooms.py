@@ -38,6 +38,9 @@ LIBRARY_FUNCTION = re.compile(r"(?<![\w:])(?:std::)?(?:exp2?|expm1|log|log2|log1
 # past epochs "history", which is a name in their files.
 SEAM = {"train": ("step_pipeline", "trainer", "trainer_restart", "checkpoint", "report", "training_state"), "nn": ("network",)}
 PART_WORDS = re.compile(r"(?i)histor(y|ies)|variate|embedd|prun(e|ing)|audit|learnt|clip|average_")
+# Those that judge a job and plan it ask the same parts (train/planned_parts.hpp).
+PLANNING_SEAM = {"plan": ("memory", "peak_memory", "memory_verdict", "planned_job", "stage_model"), "app": ("job", "job_check", "plan", "plan_page")}
+PLANNED_WORDS = re.compile(r"(?i)histor(y|ies)|prun(e|ing)|audit|clip_|average_")
 EPOCHS_IN_FILE = '"history"'
 
 KEY_TABLE = pathlib.Path("src/base/config_keys.cpp")
@@ -68,6 +71,8 @@ def problems_of(path, room, rooms):
             yield f"{path}:{line}: a function of the C library, whose bits differ between machines; base/elementary.hpp has our own"
         if path.name.partition(".")[0] in SEAM.get(room, ()) and (word := PART_WORDS.search(content.replace(EPOCHS_IN_FILE, ""))):
             yield f"{path}:{line}: names {word.group()}, a part of a step; ask all parts (train/step_part.hpp)"
+        if path.name.partition(".")[0] in PLANNING_SEAM.get(room, ()) and (word := PLANNED_WORDS.search(content)):
+            yield f"{path}:{line}: names {word.group()}, a part of a step; ask all parts (train/planned_parts.hpp)"
         if hides_cuda(path, content):
             yield f"{path}:{line}: hides a test of whether CUDA was built; only .cpp files and their NAME_on_gpu.hpp may"
 

@@ -16,6 +16,7 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/feature/input_tables.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "espalier/plan/memory.hpp"
@@ -136,7 +137,8 @@ void show_vertices(const Communicator& world, const GraphFile& file) {
 // ---- memory ----
 
 void show_memory(const GraphInfo& info, const InfoArguments& arguments) {
-  const double topology = topology_bytes(info, info.weighted), features = feature_bytes(info);
+  const double topology = topology_bytes(info, info.weighted),
+               features = table_bytes(input_tables(info, 0), info.nodes, false);
   const auto rows = static_cast<double>(arguments.ranks / arguments.replication);
   log::info("\nmemory per rank on {}, replication {} ({}, evenly cut):\n", counted(arguments.ranks, "rank"),
             arguments.replication, counted(arguments.ranks / arguments.replication, "block row"));

@@ -11,7 +11,6 @@
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/history/training_history.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/sample/batch_groups.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
@@ -247,30 +246,8 @@ std::string sampler_in_words(const Config& config) {
                      fanout);
 }
 
-// Of epochs of so many steps.
-void warn_of_history(const Config& config, std::int64_t steps) {
-  const auto& history = config.history;
-  if (history.kind == "none") return;
-  const auto all_steps = steps * config.train.epochs;
-  const auto never = history.t_stale <= history.lag
-                         ? fmt::format("history.t_stale = {}, history.lag = {}", history.t_stale, history.lag)
-                     : history.start >= all_steps
-                         ? fmt::format("history.start = {} of {}", history.start, counted(all_steps, "step"))
-                     : history.p_grad == 0    ? std::string("history.p_grad = 0")
-                     : history.recompute >= 1 ? std::string("history.recompute = 1")
-                                              : std::string();
-  if (!never.empty())
-    log::warning("no row of history is ever read ({}): training is that without", never);
-  else if (history.t_stale > steps)
-    log::warning(
-        "history.t_stale = {} is {:.1f} epochs of {}: rows that old may cost accuracy; see "
-        "docs/history.md, or set fewer",
-        history.t_stale, static_cast<double>(history.t_stale) / static_cast<double>(steps),
-        counted(steps, "step"));
-}
-
 // Where a step is no unbiased estimate of what evaluation computes: one line.
-static void say_what_is_biased(const Config& config) {
+static void say_what_is_biased(const Config& config, std::span<const PlannedPart> parts) {
   const auto& sampler = sampler_kind_of(config.sampler.kind);
   const auto& model = config.model;
   const bool draws = sampler.induces || !config.sampler.relation_fanout.empty() ||
@@ -287,7 +264,7 @@ static void say_what_is_biased(const Config& config) {
   say(attends, fmt::format("attention of {}, over the neighbours drawn", model.kind));
   say(takes_largest, "the largest, of the neighbours drawn");
   say(unread, "draws by edge weights, which this layer does not read");
-  say(config.history.kind == "replace", "rows of history, of earlier steps");
+  for (const auto& part : parts) say(!part.bias.empty(), part.bias);
   if (words.empty()) return;
   const auto line = "biased estimates of what evaluation computes (docs/layers.md): " + words;
   if (other_mode || unread)
@@ -336,7 +313,8 @@ void warn_of_surprises(const Job& job) {
       break;
     }
   if (kind.induces) warn_of_small_subgraphs(job);
-  if (training) say_what_is_biased(config);
+  const auto parts = planned_parts(size_of(job, ranks), job.grid->replication());
+  if (training) say_what_is_biased(config, parts);
   if (job.device.sharers > 1)
     log::warning("{} ranks share a GPU; start one rank per GPU, or set run.device = \"cpu\"",
                  job.device.sharers);
@@ -350,7 +328,8 @@ void warn_of_surprises(const Job& job) {
         "graph   {} has no digest: damage and changes cannot be noticed; `espalier digest {} --write` adds "
         "one",
         config.graph.file, config.graph.file);
-  if (training) warn_of_history(config, count_batches(batches, job.batches_per_step()));
+  for (const auto& part : parts)
+    if (!part.warning.empty()) log::warning("{}", part.warning);
   if (training && job.graph.test == 0)
     log::warning("{}: /split/test is empty or absent: there will be no test {}", config.graph.file,
                  metric_of(config.train).words);

@@ -5,7 +5,7 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/history/training_history.hpp"
+#include "espalier/train/planned_parts.hpp"
 #include "espalier/train/task.hpp"
 
 namespace espalier {
@@ -24,8 +24,8 @@ void sampler_keys(const JobFacts& job) {
 void model_keys(const JobFacts& job) {
   check_model_keys(job.config);
 }
-void history_keys(const JobFacts& job) {
-  check_history(job.config);
+void keys_of_parts(const JobFacts& job) {
+  check_parts(job.config);
 }
 void network_keys(const JobFacts& job) {
   check_shape(network_shape(job.config.model, 1, 1));
@@ -196,7 +196,7 @@ struct Check {
 constexpr Check kChecks[] = {
     {Moment::kConfig, kAll, sampler_keys},
     {Moment::kConfig, kAll, model_keys},
-    {Moment::kConfig, kAll, history_keys},
+    {Moment::kConfig, kAll, keys_of_parts},
     {Moment::kConfig, kAll, network_keys},
     {Moment::kConfig, kAll, matrix_keys},
     {Moment::kConfig, kAll, metric_key},

@@ -181,11 +181,8 @@ std::string volumes(const Plan& plan) {
                           : plan.job.config.train.eval_every == 1
                               ? ""
                               : fmt::format("every {} epochs", plan.job.config.train.eval_every));
-  const auto& history = plan.job.config.history.kind;
-  if (history != "none")
-    text += fmt::format(
-        "  (without history.kind = \"{}\", which spares some of it: how much shows when training)\n",
-        history);
+  for (const auto& part : planned_parts(plan.job, plan.epoch.replication))
+    if (!part.not_foreseen.empty()) text += fmt::format("  (without {})\n", part.not_foreseen);
   if (plan.job.config.graph.share_features && !plan.job.gpu)
     text +=
         "  (without graph.share_features, which leaves out what ranks of one node fetch from each other)\n";

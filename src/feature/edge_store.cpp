@@ -19,6 +19,13 @@ EdgeTable edge_table(const GraphInfo& graph) {
   return table;
 }
 
+double edge_store_bytes(const GraphInfo& graph) {
+  const auto table = edge_table(graph);
+  return static_cast<double>(table.rows) *
+             static_cast<double>(table.row_bytes() + index_bytes(graph.columns)) +
+         8.0 * static_cast<double>(graph.nodes);
+}
+
 namespace {
 
 template <class Index, class T>

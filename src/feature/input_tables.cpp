@@ -44,4 +44,12 @@ std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedd
   return tables;
 }
 
+double table_bytes(std::span<const InputTable> tables, std::int64_t vertices, bool learnt) {
+  double sum = 0;
+  for (const auto& table : tables)
+    if (table.learnt == learnt)
+      sum += static_cast<double>(table.held.count(vertices)) * static_cast<double>(table.row_bytes());
+  return sum;
+}
+
 }  // namespace espalier

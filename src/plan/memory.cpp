@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
+#include <iterator>
 #include <numeric>
 #include <string>
 
@@ -12,9 +12,7 @@
 #include "espalier/base/index_type.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/feature/row_cache.hpp"
-#include "espalier/history/training_history.hpp"
-#include "espalier/sample/epoch_plan.hpp"
+#include "espalier/sample/counted_work.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/task.hpp"
 
@@ -24,43 +22,6 @@ double topology_bytes(const GraphInfo& graph, bool with_values) {
   const double index = std::max(graph.nodes, graph.columns) < (std::int64_t{1} << 31) ? 4 : 8;
   return static_cast<double>(graph.edges) * (index + (with_values ? 4 : 0)) +
          8.0 * static_cast<double>(graph.nodes);
-}
-
-namespace {
-
-double feature_bytes(const VertexInfo& vertices, std::int64_t count) {
-  return static_cast<double>(count) * static_cast<double>(vertices.features) *
-         (vertices.half_features ? 2 : 4);
-}
-
-}  // namespace
-
-double feature_bytes(const GraphInfo& graph) {
-  if (!graph.typed) return feature_bytes(graph, graph.nodes);
-  double sum = 0;
-  for (std::size_t t = 0; t < graph.types.size(); ++t)
-    sum += feature_bytes(graph.types[t], graph.schema.types()[t].size());
-  return sum;
-}
-
-double embedding_bytes(const GraphInfo& graph, const Config& config, double share, std::int64_t replication,
-                       bool training) {
-  const auto tables = input_tables(graph, config.model.embedding);
-  if (tables.empty() || !tables.back().learnt) return 0;
-  const double rows = static_cast<double>(tables.back().held.count(graph.nodes)) * share;
-  const double of_rows = 4 * rows * static_cast<double>(tables.back().width);
-  if (!training) return of_rows;
-  // When each row changed; of the shard its best and the optimiser's state.
-  const double moments = config.train.embedding_optimizer == "adam" ? 2 : 1;
-  return of_rows + 4 * rows + ((1 + moments) * of_rows + 4 * rows) / static_cast<double>(replication);
-}
-
-double edge_bytes(const GraphInfo& graph, const Config& config, double share) {
-  if (!config.model.edge_features) return 0;
-  const auto table = edge_table(graph);
-  return share * (static_cast<double>(table.rows) *
-                      static_cast<double>(table.row_bytes() + index_bytes(graph.columns)) +
-                  8.0 * static_cast<double>(graph.nodes));
 }
 
 namespace {
@@ -93,84 +54,6 @@ SamplerShape shape_of_picks(const GraphInfo& graph, const Config& config, std::i
   return shape;
 }
 
-namespace {
-
-// |F[l]| of a minibatch, l = 0 .. L, as if its edges ended anywhere; what lies behind the seeds has
-// more entries than the mean, as automatic_bulk has it.
-std::vector<double> rows_of_minibatch(const GraphInfo& graph, const Config& config, std::int64_t ranks) {
-  const auto& kind = sampler_kind_of(config.sampler.kind);
-  const double n = std::max<double>(1, static_cast<double>(graph.nodes)),
-               mean_degree = static_cast<double>(graph.edges) / n + (adds_self_loops(config) ? 1 : 0);
-  std::vector<double> rows = {
-      static_cast<double>(std::min(config.sampler.batch_size, seeds_of_epoch(graph, config)))};
-  for (const auto fanout : shape_of_picks(graph, config, ranks).fanout) {
-    const double entries = rows.size() == 1 ? mean_degree : 4 * mean_degree + 1;
-    const double wanted = fanout < 0 ? n : static_cast<double>(fanout), before = rows.back();
-    const double found = kind.induces      ? 0
-                         : kind.layer_wise ? wanted
-                                           : -n * std::expm1(-before * std::min(wanted, entries) / n);
-    rows.push_back(std::min(n, before + found));
-  }
-  std::ranges::reverse(rows);
-  return rows;
-}
-
-}  // namespace
-
-KeptRows history_bytes(const GraphInfo& graph, const Config& config, std::int64_t ranks) {
-  const auto& history = config.history;
-  const double share = history.p_grad;  // of the rows that are needed
-  if (history.kind == "none" || share == 0 || history.t_stale <= history.lag || history.recompute >= 1)
-    return {};
-  const auto batches = batches_of_epoch(graph, config),
-             together = std::max<std::int64_t>(
-                 1, std::min(resolved_batches_per_step(graph, config, ranks), batches));
-  const double all_steps =
-      static_cast<double>(config.train.epochs) * static_cast<double>(count_batches(batches, together));
-  const double steps =
-      std::min(static_cast<double>(history.t_stale), all_steps - static_cast<double>(history.start));
-  if (steps <= 0) return {};
-  const bool lanes = history.scope == "lane";
-  const double caches = lanes ? static_cast<double>(count_batches(together, ranks)) : 1,
-               sharers = lanes ? 1 : static_cast<double>(ranks),
-               per_step = lanes ? 1 : static_cast<double>(together),
-               waiting = static_cast<double>(history.lag) + 1;
-  const auto shape = history_shape(config);
-  const auto needed = rows_of_minibatch(graph, config, ranks);
-  const double n = std::max<double>(1, static_cast<double>(graph.nodes));
-  // Of each layer the different ones among the rows that so many steps need.
-  const auto rows_of_steps = [&](double count) {
-    double rows = 0;
-    for (const auto layer : shape.layers)
-      rows += share * n * -std::expm1(per_step * count * std::log1p(-std::min(needed[layer] / n, 0.999)));
-    return rows;
-  };
-  // A row that hits is not written, so those that are written are others.
-  double held = rows_of_steps(steps), written = rows_of_steps(steps + waiting) - held;
-  if (history.entries > 0 && held > static_cast<double>(history.entries)) {
-    held = static_cast<double>(history.entries);
-    written = rows_of_steps(waiting);
-  }
-  const auto row = static_cast<double>(history_row_bytes(shape.precision, shape.width));
-  constexpr double kGrown = 1.25;  // memory for rows grows by a half
-  constexpr double kFoundBy = 80;
-  return {.rows = caches * (kGrown * held + written) / sharers * row,
-          .found_by = caches * held / sharers * kFoundBy};
-}
-
-KeptRows cached_bytes(const GraphInfo& graph, const Config& config, double share, double of_history) {
-  KeptRows most;
-  for (const auto& table : input_tables(graph, config.model.embedding)) {
-    if (table.learnt) continue;
-    const double rows = (1 - share) * static_cast<double>(table.held.count(graph.nodes));
-    most.rows += rows * static_cast<double>(table.row_bytes());
-    most.found_by += rows * static_cast<double>(RowCache::kFoundBy);
-  }
-  const double left = std::max(0.0, static_cast<double>(memory_of(config.history)) - of_history);
-  if (most.all() <= left) return most;
-  return {.rows = left * (most.rows / most.all()), .found_by = left * (most.found_by / most.all())};
-}
-
 std::string bytes_in_words(double bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   int unit = 0;
@@ -201,6 +84,41 @@ bool matrix_has_values(const GraphInfo& graph, const Config& config) {
   return graph.weighted || has_own_weights(config.model) || sampler_kind_of(config.sampler.kind).layer_wise;
 }
 
+namespace {
+
+// Features, and those of edges where the model reads them, of a rank with such shares of the
+// vertices and of the edges.
+double rows_of_input(const GraphInfo& graph, const Config& config, double of_vertices, double of_edges) {
+  const double features =
+      of_vertices * table_bytes(input_tables(graph, config.model.embedding), graph.nodes, false);
+  return config.model.edge_features ? features + of_edges * edge_store_bytes(graph) : features;
+}
+
+std::vector<PlannedPart> parts_of(const GraphInfo& graph, const Config& config, std::int64_t ranks,
+                                  std::int64_t replication, double share, double rows_ahead) {
+  const auto batches = batches_of_epoch(graph, config);
+  const double nodes = static_cast<double>(std::max<std::int64_t>(1, graph.nodes)),
+               mean_degree = static_cast<double>(graph.edges) / nodes + (adds_self_loops(config) ? 1 : 0),
+               seeds =
+                   static_cast<double>(std::min(config.sampler.batch_size, seeds_of_epoch(graph, config)));
+  return planned_parts(
+      {.graph = graph,
+       .config = config,
+       .ranks = ranks,
+       .replication = replication,
+       .share = share,
+       .batches = batches,
+       .together =
+           std::max<std::int64_t>(1, std::min(resolved_batches_per_step(graph, config, ranks), batches)),
+       .parameters = network_size(network_shape(graph, config)).parameters,
+       .rows = rough_size(sampler_kind_of(config.sampler.kind), shape_of_picks(graph, config, ranks).fanout,
+                          seeds, nodes, mean_degree)
+                   .rows,
+       .rows_ahead = rows_ahead});
+}
+
+}  // namespace
+
 ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
                                std::int64_t replication, bool training, LargestPart part) {
   const double even = static_cast<double>(replication) / static_cast<double>(ranks),
@@ -215,10 +133,9 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
   if (config.grid.schedule == "staged-oblivious" && config.grid.topology == "partitioned")
     memory.exchange = memory.topology;
   if (!training) return memory;
-  memory.features = feature_bytes(graph) * share + edge_bytes(graph, config, even * part.edges);
-  memory.embeddings = embedding_bytes(graph, config, share, replication, true);
-  memory.history = history_bytes(graph, config, ranks);
-  memory.cached = cached_bytes(graph, config, even, memory.history.all());
+  memory.features = rows_of_input(graph, config, share, even * part.edges);
+  for (auto& planned : parts_of(graph, config, ranks, replication, share, 0))
+    std::ranges::move(planned.kept, std::back_inserter(memory.parts));
   const bool jumps = config.model.jumping != "none";
   const auto hidden = static_cast<double>(config.model.layers > 1 || jumps ? config.model.hidden : 0);
   const double widest = std::max(hidden, static_cast<double>(graph.classes));
@@ -226,8 +143,7 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
       jumps ? static_cast<double>(network_layers(network_shape(graph, config)).back().layer.in) : 0;
   memory.evaluation = 4 * static_cast<double>(graph.nodes) * share *
                       (hidden + widest + (widest + kept) / static_cast<double>(replication));
-  const double copies = config.train.average_weights > 0 ? 7 : 6;
-  memory.model = copies * 4 * network_size(network_shape(graph, config)).parameters;
+  memory.model = 6 * 4 * network_size(network_shape(graph, config)).parameters;
   return memory;
 }
 
@@ -237,8 +153,9 @@ ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, st
   const double block_rows = static_cast<double>(graph.nodes) * part.vertices *
                             static_cast<double>(replication) / static_cast<double>(ranks);
   const double share = block_rows / static_cast<double>(std::max<std::int64_t>(1, graph.nodes));
-  memory.features = feature_bytes(graph) * share + edge_bytes(graph, config, share);
-  memory.embeddings = embedding_bytes(graph, config, share, replication, false);
+  memory.features = rows_of_input(graph, config, share, share);
+  memory.parts = {
+      {"embeddings", share * table_bytes(input_tables(graph, config.model.embedding), graph.nodes, true)}};
   const double hidden = 4 * block_rows * static_cast<double>(config.model.hidden);
   // My share of the rows, and where others have some, too, the block that they are gathered in.
   const double kept = replication > 1 ? hidden * (1 + 1 / static_cast<double>(replication)) : hidden;
@@ -253,6 +170,13 @@ LargestPart largest_part(const JobSize& job, std::int64_t replication) {
   const auto parts = static_cast<int>(job.ranks / replication);
   const auto balances = balances_of(job.order.weights, cut_order(job.order, parts));
   return {balances[0], balances[1]};
+}
+
+std::vector<PlannedPart> planned_parts(const JobSize& job, std::int64_t replication, double rows_ahead) {
+  if (!job.training || job.inference) return {};
+  const double share = static_cast<double>(replication) / static_cast<double>(job.ranks) *
+                       largest_part(job, replication).vertices;
+  return parts_of(job.graph, job.config, job.ranks, replication, share, rows_ahead);
 }
 
 namespace {
@@ -278,8 +202,8 @@ double room_on_device(const JobSize& job, std::int64_t replication) {
 double bytes_on_device(const JobSize& job, std::int64_t replication) {
   const auto memory = resident(job, replication);
   const double narrow = job.config.train.precision == "bf16" && !job.graph.half_features ? 0.5 : 1.0;
-  return memory.evaluation + memory.model + memory.embeddings + memory.history.rows + memory.cached.rows +
-         (features_on_device(job) ? narrow * memory.features : 0);
+  const double parts = memory.of_parts([](const KeptMemory& kept) { return kept.beside_network; });
+  return memory.evaluation + memory.model + parts + (features_on_device(job) ? narrow * memory.features : 0);
 }
 
 bool topology_fits_device(const JobSize& job, std::int64_t replication) {
@@ -292,8 +216,8 @@ double bytes_on_host(const JobSize& job, std::int64_t replication) {
   if (!job.gpu) return memory.total();
   const double graph = memory.topology * (topology_fits_device(job, replication) ? 1 : 2),
                features = memory.features * (features_on_device(job) ? 1 : 2);
-  const double found_by = memory.history.found_by + memory.cached.found_by;
-  return std::max(graph + features + found_by + memory.exchange, memory.topology + memory.loading);
+  const double parts = memory.of_parts([](const KeptMemory& kept) { return kept.of_host; });
+  return std::max(graph + features + parts + memory.exchange, memory.topology + memory.loading);
 }
 
 std::int64_t automatic_replication(const JobSize& job) {
@@ -328,22 +252,11 @@ std::int64_t resolved_batches_per_step(const GraphInfo& graph, const Config& con
       std::bit_floor(std::clamp<std::uint64_t>(batches / kLeastSteps, 1, kMostTogether)));
 }
 
-std::string history_cures(const JobSize& job) {
-  const auto& history = job.config.history;
-  std::string cures;
-  if (history_bytes(job.graph, job.config, job.ranks).all() > 0) {
-    cures += history.entries > 0 ? ", a smaller history.entries" : ", history.entries = N rows at most";
-    if (history.stored != "uint8") cures += ", history.stored = \"uint8\"";
-  }
-  if (memory_of(history) > 0) cures += ", a smaller history.memory";
-  return cures;
-}
-
 std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   const auto& sampler = job.config.sampler;
   const auto batches = batches_of_epoch(job.graph, job.config);
-  // A step draws its own minibatches (history.draw): windows beyond it would be drawn in vain.
-  if (job.training && job.config.history.draw == "needed")
+  // Where a step draws its own minibatches, windows beyond it would be drawn in vain.
+  if (std::ranges::any_of(planned_parts(job, replication), &PlannedPart::draws))
     return std::min(resolved_batches_per_step(job.graph, job.config, job.ranks), batches);
   if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
   const auto block_rows = job.config.grid.topology == "replicated" ? 1 : job.ranks / replication;

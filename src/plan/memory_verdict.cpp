@@ -45,7 +45,10 @@ std::string cures_of(const PlannedJob& planned, double bytes) {
   if (const auto depth = largest_depth(planned, bytes); depth > 0 && depth < job.config.run.prefetch_steps)
     cures += fmt::format(", run.prefetch_steps = {}", depth);
   cures += ", a smaller sampler.batch_size";
-  return job.training ? cures + " or model.hidden" + history_cures(job) : cures;
+  if (!job.training) return cures;
+  cures += " or model.hidden";
+  for (const auto& part : planned_parts(job, replication)) cures += part.cures;
+  return cures;
 }
 
 }  // namespace

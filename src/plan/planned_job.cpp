@@ -1,7 +1,6 @@
 #include "espalier/plan/planned_job.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
@@ -104,13 +103,14 @@ std::int64_t largest_bulk(const PlannedJob& planned, double bytes) {
     work.stacked = count_batches(bulk, planned.job.ranks);
     const double more = static_cast<double>(work.stacked) /
                         static_cast<double>(std::max<std::int64_t>(1, planned.work.stacked));
-    const auto scale = [&](std::vector<double>& counts, std::int64_t most) {
-      for (auto& count : counts) count = std::min(count * more, static_cast<double>(most));
-    };
-    scale(work.distinct, planned.job.graph.nodes);
-    scale(work.distinct_entries, planned.job.graph.edges + planned.job.graph.nodes);
-    scale(work.row_entries, std::numeric_limits<std::int64_t>::max());
-    scale(work.sums, std::numeric_limits<std::int64_t>::max());
+    const auto& graph = planned.job.graph;
+    for (auto& product : work.window) {
+      product.distinct = std::min(more * product.distinct, static_cast<double>(graph.nodes));
+      product.distinct_entries =
+          std::min(more * product.distinct_entries, static_cast<double>(graph.edges + graph.nodes));
+      product.row_entries *= more;
+      product.sums *= more;
+    }
     return peak_memory(other).bytes() <= bytes;
   };
   return largest_that(fits, planned.work.batches);

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "espalier/base/index_type.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/nn/network_shape.hpp"
+#include "espalier/nn/network_work.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
 
@@ -199,29 +198,6 @@ StageVolume volume_of(const std::vector<Cost>& ranks) {
 
 namespace {
 
-LayerWork operator+(const LayerWork& a, const LayerWork& b) {
-  return {a.flops + b.flops, a.gathered + b.gathered, a.elements + b.elements};
-}
-
-// Of the layers with such a block, and of the linear one that jumping knowledge ends with.
-LayerWork network_work(const StageInput& in, LayerWork LayerCosts::*pass,
-                       const std::function<BlockSize(std::size_t)>& block_of) {
-  const auto network = network_of(in);
-  const auto& kind = layer_kind_of(network.kind);
-  const double passes = pass == &LayerCosts::backward ? 2 : 1;
-  LayerWork work;
-  for (const auto& made : network_layers(network)) {
-    const auto number = static_cast<std::size_t>(made.layer.number);
-    const bool of_graph = made.layer.number <= network.layers;
-    const BlockSize block = block_of(of_graph ? number : number - 1);
-    if (of_graph) work = work + kind.costs(made.layer, block).*pass;
-    if (!of_graph || made.projects_input)
-      work.flops +=
-          passes * 2 * block.rows * static_cast<double>(made.layer.in) * static_cast<double>(made.layer.out);
-  }
-  return work;
-}
-
 double seconds_of(const LayerWork& work, const Machine& m) {
   return work.flops / (m.gemm_gflops * 1e9) + 4 * work.gathered / (m.spmm_gbs * 1e9) +
          4 * work.elements / (m.elements_gbs * 1e9);
@@ -282,7 +258,7 @@ struct SecondsModel {
   double network(LayerWork LayerCosts::*pass) const {
     const auto& size = in.work.mean;
     return busy() *
-           seconds_of(network_work(in, pass,
+           seconds_of(network_work(network_of(in), pass,
                                    [&](std::size_t layer) -> BlockSize {
                                      return {size.rows[layer], size.rows[layer - 1], size.entries[layer]};
                                    }),
@@ -303,7 +279,7 @@ struct SecondsModel {
       return std::max(nodes, static_cast<double>(work.chunks) * work.largest_input);
     };
     double seconds = moved(costs.at("evaluate"), column()) + copied(most_bytes(costs.at("evaluate")), m);
-    seconds += seconds_of(network_work(in, &LayerCosts::evaluation,
+    seconds += seconds_of(network_work(network_of(in), &LayerCosts::evaluation,
                                        [&](std::size_t layer) -> BlockSize {
                                          return {nodes, input_of(layer), edges};
                                        }),

@@ -111,10 +111,7 @@ class EpochCount {
     work_.remote_edges.assign(static_cast<std::size_t>(job_.ranks), 0);
     if (job_.learns_rows)
       times_read_.assign(static_cast<std::size_t>(job_.tables.back().count(a_.rows())), 0);
-    work_.distinct.assign(layers_, 0);
-    work_.distinct_entries.assign(layers_, 0);
-    work_.row_entries.assign(layers_, 0);
-    work_.sums.assign(layers_, 0);
+    work_.window.assign(layers_, {});
     size_products(work_, job_);
     if (plan_.batches() <= draw)
       count_all();
@@ -373,10 +370,11 @@ class EpochCount {
   void remember_stack(std::int64_t kept, const std::vector<LayerCount>& counts) {
     work_.stacked = std::max(work_.stacked, kept);
     for (std::size_t k = 0; k < layers_; ++k) {
-      work_.distinct[k] = std::max(work_.distinct[k], counts[k].distinct);
-      work_.distinct_entries[k] = std::max(work_.distinct_entries[k], counts[k].distinct_entries);
-      work_.row_entries[k] = std::max(work_.row_entries[k], counts[k].entries);
-      work_.sums[k] = std::max(work_.sums[k], counts[k].sums);
+      auto& most = work_.window[k];
+      most.distinct = std::max(most.distinct, counts[k].distinct);
+      most.distinct_entries = std::max(most.distinct_entries, counts[k].distinct_entries);
+      most.row_entries = std::max(most.row_entries, counts[k].entries);
+      most.sums = std::max(most.sums, counts[k].sums);
     }
   }
 
@@ -447,9 +445,10 @@ class EpochCount {
     work_.stacked = kept;
     for (std::size_t k = 0; k < products_; ++k) {
       const auto batches = static_cast<double>(kept);
-      if (job_.parts() > 1) std::tie(work_.distinct[k], work_.distinct_entries[k]) = distinct_of(batches, k);
-      work_.row_entries[k] = batches * mean_[k].entries;
-      work_.sums[k] = batches * mean_[k].sums;
+      auto& of_layer = work_.window[k];
+      if (job_.parts() > 1) std::tie(of_layer.distinct, of_layer.distinct_entries) = distinct_of(batches, k);
+      of_layer.row_entries = batches * mean_[k].entries;
+      of_layer.sums = batches * mean_[k].sums;
     }
   }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "espalier/sample/counted_work.hpp"
+
 namespace espalier {
 
 SampleCounts sum_over_ranks(const SampleCounts& mine, const Communicator& comm) {
@@ -25,25 +27,19 @@ std::int64_t automatic_bulk(const SamplerShape& shape, const SamplerKind& kind, 
   // Of an entry of a frontier's row: whole rows come from their owners (index and value), or sums
   // of them (index and sum) and their parts. Where every row is here nothing comes, and a GPU may
   // mark entries (sample/kept_entries.hpp).
-  const bool layer_wise = kind.layer_wise;
-  const double per_entry = block_rows == 1 ? 20.0 / 32 : layer_wise ? 24 : 8;
-  double rows = static_cast<double>(batch_size), needed = 0;
-  for (const auto fanout : shape.fanout) {
-    // Frontiers prefer vertices of high degree. A layer-wise block has no more entries than its
-    // rows have.
-    const double wanted =
-        fanout < 0 ? (layer_wise ? n : mean_degree) : std::min(static_cast<double>(fanout), n);
-    const double new_edges =
-        rows * std::min(wanted, fanout < 0 && !layer_wise ? wanted : 4 * mean_degree + 1);
-    const double new_rows = layer_wise ? wanted : new_edges;
+  const double per_entry = block_rows == 1 ? 20.0 / 32 : kind.layer_wise ? 24 : 8;
+  const auto layers = shape.fanout.size();
+  const auto size = rough_size(kind, shape.fanout, static_cast<double>(batch_size), n, mean_degree);
+  double needed = 0;
+  for (std::size_t k = 0; k < (kind.induces ? 1 : layers); ++k) {  // one block for all layers
+    const double rows = size.rows[layers - k];
     needed += std::min(rows * 4 * mean_degree, static_cast<double>(edges)) * per_entry;
     // Per edge: global id, value, local id, value, and, in a graph so large that ids go by hash, a
     // slot of its table at load one half; per row: views and offsets; per pick of a layer: the
     // draw, what was removed, column, factor, slot, vertex.
-    needed += new_edges * (8 + 4 + 4 + 4 + (layer_wise ? 0 : 32)) + rows * 64;
-    if (layer_wise) needed += wanted * 160;
-    if (kind.induces) break;  // one block for all layers
-    rows = std::min(n, rows + new_rows);
+    needed += size.entries[layers - k] * (8 + 4 + 4 + 4 + (kind.layer_wise ? 0 : 32)) + rows * 64;
+    const auto picks = shape.fanout[k];
+    if (kind.layer_wise) needed += 160 * (picks < 0 ? n : std::min(static_cast<double>(picks), n));
   }
   const double per_rank = std::max(1.0, std::floor(static_cast<double>(bytes) / needed));
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(per_rank * ranks, 1e15)), 1,

@@ -193,11 +193,8 @@ EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const 
   const auto of_window = expected_layers(classes, all / windows / job.ranks, job, &input_rows);
   // Schedule staged: the c keepers of a process row fetch together.
   const auto of_row = expected_layers(classes, all / windows / job.rows(), job, &input_rows);
+  work.window = of_window;
   for (std::size_t k = 0; k < of_window.size(); ++k) {
-    work.distinct.push_back(of_window[k].distinct);
-    work.distinct_entries.push_back(of_window[k].distinct_entries);
-    work.row_entries.push_back(of_window[k].row_entries);
-    work.sums.push_back(of_window[k].sums);
     for (std::size_t s = 0; k < products_of(job) && s < kMovingSchedules.size(); ++s) {
       auto of_schedule = of_window[k];
       if (kMovingSchedules[s] == Schedule::kStaged) {
@@ -215,6 +212,26 @@ EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const 
     work.draws = find_cost(job.parts(), points * all / job.ranks);
   }
   return work;
+}
+
+MinibatchSize rough_size(const SamplerKind& kind, std::span<const std::int64_t> picks, double seeds,
+                         double nodes, double mean_degree) {
+  const auto layers = picks.size();
+  MinibatchSize size = {std::vector<double>(layers + 1, 0), std::vector<double>(layers + 1, 0)};
+  double rows = seeds;
+  for (std::size_t k = 0; k < layers; ++k) {
+    const double degree = k == 0 ? mean_degree : 4 * mean_degree + 1,
+                 wanted = picks[k] < 0 ? nodes : std::min(static_cast<double>(picks[k]), nodes);
+    size.rows[layers - k] = rows;
+    size.entries[layers - k] = rows * std::min(wanted, degree);
+    // As if edges ended anywhere.
+    const double found = kind.induces      ? 0
+                         : kind.layer_wise ? wanted
+                                           : -nodes * std::expm1(-size.entries[layers - k] / nodes);
+    rows = std::min(nodes, rows + found);
+  }
+  size.rows[0] = rows;
+  return size;
 }
 
 }  // namespace espalier

@@ -13,6 +13,7 @@
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/dense/blend.hpp"
+#include "espalier/train/planned_parts.hpp"
 #include "espalier/train/step_part.hpp"
 
 namespace espalier {
@@ -75,6 +76,11 @@ template <class Space>
 std::unique_ptr<StepPartOn<Space>> make_average_weights(const PartsOfJob<Space>& of) {
   const double decay = of.job.config.train.average_weights;
   return decay > 0 ? std::make_unique<AverageWeightsOn<Space>>(of.space, decay, of.network) : nullptr;
+}
+
+inline PlannedPart plan_average_weights(const PlannedTraining& training, double) {
+  if (training.config.train.average_weights == 0) return {};
+  return {.kept = {{"average of the weights", 4 * training.parameters}}};
 }
 
 }  // namespace espalier

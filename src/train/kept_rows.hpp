@@ -1,14 +1,20 @@
-// What a log says of bytes that were not moved (kept_rows.inl.hpp).
+// What is said of kept rows, and of bytes that were not moved, before and after a training
+// (kept_rows.inl.hpp).
 #pragma once
 
 #include <span>
 #include <string>
 
+#include "espalier/train/planned_parts.hpp"
 #include "espalier/train/report.hpp"
 
 namespace espalier {
 
 /// What history and kept rows saved between ranks; empty where nothing was.
 std::string saved_line(std::span<const EpochReport> epochs);
+
+/// Copies of rows that other ranks own (feature/row_cache.hpp), the most that there are and that
+/// the parts before leave of history.memory.
+PlannedPart plan_kept_rows(const PlannedTraining& training, double rows_kept_before);
 
 }  // namespace espalier

@@ -3,7 +3,9 @@
 // change them there.
 #pragma once
 
+#include "espalier/feature/input_tables.hpp"
 #include "espalier/train/learning_rate.hpp"
+#include "espalier/train/planned_parts.hpp"
 #include "espalier/train/step_part.hpp"
 
 namespace espalier {
@@ -72,6 +74,19 @@ template <class Space>
 std::unique_ptr<StepPartOn<Space>> make_learnt_rows(const PartsOfJob<Space>& of) {
   if (of.job.input.embeddings() == nullptr) return nullptr;
   return std::make_unique<LearntRowsOn<Space>>(of.job);
+}
+
+inline PlannedPart plan_learnt_rows(const PlannedTraining& training, double) {
+  const auto tables = input_tables(training.graph, training.config.model.embedding);
+  if (tables.empty() || !tables.back().learnt) return {};
+  const auto nodes = training.graph.nodes;
+  const double of_rows = table_bytes(tables, nodes, true) * training.share,
+               counts = 4 * static_cast<double>(tables.back().held.count(nodes)) * training.share,
+               copies = static_cast<double>(training.replication);
+  // When each row changed; of the shard the optimiser's state and, of the host, the best rows.
+  const double moments = training.config.train.embedding_optimizer == "adam" ? 2 : 1;
+  return {
+      .kept = {{"embeddings", of_rows + counts + (moments * of_rows + counts) / copies, of_rows / copies}}};
 }
 
 }  // namespace espalier

@@ -4,14 +4,45 @@
 
 namespace espalier {
 
+namespace {
+
+// What a part is, but for what it does (step_parts.inl.hpp).
+struct StepPartKind {
+  std::string (*lines)(std::span<const EpochReport>);
+  const char* tensors;
+  void (*check)(const Config&);
+  PlannedPart (*plan)(const PlannedTraining&, double rows_kept_before);
+};
+
+constexpr StepPartKind kKinds[] = {
+#define ESPALIER_KIND(name, lines, tensors, check, plan) {lines, tensors, check, plan},
+    ESPALIER_STEP_PARTS(ESPALIER_KIND)
+#undef ESPALIER_KIND
+};
+
+}  // namespace
+
 std::string lines_of_parts(std::span<const EpochReport> epochs) {
-  using Lines = std::string (*)(std::span<const EpochReport>);
   std::string text;
-#define ESPALIER_SAY(name, lines, prefix) \
-  if (const Lines say = lines; say != nullptr) text += say(epochs);
-  ESPALIER_STEP_PARTS(ESPALIER_SAY)
-#undef ESPALIER_SAY
+  for (const auto& kind : kKinds)
+    if (kind.lines != nullptr) text += kind.lines(epochs);
   return text;
+}
+
+void check_parts(const Config& config) {
+  for (const auto& kind : kKinds)
+    if (kind.check != nullptr) kind.check(config);
+}
+
+std::vector<PlannedPart> planned_parts(const PlannedTraining& training) {
+  std::vector<PlannedPart> parts;
+  double rows_kept = 0;
+  for (const auto& kind : kKinds) {
+    if (kind.plan == nullptr) continue;
+    parts.push_back(kind.plan(training, rows_kept));
+    rows_kept += parts.back().rows_kept;
+  }
+  return parts;
 }
 
 const StateTensor& SavedTensors::take(const std::string& name, std::int64_t rows, std::int64_t columns,
@@ -34,11 +65,9 @@ bool SavedTensors::has(const std::string& name) const {
 
 void SavedTensors::check_all_taken() const {
   const auto may_stay = [](const std::string& tensor) {
-#define ESPALIER_MAY_STAY(name, lines, prefix) \
-  if (const char* begin = prefix; begin != nullptr && tensor.starts_with(begin)) return true;
-    ESPALIER_STEP_PARTS(ESPALIER_MAY_STAY)
-#undef ESPALIER_MAY_STAY
-    return false;
+    return std::ranges::any_of(kKinds, [&](const StepPartKind& kind) {
+      return kind.tensors != nullptr && tensor.starts_with(kind.tensors);
+    });
   };
   for (const auto& tensor : tensors_)
     if (!taken_.contains(tensor.name) && !may_stay(tensor.name))

@@ -4,24 +4,27 @@
 
 #include "average_weights.inl.hpp"
 #include "clip_norm.inl.hpp"
+#include "history_part.hpp"
 #include "history_part.inl.hpp"
-#include "history_report.hpp"
 #include "kept_rows.hpp"
 #include "kept_rows.inl.hpp"
 #include "learnt_rows.inl.hpp"
 #include "running_statistics.inl.hpp"
 
 // clang-format off
-//   name                what a log says of it,   how its tensors of a checkpoint begin, which a job
-//                       or null                  without it leaves there, or null
+//   lines      what a log says of it, or null
+//   tensors    how its tensors of a checkpoint begin, which a job without it leaves there, or null
+//   check      what it refuses, or null
+//   plan       what it answers before a job runs (planned_parts.hpp), or null
+//   name                lines          tensors          check          plan
 #define ESPALIER_STEP_PARTS(part) \
-  part(running_statistics, nullptr,               nullptr) \
-  part(learnt_rows,        nullptr,               nullptr) \
-  part(history,            history_lines,         kHistoryTensors) \
-  part(kept_rows,          nullptr,               nullptr) \
-  part(saved_bytes,        saved_line,            nullptr) \
-  part(clip_norm,          nullptr,               nullptr) \
-  part(average_weights,    nullptr,               "average/")
+  part(running_statistics, nullptr,       nullptr,         nullptr,       nullptr) \
+  part(learnt_rows,        nullptr,       nullptr,         nullptr,       plan_learnt_rows) \
+  part(history,            history_lines, kHistoryTensors, check_history, plan_history) \
+  part(kept_rows,          nullptr,       nullptr,         nullptr,       plan_kept_rows) \
+  part(saved_bytes,        saved_line,    nullptr,         nullptr,       nullptr) \
+  part(clip_norm,          nullptr,       nullptr,         nullptr,       nullptr) \
+  part(average_weights,    nullptr,       "average/",      nullptr,       plan_average_weights)
 // clang-format on
 
 namespace espalier {

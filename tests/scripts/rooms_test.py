@@ -46,6 +46,10 @@ class JobChecks(unittest.TestCase):
             code, said = self.problems({path: f"void planted() {{\n{line}\n}}\n"})
             self.assertEqual(code, 1, path)
             self.assertIn(f"src/{path}:2: names history, a part of a step", said)
+        for path in ("plan/memory.cpp", "plan/peak_memory.cpp", "app/job.cpp", "app/plan_page.cpp"):
+            code, said = self.problems({path: f"void planted() {{\n{line}\n}}\n"})
+            self.assertEqual(code, 1, path)
+            self.assertIn(f"src/{path}:2: names history, a part of a step; ask all parts (train/planned_parts.hpp)", said)
         for path, text in (("train/history_part.inl.hpp", line), ("train/checkpoint.cpp", 'write("history", epochs);'),
                            ("train/trainer.cpp", "// what history is"), ("feature/network.cpp", line)):
             self.assertEqual(self.problems({path: text + "\n"}), (0, "rooms ok\n"), path)

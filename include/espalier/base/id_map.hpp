@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "espalier/base/buffer.hpp"
+#include "espalier/base/footprint.hpp"
 
 namespace espalier {
 
@@ -30,6 +31,11 @@ class IdMap {
   /// Gives a known `id` another position.
   void assign(std::int64_t id, std::int64_t position) { find_slot(id).position = position; }
   std::int64_t size() const { return size_; }
+
+  static Footprint footprint(double expected) {
+    return Footprint().add(sizeof(Slot) *
+                           static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(2 * expected + 2))));
+  }
 
  private:
   struct Slot {

@@ -109,6 +109,9 @@ struct EdgeTable {
 };
 EdgeTable edge_table(const GraphInfo& graph);
 
+/// Bytes that the stores of all parts hold together.
+double edge_store_bytes(const GraphInfo& graph);
+
 /// Collective over the grid. Features of the edges into the vertices that part grid.row() owns.
 /// Throws UserError(kInput) where a relation has another number of them than of entries.
 EdgeStore read_edges(const Grid& grid, const GraphFile& file, const Ownership& ownership);

@@ -1,9 +1,10 @@
-// What the model expects of a fetch, and of a step of embeddings.
+// What the model expects of a fetch, and of a step of embeddings: what it moves, and what it holds.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
+#include "espalier/base/footprint.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/product/schedule.hpp"
@@ -56,5 +57,21 @@ inline Cost row_update_cost(int parts, int copies, double sent, double changed, 
               row_peers * changed * (8 + row_bytes),
           4.0 * (parts > 1) + 7.0 * (copies > 1)};
 }
+
+/// What a fetch holds on a rank (row_store.inl.hpp) for `lists` lists of `rows` rows each, stored
+/// as `row_bytes`, of which other ranks send `remote`; `width`: numbers of a row as the network
+/// gets it, 0 before that.
+Footprint fetch_footprint(double lists, double rows, double remote, double id_bytes, double row_bytes,
+                          double width);
+
+/// The same of the features of `entries` entries of blocks in each list (edge_store.hpp), whose
+/// numbers are made first, and which entries they are of.
+Footprint edge_fetch_footprint(double lists, double entries, double remote, double id_bytes, double row_bytes,
+                               double width);
+
+/// What a step of rows that are learnt holds (embedding_store.inl.hpp): gradients of `lists`
+/// minibatches of `rows` rows each; listed, by owner, come down the column, and with copies those
+/// along the row; their order.
+Footprint row_update_footprint(double lists, double rows, double row_bytes, int copies);
 
 }  // namespace espalier

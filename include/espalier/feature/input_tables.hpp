@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "espalier/partition/held_types.hpp"
@@ -22,5 +23,8 @@ struct InputTable {
 /// Of a graph: features in the order of the first type that has each width, embeddings last.
 /// `embedding`: their width (model.embedding); 0: types without features have no rows.
 std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding);
+
+/// Bytes of the rows of all vertices in all tables: of features, or of those that are learnt.
+double table_bytes(std::span<const InputTable> tables, std::int64_t vertices, bool learnt);
 
 }  // namespace espalier

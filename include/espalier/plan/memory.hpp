@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "espalier/base/config.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/sample/sampler.hpp"
+#include "espalier/train/planned_parts.hpp"
 
 namespace espalier {
 
@@ -25,37 +27,8 @@ struct FreeMemory {
 };
 FreeMemory free_memory();
 
-/// Bytes of the whole adjacency matrix (indices, indptr, values) and of all features, of all types
-/// where there are several.
+/// Bytes of the whole adjacency matrix: indices, indptr, values.
 double topology_bytes(const GraphInfo& graph, bool with_values);
-double feature_bytes(const GraphInfo& graph);
-
-/// Of a rank that holds `share` of the edges: features of edges, where the model reads them
-/// (feature/edge_store.hpp).
-double edge_bytes(const GraphInfo& graph, const Config& config, double share);
-
-/// Of a rank that holds `share` of the vertices in so many copies: embeddings with what training
-/// keeps beside them (feature/embedding_store.hpp). 0 where none are learnt.
-double embedding_bytes(const GraphInfo& graph, const Config& config, double share, std::int64_t replication,
-                       bool training);
-
-/// Bytes of rows that are kept, and of what they are found by: with a GPU the latter is memory of
-/// the host.
-struct KeptRows {
-  double rows = 0, found_by = 0;
-  double all() const { return rows + found_by; }
-};
-
-/// Of a rank of so many: rows that history holds, and that steps have written which it does not
-/// hold yet (history/history_cache.hpp), as many as training will ever have at once. How many rows
-/// a minibatch has is known from sampler.* and the mean degree alone, rather too many than too few:
-/// no sample is drawn. 0 where none can be read.
-KeptRows history_bytes(const GraphInfo& graph, const Config& config, std::int64_t ranks);
-
-/// Of a rank that holds `share` of the vertices: copies of rows of features that others own
-/// (feature/row_cache.hpp), the most that there are and that history, which takes so many bytes,
-/// leaves of history.memory.
-KeptRows cached_bytes(const GraphInfo& graph, const Config& config, double share, double of_history);
 
 /// "512 B", "1.5 GiB".
 std::string bytes_in_words(double bytes);
@@ -84,20 +57,24 @@ struct LargestPart {
 struct ResidentMemory {
   double owners = 0;  ///< who owns which vertex, with graph.order
   double topology = 0;
-  double features = 0;
-  double embeddings = 0;
-  KeptRows history;       ///< embeddings of earlier steps
-  KeptRows cached;        ///< history.memory: features that others own
-  double evaluation = 0;  ///< blocks of hidden layers: input, own share and result of one layer
-  double model = 0;       ///< weights, gradients, optimiser state, best weights
-  double loading = 0;     ///< the matrix as read beside the one with self-loops, before the
-                          ///< rest is there
-  double exchange = 0;    ///< staged-oblivious: a foreign block row, or a copy of one's own on
-                          ///< its way out
+  double features = 0;                 ///< and those of edges
+  std::vector<KeptMemory> parts = {};  ///< of a step; of an inference, rows that were learnt
+  double evaluation = 0;               ///< blocks of hidden layers: input, own share and result
+                                       ///< of one layer
+  double model = 0;                    ///< weights, gradients, optimiser state, best weights
+  double loading = 0;                  ///< the matrix as read beside the one with self-loops,
+                                       ///< before the rest is there
+  double exchange = 0;                 ///< staged-oblivious: a foreign block row, or a copy of
+                                       ///< one's own on its way out
+  double of_parts(double (*bytes)(const KeptMemory&)) const {
+    double sum = 0;
+    for (const auto& kept : parts) sum += bytes(kept);
+    return sum;
+  }
   double total() const {
-    return owners + std::max(topology + features + embeddings + history.all() + cached.all() + evaluation +
-                                 model + exchange,
-                             topology + loading);
+    const auto all = [](const KeptMemory& kept) { return kept.all(); };
+    return owners +
+           std::max(topology + features + of_parts(all) + evaluation + model + exchange, topology + loading);
   }
 };
 
@@ -127,6 +104,10 @@ struct JobSize {
 
 LargestPart largest_part(const JobSize& job, std::int64_t replication);
 
+/// What the parts of a step answer beforehand; none without training. `rows_ahead`:
+/// PlannedTraining.
+std::vector<PlannedPart> planned_parts(const JobSize& job, std::int64_t replication, double rows_ahead = 0);
+
 /// Bytes of a rank in memory of the host, and in its GPU, from beginning to end. The graph lies in
 /// the GPU where half of the memory is left to minibatches and activations; what a kernel reads in
 /// memory of the host is a copy there.
@@ -144,17 +125,13 @@ std::int64_t sample_memory(const JobSize& job, std::int64_t replication);
 std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication);
 
 /// What sampler.bulk stands for: as many minibatches as fit in sample_memory when it is "auto";
-/// never more than an epoch has; a step's where history draws them (history.draw).
+/// never more than an epoch has; a step's where a part of steps draws them.
 std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication);
 
 /// What train.batches_per_step stands for in a training. "auto" is one batch per rank; with
 /// train.reproducible it follows from the training set alone, so that every number of ranks has one
 /// history: the largest power of two that leaves an epoch 16 steps, at most 64, at least 1.
 std::int64_t resolved_batches_per_step(const GraphInfo& graph, const Config& config, std::int64_t ranks);
-
-/// What a job may do about rows that it keeps, as words that go on with a list: ", a smaller
-/// history.entries".
-std::string history_cures(const JobSize& job);
 
 /// What sampler.*, grid.schedule and model.kind ask for, of the job's model_matrix.
 SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int64_t ranks);

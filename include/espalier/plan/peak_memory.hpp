@@ -3,16 +3,16 @@
 //
 // A job passes through phases: it loads, then samples windows, computes steps and evaluates. The
 // peak is that of the fullest phase. Sizes of minibatches come from the epoch's own samples
-// (sample/counted_work.hpp); the arrays are those that the sources named beside each formula hold.
-// docs/plan.md says how far it was off.
+// (sample/counted_work.hpp); what is held at each size is asked of the rooms that hold it
+// (base/footprint.hpp). docs/plan.md says how far it was off.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "espalier/infer/evaluation_work.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/sample/counted_work.hpp"
-#include "espalier/train/evaluation_work.hpp"
 
 namespace espalier {
 

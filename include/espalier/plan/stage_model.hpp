@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "espalier/infer/evaluation_work.hpp"
 #include "espalier/plan/machine.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/sample/counted_work.hpp"
-#include "espalier/train/evaluation_work.hpp"
 #include "espalier/train/report.hpp"
 
 namespace espalier {

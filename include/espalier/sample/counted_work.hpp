@@ -98,12 +98,10 @@ struct EpochWork {
                                     ///< chooses, per layer
 
   // Of the largest window of one rank.
-  std::int64_t stacked = 0;              ///< minibatches
-  std::vector<double> distinct;          ///< per layer, first: next to the batch: different
-                                         ///< vertices of the frontiers
-  std::vector<double> distinct_entries;  ///< of the matrix, in their rows
-  std::vector<double> row_entries;       ///< of the matrix, in the rows of all frontiers
-  std::vector<double> sums;              ///< entries of the sums of rows, as owners send them
+  std::int64_t stacked = 0;  ///< minibatches
+  /// Per layer, first: next to the batch; of each product `distinct`, `distinct_entries`,
+  /// `row_entries` and `sums`, wherever the rows lie.
+  std::vector<ProductWork> window;
 };
 
 /// Draws up to `draw` minibatches of the epoch (all of it when it has no more) from the whole
@@ -116,5 +114,11 @@ EpochWork count_epoch(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoc
 /// to their degrees. `value_bytes`: of an entry of the matrix. `seeds`: of all batches.
 EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const PlannedEpoch& job,
                          std::int64_t seeds);
+
+/// The size of a minibatch of so many seeds where nothing but the mean degree is known, rather too
+/// large than too small: what lies behind the seeds has more entries than the mean. `picks`: of a
+/// row, or of a layer where the sampler is layer-wise; first: next to the batch; -1: all.
+MinibatchSize rough_size(const SamplerKind& kind, std::span<const std::int64_t> picks, double seeds,
+                         double nodes, double mean_degree);
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-#include "history_report.hpp"
+#include "history_part.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

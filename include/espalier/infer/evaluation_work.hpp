@@ -1,12 +1,14 @@
-// What exact evaluation (evaluator.hpp) asks of the network on a grid that need not exist: the
-// distinct neighbours of every chunk that lie in another block row, counted in the matrix, or
-// expected from its degrees.
+// What a pass over the whole graph (layerwise_pass.hpp) asks of the network on a grid that need not
+// exist: the distinct neighbours of every chunk that lie in another block row, counted in the
+// matrix, or expected from its degrees; and what it holds.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "espalier/base/footprint.hpp"
+#include "espalier/nn/network_shape.hpp"
 #include "espalier/partition/held_types.hpp"
 #include "espalier/partition/ownership.hpp"
 #include "espalier/sparse/csr.hpp"
@@ -36,6 +38,24 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
 /// The same for n vertices and so many entries that lie anywhere.
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
                                    std::int64_t step);
+
+/// What a rank evaluates.
+struct EvaluatedRows {
+  double block_rows = 0;  ///< vertices of its block row
+  int replication = 1;
+  std::vector<double> chunk_rows = {};  ///< of each layer, at most
+  double input_width = 0;               ///< numbers of the rows of an input vertex, and bytes as
+  double input_row_bytes = 0;           ///< they are stored
+  double id_bytes = 4;
+  double pick_value_bytes = 0;  ///< of an entry of a chunk as it is sampled
+  bool reads_edges = false;     ///< features of its entries, with so many bytes and numbers each
+  double edge_row_bytes = 0, edge_width = 0;
+};
+
+/// While all layers are computed; `layers[l]`: the work of layer l + 1. `judging`: what is held
+/// beside the logits when the last chunk is done.
+Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows& of,
+                               std::span<const EvaluationWork> layers, double judging);
 
 /// How many of these vertices each rank of such a grid judges.
 std::vector<double> count_judged(std::span<const std::int64_t> vertices, const Ownership& blocks,

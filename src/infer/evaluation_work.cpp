@@ -1,9 +1,13 @@
-#include "espalier/train/evaluation_work.hpp"
+#include "espalier/infer/evaluation_work.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
+
+#include "espalier/feature/fetch_model.hpp"
+#include "espalier/product/product_footprint.hpp"
 
 namespace espalier {
 
@@ -75,6 +79,65 @@ EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int r
   work.largest_input = largest + distinct(largest) * (1 - largest / std::max(nodes, 1.0));
   work.largest_entries = largest * degree;
   return work;
+}
+
+Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows& of,
+                               std::span<const EvaluationWork> evaluated, double judging) {
+  const double share = of.block_rows / of.replication;
+  const auto layers = network_layers(network);
+  const auto width = [&](std::size_t layer) {
+    return layer == 0 ? of.input_width : static_cast<double>(layers[layer - 1].layer.out);
+  };
+  Footprint most, of_features, outgrown;
+  double widest_rows = 0;
+  std::array<double, kMostLayerArrays> widest = {};
+  for (std::size_t layer = 1; layer <= evaluated.size(); ++layer) {
+    const auto& chunk = evaluated[layer - 1];
+    const double in = width(layer - 1), out = width(layer), rows = std::min(of.chunk_rows[layer - 1], share);
+    const double remote = chunk.most_remote_rows / std::max<double>(1, static_cast<double>(chunk.chunks));
+    // Memory that all layers use: what a wider one has outgrown stays behind.
+    const auto grow = [&](double& most_bytes, double bytes) {
+      if (bytes > most_bytes) outgrown.add(std::exchange(most_bytes, bytes));
+    };
+    grow(widest_rows, 4 * chunk.largest_input * in);
+    const auto costs =
+        layer_kind_of(network.kind)
+            .costs(layers[layer - 1].layer, {rows, chunk.largest_input, chunk.largest_entries});
+    auto working = Footprint().add(widest_rows);
+    for (std::size_t k = 0; k < widest.size(); ++k) {
+      if (k < costs.scratch.size()) grow(widest[k], 4 * costs.scratch[k]);
+      working.add(widest[k]);
+    }
+    if (layer == 1 && !network.types.empty())
+      working.add(4 * chunk.largest_input * static_cast<double>(network.hidden));
+    const auto fetching = fetch_footprint(1, chunk.largest_input, remote, of.id_bytes,
+                                          layer == 1 ? of.input_row_bytes : 4 * in, 0);
+    auto block = Footprint().add(8 * chunk.largest_input).add(8 * rows).add(4 * chunk.largest_entries, 2);
+    auto picks = entries_footprint(rows, chunk.largest_entries, of.id_bytes, of.pick_value_bytes);
+    if (network.relations > 1) {
+      // relation_parts.cpp, beside the block; vertices of columns.
+      block.add(chunk.largest_entries);
+      picks.add(of.id_bytes * chunk.largest_entries).add(chunk.largest_entries);
+    }
+    if (of.reads_edges)
+      block +=
+          edge_fetch_footprint(1, chunk.largest_entries, 0, of.id_bytes, of.edge_row_bytes, of.edge_width);
+    auto result = Footprint().add(4 * share * out);
+    if (chunk.chunks > 1) result.add(4 * rows * out);
+    Footprint gathered;
+    if (of.replication > 1 && layer < evaluated.size()) gathered.add(4 * of.block_rows * out);
+    auto live = of_features + outgrown + result + working + block + larger(picks, gathered);
+    if (layer > 1) live.add(4 * of.block_rows * in);
+    if (layers.size() > evaluated.size()) live.add(4 * share * static_cast<double>(layers.back().layer.in));
+    most = larger(most, live + fetching);
+    if (layer == evaluated.size()) {
+      auto logits = of_features + outgrown + result + working;
+      if (layer > 1) logits.add(4 * of.block_rows * in);
+      most = larger(most, logits.add(judging));
+    }
+    if (layer == 1) of_features = fetching;
+  }
+  return most;
 }
 
 std::vector<double> count_judged(std::span<const std::int64_t> vertices, const Ownership& blocks,

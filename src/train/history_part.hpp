@@ -1,10 +1,11 @@
-// What a report says of history beside its counters, and the lines of a log.
+// What is said of history (history_part.inl.hpp) before, in and after a training.
 #pragma once
 
 #include <span>
 #include <string>
 
 #include "espalier/history/history_audit.hpp"
+#include "espalier/train/planned_parts.hpp"
 #include "espalier/train/report.hpp"
 
 namespace espalier {
@@ -14,5 +15,10 @@ void say_held(std::span<const HeldHistory> held, EpochReport& report);
 
 /// What history spared; and, audited, what it held after the last epoch. Empty without.
 std::string history_lines(std::span<const EpochReport> epochs);
+
+/// Rows that it holds, and that steps have written which it does not hold yet
+/// (history/history_cache.hpp), as many as training will ever have at once; none where no row can
+/// be read.
+PlannedPart plan_history(const PlannedTraining& training, double rows_kept_before);
 
 }  // namespace espalier

@@ -1,6 +1,6 @@
 // What evaluation fetches: counted by hand on a tiny graph, and an estimate that agrees with the
 // count on a random one.
-#include "espalier/train/evaluation_work.hpp"
+#include "espalier/infer/evaluation_work.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,25 @@
+// What a network's passes do and hold, of minibatches that need not exist: sums over its layers'
+// LayerCosts (layer.hpp).
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "espalier/base/footprint.hpp"
+#include "espalier/nn/network_shape.hpp"
+
+namespace espalier {
+
+/// Of all layers, and of the linear one that jumping knowledge ends with. `pass`: of LayerCosts;
+/// `block_of`: the block of each layer, from 1.
+LayerWork network_work(const NetworkShape& network, LayerWork LayerCosts::*pass,
+                       const std::function<BlockSize(std::size_t)>& block_of);
+
+/// Of a forward and a backward pass (network.inl.hpp): what each layer keeps and its result,
+/// gradients of two layers, memory that their backward passes work in, a transposed block. `rows`,
+/// `entries`: |F[l]|, l = 0 .. L, and of B[l], of the largest minibatch; `input_width`: numbers of
+/// the rows of an input vertex.
+Footprint activations_footprint(const NetworkShape& network, std::span<const double> rows,
+                                std::span<const double> entries, double input_width);
+
+}  // namespace espalier

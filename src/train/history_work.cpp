@@ -1,0 +1,92 @@
+// What history is expected to keep, and what is to be said of it before a job runs.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "espalier/base/counted.hpp"
+#include "espalier/history/training_history.hpp"
+#include "history_part.hpp"
+
+namespace espalier {
+
+namespace {
+
+// Rows, and what they are found by.
+KeptMemory kept_by_history(const PlannedTraining& training) {
+  const auto& history = training.config.history;
+  const double share = history.p_grad;  // of the rows that are needed
+  KeptMemory kept = {"history"};
+  if (share == 0 || history.t_stale <= history.lag || history.recompute >= 1) return kept;
+  const double all_steps =
+      static_cast<double>(training.config.train.epochs) * static_cast<double>(training.steps());
+  const double steps =
+      std::min(static_cast<double>(history.t_stale), all_steps - static_cast<double>(history.start));
+  if (steps <= 0) return kept;
+  const bool lanes = history.scope == "lane";
+  const double ranks = static_cast<double>(training.ranks), together = static_cast<double>(training.together);
+  const double caches = lanes ? std::ceil(together / ranks) : 1, sharers = lanes ? 1 : ranks,
+               per_step = lanes ? 1 : together, waiting = static_cast<double>(history.lag) + 1;
+  const auto shape = history_shape(training.config);
+  const double n = std::max<double>(1, static_cast<double>(training.graph.nodes));
+  // Of each layer the different ones among the rows that so many steps need.
+  const auto rows_of_steps = [&](double count) {
+    double rows = 0;
+    for (const auto layer : shape.layers)
+      rows +=
+          share * n * -std::expm1(per_step * count * std::log1p(-std::min(training.rows[layer] / n, 0.999)));
+    return rows;
+  };
+  // A row that hits is not written, so those that are written are others.
+  double held = rows_of_steps(steps), written = rows_of_steps(steps + waiting) - held;
+  if (history.entries > 0 && held > static_cast<double>(history.entries)) {
+    held = static_cast<double>(history.entries);
+    written = rows_of_steps(waiting);
+  }
+  const auto row = static_cast<double>(history_row_bytes(shape.precision, shape.width));
+  constexpr double kGrown = 1.25;  // memory for rows grows by a half
+  constexpr double kFoundBy = 80;
+  kept.beside_network = caches * (kGrown * held + written) / sharers * row;
+  kept.of_host = caches * held / sharers * kFoundBy;
+  return kept;
+}
+
+std::string warning_of(const HistoryConfig& history, std::int64_t steps, std::int64_t epochs) {
+  const auto never =
+      history.t_stale <= history.lag
+          ? fmt::format("history.t_stale = {}, history.lag = {}", history.t_stale, history.lag)
+      : history.start >= steps * epochs
+          ? fmt::format("history.start = {} of {}", history.start, counted(steps * epochs, "step"))
+      : history.p_grad == 0    ? std::string("history.p_grad = 0")
+      : history.recompute >= 1 ? std::string("history.recompute = 1")
+                               : std::string();
+  if (!never.empty())
+    return fmt::format("no row of history is ever read ({}): training is that without", never);
+  if (history.t_stale <= steps) return {};
+  return fmt::format(
+      "history.t_stale = {} is {:.1f} epochs of {}: rows that old may cost accuracy; see docs/history.md, "
+      "or set fewer",
+      history.t_stale, static_cast<double>(history.t_stale) / static_cast<double>(steps),
+      counted(steps, "step"));
+}
+
+}  // namespace
+
+PlannedPart plan_history(const PlannedTraining& training, double) {
+  const auto& history = training.config.history;
+  if (history.kind == "none") return {};
+  PlannedPart part = {
+      .kept = {kept_by_history(training)},
+      .draws = history.draw == "needed",
+      .bias = "rows of history, of earlier steps",
+      .not_foreseen = fmt::format(
+          "history.kind = \"{}\", which spares some of it: how much shows when training", history.kind),
+      .warning = warning_of(history, training.steps(), training.config.train.epochs)};
+  part.rows_kept = part.kept[0].all();
+  if (part.rows_kept == 0) return part;
+  part.cures = history.entries > 0 ? ", a smaller history.entries" : ", history.entries = N rows at most";
+  if (history.stored != "uint8") part.cures += ", history.stored = \"uint8\"";
+  return part;
+}
+
+}  // namespace espalier
