@@ -13,7 +13,7 @@
 //
 // Verification: every element of every fetched row, on every rank.
 #include "espalier/comm/session.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/row_store.hpp"
 #include "espalier/graph/scramble.hpp"
 #include "rates.hpp"
 
@@ -89,7 +89,7 @@ class Fetch {
 
   const Grid& grid_;
   RowPartition partition_;
-  FeatureStore store_;
+  RowStore store_;
   std::vector<std::int64_t> ids_, send_counts_, receive_counts_;
   std::vector<Matrix<float>> rows_;
   Buffer<T> send_, received_;

@@ -27,7 +27,7 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/row_store.hpp"
 #include "espalier/sample/batch_groups.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "simulated/memory_work.hpp"
@@ -180,7 +180,7 @@ float feature(std::int64_t vertex, std::int64_t j) {
   return static_cast<float>((vertex * 31 + j * 7) % 2048) / 8.0f;
 }
 
-FeatureStore make_features(const Grid& grid, const Options& options, const Ownership& blocks) {
+RowStore make_features(const Grid& grid, const Options& options, const Ownership& blocks) {
   Matrix<float> local(blocks.size(grid.row()), options.features);
   for (std::int64_t i = 0; i < local.rows; ++i)
     for (std::int64_t j = 0; j < local.columns; ++j) local(i, j) = feature(blocks.vertex(grid.row(), i), j);
@@ -223,7 +223,7 @@ struct Fetched {
 
 // Step by step, as training does: one minibatch per rank, none where a rank has no more. Of the
 // first steps; the seconds of all are as many times theirs.
-Fetched fetch_all(const Grid& grid, const Options& options, const FeatureStore& store, std::int64_t steps,
+Fetched fetch_all(const Grid& grid, const Options& options, const RowStore& store, std::int64_t steps,
                   const std::vector<Minibatch>& minibatches) {
   Fetched fetched;
   std::vector<Matrix<float>> rows;

@@ -33,7 +33,7 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/dense/gemm.hpp"
 #include "espalier/dense/spmm.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/row_store.hpp"
 #include "espalier/nn/dropout.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/nn/softmax_cross_entropy.hpp"
@@ -53,7 +53,7 @@ const std::vector<std::int64_t> kFanout = {15, 10, 5};
 const NetworkShape kShape = {
     .kind = "sage", .layers = 3, .inputs = 128, .hidden = 256, .classes = 47, .dropout = 0.5};
 
-FeatureStore make_features(const Grid& grid, std::int64_t vertices) {
+RowStore make_features(const Grid& grid, std::int64_t vertices) {
   Matrix<float> rows(vertices, kShape.inputs);
   const RandomStream stream = {.seed = kSeed};
   for (std::size_t e = 0; e < rows.data.size(); e += 4) {
@@ -61,13 +61,13 @@ FeatureStore make_features(const Grid& grid, std::int64_t vertices) {
     for (std::size_t k = 0; k < 4; ++k)
       rows.data[e + k] = static_cast<float>(2 * to_unit_double(words.v[k]) - 1);
   }
-  return FeatureStore(grid, block_partition(vertices, grid.rows()), std::move(rows));
+  return RowStore(grid, block_partition(vertices, grid.rows()), std::move(rows));
 }
 
 /// The stages of one step, each to be called after the one before.
 class Step {
  public:
-  Step(const DistCsr<std::int32_t>& a, const FeatureStore& features, std::int64_t seeds, int threads)
+  Step(const DistCsr<std::int32_t>& a, const RowStore& features, std::int64_t seeds, int threads)
       : cpu_{threads},
         sampler_(make_sampler("graphsage", a, {.fanout = kFanout})),
         features_(features),
@@ -115,7 +115,7 @@ class Step {
 
   Cpu cpu_;
   std::unique_ptr<Sampler> sampler_;
-  const FeatureStore& features_;
+  const RowStore& features_;
   FirstBatches batches_;
   Network<float> network_;
   Optimizer<float> optimizer_;

@@ -20,7 +20,7 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/dense/gemm.hpp"
 #include "espalier/dense/spmm.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/row_store.hpp"
 #include "espalier/nn/dropout.hpp"
 #include "espalier/plan/machine.hpp"
 #include "espalier/plan/memory.hpp"
@@ -146,7 +146,7 @@ Matrix<float> numbers(std::int64_t rows, std::int64_t columns) {
 }
 
 void measure_network(const Cpu& cpu, const Grid& grid, const BlockView<Cpu>& block, Machine& machine) {
-  const FeatureStore store(grid, block_partition(kVertices, 1), numbers(kVertices, kWidth));
+  const RowStore store(grid, block_partition(kVertices, 1), numbers(kVertices, kWidth));
   std::vector<std::int64_t> ids;
   for (std::int64_t k = 0; k < kVertices / 4; ++k) ids.push_back(k * 7919 % kVertices);
   std::vector<Matrix<float>> rows;

@@ -256,7 +256,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
 // The same on GPUs: matrix, features and weights move to where kernels read them.
 template <class Index>
 void infer_on_gpu(const Job& job, const Inference& inference, const DistCsr<Index>& a,
-                  std::vector<FeatureStore> host_features, std::shared_ptr<const EdgeStore> host_edges,
+                  std::vector<RowStore> host_features, std::shared_ptr<const EdgeStore> host_edges,
                   const SamplerShape& shape) {
   const Cuda& gpu = *job.device.gpu;
   const DeviceGrid grid(gpu, *job.grid, Transport::kBest, exchange_order_of(job.config.run.exchange_rounds));
@@ -284,10 +284,11 @@ void run(Job& job, Inference& inference) {
 
   // 2. The layers, on the space of the job.
 #ifdef ESPALIER_WITH_CUDA
-  if (job.device.gpu) return infer_on_gpu(job, inference, a, std::move(features), std::move(edges), shape);
+  if (job.device.gpu)
+    return infer_on_gpu(job, inference, a, std::move(features.stores), std::move(edges), shape);
 #endif
   const auto whole_rows = make_sampler("graphsage", a, shape);
-  InputStores input(std::move(features), trained_embeddings(job, inference, job.cpu, *job.grid),
+  InputStores input(std::move(features.stores), trained_embeddings(job, inference, job.cpu, *job.grid),
                     std::move(edges));
   infer(job, inference, job.cpu, *job.grid, *whole_rows, std::move(input), inference.network);
 }

@@ -110,18 +110,18 @@ bool topology_on_device(const Job& job) {
   return topology_fits_device(size_of(job, job.grid->ranks()), job.grid->replication());
 }
 
-std::vector<FeatureStore> read_job_features(const Job& job, const Standardization& standard) {
+InputFeatures read_job_features(const Job& job, const Standardization& standard) {
   note_activity("reading the features");
-  auto stores = read_features(*job.grid, *job.file, job.owners.blocks, tables_of(job),
-                              job.config.graph.feature_norm, standard);
-  if (!job.config.graph.share_features || job.device.gpu) return stores;
+  auto features = read_features(*job.grid, *job.file, job.owners.blocks, tables_of(job),
+                                job.config.graph.feature_norm, standard);
+  if (!job.config.graph.share_features || job.device.gpu) return features;
   bool shared = true;
-  for (auto& store : stores) shared = store.share(ranks_of_node(job.grid->world())) && shared;
+  for (auto& store : features.stores) shared = store.share(ranks_of_node(job.grid->world())) && shared;
   if (!shared && job.grid->world().rank() == 0)
     log::warning(
         "graph.share_features: ranks of a node cannot read each other's memory (containers of their own?); "
         "rows are sent as without");
-  return stores;
+  return features;
 }
 
 std::shared_ptr<const EdgeStore> read_job_edges(const Job& job) {

@@ -170,7 +170,7 @@ bool topology_on_device(const Job& job);
 bool features_on_device(const Job& job);
 /// Collective. The tables of features, as graph.feature_norm and graph.share_features say;
 /// `standard`: as for read_features.
-std::vector<FeatureStore> read_job_features(const Job& job, const Standardization& standard = {});
+InputFeatures read_job_features(const Job& job, const Standardization& standard = {});
 
 /// Collective. Features of edges, where the network reads them, or null.
 std::shared_ptr<const EdgeStore> read_job_edges(const Job& job);

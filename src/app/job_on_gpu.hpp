@@ -26,10 +26,10 @@ DistCsr<Index, Cuda> place_matrix(const Job& job, const DeviceGrid& grid, const 
 }
 
 /// Tables of features where graph.features_on says; those of the host go.
-inline std::vector<FeatureStoreOn<Cuda>> place_features(const Job& job, const DeviceGrid& grid,
-                                                        std::vector<FeatureStore> on_host) {
+inline std::vector<RowStoreOn<Cuda>> place_features(const Job& job, const DeviceGrid& grid,
+                                                    std::vector<RowStore> on_host) {
   const Cuda& gpu = *job.device.gpu;
-  std::vector<FeatureStoreOn<Cuda>> placed;
+  std::vector<RowStoreOn<Cuda>> placed;
   for (const auto& store : on_host)
     placed.push_back(to_device(gpu, grid, store,
                                features_on_device(job) ? Placement::kDevice : Placement::kHost,

@@ -16,10 +16,10 @@
 namespace espalier {
 
 /// How many rows of features history.memory is enough for; 0 where none is of another rank.
-inline std::int64_t most_cached_rows(const Config& config, const std::vector<FeatureStore>& features) {
+inline std::int64_t most_cached_rows(const Config& config, const std::vector<RowStore>& features) {
   std::int64_t most = 0;
   for (const auto& store : features)
-    if (const auto& rows = store.rows(); !rows.all_local())
+    if (const auto& rows = store.storage(); !rows.has_all())
       most = std::max(most, memory_of(config.history) / (rows.row_bytes() + RowCache::kFoundBy));
   return most;
 }
@@ -47,7 +47,7 @@ void train_over(const Job& job, const Space& space, const GridOn<Space>& grid,
 #ifdef ESPALIER_WITH_CUDA
 /// The same on GPUs: matrix and features move to where kernels read them.
 template <class Index, class Train>
-void train_on_gpu(const Job& job, const DistCsr<Index>& a, std::vector<FeatureStore> host_features,
+void train_on_gpu(const Job& job, const DistCsr<Index>& a, std::vector<RowStore> host_features,
                   std::shared_ptr<const EdgeStore> host_edges, const Targets& targets, Train train) {
   const Cuda& gpu = *job.device.gpu;
   const DeviceGrid grid(gpu, *job.grid, Transport::kBest, exchange_order_of(job.config.run.exchange_rounds));
@@ -72,16 +72,18 @@ void read_and_train(Job& job, Check check, Train train) {
   const auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config.train.task);
   auto features = read_job_features(job);
   auto edges = read_job_edges(job);
-  if (const auto rows = most_cached_rows(job.config, features); rows > 0)
+  if (const auto rows = most_cached_rows(job.config, features.stores); rows > 0)
     job.by_degree = rows_by_degree(a, rows);
-  if (!features.empty()) job.standardization = features[0].standardization();
+  job.standardization = std::move(features.standard);
   check();
 
   // 2. Where the job computes.
 #ifdef ESPALIER_WITH_CUDA
-  if (job.device.gpu) return train_on_gpu(job, a, std::move(features), std::move(edges), *targets, train);
+  if (job.device.gpu)
+    return train_on_gpu(job, a, std::move(features.stores), std::move(edges), *targets, train);
 #endif
-  const InputStores input(std::move(features), make_embeddings(job, job.cpu, *job.grid), std::move(edges));
+  const InputStores input(std::move(features.stores), make_embeddings(job, job.cpu, *job.grid),
+                          std::move(edges));
   train_over(job, job.cpu, *job.grid, a, input, *targets, train);
 }
 

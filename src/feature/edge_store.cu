@@ -3,7 +3,7 @@
 #include "espalier/base/launch.hpp"
 #include "espalier/base/search.hpp"
 #include "espalier/feature/edge_store.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/row_store.hpp"
 
 namespace espalier {
 

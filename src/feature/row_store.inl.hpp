@@ -82,7 +82,9 @@ inline std::vector<std::int64_t> times(std::span<const std::int64_t> counts, std
 
 template <class Space>
 RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, StoredRows<Space> block)
-    : grid_(&grid), ownership_(std::move(ownership)), block_(std::move(block)), reach_(ownership_) {}
+    : grid_(&grid),
+      ownership_(std::move(ownership)),
+      storage_(ownership_, ownership_.parts() > 1 ? grid.row() : 0, std::move(block)) {}
 
 template <class Space>
 RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, EntryIndexOn<Space> entries,
@@ -93,7 +95,7 @@ RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, En
 
 template <class Space>
 Matrix<float, Space>& RowStoreOn<Space>::rows_to_change() {
-  auto* const block = std::get_if<Matrix<float, Space>>(&block_);
+  auto* const block = std::get_if<Matrix<float, Space>>(&storage_.in_memory());
   ESPALIER_CHECK(block != nullptr, "rows that change are kept as float32");
   return *block;
 }
@@ -107,22 +109,10 @@ void RowStoreOn<Space>::note_changes(const Space& space, const Array<Space, std:
   mark_changed(space, places, ++version_, changed_);
 }
 
-template <class Space>
-template <class Visit>
-void RowStoreOn<Space>::with_own_rows(Visit visit) const {
-  std::visit(
-      [&]<class T>(const Matrix<T, Space>& block) {
-        if (shared_ == nullptr) return visit(ConstMatrixView<T, Space>(block));
-        const auto* rows = reinterpret_cast<const T*>(shared_->data());
-        visit(ConstMatrixView<T, Space>(reach_.size(all_local() ? 0 : grid_->row()), block.columns, rows));
-      },
-      block_);
-}
-
 // What leaves read, brought to them once.
 template <class Space>
 const OwnersOn<Space>& RowStoreOn<Space>::owners(const Space& space) const {
-  if (!owners_) owners_.emplace(space, reach_, all_local() ? 0 : grid_->row());
+  if (!owners_) owners_.emplace(space, storage_.reach(), storage_.part());
   return *owners_;
 }
 
@@ -131,10 +121,10 @@ template <class Id>
 void RowStoreOn<Space>::group(const Space& space, const Array<Space, std::int64_t>& ids,
                               OwnerGroups<Id, Space>& groups) const {
   const auto count = std::ssize(ids);
-  if (!entries_) return group_by_owner(space, ids.data(), count, owners(space), groups, grid_->row());
+  if (!entries_) return group_by_owner(space, ids.data(), count, owners(space), groups, storage_.part());
   Array<Space, std::int64_t> rows(count);
   rows_of_entries(space, ids.data(), count, entries_->columns(), rows.data());
-  group_by_owner(space, rows.data(), count, owners(space), groups, grid_->row());
+  group_by_owner(space, rows.data(), count, owners(space), groups, storage_.part());
   put_entries(space, ids.data(), groups.order, groups.ids);
 }
 
@@ -142,20 +132,9 @@ template <class Space>
 template <class Id>
 std::int64_t RowStoreOn<Space>::to_rows(const Space& space, Id* ids, std::int64_t count) const {
   const auto& owned = owners(space);
-  if (!entries_) return to_places(space, owned, grid_->row(), ids, count);
+  if (!entries_) return to_places(space, owned, storage_.part(), ids, count);
   find_entries(space, *entries_, owned.my_places.leaf, ids, count);
   return 0;
-}
-
-template <class Space>
-std::int64_t RowStoreOn<Space>::width() const {
-  return std::visit([](const auto& own) { return own.columns; }, block_);
-}
-
-template <class Space>
-std::int64_t RowStoreOn<Space>::row_bytes() const {
-  return std::visit(
-      []<class T>(const Matrix<T, Space>& own) { return own.columns * std::int64_t{sizeof(T)}; }, block_);
 }
 
 template <class Space>
@@ -182,7 +161,7 @@ void RowStoreOn<Space>::begin_counts(const Space& space, IdLists lists, PendingF
   fetch.done_ = FetchMove::kCounts;
   const auto rows = std::ssize(fetch.source_);
   grid_->traffic().count(MemoryStep::kGroupFeatures, {.rows = rows, .bytes = index_bytes(ids()) * rows});
-  if (!all_local())
+  if (!storage_.has_all())
     return with_index_type(ids(), [&]<class Id>(Id) { send_counts<Id>(space, fetch, label); });
   // Where all rows are local, their ids are their sources.
   if (entries_) to_rows(space, fetch.source_.data(), rows);
@@ -200,7 +179,7 @@ void RowStoreOn<Space>::take_up(const Space& space, IdLists lists, PendingFetchO
 
 template <class Space>
 std::int64_t RowStoreOn<Space>::count_remote(const Space& space, IdLists lists) const {
-  if (all_local()) return 0;
+  if (storage_.has_all()) return 0;
   take_up(space, lists, fetch_);
   return with_index_type(ids(), [&]<class Id>(Id) {
     auto& wanted = fetch_.template question<Id>().wanted;
@@ -216,7 +195,7 @@ void RowStoreOn<Space>::read_own(const Space& space, IdLists lists,
   take_up(space, lists, fetch_);
   to_rows(space, fetch_.source_.data(), std::ssize(fetch_.source_));
   if (rows.size() < lists.size()) rows.resize(lists.size());
-  with_own_rows([&]<class T>(ConstMatrixView<T, Space> own) {
+  storage_.with_rows([&]<class T>(ConstMatrixView<T, Space> own) {
     const auto* source = fetch_.source_.data();
     for (std::size_t m = 0; m < lists.size(); ++m) {
       rows[m].resize(fetch_.sizes_[m], own.columns);
@@ -229,11 +208,11 @@ void RowStoreOn<Space>::read_own(const Space& space, IdLists lists,
 template <class Space>
 void RowStoreOn<Space>::advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
                                 std::string_view label) const {
-  if (all_local()) fetch.done_ = FetchMove::kRows;
+  if (storage_.has_all()) fetch.done_ = FetchMove::kRows;
   with_index_type(ids(), [&]<class Id>(Id) {
     if (fetch.done_ == FetchMove::kCounts && move != FetchMove::kCounts) send_ids<Id>(fetch, label);
     if (fetch.done_ == FetchMove::kIds && move == FetchMove::kRows)
-      with_own_rows(
+      storage_.with_rows(
           [&]<class T>(ConstMatrixView<T, Space> own) { send_rows<T, Id>(space, own, fetch, label); });
   });
 }
@@ -285,8 +264,8 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
   const auto& column = grid_->column_comm();
   fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(fetch.asked_counts_, row_bytes),
                                               fetch.arrived_.data(), times(wanted.counts, row_bytes), label);
-  predict_fetch(column.host(), label, ids(), wanted.size(), row_bytes, reached_parts_, fetch.remote_rows_,
-                fetch.cached_rows_);
+  predict_fetch(column.host(), label, ids(), wanted.size(), row_bytes, storage_.parts_here(),
+                fetch.remote_rows_, fetch.cached_rows_);
   fetch.version_ = version_;
   fetch.done_ = FetchMove::kRows;
 }
@@ -295,10 +274,11 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
 template <class Space>
 void RowStoreOn<Space>::correct(const Space& space, PendingFetchOn<Space>& fetch,
                                 std::string_view label) const {
-  if (all_local() || fetch.version_ == version_) return;
+  if (storage_.has_all() || fetch.version_ == version_) return;
   fetch.exchange_.finish();
-  with_index_type(ownership_.rows(),
-                  [&]<class Id>(Id) { send_changed<Id>(space, std::get<0>(block_), fetch, label); });
+  with_index_type(ownership_.rows(), [&]<class Id>(Id) {
+    send_changed<Id>(space, std::get<0>(storage_.in_memory()), fetch, label);
+  });
 }
 
 template <class Space>
@@ -352,13 +332,13 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
   fetch.exchange_.finish();
   if (fetch.cache_ != nullptr) fetch.cache_->end(space, fetch.missed_, fetch.arrived_);
   if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
-  with_own_rows([&]<class T>(ConstMatrixView<T, Space> own) {
+  storage_.with_rows([&]<class T>(ConstMatrixView<T, Space> own) {
     const ConstMatrixView<T, Space> arrived(std::ssize(fetch.source_), own.columns,
                                             reinterpret_cast<const T*>(fetch.arrived_.data()));
     const auto* source = fetch.source_.data();
     for (std::size_t m = 0; m < fetch.sizes_.size(); ++m) {
       rows[m].resize(fetch.sizes_[m], own.columns);
-      gather_rows<T>(space, all_local() ? own : arrived, own, source, rows[m]);
+      gather_rows<T>(space, storage_.has_all() ? own : arrived, own, source, rows[m]);
       source += rows[m].rows;
     }
     const auto placed = std::ssize(fetch.source_);

@@ -126,7 +126,7 @@ bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<fl
     if (!compute_layer(space, network, layer, layer == 1 ? input : *hidden, scratch, kept, goes_on))
       return false;
     auto block = gathered(kept.release());
-    hidden.emplace(FeatureStoreOn<Space>(collectives_, ownership_, std::move(block)));
+    hidden.emplace(RowStoreOn<Space>(collectives_, ownership_, std::move(block)));
     if (layer == 1) scratch.rows.resize(1);
   }
   if (!compute_layer(space, network, last, last == 1 ? input : *hidden, scratch, *sink_of(last), goes_on))

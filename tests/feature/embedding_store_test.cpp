@@ -23,7 +23,7 @@ void expect_updates(const Grid& grid, Owned owned, const EmbeddingOptions& optio
   constexpr std::int64_t kWidth = 7;
   LoopedEmbeddings expected(kWidth, options);
   TestedEmbeddings<Cpu> tested(Cpu{2}, grid, owned, kWidth, options);
-  const auto& block = std::get<Matrix<float>>(tested.store.rows().block());
+  const auto& block = std::get<Matrix<float>>(tested.store.rows().storage().in_memory());
   std::optional<std::uint64_t> digest;
   for (std::uint64_t round = 0; round < 5; ++round) {
     SCOPED_TRACE(fmt::format("{} seed {} round {}", options.optimizer, seed, round));

@@ -57,13 +57,13 @@ template <class Space>
 std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, const RowStoreOn<Space>& store,
                               RowRule rule, std::int64_t bytes, std::size_t under_way, bool changes) {
   constexpr std::uint64_t kSteps = 12, kWindow = 4;
-  RowCacheOn<Space> cache(rule, store.row_bytes(), kCachedPiece);
+  RowCacheOn<Space> cache(rule, store.storage().row_bytes(), kCachedPiece);
   auto& policy = cache.policy();
   cache.set_memory(space, bytes);
   std::vector<std::int64_t> first;
   for (std::int64_t v = 0; v < kCachedVertices; ++v)
-    if (store.is_remote(v)) first.push_back(v);
-  EXPECT_EQ(std::ssize(first), store.remote_rows());
+    if (!store.storage().has(v)) first.push_back(v);
+  EXPECT_EQ(std::ssize(first), store.storage().rows_elsewhere());
   policy.set_list(first);
   const int rank = grid.host().world().rank();
   std::deque<PendingFetchOn<Space>> fetches;
@@ -92,14 +92,14 @@ std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, con
     if (step % kWindow == 0 && policy.foresees()) {
       for (auto ahead = step; ahead < step + kWindow; ++ahead)
         for (auto list : cached_lists(rank, ahead)) {
-          std::erase_if(list, [&](auto v) { return !store.is_remote(v); });
+          std::erase_if(list, [&](auto v) { return store.storage().has(v); });
           policy.foresee(static_cast<std::int64_t>(ahead - step), list);
         }
       policy.settle();
     }
     const auto lists = cached_lists(rank, step);
     for (const auto& list : lists)
-      for (const auto v : list) remote += store.is_remote(v);
+      for (const auto v : list) remote += !store.storage().has(v);
     const ListsOnSpace<Space> on_space(space, lists);
     fetches.emplace_back();
     steps.push_back(step);
@@ -116,7 +116,8 @@ std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, con
       grid.host().world().all_reduce(traffic.of("cached").bytes_received, Reduction::kSum, "test");
   const auto wanted = grid.host().world().all_reduce(asked, Reduction::kSum, "test");
   const std::int64_t pairs = grid.host().ranks() * (grid.host().rows() - 1);
-  EXPECT_EQ(received, wanted * (4 + store.row_bytes()) + 8 * pairs * static_cast<std::int64_t>(kSteps));
+  EXPECT_EQ(received,
+            wanted * (4 + store.storage().row_bytes()) + 8 * pairs * static_cast<std::int64_t>(kSteps));
   traffic.clear();
   return had;
 }
@@ -133,7 +134,7 @@ void expect_cached_fetches(const Space& space, const GridOn<Space>& grid, const 
         for (const auto share : {0, 9, 1}) {
           SCOPED_TRACE(
               fmt::format("rule {} under way {} share {}", static_cast<int>(rule), under_way, share));
-          const auto bytes = share == 0 ? 0 : bytes_of_all(store.row_bytes()) / share;
+          const auto bytes = share == 0 ? 0 : bytes_of_all(store.storage().row_bytes()) / share;
           const auto had = expect_same_rows(space, grid, store, rule, bytes, under_way, changes);
           if (share == 0) {
             EXPECT_EQ(had, 0);

@@ -29,7 +29,7 @@ TEST(RowStore, CountsWhatAFetchAsksOfOthers) {
       const std::vector<std::span<const std::int64_t>> lists = {even, few};
       std::int64_t others = 0;
       for (const auto& list : lists)
-        for (const auto id : list) others += store.is_remote(id);
+        for (const auto id : list) others += !store.storage().has(id);
       EXPECT_EQ(store.count_remote(Cpu{2}, lists), others);
       const auto before = grid.traffic().of("fetch").bytes_received;
       PendingFetch fetch;

@@ -10,7 +10,7 @@
 
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/spmm.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/row_store.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
@@ -31,11 +31,11 @@ T as(float value) {
 }
 
 template <class T>
-FeatureStore store_on(const Grid& grid, const Ownership& ownership) {
+RowStore store_on(const Grid& grid, const Ownership& ownership) {
   Matrix<T> rows(ownership.size(grid.row()), kWidth);
   for (std::int64_t k = 0; k < rows.rows; ++k)
     for (std::int64_t j = 0; j < kWidth; ++j) rows(k, j) = as<T>(entry(ownership.vertex(grid.row(), k), j));
-  return FeatureStore(grid, ownership, std::move(rows));
+  return RowStore(grid, ownership, std::move(rows));
 }
 
 // Which node a rank is on: all on one, neighbours in pairs, dealt round two, everyone alone, and
@@ -96,10 +96,10 @@ void expect_fetch(const Grid& grid, const Ownership& ownership, const std::funct
   // Over all ranks: each remote row as an id and as values, and a count per pair of a column.
   const auto volume = grid.traffic().of("fetch");
   const auto moved = world.all_reduce(remote, Reduction::kSum, "x");
-  const std::int64_t pairs = store.all_local() ? 0 : grid.ranks() * (grid.rows() - 1);
+  const std::int64_t pairs = store.storage().has_all() ? 0 : grid.ranks() * (grid.rows() - 1);
   EXPECT_EQ(world.all_reduce(volume.bytes_received, Reduction::kSum, "x"),
             moved * (4 + kWidth * static_cast<std::int64_t>(sizeof(T))) + 8 * pairs);
-  EXPECT_EQ(volume.rounds, store.all_local() || grid.rows() == 1 ? 0 : 3);
+  EXPECT_EQ(volume.rounds, store.storage().has_all() || grid.rows() == 1 ? 0 : 3);
 }
 
 TEST(SharedRows, AreThoseOfTheMatrixWhateverIsANode) {
@@ -144,7 +144,7 @@ TEST(SharedRows, AreAllLocalWhereEveryRankReachesAll) {
     const auto all_local = [&](const std::function<int(int)>& node) {
       auto store = store_on<float>(grid, ownership);
       EXPECT_TRUE(store.share(test_world().split(node(test_world().rank()), test_world().rank())));
-      return store.all_local();
+      return store.storage().has_all();
     };
     EXPECT_TRUE(all_local([](int) { return 0; }));
     EXPECT_TRUE(all_local([&](int rank) { return rank % c; })) << "cyclic";

@@ -29,7 +29,7 @@ float entry(std::int64_t i, std::int64_t j) {
 }
 
 template <class T>
-FeatureStore store_on(const Grid& grid, std::int64_t n) {
+StoredRows<Cpu> rows_on(const Grid& grid, std::int64_t n) {
   const auto partition = block_partition(n, grid.rows());
   Matrix<T> local(partition.size(grid.row()), kWidth);
   for (std::int64_t i = 0; i < local.rows; ++i)
@@ -39,7 +39,12 @@ FeatureStore store_on(const Grid& grid, std::int64_t n) {
       else
         local(i, j) = entry(partition.begin(grid.row()) + i, j);
     }
-  return FeatureStore(grid, partition, std::move(local));
+  return local;
+}
+
+template <class T>
+RowStore store_on(const Grid& grid, std::int64_t n) {
+  return RowStore(grid, block_partition(n, grid.rows()), rows_on<T>(grid, n));
 }
 
 constexpr std::int64_t kEnd = 4;  // rows
@@ -62,12 +67,12 @@ std::vector<std::int64_t> ends_of_blocks(std::int64_t n, int parts) {
 }
 
 // A store that holds those rows alone.
-FeatureStore store_of_ends(const Grid& grid, std::int64_t n) {
+RowStore store_of_ends(const Grid& grid, std::int64_t n) {
   const auto partition = long_partition(n, grid.rows());
   Matrix<float> local(kEnd, kWidth);
   for (std::int64_t i = 0; i < kEnd; ++i)
     for (std::int64_t j = 0; j < kWidth; ++j) local(i, j) = entry(partition.begin(grid.row()) + i, j);
-  return FeatureStore(grid, partition, std::move(local));
+  return RowStore(grid, partition, std::move(local));
 }
 
 // Two lists per rank of different lengths, in no order; odd ranks have none.
@@ -106,7 +111,7 @@ void expect_fetch(const Grid& grid, std::int64_t n) {
   EXPECT_EQ(received, rows_moved * (4 + kWidth * static_cast<std::int64_t>(sizeof(T))) + 8 * pairs);
 }
 
-TEST(FeatureStore, FetchedRowsEqualTheMatrix) {
+TEST(RowStore, FetchedRowsEqualTheMatrix) {
   for (const std::int64_t n : {2, 7, 50})
     for (const int c : divisors(test_world().size())) {
       const Grid grid(test_world(), c);
@@ -116,7 +121,7 @@ TEST(FeatureStore, FetchedRowsEqualTheMatrix) {
 }
 
 // Where ids are spread evenly over the block rows, what the model expects is what is counted.
-TEST(FeatureStore, PredictsWhatEvenlySpreadIdsMove) {
+TEST(RowStore, PredictsWhatEvenlySpreadIdsMove) {
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
     std::vector<std::int64_t> ids(48);  // as many in each block row at p / c = 1, 2, 3, 4, 6, 8
@@ -134,7 +139,7 @@ TEST(FeatureStore, PredictsWhatEvenlySpreadIdsMove) {
 
 // The largest graph whose ids take 4 bytes, the smallest whose ids take 8, and ids that need them.
 // Of each block row the store has the first rows only; the last block row is no longer than those.
-TEST(FeatureStore, IdsTravelAtTheirOwnWidth) {
+TEST(RowStore, IdsTravelAtTheirOwnWidth) {
   constexpr std::int64_t kWide = std::int64_t{1} << 31;
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
@@ -197,7 +202,7 @@ void expect_fetches_under_way(const Grid& grid, std::int64_t n) {
   expect_rows<T>(lists[0], rows);
 }
 
-TEST(FeatureStore, FetchesUnderWayKeepTheirRows) {
+TEST(RowStore, FetchesUnderWayKeepTheirRows) {
   for (const std::int64_t n : {2, 50})
     for (const int c : divisors(test_world().size())) {
       const Grid grid(test_world(), c);
@@ -206,7 +211,7 @@ TEST(FeatureStore, FetchesUnderWayKeepTheirRows) {
     }
 }
 
-TEST(FeatureStore, AFetchAfterALargerOneAllocatesNothing) {
+TEST(RowStore, AFetchAfterALargerOneAllocatesNothing) {
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
     const auto store = store_on<float>(grid, 50);
@@ -228,22 +233,33 @@ TEST(FeatureStore, AFetchAfterALargerOneAllocatesNothing) {
   }
 }
 
-Matrix<float> fetch_all(const Grid& grid, const FeatureStore& store) {
-  std::vector<std::int64_t> ids;
-  for (std::int64_t v = 0; v < store.ownership().rows(); ++v) ids.push_back(v);
+Matrix<float> fetch_all(const RowStore& store) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(store.ownership().rows()));
+  std::iota(ids.begin(), ids.end(), std::int64_t{0});
   const std::span<const std::int64_t> list(ids);
-  std::vector<Matrix<float>> rows;
-  store.fetch({1}, {&list, 1}, rows, "x");
-  (void)grid;
-  return std::move(rows[0]);
+  std::vector<Matrix<float>> fetched;
+  store.fetch({1}, {&list, 1}, fetched, "x");
+  return std::move(fetched[0]);
 }
 
-TEST(FeatureStore, StandardisingGivesMeanZeroAndTheSameBitsOnEveryGrid) {
+Matrix<float> fetch_all(const Grid& grid, std::int64_t n, StoredRows<Cpu> rows) {
+  return fetch_all(RowStore(grid, block_partition(n, grid.rows()), std::move(rows)));
+}
+
+// By its own columns.
+Standardization standardize_all(const Grid& grid, std::int64_t n, StoredRows<Cpu>& rows) {
+  const auto by = measure_columns(rows, grid.column_comm(), n);
+  standardize(rows, by);
+  return by;
+}
+
+TEST(NormalizedRows, StandardisingGivesMeanZeroAndTheSameBitsOnEveryGrid) {
   constexpr std::int64_t n = 97;
   const Grid single(test_world(), test_world().size());  // one block row: no sum crosses ranks
-  auto reference = store_on<float>(single, n);
-  reference.standardize();
-  const auto expected = fetch_all(single, reference);
+  auto reference = rows_on<float>(single, n);
+  const auto by = standardize_all(single, n, reference);
+  const auto& [means, deviations] = by;
+  const auto expected = fetch_all(single, n, reference);
   for (std::int64_t j = 0; j < kWidth; ++j) {
     double mean = 0, square = 0, raw_mean = 0, raw_square = 0;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -256,7 +272,6 @@ TEST(FeatureStore, StandardisingGivesMeanZeroAndTheSameBitsOnEveryGrid) {
     EXPECT_NEAR(mean, 0, 1e-6);
     EXPECT_NEAR(square, j == 3 ? 0 : 1, 1e-6) << "a constant column becomes zero";
     if (j != 3) EXPECT_NEAR(expected(5, j), (entry(5, j) - raw_mean) / std::sqrt(raw_square), 1e-5);
-    const auto& [means, deviations] = reference.standardization();
     const auto k = static_cast<std::size_t>(j);
     EXPECT_NEAR(means[k], raw_mean, 1e-9);
     EXPECT_NEAR(deviations[k], j == 3 ? 1 : std::sqrt(raw_square), 1e-9);
@@ -264,10 +279,9 @@ TEST(FeatureStore, StandardisingGivesMeanZeroAndTheSameBitsOnEveryGrid) {
   }
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
-    auto store = store_on<float>(grid, n);
-    store.standardize();
-    EXPECT_EQ(fetch_all(grid, store).data, expected.data) << "c " << c;
-    EXPECT_EQ(store.standardization(), reference.standardization()) << "c " << c;
+    auto rows = rows_on<float>(grid, n);
+    EXPECT_EQ(standardize_all(grid, n, rows), by) << "c " << c;
+    EXPECT_EQ(fetch_all(grid, n, rows).data, expected.data) << "c " << c;
   }
 }
 
@@ -280,15 +294,15 @@ double stored(std::int64_t i, std::int64_t j) {
     return entry(i, j);
 }
 
-TEST(FeatureStore, NormalisingHalvesStoresTheRoundedValues) {
+TEST(NormalizedRows, NormalisingHalvesStoresTheRoundedValues) {
   constexpr std::int64_t n = 31;
   const auto rounded = [](double x) { return to_float(to_half(static_cast<float>(x))); };
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
-    auto by_row = store_on<Half>(grid, n), standard = store_on<Half>(grid, n);
-    by_row.normalize_rows();
-    standard.standardize();
-    const auto row_rows = fetch_all(grid, by_row), standard_rows = fetch_all(grid, standard);
+    auto by_row = rows_on<Half>(grid, n), standard = rows_on<Half>(grid, n);
+    normalize_rows(by_row);
+    standardize_all(grid, n, standard);
+    const auto row_rows = fetch_all(grid, n, by_row), standard_rows = fetch_all(grid, n, standard);
     for (std::int64_t j = 0; j < kWidth; ++j) {
       double mean = 0, square = 0;
       for (std::int64_t i = 0; i < n; ++i) mean += stored<Half>(i, j) / n;
@@ -307,7 +321,7 @@ TEST(FeatureStore, NormalisingHalvesStoresTheRoundedValues) {
 
 // Each block row's values have another magnitude, the first the smallest or the last: the scale of
 // a column's sum must be that of its largest value anywhere.
-TEST(FeatureStore, StandardisingColumnsOfManyMagnitudes) {
+TEST(NormalizedRows, StandardisingColumnsOfManyMagnitudes) {
   constexpr std::int64_t n = 97;
   const auto value = [](std::int64_t i, std::int64_t j) {
     return std::ldexp(entry(i, j), static_cast<int>(j % 2 == 0 ? i / 2 : (n - i) / 2));
@@ -318,9 +332,9 @@ TEST(FeatureStore, StandardisingColumnsOfManyMagnitudes) {
     Matrix<float> local(partition.size(grid.row()), kWidth);
     for (std::int64_t i = 0; i < local.rows; ++i)
       for (std::int64_t j = 0; j < kWidth; ++j) local(i, j) = value(partition.begin(grid.row()) + i, j);
-    FeatureStore store(grid, partition, std::move(local));
-    store.standardize();
-    const auto rows = fetch_all(grid, store);
+    StoredRows<Cpu> stored = std::move(local);
+    standardize_all(grid, n, stored);
+    const auto rows = fetch_all(grid, n, stored);
     for (std::int64_t j = 0; j < kWidth; ++j) {
       double mean = 0, square = 0;
       for (std::int64_t i = 0; i < n; ++i) mean += static_cast<double>(value(i, j)) / n;
@@ -332,11 +346,11 @@ TEST(FeatureStore, StandardisingColumnsOfManyMagnitudes) {
   }
 }
 
-TEST(FeatureStore, RowNormalisationMakesAbsoluteSumsOne) {
+TEST(NormalizedRows, RowNormalisationMakesAbsoluteSumsOne) {
   const Grid grid(test_world(), 1);
-  auto store = store_on<float>(grid, 31);
-  store.normalize_rows();
-  const auto rows = fetch_all(grid, store);
+  auto stored = rows_on<float>(grid, 31);
+  normalize_rows(stored);
+  const auto rows = fetch_all(grid, 31, stored);
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     double sum = 0;
     for (std::int64_t j = 0; j < kWidth; ++j) sum += std::abs(static_cast<double>(rows(i, j)));
@@ -372,16 +386,16 @@ void expect_fetch_from_file(const std::string& path, std::int64_t n) {
   const GraphFile file(world, path);
   for (const int c : divisors(world.size())) {
     const Grid grid(world, c);
-    const auto rows =
-        fetch_all(grid, read_features(grid, file, block_partition(file.info().nodes, grid.rows()),
-                                      input_tables(file.info(), 0), "none")[0]);
+    const auto features = read_features(grid, file, block_partition(file.info().nodes, grid.rows()),
+                                        input_tables(file.info(), 0), "none");
+    const auto rows = fetch_all(features.stores[0]);
     for (std::int64_t i = 0; i < n; ++i)
       for (std::int64_t j = 0; j < kWidth; ++j)
         EXPECT_EQ(rows(i, j), (std::is_same_v<T, Half> ? to_float(to_half(entry(i, j))) : entry(i, j)));
   }
 }
 
-TEST(FeatureStore, FetchedRowsEqualTheFile) {
+TEST(RowStore, FetchedRowsEqualTheFile) {
   const auto folder = test_folder("feature-store");
   for (const std::int64_t n : {3, 41}) {
     expect_fetch_from_file<float>(folder + "/float.h5", n);

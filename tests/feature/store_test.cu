@@ -3,7 +3,7 @@
 // Laws of the feature store on GPUs: it fetches what the host's store fetches, bit for bit, moves
 // the same bytes under the same label, from device memory and from pinned memory, by both
 // transports; fetches under way keep their rows.
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/row_store.hpp"
 
 #include "comm/device_transports.hpp"
 #include "dense/device_matrices.hpp"
@@ -28,7 +28,7 @@ T entry(std::int64_t i, std::int64_t j) {
 }
 
 template <class T>
-FeatureStore host_store(const Grid& grid, std::int64_t n, std::int64_t width, bool narrow = false) {
+RowStore host_store(const Grid& grid, std::int64_t n, std::int64_t width, bool narrow = false) {
   const auto partition = block_partition(n, grid.rows());
   Matrix<T> local(partition.size(grid.row()), width);
   for (std::int64_t i = 0; i < local.rows; ++i)
@@ -37,7 +37,7 @@ FeatureStore host_store(const Grid& grid, std::int64_t n, std::int64_t width, bo
       if constexpr (std::is_same_v<T, float>)
         if (narrow) local(i, j) = to_float(to_bfloat16(local(i, j)));
     }
-  return FeatureStore(grid, partition, std::move(local));
+  return RowStore(grid, partition, std::move(local));
 }
 
 // Lists of different lengths, in no order; some ranks have none, some an empty one.
@@ -63,7 +63,7 @@ struct DeviceLists {
   }
 };
 
-std::vector<Matrix<float>> fetched_by_host(const FeatureStore& store, const Lists& lists) {
+std::vector<Matrix<float>> fetched_by_host(const RowStore& store, const Lists& lists) {
   std::vector<Matrix<float>> rows;
   store.fetch({1}, std::vector<std::span<const std::int64_t>>(lists.begin(), lists.end()), rows, "host");
   return rows;
@@ -123,7 +123,7 @@ void expect_fetch(const Grid& grid, const DeviceGrid& device_grid, const Case& o
   const auto halves = host_store<Half>(grid, of.n, of.width);
   const auto store = to_device(gpu, device_grid, host, of.placement, narrow);
   EXPECT_EQ(store.width(), of.width);
-  EXPECT_EQ(store.rows().row_bytes(), (narrow ? halves : host).rows().row_bytes());
+  EXPECT_EQ(store.storage().row_bytes(), (narrow ? halves : host).storage().row_bytes());
   auto& traffic = grid.traffic();
   std::vector<Matrix<float, Cuda>> rows;
   for (int round = 0; round < 2; ++round) {
@@ -168,7 +168,7 @@ TEST_F(FeatureStoreOnGpu, IdsTravelAtTheirOwnWidth) {
       for (std::int64_t i = 0; i < kRows; ++i)
         for (std::int64_t j = 0; j < kColumns; ++j)
           local(i, j) = entry<float>(partition.begin(grid.row()) + i, j);
-      const FeatureStore host(grid, partition, std::move(local));
+      const RowStore host(grid, partition, std::move(local));
       const auto store = to_device(own_gpu(), device, host, Placement::kDevice);
       Lists lists(1);
       for (int part = grid.rows() - 1; part >= 0; --part)
@@ -227,10 +227,10 @@ TEST_F(FeatureStoreOnGpu, TakesRowsThatLieOnTheDevice) {
   const Grid grid(test_world(), 1);
   const DeviceGrid device(gpu, grid);
   const auto host = host_store<float>(grid, 41, 4);
-  const auto& local = std::get<Matrix<float>>(host.block());
+  const auto& local = std::get<Matrix<float>>(host.storage().in_memory());
   Matrix<float, Cuda> on_device(local.rows, local.columns);
   on_device.data = upload(gpu, local.data);
-  const FeatureStoreOn<Cuda> store(device, host.ownership(), std::move(on_device));
+  const RowStoreOn<Cuda> store(device, host.ownership(), std::move(on_device));
   const auto lists = lists_of(41, grid.world().rank());
   std::vector<Matrix<float, Cuda>> rows;
   store.fetch(gpu, DeviceLists(gpu, lists).spans, rows, "x");

@@ -17,7 +17,7 @@ class LayerwisePassOnGpu : public CudaTest {};
 // My share of every layer.
 template <class Space>
 std::vector<Matrix<float>> share_of_layers(const Space& space, const GridOn<Space>& grid,
-                                           SamplerOn<Space>& whole_rows, FeatureStoreOn<Space> features,
+                                           SamplerOn<Space>& whole_rows, RowStoreOn<Space> features,
                                            const Network<float, Space>& network, std::int64_t edges,
                                            std::int64_t chunk_bytes) {
   const LayerwisePassOn<Space> pass(grid, whole_rows, features.ownership(), edges, chunk_bytes);

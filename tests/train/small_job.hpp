@@ -59,9 +59,9 @@ inline DistCsr<std::int32_t> small_matrix(const Grid& grid, const SmallProblem& 
   return kind == "gcn" ? normalize_with_self_loops(a) : a;
 }
 
-inline FeatureStore small_features(const Grid& grid, const SmallProblem& problem) {
+inline RowStore small_features(const Grid& grid, const SmallProblem& problem) {
   const auto ownership = problem.ownership(grid.rows());
-  return FeatureStore(grid, ownership, rows_of_part(problem.features, ownership, grid.row()));
+  return RowStore(grid, ownership, rows_of_part(problem.features, ownership, grid.row()));
 }
 
 inline void set_splits(const Grid& grid, const SmallProblem& problem, Targets& targets) {

@@ -128,7 +128,7 @@ class EmbeddingStoreOn : private RowStoreOn<Space> {
   };
 
   Matrix<float, Space>& block();
-  const Matrix<float, Space>& block() const { return std::get<0>(Rows::block()); }
+  const Matrix<float, Space>& block() const { return std::get<0>(Rows::storage().in_memory()); }
   MatrixView<float, Space> my_shard();
   template <class Id>
   const PushedRows<Id, Space>& send_to_shards(const Space& space, IdLists lists,
@@ -146,7 +146,6 @@ class EmbeddingStoreOn : private RowStoreOn<Space> {
   void read_rows(RowRange places, const Find& find, const std::string& prefix, const std::string& suffix,
                  std::int64_t columns, const Write& write) const;
 
-  using Rows::block_;
   using Rows::grid_;
   using Rows::ownership_;
 

@@ -25,12 +25,12 @@ class InputCachesOn {
     for (std::size_t k = 0; k < input.features().size(); ++k) {
       const auto& table = input.table(k);
       of_tables_.push_back(nullptr);
-      if (table.remote_rows() == 0) continue;
+      if (table.storage().rows_elsewhere() == 0) continue;
       of_tables_.back() =
-          caches_.emplace_back(std::make_unique<RowCacheOn<Space>>(rule, table.row_bytes())).get();
+          caches_.emplace_back(std::make_unique<RowCacheOn<Space>>(rule, table.storage().row_bytes())).get();
       std::vector<std::int64_t> list;
       for (const auto vertex : by_degree)
-        if (table.held().holds(vertex) && table.is_remote(table.held().number(vertex)))
+        if (table.held().holds(vertex) && !table.storage().has(table.held().number(vertex)))
           list.push_back(table.held().number(vertex));
       of_tables_.back()->policy().set_list(std::move(list));
     }
@@ -66,7 +66,7 @@ class InputCachesOn {
         for (const auto& list : lists) {
           ids.resize(list.size());
           copy_from(space, list.data(), std::ssize(list), ids.data());
-          std::erase_if(ids, [&](std::int64_t id) { return !table.is_remote(id); });
+          std::erase_if(ids, [&](std::int64_t id) { return table.storage().has(id); });
           of_tables_[k]->policy().foresee(ahead, ids);
         }
       });
@@ -81,8 +81,8 @@ class InputCachesOn {
   double most(std::size_t k) const {
     if (of_tables_[k] == nullptr) return 0;
     const auto& table = input_->table(k);
-    return static_cast<double>(table.remote_rows()) *
-           static_cast<double>(table.row_bytes() + RowCacheOn<Space>::kFoundBy);
+    return static_cast<double>(table.storage().rows_elsewhere()) *
+           static_cast<double>(table.storage().row_bytes() + RowCacheOn<Space>::kFoundBy);
   }
 
   const InputStoresOn<Space>* input_ = nullptr;

@@ -12,7 +12,8 @@
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/embedding_store.hpp"
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/normalize_rows.hpp"
+#include "espalier/feature/row_store.hpp"
 #include "espalier/sample/minibatch.hpp"
 
 namespace espalier {
@@ -50,14 +51,14 @@ using InputMatrices = std::vector<std::vector<Matrix<float, Space>>>;
 template <class Space>
 class InputStoresOn {
  public:
-  explicit InputStoresOn(FeatureStoreOn<Space> only) { features_.push_back(std::move(only)); }
-  explicit InputStoresOn(std::vector<FeatureStoreOn<Space>> features,
+  explicit InputStoresOn(RowStoreOn<Space> only) { features_.push_back(std::move(only)); }
+  explicit InputStoresOn(std::vector<RowStoreOn<Space>> features,
                          std::unique_ptr<EmbeddingStoreOn<Space>> embeddings = nullptr,
                          std::shared_ptr<const EdgeStoreOn<Space>> edges = nullptr)
       : features_(std::move(features)), embeddings_(std::move(embeddings)), edges_(std::move(edges)) {}
 
-  const std::vector<FeatureStoreOn<Space>>& features() const { return features_; }
-  std::vector<FeatureStoreOn<Space>>& features() { return features_; }
+  const std::vector<RowStoreOn<Space>>& features() const { return features_; }
+  std::vector<RowStoreOn<Space>>& features() { return features_; }
   /// Null where none are learnt.
   EmbeddingStoreOn<Space>* embeddings() const { return embeddings_.get(); }
   /// Features of edges, or null.
@@ -65,7 +66,7 @@ class InputStoresOn {
 
   std::size_t tables() const { return features_.size() + (embeddings_ != nullptr); }
   const RowStoreOn<Space>& table(std::size_t k) const {
-    return k < features_.size() ? features_[k].rows() : embeddings_->rows();
+    return k < features_.size() ? features_[k] : embeddings_->rows();
   }
   /// Of the widest rows.
   std::int64_t width() const;
@@ -105,18 +106,24 @@ class InputStoresOn {
   void with_lists(const Space& space, std::size_t k, std::span<const MinibatchOn<Space>> minibatches,
                   std::vector<Array<Space, std::int64_t>>& numbers, const Use& use) const;
 
-  std::vector<FeatureStoreOn<Space>> features_;
+  std::vector<RowStoreOn<Space>> features_;
   std::unique_ptr<EmbeddingStoreOn<Space>> embeddings_;
   std::shared_ptr<const EdgeStoreOn<Space>> edges_;
 };
 using InputStores = InputStoresOn<Cpu>;
 
+/// A store for each table of features, and what they were standardised by.
+struct InputFeatures {
+  std::vector<RowStore> stores;
+  Standardization standard;
+};
+
 /// Collective over the grid. Reads the features that part grid.row() owns, in their stored types,
 /// and applies `feature_norm` ("none" | "row" | "standard"; `standard`: the mean and deviation that
-/// the last goes by, where they are not those of this graph).
-std::vector<FeatureStore> read_features(const Grid& grid, const GraphFile& file, const Ownership& ownership,
-                                        std::span<const InputTable> tables, const std::string& feature_norm,
-                                        const Standardization& standard = {});
+/// the last goes by, where they are not those of this graph; of one table alone).
+InputFeatures read_features(const Grid& grid, const GraphFile& file, const Ownership& ownership,
+                            std::span<const InputTable> tables, const std::string& feature_norm,
+                            const Standardization& standard = {});
 
 // ---- definitions ----
 

@@ -1,11 +1,10 @@
-// Rows of a tall matrix spread over the grid by block rows: the fetch of those that minibatches
-// need. Features are only read (feature/store.hpp), and then ranks of a node may read each other's
-// where they lie; embeddings are trained (feature/embedding_store.hpp).
+// Rows of a tall matrix spread over the grid by block rows: the exchange by which minibatches get
+// those that they need. Where a rank's rows lie is their storage's to say (row_storage.hpp).
+// Features are only read, embeddings are trained (feature/embedding_store.hpp).
 //
 // P(i,j) holds the rows of H that part i owns (partition/ownership.hpp), as they are stored: as
-// float or as Half (2 bytes in memory and on the wire), on a GPU also as BFloat16, in its memory or
-// in pinned memory of the host (graph.features_on), which the gather reads over the bus. What a
-// fetch gives is float32.
+// float or as Half (2 bytes in memory and on the wire), on a GPU also as BFloat16. What a fetch
+// gives is float32.
 // It stays inside the process column: each rank asks each owner for the distinct rows it needs in
 // one all-to-all-v of ids, 4 or 8 bytes each (base/index_type.hpp), and receives
 // (distinct rows)(1 - c/p) f values. The rows may travel while the caller does something else:
@@ -24,22 +23,15 @@
 #include <variant>
 #include <vector>
 
-#include "espalier/base/half.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/comm/device_communicator.hpp"
-#include "espalier/comm/node_memory.hpp"
-#include "espalier/dense/matrix.hpp"
 #include "espalier/feature/entry_index.hpp"
+#include "espalier/feature/row_storage.hpp"
 #include "espalier/partition/group_by_owner.hpp"
 #include "espalier/partition/held_types.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
-
-/// Rows of H in one of the types that a space stores.
-template <class Space>
-using StoredRows = ForSpace<Space, std::variant<Matrix<float>, Matrix<Half>>,
-                            std::variant<Matrix<float, Cuda>, Matrix<Half, Cuda>, Matrix<BFloat16, Cuda>>>;
 
 /// One list of ids for each minibatch, memory of the space.
 using IdLists = std::span<const std::span<const std::int64_t>>;
@@ -113,24 +105,21 @@ class RowStoreOn {
   RowStoreOn(const GridOn<Space>& grid, Ownership ownership, EntryIndexOn<Space> entries,
              StoredRows<Space> block);
 
-  std::int64_t width() const;
+  std::int64_t width() const { return storage_.width(); }
   const Ownership& ownership() const { return ownership_; }
   /// Of a store of entries which there are; else null.
   const EntryIndexOn<Space>* entries() const { return entries_.get(); }
   /// The vertices that have rows here; what the store is asked for are their numbers.
   const HeldTypes& held() const { return held_; }
   void hold(HeldTypes held) { held_ = std::move(held); }
-  /// My rows of H.
-  const StoredRows<Space>& block() const { return block_; }
-  /// Of a row, as it is stored.
-  std::int64_t row_bytes() const;
-  /// Must a fetch ask another rank for this row? How many there are of those. Not of entries.
-  bool is_remote(std::int64_t id) const { return !all_local() && reach_.owner(id) != grid_->row(); }
-  std::int64_t remote_rows() const { return all_local() ? 0 : reach_.rows() - reach_.size(grid_->row()); }
-  /// Does every rank of the grid read all rows of H where they lie?
-  bool all_local() const { return reach_.parts() == 1; }
+  const RowStorageOn<Space>& storage() const { return storage_; }
+  /// RowStorageOn::share, over the grid. The last thing done to a store.
+  bool share(const Communicator& node) requires std::is_same_v<Space, Cpu> {
+    owners_.reset();
+    return storage_.share(node, grid_->world());
+  }
   /// What crosses for a row of another rank: its number, asked for, and the row.
-  std::int64_t fetched_bytes() const { return index_bytes(ids()) + row_bytes(); }
+  std::int64_t fetched_bytes() const { return index_bytes(ids()) + storage_.row_bytes(); }
   /// How many rows of `lists` a fetch would have to ask other ranks for, or to find in a cache. Not
   /// collective. On a GPU the host waits once.
   std::int64_t count_remote(const Space& space, IdLists lists) const;
@@ -176,15 +165,9 @@ class RowStoreOn {
 
   const GridOn<Space>* grid_;
   Ownership ownership_;
-  StoredRows<Space> block_;  ///< my rows of H; when they are shared, none
+  RowStorageOn<Space> storage_;
   HeldTypes held_;
-  /// Of whom a rank asks which row: `ownership_`, but those that it reads where they lie are its
-  /// own.
-  Ownership reach_;
-  int reached_parts_ = 1;
-  std::shared_ptr<const NodeMemory> shared_;       ///< then the rows of reach_ that are my own, in
-                                                   ///< the type of block_
-  mutable std::optional<OwnersOn<Space>> owners_;  ///< of reach_, when they were asked for
+  mutable std::optional<OwnersOn<Space>> owners_;  ///< as the storage sees them, once asked for
 
  private:
   /// What the store is asked for lies in [0, ids()).
@@ -196,9 +179,6 @@ class RowStoreOn {
   template <class Id>
   std::int64_t to_rows(const Space& space, Id* ids, std::int64_t count) const;
   void take_up(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch) const;
-  /// visit(rows): those that I read where they lie.
-  template <class Visit>
-  void with_own_rows(Visit visit) const;
   template <class Id>
   void send_counts(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
   template <class Id>
@@ -217,5 +197,10 @@ class RowStoreOn {
                                         ///< empty while none has changed
 };
 using RowStore = RowStoreOn<Cpu>;
+
+/// A copy of `host` for the GPU; the host's may go afterwards. `narrow`: float32 rows are kept as
+/// bfloat16. Local.
+RowStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const RowStore& host,
+                           Placement placement, bool narrow = false);
 
 }  // namespace espalier

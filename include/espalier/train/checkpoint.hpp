@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/normalize_rows.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/train/report.hpp"
 #include "espalier/train/training_state.hpp"

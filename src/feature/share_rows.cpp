@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "espalier/base/error.hpp"
-#include "espalier/feature/store.hpp"
+#include "espalier/feature/row_storage.hpp"
 
 namespace espalier {
 
@@ -45,40 +45,40 @@ void move_rows(const Ownership& from, int part, Matrix<T>& rows, const Ownership
 }  // namespace
 
 template <class Space>
-bool FeatureStoreOn<Space>::share(const Communicator& node) requires std::is_same_v<Space, Cpu> {
+bool RowStorageOn<Space>::share(const Communicator& node,
+                                const Communicator& world) requires std::is_same_v<Space, Cpu> {
   ESPALIER_CHECK(shared_ == nullptr, "rows that are shared already{}", "");
-  const auto parts = node.all_gather(ownership_.parts() > 1 ? grid_->row() : 0, "setup");
-  const int mine = parts[node.rank()];
-  const auto& world = grid_->world();
+  const auto parts = node.all_gather(part_, "setup");
   const auto reached = [&] {
     auto different = parts;
     std::ranges::sort(different);
     const auto rest = std::ranges::unique(different);
     return static_cast<int>(rest.begin() - different.begin());
   }();
-  const bool all = world.all_reduce(reached, Reduction::kMin, "setup") == ownership_.parts();
-  auto reach = all ? Ownership(block_partition(ownership_.rows(), 1)) : ownership_.gathered(parts, mine);
-  const bool first = std::ranges::find(parts, mine) - parts.begin() == node.rank();
+  const bool all = world.all_reduce(reached, Reduction::kMin, "setup") == reach_.parts();
+  auto reach = all ? Ownership(block_partition(reach_.rows(), 1)) : reach_.gathered(parts, part_);
+  const int part = all ? 0 : part_;
+  const bool first = std::ranges::find(parts, part_) - parts.begin() == node.rank();
   const bool shares = std::visit(
       [&]<class T>(Matrix<T>& rows) {
-        const auto needed = reach.size(all ? 0 : mine) * rows.columns * std::int64_t{sizeof(T)};
+        const auto needed = reach.size(part) * rows.columns * std::int64_t{sizeof(T)};
         auto memory = NodeMemory::make(node, needed);
         if (world.all_reduce(std::int64_t{memory != nullptr}, Reduction::kMin, "setup") == 0) return false;
-        if (first) move_rows(ownership_, mine, rows, reach, reinterpret_cast<T*>(memory->data()));
+        if (first) move_rows(reach_, part_, rows, reach, reinterpret_cast<T*>(memory->data()));
         rows = {0, rows.columns};
         Buffer<T>().swap(rows.data);
         shared_ = std::move(memory);
         return true;
       },
-      block_);
+      rows_);
   if (!shares) return false;
   node.barrier();
   reach_ = std::move(reach);
-  reached_parts_ = reached;
-  owners_.reset();
+  part_ = part;
+  parts_here_ = reached;
   return true;
 }
 
-template bool FeatureStore::share(const Communicator&);
+template bool RowStorage::share(const Communicator&, const Communicator&);
 
 }  // namespace espalier

@@ -1,6 +1,4 @@
 // The copy of a host's features on a GPU, those of vertices and those of edges.
-#include "espalier/feature/store.hpp"
-
 #include "espalier/feature/edge_store.hpp"
 
 namespace espalier {
@@ -36,10 +34,11 @@ StoredRows<Cuda> on_device(const Cuda& cuda, const StoredRows<Cpu>& block, Place
 
 }  // namespace
 
-FeatureStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const FeatureStore& host,
-                               Placement placement, bool narrow) {
+RowStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const RowStore& host,
+                           Placement placement, bool narrow) {
   const DevicePurpose purpose("the features");
-  FeatureStoreOn<Cuda> store(grid, host.ownership(), on_device(cuda, host.block(), placement, narrow));
+  RowStoreOn<Cuda> store(grid, host.ownership(),
+                         on_device(cuda, host.storage().in_memory(), placement, narrow));
   store.hold(host.held());
   return store;
 }
@@ -49,7 +48,7 @@ EdgeStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const Edge
   const DevicePurpose purpose("features of edges");
   const auto& rows = host.rows();
   return {RowStoreOn<Cuda>(grid, rows.ownership(), to_device(cuda, *rows.entries()),
-                           on_device(cuda, rows.block(), placement, false)),
+                           on_device(cuda, rows.storage().in_memory(), placement, false)),
           EdgeColumnsOn<Cuda>(cuda, schema, host.held()), schema.columns()};
 }
 

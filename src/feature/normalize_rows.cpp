@@ -1,11 +1,11 @@
-// Normalisation of a store in memory of the host, before it is used or copied to a GPU.
+#include "espalier/feature/normalize_rows.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/fixed_point.hpp"
-#include "espalier/feature/store.hpp"
 
 namespace espalier {
 
@@ -20,8 +20,7 @@ void store_value(Half& to, float value) {
 
 }  // namespace
 
-template <class Space>
-void FeatureStoreOn<Space>::normalize_rows() requires std::is_same_v<Space, Cpu> {
+void normalize_rows(StoredRows<Cpu>& rows) {
   std::visit(
       [](auto& local) {
         for (std::int64_t i = 0; i < local.rows; ++i) {
@@ -33,7 +32,7 @@ void FeatureStoreOn<Space>::normalize_rows() requires std::is_same_v<Space, Cpu>
             store_value(local(i, j), static_cast<float>(to_float(local(i, j)) / sum));
         }
       },
-      block_);
+      rows);
 }
 
 namespace {
@@ -64,43 +63,34 @@ std::vector<double> column_sums(const Matrix<T>& local, const Communicator& colu
 
 }  // namespace
 
-template <class Space>
-void FeatureStoreOn<Space>::standardize() requires std::is_same_v<Space, Cpu> {
-  const auto n = ownership_.rows();
-  const auto& column = grid_->column_comm();
-  Standardization measured;
-  std::visit(
-      [&](const auto& local) {
-        auto mean = column_sums(local, column, n, [](std::int64_t, double x) { return x; });
-        for (auto& m : mean) m /= static_cast<double>(n);
-        auto deviation = column_sums(local, column, n, [&](std::int64_t j, double x) {
+Standardization measure_columns(const StoredRows<Cpu>& rows, const Communicator& column,
+                                std::int64_t vertices) {
+  const auto n = static_cast<double>(vertices);
+  return std::visit(
+      [&](const auto& local) -> Standardization {
+        auto mean = column_sums(local, column, vertices, [](std::int64_t, double x) { return x; });
+        for (auto& m : mean) m /= n;
+        auto deviation = column_sums(local, column, vertices, [&](std::int64_t j, double x) {
           const double difference = x - mean[j];
           return difference * difference;
         });
-        for (auto& d : deviation) d = d > 0 ? std::sqrt(d / static_cast<double>(n)) : 1.0;
-        measured = {std::move(mean), std::move(deviation)};
+        for (auto& d : deviation) d = d > 0 ? std::sqrt(d / n) : 1.0;
+        return {std::move(mean), std::move(deviation)};
       },
-      block_);
-  standardize(std::move(measured));
+      rows);
 }
 
-template <class Space>
-void FeatureStoreOn<Space>::standardize(Standardization by) requires std::is_same_v<Space, Cpu> {
-  ESPALIER_CHECK(std::ssize(by.mean) == width() && std::ssize(by.deviation) == width(),
-                 "means of {} columns for {}", by.mean.size(), width());
-  standardization_ = std::move(by);
-  const auto &mean = standardization_.mean, &deviation = standardization_.deviation;
+void standardize(StoredRows<Cpu>& rows, const Standardization& by) {
   std::visit(
       [&](auto& local) {
+        ESPALIER_CHECK(std::ssize(by.mean) == local.columns && std::ssize(by.deviation) == local.columns,
+                       "means of {} columns for {}", by.mean.size(), local.columns);
         for (std::int64_t i = 0; i < local.rows; ++i)
           for (std::int64_t j = 0; j < local.columns; ++j)
-            store_value(local(i, j), static_cast<float>((to_float(local(i, j)) - mean[j]) / deviation[j]));
+            store_value(local(i, j),
+                        static_cast<float>((to_float(local(i, j)) - by.mean[j]) / by.deviation[j]));
       },
-      block_);
+      rows);
 }
-
-template void FeatureStore::normalize_rows();
-template void FeatureStore::standardize();
-template void FeatureStore::standardize(Standardization);
 
 }  // namespace espalier

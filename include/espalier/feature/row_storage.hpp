@@ -1,0 +1,82 @@
+// Where rows of a tall matrix lie that a rank reads without asking another: in its own memory (on a
+// GPU, in that or in pinned memory of the host, which kernels read over the bus), or in memory that
+// the ranks of a node share. What serves them to other ranks (row_store.hpp), and what keeps copies
+// of others (row_cache.hpp), asks here and knows no kind of storage.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "espalier/base/half.hpp"
+#include "espalier/comm/node_memory.hpp"
+#include "espalier/dense/matrix.hpp"
+#include "espalier/partition/ownership.hpp"
+
+namespace espalier {
+
+/// Rows in one of the types that a space stores.
+template <class Space>
+using StoredRows = ForSpace<Space, std::variant<Matrix<float>, Matrix<Half>>,
+                            std::variant<Matrix<float, Cuda>, Matrix<Half, Cuda>, Matrix<BFloat16, Cuda>>>;
+
+template <class Space>
+class RowStorageOn {
+ public:
+  /// Rows in memory of this rank: those that part `part` owns, in the order of their places.
+  RowStorageOn(Ownership owners, int part, StoredRows<Space> rows)
+      : reach_(std::move(owners)), part_(part), rows_(std::move(rows)) {}
+
+  /// The owners, as this rank sees them: rows that it reads here are of part `part`, whoever owns
+  /// them.
+  const Ownership& reach() const { return reach_; }
+  int part() const { return part_; }
+  /// Parts of the owners whose rows are here.
+  int parts_here() const { return parts_here_; }
+  bool has(std::int64_t row) const { return has_all() || reach_.owner(row) == part_; }
+  /// Does every rank of the grid have all rows here?
+  bool has_all() const { return reach_.parts() == 1; }
+  std::int64_t rows_elsewhere() const { return reach_.rows() - reach_.size(part_); }
+
+  std::int64_t width() const {
+    return std::visit([](const auto& rows) { return rows.columns; }, rows_);
+  }
+  /// Of a row, as it is stored.
+  std::int64_t row_bytes() const {
+    return std::visit(
+        []<class T>(const Matrix<T, Space>& rows) { return rows.columns * std::int64_t{sizeof(T)}; }, rows_);
+  }
+
+  /// Calls visit(ConstMatrixView<T, Space>) with the rows that are here, by their places in
+  /// reach().
+  template <class Visit>
+  void with_rows(Visit visit) const {
+    std::visit(
+        [&]<class T>(const Matrix<T, Space>& rows) {
+          if (shared_ == nullptr) return visit(ConstMatrixView<T, Space>(rows));
+          visit(ConstMatrixView<T, Space>(reach_.size(part_), rows.columns,
+                                          reinterpret_cast<const T*>(shared_->data())));
+        },
+        rows_);
+  }
+
+  /// Those in memory of this rank alone.
+  const StoredRows<Space>& in_memory() const { return rows_; }
+  StoredRows<Space>& in_memory() { return rows_; }
+
+  /// The ranks of `node`, this one among them, which run on one machine, keep one copy of the rows
+  /// that they have, where all of them read them; the rows are not changed afterwards. False, on
+  /// every rank, where they cannot share memory. Collective over `world`, whose ranks are each in
+  /// one node.
+  bool share(const Communicator& node, const Communicator& world) requires std::is_same_v<Space, Cpu>;
+
+ private:
+  Ownership reach_;
+  int part_, parts_here_ = 1;
+  StoredRows<Space> rows_;                    // when they are shared, none, in the type
+                                              // that they have
+  std::shared_ptr<const NodeMemory> shared_;  // or null
+};
+using RowStorage = RowStorageOn<Cpu>;
+
+}  // namespace espalier
