@@ -99,8 +99,8 @@ class EpochCount {
   }
 
   EpochWork count(std::int64_t draw) {
-    const auto moments = degree_moments(a_, job_.shape);
-    work_.schedules = choose_schedules(shape(), job_.shape, expected_work(moments, job_, job_.shape));
+    work_.schedules =
+        choose_schedules(shape(), job_.shape, row_classes(a_, job_.shape), pick_rule(kind_, job_.shape));
     work_.batches = plan_.batches();
     work_.mean = work_.largest = {std::vector<double>(layers_ + 1, 0), std::vector<double>(layers_ + 1, 0)};
     work_.scanned.assign(layers_ + 1, 0);

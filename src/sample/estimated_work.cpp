@@ -12,119 +12,6 @@ namespace espalier {
 
 namespace {
 
-DegreeMoments moments_of(const DegreeHistogram& degrees, std::span<const std::int64_t> fanout) {
-  DegreeMoments moments;
-  double squares = 0;
-  moments.picks.assign(fanout.size(), 0);
-  moments.neighbour_picks.assign(fanout.size(), 0);
-  for (const auto& of : degrees) {
-    const auto d = static_cast<double>(of.degree), vertices = static_cast<double>(of.vertices);
-    moments.rows += vertices;
-    moments.entries += vertices * d;
-    squares += vertices * d * d;
-    for (std::size_t k = 0; k < fanout.size(); ++k) {
-      const double picks = fanout[k] < 0 ? d : std::min(static_cast<double>(fanout[k]), d);
-      moments.picks[k] += vertices * picks;
-      moments.neighbour_picks[k] += vertices * picks * d;
-    }
-  }
-  const double rows = std::max(moments.rows, 1.0), ends = std::max(moments.entries, 1.0);
-  moments.mean = moments.entries / rows;
-  moments.neighbour = squares / ends;
-  for (auto& picks : moments.picks) picks /= rows;
-  for (auto& picks : moments.neighbour_picks) picks /= ends;
-  return moments;
-}
-
-// Vertices of one degree, how likely one of them is in the frontier of a batch, and which share of
-// such a one's neighbours an earlier layer has drawn for it.
-struct DegreeClass {
-  double degree = 0, vertices = 0, included = 0, covered = 0;
-};
-
-std::vector<DegreeClass> classes_of(const DegreeHistogram& degrees, double rows, double seeds) {
-  std::vector<DegreeClass> classes;
-  const double share = std::min(1.0, seeds / std::max<double>(1, rows));
-  for (const auto& of : degrees)
-    classes.push_back({static_cast<double>(of.degree), static_cast<double>(of.vertices), share, 0});
-  return classes;
-}
-
-template <class Term>
-double sum_over(const std::vector<DegreeClass>& classes, const Term& term) {
-  double sum = 0;
-  for (const auto& of : classes) sum += of.vertices * term(of);
-  return sum;
-}
-
-// The work of one layer of `batches` batches, after which `classes` are those of the next frontier.
-// Ends of edges fall on vertices in proportion to their degrees.
-ProductWork expected_layer(std::vector<DegreeClass>& classes, double fanout, double batches,
-                           const PlannedEpoch& job) {
-  const auto& kind = sampler_kind_of(job.sampler);
-  const double edges = std::max(1.0, sum_over(classes, [](const auto& of) { return of.degree; }));
-  const auto picked = [&](const DegreeClass& of) {
-    return fanout < 0 ? of.degree : std::min(fanout, of.degree);
-  };
-  const auto met = [&](double ends) {  // by one of so many ends of edges
-    return [=](const DegreeClass& of) { return -std::expm1(-ends * of.degree / edges); };
-  };
-  const auto stacked = [&](const DegreeClass& of) {
-    return -std::expm1(batches * std::log1p(-std::min(of.included, 1 - 1e-12)));
-  };
-  const double rows = sum_over(classes, [](const auto& of) { return of.included; });
-  const double entries = sum_over(classes, [](const auto& of) { return of.included * of.degree; });
-  ProductWork work;
-  work.batches = batches;
-  work.rows = batches * rows;
-  work.row_entries = batches * entries;
-  work.distinct = sum_over(classes, stacked);
-  work.distinct_entries = sum_over(classes, [&](const auto& of) { return of.degree * stacked(of); });
-  work.result_value_bytes = has_result_values(job) ? 4 : 0;
-  double ends = sum_over(classes, [&](const auto& of) { return of.included * picked(of); });
-  work.results = batches * ends;
-  if (kind.induces) {
-    const double share = rows / std::max(1.0, sum_over(classes, [](const auto&) { return 1.0; }));
-    work.picks = batches * rows;
-    work.results = batches * entries * share;
-    return work;
-  }
-  if (kind.layer_wise) {
-    const double support = sum_over(classes, met(kind.sums_rows ? entries : 1e3 * edges));
-    const double picks = fanout < 0 ? support : std::min(fanout, support);
-    double low = 0, high = edges;  // as many ends as meet so many vertices
-    for (int step = 0; step < 60; ++step) {
-      ends = (low + high) / 2;
-      (sum_over(classes, met(ends)) < picks ? low : high) = ends;
-    }
-    work.picks = batches * picks;
-    work.results = batches * entries *
-                   sum_over(classes, [&](const auto& of) { return of.degree / edges * met(ends)(of); });
-    if (kind.sums_rows) work.sums = batches * job.parts() * sum_over(classes, met(entries / job.parts()));
-  } else {  // who draws from a row again meets some of the same
-    ends = sum_over(classes, [&](const auto& of) { return of.included * picked(of) * (1 - of.covered); });
-  }
-  for (auto& of : classes) {
-    const double before = of.included;
-    of.included += (1 - of.included) * met(ends)(of);
-    const double drawn = of.degree > 0 ? picked(of) / of.degree : 0;
-    of.covered = of.included > 0 ? before * (of.covered + (1 - of.covered) * drawn) / of.included : 0;
-  }
-  return work;
-}
-
-std::vector<ProductWork> expected_layers(std::vector<DegreeClass> classes, double batches,
-                                         const PlannedEpoch& job, double* input_rows) {
-  std::vector<ProductWork> layers;
-  const bool layer_wise = sampler_kind_of(job.sampler).layer_wise;
-  for (std::size_t k = 0; k < job.shape.fanout.size(); ++k) {
-    const auto fanout = layer_wise ? most_of_layer(job.shape, k) : job.shape.fanout[k];
-    layers.push_back(expected_layer(classes, static_cast<double>(fanout), batches, job));
-  }
-  *input_rows = sum_over(classes, [](const auto& of) { return of.included; });
-  return layers;
-}
-
 // Sizes of a minibatch as the work of one batch implies them.
 MinibatchSize expected_size(const std::vector<ProductWork>& layers, double input_rows) {
   const auto count = layers.size();
@@ -141,18 +28,20 @@ MinibatchSize expected_size(const std::vector<ProductWork>& layers, double input
 
 EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const PlannedEpoch& job,
                          std::int64_t seeds) {
-  const auto moments = moments_of(degrees, job.shape.fanout);
-  const auto n = static_cast<std::int64_t>(moments.rows);
-  const auto product = product_shape(job, moments.rows, moments.entries, index_bytes(n), value_bytes);
+  const auto rows = row_classes(degrees, job.shape.fanout);
+  const auto rule = pick_rule(sampler_kind_of(job.sampler), job.shape);
+  const auto n = static_cast<std::int64_t>(rows.rows());
+  const auto product = product_shape(job, rows.rows(), rows.entries(), index_bytes(n), value_bytes);
   EpochWork work;
-  work.schedules = choose_schedules(product, job.shape, expected_work(moments, job, job.shape));
+  work.schedules = choose_schedules(product, job.shape, rows, rule);
   work.batches = count_batches(seeds, job.shape.batch_size);
 
   auto shape = job.shape;
   shape.batch_size = std::min(shape.batch_size, std::max<std::int64_t>(seeds, 1));
-  const auto classes = classes_of(degrees, moments.rows, static_cast<double>(shape.batch_size));
-  double input_rows = 0;
-  const auto of_batch = expected_layers(classes, 1, job, &input_rows);
+  const auto layers_of = [&](double batches) {
+    return expected_layers(rows, rule, shape, job.parts(), batches);
+  };
+  const auto [of_batch, input_rows] = layers_of(1);
   work.mean = work.largest = expected_size(of_batch, input_rows);
   work.scanned.assign(of_batch.size() + 1, 0);
   for (std::size_t k = 0; k < of_batch.size(); ++k)
@@ -170,9 +59,8 @@ EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const 
   }
   work.largest.fetched = work.mean.fetched;
   if (job.learns_rows) {
-    const auto rows = job.tables.back().count(n);
-    expect_changes(work.mean.fetched.back() / static_cast<double>(std::max<std::int64_t>(rows, 1)), job, work,
-                   static_cast<double>(rows));
+    const auto learnt = static_cast<double>(job.tables.back().count(n));
+    expect_changes(work.mean.fetched.back() / std::max(learnt, 1.0), job, work, learnt);
   }
   for (const auto entries : work.mean.entries) work.sampled_edges += all * entries;
   // As if relations were met alike.
@@ -190,9 +78,9 @@ EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const 
   const auto windows = static_cast<double>(count_batches(work.batches, job.bulk));
   work.stacked = count_batches(std::min(job.bulk, work.batches), job.ranks);
   size_products(work, job);
-  const auto of_window = expected_layers(classes, all / windows / job.ranks, job, &input_rows);
+  const auto of_window = layers_of(all / windows / job.ranks).work;
   // Schedule staged: the c keepers of a process row fetch together.
-  const auto of_row = expected_layers(classes, all / windows / job.rows(), job, &input_rows);
+  const auto of_row = layers_of(all / windows / job.rows()).work;
   work.window = of_window;
   for (std::size_t k = 0; k < of_window.size(); ++k) {
     for (std::size_t s = 0; k < products_of(job) && s < kMovingSchedules.size(); ++s) {

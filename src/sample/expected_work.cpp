@@ -1,31 +1,69 @@
 #include "expected_work.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace espalier {
 
-namespace {
-
-// How many different ids `draws` draws out of `ids` equally likely ones hit, on average.
-double distinct(double draws, double ids) {
-  return ids > 0 ? ids * -std::expm1(-draws / ids) : 0;
+PickRule pick_rule(const SamplerKind& kind, const SamplerShape& shape) {
+  return {kind.layer_wise, kind.sums_rows, kind.induces, kind.weighs_picks || shape.weighs_picks()};
 }
 
-// Rows of the batches of one rank: `frontier` vertices each, of this mean degree.
-ProductWork rows_of(double frontier, double degree, const DegreeMoments& degrees, const SamplerShape& shape) {
-  ProductWork work;
-  work.batches = shape.batches_per_rank;
-  work.rows = work.batches * frontier;
-  work.row_entries = work.rows * degree;
-  work.distinct = distinct(work.rows, degrees.rows);
-  work.distinct_entries = std::min(work.distinct * degree, degrees.entries);
-  return work;
+double RowClasses::rows() const {
+  double sum = 0;
+  for (const auto& of : classes) sum += of.rows;
+  return sum;
 }
 
-}  // namespace
+double RowClasses::entries() const {
+  double sum = 0;
+  for (const auto& of : classes) sum += of.rows * of.degree;
+  return sum;
+}
 
 namespace {
+
+// Classes of degrees: below 8 each its own, then four for each power of two.
+constexpr std::size_t kClasses = 8 + 4 * (63 - 3);
+std::size_t class_of(std::uint64_t degree) {
+  if (degree < 8) return degree;
+  const auto top = static_cast<std::size_t>(std::bit_width(degree)) - 1;
+  return 8 + 4 * (top - 3) + ((degree >> (top - 2)) & 3);
+}
+
+// Sums over the rows of each class: rows, entries, picks of each layer.
+class ClassSums {
+ public:
+  ClassSums(std::size_t layers, std::size_t others)
+      : layers_(layers), sums_(kClasses * (2 + layers) + others, 0) {}
+
+  std::uint64_t* of(std::uint64_t degree) { return sums_.data() + class_of(degree) * (2 + layers_); }
+  std::span<std::uint64_t> others() { return std::span(sums_).subspan(kClasses * (2 + layers_)); }
+  std::span<std::uint64_t> all() { return sums_; }
+
+  RowClasses classes() {
+    RowClasses rows;
+    for (std::size_t k = 0; k < kClasses; ++k) {
+      const auto* sums = sums_.data() + k * (2 + layers_);
+      if (sums[0] == 0) continue;
+      const auto count = static_cast<double>(sums[0]);
+      auto& of = rows.classes.emplace_back(RowClass{count, static_cast<double>(sums[1]) / count, {}});
+      for (std::size_t layer = 0; layer < layers_; ++layer)
+        of.picks.push_back(static_cast<double>(sums[2 + layer]) / count);
+    }
+    for (const auto entries : others()) rows.of_relations.push_back(static_cast<double>(entries));
+    return rows;
+  }
+
+ private:
+  std::size_t layers_;
+  std::vector<std::uint64_t> sums_;
+};
+
+std::uint64_t picks_of(std::int64_t fanout, std::uint64_t entries) {
+  return fanout < 0 ? entries : std::min(static_cast<std::uint64_t>(fanout), entries);
+}
 
 // Calls add(entries, relation) for the part of each relation in a row, or for all of it.
 template <class Index, class Add>
@@ -42,123 +80,157 @@ void for_each_part(const ColumnsOf& columns, std::span<const Index> row, Add add
 }  // namespace
 
 template <class Index>
-DegreeMoments degree_moments(const DistCsr<Index>& a, const SamplerShape& shape) {
-  const auto& fanout = shape.fanout;
-  const auto fanout_of = [&](std::size_t k, int relation) {
-    return shape.relation_fanout.empty() ? fanout[k] : shape.relation_fanout[k][relation];
-  };
-  // Integers: every process column gets the same sums, so every rank chooses the same schedules.
-  const auto relations = shape.relation_fanout.empty() ? 0 : static_cast<std::size_t>(a.columns.relations());
-  const auto first_relation = 3 + 2 * fanout.size();
-  std::vector<std::uint64_t> sums(first_relation + relations, 0);
+RowClasses row_classes(const DistCsr<Index>& a, const SamplerShape& shape) {
+  const auto layers = shape.fanout.size();
+  const bool apart = !shape.relation_fanout.empty();
+  ClassSums sums(layers, apart ? static_cast<std::size_t>(a.columns.relations()) : 0);
   for (std::int64_t row = 0; row < a.local.rows; ++row) {
     const auto degree = static_cast<std::uint64_t>(a.local.row_size(row));
-    sums[0] += 1;
-    sums[1] += degree;
-    sums[2] += degree * degree;
+    auto* const of_class = sums.of(degree);
+    of_class[0] += 1;
+    of_class[1] += degree;
     for_each_part(a.columns.leaf(), a.local.row_indices(row), [&](std::uint64_t entries, int relation) {
-      if (relations > 0) sums[first_relation + static_cast<std::size_t>(relation)] += entries;
-      for (std::size_t k = 0; k < fanout.size(); ++k) {
-        const auto most = fanout_of(k, relation);
-        const auto picks = most < 0 ? entries : std::min(static_cast<std::uint64_t>(most), entries);
-        sums[3 + 2 * k] += picks;
-        sums[4 + 2 * k] += picks * degree;
-      }
+      if (apart) sums.others()[static_cast<std::size_t>(relation)] += entries;
+      for (std::size_t k = 0; k < layers; ++k)
+        of_class[2 + k] += picks_of(apart ? shape.relation_fanout[k][relation] : shape.fanout[k], entries);
     });
   }
-  if (a.parts() > 1)
-    a.grid->column_comm().all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "setup");
-  const auto sum = [&](std::size_t k) { return static_cast<double>(sums[k]); };
-  const double rows = std::max(sum(0), 1.0), ends = std::max(sum(1), 1.0);
-  DegreeMoments moments = {sum(0), sum(1), sum(1) / rows, sum(2) / ends, {}, {}, {}};
-  for (std::size_t k = 0; k < fanout.size(); ++k) {
-    moments.picks.push_back(sum(3 + 2 * k) / rows);
-    moments.neighbour_picks.push_back(sum(4 + 2 * k) / ends);
-  }
-  for (std::size_t r = 0; r < relations; ++r) moments.of_relations.push_back(sum(first_relation + r));
-  return moments;
+  if (a.parts() > 1) a.grid->column_comm().all_reduce(sums.all(), Reduction::kSum, "setup");
+  return sums.classes();
 }
 
-std::vector<ProductWork> node_wise_work(const DegreeMoments& degrees, const SamplerShape& shape,
-                                        bool values_beside_picks) {
-  std::vector<ProductWork> layers;
-  double frontier = static_cast<double>(shape.batch_size);
-  for (std::size_t k = 0; k < shape.fanout.size(); ++k) {
-    const bool seeds = k == 0;
-    auto work = rows_of(frontier, seeds ? degrees.mean : degrees.neighbour, degrees, shape);
-    const double picks = seeds ? degrees.picks[k] : degrees.neighbour_picks[k];
-    work.results = work.rows * picks;
-    work.result_value_bytes = values_beside_picks ? 4 : 0;
-    layers.push_back(work);
-    frontier = distinct(frontier * (1 + picks), degrees.rows);
+RowClasses row_classes(const DegreeHistogram& degrees, std::span<const std::int64_t> fanout) {
+  ClassSums sums(fanout.size(), 0);
+  for (const auto& of : degrees) {
+    const auto degree = static_cast<std::uint64_t>(of.degree), rows = static_cast<std::uint64_t>(of.vertices);
+    auto* const of_class = sums.of(degree);
+    of_class[0] += rows;
+    of_class[1] += rows * degree;
+    for (std::size_t k = 0; k < fanout.size(); ++k) of_class[2 + k] += rows * picks_of(fanout[k], degree);
   }
-  return layers;
+  return sums.classes();
 }
 
 namespace {
 
-// The columns that a batch draws in layer k from a support of all, or from each relation's, in
+// Of each class how likely a row is in the frontier of a batch, and which share of its entries an
+// earlier layer has drawn.
+struct Frontier {
+  std::vector<RowClass> classes;
+  std::vector<double> included, covered;
+
+  /// term(class, included, covered), over all rows.
+  template <class Term>
+  double sum(const Term& term) const {
+    double all = 0;
+    for (std::size_t k = 0; k < classes.size(); ++k)
+      all += classes[k].rows * term(classes[k], included[k], covered[k]);
+    return all;
+  }
+};
+
+// The columns that a batch draws in layer k from a support of so many, or from each relation's, in
 // proportion to its entries.
-double picks_of_layer(const DegreeMoments& degrees, const SamplerShape& shape, std::size_t k,
-                      double support) {
+double picks_of_layer(const RowClasses& rows, const SamplerShape& shape, std::size_t k, double support) {
   const auto at_most = [](std::int64_t fanout, double of) {
     return fanout < 0 ? of : std::min(static_cast<double>(fanout), of);
   };
-  if (degrees.of_relations.empty()) return at_most(most_of_layer(shape, k), support);
+  if (rows.of_relations.empty()) return at_most(most_of_layer(shape, k), support);
+  const double entries = std::max(rows.entries(), 1.0);
   double picks = 0;
-  for (std::size_t r = 0; r < degrees.of_relations.size(); ++r)
-    picks += at_most(shape.relation_fanout[k][r],
-                     support * degrees.of_relations[r] / std::max(degrees.entries, 1.0));
+  for (std::size_t r = 0; r < rows.of_relations.size(); ++r)
+    picks += at_most(shape.relation_fanout[k][r], support * rows.of_relations[r] / entries);
   return picks;
 }
 
 }  // namespace
 
-std::vector<ProductWork> layer_wise_work(const DegreeMoments& degrees, const SamplerShape& shape, int parts,
-                                         bool sums, bool induces) {
-  std::vector<ProductWork> layers;
-  double frontier = std::min(static_cast<double>(shape.batch_size), degrees.rows), degree = degrees.mean;
+ExpectedLayers expected_layers(const RowClasses& rows, const PickRule& rule, const SamplerShape& shape,
+                               int parts, double batches) {
+  const double n = std::max(1.0, rows.rows()), edges = std::max(1.0, rows.entries());
+  const double share = std::min(1.0, static_cast<double>(shape.batch_size) / n);
+  Frontier f = {rows.classes, std::vector(rows.classes.size(), share), std::vector(rows.classes.size(), 0.0)};
+  const auto met = [&](double degree, double ends) {  // by one of so many ends of edges
+    return -std::expm1(-ends * degree / edges);
+  };
+  const auto count_met = [&](double ends) {
+    return f.sum([&](const RowClass& of, double, double) { return met(of.degree, ends); });
+  };
+  ExpectedLayers expected;
   for (std::size_t k = 0; k < shape.fanout.size(); ++k) {
-    if (induces && k > 0) {
-      layers.push_back(layers.front());  // the schedule of the one product
-      continue;
+    const auto stacked = [&](double included) {
+      return -std::expm1(batches * std::log1p(-std::min(included, 1 - 1e-12)));
+    };
+    const double vertices = f.sum([](const RowClass&, double in, double) { return in; }),
+                 entries = f.sum([](const RowClass&of, double in, double) { return in * of.degree; });
+    ProductWork work;
+    work.batches = batches;
+    work.rows = batches * vertices;
+    work.row_entries = batches * entries;
+    work.distinct = f.sum([&](const RowClass&, double in, double) { return stacked(in); });
+    work.distinct_entries =
+        f.sum([&](const RowClass& of, double in, double) { return of.degree * stacked(in); });
+    work.result_value_bytes = rule.has_values ? 4 : 0;
+    double ends = 0;  // of edges that reach the next frontier
+    if (rule.induces) {
+      work.picks = batches * vertices;
+      work.results = batches * entries * vertices / n;
+    } else if (rule.layer_wise) {
+      const double support = count_met(rule.sums_rows ? entries : 1e3 * edges),
+                   picks = picks_of_layer(rows, shape, k, support);
+      double low = 0, high = edges;  // as many ends as meet so many rows
+      for (int step = 0; step < 60; ++step) {
+        ends = (low + high) / 2;
+        (count_met(ends) < picks ? low : high) = ends;
+      }
+      work.picks = batches * picks;
+      work.results = batches * entries * f.sum([&](const RowClass& of, double, double) {
+        return of.degree / edges * met(of.degree, ends);
+      });
+      if (rule.sums_rows) work.sums = batches * parts * count_met(entries / parts);
+    } else {  // who draws from a row again meets some of the same
+      work.results = batches * f.sum([&](const RowClass& of, double in, double) { return in * of.picks[k]; });
+      ends = f.sum(
+          [&](const RowClass& of, double in, double covered) { return in * of.picks[k] * (1 - covered); });
     }
-    auto work = rows_of(frontier, degree, degrees, shape);
-    const double support = sums ? distinct(frontier * degree, degrees.rows) : degrees.rows;
-    const double picks = induces ? frontier : picks_of_layer(degrees, shape, k, support);
-    if (sums) work.sums = work.batches * parts * distinct(frontier * degree / parts, degrees.rows);
-    work.picks = work.batches * picks;
-    work.results = work.row_entries * std::min(1.0, picks / std::max(support, 1.0));
-    layers.push_back(work);
-    frontier = std::min(frontier + picks, degrees.rows);
-    degree = degrees.neighbour;
+    expected.work.push_back(work);
+    if (rule.induces) continue;
+    for (std::size_t c = 0; c < f.classes.size(); ++c) {
+      const auto& of = f.classes[c];
+      auto& in = f.included[c];
+      const double before = in, drawn = of.degree > 0 ? of.picks[k] / of.degree : 0;
+      in += (1 - in) * met(of.degree, ends);
+      f.covered[c] = in > 0 ? before * (f.covered[c] + (1 - f.covered[c]) * drawn) / in : 0;
+    }
   }
-  return layers;
+  expected.input_rows = f.sum([](const RowClass&, double in, double) { return in; });
+  return expected;
 }
 
 std::vector<Schedule> choose_schedules(const ProductShape& product, const SamplerShape& shape,
-                                       const std::vector<ProductWork>& work) {
-  std::vector<Schedule> schedules;
-  for (const auto& layer : work)
-    schedules.push_back(shape.schedule == Schedule::kAuto ? choose_schedule(shape.link, product, layer)
-                                                          : shape.schedule);
+                                       const RowClasses& rows, const PickRule& rule) {
+  std::vector<Schedule> schedules(shape.fanout.size(), shape.schedule);
+  if (shape.schedule != Schedule::kAuto) return schedules;
+  const auto expected = expected_layers(rows, rule, shape, product.parts, shape.batches_per_rank);
+  for (std::size_t k = 0; k < schedules.size(); ++k)
+    schedules[k] = choose_schedule(shape.link, product, expected.work[k]);
   return schedules;
 }
 
 template <class Index>
 std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
-                                       const std::vector<ProductWork>& work) {
+                                       const PickRule& rule) {
   return choose_schedules({.parts = a.parts(),
                            .replication = a.grid->replication(),
                            .index_bytes = sizeof(Index),
                            .value_bytes = a.has_values ? 4 : 0},
-                          shape, work);
+                          shape, row_classes(a, shape), rule);
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                           \
-  template DegreeMoments degree_moments(const DistCsr<Index>&, const SamplerShape&);          \
+  template RowClasses row_classes(const DistCsr<Index>&, const SamplerShape&);                \
   template std::vector<Schedule> choose_schedules(const DistCsr<Index>&, const SamplerShape&, \
-                                                  const std::vector<ProductWork>&);
+                                                  const PickRule&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE

@@ -1,44 +1,64 @@
-// What the layers of a sampler will ask of the product, before anything was sampled: the input of
-// the alpha-beta model behind `schedule = "auto"`. Estimates; they steer costs, never results.
+// The one model of what the layers of a sampler ask of the product, before anything was sampled:
+// `schedule = "auto"` goes by it, and plans that draw nothing. Estimates; they steer costs, never
+// results.
+//
+// Rows with about as many entries are one class. A frontier is how likely a row of each class is in
+// it; ends of edges fall on rows in proportion to their entries.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "espalier/graph/degrees.hpp"
 #include "espalier/product/schedule.hpp"
 #include "espalier/sample/sampler.hpp"
 
 namespace espalier {
 
-/// Degrees d of A's rows, exact sums over all of them. `neighbour` = sum d^2 / sum d is the mean
-/// degree of the end of a random edge. For each layer of a fanout s, `picks` = mean of min(s, d)
-/// over rows, and `neighbour_picks` over ends of random edges.
-struct DegreeMoments {
-  double rows = 0, entries = 0, mean = 0, neighbour = 0;
-  std::vector<double> picks, neighbour_picks;
-  std::vector<double> of_relations = {};  ///< the entries of each, where each has a fanout
-                                          ///< of its own
+/// What the model must know of a sampler.
+struct PickRule {
+  bool layer_wise = false;  ///< SamplerKind
+  bool sums_rows = false;
+  bool induces = false;
+  bool has_values = false;  ///< beside picks that travel
+};
+PickRule pick_rule(const SamplerKind& kind, const SamplerShape& shape);
+
+struct RowClass {
+  double rows = 0, degree = 0;  ///< how many, and their mean entries
+  std::vector<double> picks;    ///< of such a row in each layer, where each row draws
 };
 
-/// Collective over the process column.
+struct RowClasses {
+  std::vector<RowClass> classes;
+  /// The entries of each relation, where each has a fanout of its own.
+  std::vector<double> of_relations = {};
+
+  double rows() const;
+  double entries() const;
+};
+
+/// Exact sums over all rows, the same on every rank. Collective over the process column.
 template <class Index>
-DegreeMoments degree_moments(const DistCsr<Index>& a, const SamplerShape& shape);
+RowClasses row_classes(const DistCsr<Index>& a, const SamplerShape& shape);
+/// The same of degrees alone: a row picks from all of its entries together.
+RowClasses row_classes(const DegreeHistogram& degrees, std::span<const std::int64_t> fanout);
 
-/// One rank's work per layer, first: next to the batch. Each frontier vertex draws from its row.
-std::vector<ProductWork> node_wise_work(const DegreeMoments& degrees, const SamplerShape& shape,
-                                        bool values_beside_picks);
+struct ExpectedLayers {
+  std::vector<ProductWork> work;  ///< of each layer, first: next to the batch
+  double input_rows = 0;          ///< of a batch
+};
 
-/// The same for one draw per batch and layer; `sums`: is the distribution a sum of the
-/// frontier's rows? `induces`: are the picks what a batch has already? Then one product serves all
-/// layers, and its work stands for each.
-std::vector<ProductWork> layer_wise_work(const DegreeMoments& degrees, const SamplerShape& shape, int parts,
-                                         bool sums, bool induces);
+/// Of one rank with `batches` batches of shape.batch_size, in a matrix of so many parts. A sampler
+/// that induces has one product for all layers, whose work stands for each.
+ExpectedLayers expected_layers(const RowClasses& rows, const PickRule& rule, const SamplerShape& shape,
+                               int parts, double batches);
 
 /// The schedule of each layer: the one that was asked for, or what the model chooses.
 std::vector<Schedule> choose_schedules(const ProductShape& product, const SamplerShape& shape,
-                                       const std::vector<ProductWork>& work);
+                                       const RowClasses& rows, const PickRule& rule);
 template <class Index>
 std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
-                                       const std::vector<ProductWork>& work);
+                                       const PickRule& rule);
 
 }  // namespace espalier

@@ -45,10 +45,9 @@ class LayerWise final : public SamplerOn<Space> {
   LayerWise(const DistCsr<Index, Space>& m, const SamplerShape& shape,
             std::unique_ptr<LayerDistribution<Index, Space>> distribution)
       : m_(m), shape_(shape), distribution_(std::move(distribution)) {
-    const auto& host = m.on_host();
-    schedules_ = choose_schedules(host, shape,
-                                  layer_wise_work(degree_moments(host, shape), shape, m.parts(),
-                                                  distribution_->uses_sums(), distribution_->induces()));
+    schedules_ = choose_schedules(
+        m.on_host(), shape,
+        {.layer_wise = true, .sums_rows = distribution_->uses_sums(), .induces = distribution_->induces()});
   }
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,

@@ -57,8 +57,7 @@ class NodeWise final : public SamplerOn<Space> {
   NodeWise(const DistCsr<Index, Space>& a, const SamplerShape& shape,
            std::unique_ptr<RowDraw<Index, Space>> draw)
       : a_(a), shape_(shape), draw_(std::move(draw)) {
-    const auto moments = degree_moments(a.on_host(), shape);
-    schedules_ = choose_schedules(a.on_host(), shape, node_wise_work(moments, shape, draw_->has_values()));
+    schedules_ = choose_schedules(a.on_host(), shape, {.has_values = draw_->has_values()});
   }
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,

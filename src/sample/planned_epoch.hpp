@@ -25,13 +25,6 @@ inline bool has_result_values(const PlannedEpoch& job) {
   return sampler_kind_of(job.sampler).weighs_picks || job.shape.weighs_picks();
 }
 
-inline std::vector<ProductWork> expected_work(const DegreeMoments& degrees, const PlannedEpoch& job,
-                                              const SamplerShape& shape) {
-  const auto& kind = sampler_kind_of(job.sampler);
-  return kind.layer_wise ? layer_wise_work(degrees, shape, job.parts(), kind.sums_rows, kind.induces)
-                         : node_wise_work(degrees, shape, has_result_values(job));
-}
-
 /// How many products a window asks for: one for each layer, or one for all.
 inline std::size_t products_of(const PlannedEpoch& job) {
   return sampler_kind_of(job.sampler).induces ? 1 : job.shape.fanout.size();

@@ -70,9 +70,18 @@ def root_of(architecture, *packages):
     apt("install", "--download-only", *packages, what=f"no packages of {architecture}", env=env)
     for package in sorted((place / "cache/archives").glob("*.deb")):
         output_of(["dpkg-deb", "-x", package, place / "root"], "unpacking")
+    stay_inside(place / "root")
     shutil.rmtree(place / "cache")
     done.write_text(" ".join(packages))
     return place / "root"
+
+
+def stay_inside(root):
+    """Links to absolute paths, libm.so among them, become links within that root: a linker follows them as they are."""
+    for link in (path for path in root.rglob("*") if path.is_symlink()):
+        if (target := os.readlink(link)).startswith("/"):
+            link.unlink()
+            link.symlink_to(os.path.relpath(f"{root}{target}", link.parent))
 
 
 # ---- builds
