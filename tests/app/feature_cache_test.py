@@ -11,9 +11,10 @@ import unittest
 
 from tests.app.gpu_test import PROGRAM as EMULATED
 from tests.app.planted_job import PlantedJobTest
-from tests.app.program import espalier
+from tests.app.program import LONG, espalier
 
 RULES = ("degree", "belady")
+MORE_RANKS = (("belady", 7, 1, 30, ("sampler.bulk=3",)), ("belady", 8, 2, 20, ("run.overlap=true", "run.prefetch_steps=2")))
 REPLACE = ("history.kind=replace", "history.t_stale=5")
 
 
@@ -25,8 +26,7 @@ class FeatureCacheTest(PlantedJobTest):
                     ("degree", 1, 1, 20, ()), ("belady", 2, 1, 20, ()), ("belady", 3, 1, 1 << 20, ("sampler.bulk=7", "run.overlap=true")),
                     ("belady", 4, 1, 40, ("run.overlap=true", "run.prefetch_steps=2")), ("degree", 4, 2, 1, ()),
                     ("belady", 5, 1, 20, ("grid.topology=replicated",)), ("degree", 6, 3, 30, ("run.overlap=true",)),
-                    ("degree", 6, 2, 1 << 10, ("sampler.bulk=1",)), ("belady", 7, 1, 30, ("sampler.bulk=3",)),
-                    ("belady", 8, 2, 20, ("run.overlap=true", "run.prefetch_steps=2"))):
+                    ("degree", 6, 2, 1 << 10, ("sampler.bulk=1",)), *(MORE_RANKS if LONG else ())):
                 memory *= 30 if of_history and memory > 1 else 1  # what steps have written is of history, too
                 with self.subTest(history=of_history, rule=rule, ranks=ranks, copies=copies, memory=memory, more=more):
                     found = self.train(*of_history, f"history.memory={memory}KiB", f"history.feature_rows={rule}", f"grid.replication={copies}",
@@ -109,9 +109,9 @@ class FeatureCacheTest(PlantedJobTest):
     @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
     def test_on_the_emulated_gpu(self):
         env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
-        without = self.train("run.device=cuda", "train.epochs=2", ranks=3, env=env, program=EMULATED)
+        without = self.train("run.device=cuda", "train.epochs=1", ranks=3, env=env, program=EMULATED)
         for of_history in ((), (*REPLACE, "history.entries=300")):
-            job = (*of_history, "run.device=cuda", "train.epochs=2")
+            job = (*of_history, "run.device=cuda", "train.epochs=1")
             expected = self.history(self.train(*job, ranks=3, env=env, program=EMULATED) if of_history else without)
             for rule, more in (("degree", ()), ("belady", ("run.overlap=true",)))[bool(of_history):]:
                 found = self.train(*job, *more, f"history.memory={300 if of_history else 30}KiB", f"history.feature_rows={rule}", ranks=3, env=env, program=EMULATED)

@@ -68,9 +68,10 @@ class NeededDrawTest(PlantedJobTest):
     def test_on_the_emulated_gpu(self):
         env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
         for scope in ("grid", "lane"):
-            whole, found = (self.history(self.train(*job, f"history.scope={scope}", "run.device=cuda", "run.overlap=true", ranks=3, env=env,
+            whole, found = (self.history(self.train(*job, f"history.scope={scope}", "train.epochs=1", "run.device=cuda", "run.overlap=true", ranks=3, env=env,
                                                     program=EMULATED)) for job in (ON, NEEDED))
             self.assertEqual(without_sample(found), without_sample(whole), scope)
+            self.assertGreater(found[0][3]["hits"], 0, scope)
 
     def test_cut_anywhere_and_gone_on_with_elsewhere(self):
         job = (*NEEDED, "history.lag=3", "history.recompute=0.4", "sampler.batch_size=150", "train.epochs=3", "history.start=2")

@@ -156,7 +156,7 @@ class TypedTest(ProgramTest):
             reports = []
             for device in ("cpu", "cuda"):
                 self.succeed("-q", "train", self.config, *kind, *(more if device == "cuda" else ()), "model.edge_features=true",
-                             "run.restart=never", f"run.device={device}", ranks=3, env=env, program=EMULATED)
+                             "train.epochs=1", "run.restart=never", f"run.device={device}", ranks=3, env=env, program=EMULATED)
                 reports.append(self.report(self.output))
             cpu, gpu = reports
             for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
@@ -353,7 +353,7 @@ class TypedTest(ProgramTest):
         for sampler in SAMPLERS[:3]:
             for ranks in (1, 3) if sampler == SAMPLERS[0] else (3,):
                 model = dict(zip(SAMPLERS[1:], ATTENTION)).get(sampler, ())
-                job = (self.config, *sampler, *model, "run.restart=never")
+                job = (self.config, *sampler, *model, "train.epochs=1", "run.restart=never")
                 env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
                 reports = []
                 for device in ("cpu", "cuda"):
