@@ -202,8 +202,8 @@ double room_on_device(const JobSize& job, std::int64_t replication) {
 double bytes_on_device(const JobSize& job, std::int64_t replication) {
   const auto memory = resident(job, replication);
   const double narrow = job.config.train.precision == "bf16" && !job.graph.half_features ? 0.5 : 1.0;
-  const double parts = memory.of_parts([](const KeptMemory& kept) { return kept.beside_network; });
-  return memory.evaluation + memory.model + parts + (features_on_device(job) ? narrow * memory.features : 0);
+  return memory.evaluation + memory.model + memory.of_parts().on_device +
+         (features_on_device(job) ? narrow * memory.features : 0);
 }
 
 bool topology_fits_device(const JobSize& job, std::int64_t replication) {
@@ -216,8 +216,8 @@ double bytes_on_host(const JobSize& job, std::int64_t replication) {
   if (!job.gpu) return memory.total();
   const double graph = memory.topology * (topology_fits_device(job, replication) ? 1 : 2),
                features = memory.features * (features_on_device(job) ? 1 : 2);
-  const double parts = memory.of_parts([](const KeptMemory& kept) { return kept.of_host; });
-  return std::max(graph + features + parts + memory.exchange, memory.topology + memory.loading);
+  return std::max(graph + features + memory.of_parts().on_host + memory.exchange,
+                  memory.topology + memory.loading);
 }
 
 std::int64_t automatic_replication(const JobSize& job) {

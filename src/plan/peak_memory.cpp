@@ -211,7 +211,7 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
     const double rows_ahead = static_cast<double>(work.stacked) * work.mean.rows[0] * e.remote();
     for (const auto& part_of_step : planned_parts(job, epoch.replication, rows_ahead))
       for (const auto& kept : part_of_step.kept)
-        phases.keep(kept.name, Footprint().add(job.gpu ? kept.of_host : kept.all()));
+        phases.keep(kept.name, Footprint().add(job.gpu ? kept.on_host : kept.all()));
   }
   const bool on_host = !job.gpu, network_on_host = on_host && job.training;
   const auto of_window = on_host ? window(e) : nothing,

@@ -22,7 +22,7 @@ inline ProductShape product_shape(const PlannedEpoch& job, double rows, double e
 }
 
 inline bool has_result_values(const PlannedEpoch& job) {
-  return sampler_kind_of(job.sampler).weighs_picks || job.shape.weighs_picks();
+  return pick_rule(sampler_kind_of(job.sampler), job.shape).has_values;
 }
 
 /// How many products a window asks for: one for each layer, or one for all.

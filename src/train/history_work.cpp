@@ -46,8 +46,8 @@ KeptMemory kept_by_history(const PlannedTraining& training) {
   const auto row = static_cast<double>(history_row_bytes(shape.precision, shape.width));
   constexpr double kGrown = 1.25;  // memory for rows grows by a half
   constexpr double kFoundBy = 80;
-  kept.beside_network = caches * (kGrown * held + written) / sharers * row;
-  kept.of_host = caches * held / sharers * kFoundBy;
+  kept.on_device = caches * (kGrown * held + written) / sharers * row;
+  kept.on_host = caches * held / sharers * kFoundBy;
   return kept;
 }
 

@@ -4,6 +4,7 @@ Laws: what changes nothing changes no bit; one history on every grid, also where
 learnt rows too; the average is the one that its formula gives, and what is judged and kept is the average.
 """
 
+import json
 import shutil
 import unittest
 
@@ -56,6 +57,20 @@ class StepPartsTest(PlantedJobTest):
         expected = self.history(self.train(*job))
         self.assertGreater(sum(1 for _ in self.cut(*job)), 5)
         self.assertEqual(self.history(self.report(self.output)), expected)
+
+    def test_plan_counts_the_average(self):
+        file = self.folder / "plan.json"
+        memory = []
+        for job in ((), (AVERAGED,)):
+            self.succeed("plan", self.config, *job, "--ranks", 2, "--draw", 0, "-o", file)
+            memory.append(json.loads(file.read_text())["plan"]["memory"]["step"])
+            file.unlink()
+        self.train("train.epochs=1")
+        with h5py.File(self.output / "weights.h5") as weights:
+            numbers = []
+            weights.visititems(lambda name, tensor: numbers.append(tensor.size) if isinstance(tensor, h5py.Dataset) else None)
+        self.assertEqual(memory[1].pop("average of the weights"), 4 * sum(numbers))
+        self.assertEqual(memory[1].keys(), memory[0].keys())
 
     def test_the_average_is_that_of_the_formula(self):
         done = 0

@@ -13,7 +13,9 @@
 
 #include "../../src/nn/layers.inl.hpp"
 #include "dense/relation_blocks.hpp"
+#include "espalier/nn/network_work.hpp"
 #include "mpi_test.hpp"
+#include "network_case.hpp"
 
 namespace {
 
@@ -154,6 +156,41 @@ TEST(LayerCosts, AreWhatTheLayerDoes) {
             }
   EXPECT_GT(aggregate, 10) << "both orders must have been tried";
   EXPECT_GT(multiply, 10);
+}
+
+// What a whole network holds after a step is what plans count for it.
+TEST(NetworkWork, ActivationsAreWhatAStepHolds) {
+  const std::vector<std::int64_t> frontiers = {9000, 4000, 1500, 700};
+  for (const auto& kind : layer_kinds())
+    for (const char* normalize : {"none", "batch", "layer"})
+      for (const char* jumping : {"none", "concat", "max"}) {
+        if (normalize != std::string("none") && jumping != std::string("none")) continue;
+        NetworkShape shape{std::string(kind.name), 3, 40, 64, 9, 0.4, 0.3, normalize};
+        if (kind.takes_heads) shape.heads = 4;
+        if (kind.takes_relations) shape.relations = 5;
+        shape.jumping = jumping;
+        SCOPED_TRACE(shape.kind + " " + normalize + " " + jumping);
+        const auto left = [&](NetworkCase<float>& c) {
+          Matrix<float> dlogits(frontiers.back(), shape.classes);
+          std::vector<Matrix<float>> gradients;
+          for (const auto& parameter : c.network.parameters())
+            gradients.emplace_back(parameter.value.rows, parameter.value.columns);
+          std::int64_t sum = 0;
+          for (const auto bytes : bytes_left_by([&] {
+                 c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
+                 c.network.backward(Cpu{1}, c.blocks, c.input, c.pass, dlogits, gradients);
+               }))
+            sum += bytes;
+          return static_cast<double>(sum);
+        };
+        NetworkCase<float> warm(shape, frontiers, 1), measured(shape, frontiers, 1);
+        left(warm);  // what threads keep for any network
+        std::vector<double> entries = {0};
+        for (const auto& block : measured.blocks) entries.push_back(static_cast<double>(block.entries()));
+        const std::vector<double> rows(frontiers.begin(), frontiers.end());
+        const auto said = activations_footprint(measured.network.shape(), rows, entries, 40);
+        EXPECT_NEAR(said.bytes() / left(measured), 1, 0.05);
+      }
 }
 
 TEST(LayerCosts, KindsAreFoundByName) {

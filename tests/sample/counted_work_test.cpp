@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
+#include "../../src/sample/expected_work.hpp"
 #include "espalier/base/philox.hpp"
 #include "mpi_test.hpp"
 
@@ -58,6 +60,43 @@ TEST(CountedWork, AnEstimateFromDegreesAgreesWithTheCountOnARegularGraph) {
       EXPECT_NEAR(of_estimate.bytes / of_count.bytes, 1, 0.05)
           << name_of(kMovingSchedules[s]) << " layer " << k;
     }
+}
+
+// Where each relation has a fanout, each gives at most that, and at most its share of the support.
+TEST(ExpectedWork, PicksOfALayerAreThoseOfItsRelations) {
+  const RowClasses rows = {.classes = {{.rows = 1000, .degree = 8, .picks = {0}}},
+                           .of_relations = {6000, 2000}};
+  for (const auto& [first, second, picks] :
+       {std::array{100.0, 50.0, 150.0}, {100.0, 900.0, 350.0}, {-1.0, 10.0, 760.0}, {0.0, -1.0, 250.0}}) {
+    const SamplerShape shape = {
+        .fanout = {0},
+        .relation_fanout = {{static_cast<std::int64_t>(first), static_cast<std::int64_t>(second)}},
+        .batch_size = 10};
+    const auto work = expected_layers(rows, {.layer_wise = true}, shape, 4, 3).work[0];
+    EXPECT_NEAR(work.picks, 3 * picks, 1e-6 * picks);
+    EXPECT_NEAR(work.results / work.row_entries, picks / 1000, 1e-6)
+        << "a pick keeps its share of the entries";
+  }
+}
+
+// Classes of degrees keep sums over rows exactly, and tell degrees apart that differ by a quarter.
+TEST(ExpectedWork, ClassesOfRowsKeepTheirSums) {
+  DegreeHistogram degrees;
+  double rows = 0, entries = 0, picks = 0;
+  for (std::int64_t degree = 0; degree < (std::int64_t{1} << 40); degree = degree * 3 / 2 + 1) {
+    degrees.push_back({degree, 7 + degree % 5});
+    rows += static_cast<double>(7 + degree % 5);
+    entries += static_cast<double>(degree * (7 + degree % 5));
+    picks += static_cast<double>(std::min<std::int64_t>(degree, 9) * (7 + degree % 5));
+  }
+  const auto classes = row_classes(degrees, std::vector<std::int64_t>{9, -1});
+  EXPECT_EQ(classes.classes.size(), degrees.size());
+  EXPECT_DOUBLE_EQ(classes.rows(), rows);
+  EXPECT_DOUBLE_EQ(classes.entries(), entries);
+  double sum = 0, all = 0;
+  for (const auto& of : classes.classes) sum += of.rows * of.picks[0], all += of.rows * of.picks[1];
+  EXPECT_DOUBLE_EQ(sum, picks);
+  EXPECT_DOUBLE_EQ(all, entries);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <set>
 
+#include "../../src/sample/expected_work.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/draw.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
@@ -391,6 +392,39 @@ TEST(TypedSampler, OfOneTypeAndRelationIsAPlainOne) {
       EXPECT_EQ(sample_digest(one[0]), sample_digest(other[0]));
       EXPECT_TRUE(std::ranges::equal(one[0].vertices, other[0].vertices));
     }
+  }
+}
+
+// What `auto` goes by is the same on every grid: each relation's entries, and what rows
+// pick of each.
+TEST(TypedSampler, TheModelKnowsTheRelations) {
+  const auto schema = typed_schema(kNodes);
+  const auto whole = typed_graph<std::int32_t>(schema, 12, false, 11);
+  std::vector<double> entries(schema.relations().size(), 0), picked(whole.rows, 0);
+  for (std::int64_t v = 0; v < whole.rows; ++v) {
+    std::vector<std::int64_t> of_row(entries.size(), 0);
+    for (std::size_t r = 0; r < of_row.size(); ++r)
+      of_row[r] = std::ranges::count_if(whole.row_indices(v), [&](std::int64_t column) {
+        return schema.column(static_cast<int>(r), schema.types()[schema.relations()[r].source].begin) <=
+                   column &&
+               column < schema.column(static_cast<int>(r), schema.types()[schema.relations()[r].source].end);
+      });
+    for (std::size_t r = 0; r < of_row.size(); ++r) {
+      entries[r] += static_cast<double>(of_row[r]);
+      picked[v] += static_cast<double>(std::min<std::int64_t>(of_row[r], 2 + static_cast<std::int64_t>(r)));
+    }
+  }
+  const SamplerShape shape = {.fanout = {3}, .relation_fanout = {{2, 3, 4, 5, 6, 7, 8}}};
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    const auto rows =
+        row_classes(typed_matrix(grid, schema, whole, block_partition(kNodes, grid.rows())), shape);
+    EXPECT_EQ(rows.of_relations, entries) << "c " << c;
+    EXPECT_DOUBLE_EQ(rows.rows(), static_cast<double>(whole.rows));
+    EXPECT_DOUBLE_EQ(rows.entries(), static_cast<double>(whole.entries()));
+    double sum = 0;
+    for (const auto& of : rows.classes) sum += of.rows * of.picks[0];
+    EXPECT_DOUBLE_EQ(sum, std::accumulate(picked.begin(), picked.end(), 0.0));
   }
 }
 

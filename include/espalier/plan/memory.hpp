@@ -66,15 +66,15 @@ struct ResidentMemory {
                                        ///< before the rest is there
   double exchange = 0;                 ///< staged-oblivious: a foreign block row, or a copy of
                                        ///< one's own on its way out
-  double of_parts(double (*bytes)(const KeptMemory&)) const {
-    double sum = 0;
-    for (const auto& kept : parts) sum += bytes(kept);
+
+  KeptMemory of_parts() const {
+    KeptMemory sum;
+    for (const auto& kept : parts) sum.on_device += kept.on_device, sum.on_host += kept.on_host;
     return sum;
   }
   double total() const {
-    const auto all = [](const KeptMemory& kept) { return kept.all(); };
-    return owners +
-           std::max(topology + features + of_parts(all) + evaluation + model + exchange, topology + loading);
+    return owners + std::max(topology + features + of_parts().all() + evaluation + model + exchange,
+                             topology + loading);
   }
 };
 

@@ -31,9 +31,9 @@ struct PlannedTraining {
 /// Bytes that a part keeps on a rank from its beginning to its end.
 struct KeptMemory {
   std::string name;
-  double beside_network = 0;  ///< of a GPU, where one computes
-  double of_host = 0;
-  double all() const { return beside_network + of_host; }
+  double on_device = 0;  ///< of the GPU, where one computes; else of the host, too
+  double on_host = 0;
+  double all() const { return on_device + on_host; }
 };
 
 struct PlannedPart {

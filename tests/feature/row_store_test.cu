@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4
 // long ranks: 6
-// Laws of the feature store on GPUs: it fetches what the host's store fetches, bit for bit, moves
+// Laws of a RowStore on GPUs: it fetches what the host's store fetches, bit for bit, moves
 // the same bytes under the same label, from device memory and from pinned memory, by both
 // transports; fetches under way keep their rows.
 #include "espalier/feature/row_store.hpp"
@@ -13,7 +13,7 @@
 namespace espalier {
 namespace {
 
-class FeatureStoreOnGpu : public CudaTest {};
+class RowStoreOnGpu : public CudaTest {};
 
 using Lists = std::vector<std::vector<std::int64_t>>;
 
@@ -146,7 +146,7 @@ void expect_fetch(const Grid& grid, const DeviceGrid& device_grid, const Case& o
   }
 }
 
-TEST_F(FeatureStoreOnGpu, FetchesAndBooksWhatTheHostsStoreDoes) {
+TEST_F(RowStoreOnGpu, FetchesAndBooksWhatTheHostsStoreDoes) {
   for_every_case([](const Grid& grid, const DeviceGrid& device, const Case& of) {
     expect_fetch<float>(grid, device, of);
     expect_fetch<Half>(grid, device, of);
@@ -156,7 +156,7 @@ TEST_F(FeatureStoreOnGpu, FetchesAndBooksWhatTheHostsStoreDoes) {
 
 // Blocks of 2^31 / parts rows and more, of which the store has the first ones only: below 2^31
 // vertices ids travel in 4 bytes, beyond in 8, as on the host.
-TEST_F(FeatureStoreOnGpu, IdsTravelAtTheirOwnWidth) {
+TEST_F(RowStoreOnGpu, IdsTravelAtTheirOwnWidth) {
   constexpr std::int64_t kRows = 3, kColumns = 4, kWide = std::int64_t{1} << 31;
   for (const bool by_nccl : transports())
     for (const std::int64_t n : {kWide - 1, kWide + 1, 3 * kWide}) {
@@ -186,7 +186,7 @@ TEST_F(FeatureStoreOnGpu, IdsTravelAtTheirOwnWidth) {
     }
 }
 
-TEST_F(FeatureStoreOnGpu, NarrowRowsAreRoundedOnce) {
+TEST_F(RowStoreOnGpu, NarrowRowsAreRoundedOnce) {
   const Grid grid(test_world(), 1);
   const DeviceGrid device(own_gpu(), grid);
   const auto narrow = to_device(own_gpu(), device, host_store<float>(grid, 31, 6), Placement::kDevice, true);
@@ -197,7 +197,7 @@ TEST_F(FeatureStoreOnGpu, NarrowRowsAreRoundedOnce) {
 }
 
 // A fetch begins before the one before it has finished; the lists are gone by then.
-TEST_F(FeatureStoreOnGpu, FetchesUnderWayKeepTheirRows) {
+TEST_F(RowStoreOnGpu, FetchesUnderWayKeepTheirRows) {
   const auto& gpu = own_gpu();
   for_every_case([&](const Grid& grid, const DeviceGrid& device, const Case& of) {
     const auto host = host_store<float>(grid, of.n, of.width);
@@ -222,7 +222,7 @@ TEST_F(FeatureStoreOnGpu, FetchesUnderWayKeepTheirRows) {
   });
 }
 
-TEST_F(FeatureStoreOnGpu, TakesRowsThatLieOnTheDevice) {
+TEST_F(RowStoreOnGpu, TakesRowsThatLieOnTheDevice) {
   const auto& gpu = own_gpu();
   const Grid grid(test_world(), 1);
   const DeviceGrid device(gpu, grid);
