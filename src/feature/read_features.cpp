@@ -9,11 +9,8 @@ namespace {
 
 // Those of a table that are features.
 StoredRows<Cpu> read_rows(const OwnedReader& reader, const InputTable& table) {
-  const auto rows = [&]<class T>(T) {
-    return table.held.all() ? reader.features<T>() : reader.features<T>(table.held, table.width);
-  };
-  if (table.half) return rows(Half());
-  return rows(float());
+  if (table.half) return reader.features<Half>(table.held, table.width);
+  return reader.features<float>(table.held, table.width);
 }
 
 }  // namespace

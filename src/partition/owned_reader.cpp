@@ -129,17 +129,6 @@ Buffer<T> OwnedReader::collect(std::int64_t width, Read read) const {
 }
 
 template <class T>
-Matrix<T> OwnedReader::features() const {
-  if (!ownership_.is_map())
-    return file_.read_features<T>(ownership_.ranges().begin(part_), ownership_.ranges().end(part_));
-  Matrix<T> mine(0, file_.info().features);
-  mine.data =
-      collect<T>(mine.columns, [&](auto begin, auto end) { return file_.read_features<T>(begin, end).data; });
-  mine.rows = ownership_.size(part_);
-  return mine;
-}
-
-template <class T>
 Matrix<T> OwnedReader::features(const HeldTypes& held, std::int64_t width) const {
   const auto& types = file_.info().schema.types();
   const auto read = [&](std::int64_t begin, std::int64_t end) {
@@ -297,8 +286,6 @@ Matrix<std::uint8_t> OwnedReader::multi_labels() const {
 
 template Csr<std::int32_t> OwnedReader::rows() const;
 template Csr<std::int64_t> OwnedReader::rows() const;
-template Matrix<float> OwnedReader::features() const;
-template Matrix<Half> OwnedReader::features() const;
 template Matrix<float> OwnedReader::features(const HeldTypes&, std::int64_t) const;
 template Matrix<Half> OwnedReader::features(const HeldTypes&, std::int64_t) const;
 template OwnedEdges<std::int32_t, float> OwnedReader::edges(const std::vector<std::uint8_t>&,

@@ -217,6 +217,18 @@ class TypedTest(ProgramTest):
                        f"graph.file={self.folder / 'all.h5'}", "run.restart=never")
         self.fail_with(2, ["standard", "2 types with features"], "train", self.config, "graph.feature_norm=standard", "run.restart=never")
 
+    def test_all_types_have_features_of_one_width(self):
+        self.succeed("-q", "generate", "planted", "--types", "paper=600:5,author=300:5", "--relations",
+                     "author.writes.paper=3000,paper.cites.paper=2000", "--classes", 3, "-o", self.graph, "--overwrite")
+        with h5py.File(self.graph) as file:  # the authors' rows are read as such: without them it is another training
+            features = {name: file[f"nodes/{name}/features"][:] for name in ("paper", "author")}
+        self.assertEqual([x.shape for x in features.values()], [(600, 5), (300, 5)])
+        expected = self.history(self.train())
+        self.assertEqual(self.history(self.train(ranks=3)), expected)
+        with h5py.File(self.graph, "r+") as file:
+            file["nodes/author/features"][:] = features["author"][::-1]
+        self.assertNotEqual(self.history(self.train("graph.verify=false")), expected)
+
     def test_a_graph_without_features_learns_rows(self):
         types = ("--relations", "author.writes.paper=6000,paper.cites.paper=8000", "--classes", 3, "-o", self.graph, "--overwrite")
         standard = ("graph.feature_norm=standard", "run.checkpoint_every=1")

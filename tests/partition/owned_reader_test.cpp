@@ -108,7 +108,7 @@ void expect_as_written(const std::string& path, bool weighted, bool multi_label)
         SCOPED_TRACE("c " + std::to_string(c) + " owned " + std::to_string(static_cast<int>(owned)));
         const OwnedReader reader(grid, file, ownership, piece);
         expect_rows(reader.rows<Index>(), whole, ownership, grid.row());
-        expect_features(reader.features<T>(), ownership, grid.row());
+        expect_features(reader.features<T>(HeldTypes(), kFeatures), ownership, grid.row());
         expect_labels(reader, ownership.cut(c), test_world().rank(), multi_label);
       }
 }

@@ -34,11 +34,8 @@ class OwnedReader {
   /// that of ownership.vertex(part, k); columns are global ids.
   template <class Index>
   Csr<Index> rows() const;
-  /// T: float or Half.
-  template <class T>
-  Matrix<T> features() const;
-  /// Of a graph of several types, where the ownership is of the numbers of those that are held:
-  /// rows of `width` numbers.
+  /// Rows of `width` numbers of the types that are held, whose numbers the ownership is of. T:
+  /// float or Half.
   template <class T>
   Matrix<T> features(const HeldTypes& held, std::int64_t width) const;
   /// Of the edges into the part's vertices, whose relations are held: rows of `width` numbers,
