@@ -259,7 +259,7 @@ void infer_on_gpu(const Job& job, const Inference& inference, const DistCsr<Inde
                   std::vector<RowStore> host_features, std::shared_ptr<const EdgeStore> host_edges,
                   const SamplerShape& shape) {
   const Cuda& gpu = *job.device.gpu;
-  const DeviceGrid grid(gpu, *job.grid, Transport::kBest, exchange_order_of(job.config.run.exchange_rounds));
+  const DeviceGrid grid(gpu, *job.grid);
   const auto matrix = place_matrix(job, grid, a);
   InputStoresOn<Cuda> input(place_features(job, grid, std::move(host_features)),
                             trained_embeddings(job, inference, gpu, grid),

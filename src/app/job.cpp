@@ -103,24 +103,28 @@ JobSize size_of(const Job& job, std::int64_t ranks) {
 }
 
 bool features_on_device(const Job& job) {
-  return job.config.graph.features_on == "device";
+  return job.config.graph.features_on != "host";
 }
 
 bool topology_on_device(const Job& job) {
   return topology_fits_device(size_of(job, job.grid->ranks()), job.grid->replication());
 }
 
+static bool shares_features(const Job& job) {
+  return job.config.graph.features_on == "node" && !job.device.gpu;
+}
+
 InputFeatures read_job_features(const Job& job, const Standardization& standard) {
   note_activity("reading the features");
   auto features = read_features(*job.grid, *job.file, job.owners.blocks, tables_of(job),
                                 job.config.graph.feature_norm, standard);
-  if (!job.config.graph.share_features || job.device.gpu) return features;
+  if (!shares_features(job)) return features;
   bool shared = true;
   for (auto& store : features.stores) shared = store.share(ranks_of_node(job.grid->world())) && shared;
   if (!shared && job.grid->world().rank() == 0)
     log::warning(
-        "graph.share_features: ranks of a node cannot read each other's memory (containers of their own?); "
-        "rows are sent as without");
+        "graph.features_on = \"node\": ranks of a node cannot read each other's memory (containers of their "
+        "own?); rows are sent as without");
   return features;
 }
 
@@ -197,10 +201,9 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
 }
 
 std::string grid_in_words(const Job& job) {
-  const bool shared = job.config.graph.share_features && !job.device.gpu;
   return fmt::format("{} as {} x {}, {} topology{}, {}, {}", counted(job.grid->ranks(), "rank"),
                      counted(job.grid->rows(), "block row"), counted(job.grid->replication(), "copy"),
-                     job.config.grid.topology, shared ? ", features shared in a node" : "",
+                     job.config.grid.topology, shares_features(job) ? ", features shared in a node" : "",
                      job.threads.in_words("per rank"), job.device.words);
 }
 
@@ -333,12 +336,9 @@ void warn_of_surprises(const Job& job) {
   if (training && job.graph.test == 0)
     log::warning("{}: /split/test is empty or absent: there will be no test {}", config.graph.file,
                  metric_of(config.train).words);
-  if (training && config.graph.features_on != "device" && !job.device.gpu)
-    log::warning("graph.features_on = {} has no meaning {}", config.graph.features_on, job.device.words);
-  if (config.run.exchange_rounds != "auto" && !job.device.gpu)
-    log::warning("run.exchange_rounds = {} has no meaning {}", config.run.exchange_rounds, job.device.words);
-  if (training && config.graph.share_features && job.device.gpu)
-    log::warning("graph.share_features has no meaning on GPUs");
+  if (training && config.graph.features_on == (job.device.gpu ? "node" : "host"))
+    log::warning("graph.features_on = {} has no meaning {}", config.graph.features_on,
+                 job.device.gpu ? "on GPUs" : job.device.words);
   if (training && config.train.early_stop > 0 && job.graph.valid == 0)
     log::warning("train.early_stop = {} never stops: {} has no vertices to validate on (/split/valid)",
                  config.train.early_stop, config.graph.file);

@@ -168,7 +168,7 @@ std::int64_t evaluation_memory(const Job& job);
 /// Otherwise kernels read it in pinned memory of the host.
 bool topology_on_device(const Job& job);
 bool features_on_device(const Job& job);
-/// Collective. The tables of features, as graph.feature_norm and graph.share_features say;
+/// Collective. The tables of features, as graph.feature_norm and graph.features_on say;
 /// `standard`: as for read_features.
 InputFeatures read_job_features(const Job& job, const Standardization& standard = {});
 

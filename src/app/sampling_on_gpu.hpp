@@ -18,8 +18,7 @@ void with_matrix(const Job& job, Use use) {
     const auto a = read_model_matrix<decltype(index)>(job);
 #ifdef ESPALIER_WITH_CUDA
     if (const auto& gpu = job.device.gpu) {
-      const DeviceGrid grid(*gpu, *job.grid, Transport::kBest,
-                            exchange_order_of(job.config.run.exchange_rounds));
+      const DeviceGrid grid(*gpu, *job.grid);
       return use(*gpu, place_matrix(job, grid, a));
     }
 #endif

@@ -50,7 +50,7 @@ template <class Index, class Train>
 void train_on_gpu(const Job& job, const DistCsr<Index>& a, std::vector<RowStore> host_features,
                   std::shared_ptr<const EdgeStore> host_edges, const Targets& targets, Train train) {
   const Cuda& gpu = *job.device.gpu;
-  const DeviceGrid grid(gpu, *job.grid, Transport::kBest, exchange_order_of(job.config.run.exchange_rounds));
+  const DeviceGrid grid(gpu, *job.grid);
   std::optional<DeviceGrid> beside;
   if (job.sampling_grid) beside.emplace(gpu, *job.sampling_grid, Transport::kHost);
   const auto matrix = place_matrix(job, beside ? *beside : grid, a);

@@ -9,8 +9,6 @@ using enum KeyEffect;
 
 const Needs kSpreadTopology = {
     "grid.topology", [](const Config& c) { return c.grid.topology == "partitioned"; }, "\"partitioned\""};
-const Needs kChosenSchedule = {"grid.schedule", [](const Config& c) { return c.grid.schedule == "auto"; },
-                               "\"auto\""};
 bool has_hidden(const Config& c) {
   return c.model.layers > 1 || c.model.jumping != "none";
 }
@@ -51,10 +49,10 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"graph.feature_norm", kMeaning, &c.graph.feature_norm,
           "none | row (each row sums to 1) | standard (mean 0, deviation 1 per column)"}
           .among({"none", "row", "standard"}),
-      Key{"graph.features_on", kCost, &c.graph.features_on, "where a GPU run keeps the features"}.among(
-          {"device", "host"}),
-      Key{"graph.share_features", kCost, &c.graph.share_features,
-          "the ranks of a node read each other's features where they lie, in memory that they share (CPU)"},
+      Key{"graph.features_on", kCost, &c.graph.features_on,
+          "where features lie: device | host (of a GPU run) | node (the ranks of a node read each other's "
+          "where they lie, in memory that they share; CPU)"}
+          .among({"device", "host", "node"}),
       Key{"graph.verify", kCost, &c.graph.verify,
           "check what is read of the graph file against the digests that stand in it"},
       Key{"graph.target", kMeaning, &c.graph.target,
@@ -71,14 +69,6 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"grid.schedule", kCost, &c.grid.schedule, "how the distributed product P = Q A moves its data"}
           .among({"auto", "staged", "staged-oblivious", "pull", "push"})
           .with({kSpreadTopology}),
-      Key{"grid.latency_us", kCost, &c.grid.latency_us,
-          "alpha: what a message costs, in microseconds, where schedule = auto chooses"}
-          .from(0)
-          .with({kChosenSchedule, kSpreadTopology}),
-      Key{"grid.bandwidth_gbs", kCost, &c.grid.bandwidth_gbs,
-          "1 / beta: GB/s that one rank receives, where schedule = auto chooses"}
-          .from(1e-6)
-          .with({kChosenSchedule, kSpreadTopology}),
       Key{"sampler.kind", kDraw, &c.sampler.kind,
           "the sampling algorithm (`espalier help sample` lists them)"},
       Key{"sampler.fanout", kTrajectory, &c.sampler.fanout,
@@ -301,10 +291,6 @@ std::vector<Key> bind_keys(Config& c) {
           "how many steps after the one that computes have their rows under way; each takes its memory"}
           .between(1, 1000)
           .with({kOverlap}),
-      Key{"run.exchange_rounds", kCost, &c.run.exchange_rounds,
-          "how GPUs that NCCL joins exchange: auto (in rounds over PCIe switches, where GPUs are known to "
-          "share their links) | one (all pairs at once)"}
-          .among({"auto", "one"}),
       Key{"run.checkpoint_every", kCost, &c.run.checkpoint_every,
           "epochs between checkpoints; 0 = none by epochs"}
           .from(0),

@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "espalier/base/device_array.hpp"
-#include "espalier/base/named.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/comm/exchange_rounds.hpp"
 #include "espalier/comm/gpu_places.hpp"
@@ -92,11 +91,6 @@ int gpu_for(const NodePlace& place) {
   return place.place % std::max(count_gpus(), 1);
 }
 
-ExchangeOrder exchange_order_of(const std::string& name) {
-  constexpr Named<ExchangeOrder> kAll[] = {{"auto", ExchangeOrder::kAuto}, {"one", ExchangeOrder::kAtOnce}};
-  return entry_named(kAll, name, "run.exchange_rounds =").value;
-}
-
 // ---- The two ways -------------------------------------------------------------------------------
 
 struct DeviceCommunicator::Nccl {
@@ -131,9 +125,9 @@ struct DeviceCommunicator::Turns {
   std::vector<std::vector<int>> partners;
 
   /// Collective over `comm`. Two ranks have nothing to put in order.
-  Turns(const Cuda& cuda, const Communicator& comm, ExchangeOrder order) {
+  Turns(const Cuda& cuda, const Communicator& comm) {
     std::vector<GpuPlace> places(static_cast<std::size_t>(comm.size()));
-    if (order == ExchangeOrder::kAuto && comm.size() > 2) places = find_gpu_places(comm, cuda.bus_id());
+    if (comm.size() > 2) places = find_gpu_places(comm, cuda.bus_id());
     if (share_links(places)) rounds = static_cast<int>(espalier::exchange_rounds(places).size());
     partners = partners_by_round(places, comm.rank());
   }
@@ -218,12 +212,11 @@ void DevicePendingExchange::finish() {
 
 // ---- The collectives ----------------------------------------------------------------------------
 
-DeviceCommunicator::DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl,
-                                       ExchangeOrder order)
+DeviceCommunicator::DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl)
     : cuda_(cuda),
       comm_(&comm),
       nccl_(by_nccl && comm.size() > 1 ? std::make_unique<Nccl>(comm) : nullptr),
-      turns_(nccl_ != nullptr ? std::make_unique<Turns>(cuda, comm, order) : nullptr),
+      turns_(nccl_ != nullptr ? std::make_unique<Turns>(cuda, comm) : nullptr),
       staging_(std::make_shared<Staging>()) {}
 DeviceCommunicator::~DeviceCommunicator() = default;
 DeviceCommunicator::DeviceCommunicator(DeviceCommunicator&&) noexcept = default;
@@ -407,12 +400,12 @@ bool can_use_nccl(const Cuda& cuda, const Communicator& world) {
 
 }  // namespace
 
-DeviceGrid::DeviceGrid(const Cuda& cuda, const Grid& grid, Transport transport, ExchangeOrder order)
+DeviceGrid::DeviceGrid(const Cuda& cuda, const Grid& grid, Transport transport)
     : grid_(&grid),
       by_nccl_(transport == Transport::kBest && can_use_nccl(cuda, grid.world())),
-      world_(cuda, grid.world(), by_nccl_, order),
-      row_comm_(cuda, grid.row_comm(), by_nccl_, order),
-      column_comm_(cuda, grid.column_comm(), by_nccl_, order) {}
+      world_(cuda, grid.world(), by_nccl_),
+      row_comm_(cuda, grid.row_comm(), by_nccl_),
+      column_comm_(cuda, grid.column_comm(), by_nccl_) {}
 
 std::string DeviceGrid::transport_in_words() const {
   const int rounds = column_comm_.exchange_rounds();

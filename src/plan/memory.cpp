@@ -188,7 +188,7 @@ ResidentMemory resident(const JobSize& job, std::int64_t replication) {
 }
 
 bool features_on_device(const JobSize& job) {
-  return job.config.graph.features_on == "device";
+  return job.config.graph.features_on != "host";
 }
 
 // Bytes of a GPU that minibatches and activations may take.
@@ -279,7 +279,6 @@ SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int6
           .mode = sampler_mode_of(config.sampler.mode),
           .share_batches = config.sampler.share_batches,
           .schedule = schedule_of(config.grid.schedule),
-          .link = {config.grid.latency_us, config.grid.bandwidth_gbs},
           .batch_size = config.sampler.batch_size,
           .batches_per_rank = bulk / static_cast<double>(ranks)};
 }

@@ -213,7 +213,7 @@ std::vector<Schedule> choose_schedules(const ProductShape& product, const Sample
   if (shape.schedule != Schedule::kAuto) return schedules;
   const auto expected = expected_layers(rows, rule, shape, product.parts, shape.batches_per_rank);
   for (std::size_t k = 0; k < schedules.size(); ++k)
-    schedules[k] = choose_schedule(shape.link, product, expected.work[k]);
+    schedules[k] = choose_schedule(kUsualLink, product, expected.work[k]);
   return schedules;
 }
 

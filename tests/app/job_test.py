@@ -400,7 +400,7 @@ class BadInput(JobTest):
                                 ("sampler.kind=ladie", ["sampler.kind = ladie", "did you mean ladies?", "fastgcn"]),
                                 ("sampler.mode=best", ["sampler.mode", "debiased"]),
                                 ("grid.schedule=shove", ["grid.schedule", "push"]),
-                                ("grid.bandwidth_gbs=0", ["grid.bandwidth_gbs"]),
+                                ("grid.bandwidth_gbs=5", ["grid.bandwidth_gbs was removed", "grid.schedule"]),
                                 ("run.device=cuda", ["run.device", "without CUDA", "cpu"]),
                                 ("run.memory_limit=lots", ["run.memory_limit", "lots"]),
                                 ("nonsense", ["section.key=value"])):

@@ -45,7 +45,7 @@ CASES = {
     "model.normalize": ((), "batch"), "model.activation": ((), "elu"), "model.aggregator": ((), "max"),
     "train.task": ((), "labels"), "train.metric": ((), "macro_f1"), "train.optimizer": ((), "sgd"),
     "train.embedding_optimizer": (ROWS, "adagrad"),
-    "sampler.batch_size": ((), "10"), "sampler.batches": ((), "local"), "sampler.groups": ((), "4"), "train.seed": ((), "3"),
+    "sampler.batch_size": ((), "10"), "sampler.groups": ((), "4"), "train.seed": ((), "3"),
     "train.batches_per_step": ((), "3"), "sampler.fanout": ((), "[2,2]"), "sampler.share_batches": (("sampler.kind=labor",), "2"),
     "model.dropout": ((), "0.2"), "model.input_dropout": ((), "0.2"), "model.attention_dropout": (GAT, "0.2"),
     "train.class_weights": ((), "balanced"), "train.label_smoothing": ((), "0.1"), "train.learning_rate": ((), "0.01"),
@@ -57,17 +57,15 @@ CASES = {
     "train.sparse_products": (("train.reproducible=false",), "cusparse"),
     "history.kind": ((), "replace"), "history.p_grad": (HISTORY, "0.5"), "history.recompute": (HISTORY, "0.5"),
     "history.t_stale": (HISTORY, "4"), "history.start": (HISTORY, "1"), "history.scope": (HISTORY, "lane"),
-    "history.lag": (HISTORY, "2"), "history.stored": (HISTORY, "fp16"), "history.entries": (HISTORY, "50"),
-    "history.layers": (HISTORY, "[1]"), "history.draw": (HISTORY, "needed"),
+    "history.stored": (HISTORY, "fp16"), "history.entries": (HISTORY, "50"), "history.draw": (HISTORY, "needed"),
 }
 # Other values of all that costs only, at once.
 COST = ("grid.replication=2", "grid.schedule=pull", "sampler.bulk=3", "train.epochs=2", "train.early_stop=9", "train.eval_every=2",
         "history.memory=1MB", "history.feature_rows=belady", "run.threads=2", "run.memory_limit=8GB", "run.overlap=true",
         "run.prefetch_steps=2", "run.checkpoint_every=2", "run.checkpoint_minutes=5", "run.max_minutes=50", "run.stall_minutes=50",
-        "run.device=cpu", "graph.share_features=true", "graph.verify=false", "run.memory_check=warn")
+        "run.device=cpu", "graph.features_on=node", "graph.verify=false", "run.memory_check=warn")
 # Those that this test cannot set, or that have no meaning with the others.
-NO_CASE = {"graph.file", "graph.order", "graph.features_on", "grid.topology", "grid.latency_us", "grid.bandwidth_gbs", "history.saved",
-           "history.audit", "run.restart", "run.exchange_rounds", "output.dir", "train.reproducible"}
+NO_CASE = {"graph.file", "graph.order", "grid.topology", "run.restart", "output.dir", "train.reproducible"}
 # What is refused before a checkpoint is looked at: labels of another kind; no GPU.
 FOUND_BEFORE = {"train.task", "train.precision", "train.sparse_products"}
 # Worked out by what the network and the trainer do with them, not read off the table; all others are `trajectory` or `cost`.
@@ -77,7 +75,7 @@ EXPECTED = {
     "meaning": {"graph.feature_norm", "graph.target", "sampler.weighted", "model.activation", "model.aggregator", "train.task"},
     "draw": {"sampler.kind", "sampler.mode", "sampler.relation_fanout"},
     "state": {"train.metric", "train.optimizer", "train.embedding_optimizer"},
-    "batches": {"sampler.batch_size", "sampler.batches", "sampler.groups", "train.seed", "train.batches_per_step"},
+    "batches": {"sampler.batch_size", "sampler.groups", "train.seed", "train.batches_per_step"},
 }
 CHANGES_NETWORK, KEPT = {"shape", "meaning"}, {"state"}
 
@@ -144,7 +142,7 @@ class Keys(ProgramTest):
 
     def test_what_a_restart_and_an_inference_refuse(self):
         for key, (keys, value, *more) in CASES.items():
-            if key in ("sampler.batches", "sampler.groups"):  # they need an order: app/order_test
+            if key == "sampler.groups":  # needs an order: app/order_test
                 continue
             with self.subTest(key):
                 effect = self.effect_of(key)

@@ -45,7 +45,7 @@ class Pipeline(PipelineTest):
                 self.assertEqual(self.train(*overrides, *depth, ranks=ranks, c=c), expected, (ranks, c, overrides, depth))
 
     def test_rows_shared_in_a_node_are_read_where_they_lie(self):
-        share, order = "graph.share_features=true", self.order("block")
+        share, order = "graph.features_on=node", self.order("block")
         expected = self.bits(self.run_job("train", "train.epochs=3", "train.eval_every=2"))
         for ranks, c, overrides in ((4, 2, ()), (3, 1, (order,)), (2, 1, ("grid.topology=replicated", *DEPTHS[1])), (2, 2, ())):
             bits, moved = self.train(share, *overrides, ranks=ranks, c=c)
@@ -145,11 +145,11 @@ class PipelineOnGpu(PipelineTest):
 
     def test_gpus_that_share_links_exchange_in_rounds_with_the_same_bits_and_bytes(self):
         switches = self.gpus(4, ESPALIER_EMULATED_SWITCHES="0,0,1,1")
-        rounds, one = (("run.device=cuda", f"run.exchange_rounds={name}") for name in ("auto", "one"))
-        self.assertIn("GPUs exchange by NCCL, in 5 rounds over PCIe switches\n", self.succeed("train", self.config, *rounds, ranks=4, **switches))
-        self.assertIn("GPUs exchange by NCCL\n", self.succeed("train", self.config, *one, ranks=4, **switches))
-        self.assertEqual(self.train(*rounds, ranks=4, **switches), self.train(*one, ranks=4, **switches))
-        self.assertIn("run.exchange_rounds = one has no meaning", self.succeed("train", self.config, "run.device=cpu", one[1]))
+        one = self.gpus(4, ESPALIER_EMULATED_SWITCHES="0,0,0,0")
+        job = ("train", self.config, "run.device=cuda")
+        self.assertIn("GPUs exchange by NCCL, in 5 rounds over PCIe switches\n", self.succeed(*job, ranks=4, **switches))
+        self.assertIn("GPUs exchange by NCCL\n", self.succeed(*job, ranks=4, **one))
+        self.assertEqual(*(self.train("run.device=cuda", ranks=4, **links) for links in (switches, one)))
 
     def test_a_stopped_run_goes_on_with_another_depth(self):
         def goes_on_after_two_steps(device, *depth):

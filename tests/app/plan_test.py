@@ -255,7 +255,7 @@ class Page(PlanTest):
         self.assertAlmostEqual(plan["epochs"][0]["seconds"]["total"],
                                sum(s for stage, s in plan["epochs"][0]["seconds"].items() if stage != "total"))
         self.assertEqual(set(plan["epochs"][0]["bytes"]["fetch"]), set(report["epochs"][0]["bytes"]["fetch"]))
-        self.assertIn("without graph.share_features", self.succeed("plan", self.config, "--ranks", 2, "graph.share_features=true"))
+        self.assertIn("without graph.features_on", self.succeed("plan", self.config, "--ranks", 2, "graph.features_on=node"))
         elsewhere = self.folder / "deep" / "down.json"
         self.succeed("-q", "plan", self.config, "--ranks", 2, "-o", elsewhere)
         self.assertEqual(json.loads(elsewhere.read_text())["command"], "plan")

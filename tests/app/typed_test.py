@@ -210,7 +210,7 @@ class TypedTest(ProgramTest):
         for job in ((), ("model.embedding=4",), ("model.kind=sage", "model.bases=8", "model.embedding=4")):
             expected = self.history(self.train(*job))
             self.assertEqual(self.history(self.train(*job, "grid.replication=2", "run.overlap=true", ranks=4)), expected, job)
-            self.assertEqual(self.history(self.train(*job, "graph.share_features=true", ranks=3)), expected, job)
+            self.assertEqual(self.history(self.train(*job, "graph.features_on=node", ranks=3)), expected, job)
         self.succeed("-q", "generate", "planted", "--types", "paper=100:3,author=50:5", "--relations", "author.writes.paper=300",
                      "-o", self.folder / "all.h5")
         self.fail_with(2, ["model.embedding", "all.h5", "all have features"], "train", self.config, "model.embedding=4",

@@ -31,15 +31,12 @@ file = "a \"quoted\\ name.h5"
 target = "paper"
 order = "a.order.h5"
 feature_norm = "row"
-features_on = "host"
-share_features = true
+features_on = "node"
 verify = false
 [grid]
 replication = "auto"
 topology = "replicated"
 schedule = "staged-oblivious"
-latency_us = 1.5
-bandwidth_gbs = 25.0
 [sampler]
 batches = "local"
 groups = 12
@@ -117,7 +114,6 @@ memory_check = "warn"
 memory_limit = "8GiB"
 overlap = true
 prefetch_steps = 3
-exchange_rounds = "one"
 checkpoint_every = 1
 checkpoint_minutes = 1.5
 restart = "never"
@@ -339,8 +335,6 @@ TEST(Config, AKeyThatWouldBeIgnoredIsRefused) {
        {},
        "has no meaning with train.reproducible = true; leave it out (its default is \"own\"), or set "
        "train.reproducible to false"},
-      {"grid.latency_us=7", {"grid.schedule=push"}, {}, "has no meaning with grid.schedule = \"push\""},
-      {"grid.bandwidth_gbs=7", {"grid.topology=replicated"}, {}, "set grid.topology to \"partitioned\""},
       {"grid.schedule=push",
        {"grid.topology=replicated"},
        {},

@@ -65,9 +65,8 @@ struct Exchange {
 };
 
 template <class T>
-void expect_all_to_all(const Cuda& gpu, const Communicator& comm, bool by_nccl,
-                       ExchangeOrder order = ExchangeOrder::kAuto) {
-  const DeviceCommunicator device(gpu, comm, by_nccl, order);
+void expect_all_to_all(const Cuda& gpu, const Communicator& comm, bool by_nccl) {
+  const DeviceCommunicator device(gpu, comm, by_nccl);
   for (int round = 0; round < 3; ++round) {
     comm.traffic().clear();
     Exchange<T> exchange(gpu, comm, round);
@@ -101,30 +100,25 @@ TEST_F(DeviceCommunicatorTest, InRoundsTheSameMovesAndIsBooked) {
     const EmulatedSwitches emulated(switches);
     const auto places = places_of(switches);
     const auto rounds = static_cast<int>(exchange_rounds(places).size());
-    for (const auto order : {ExchangeOrder::kAuto, ExchangeOrder::kAtOnce}) {
-      const DeviceCommunicator device(own_gpu(), world, true, order);
-      EXPECT_EQ(device.exchange_rounds(), order == ExchangeOrder::kAuto ? std::max(rounds, 1) : 1);
-      expect_all_to_all<float>(own_gpu(), world, true, order);
-      expect_all_to_all<std::uint8_t>(own_gpu(), world, true, order);
-    }
+    const DeviceCommunicator device(own_gpu(), world, true);
+    EXPECT_EQ(device.exchange_rounds(), std::max(rounds, 1));
+    expect_all_to_all<float>(own_gpu(), world, true);
+    expect_all_to_all<std::uint8_t>(own_gpu(), world, true);
   }
 }
 
 TEST_F(DeviceCommunicatorTest, ARoundIsAGroupOfSendsAndReceives) {
   if (!is_emulated()) GTEST_SKIP() << "the switches are this machine's";
   const auto& world = test_world();
-  const std::vector<int> switches = {0, 0, 1, 1, 2, 2};
-  const EmulatedSwitches emulated(switches);
-  for (const auto order : {ExchangeOrder::kAuto, ExchangeOrder::kAtOnce}) {
-    const DeviceCommunicator device(own_gpu(), world, true, order);
-    if (order == ExchangeOrder::kAuto)
+  for (const auto& switches : {std::vector<int>{0, 0, 1, 1, 2, 2}, std::vector<int>{0, 0, 0, 0, 0, 0}}) {
+    const EmulatedSwitches emulated(switches);
+    const DeviceCommunicator device(own_gpu(), world, true);
+    if (switches.back() > 0)
       EXPECT_EQ(device.exchange_rounds(),
                 (std::vector<int>{0, 1, 1, 3, 5, 9, 13})[static_cast<std::size_t>(world.size())]);
     Exchange<float> exchange(own_gpu(), world, 1);
     std::vector<std::vector<int>> expected;
-    for (const auto& partners : partners_by_round(
-             order == ExchangeOrder::kAuto ? places_of(switches) : std::vector<GpuPlace>(device.size()),
-             device.rank()))
+    for (const auto& partners : partners_by_round(places_of(switches), device.rank()))
       if (std::any_of(partners.begin(), partners.end(), [&](int partner) {
             const auto at = static_cast<std::size_t>(partner);
             return partner != device.rank() && exchange.send_counts[at] + exchange.receive_counts[at] > 0;

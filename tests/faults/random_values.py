@@ -56,7 +56,6 @@ DRAWS = {
     "graph.file": None, "graph.order": None, "output.dir": None, "run.restart": None,
     "graph.target": target,
     "grid.replication": one_of(1, 1, 2, "auto"),
-    "grid.latency_us": real(0, 50), "grid.bandwidth_gbs": power(0.01, 100),
     "sampler.fanout": fanout, "sampler.relation_fanout": relation_fanout,
     "sampler.batch_size": one_of(1, 3, 8, 20, 64, 1000), "sampler.bulk": one_of(1, 2, 5, 100, "auto"),
     "sampler.groups": whole(1, 6), "sampler.share_batches": whole(1, 4),

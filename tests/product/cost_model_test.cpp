@@ -259,7 +259,7 @@ TEST(ChooseSchedule, PushesWhereFewPicksRemainOfWideRows) {
                             .distinct = 9e5,
                             .distinct_entries = 9e7,
                             .results = 5e6};
-  EXPECT_EQ(choose_schedule({}, kEightParts, work), Schedule::kPush);
+  EXPECT_EQ(choose_schedule(kUsualLink, kEightParts, work), Schedule::kPush);
 }
 
 TEST(ChooseSchedule, PullsWhereWholeRowsAreTakenAgainAndAgain) {
@@ -269,7 +269,7 @@ TEST(ChooseSchedule, PullsWhereWholeRowsAreTakenAgainAndAgain) {
                             .distinct = 2e5,
                             .distinct_entries = 2e7,
                             .results = 1e8};
-  EXPECT_EQ(choose_schedule({}, kEightParts, work), Schedule::kPull);
+  EXPECT_EQ(choose_schedule(kUsualLink, kEightParts, work), Schedule::kPull);
 }
 
 // Push would save nearly all bytes, but needs a message more to every rank.

@@ -27,7 +27,6 @@ struct GraphConfig {
   std::string file;
   std::string feature_norm = "none";
   std::string features_on = "device";
-  bool share_features = false;
   std::string target;  ///< vertex type to learn on; empty: the only one with labels
   std::string order;
   bool verify = true;
@@ -37,8 +36,6 @@ struct GridConfig {
   AutoInt replication{1};
   std::string topology = "partitioned";
   std::string schedule = "auto";
-  double latency_us = 2;
-  double bandwidth_gbs = 10;
 };
 
 struct SamplerConfig {
@@ -126,7 +123,6 @@ struct RunConfig {
   std::string memory_check = "refuse";
   bool overlap = false;
   std::int64_t prefetch_steps = 1;
-  std::string exchange_rounds = "auto";
   std::int64_t checkpoint_every = 0;
   double checkpoint_minutes = 30;
   std::string restart = "auto";

@@ -52,20 +52,12 @@ class DevicePendingExchange {
   std::unique_ptr<State> state_;
 };
 
-/// When the pairs of an exchange by NCCL have their turns.
-enum class ExchangeOrder {
-  kAuto,    ///< in rounds over PCIe switches, where it is known that GPUs share links
-  kAtOnce,  ///< all together
-};
-/// "auto" or "one" (round).
-ExchangeOrder exchange_order_of(const std::string& name);
-
 class DeviceCommunicator {
  public:
-  /// Collective over `comm`, which must outlive it. `by_nccl` and `order`: the same on every rank;
-  /// every rank then has a GPU of its own.
-  DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl,
-                     ExchangeOrder order = ExchangeOrder::kAuto);
+  /// Collective over `comm`, which must outlive it. `by_nccl`: the same on every rank; every rank
+  /// then has a GPU of its own. Pairs exchange in rounds over PCIe switches where it is known that
+  /// GPUs share links.
+  DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl);
   ~DeviceCommunicator();
   DeviceCommunicator(DeviceCommunicator&&) noexcept;
 
@@ -142,8 +134,7 @@ class DeviceGrid {
  public:
   /// Collective over the grid, which must outlive it. Finds out whether ranks share a GPU.
   /// ESPALIER_NO_NCCL=1 in the environment of any rank: as if they did.
-  DeviceGrid(const Cuda& cuda, const Grid& grid, Transport transport = Transport::kBest,
-             ExchangeOrder order = ExchangeOrder::kAuto);
+  DeviceGrid(const Cuda& cuda, const Grid& grid, Transport transport = Transport::kBest);
 
   const Grid& host() const { return *grid_; }
   int rows() const { return grid_->rows(); }

@@ -53,7 +53,6 @@ struct SamplerShape {
   std::int64_t share_batches = 1;
   Schedule schedule = Schedule::kAuto;
   // What `auto` goes by.
-  Link link = {};
   std::int64_t batch_size = 1024;
   double batches_per_rank = 1;  ///< sampled at once
 
