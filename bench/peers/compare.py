@@ -340,8 +340,7 @@ def make_order(program, graph):
 
 def distribute_by_espalier(options, sizes, graph, ranks, batches, order, seconds, table):
     """Training on so many ranks. Its epochs' digests must be those of sampling on one."""
-    keys = [f'graph.order="{order}"', f"sampler.batches={batches}", "run.threads=1"]
-    keys += [f"sampler.groups={ranks}"] if batches == "local" else []
+    keys = [f'graph.order="{order}"', f"sampler.groups={ranks if batches == 'local' else 0}", "run.threads=1"]
     report = run_espalier(options.program, "train", graph, *keys, *training_keys(sizes),
                           f"train.batches_per_step={ranks}", ranks=ranks)
     alone = run_espalier(options.program, "sample", graph, *keys, f"sampler.fanout=[{FANOUT}]",

@@ -84,7 +84,7 @@ std::optional<std::uint64_t> digest_of(const BatchGroups* groups) {
 }
 
 // Of local batches, beside the keys: what graph.order says.
-constexpr const char* kGroups = "sampler.batches: the digest of the groups";
+constexpr const char* kGroups = "sampler.groups: the digest of the groups";
 
 // Why a restart with another value is refused whatever was named; null: it may go on.
 const char* what_it_breaks(KeyEffect effect) {

@@ -70,7 +70,7 @@ std::optional<Order> read_job_order(const Communicator& world, const Config& con
 void own_vertices(VertexOwners& owners, const std::optional<Order>& order, const GraphFile& file,
                   const Config& config, int rows) {
   owners.blocks = order ? own_by(*order, rows) : own_types_evenly(file.info().schema, rows);
-  if (config.sampler.batches == "local") owners.groups = groups_of_job(*order, file, config);
+  if (config.sampler.groups > 0) owners.groups = groups_of_job(*order, file, config);
 }
 
 bool sees_relations(const Config& config) {

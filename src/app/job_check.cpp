@@ -37,11 +37,12 @@ void metric_key(const JobFacts& job) {
   metric_of(job.config.train);
 }
 void local_batches(const JobFacts& job) {
-  if (job.config.sampler.batches == "local" && job.config.graph.order.empty())
+  const auto& config = job.config;
+  if (config.sampler.groups > 0 && config.graph.order.empty())
     usage_error(
-        "{}: sampler.batches = \"local\" takes neighbours of graph.order, which is missing; make one with "
-        "`espalier partition`, or use \"uniform\"",
-        job.source);
+        "{}: sampler.groups = {} takes neighbours of graph.order, which is missing; make one with `espalier "
+        "partition`, or write 0",
+        job.source, config.sampler.groups);
 }
 
 // ---- the graph ----
@@ -153,7 +154,7 @@ void labels(const JobFacts& job) {
 
 void groups(const JobFacts& job) {
   const auto& sampler = job.config.sampler;
-  if (sampler.batches != "local") return;
+  if (sampler.groups == 0) return;
   if (sampler.groups > job.graph->train)
     usage_error("sampler.groups = {}: {} has {}; give fewer groups", sampler.groups, job.config.graph.file,
                 counted(job.graph->train, "training vertex"));

@@ -75,7 +75,7 @@ void verify_the_rest(VerifyRuns& runs) {
   with("normalisation of rows", {"model.normalize=layer"});
   with("history", history);
   with("learnt rows", learnt, true);
-  with("an order, local batches", {"sampler.batches=local", "sampler.groups=8", "graph.order=in-memory"});
+  with("an order, local batches", {"sampler.groups=8", "graph.order=in-memory"});
   with("subgraphs", {"sampler.kind=subgraph", "sampler.fanout=[-1,-1]"});
   runs.training("with", "samples and rows ahead", false, {"run.overlap=true"}, "training sage");
   runs.restart("history", "with history", false, history);

@@ -322,7 +322,10 @@ Config parse_config(const std::string& text, const std::string& source,
 
 Config parse_saved_config(const std::string& text, const std::string& source) {
   Config config;
-  Reader(config, true).read(parse_toml(text, source), source);
+  const auto table = parse_toml(text, source);
+  Reader(config, true).read(table, source);
+  // Earlier versions saved a number of groups for uniform batches, too.
+  if (table["sampler"]["batches"].value_or(std::string()) == "uniform") config.sampler.groups = 0;
   check_together(config);
   return config;
 }

@@ -21,8 +21,6 @@ const Needs kSgd = {"train.optimizer", [](const Config& c) { return c.train.opti
 const Needs kSteps = {"train.lr_schedule", [](const Config& c) { return c.train.lr_schedule == "step"; },
                       "\"step\""};
 const Needs kOverlap = {"run.overlap", [](const Config& c) { return c.run.overlap; }, "true"};
-const Needs kLocalBatches = {"sampler.batches", [](const Config& c) { return c.sampler.batches == "local"; },
-                             "\"local\""};
 const Needs kDecay = {"train.weight_decay", [](const Config& c) { return c.train.weight_decay > 0; },
                       "a number above 0"};
 const Needs kEvaluations = {"train.eval_every", [](const Config& c) { return c.train.eval_every > 0; },
@@ -83,12 +81,10 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"sampler.bulk", kCost, &c.sampler.bulk,
           "minibatches sampled at once over all ranks, or auto (by memory)"}
           .from(1),
-      Key{"sampler.batches", kBatches, &c.sampler.batches,
-          "uniform: seeds of all the graph | local: of one group of neighbours in graph.order"}
-          .among({"uniform", "local"}),
-      Key{"sampler.groups", kBatches, &c.sampler.groups, "how many groups, whatever the number of ranks"}
-          .between(1, 1 << 16)
-          .with({kLocalBatches}),
+      Key{"sampler.groups", kBatches, &c.sampler.groups,
+          "local batches: each of one of so many groups of neighbours in graph.order, whatever the number of "
+          "ranks; 0: of seeds of all the graph"}
+          .between(0, 1 << 16),
       Key{"sampler.weighted", kMeaning, &c.sampler.weighted,
           "draw in proportion to the entries of A, means are weighted (ladies, fastgcn: weights count in A)"},
       Key{"sampler.mode", kDraw, &c.sampler.mode, "variant of ladies and fastgcn: how picks are weighted"}

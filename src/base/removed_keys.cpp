@@ -15,6 +15,9 @@ const std::vector<Removed>& table() {
       {"history.feature_rows", "counts", "degree", "write \"degree\", which keeps as much"},
       {"history.feature_rows", "auto", "degree", "write \"belady\", which it began with, or \"degree\""},
       {"output.mllog", "", "", "scripts/mllog.py OUTPUT_DIR prints the lines of a training that is done"},
+      {"sampler.batches", "", "",
+       "sampler.groups says it: 0 (the default) for uniform batches, as many groups as there were (64, where "
+       "none were given) for local ones"},
       {"graph.share_features", "", "", "where it is true write graph.features_on = \"node\""},
       {"grid.latency_us", "", "", "leave it out, or name a schedule in grid.schedule"},
       {"grid.bandwidth_gbs", "", "", "leave it out, or name a schedule in grid.schedule"},

@@ -67,10 +67,11 @@ void check_history(const Config& config) {
     usage_error("model.edge_features with history.kind = \"{}\" is not there yet; leave one out",
                 history.kind);
   if (history.draw == "needed") check_needed_draws(config);
-  if (history.scope == "lane" && config.sampler.batches == "local")
+  if (history.scope == "lane" && config.sampler.groups > 0)
     usage_error(
-        "history.scope = \"lane\" with sampler.batches = \"local\": ranks keep other batches of a step from "
-        "step to step; use \"grid\"");
+        "history.scope = \"lane\" with sampler.groups = {}: ranks keep other batches of a step from step to "
+        "step; use \"grid\"",
+        config.sampler.groups);
   const auto ahead = config.run.prefetch_steps > 1 ? config.run.prefetch_steps + 1 : 1;
   if (config.run.overlap && history.lag < ahead)
     usage_error(

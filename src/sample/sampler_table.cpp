@@ -52,11 +52,11 @@ void check_sampler_keys(const SamplerConfig& sampler, bool own_weights) {
     if (!sampler.relation_fanout.empty())
       usage_error("sampler.relation_fanout has no meaning for sampler.kind = \"{}\"; leave it out",
                   kind.name);
-    if (sampler.batches != "uniform")
+    if (sampler.groups > 0)
       usage_error(
-          "sampler.batches = {} has no meaning for sampler.kind = \"{}\", whose batches are of all vertices; "
+          "sampler.groups = {} has no meaning for sampler.kind = \"{}\", whose batches are of all vertices; "
           "leave it out",
-          sampler.batches, kind.name);
+          sampler.groups, kind.name);
   }
   if (sampler.share_batches > 1 && !kind.shares_draws)
     usage_error(

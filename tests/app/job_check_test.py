@@ -158,7 +158,7 @@ class Faults(JobCheckTest):
             del file["graph/weights"]
         self.refused(3, ["has no edge weights"], "sampler.weighted=true", sample=True)
         self.refused(2, ["model.embedding has no meaning"], "model.embedding=4")
-        self.refused(2, ["sampler.batches = \"local\"", "graph.order"], "sampler.batches=local", sample=True)
+        self.refused(2, ["sampler.groups = 4", "graph.order"], "sampler.groups=4", sample=True)
         said = [self.message(*words, "grid.replication=3", ranks=ranks)
                 for words, ranks in ((("train", self.config), 2), (("sample", self.config), 2), (("plan", self.config, "--ranks", 2), 1))]
         self.assertEqual(len(set(said)), 1, said)

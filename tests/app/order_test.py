@@ -41,7 +41,7 @@ device = "cpu"
 dir = "{folder}/out"
 """
 METHODS = ("random", "block", "streaming", "metis", "multilevel", "degree", "bfs")
-LOCAL = ("sampler.batches=local", "sampler.groups=8")
+LOCAL = ("sampler.groups=8",)
 GRIDS = [(1, 1), (3, 1), (4, 2), (8, 1)] + LONG * [(2, 1), (2, 2), (4, 1), (4, 4), (5, 1), (6, 2), (6, 3), (7, 1), (8, 2), (8, 4)]
 GENERATE = ("--nodes", 1500, "--degree", 12, "--classes", 6, "--features", 8)
 
@@ -193,13 +193,11 @@ class Refused(OrderTest):
 
     def test_local_batches_that_cannot_be(self):
         order = self.order("block")
-        self.refuse(2, ["sampler.batches", "graph.order"], "sampler.batches=local")
-        self.refuse(2, ["sampler.groups", "local"], "sampler.groups=8")
-        self.refuse(2, ["sampler.groups = 65", "64 clusters"], order, "sampler.batches=local", "sampler.groups=65")
+        self.refuse(2, ["sampler.groups = 8", "graph.order"], "sampler.groups=8")
+        self.refuse(2, ["sampler.groups = 65", "64 clusters"], order, "sampler.groups=65")
         with h5py.File(self.graph) as file:
             training = len(file["split/train"])
-        self.refuse(2, [f"sampler.groups = {training + 1}", f"{training} training vertices"], order, "sampler.batches=local",
-                    f"sampler.groups={training + 1}")
+        self.refuse(2, [f"sampler.groups = {training + 1}", f"{training} training vertices"], order, f"sampler.groups={training + 1}")
 
     def test_a_restart_with_other_groups(self):
         self.run_job("train", self.order("metis"), *LOCAL, "train.epochs=1", "run.checkpoint_every=1")

@@ -38,7 +38,6 @@ replication = "auto"
 topology = "replicated"
 schedule = "staged-oblivious"
 [sampler]
-batches = "local"
 groups = 12
 kind = "ladies"
 fanout = [512, -1]

@@ -171,7 +171,7 @@ class Case:
             if self.r.random() < 0.7:
                 config["graph.order"] = self.order
                 if self.r.random() < 0.5:
-                    config["sampler.batches"], config["sampler.groups"] = "local", self.r.randint(1, 3)
+                    config["sampler.groups"] = self.r.randint(1, 3)
         return config
 
     def accepted(self, config):
@@ -211,7 +211,7 @@ class Case:
         other = {key: value for key, value in config.items() if key not in self.keys.free_keys}
         other |= self.keys.free(lambda name: self.random_of(f"{which} {name}"), self.graph, config)
         other["grid.replication"] = copies
-        if self.order and config.get("sampler.batches") != "local":
+        if self.order and not config.get("sampler.groups"):
             other.pop("graph.order", None)
             other |= {"graph.order": self.order} if self.r.random() < 0.5 else {}
         return self.settled({**other, **more}, self.dry_run, config, law, more)

@@ -58,7 +58,7 @@ DRAWS = {
     "grid.replication": one_of(1, 1, 2, "auto"),
     "sampler.fanout": fanout, "sampler.relation_fanout": relation_fanout,
     "sampler.batch_size": one_of(1, 3, 8, 20, 64, 1000), "sampler.bulk": one_of(1, 2, 5, 100, "auto"),
-    "sampler.groups": whole(1, 6), "sampler.share_batches": whole(1, 4),
+    "sampler.groups": whole(0, 6), "sampler.share_batches": whole(1, 4),
     "model.hidden": one_of(4, 8, 12, 16), "model.layers": one_of(1, 2, 2, 3),
     "model.dropout": one_of(0.0, 0.3, 0.9), "model.input_dropout": one_of(0.0, 0.2, "auto"),
     "model.attention_dropout": one_of(0.0, 0.2, "auto"),

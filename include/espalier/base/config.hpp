@@ -44,8 +44,7 @@ struct SamplerConfig {
   std::vector<std::string> relation_fanout = {};  ///< "author.writes.paper=25,10"
   std::int64_t batch_size = 1024;
   AutoInt bulk{};
-  std::string batches = "uniform";
-  std::int64_t groups = 64;
+  std::int64_t groups = 0;  ///< of local batches
   bool weighted = false;
   std::string mode = "debiased";
   std::int64_t share_batches = 1;

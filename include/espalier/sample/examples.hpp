@@ -6,8 +6,8 @@
 // the whole graph into random sets, of which some are learnt and the others are there for their
 // sake (sampler.kind = "subgraph"); it is computed where it is asked for, and no rank holds it.
 //
-// With groups (sampler.batches = "local") the shuffled seeds of a batch are of one group, which
-// is shuffled by itself and cut into batches as even as can be, at most `batch_size` each.
+// With groups (sampler.groups) the shuffled seeds of a batch are of one group, which is shuffled by
+// itself and cut into batches as even as can be, at most `batch_size` each.
 // Groups close in number have neighbouring vertices. Consecutive batches are of groups spread
 // over all of them:
 //

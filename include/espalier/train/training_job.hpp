@@ -27,7 +27,7 @@ struct TrainingJobOn {
   /// Null: they are made over `grid`, and windows are sampled when needed.
   const Grid* sampling_grid = nullptr;
   InputShape input_shape = {};          ///< of the network; none: that of one table of features
-  const BatchGroups* groups = nullptr;  ///< of the batches, with sampler.batches = "local"
+  const BatchGroups* groups = nullptr;  ///< of local batches, or null
   std::int64_t population = 0;          ///< of the batches, as EpochShape has it
   /// Vertices whose features are worth keeping, best first (rows_by_degree); with history.memory.
   std::span<const std::int64_t> by_degree = {};
